@@ -1,0 +1,1 @@
+"""Evenkeel: a scheduler for Kubernetes that picks the node and the GPUs on it."""

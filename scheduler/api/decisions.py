@@ -1,0 +1,48 @@
+"""What the cycle decides; carried out elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from scheduler.api.hami import CardUse
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """Bind a pod to a node; ``slots`` are its cards, a tuple per container, on nodes HAMi manages."""
+
+    uid: str
+    node: str
+    slots: tuple[tuple[CardUse, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Why a shape fits nowhere: how many nodes gave which reason.
+
+    Attributes:
+        n_nodes: nodes looked at.
+        reasons: (reason text, nodes) pairs.
+        unresolvable: nodes where no eviction would help.
+    """
+
+    n_nodes: int
+    reasons: tuple[tuple[str, int], ...]
+    unresolvable: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Leave a pod pending. ``problem`` says what a person must mend, where that is the cause."""
+
+    uid: str
+    diagnosis: Diagnosis | None = None
+    problem: str = ""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """All decisions of one call of the cycle, in the order they were made."""
+
+    binds: list[Bind] = field(default_factory=list)
+    holds: list[Hold] = field(default_factory=list)

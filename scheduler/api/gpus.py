@@ -1,0 +1,167 @@
+"""What a pod asks of GPUs, read as HAMi's webhook and scheduler read it.
+
+HAMi's webhook leaves pods alone that name another scheduler, so what it would have filled in is
+filled in here: a bare ``nvidia.com/gpu: 1`` is a whole card, exclusive. Where HAMi silently
+treats a malformed request as no request, Evenkeel refuses the pod and says which field is wrong.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+from scheduler.api import names, wire
+from scheduler.errors import BadInput
+
+WHOLE_CARD_PERCENT = 100
+FULL_CORES = 100
+MEMORY_MAX_MIB = 2**31 - 1
+_TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+
+
+class Kind(IntEnum):
+    """How long a container holds its cards."""
+
+    INIT = 0
+    SIDECAR = 1
+    APP = 2
+
+
+class ContainerAsk(NamedTuple):
+    """One container's request: ``cards`` cards, on each ``mem_mib`` (or ``mem_percent``) and ``cores``.
+
+    ``mem_percent`` counts only where ``mem_mib`` is 0. All zero: the container asks no GPU.
+    """
+
+    kind: Kind
+    cards: int = 0
+    mem_mib: int = 0
+    mem_percent: int = 0
+    cores: int = 0
+
+
+class GpuAsk(NamedTuple):
+    """A pod's GPU request: a slot per container (init first) and which cards it accepts.
+
+    ``shared`` is true when a HAMi resource is used, so that only HAMi's nodes will do.
+    """
+
+    containers: tuple[ContainerAsk, ...]
+    shared: bool
+    use_types: tuple[str, ...]
+    nouse_types: tuple[str, ...]
+    use_uuids: tuple[str, ...]
+    nouse_uuids: tuple[str, ...]
+    vgpu_mode: str
+    numa_bind: bool
+
+    @property
+    def n_cards(self) -> int:
+        """Cards asked by all containers, for display."""
+        return sum(container.cards for container in self.containers)
+
+
+def of_pod(pod: wire.Pod) -> GpuAsk | None:
+    """The pod's GPU request, None when it asks none.
+
+    Raises:
+        BadInput: a figure that HAMi's device plugin could not serve.
+    """
+    slots: list[ContainerAsk] = []
+    shared = False
+    for section, containers in (
+        ("initContainers", pod.spec.init_containers or ()),
+        ("containers", pod.spec.containers),
+    ):
+        for i, container in enumerate(containers):
+            kind = Kind.APP
+            if section == "initContainers":
+                kind = Kind.SIDECAR if container.restart_policy == "Always" else Kind.INIT
+            slots.append(_container(kind, container, f"spec.{section}[{i}].resources.limits"))
+            shared = shared or any(_lookup(container, name) is not None for name in names.HAMI_ONLY)
+    if not any(slot.cards for slot in slots):
+        return None
+    annotations = pod.metadata.annotations or {}
+    return GpuAsk(
+        containers=tuple(slots),
+        shared=shared,
+        use_types=_list(annotations.get(names.USE_TYPE, ""), upper=True),
+        nouse_types=_list(annotations.get(names.NOUSE_TYPE, ""), upper=True),
+        use_uuids=_list(annotations.get(names.USE_UUID, "")),
+        nouse_uuids=_list(annotations.get(names.NOUSE_UUID, "")),
+        vgpu_mode=annotations.get(names.VGPU_MODE, ""),
+        numa_bind=_bool(annotations.get(names.NUMA_BIND, "")),
+    )
+
+
+def _container(kind: Kind, container: wire.Container, field: str) -> ContainerAsk:
+    count = _integer(container, names.GPU, field)
+    mem = _integer(container, names.GPU_MEMORY, field)
+    percent = _integer(container, names.GPU_MEMORY_PERCENT, field)
+    cores = _integer(container, names.GPU_CORES, field)
+    if not count:
+        asked = [
+            name
+            for name, figure in (
+                (names.GPU_MEMORY, mem),
+                (names.GPU_MEMORY_PERCENT, percent),
+                (names.GPU_CORES, cores),
+            )
+            if figure
+        ]
+        if asked:
+            raise BadInput(
+                f"{field}[{asked[0]}]",
+                f"asked without {names.GPU}: the kubelet calls the device plugin for {names.GPU} "
+                f"only, so add {names.GPU}: 1",
+            )
+        return ContainerAsk(kind)
+    if mem is not None and mem > MEMORY_MAX_MIB:
+        raise BadInput(
+            f"{field}[{names.GPU_MEMORY}]",
+            f"{mem} is more than {MEMORY_MAX_MIB}: write MiB as a plain number, e.g. 16384 for 16 GiB",
+        )
+    if percent is not None and percent > WHOLE_CARD_PERCENT:
+        raise BadInput(f"{field}[{names.GPU_MEMORY_PERCENT}]", f"{percent} is not within 0..100")
+    if cores is not None and cores > FULL_CORES:
+        raise BadInput(f"{field}[{names.GPU_CORES}]", f"{cores} is not within 0..100")
+    whole = percent == WHOLE_CARD_PERCENT or (percent is None and mem is None)
+    if cores is None:
+        cores = FULL_CORES if whole else 0
+    if not mem and not percent:
+        percent = WHOLE_CARD_PERCENT
+    return ContainerAsk(kind, count, mem or 0, 0 if mem else percent or 0, cores)
+
+
+def _lookup(container: wire.Container, resource: str) -> str | int | float | None:
+    resources = container.resources
+    if resources is None:
+        return None
+    for section in (resources.limits, resources.requests):
+        if section and resource in section:
+            return section[resource]
+    return None
+
+
+def _integer(container: wire.Container, resource: str, field: str) -> int | None:
+    raw = _lookup(container, resource)
+    if raw is None:
+        return None
+    # The API server stores a quantity as it was written, so "1k" may arrive here; HAMi reads plain
+    # integers only and would treat the pod as asking nothing.
+    text = str(raw)
+    if not (text.isascii() and text.isdigit()):
+        raise BadInput(
+            f"{field}[{resource}]",
+            f'"{raw}" is not a plain integer of 0 or more, and HAMi reads nothing else',
+        )
+    return int(text)
+
+
+def _list(text: str, *, upper: bool = False) -> tuple[str, ...]:
+    parts = (part.strip() for part in text.split(","))
+    return tuple(part.upper() if upper else part for part in parts if part)
+
+
+def _bool(text: str) -> bool:
+    return text in _TRUE

@@ -1,0 +1,159 @@
+"""HAMi's encodings on nodes and pods, for NVIDIA.
+
+Protocol of HAMi v2.10 (Apache-2.0, Project-HAMi/HAMi), with the older text forms of the node
+annotation. HAMi's Go structs omit zero values, hence the defaults below: an absent ``health``
+means *unhealthy*, an absent ``mode`` is the empty text, which every vgpu-mode request matches.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from scheduler.api import names
+from scheduler.errors import BadInput
+
+VENDOR = "NVIDIA"
+_SEVEN, _NINE, _RECORD_FIELDS = 7, 9, 4
+
+
+class Card(msgspec.Struct, gc=False, frozen=True):
+    """One physical GPU as its node registers it.
+
+    ``devmem`` is MiB and ``devcore`` percent, both after the plugin's scaling; ``count`` is the
+    number of containers that may share the card.
+    """
+
+    id: str
+    index: int = 0
+    count: int = 0
+    devmem: int = 0
+    devcore: int = 0
+    type: str = ""
+    numa: int = 0
+    mode: str = ""
+    health: bool = False
+
+
+class CardUse(NamedTuple):
+    """What one container holds on one card."""
+
+    uuid: str
+    mem_mib: int
+    cores: int
+
+
+_cards = msgspec.json.Decoder(list[Card])
+
+
+def decode_register(text: str) -> tuple[Card, ...]:
+    """The cards of ``hami.io/node-nvidia-register``, sorted by index, then UUID.
+
+    JSON when the first non-blank character is ``[`` (device plugin ≥ v2.8), else the text form:
+    records that end in ``:`` with seven fields (uuid, count, mem, cores, type, numa, healthy) or
+    nine (…, index, mode). Seven-field records keep their order as index.
+
+    Raises:
+        BadInput: neither form, or a card listed twice.
+    """
+    field = f"metadata.annotations[{names.HAMI_REGISTER}]"
+    stripped = text.strip()
+    if stripped.startswith("["):
+        try:
+            cards = _cards.decode(stripped)
+        except msgspec.MsgspecError as error:
+            raise BadInput(field, f"not a JSON list of cards as HAMi writes it: {error}") from error
+    else:
+        cards = [_text_card(field, record) for record in _records(field, stripped)]
+    for card in cards:
+        if not card.id or min(card.index, card.count, card.devmem, card.devcore) < 0:
+            raise BadInput(
+                field,
+                f'card "{card.id}" needs an id, and index, count, devmem, devcore of 0 or more',
+            )
+    if len({card.id for card in cards}) != len(cards):
+        raise BadInput(field, "a card is listed twice; every id must be unique on its node")
+    return tuple(sorted(cards, key=lambda card: (card.index, card.id)))
+
+
+def _records(field: str, text: str) -> list[str]:
+    if ":" not in text:
+        raise BadInput(field, 'neither a JSON list nor text records that end in ":"')
+    return [record for record in text.split(":") if record]
+
+
+def _text_card(field: str, record: str) -> Card:
+    parts = record.split(",")
+    if len(parts) not in {_SEVEN, _NINE}:
+        raise BadInput(field, f'record "{record}" has {len(parts)} fields; 7 or 9 are allowed')
+    try:
+        return Card(
+            id=parts[0],
+            count=int(parts[1]),
+            devmem=int(parts[2]),
+            devcore=int(parts[3]),
+            type=parts[4],
+            numa=int(parts[5]),
+            health=parts[6].lower() in {"true", "1", "t"},
+            index=int(parts[7]) if len(parts) == _NINE else 0,
+            mode=parts[8] if len(parts) == _NINE else "hami-core",
+        )
+    except ValueError as error:
+        raise BadInput(field, f'record "{record}": {error}') from error
+
+
+def encode_devices(slots: list[list[CardUse]]) -> str:
+    """The text of ``vgpu-devices-*``: one slot per container, init containers first.
+
+    A container without a card has an empty slot; the plugin finds a container by its position.
+    """
+    return "".join(
+        "".join(f"{use.uuid},{VENDOR},{use.mem_mib},{use.cores}:" for use in slot) + ";"
+        for slot in slots
+    )
+
+
+def decode_devices(text: str) -> tuple[tuple[CardUse, ...], ...]:
+    """What ``encode_devices`` wrote, slot by slot.
+
+    Raises:
+        BadInput: a record with fewer than four fields or with figures that are not integers.
+    """
+    field = f"metadata.annotations[{names.HAMI_ALLOCATED}]"
+    slots = text.split(";")
+    if slots and not slots[-1]:
+        slots.pop()
+    return tuple(
+        tuple(_use(field, record) for record in slot.split(":") if record) for slot in slots
+    )
+
+
+def _use(field: str, record: str) -> CardUse:
+    parts = record.split(",")
+    try:
+        if len(parts) < _RECORD_FIELDS:
+            raise ValueError(f"{len(parts)} fields where uuid,vendor,MiB,cores are needed")
+        mem, cores = int(parts[2]), int(parts[3])
+        if mem < 0 or cores < 0:
+            raise ValueError("MiB and cores must be 0 or more")
+    except ValueError as error:
+        raise BadInput(field, f'record "{record}": {error}') from error
+    return CardUse(parts[0], mem, cores)
+
+
+def lock_holder(text: str) -> tuple[str, str, str] | None:
+    """Time, namespace and pod name of ``hami.io/mutex.lock``; None for the legacy bare time.
+
+    Raises:
+        BadInput: neither ``time`` nor ``time,namespace,name``.
+    """
+    parts = text.split(",")
+    if len(parts) == 1:
+        return None
+    if len(parts) != 3:
+        raise BadInput(
+            f"metadata.annotations[{names.HAMI_LOCK}]",
+            f'"{text}" is neither a time nor "time,namespace,pod"',
+        )
+    return parts[0], parts[1], parts[2]

@@ -1,0 +1,66 @@
+"""Every label, annotation, resource and API name that Evenkeel reads or writes."""
+
+from __future__ import annotations
+
+SCHEDULER = "evenkeel"
+
+# API groups of our own.
+GROUP = "scheduling.evenkeel.dev"
+VERSION = "v1alpha1"
+POLICIES = "balancepolicies"
+
+# Our own pod annotation; the two axes are steered by HAMi's.
+MODE = "scheduling.evenkeel.dev/mode"
+
+# Resources.
+CPU = "cpu"
+MEMORY = "memory"
+EPHEMERAL = "ephemeral-storage"
+PODS = "pods"
+IOPS = "evenkeel.dev/iops"
+NETWORK = "evenkeel.dev/network-mbps"
+GPU = "nvidia.com/gpu"
+GPU_MEMORY = "nvidia.com/gpumem"
+GPU_MEMORY_PERCENT = "nvidia.com/gpumem-percentage"
+GPU_CORES = "nvidia.com/gpucores"
+GPU_PRIORITY = "nvidia.com/priority"
+# Read by HAMi's parts only: they are no capacity of a node that HAMi manages.
+HAMI_ONLY = (GPU_MEMORY, GPU_MEMORY_PERCENT, GPU_CORES, GPU_PRIORITY)
+
+# HAMi, node side.
+HAMI_REGISTER = "hami.io/node-nvidia-register"
+HAMI_HANDSHAKE = "hami.io/node-handshake"
+HAMI_CORDON = "hami.io/device-cordon"
+HAMI_LOCK = "hami.io/mutex.lock"
+
+# HAMi, pod side: written by a scheduler or by the device plugin.
+HAMI_NODE = "hami.io/vgpu-node"
+HAMI_TIME = "hami.io/vgpu-time"
+HAMI_TO_ALLOCATE = "hami.io/vgpu-devices-to-allocate"
+HAMI_ALLOCATED = "hami.io/vgpu-devices-allocated"
+HAMI_MIG = "hami.io/vgpu-mig-allocations"
+HAMI_BIND_PHASE = "hami.io/bind-phase"
+HAMI_BIND_TIME = "hami.io/bind-time"
+BIND_ALLOCATING = "allocating"
+BIND_SUCCESS = "success"
+BIND_FAILED = "failed"
+
+# HAMi, pod side: written by a user.
+HAMI_NODE_POLICY = "hami.io/node-scheduler-policy"
+HAMI_GPU_POLICY = "hami.io/gpu-scheduler-policy"
+HAMI_WEIGHTS = "hami.io/device-scoring-weights"
+USE_TYPE = "nvidia.com/use-gputype"
+NOUSE_TYPE = "nvidia.com/nouse-gputype"
+USE_UUID = "nvidia.com/use-gpuuuid"
+NOUSE_UUID = "nvidia.com/nouse-gpuuuid"
+NUMA_BIND = "nvidia.com/numa-bind"
+VGPU_MODE = "nvidia.com/vgpu-mode"
+
+# The annotations that decide where a pod goes: part of its template.
+STEERING = frozenset({
+    MODE, HAMI_NODE_POLICY, HAMI_GPU_POLICY, HAMI_WEIGHTS,
+    USE_TYPE, NOUSE_TYPE, USE_UUID, NOUSE_UUID, NUMA_BIND, VGPU_MODE,
+})  # fmt: skip
+
+UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
+LABEL_VALUE_MAX = 63

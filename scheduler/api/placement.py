@@ -1,0 +1,117 @@
+"""How a pod shall be placed: the mode, its weights and the two axes, resolved to one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from scheduler.api import names
+from scheduler.errors import BadInput
+
+
+class Mode(StrEnum):
+    """Scoring modes, by the names users write."""
+
+    LEAST_ALLOCATED = "least-allocated"
+    MOST_ALLOCATED = "most-allocated"
+    BALANCED_ALLOCATION = "balanced-allocation"
+    REQUESTED_TO_CAPACITY_RATIO = "requested-to-capacity-ratio"
+    LAMBDA_G = "lambda-g"
+    LAMBDA_G_V3 = "lambda-g-v3"
+
+
+# The six dimensions of every mode, in the order of all arrays.
+DIMENSIONS = ("cpu", "memory", "gpuCompute", "gpuMemory", "iops", "network")
+NODE_POLICIES = ("binpack", "spread")
+GPU_POLICY_WORDS = ("binpack", "spread", "topology-aware", "mutex", "numa")
+WEIGHT_MAX = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """What the pod's annotations, its policy and the configuration come to.
+
+    Attributes:
+        mode: None lets the pod decide: most-allocated when it asks GPUs, else least-allocated.
+        weights: one per dimension, 0..100.
+        iops_resource, network_resource: extended resources that the last two dimensions read.
+        curve: (utilization 0..100, score 0..10) points of requested-to-capacity-ratio.
+        node_policy: ``binpack`` or ``spread`` (HAMi's node score replaces the mode's term), or empty.
+        gpu_policy: HAMi's word or comma list of words for the order of cards.
+        device_weights: HAMi's slot, core and memory weights of the card score.
+    """
+
+    mode: Mode | None = None
+    weights: tuple[int, int, int, int, int, int] = (1, 1, 1, 1, 1, 1)
+    iops_resource: str = names.IOPS
+    network_resource: str = names.NETWORK
+    curve: tuple[tuple[int, int], ...] = ((0, 0), (100, 10))
+    node_policy: str = ""
+    gpu_policy: str = "binpack"
+    device_weights: tuple[int, int, int] = (1, 1, 1)
+
+
+def mode(text: str, field: str) -> Mode:
+    """The mode of that name.
+
+    Raises:
+        BadInput: no such mode.
+    """
+    try:
+        return Mode(text)
+    except ValueError:
+        raise BadInput(field, f'"{text}" is not a mode: {_allowed(tuple(Mode))}') from None
+
+
+def node_policy(text: str, field: str) -> str:
+    """A node policy.
+
+    Raises:
+        BadInput: HAMi would take any other word for binpack; a typing error should not.
+    """
+    if text not in NODE_POLICIES:
+        raise BadInput(field, f'"{text}" is not a node policy: {_allowed(NODE_POLICIES)}')
+    return text
+
+
+def gpu_policy(text: str, field: str) -> str:
+    """A GPU policy: one of HAMi's words, or several with commas between them.
+
+    Raises:
+        BadInput: HAMi would take an unknown word for spread; a typing error should not.
+    """
+    words = [word.strip() for word in text.split(",")]
+    for word in words:
+        if word not in GPU_POLICY_WORDS:
+            raise BadInput(
+                field,
+                f'"{word}" is not a GPU policy: {_allowed(GPU_POLICY_WORDS)}, or a comma list',
+            )
+    return ",".join(words)
+
+
+def device_weights(text: str, field: str) -> tuple[int, int, int]:
+    """``slot=1,core=1,memory=3`` as three integers.
+
+    Raises:
+        BadInput: not exactly the three keys once each with integers of 0 or more, one of them over 0.
+    """
+    pairs = dict(part.strip().partition("=")[::2] for part in text.split(","))
+    figures = [pairs.get(key, "") for key in ("slot", "core", "memory")]
+    if (
+        len(pairs) != len(figures)
+        or text.count(",") != len(figures) - 1
+        or not all(f.isascii() and f.isdigit() and int(f) < 2**20 for f in figures)
+        or not any(int(f) for f in figures)
+    ):
+        raise BadInput(
+            field,
+            f'"{text}" must give slot, core and memory once each, as integers of 0 or more '
+            "with one above 0, e.g. slot=1,core=1,memory=3",
+        )
+    slot, core, memory = (int(f) for f in figures)
+    return slot, core, memory
+
+
+def _allowed(words: tuple[str, ...]) -> str:
+    return "allowed are " + ", ".join(words)

@@ -1,0 +1,73 @@
+"""Kubernetes quantities: ``"1500m"`` → 1500 milli, ``"16Gi"`` → bytes.
+
+The grammar and the rounding are those of apimachinery's ``resource.Quantity``: decimal SI
+(n u m k M G T P E), binary SI (Ki Mi Gi Ti Pi Ei) or a decimal exponent (``1e3``, ``1E-3``; a bare
+``E`` is exa). Fractions below the unit asked for are rounded up, values beyond int64 are capped.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+INT64_MAX = 2**63 - 1
+# 10**30 is far beyond the cap whatever the mantissa; larger exponents need not be computed.
+_EXPONENT_CAP = 60
+
+_GRAMMAR = re.compile(
+    r"(?P<sign>[+-]?)(?P<whole>\d*)(?:\.(?P<fraction>\d*))?"
+    r"(?:(?P<binary>[KMGTPE]i)|(?P<decimal>[numkMGTPE])|[eE](?P<exponent>[+-]?\d+))?",
+    re.ASCII,
+)
+_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+
+
+class BadQuantity(ValueError):  # noqa: N818 - reads as a noun where it is caught
+    """The text is not a quantity; the message says what one looks like."""
+
+
+def milli(quantity: str | float) -> int:
+    """The quantity in thousandths, rounded up (``MilliValue``).
+
+    Raises:
+        BadQuantity: not a quantity, or negative.
+    """
+    return _parse(str(quantity), 3)
+
+
+def value(quantity: str | float) -> int:
+    """The quantity in whole units, rounded up (``Value``).
+
+    Raises:
+        BadQuantity: not a quantity, or negative.
+    """
+    return _parse(str(quantity), 0)
+
+
+@lru_cache(maxsize=4096)
+def _parse(text: str, scale: int) -> int:
+    match = _GRAMMAR.fullmatch(text)
+    if match is None or not (match["whole"] or match["fraction"]):
+        raise BadQuantity(
+            f'"{text}" is not a quantity: write a number with an optional suffix, '
+            "one of n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or an exponent such as 1e3"
+        )
+    fraction = match["fraction"] or ""
+    digits = int((match["whole"] or "") + fraction)
+    if match["sign"] == "-" and digits:
+        raise BadQuantity(f'"{text}" is negative: a quantity here must be 0 or more')
+    shift = 0
+    power = scale - len(fraction)
+    if match["binary"]:
+        shift = _BINARY[match["binary"]]
+    elif match["decimal"]:
+        power += _DECIMAL[match["decimal"]]
+    elif match["exponent"]:
+        power += max(-10 * _EXPONENT_CAP, min(_EXPONENT_CAP, int(match["exponent"])))
+    if digits == 0:
+        return 0
+    numerator = (digits << shift) * 10 ** max(0, power)
+    denominator = 10 ** max(0, -power)
+    rounded_up: int = -(-numerator // denominator)
+    return min(INT64_MAX, rounded_up)

@@ -1,0 +1,154 @@
+"""Pod templates: all of a pod's spec that decides where it may go and what it is charged.
+
+Pods made from one ReplicaSet or Job differ in name only. Their template is parsed once and found
+again by a key of bytes, so a thousand like pods cost one parse.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from scheduler.api import gpus, names, requests, wire
+from scheduler.errors import BadInput
+
+_encoder = msgspec.json.Encoder()
+
+Expression = tuple[str, str, tuple[str, ...]]
+Term = tuple[tuple[Expression, ...], tuple[Expression, ...]]
+TolerationKey = tuple[str, str, str, str]
+
+_HARD = "DoNotSchedule"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PodTemplate:
+    """One distinct pod spec; interned by ``key``, so it is compared by identity.
+
+    Attributes:
+        requests: amounts charged to a node.
+        ports: host ports as (protocol, port, ip).
+        selector: node labels that must be equal.
+        required: terms of required node affinity, None for no affinity; an empty tuple matches nothing.
+        preferred: (weight, term) of preferred node affinity.
+        tolerations: (key, operator, value, effect).
+        gpu: GPUs asked, None for none.
+        steering: the pod's own placement annotations, sorted.
+        kinds: kind of every container, init containers first (slots of HAMi's annotations).
+        unsupported: fields that Evenkeel cannot honour yet; a pod with any is not placed.
+        problem: what a person must mend before the pod can be placed.
+    """
+
+    requests: requests.Requests
+    ports: tuple[tuple[str, int, str], ...]
+    selector: tuple[tuple[str, str], ...]
+    required: tuple[Term, ...] | None
+    preferred: tuple[tuple[int, Term], ...]
+    tolerations: tuple[TolerationKey, ...]
+    gpu: gpus.GpuAsk | None
+    steering: tuple[tuple[str, str], ...]
+    kinds: tuple[gpus.Kind, ...]
+    unsupported: tuple[str, ...]
+    problem: BadInput | None
+
+
+def key(pod: wire.Pod) -> bytes:
+    """Bytes that are equal exactly for pods of one template.
+
+    The node, priority and gates are moved aside while encoding: they are the pod's, not the template's.
+    """
+    spec = pod.spec
+    aside = spec.node_name, spec.priority, spec.scheduling_gates, spec.scheduler_name
+    spec.node_name, spec.priority, spec.scheduling_gates, spec.scheduler_name = None, 0, None, None
+    encoded = _encoder.encode(spec)
+    spec.node_name, spec.priority, spec.scheduling_gates, spec.scheduler_name = aside
+    annotations = pod.metadata.annotations
+    if annotations and not names.STEERING.isdisjoint(annotations):
+        encoded += _encoder.encode(_steering(annotations))
+    status = pod.status
+    if status.container_statuses or status.init_container_statuses:
+        encoded += _encoder.encode(
+            [
+                [s for s in statuses or () if s.allocated_resources or s.resources]
+                for statuses in (status.container_statuses, status.init_container_statuses)
+            ]
+        )
+        encoded += status.resize.encode()
+    return encoded
+
+
+def of_pod(pod: wire.Pod) -> PodTemplate:
+    """Parse the template of a pod. Never raises: what is wrong stands in ``problem``."""
+    problem: BadInput | None = None
+    asked = requests.Requests((), 0, 0)
+    gpu: gpus.GpuAsk | None = None
+    try:
+        asked = requests.of_pod(pod)
+        gpu = gpus.of_pod(pod)
+    except BadInput as error:
+        problem = error
+    spec = pod.spec
+    affinity = (spec.affinity and spec.affinity.node_affinity) or wire.NodeAffinity()
+    required = affinity.required_during_scheduling_ignored_during_execution
+    return PodTemplate(
+        requests=asked,
+        ports=requests.host_ports(spec),
+        selector=tuple(sorted((spec.node_selector or {}).items())),
+        required=None
+        if required is None
+        else tuple(map(_term, required.node_selector_terms or ())),
+        preferred=tuple(
+            (preferred.weight, _term(preferred.preference))
+            for preferred in affinity.preferred_during_scheduling_ignored_during_execution or ()
+            if preferred.preference is not None
+        ),
+        tolerations=tuple(
+            sorted(
+                {(t.key, t.operator or "Equal", t.value, t.effect) for t in spec.tolerations or ()}
+            )
+        ),
+        gpu=gpu,
+        steering=_steering(pod.metadata.annotations or {}),
+        kinds=(
+            *(
+                gpus.Kind.SIDECAR if c.restart_policy == "Always" else gpus.Kind.INIT
+                for c in spec.init_containers or ()
+            ),
+            *(gpus.Kind.APP for _ in spec.containers),
+        ),
+        unsupported=tuple(_unsupported(spec)),
+        problem=problem,
+    )
+
+
+def _steering(annotations: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((k, annotations[k]) for k in names.STEERING.intersection(annotations)))
+
+
+def _term(term: wire.NodeTerm) -> Term:
+    return (
+        tuple((e.key, e.operator, tuple(e.values or ())) for e in term.match_expressions or ()),
+        tuple((e.key, e.operator, tuple(e.values or ())) for e in term.match_fields or ()),
+    )
+
+
+def _unsupported(spec: wire.PodSpec) -> list[str]:
+    """Hard rules that are not implemented yet: better no place than a wrong one."""
+    found = []
+    affinity = spec.affinity or wire.Affinity()
+    for rules, field in (
+        (affinity.pod_affinity, "spec.affinity.podAffinity"),
+        (affinity.pod_anti_affinity, "spec.affinity.podAntiAffinity"),
+    ):
+        if rules and rules.required_during_scheduling_ignored_during_execution:
+            found.append(f"{field}.requiredDuringSchedulingIgnoredDuringExecution")
+    if any(c.when_unsatisfiable == _HARD for c in spec.topology_spread_constraints or ()):
+        found.append("spec.topologySpreadConstraints[whenUnsatisfiable=DoNotSchedule]")
+    if any(v.persistent_volume_claim or v.ephemeral for v in spec.volumes or ()):
+        found.append("spec.volumes[persistentVolumeClaim]")
+    if spec.resource_claims:
+        found.append("spec.resourceClaims")
+    if spec.scheduling_group:
+        found.append("spec.schedulingGroup")
+    return found

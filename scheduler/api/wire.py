@@ -1,0 +1,222 @@
+"""The parts of Kubernetes objects that Evenkeel reads, decoded straight from JSON.
+
+A field that is not here costs nothing. Quantities stay text until ``requests`` parses them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+Quantities = dict[str, str | int | float]
+
+
+class _Wire(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
+    """Camel-case JSON; structs hold no cycles, so the collector need not look at them."""
+
+
+class Meta(_Wire):
+    """``metadata``."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: str = ""
+    deletion_timestamp: str | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class Resources(_Wire):
+    """``resources`` of a container or of a pod."""
+
+    requests: Quantities | None = None
+    limits: Quantities | None = None
+
+
+class Port(_Wire):
+    """A container port; only host ports matter."""
+
+    host_port: int = 0
+    host_ip: str = msgspec.field(default="", name="hostIP")
+    protocol: str = ""
+
+
+class Container(_Wire):
+    """A container or init container."""
+
+    name: str = ""
+    resources: Resources | None = None
+    ports: list[Port] | None = None
+    restart_policy: str | None = None
+
+
+class Toleration(_Wire):
+    """``spec.tolerations[]``."""
+
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class Expression(_Wire):
+    """One requirement of a selector."""
+
+    key: str = ""
+    operator: str = ""
+    values: list[str] | None = None
+
+
+class NodeTerm(_Wire):
+    """A NodeSelectorTerm: everything in it must hold."""
+
+    match_expressions: list[Expression] | None = None
+    match_fields: list[Expression] | None = None
+
+
+class NodeTerms(_Wire):
+    """A NodeSelector: one of its terms must hold."""
+
+    node_selector_terms: list[NodeTerm] | None = None
+
+
+class PreferredNodeTerm(_Wire):
+    """A preferred term with its weight."""
+
+    weight: int = 0
+    preference: NodeTerm | None = None
+
+
+class NodeAffinity(_Wire):
+    """``spec.affinity.nodeAffinity``."""
+
+    required_during_scheduling_ignored_during_execution: NodeTerms | None = None
+    preferred_during_scheduling_ignored_during_execution: list[PreferredNodeTerm] | None = None
+
+
+class PodAffinity(_Wire):
+    """``podAffinity`` and ``podAntiAffinity``: only whether something is required."""
+
+    required_during_scheduling_ignored_during_execution: list[dict[str, Any]] | None = None
+
+
+class Affinity(_Wire):
+    """``spec.affinity``."""
+
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class Spread(_Wire):
+    """``spec.topologySpreadConstraints[]``: only whether it is hard."""
+
+    topology_key: str = ""
+    when_unsatisfiable: str = ""
+
+
+class Volume(_Wire):
+    """``spec.volumes[]``: only the kinds that tie a pod to nodes (names are random per pod)."""
+
+    persistent_volume_claim: dict[str, Any] | None = None
+    ephemeral: dict[str, Any] | None = None
+
+
+class Gate(_Wire):
+    """``spec.schedulingGates[]``."""
+
+    name: str = ""
+
+
+class PodSpec(_Wire):
+    """``spec`` of a pod."""
+
+    node_name: str | None = None
+    scheduler_name: str | None = None
+    priority: int = 0
+    node_selector: dict[str, str] | None = None
+    affinity: Affinity | None = None
+    tolerations: list[Toleration] | None = None
+    containers: list[Container] = []
+    init_containers: list[Container] | None = None
+    overhead: Quantities | None = None
+    resources: Resources | None = None
+    scheduling_gates: list[Gate] | None = None
+    topology_spread_constraints: list[Spread] | None = None
+    volumes: list[Volume] | None = None
+    resource_claims: list[dict[str, Any]] | None = None
+    scheduling_group: dict[str, Any] | None = None
+
+
+class ContainerStatus(_Wire):
+    """What in-place resizing left on a container."""
+
+    name: str = ""
+    allocated_resources: Quantities | None = None
+    resources: Resources | None = None
+
+
+class Condition(_Wire):
+    """``status.conditions[]``."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class PodStatus(_Wire):
+    """``status`` of a pod."""
+
+    phase: str = ""
+    conditions: list[Condition] | None = None
+    container_statuses: list[ContainerStatus] | None = None
+    init_container_statuses: list[ContainerStatus] | None = None
+    resize: str = ""
+
+
+class Pod(_Wire):
+    """A pod."""
+
+    metadata: Meta = msgspec.field(default_factory=Meta)
+    spec: PodSpec = msgspec.field(default_factory=PodSpec)
+    status: PodStatus = msgspec.field(default_factory=PodStatus)
+
+
+class Taint(_Wire):
+    """``spec.taints[]`` of a node."""
+
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class NodeSpec(_Wire):
+    """``spec`` of a node."""
+
+    unschedulable: bool = False
+    taints: list[Taint] | None = None
+
+
+class NodeStatus(_Wire):
+    """``status`` of a node."""
+
+    allocatable: Quantities | None = None
+
+
+class Node(_Wire):
+    """A node."""
+
+    metadata: Meta = msgspec.field(default_factory=Meta)
+    spec: NodeSpec = msgspec.field(default_factory=NodeSpec)
+    status: NodeStatus = msgspec.field(default_factory=NodeStatus)
+
+
+class Namespace(_Wire):
+    """A namespace: its labels choose policies."""
+
+    metadata: Meta = msgspec.field(default_factory=Meta)

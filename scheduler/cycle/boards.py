@@ -1,0 +1,239 @@
+"""Shapes and what is known of each on every node.
+
+A shape is a template with a placement: all that decides where a pod goes. Its board is computed once
+and then kept up with the rows that changed, so a thousand nodes cost nothing until one of them moves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from scheduler import devices
+from scheduler.api import names
+from scheduler.api.placement import Mode, Placement
+from scheduler.api.templates import PodTemplate
+from scheduler.config import Config
+from scheduler.kernels import board as kernel
+from scheduler.kernels import columns as c
+from scheduler.kernels import score
+from scheduler.plugins import FILTERS, node_affinity, taints
+from scheduler.state.cluster import Cluster
+
+# Live shapes; the least recently used goes first. At 5,000 nodes a board is about 170 kB.
+_SHAPES_MAX = 512
+
+_MODES = {
+    Mode.LEAST_ALLOCATED: score.LEAST,
+    Mode.MOST_ALLOCATED: score.MOST,
+    Mode.BALANCED_ALLOCATION: score.BALANCED,
+    Mode.REQUESTED_TO_CAPACITY_RATIO: score.RATIO,
+    Mode.LAMBDA_G: score.LAMBDA_G,
+    Mode.LAMBDA_G_V3: score.LAMBDA_G_V3,
+}
+
+
+@dataclass(slots=True, eq=False)
+class Shape:
+    """One shape, its compiled request and its board.
+
+    ``moved`` and ``described`` are the positions in the state's logs up to which the board has read.
+    """
+
+    template: PodTemplate
+    placement: Placement
+    ask: c.Ask
+    board: c.Board
+    moved: int = -1
+    described: int = -1
+    words: tuple[int, int, int] = (0, 0, 0)
+
+    @property
+    def mode(self) -> Mode:
+        """The mode in force."""
+        if self.placement.mode is not None:
+            return self.placement.mode
+        return Mode.MOST_ALLOCATED if self.template.gpu else Mode.LEAST_ALLOCATED
+
+
+class Boards:
+    """The live shapes of one cluster."""
+
+    def __init__(self, cluster: Cluster, config: Config) -> None:
+        self._cluster = cluster
+        self._config = config
+        self._shapes: dict[tuple[PodTemplate, Placement], Shape] = {}
+        self.scratch = _scratch(1, 1)
+
+    def shape(self, template: PodTemplate, placement: Placement) -> Shape:
+        """The shape of a template under a placement."""
+        key = (template, placement)
+        shape = self._shapes.pop(key, None)
+        if shape is None:
+            if len(self._shapes) >= _SHAPES_MAX:
+                del self._shapes[next(iter(self._shapes))]
+            shape = Shape(template, placement, _NO_ASK, _NO_BOARD)
+        self._shapes[key] = shape
+        return shape
+
+    def refresh(self, shape: Shape) -> None:
+        """Bring a shape's board up to date with the columns."""
+        cluster = self._cluster
+        cluster.nodes.refresh_ranks()
+        moved = self._moved_rows(shape)
+        if moved is not None and moved.size == 0:
+            return
+        words = (len(cluster.cards.models), len(cluster.cards.modes), len(cluster.cards.uuids))
+        if moved is None or shape.words != words:
+            shape.words = words
+            shape.ask = self._compile(shape)
+        described = None if moved is None else cluster.described.since(shape.described)
+        if moved is None or described is None:
+            moved = described = np.arange(cluster.nodes.capacity)
+            shape.board = _board(cluster.nodes.capacity)
+        if shape.template.ports:
+            # A host port may have come or gone with any pod that moved.
+            described = moved
+        self._judge(shape, described)
+        self._note_preferences(shape)
+        self._fit_scratch(shape)
+        kernel.rescore(
+            cluster.nodes.columns,
+            cluster.cards.columns,
+            shape.ask,
+            shape.board,
+            moved,
+            self.scratch,
+        )
+        shape.moved = cluster.moved.position
+        shape.described = cluster.described.position
+
+    def placed(self, shape: Shape, rows: c.Ints) -> None:
+        """The placing kernel changed these rows and has scored them on this shape's board."""
+        self._cluster.moved.add_many(rows)
+        shape.moved = self._cluster.moved.position
+
+    def _moved_rows(self, shape: Shape) -> c.Ints | None:
+        if shape.moved < 0 or shape.board.part.size != self._cluster.nodes.capacity:
+            return None
+        return self._cluster.moved.since(shape.moved)
+
+    def _judge(self, shape: Shape, rows: c.Ints) -> None:
+        """Static filters and raw preferences of some rows."""
+        if rows.size == 0:
+            return
+        nodes, template, board = self._cluster.nodes, shape.template, shape.board
+        allowed = np.ones(rows.size, np.bool_)
+        for _, refuses in FILTERS:
+            allowed &= ~refuses(template, nodes, rows)
+        board.allowed[rows] = allowed
+        board.affinity[rows] = node_affinity.preference(template, nodes, rows)
+        board.taints[rows] = taints.soft_count(template, nodes, rows)
+
+    def _note_preferences(self, shape: Shape) -> None:
+        """Only shapes with preferences need their scores normalised over all nodes."""
+        board = shape.board
+        prefers = bool(board.affinity.any() or board.taints.any())
+        shape.ask.card_rules[c.RULE_PREFERS] = prefers
+        if not prefers:
+            board.maxima[:] = 0
+
+    def _fit_scratch(self, shape: Shape) -> None:
+        cards = self._cluster.cards.most_on_a_node
+        picks = max(1, int(shape.ask.containers[c.N_CARDS].sum()))
+        if self.scratch.order.size < cards or self.scratch.picks.size < picks:
+            self.scratch = _scratch(
+                max(cards, self.scratch.order.size), max(picks, self.scratch.picks.size)
+            )
+
+    def _compile(self, shape: Shape) -> c.Ask:
+        template, placement, nodes = shape.template, shape.placement, self._cluster.nodes
+        rows, amounts = self._cluster.charge_of(template)
+        asked = dict(template.requests.amounts)
+        gpu = template.gpu
+        dims = {
+            0: names.CPU, 1: names.MEMORY, 4: placement.iops_resource, 5: placement.network_resource
+        }  # fmt: skip
+        if placement.node_policy:
+            mode = score.HAMI_BINPACK if placement.node_policy == "binpack" else score.HAMI_SPREAD
+        else:
+            mode = _MODES[shape.mode]
+        slot, core, memory = placement.device_weights
+        return c.Ask(
+            resources=np.array(rows, np.int64),
+            amounts=np.array(amounts, np.int64),
+            hami_only=np.array(
+                [nodes.resources.values[row] in names.HAMI_ONLY for row in rows], np.bool_
+            ),
+            nonzero=np.array(
+                [template.requests.nonzero_cpu, template.requests.nonzero_memory], np.int64
+            ),
+            dim_amounts=np.array(
+                [asked.get(dims.get(d, ""), 0) for d in range(c.N_DIMS)], np.int64
+            ),
+            containers=devices.containers(gpu),
+            card_rules=np.array(
+                [
+                    bool(gpu and gpu.numa_bind),
+                    devices.is_mutex(placement),
+                    slot,
+                    core,
+                    memory,
+                    gpu is None,
+                    0,
+                    asked.get(names.GPU, 0),
+                ],
+                np.int64,
+            ),
+            sort_keys=devices.sort_keys(
+                placement.gpu_policy, numa_bind=bool(gpu and gpu.numa_bind)
+            ),
+            model_ok=devices.models_ok(gpu, self._cluster.cards),
+            mode_ok=devices.modes_ok(gpu, self._cluster.cards),
+            uuid_ok=devices.uuids_ok(gpu, self._cluster.cards),
+            mode=np.array([mode, self._config.mode_weight], np.int64),
+            weights=np.array(placement.weights, np.int64),
+            dims=np.array(
+                [nodes.resource_row(dims[d]) if d in dims else -1 for d in range(c.N_DIMS)],
+                np.int64,
+            ),
+            curve=np.array(placement.curve, np.int64).T * np.array([[1], [10]]),
+        )
+
+
+def _board(capacity: int) -> c.Board:
+    return c.Board(
+        allowed=np.zeros(capacity, np.bool_),
+        affinity=np.zeros(capacity, np.int64),
+        taints=np.zeros(capacity, np.int64),
+        part=np.full(capacity, -1, np.int64),
+        key=np.full(capacity, -1, np.int64),
+        best=np.full(capacity // c.BLOCK, -1, np.int64),
+        maxima=np.zeros(2, np.int64),
+    )
+
+
+def _scratch(most_cards: int, most_picks: int) -> c.Scratch:
+    return c.Scratch(
+        cap=np.zeros((c.N_DIMS, c.BLOCK)),
+        used=np.zeros((c.N_DIMS, c.BLOCK)),
+        ask=np.zeros((c.N_DIMS, c.BLOCK)),
+        out=np.zeros(c.BLOCK),
+        work=np.zeros((2 * c.N_DIMS, c.BLOCK)),
+        points=np.zeros(c.BLOCK, np.int64),
+        rows=np.zeros(c.BLOCK, np.int64),
+        changed=np.zeros(1, np.int64),
+        order=np.zeros(most_cards, np.int64),
+        held=np.zeros((3, most_cards), np.int64),
+        peak=np.zeros((3, most_cards), np.int64),
+        card_score=np.zeros(most_cards, np.float32),
+        picks=np.zeros(most_picks, np.int64),
+        pick_mib=np.zeros(most_picks, np.int64),
+        pick_slot=np.zeros(most_picks, np.int64),
+        codes=np.zeros(c.N_CARD_CODES, np.int64),
+    )
+
+
+_NO_BOARD = _board(0)
+_NO_ASK = c.Ask(*(np.zeros(0, np.int64) for _ in c.Ask._fields))  # type: ignore[arg-type]

@@ -1,0 +1,143 @@
+"""Decide for a batch: runs of like pods go to the placing kernel as one call."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+
+from scheduler.api.decisions import Bind, Hold, Outcome
+from scheduler.api.hami import CardUse
+from scheduler.config import Config
+from scheduler.cycle import diagnosis
+from scheduler.cycle.boards import Boards, Shape
+from scheduler.kernels import columns as c
+from scheduler.kernels import place
+from scheduler.policies import PolicyBook
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import CardCharge, Life, PodRecord
+
+
+class Cycle:
+    """Chooses nodes and cards; what it decides it assumes in the cluster at once."""
+
+    def __init__(self, cluster: Cluster, policies: PolicyBook, config: Config) -> None:
+        self._cluster = cluster
+        self._policies = policies
+        self.boards = Boards(cluster, config)
+
+    def schedule(self, batch: Sequence[PodRecord]) -> Outcome:
+        """Decide for pending pods, in the order given.
+
+        Same columns and batch, same outcome; a run of like pods comes out as one by one.
+        """
+        outcome = Outcome()
+        for shape, run in itertools.groupby(
+            batch, key=lambda pod: self._shape_or_hold(pod, outcome)
+        ):
+            if shape is not None:
+                self._place(shape, list(run), outcome)
+        return outcome
+
+    def could_place(self, pod: PodRecord) -> bool:
+        """Whether a pending pod fits somewhere now, without placing it."""
+        shape = self.shape_of(pod)
+        if shape is None:
+            return False
+        self.boards.refresh(shape)
+        return bool((shape.board.best >= 0).any())
+
+    def shape_of(self, pod: PodRecord) -> Shape | None:
+        """The pod's shape; None when something on the pod must be mended first."""
+        if pod.problem or pod.template.unsupported:
+            return None
+        resolved = self._policies.resolve(pod)
+        if resolved.problem:
+            return None
+        return self.boards.shape(pod.template, resolved.placement)
+
+    def _shape_or_hold(self, pod: PodRecord, outcome: Outcome) -> Shape | None:
+        shape = self.shape_of(pod)
+        if shape is None:
+            outcome.holds.append(Hold(pod.uid, problem=self.problem_of(pod)))
+        return shape
+
+    def problem_of(self, pod: PodRecord) -> str:
+        """What must be mended on a pod, empty when nothing."""
+        if pod.problem:
+            return pod.problem
+        if pod.template.unsupported:
+            return f"{pod.template.unsupported[0]}: not supported by this version of Evenkeel"
+        return self._policies.resolve(pod).problem
+
+    def _place(self, shape: Shape, run: list[PodRecord], outcome: Outcome) -> None:
+        # A host port that one pod of the run takes is seen by the next only through the mask.
+        step = 1 if shape.template.ports else len(run)
+        for at in range(0, len(run), step):
+            part = run[at : at + step]
+            self.boards.refresh(shape)
+            n = self._place_part(shape, part, outcome)
+            if n < len(part):
+                why = diagnosis.of_shape(self._cluster, shape, self.boards.scratch)
+                outcome.holds += [Hold(pod.uid, why) for pod in run[at + n :]]
+                return
+
+    def _place_part(self, shape: Shape, part: list[PodRecord], outcome: Outcome) -> int:
+        cluster = self._cluster
+        placed = _placed(len(part), max(1, int(shape.ask.containers[c.N_CARDS].sum())))
+        n = place.place_run(
+            cluster.nodes.columns,
+            cluster.cards.columns,
+            shape.ask,
+            shape.board,
+            self.boards.scratch,
+            placed,
+        )
+        for k in range(n):
+            pod = part[k]
+            node = cluster.nodes.name_of(int(placed.row[k]))
+            slots, charges = self._cards(shape, placed, k) if placed.n_picks[k] else ((), ())
+            cluster.assume_charged(pod.uid, node, charges)
+            outcome.binds.append(Bind(pod.uid, node, slots))
+        self.boards.placed(shape, placed.row[:n])
+        return n
+
+    def _cards(
+        self, shape: Shape, placed: place.Placed, k: int
+    ) -> tuple[tuple[tuple[CardUse, ...], ...], tuple[CardCharge, ...]]:
+        cards = self._cluster.cards
+        slots: list[list[CardUse]] = [[] for _ in shape.template.kinds]
+        for p in range(int(placed.n_picks[k])):
+            slot = int(placed.slot[k, p])
+            cores = int(shape.ask.containers[c.ASK_CORES, slot])
+            uuid = cards.uuid_of(int(placed.card[k, p]))
+            slots[slot].append(CardUse(uuid, int(placed.mib[k, p]), cores))
+        charges = sorted(
+            CardCharge(
+                cards.uuid_of(d),
+                int(placed.peak[c.CORES, k, i]),
+                int(placed.peak[c.MIB, k, i]),
+                int(placed.peak[c.SLOTS, k, i]),
+            )
+            for i, d in enumerate(placed.peak_card[k].tolist())
+            if d >= 0
+        )
+        return tuple(map(tuple, slots)), tuple(charges)
+
+
+def is_waiting(pod: PodRecord) -> bool:
+    """Whether a pod is ours to place now."""
+    return pod.ours and pod.life == Life.PENDING and not pod.gated and not pod.deleting
+
+
+def _placed(pods: int, picks: int) -> place.Placed:
+    return place.Placed(
+        row=np.zeros(pods, np.int64),
+        n_picks=np.zeros(pods, np.int64),
+        card=np.zeros((pods, picks), np.int64),
+        mib=np.zeros((pods, picks), np.int64),
+        slot=np.zeros((pods, picks), np.int64),
+        peak_card=np.zeros((pods, picks), np.int64),
+        peak=np.zeros((3, pods, picks), np.int64),
+    )

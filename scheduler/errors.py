@@ -1,0 +1,48 @@
+"""Every error that Evenkeel raises on purpose.
+
+    EvenkeelError
+    ├── BadInput        an object, file or flag that a person wrote is wrong: names it and says what is allowed
+    ├── BrokenInvariant the columns disagree with themselves: a bug, the process must rebuild from a list
+    └── ApiError        the API server refused or could not be reached (raised in kube only)
+
+"It does not fit" is never an error: it is an answer, see api/reasons.py.
+"""
+
+from __future__ import annotations
+
+
+class EvenkeelError(Exception):
+    """Root of the tree."""
+
+
+class BadInput(EvenkeelError):  # noqa: N818 - the word a user would say
+    """Something a person wrote cannot be understood.
+
+    Attributes:
+        field: path of the field inside the object, e.g. ``metadata.annotations[hami.io/...]``.
+        problem: what is wrong with it and what is allowed.
+    """
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}")
+        self.field = field
+        self.problem = problem
+
+
+class BrokenInvariant(EvenkeelError):  # noqa: N818
+    """A total in the columns is not the sum of its parts."""
+
+
+class ApiError(EvenkeelError):
+    """An API call failed.
+
+    Attributes:
+        status: HTTP status, or 0 when no answer came.
+        reason: the Status object's ``reason`` (``Conflict``, ``NotFound``...), or ``Timeout``/``Connection``.
+    """
+
+    def __init__(self, status: int, reason: str, message: str) -> None:
+        super().__init__(f"{status} {reason}: {message}" if status else f"{reason}: {message}")
+        self.status = status
+        self.reason = reason
+        self.message = message

@@ -1,0 +1,118 @@
+"""The arrays that kernels read and write: name, shape, type, unit.
+
+N is the capacity in node rows (a multiple of ``BLOCK``), R in resources, D in cards, B = N / BLOCK.
+Row numbers of -1 mean none. Bundles are passed whole: a call costs about 2 µs, so call once a batch.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+BLOCK = 64
+N_DIMS = 6
+# Rows of the resource matrix that are always there.
+CPU, MEMORY, EPHEMERAL, PODS, GPU = 0, 1, 2, 3, 4
+N_CARD_CODES = 13
+
+
+class Nodes(NamedTuple):
+    """One row per node."""
+
+    valid: Flags  # [N] the row holds a node that may be looked at
+    rank: Ints  # [N] place of the node's name in sorted order: ties go to the lowest
+    allocatable: Ints  # [R, N] milli-CPU, bytes, counts
+    requested: Ints  # [R, N] likewise, of bound and assumed pods
+    nonzero: (
+        Ints  # [2, N] milli-CPU and bytes with kube-scheduler's defaults for those who ask none
+    )
+    managed: Flags  # [N] HAMi's device plugin serves this node
+    has_gpu: Flags  # [N] the node has GPUs, managed or not
+    gpu_total: Ints  # [3, N] core percent, MiB, sharers: sums over the node's cards
+    gpu_used: Ints  # [3, N] likewise, in use
+    card_start: Ints  # [N] first row of the node's cards
+    card_count: Ints  # [N] number of its cards
+
+
+class Cards(NamedTuple):
+    """One row per card; the cards of a node are neighbours, sorted by index."""
+
+    total: Ints  # [3, D] core percent, MiB, sharers
+    used: Ints  # [3, D]
+    healthy: Flags  # [D]
+    cordoned: Flags  # [D]
+    mig: Flags  # [D]
+    numa: Ints  # [D]
+    position: Ints  # [D] the card's index on its node
+    model: Ints  # [D] interned
+    mode: Ints  # [D] interned
+    uuid: Ints  # [D] interned
+
+
+# First index of Nodes.gpu_total, Cards.total and their used counterparts.
+CORES, MIB, SLOTS = 0, 1, 2
+
+
+class Ask(NamedTuple):
+    """One pod shape, compiled. C = containers, k = resources asked."""
+
+    resources: Ints  # [k] row of the resource matrix
+    amounts: Ints  # [k]
+    hami_only: Flags  # [k] no capacity of nodes that HAMi manages
+    nonzero: Ints  # [2] milli-CPU, bytes
+    dim_amounts: Ints  # [6] amount in each dimension; those of GPUs are known only with the cards
+    containers: Ints  # [5, C] kind, cards, MiB, percent, cores; C = 0 for pods without GPU
+    card_rules: Ints  # [8]: flags and weights, see RULE_*
+    sort_keys: Ints  # [4] order of cards, see kernels/gpus.py
+    model_ok: Flags  # [models]
+    mode_ok: Flags  # [modes]
+    uuid_ok: Flags  # [uuids], or [0] when every card will do
+    mode: Ints  # [2]: mode, weight of the mode's term
+    weights: Ints  # [6]
+    dims: Ints  # [6] resource row of each dimension; the two of GPUs are -1
+    curve: Ints  # [2, points] utilization percent, score 0..100
+
+
+RULE_NUMA_BIND, RULE_MUTEX, RULE_SLOT, RULE_CORE, RULE_MEMORY = 0, 1, 2, 3, 4
+RULE_AVOID_GPU, RULE_PREFERS, RULE_WHOLE_GPUS = 5, 6, 7
+KIND, N_CARDS, ASK_MIB, ASK_PERCENT, ASK_CORES = 0, 1, 2, 3, 4
+KIND_INIT, KIND_SIDECAR, KIND_APP = 0, 1, 2
+
+
+class Board(NamedTuple):
+    """What is known of one shape on every node, kept up to date row by row."""
+
+    allowed: Flags  # [N] no static filter refuses
+    affinity: Ints  # [N] weight of the preferred terms that match
+    taints: Ints  # [N] PreferNoSchedule taints not tolerated
+    part: Ints  # [N] the mode's term, -1 where the pod does not fit
+    key: Ints  # [N] rank key, -1 where it does not fit; the highest wins
+    best: Ints  # [B] row of the highest key in each block, -1 for none
+    maxima: Ints  # [2] highest affinity and taints over feasible rows
+
+
+class Scratch(NamedTuple):
+    """Working space, allocated once. M = most cards on a node, L = lanes of a block."""
+
+    cap: Floats  # [6, BLOCK]
+    used: Floats  # [6, BLOCK]
+    ask: Floats  # [6, BLOCK]
+    out: Floats  # [BLOCK]
+    work: Floats  # [12, BLOCK]
+    points: Ints  # [BLOCK]
+    rows: Ints  # [BLOCK]
+    changed: Ints  # [1] the one row that a placement changes
+    order: Ints  # [M] cards of the node at hand in walking order
+    held: Ints  # [3, M] what sidecars and app containers placed so far hold
+    peak: Ints  # [3, M] the most that is held at once: what is charged
+    card_score: NDArray[np.float32]  # [M]
+    picks: Ints  # [P] card rows picked, container by container
+    pick_mib: Ints  # [P]
+    pick_slot: Ints  # [P] container of the pick
+    codes: Ints  # [N_CARD_CODES] how many cards were refused for what

@@ -1,0 +1,78 @@
+"""Place a run of like pods: choose, charge, rescore the one row that changed, again.
+
+The result is exactly that of one pod at a time, because nothing else is remembered between pods.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from scheduler.kernels import board as boards
+from scheduler.kernels import columns as c
+from scheduler.kernels import fit, gpus
+from scheduler.kernels._jit import kernel
+
+
+class Placed(NamedTuple):
+    """Where a run of K pods went. Q is the most picks a pod of the shape can have."""
+
+    row: c.Ints  # [K] node row
+    n_picks: c.Ints  # [K]
+    card: c.Ints  # [K, Q] card rows in pick order
+    mib: c.Ints  # [K, Q]
+    slot: c.Ints  # [K, Q] container of the pick
+    peak_card: c.Ints  # [K, Q] card rows charged, -1 beyond the last
+    peak: c.Ints  # [3, K, Q] what they are charged
+
+
+@kernel
+def place_run(
+    nodes: c.Nodes, cards: c.Cards, ask: c.Ask, board: c.Board, s: c.Scratch, out: Placed
+) -> int:
+    """Place up to K pods of one shape; stops at the first that fits nowhere.
+
+    Reads ask; writes nodes, cards, board and ``out``. The board must be up to date.
+
+    Returns:
+        How many were placed.
+
+    Cost: O(N / 64 + 64) a pod, O(N) for shapes with preferences.
+    """
+    for k in range(out.row.size):
+        row = boards.winner(nodes, board)
+        if row < 0:
+            return k
+        out.row[k] = row
+        out.n_picks[k] = 0
+        out.peak_card[k, :] = -1
+        if ask.containers.shape[1] > 0 and nodes.managed[row]:
+            n = gpus.choose(nodes, cards, ask, row, s)
+            out.n_picks[k] = n
+            for p in range(n):
+                out.card[k, p] = s.picks[p]
+                out.mib[k, p] = s.pick_mib[p]
+                out.slot[k, p] = s.pick_slot[p]
+            _charge_cards(nodes, cards, row, s, out, k)
+        fit.charge(nodes, ask, row, 1)
+        if not nodes.managed[row]:
+            nodes.gpu_used[c.CORES, row] = nodes.requested[c.GPU, row] * 100
+        s.changed[0] = row
+        boards.rescore(nodes, cards, ask, board, s.changed, s)
+    return int(out.row.size)
+
+
+@kernel
+def _charge_cards(
+    nodes: c.Nodes, cards: c.Cards, row: int, s: c.Scratch, out: Placed, k: int
+) -> None:
+    start = nodes.card_start[row]
+    n = 0
+    for j in range(nodes.card_count[row]):
+        if s.peak[c.SLOTS, j] == 0:
+            continue
+        out.peak_card[k, n] = start + j
+        for i in range(3):
+            out.peak[i, k, n] = s.peak[i, j]
+            cards.used[i, start + j] += s.peak[i, j]
+            nodes.gpu_used[i, row] += s.peak[i, j]
+        n += 1

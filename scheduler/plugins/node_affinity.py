@@ -1,0 +1,105 @@
+"""NodeAffinity and nodeSelector: labels a node must have, or had better have."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.api.templates import Expression, PodTemplate, Term
+from scheduler.kernels.columns import Flags, Ints
+from scheduler.state.nodes import NodeTable
+
+
+def refuses(template: PodTemplate, nodes: NodeTable, rows: Ints) -> Flags:
+    """Rows that do not have the nodeSelector's labels, or match none of the required terms.
+
+    An empty term matches nothing, and so does an empty list of terms.
+    """
+    matches = np.ones(rows.size, np.bool_)
+    for key, value in template.selector:
+        matches &= _has_one_of(nodes, key, (value,), rows)
+    if template.required is not None:
+        any_term = np.zeros(rows.size, np.bool_)
+        for term in template.required:
+            any_term |= _matches(term, nodes, rows)
+        matches &= any_term
+    return ~matches
+
+
+def preference(template: PodTemplate, nodes: NodeTable, rows: Ints) -> Ints:
+    """Sum of the weights of the preferred terms that each row matches (raw score)."""
+    total = np.zeros(rows.size, np.int64)
+    for weight, term in template.preferred:
+        total += weight * _matches(term, nodes, rows)
+    return total
+
+
+def _matches(term: Term, nodes: NodeTable, rows: Ints) -> Flags:
+    expressions, fields = term
+    if not expressions and not fields:
+        return np.zeros(rows.size, np.bool_)
+    result = np.ones(rows.size, np.bool_)
+    for expression in expressions:
+        result &= _label(expression, nodes, rows)
+    for field in fields:
+        result &= _field(field, nodes, rows)
+    return result
+
+
+def _label(expression: Expression, nodes: NodeTable, rows: Ints) -> Flags:
+    key, operator, values = expression
+    present: Flags = nodes.label_column(key)[rows] >= 0
+    match operator:
+        case "In":
+            return _has_one_of(nodes, key, values, rows)
+        case "NotIn":
+            return ~_has_one_of(nodes, key, values, rows)
+        case "Exists":
+            return present
+        case "DoesNotExist":
+            return ~present
+        case "Gt" | "Lt":
+            return _compares(expression, nodes, rows)
+        case _:
+            # The API server refuses other operators; a term that cannot be read matches nothing.
+            return np.zeros(rows.size, np.bool_)
+
+
+def _has_one_of(nodes: NodeTable, key: str, values: tuple[str, ...], rows: Ints) -> Flags:
+    wanted = [n for n in map(nodes.label_values.find, values) if n >= 0]
+    column = nodes.label_column(key)[rows]
+    if len(wanted) == 1:
+        return np.equal(column, wanted[0])
+    return np.isin(column, wanted)
+
+
+def _compares(expression: Expression, nodes: NodeTable, rows: Ints) -> Flags:
+    """Gt and Lt: integer comparison of the label with the one value; text that is none fails."""
+    key, operator, values = expression
+    bound = _integer(values[0]) if len(values) == 1 else None
+    column = nodes.label_column(key)[rows]
+    if bound is None:
+        return np.zeros(rows.size, np.bool_)
+    passing = []
+    for number in np.unique(column[column >= 0]).tolist():
+        value = _integer(nodes.label_values.values[number])
+        if value is not None and (value > bound if operator == "Gt" else value < bound):
+            passing.append(number)
+    return np.isin(column, passing)
+
+
+def _integer(text: str) -> int | None:
+    """Go's ParseInt(text, 10, 64): no spaces, no underscores."""
+    body = text[1:] if text[:1] in {"+", "-"} else text
+    if not (body.isascii() and body.isdigit()):
+        return None
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else None
+
+
+def _field(field: Expression, nodes: NodeTable, rows: Ints) -> Flags:
+    """``matchFields`` knows ``metadata.name`` with In and NotIn of one value."""
+    key, operator, values = field
+    if key != "metadata.name" or len(values) != 1 or operator not in {"In", "NotIn"}:
+        return np.zeros(rows.size, np.bool_)
+    named = np.equal(rows, nodes.row_of(values[0]))
+    return named if operator == "In" else ~named

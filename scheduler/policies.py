@@ -1,0 +1,258 @@
+"""BalancePolicy objects: which one governs a pod, and what placement they come to.
+
+Precedence: the pod's own annotations, then the matching policy with the highest ``spec.priority``
+(ties by name), then the configuration.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from scheduler.api import names, placement
+from scheduler.api.placement import Placement
+from scheduler.api.templates import PodTemplate
+from scheduler.errors import BadInput
+from scheduler.state.pods import PodRecord
+
+Labels = Mapping[str, str]
+_ANNOTATIONS = "metadata.annotations"
+_WEIGHT_KEYS = placement.DIMENSIONS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selector:
+    """A Kubernetes LabelSelector; None stands for one that selects everything."""
+
+    labels: tuple[tuple[str, str], ...] = ()
+    expressions: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+
+    def matches(self, labels: Labels) -> bool:
+        """Whether a set of labels satisfies all of it."""
+        return all(labels.get(k) == v for k, v in self.labels) and all(
+            _expression_matches(e, labels) for e in self.expressions
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """One BalancePolicy, parsed; ``changes`` are the fields of Placement that it sets."""
+
+    name: str
+    priority: int
+    namespaces: Selector
+    pods: Selector
+    changes: tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What came out for a pod: its placement and the policy that governs it, empty for none."""
+
+    placement: Placement
+    policy: str
+    problem: str = ""
+
+
+class PolicyBook:
+    """All policies and the labels of namespaces; answers are remembered until either changes."""
+
+    def __init__(self, default: Placement) -> None:
+        self._default = default
+        self._policies: dict[str, Policy] = {}
+        self._ordered: list[Policy] = []
+        self._namespaces: dict[str, Labels] = {}
+        self._answers: dict[tuple[object, ...], Resolved] = {}
+
+    def put(self, policy: Policy) -> None:
+        """A policy was added or changed."""
+        self._policies[policy.name] = policy
+        self._reorder()
+
+    def drop(self, name: str) -> None:
+        """A policy was deleted, or can no longer be understood."""
+        if self._policies.pop(name, None) is not None:
+            self._reorder()
+
+    def see_namespace(self, name: str, labels: Labels) -> bool:
+        """A namespace was added or changed; whether that may change an answer."""
+        if self._namespaces.get(name) == labels:
+            return False
+        self._namespaces[name] = dict(labels)
+        self._answers.clear()
+        return bool(self._policies)
+
+    def resolve(self, pod: PodRecord) -> Resolved:
+        """The placement of a pod. A malformed annotation stands in ``problem``."""
+        labels = pod.labels or {}
+        key = (
+            (pod.template, pod.namespace, tuple(labels.items()))
+            if self._policies
+            else (pod.template,)
+        )
+        answer = self._answers.get(key)
+        if answer is None:
+            if len(self._answers) > 20_000:
+                self._answers.clear()
+            answer = self._answers[key] = self._resolve(pod.template, pod.namespace, labels)
+        return answer
+
+    def _resolve(self, template: PodTemplate, namespace: str, labels: Labels) -> Resolved:
+        namespace_labels = {
+            "kubernetes.io/metadata.name": namespace, **self._namespaces.get(namespace, {})
+        }  # fmt: skip
+        result, governing = self._default, ""
+        for policy in self._ordered:
+            if policy.namespaces.matches(namespace_labels) and policy.pods.matches(labels):
+                result, governing = replace(result, **dict(policy.changes)), policy.name
+                break
+        try:
+            result = replace(result, **_from_annotations(template))
+        except BadInput as error:
+            return Resolved(result, governing, str(error))
+        return Resolved(result, governing)
+
+    def _reorder(self) -> None:
+        self._ordered = sorted(self._policies.values(), key=lambda p: (-p.priority, p.name))
+        self._answers.clear()
+
+
+def _from_annotations(template: PodTemplate) -> dict[str, Any]:
+    given = dict(template.steering)
+    parsers = {
+        names.MODE: ("mode", placement.mode),
+        names.HAMI_NODE_POLICY: ("node_policy", placement.node_policy),
+        names.HAMI_GPU_POLICY: ("gpu_policy", placement.gpu_policy),
+        names.HAMI_WEIGHTS: ("device_weights", placement.device_weights),
+    }
+    return {
+        attribute: parse(given[key], f"{_ANNOTATIONS}[{key}]")
+        for key, (attribute, parse) in parsers.items()
+        if key in given
+    }
+
+
+def parse(body: Mapping[str, Any]) -> Policy:
+    """A BalancePolicy object as the API serves it.
+
+    The CRD's schema refuses malformed ones at the API server; this check stands behind it, for
+    servers that do not evaluate CEL and for files.
+
+    Raises:
+        BadInput: a field is not what the CRD allows.
+    """
+    spec = _mapping(body.get("spec"), "spec")
+    _known(spec, "spec", ("priority", "namespaceSelector", "podSelector", "scoring", "nodePolicy", "gpuPolicy"))  # fmt: skip
+    scoring = _mapping(spec.get("scoring"), "spec.scoring")
+    _known(scoring, "spec.scoring", ("mode", "weights", "iopsResource", "networkResource", "curve"))
+    changes: dict[str, Any] = {}
+    if "mode" in scoring:
+        changes["mode"] = placement.mode(str(scoring["mode"]), "spec.scoring.mode")
+    if "weights" in scoring:
+        changes["weights"] = _weights(_mapping(scoring["weights"], "spec.scoring.weights"))
+    for key, attribute in (
+        ("iopsResource", "iops_resource"),
+        ("networkResource", "network_resource"),
+    ):
+        if key in scoring:
+            changes[attribute] = str(scoring[key])
+    if "curve" in scoring:
+        changes["curve"] = _curve(scoring["curve"])
+    if "nodePolicy" in spec:
+        changes["node_policy"] = placement.node_policy(str(spec["nodePolicy"]), "spec.nodePolicy")
+    if "gpuPolicy" in spec:
+        changes["gpu_policy"] = placement.gpu_policy(str(spec["gpuPolicy"]), "spec.gpuPolicy")
+    return Policy(
+        name=str(_mapping(body.get("metadata"), "metadata").get("name", "")),
+        priority=_integer(spec.get("priority", 0), "spec.priority", -(2**31), 2**31 - 1),
+        namespaces=_selector(spec.get("namespaceSelector"), "spec.namespaceSelector"),
+        pods=_selector(spec.get("podSelector"), "spec.podSelector"),
+        changes=tuple(sorted(changes.items())),
+    )
+
+
+def _weights(raw: Mapping[str, Any]) -> tuple[int, ...]:
+    _known(raw, "spec.scoring.weights", _WEIGHT_KEYS)
+    weights = tuple(
+        _integer(raw.get(key, 0), f"spec.scoring.weights.{key}", 0, placement.WEIGHT_MAX)
+        for key in _WEIGHT_KEYS
+    )
+    if not any(weights):
+        raise BadInput("spec.scoring.weights", "at least one weight must be above 0")
+    return weights
+
+
+def _curve(raw: Any) -> tuple[tuple[int, int], ...]:
+    field = "spec.scoring.curve"
+    if not isinstance(raw, list) or not raw:
+        raise BadInput(field, "must be a list of at least one point {utilization, score}")
+    points = []
+    for i, item in enumerate(raw):
+        point = _mapping(item, f"{field}[{i}]")
+        points.append(
+            (
+                _integer(point.get("utilization"), f"{field}[{i}].utilization", 0, 100),
+                _integer(point.get("score"), f"{field}[{i}].score", 0, 10),
+            )
+        )
+    if any(a[0] >= b[0] for a, b in itertools.pairwise(points)):
+        raise BadInput(field, "utilization must rise strictly from point to point")
+    return tuple(points)
+
+
+def _selector(raw: Any, field: str) -> Selector:
+    selector = _mapping(raw, field)
+    expressions = []
+    for i, item in enumerate(selector.get("matchExpressions") or ()):
+        expression = _mapping(item, f"{field}.matchExpressions[{i}]")
+        operator = str(expression.get("operator", ""))
+        if operator not in _OPERATORS:
+            raise BadInput(
+                f"{field}.matchExpressions[{i}].operator",
+                f'"{operator}" is not one of {", ".join(_OPERATORS)}',
+            )
+        values = tuple(map(str, expression.get("values") or ()))
+        expressions.append((str(expression.get("key", "")), operator, values))
+    labels = _mapping(selector.get("matchLabels"), f"{field}.matchLabels")
+    return Selector(
+        labels=tuple(sorted((str(k), str(v)) for k, v in labels.items())),
+        expressions=tuple(expressions),
+    )
+
+
+_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+
+
+def _expression_matches(expression: tuple[str, str, tuple[str, ...]], labels: Labels) -> bool:
+    key, operator, values = expression
+    match operator:
+        case "In":
+            return labels.get(key) in values
+        case "NotIn":
+            return key not in labels or labels[key] not in values
+        case "Exists":
+            return key in labels
+        case _:
+            return key not in labels
+
+
+def _mapping(raw: Any, field: str) -> Mapping[str, Any]:
+    if raw is None:
+        return {}
+    if not isinstance(raw, Mapping):
+        raise BadInput(field, "must be an object")
+    return raw
+
+
+def _known(raw: Mapping[str, Any], field: str, allowed: tuple[str, ...]) -> None:
+    for key in raw:
+        if key not in allowed:
+            raise BadInput(f"{field}.{key}", f"unknown field; allowed are {', '.join(allowed)}")
+
+
+def _integer(raw: Any, field: str, low: int, high: int) -> int:
+    if not isinstance(raw, int) or isinstance(raw, bool) or not low <= raw <= high:
+        raise BadInput(field, f"{raw!r} is not an integer within {low}..{high}")
+    return raw

@@ -1,0 +1,80 @@
+"""The card table: every GPU of every node that HAMi manages, the cards of a node side by side."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.api import hami
+from scheduler.kernels import columns as c
+from scheduler.state.interning import Interner
+
+_FIRST_CAPACITY = 256
+
+
+class CardTable:
+    """Owns and grows ``kernels.columns.Cards``; ranges given back are reused by size."""
+
+    def __init__(self) -> None:
+        self.models: Interner[str] = Interner()
+        self.modes: Interner[str] = Interner()
+        self.uuids: Interner[str] = Interner()
+        self.columns = _columns(_FIRST_CAPACITY)
+        self.most_on_a_node = 1
+        self._end = 0
+        self._free: dict[int, list[int]] = {}
+
+    def place(self, cards: tuple[hami.Card, ...], cordoned: frozenset[str]) -> int:
+        """Write the cards of one node, unused, and return the row of the first."""
+        n = len(cards)
+        free = self._free.get(n)
+        start = free.pop() if free else self._extend(n)
+        self.most_on_a_node = max(self.most_on_a_node, n)
+        columns = self.columns
+        for d, card in enumerate(cards, start):
+            columns.total[:, d] = (card.devcore, card.devmem, card.count)
+            columns.used[:, d] = 0
+            columns.healthy[d] = card.health
+            columns.cordoned[d] = card.id in cordoned
+            columns.mig[d] = card.mode == "mig"
+            columns.numa[d] = card.numa
+            columns.position[d] = card.index
+            columns.model[d] = self.models.number(card.type)
+            columns.mode[d] = self.modes.number(card.mode)
+            columns.uuid[d] = self.uuids.number(card.id)
+        return start
+
+    def give_back(self, start: int, n: int) -> None:
+        """The node's cards are gone; their rows may serve another node with as many."""
+        if n:
+            self.columns.used[:, start : start + n] = 0
+            self._free.setdefault(n, []).append(start)
+
+    def uuid_of(self, d: int) -> str:
+        """The card's UUID."""
+        return self.uuids.values[int(self.columns.uuid[d])]
+
+    def _extend(self, n: int) -> int:
+        start = self._end
+        self._end += n
+        capacity = self.columns.numa.size
+        if self._end > capacity:
+            fresh = _columns(max(self._end, capacity * 2))
+            for before, after in zip(self.columns, fresh, strict=True):
+                after[..., :capacity] = before
+            self.columns = fresh
+        return start
+
+
+def _columns(capacity: int) -> c.Cards:
+    return c.Cards(
+        total=np.zeros((3, capacity), np.int64),
+        used=np.zeros((3, capacity), np.int64),
+        healthy=np.zeros(capacity, np.bool_),
+        cordoned=np.zeros(capacity, np.bool_),
+        mig=np.zeros(capacity, np.bool_),
+        numa=np.zeros(capacity, np.int64),
+        position=np.zeros(capacity, np.int64),
+        model=np.zeros(capacity, np.int64),
+        mode=np.zeros(capacity, np.int64),
+        uuid=np.zeros(capacity, np.int64),
+    )

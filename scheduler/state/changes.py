@@ -1,0 +1,36 @@
+"""A log of rows that changed, for readers that catch up at their own pace."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.kernels.columns import Ints
+
+_CAPACITY = 1 << 14
+
+
+class Changes:
+    """Rows in the order they changed; a reader keeps the position up to which it has read."""
+
+    def __init__(self) -> None:
+        self._rows: Ints = np.zeros(_CAPACITY, np.int64)
+        self.position = 0
+
+    def add(self, row: int) -> None:
+        """One row changed."""
+        self._rows[self.position % _CAPACITY] = row
+        self.position += 1
+
+    def add_many(self, rows: Ints) -> None:
+        """Several rows changed."""
+        for row in rows.tolist():
+            self.add(row)
+
+    def since(self, position: int) -> Ints | None:
+        """The distinct rows that changed since, ascending; None when it is too long ago to say."""
+        if self.position - position > _CAPACITY:
+            return None
+        if self.position == position:
+            return self._rows[:0]
+        at = np.arange(position, self.position) % _CAPACITY
+        return np.unique(self._rows[at])

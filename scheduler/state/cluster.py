@@ -1,0 +1,323 @@
+"""The cluster: events change the arrays here and nowhere else.
+
+A pod's life is ``pending → assumed → bound → gone``:
+
+    see_pod (no node) ─▶ PENDING ─ assume ─▶ ASSUMED ─ see_pod (node set) ─▶ BOUND ─ pod_gone ─▶ (gone)
+                            ▲                   │
+                            └───── forget ──────┘
+
+Every event carries a whole object, never a delta, so applying one twice changes nothing. An
+assumption has no timer: it ends with the bind's result or with what the watch says. Pods may be
+seen before their node and outlive it; their charges wait by node name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from scheduler.api import gpus, hami, names, templates, wire
+from scheduler.errors import BadInput
+from scheduler.kernels import columns as c
+from scheduler.state import facts
+from scheduler.state.cards import CardTable
+from scheduler.state.changes import Changes
+from scheduler.state.nodes import NodeFacts, NodeTable
+from scheduler.state.pods import CardCharge, Life, PodRecord, collapse
+
+_FINISHED = frozenset({"Succeeded", "Failed"})
+# Distinct templates remembered by key. A cluster has hundreds; one that stamps a nonce into every
+# pod spec must not grow the process for ever.
+_TEMPLATES_MAX = 20_000
+
+Charge = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+class Cluster:
+    """Nodes, cards and pods, and what changed since a reader last looked.
+
+    Attributes:
+        moved: rows whose free resources may differ.
+        described: rows whose labels, taints or cards may differ (also in ``moved``).
+    """
+
+    def __init__(self, scheduler_name: str = names.SCHEDULER) -> None:
+        self.scheduler_name = scheduler_name
+        self.nodes = NodeTable()
+        self.cards = CardTable()
+        self.pods: dict[str, PodRecord] = {}
+        self.pods_on: dict[str, dict[str, PodRecord]] = {}
+        self.moved = Changes()
+        self.described = Changes()
+        self._card_rows: dict[tuple[int, str], int] = {}
+        self._templates: dict[bytes, templates.PodTemplate] = {}
+        self._charges: dict[templates.PodTemplate, Charge] = {}
+        self._arrivals = 0
+
+    # Nodes.
+
+    def see_node(self, node: wire.Node) -> NodeFacts:
+        """A node was added or changed."""
+        new = facts.of_node(node)
+        row = self.nodes.row_of(new.name)
+        if row < 0:
+            row = self.nodes.add(new.name)
+            old = None
+        else:
+            old = self.nodes.facts[row]
+            if old == new:
+                return new
+        static = self.nodes.describe(row, new)
+        if not new.problem and (
+            old is None or old.problem or (old.register, old.cordon) != (new.register, new.cordon)
+        ):
+            self._register_cards(row, new)
+            static = True
+        if old is None:
+            for pod in self.pods_on.get(new.name, {}).values():
+                self._charge(pod, row, 1)
+        self._refresh_gpu(row)
+        self.moved.add(row)
+        if static or old is None or old.problem != new.problem:
+            self.described.add(row)
+        return new
+
+    def node_gone(self, name: str) -> None:
+        """A node was deleted; its pods stay charged to the name, should it come back."""
+        row = self.nodes.row_of(name)
+        if row < 0:
+            return
+        self._forget_cards(row)
+        self.nodes.remove(name)
+        self.moved.add(row)
+        self.described.add(row)
+
+    def relist_nodes(self, nodes: Iterable[wire.Node]) -> None:
+        """All nodes there are: those not among them are gone."""
+        present = {self.see_node(node).name for node in nodes}
+        for name in [name for name in self.nodes.rows if name not in present]:
+            self.node_gone(name)
+
+    # Pods.
+
+    def see_pod(self, pod: wire.Pod) -> PodRecord | None:
+        """A pod was added or changed; its record, None when it is finished."""
+        uid = pod.metadata.uid
+        old = self.pods.get(uid)
+        if pod.status.phase in _FINISHED:
+            self.pod_gone(uid)
+            return None
+        new = self._record(pod, old)
+        if old is not None:
+            if old.life == Life.ASSUMED and not new.node:
+                # The bind is under way and the watch has not shown it yet.
+                new.node, new.life, new.cards, new.template = (
+                    old.node, old.life, old.cards, old.template
+                )  # fmt: skip
+            if (old.node, old.cards, old.template) != (new.node, new.cards, new.template):
+                self._detach(old)
+                self._attach(new)
+            elif new.node:
+                self.pods_on[new.node][uid] = new
+        else:
+            self._attach(new)
+        self.pods[uid] = new
+        return new
+
+    def pod_gone(self, uid: str) -> None:
+        """A pod was deleted or finished."""
+        pod = self.pods.pop(uid, None)
+        if pod is not None:
+            self._detach(pod)
+
+    def relist_pods(self, pods: Iterable[wire.Pod], *, ours: bool) -> None:
+        """All unfinished pods of one stream: those of ours (or of others) not among them are gone."""
+        present = set()
+        for pod in pods:
+            present.add(pod.metadata.uid)
+            self.see_pod(pod)
+        for uid in [u for u, pod in self.pods.items() if pod.ours == ours and u not in present]:
+            self.pod_gone(uid)
+
+    def assume(self, uid: str, node: str, cards: tuple[CardCharge, ...]) -> None:
+        """Charge a pending pod to a node, ahead of its binding."""
+        pod = self.pods[uid]
+        pod.node, pod.life, pod.cards = node, Life.ASSUMED, cards
+        self._attach(pod)
+
+    def assume_charged(self, uid: str, node: str, cards: tuple[CardCharge, ...]) -> None:
+        """As ``assume``, where the placing kernel has charged the columns already."""
+        pod = self.pods[uid]
+        pod.node, pod.life, pod.cards = node, Life.ASSUMED, cards
+        self.pods_on.setdefault(node, {})[uid] = pod
+        row = self.nodes.row_of(node)
+        for port in pod.template.ports:
+            counts = self.nodes.ports[row]
+            counts[port] = counts.get(port, 0) + 1
+
+    def forget(self, uid: str) -> None:
+        """The bind failed: what was assumed is free again. Nothing when the watch knows better."""
+        pod = self.pods.get(uid)
+        if pod is not None and pod.life == Life.ASSUMED:
+            self._detach(pod)
+            pod.node, pod.life, pod.cards = "", Life.PENDING, ()
+
+    def charge_of(self, template: templates.PodTemplate) -> Charge:
+        """Resource rows and amounts that a pod of the template is charged, the pod itself included."""
+        charge = self._charges.get(template)
+        if charge is None:
+            amounts = [(names.PODS, 1), *template.requests.amounts]
+            charge = (
+                tuple(self.nodes.resource_row(resource) for resource, _ in amounts),
+                tuple(amount for _, amount in amounts),
+            )
+            self._charges[template] = charge
+        return charge
+
+    # How records come to be and are charged.
+
+    def _record(self, pod: wire.Pod, old: PodRecord | None) -> PodRecord:
+        meta, spec = pod.metadata, pod.spec
+        template = self._template(pod)
+        node = spec.node_name or ""
+        problem = str(template.problem) if template.problem and not node else ""
+        cards: tuple[CardCharge, ...] = ()
+        annotations = meta.annotations
+        if node and annotations and annotations.get(names.HAMI_NODE) == node:
+            try:
+                cards = collapse(
+                    hami.decode_devices(annotations.get(names.HAMI_ALLOCATED, "")),
+                    template.kinds,
+                    init_done=_init_done(pod, template),
+                )
+            except BadInput as error:
+                problem = str(error)
+        if old is None:
+            self._arrivals += 1
+        return PodRecord(
+            uid=meta.uid,
+            namespace=meta.namespace,
+            name=meta.name,
+            node=node,
+            life=Life.BOUND if node else Life.PENDING,
+            template=template,
+            cards=cards,
+            priority=spec.priority,
+            ours=spec.scheduler_name == self.scheduler_name,
+            gated=bool(spec.scheduling_gates),
+            deleting=meta.deletion_timestamp is not None,
+            labels=meta.labels,
+            order=self._arrivals if old is None else old.order,
+            created=meta.creation_timestamp,
+            problem=problem,
+        )
+
+    def _template(self, pod: wire.Pod) -> templates.PodTemplate:
+        key = templates.key(pod)
+        template = self._templates.get(key)
+        if template is None:
+            if len(self._templates) >= _TEMPLATES_MAX:
+                self._templates.clear()
+                self._charges.clear()
+            template = self._templates[key] = templates.of_pod(pod)
+        return template
+
+    def _attach(self, pod: PodRecord) -> None:
+        if not pod.node:
+            return
+        self.pods_on.setdefault(pod.node, {})[pod.uid] = pod
+        row = self.nodes.row_of(pod.node)
+        if row >= 0:
+            self._charge(pod, row, 1)
+
+    def _detach(self, pod: PodRecord) -> None:
+        if not pod.node:
+            return
+        there = self.pods_on[pod.node]
+        del there[pod.uid]
+        if not there:
+            del self.pods_on[pod.node]
+        row = self.nodes.row_of(pod.node)
+        if row >= 0:
+            self._charge(pod, row, -1)
+
+    def _charge(self, pod: PodRecord, row: int, sign: int) -> None:
+        resource_rows, amounts = self.charge_of(pod.template)
+        nodes = self.nodes.columns
+        for r, amount in zip(resource_rows, amounts, strict=True):
+            nodes.requested[r, row] += sign * amount
+        nodes.nonzero[0, row] += sign * pod.template.requests.nonzero_cpu
+        nodes.nonzero[1, row] += sign * pod.template.requests.nonzero_memory
+        counts = self.nodes.ports[row]
+        for port in pod.template.ports:
+            left = counts.get(port, 0) + sign
+            if left:
+                counts[port] = left
+            else:
+                del counts[port]
+        for card in pod.cards:
+            self._charge_card(row, card, sign)
+        if not nodes.managed[row]:
+            nodes.gpu_used[c.CORES, row] = nodes.requested[c.GPU, row] * gpus.FULL_CORES
+        self.moved.add(row)
+
+    def _charge_card(self, row: int, card: CardCharge, sign: int) -> None:
+        d = self._card_rows.get((row, card.uuid), -1)
+        if d < 0:
+            # A card the node no longer lists; should it come back, its node's pods are recounted.
+            return
+        figures = (card.cores, card.mem_mib, card.slots)
+        for i, figure in enumerate(figures):
+            self.cards.columns.used[i, d] += sign * figure
+            self.nodes.columns.gpu_used[i, row] += sign * figure
+
+    # Cards.
+
+    def _register_cards(self, row: int, new: NodeFacts) -> None:
+        self._forget_cards(row)
+        nodes = self.nodes.columns
+        cards = hami.decode_register(new.register) if new.register else ()
+        cordoned = frozenset(part.strip() for part in new.cordon.split(",") if part.strip())
+        start = self.cards.place(cards, cordoned)
+        nodes.card_start[row], nodes.card_count[row] = start, len(cards)
+        nodes.managed[row] = bool(cards)
+        for d, card in enumerate(cards, start):
+            self._card_rows[row, card.id] = d
+        # Pods that are charged already hold cards that were just made anew. On a new node none is.
+        for pod in self.pods_on.get(new.name, {}).values() if self._is_charged(row) else ():
+            for card_charge in pod.cards:
+                self._charge_card(row, card_charge, 1)
+
+    def _is_charged(self, row: int) -> bool:
+        return bool(self.nodes.columns.requested[c.PODS, row])
+
+    def _forget_cards(self, row: int) -> None:
+        nodes = self.nodes.columns
+        start, count = int(nodes.card_start[row]), int(nodes.card_count[row])
+        for d in range(start, start + count):
+            self._card_rows.pop((row, self.cards.uuid_of(d)), None)
+        self.cards.give_back(start, count)
+        nodes.card_count[row] = 0
+        nodes.managed[row] = False
+        nodes.gpu_used[:, row] = 0
+
+    def _refresh_gpu(self, row: int) -> None:
+        nodes, cards = self.nodes.columns, self.cards.columns
+        whole = int(nodes.allocatable[c.GPU, row])
+        if nodes.managed[row]:
+            start = int(nodes.card_start[row])
+            span = slice(start, start + int(nodes.card_count[row]))
+            nodes.gpu_total[:, row] = cards.total[:, span].sum(axis=1)
+            nodes.gpu_used[:, row] = cards.used[:, span].sum(axis=1)
+        else:
+            nodes.gpu_total[:, row] = (whole * gpus.FULL_CORES, 0, 0)
+            nodes.gpu_used[:, row] = (nodes.requested[c.GPU, row] * gpus.FULL_CORES, 0, 0)
+        nodes.has_gpu[row] = nodes.managed[row] or whole > 0
+
+
+def _init_done(pod: wire.Pod, template: templates.PodTemplate) -> bool:
+    if gpus.Kind.INIT not in template.kinds:
+        return False
+    return any(
+        condition.type == "Initialized" and condition.status == "True"
+        for condition in pod.status.conditions or ()
+    )

@@ -1,0 +1,186 @@
+"""Node rows: columns for kernels, and the few words of a node that filters read."""
+
+from __future__ import annotations
+
+import heapq
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduler.api import names
+from scheduler.kernels import columns as c
+from scheduler.state.interning import Interner
+
+TaintKey = tuple[str, str, str]
+Port = tuple[str, int, str]
+ABSENT = -1
+
+
+class NodeFacts(NamedTuple):
+    """What was last read of a node, parsed; equal facts mean that nothing of ours changed.
+
+    Attributes:
+        register, cordon: HAMi's annotations as text, empty when absent.
+        problem: what is malformed on the node, empty when nothing is; such a node is left out.
+    """
+
+    name: str
+    uid: str
+    labels: dict[str, str]
+    taints: tuple[TaintKey, ...]
+    unschedulable: bool
+    allocatable: tuple[tuple[str, int], ...]
+    register: str
+    cordon: str
+    problem: str
+
+
+class NodeTable:
+    """Name ↔ row, growth, interned words, and the columns of ``kernels.columns.Nodes``."""
+
+    def __init__(self) -> None:
+        self.resources: Interner[str] = Interner(
+            names.CPU, names.MEMORY, names.EPHEMERAL, names.PODS, names.GPU
+        )
+        self.taint_sets: Interner[tuple[TaintKey, ...]] = Interner(())
+        self.label_values: Interner[str] = Interner()
+        self.rows: dict[str, int] = {}
+        self.facts: list[NodeFacts | None] = []
+        self.ports: list[dict[Port, int]] = []
+        self.capacity = 0
+        self._free: list[int] = []
+        self._label_columns: dict[str, c.Ints] = {}
+        self._ranks_stale = False
+        self.unschedulable: c.Flags = np.zeros(0, np.bool_)
+        self.taint_set: c.Ints = np.zeros(0, np.int64)
+        self.columns = _columns(0, 8)
+        self._grow_rows(c.BLOCK)
+
+    def row_of(self, name: str) -> int:
+        """The node's row, -1 when there is no such node."""
+        return self.rows.get(name, -1)
+
+    def name_of(self, row: int) -> str:
+        """The node's name."""
+        facts = self.facts[row]
+        return facts.name if facts else ""
+
+    def resource_row(self, resource: str) -> int:
+        """The resource's row in the matrices, made when it is new."""
+        row = self.resources.number(resource)
+        if row >= self.columns.allocatable.shape[0]:
+            old = self.columns
+            more = ((0, old.allocatable.shape[0]), (0, 0))
+            self.columns = old._replace(
+                allocatable=np.pad(old.allocatable, more), requested=np.pad(old.requested, more)
+            )
+        return row
+
+    def add(self, name: str) -> int:
+        """A row for a new node, with nothing on it yet."""
+        if not self._free:
+            self._grow_rows(self.capacity * 2)
+        row = heapq.heappop(self._free)
+        self.rows[name] = row
+        self.columns.valid[row] = True
+        self._ranks_stale = True
+        return row
+
+    def remove(self, name: str) -> int:
+        """Give a node's row back; every figure of the row becomes zero."""
+        row = self.rows.pop(name)
+        self.facts[row] = None
+        self.ports[row] = {}
+        nodes = self.columns
+        for column in (nodes.valid, nodes.managed, nodes.has_gpu, self.unschedulable):
+            column[row] = False
+        for figures in (nodes.rank, nodes.card_start, nodes.card_count, self.taint_set):
+            figures[row] = 0
+        for matrix in (
+            nodes.allocatable,
+            nodes.requested,
+            nodes.nonzero,
+            nodes.gpu_total,
+            nodes.gpu_used,
+        ):
+            matrix[:, row] = 0
+        for labels in self._label_columns.values():
+            labels[row] = ABSENT
+        heapq.heappush(self._free, row)
+        self._ranks_stale = True
+        return row
+
+    def describe(self, row: int, facts: NodeFacts) -> bool:
+        """Write what was read of a node; whether a static filter may now answer differently."""
+        old = self.facts[row]
+        self.facts[row] = facts
+        nodes = self.columns
+        wanted = {self.resource_row(resource): n for resource, n in facts.allocatable}
+        nodes = self.columns
+        nodes.allocatable[:, row] = 0
+        for resource_row, n in wanted.items():
+            nodes.allocatable[resource_row, row] = n
+        nodes.valid[row] = not facts.problem
+        self.unschedulable[row] = facts.unschedulable
+        self.taint_set[row] = self.taint_sets.number(facts.taints)
+        for key, column in self._label_columns.items():
+            column[row] = self._label(facts, key)
+        return old is None or (old.labels, old.taints, old.unschedulable) != (
+            facts.labels,
+            facts.taints,
+            facts.unschedulable,
+        )
+
+    def label_column(self, key: str) -> c.Ints:
+        """[N] interned value of a label on every node, -1 where absent; kept up from now on."""
+        column = self._label_columns.get(key)
+        if column is None:
+            column = np.full(self.capacity, ABSENT, np.int64)
+            for row in self.rows.values():
+                facts = self.facts[row]
+                if facts is not None:
+                    column[row] = self._label(facts, key)
+            self._label_columns[key] = column
+        return column
+
+    def refresh_ranks(self) -> None:
+        """Rank nodes by name, if any came or went since."""
+        if self._ranks_stale:
+            for rank, name in enumerate(sorted(self.rows)):
+                self.columns.rank[self.rows[name]] = rank
+            self._ranks_stale = False
+
+    def _label(self, facts: NodeFacts, key: str) -> int:
+        value = facts.labels.get(key)
+        return ABSENT if value is None else self.label_values.number(value)
+
+    def _grow_rows(self, capacity: int) -> None:
+        old, n = self.columns, self.capacity
+        fresh = _columns(capacity, old.allocatable.shape[0])
+        for before, after in zip(old, fresh, strict=True):
+            after[..., :n] = before
+        self.columns = fresh
+        self.unschedulable = np.pad(self.unschedulable, (0, capacity - n))
+        self.taint_set = np.pad(self.taint_set, (0, capacity - n))
+        for key, column in self._label_columns.items():
+            self._label_columns[key] = np.pad(column, (0, capacity - n), constant_values=ABSENT)
+        self.facts += [None] * (capacity - n)
+        self.ports += [{} for _ in range(capacity - n)]
+        self._free = list(range(n, capacity))
+        self.capacity = capacity
+
+
+def _columns(capacity: int, n_resources: int) -> c.Nodes:
+    return c.Nodes(
+        valid=np.zeros(capacity, np.bool_),
+        rank=np.zeros(capacity, np.int64),
+        allocatable=np.zeros((n_resources, capacity), np.int64),
+        requested=np.zeros((n_resources, capacity), np.int64),
+        nonzero=np.zeros((2, capacity), np.int64),
+        managed=np.zeros(capacity, np.bool_),
+        has_gpu=np.zeros(capacity, np.bool_),
+        gpu_total=np.zeros((3, capacity), np.int64),
+        gpu_used=np.zeros((3, capacity), np.int64),
+        card_start=np.zeros(capacity, np.int64),
+        card_count=np.zeros(capacity, np.int64),
+    )

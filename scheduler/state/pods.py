@@ -1,0 +1,96 @@
+"""Pods as the state knows them: one small record each, no copy of the object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import NamedTuple
+
+import msgspec
+
+from scheduler.api import gpus, hami
+from scheduler.api.templates import PodTemplate
+
+
+class Life(IntEnum):
+    """pending → assumed → bound → gone; ``forget`` leads from assumed back to pending."""
+
+    PENDING = 0
+    ASSUMED = 1
+    BOUND = 2
+
+
+class CardCharge(NamedTuple):
+    """What a pod holds at most on one card while it runs."""
+
+    uuid: str
+    cores: int
+    mem_mib: int
+    slots: int
+
+
+class PodRecord(msgspec.Struct, gc=False):
+    """One pod that is not finished.
+
+    Attributes:
+        node: where it is bound or assumed, empty while pending.
+        template: what it asks; shared with all like pods.
+        cards: what it holds on cards of ``node``.
+        ours: it names our scheduler.
+        gated: it waits behind scheduling gates.
+        deleting: it has a deletion timestamp; it still holds what it holds.
+        labels: for policies; None when the pod has none.
+        order: arrival, ties in priority go to the lower.
+        created: creation time as the API writes it.
+        problem: what a person must mend, empty when nothing.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    node: str
+    life: Life
+    template: PodTemplate
+    cards: tuple[CardCharge, ...]
+    priority: int
+    ours: bool
+    gated: bool
+    deleting: bool
+    labels: dict[str, str] | None
+    order: int
+    created: str
+    problem: str
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self.namespace}/{self.name}"
+
+
+def collapse(
+    slots: Iterable[tuple[hami.CardUse, ...]], kinds: tuple[gpus.Kind, ...], *, init_done: bool
+) -> tuple[CardCharge, ...]:
+    """What a pod's containers hold per card at the worst moment.
+
+    App containers and sidecars add up; every other init container runs on top of the sidecars
+    before it. Once init containers are done, only what stays counts. More slots than containers
+    (a pod edited by hand) count as app containers.
+    """
+    held: dict[str, tuple[int, int, int]] = {}
+    peak: dict[str, tuple[int, int, int]] = {}
+    for i, uses in enumerate(slots):
+        kind = kinds[i] if i < len(kinds) else gpus.Kind.APP
+        if kind == gpus.Kind.INIT and init_done:
+            continue
+        for use in uses:
+            before = held.get(use.uuid, (0, 0, 0))
+            after = (before[0] + use.cores, before[1] + use.mem_mib, before[2] + 1)
+            most = peak.get(use.uuid, (0, 0, 0))
+            peak[use.uuid] = (
+                max(most[0], after[0]),
+                max(most[1], after[1]),
+                max(most[2], after[2]),
+            )
+            if kind != gpus.Kind.INIT:
+                held[use.uuid] = after
+    return tuple(CardCharge(uuid, *peak[uuid]) for uuid in sorted(peak))
