@@ -1,0 +1,49 @@
+"""One control plane for all cluster tests, started for the first test that asks for it."""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.controlplane import build, objects, plane
+
+
+@pytest.fixture(scope="session")
+def control_plane(request: pytest.FixtureRequest) -> Iterator[plane.ControlPlane]:
+    build_in_sight(request, "etcd", "kube-apiserver", "kubectl")
+    with plane.start() as cp:
+        yield cp
+
+
+@pytest.fixture(scope="session")
+def peers(request: pytest.FixtureRequest) -> None:
+    """The programs that few ready-made sets have: built, or the test is skipped."""
+    if os.environ.get("KUBEBUILDER_ASSETS") and not shutil.which("go"):
+        pytest.skip("needs Go: KUBEBUILDER_ASSETS is not asked for kube-scheduler and the like")
+    build_in_sight(request, "kube-scheduler", "kube-controller-manager", "kwok")
+
+
+@pytest.fixture
+def kubectl(control_plane: plane.ControlPlane) -> Callable[..., str]:
+    return control_plane.kubectl
+
+
+@pytest.fixture
+def namespace(control_plane: plane.ControlPlane) -> Iterator[str]:
+    """A namespace that no other test uses, emptied afterwards of what may hold or make pods."""
+    made = control_plane.request(
+        "POST", "/api/v1/namespaces", {"metadata": {"generateName": "test-"}}
+    )
+    name = made.body["metadata"]["name"]
+    yield name
+    for path in ("/apis/apps/v1/{}/deployments", "/apis/apps/v1/{}/replicasets", "/api/v1/{}/pods"):
+        asyncio.run(objects.delete_all(control_plane, path.format(f"namespaces/{name}")))
+
+
+def build_in_sight(request: pytest.FixtureRequest, *names: str) -> None:
+    """Build with the progress shown: the first time takes minutes."""
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        build.ensure(*names)
