@@ -15,7 +15,7 @@ def sentence(hold: Hold) -> str:
 
 
 def fit_error(diagnosis: Diagnosis) -> str:
-    """``0/5 nodes are available: 2 Insufficient cpu, 3 node(s) had untolerated taint(s).``
+    """A FitError: ``0/5 nodes are available: 2 Insufficient cpu, 3 node(s) had untolerated taint(s)``.
 
     The parts are sorted as text, as kube-scheduler sorts them.
     """

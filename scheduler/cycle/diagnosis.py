@@ -84,4 +84,6 @@ def card_reason(codes: c.Ints, n_cards: int) -> str:
 def _beyond_capacity(cluster: Cluster, shape: Shape, rows: c.Ints, short: c.Flags) -> c.Flags:
     """Rows where a request alone is more than the whole node has."""
     allocatable = cluster.nodes.columns.allocatable[np.ix_(shape.ask.resources, rows)].T
-    return np.logical_or.reduce(short & (shape.ask.amounts[None, :] > allocatable), axis=1)
+    beyond: c.Flags = np.zeros(rows.size, np.bool_)
+    np.logical_or.reduce(short & (shape.ask.amounts[None, :] > allocatable), axis=1, out=beyond)
+    return beyond

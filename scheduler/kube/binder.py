@@ -1,0 +1,292 @@
+"""Carry out binds: one atomic write each, a bounded number in flight, errors by meaning.
+
+``POST pods/{name}/binding`` with the pod's uid and, where HAMi serves the node, the device annotations:
+the API server merges them in the transaction that sets the node, so a pod is never bound without its
+cards. On HAMi's nodes pods take turns: lock, bind, wait until the plugin is done, next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import msgspec
+import structlog
+
+from scheduler.api import hami, names, wire
+from scheduler.api.decisions import Bind
+from scheduler.api.events import BindDone, BindFailed
+from scheduler.errors import ApiError
+from scheduler.kube import client
+from scheduler.kube.client import ApiClient
+from scheduler.kube.node_lock import NodeLock
+from scheduler.state.pods import PodRecord
+
+_NOT_FOUND, _CONFLICT = 404, 409
+_ATTEMPTS = 6
+# The plugin sets the phase, then removes the lock; wait this long for the second after the first.
+_RELEASE_GRACE_SECONDS = 1.0
+_CONTENTION_RETRY_SECONDS = 1.0
+_log = structlog.get_logger("evenkeel.binder")
+
+
+@dataclass(slots=True)
+class Job:
+    """A decision on its way; ``submitted_at`` is loop time."""
+
+    bind: Bind
+    pod: PodRecord
+    submitted_at: float
+
+
+@dataclass(slots=True)
+class _Turn:
+    """The queue before one node that HAMi's plugin serves.
+
+    ``holder`` is the uid of the pod that is locked or being allocated, empty while the node is free;
+    ``until`` the loop time at which waiting for it ends.
+    """
+
+    jobs: deque[Job] = field(default_factory=deque)
+    holder: str = ""
+    until: float = 0.0
+
+
+class Binder:
+    """Binds pods; reports each result through ``report`` exactly once.
+
+    Args:
+        api: the API server.
+        lock: node locks.
+        is_leading: asked right before every write.
+        report: takes BindDone or BindFailed.
+        in_flight: most requests at once.
+        allocate_timeout: seconds that the device plugin gets per pod.
+    """
+
+    def __init__(
+        self,
+        api: ApiClient,
+        lock: NodeLock,
+        *,
+        is_leading: Callable[[], bool],
+        report: Callable[[BindDone | BindFailed], None],
+        in_flight: int,
+        allocate_timeout: float,
+    ) -> None:
+        self._api, self._lock = api, lock
+        self._is_leading, self._report = is_leading, report
+        self._in_flight, self._allocate_timeout = in_flight, allocate_timeout
+        self._queue: asyncio.Queue[Job] = asyncio.Queue()
+        self._turns: dict[str, _Turn] = {}
+        self._open: dict[str, Job] = {}
+        self._cancelled: set[str] = set()
+        self.durations: list[float] = []
+
+    @property
+    def backlog(self) -> int:
+        """Decisions not yet settled; those that wait for a device plugin's turn included."""
+        return len(self._open)
+
+    @property
+    def n_queued(self) -> int:
+        """Decisions that wait for nothing but a free request."""
+        return self._queue.qsize()
+
+    def submit(self, bind: Bind, pod: PodRecord) -> None:
+        """Queue a decision."""
+        job = Job(bind, pod, asyncio.get_running_loop().time())
+        self._open[bind.uid] = job
+        if not bind.slots:
+            self._queue.put_nowait(job)
+            return
+        self._turns.setdefault(bind.node, _Turn()).jobs.append(job)
+        self._next(bind.node)
+
+    def cancel(self, uid: str) -> None:
+        """The pod is gone: do not write if that has not begun."""
+        if uid in self._open:
+            self._cancelled.add(uid)
+        self._allocated(uid)
+
+    def see_pod(self, pod: wire.Pod) -> None:
+        """Watch for the plugin's answer on pods whose cards are being allocated."""
+        turn = self._turns.get(pod.spec.node_name or "")
+        if turn is None or turn.holder != pod.metadata.uid:
+            return
+        phase = (pod.metadata.annotations or {}).get(names.HAMI_BIND_PHASE)
+        if phase in {names.BIND_SUCCESS, names.BIND_FAILED}:
+            now = asyncio.get_running_loop().time()
+            turn.until = min(turn.until, now + _RELEASE_GRACE_SECONDS)
+
+    def see_node(self, node: wire.Node) -> None:
+        """A node without lock is free for its next pod."""
+        name = node.metadata.name
+        turn = self._turns.get(name)
+        if turn is None or not turn.holder or turn.holder in self._open:
+            return
+        if names.HAMI_LOCK not in (node.metadata.annotations or {}):
+            self._free(name)
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._in_flight):
+                group.create_task(self._work())
+            group.create_task(self._watch_turns())
+
+    async def drain(self, seconds: float) -> None:
+        """Finish what is in flight; give back what waits for a turn. For a stop."""
+        for node, turn in self._turns.items():
+            while turn.jobs:
+                self._settle(turn.jobs.popleft(), f"node {node}: stopped before its turn")
+        deadline = asyncio.get_running_loop().time() + seconds
+        while self._open and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(0.01)
+
+    async def _work(self) -> None:
+        while True:
+            job = await self._queue.get()
+            try:
+                await self._carry_out(job)
+            except ApiError as error:
+                await self._give_up(job, str(error))
+
+    async def _carry_out(self, job: Job) -> None:
+        if job.bind.uid in self._cancelled:
+            await self._give_up(job, "the pod is gone", gone=True)
+            return
+        if not self._is_leading():
+            await self._give_up(job, "no longer the leader")
+            return
+        if job.bind.slots and not await self._lock.take(
+            job.bind.node, job.pod.namespace, job.pod.name
+        ):
+            # Someone else's pod is being allocated: wait at the head of the node's queue.
+            turn = self._turns[job.bind.node]
+            turn.jobs.appendleft(job)
+            turn.holder = "contended"
+            turn.until = asyncio.get_running_loop().time() + _CONTENTION_RETRY_SECONDS
+            return
+        await self._bind(job)
+
+    async def _bind(self, job: Job) -> None:
+        pod = job.pod
+        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/binding"
+        body = _body(job)
+        unknown = False
+        attempt = 0
+        while True:
+            if not self._is_leading() and not unknown:
+                await self._give_up(job, "no longer the leader")
+                return
+            try:
+                await self._api.request("POST", path, body=body)
+            except ApiError as error:
+                unknown = unknown or client.is_unknown(error)
+                if error.status == _CONFLICT and unknown and await self._is_bound_as_asked(job):
+                    break
+                if not client.is_transient(error):
+                    await self._give_up(job, str(error), gone=error.status == _NOT_FOUND)
+                    return
+                attempt += 1
+                if attempt >= _ATTEMPTS and not unknown:
+                    await self._give_up(job, str(error))
+                    return
+                # An unknown outcome is asked for until it is known: to forget the pod now would
+                # give its cards away a second time.
+                await asyncio.sleep(client.backoff(attempt))
+                continue
+            break
+        self._bound(job)
+
+    async def _is_bound_as_asked(self, job: Job) -> bool:
+        """After a lost answer and a conflict: was it our own first try that took effect?"""
+        pod = job.pod
+        found = await self._api.get(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}")
+        return bool(
+            found["metadata"]["uid"] == pod.uid
+            and found["spec"].get("nodeName") == job.bind.node
+            and (
+                not job.bind.slots
+                or (found["metadata"].get("annotations") or {}).get(names.HAMI_ALLOCATED)
+                == hami.encode_devices([list(slot) for slot in job.bind.slots])
+            )
+        )
+
+    def _bound(self, job: Job) -> None:
+        now = asyncio.get_running_loop().time()
+        self._open.pop(job.bind.uid, None)
+        self._cancelled.discard(job.bind.uid)
+        if job.bind.slots:
+            turn = self._turns[job.bind.node]
+            turn.holder, turn.until = job.bind.uid, now + self._allocate_timeout
+        self.durations.append(now - job.submitted_at)
+        self._report(BindDone(job.bind.uid))
+
+    async def _give_up(self, job: Job, message: str, *, gone: bool = False) -> None:
+        if job.bind.slots:
+            try:
+                await self._lock.release(job.bind.node, job.pod.namespace, job.pod.name)
+            except ApiError as error:
+                _log.warning("node lock not released", node=job.bind.node, error=str(error))
+            self._free(job.bind.node)
+        self._settle(job, message, gone=gone)
+
+    def _settle(self, job: Job, message: str, *, gone: bool = False) -> None:
+        self._open.pop(job.bind.uid, None)
+        self._cancelled.discard(job.bind.uid)
+        self._report(BindFailed(job.bind.uid, message, gone))
+
+    def _allocated(self, uid: str) -> None:
+        for node, turn in self._turns.items():
+            if turn.holder == uid and uid not in self._open:
+                self._free(node)
+                return
+
+    def _free(self, node: str) -> None:
+        turn = self._turns[node]
+        turn.holder = ""
+        if turn.jobs:
+            self._next(node)
+        else:
+            del self._turns[node]
+
+    def _next(self, node: str) -> None:
+        turn = self._turns[node]
+        if not turn.holder and turn.jobs:
+            job = turn.jobs.popleft()
+            turn.holder, turn.until = job.bind.uid, float("inf")
+            self._queue.put_nowait(job)
+
+    async def _watch_turns(self) -> None:
+        """Free nodes whose plugin answered but left the lock, or never answered."""
+        while True:
+            await asyncio.sleep(0.1)
+            now = asyncio.get_running_loop().time()
+            for node in [n for n, turn in self._turns.items() if turn.holder and now >= turn.until]:
+                self._free(node)
+
+
+def _body(job: Job) -> bytes:
+    metadata: dict[str, object] = {"name": job.pod.name, "uid": job.pod.uid}
+    if job.bind.slots:
+        devices = hami.encode_devices([list(slot) for slot in job.bind.slots])
+        now = str(int(time.time()))
+        metadata["annotations"] = {
+            names.HAMI_NODE: job.bind.node,
+            names.HAMI_TIME: now,
+            names.HAMI_TO_ALLOCATE: devices,
+            names.HAMI_ALLOCATED: devices,
+            names.HAMI_BIND_PHASE: names.BIND_ALLOCATING,
+            names.HAMI_BIND_TIME: now,
+        }
+        if len(job.bind.node) <= names.LABEL_VALUE_MAX:
+            metadata["labels"] = {names.HAMI_NODE: job.bind.node}
+    target = {"apiVersion": "v1", "kind": "Node", "name": job.bind.node}
+    return msgspec.json.encode({
+        "apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target
+    })  # fmt: skip

@@ -1,0 +1,217 @@
+"""The few API calls, as bytes in and bytes out, and what their errors mean."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import random
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+import msgspec
+from kubernetes import client as kubernetes_client
+from kubernetes import config as kubernetes_config
+
+from scheduler.errors import ApiError
+
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+JSON = "application/json"
+_IN_CLUSTER_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
+_TOO_MANY, _SERVER_ERROR = 429, 500
+TRANSPORT_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Where the API server is and how to be let in.
+
+    ``token_file`` is read again as tokens rotate; ``token`` is fixed.
+    """
+
+    url: str
+    ca_file: str | None = None
+    token: str | None = None
+    token_file: Path | None = None
+    cert_file: str | None = None
+    key_file: str | None = None
+    verify: bool = True
+    username: str | None = None
+    password: str | None = None
+
+
+class _Status(msgspec.Struct):
+    message: str = ""
+    reason: str = ""
+    code: int = 0
+
+
+def load_access(kubeconfig: str | None, context: str | None = None) -> Access:
+    """Access from a kubeconfig file, from $KUBECONFIG, or from the pod's service account."""
+    configuration = kubernetes_client.Configuration()
+    if kubeconfig is None and _IN_CLUSTER_TOKEN.exists():
+        kubernetes_config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+        return Access(
+            url=configuration.host, ca_file=configuration.ssl_ca_cert, token_file=_IN_CLUSTER_TOKEN
+        )
+    kubernetes_config.load_kube_config(  # type: ignore[no-untyped-call]
+        config_file=kubeconfig, context=context, client_configuration=configuration
+    )
+    bearer = configuration.get_api_key_with_prefix("authorization") or ""
+    return Access(
+        url=configuration.host.rstrip("/"),
+        ca_file=configuration.ssl_ca_cert,
+        token=bearer.removeprefix("Bearer ") or None,
+        cert_file=configuration.cert_file,
+        key_file=configuration.key_file,
+        verify=configuration.verify_ssl,
+        username=configuration.username or None,
+        password=configuration.password or None,
+    )
+
+
+class ApiClient:
+    """One session of persistent connections to one API server.
+
+    Attributes:
+        access: what it was made from.
+    """
+
+    def __init__(
+        self, access: Access, *, connections: int = 64, user_agent: str = "evenkeel"
+    ) -> None:
+        self.access = access
+        self._base = access.url.rstrip("/")
+        self._token_read_at = 0.0
+        self._token = access.token
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=connections, ssl=_tls(access)),
+            headers={"User-Agent": user_agent},
+            auto_decompress=True,
+        )
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._session.close()
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: bytes | None = None,
+        content_type: str = JSON,
+        params: Mapping[str, str] | None = None,
+        timeout_seconds: float = 5.0,
+    ) -> bytes:
+        """One call, one answer.
+
+        Raises:
+            ApiError: any status of 400 or more (with the Status object's reason), or no answer in time.
+        """
+        try:
+            async with self._session.request(
+                method,
+                self._base + path,
+                data=body,
+                params=params,
+                headers=self._headers(content_type if body is not None else None),
+                timeout=aiohttp.ClientTimeout(total=timeout_seconds),
+            ) as response:
+                payload = await response.read()
+                if response.status >= 400:
+                    raise error_of(response.status, payload)
+                return payload
+        except TimeoutError as error:
+            raise ApiError(
+                0, "Timeout", f"{method} {path}: no answer in {timeout_seconds} s"
+            ) from error
+        except aiohttp.ClientError as error:
+            raise ApiError(0, "Connection", f"{method} {path}: {error}") from error
+
+    async def get(self, path: str, params: Mapping[str, str] | None = None) -> Any:
+        """An object or list as plain values."""
+        return msgspec.json.decode(
+            await self.request("GET", path, params=params, timeout_seconds=30.0)
+        )
+
+    async def send(
+        self, method: str, path: str, body: object, *, content_type: str = JSON
+    ) -> bytes:
+        """A call with a body of plain values."""
+        return await self.request(
+            method, path, body=msgspec.json.encode(body), content_type=content_type
+        )
+
+    def stream(self, path: str, params: Mapping[str, str], *, silence_seconds: float) -> Any:
+        """A watch: a context manager of a response; fails when nothing arrives for that long."""
+        return self._session.get(
+            self._base + path,
+            params=params,
+            headers=self._headers(None),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=silence_seconds),
+        )
+
+    def _headers(self, content_type: str | None) -> dict[str, str]:
+        headers = {"Accept": JSON}
+        if content_type is not None:
+            headers["Content-Type"] = content_type
+        token = self._current_token()
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        elif self.access.username:
+            pair = f"{self.access.username}:{self.access.password or ''}".encode()
+            headers["Authorization"] = "Basic " + base64.b64encode(pair).decode()
+        return headers
+
+    def _current_token(self) -> str | None:
+        if self.access.token_file is None:
+            return self._token
+        # Bound tokens live an hour; the kubelet renews the file well before.
+        now = asyncio.get_running_loop().time()
+        if self._token is None or now - self._token_read_at > 60:
+            self._token = self.access.token_file.read_text(encoding="utf-8").strip()
+            self._token_read_at = now
+        return self._token
+
+
+def error_of(status: int, payload: bytes) -> ApiError:
+    """The ApiError of an answer of 400 or more."""
+    try:
+        answer = msgspec.json.decode(payload, type=_Status)
+    except msgspec.MsgspecError:
+        answer = _Status(message=payload[:200].decode(errors="replace"))
+    return ApiError(status, answer.reason, answer.message[:1000])
+
+
+def is_transient(error: ApiError) -> bool:
+    """Whether the same call may succeed later: no answer, 429, or the server's own trouble."""
+    return error.status in {0, _TOO_MANY} or error.status >= _SERVER_ERROR
+
+
+def is_unknown(error: ApiError) -> bool:
+    """Whether the call may have taken effect all the same."""
+    return error.status == 0 or error.status >= _SERVER_ERROR
+
+
+def backoff(attempt: int, *, first: float = 0.1, most: float = 10.0) -> float:
+    """Seconds before attempt number ``attempt`` + 1: doubling, with half of it left to chance."""
+    wait = min(most, first * 2.0 ** min(attempt, 20))
+    return wait * (0.5 + random.random() / 2)  # noqa: S311 - jitter
+
+
+def _tls(access: Access) -> ssl.SSLContext | bool:
+    if urlsplit(access.url).scheme != "https":
+        return True
+    context = ssl.create_default_context(cafile=access.ca_file)
+    if not access.verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if access.cert_file:
+        context.load_cert_chain(access.cert_file, access.key_file)
+    return context

@@ -1,0 +1,120 @@
+"""HAMi's node lock: the device plugin serves one pod at a time and reads from the lock which one.
+
+The lock is an annotation ``time,namespace,pod`` on the node, written with the node's resourceVersion
+so that a race ends in 409. It may be taken over when it is ours, older than five minutes, or its
+holder is gone, done, or a pod of ours that was never bound (left by a crash).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+from scheduler.api import hami, names
+from scheduler.errors import ApiError, BadInput
+from scheduler.kube import client
+from scheduler.kube.client import ApiClient
+
+_NOT_FOUND, _CONFLICT = 404, 409
+_RACES = 5
+
+
+class NodeLock:
+    """Takes and gives back node locks through the API."""
+
+    def __init__(self, api: ApiClient, *, scheduler_name: str, timeout_seconds: float) -> None:
+        self._api = api
+        self._scheduler_name = scheduler_name
+        self._timeout = timeout_seconds
+
+    async def take(self, node: str, namespace: str, pod: str) -> bool:
+        """Whether the lock now names the pod; False while another pod rightly holds it.
+
+        Raises:
+            ApiError: the node cannot be read or written (404: it is gone).
+        """
+        for _ in range(_RACES):
+            found = await self._api.get(f"/api/v1/nodes/{node}")
+            held = (found["metadata"].get("annotations") or {}).get(names.HAMI_LOCK, "")
+            if held and not await self._may_take_over(held, namespace, pod):
+                return False
+            now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            try:
+                await self._write(found, f"{now},{namespace},{pod}")
+            except ApiError as error:
+                if error.status == _CONFLICT:
+                    continue
+                raise
+            return True
+        return False
+
+    async def release(self, node: str, namespace: str, pod: str) -> None:
+        """Remove the lock if it names the pod.
+
+        Raises:
+            ApiError: the node cannot be read or written; a node that is gone is no error.
+        """
+        for _ in range(_RACES):
+            try:
+                found = await self._api.get(f"/api/v1/nodes/{node}")
+                held = (found["metadata"].get("annotations") or {}).get(names.HAMI_LOCK, "")
+                if held.endswith(f",{namespace},{pod}"):
+                    await self._write(found, None)
+            except ApiError as error:
+                if error.status == _CONFLICT:
+                    continue
+                if error.status != _NOT_FOUND:
+                    raise
+            return
+
+    async def _write(self, node: dict[str, Any], value: str | None) -> None:
+        metadata = node["metadata"]
+        body = {
+            "metadata": {
+                "resourceVersion": metadata["resourceVersion"],
+                "annotations": {names.HAMI_LOCK: value},
+            }
+        }
+        path = f"/api/v1/nodes/{metadata['name']}"
+        await self._api.send("PATCH", path, body, content_type=client.MERGE_PATCH)
+
+    async def _may_take_over(self, held: str, namespace: str, pod: str) -> bool:
+        try:
+            holder = hami.lock_holder(held)
+        except BadInput:
+            # Nobody can release what nobody can read.
+            return True
+        since = _age(held.split(",", 1)[0])
+        if since is None or since > self._timeout:
+            return True
+        if holder is None:
+            return False
+        if holder[1:] == (namespace, pod):
+            return True
+        try:
+            other = await self._api.get(f"/api/v1/namespaces/{holder[1]}/pods/{holder[2]}")
+        except ApiError as error:
+            if error.status == _NOT_FOUND:
+                return True
+            raise
+        return self._is_over(other)
+
+    def _is_over(self, holder: dict[str, Any]) -> bool:
+        spec, annotations = holder["spec"], holder["metadata"].get("annotations") or {}
+        if not spec.get("nodeName"):
+            # In this process pods of one node take turns, so an unbound holder of ours was left by
+            # a leader that died between its lock and its bind.
+            return bool(spec.get("schedulerName") == self._scheduler_name)
+        if holder.get("status", {}).get("phase") in {"Succeeded", "Failed"}:
+            return True
+        return annotations.get(names.HAMI_BIND_PHASE) in {names.BIND_SUCCESS, names.BIND_FAILED}
+
+
+def _age(text: str) -> float | None:
+    try:
+        since = dt.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if since.tzinfo is None:
+        since = since.astimezone()
+    return (dt.datetime.now(dt.UTC) - since).total_seconds()

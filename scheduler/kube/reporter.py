@@ -1,0 +1,197 @@
+"""Events and conditions: what people and autoscalers read, written behind the binds.
+
+A bounded queue: when the API server is slow, binds go first and the oldest reports are dropped (and
+counted), because a late event helps nobody. A text is written once, not every cycle.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import itertools
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import structlog
+
+from scheduler.errors import ApiError
+from scheduler.kube import client
+from scheduler.kube.client import ApiClient
+from scheduler.state.pods import PodRecord
+
+_NOTE_MAX = 1024
+_ATTEMPTS = 3
+_NOT_FOUND = 404
+_log = structlog.get_logger("evenkeel.reporter")
+
+
+@dataclass(frozen=True, slots=True)
+class _Report:
+    method: str
+    path: str
+    body: bytes
+    content_type: str = client.JSON
+
+
+class Reporter:
+    """Writes events and conditions in the background.
+
+    Attributes:
+        dropped: reports given up because the queue was full.
+    """
+
+    def __init__(
+        self,
+        api: ApiClient,
+        *,
+        controller: str,
+        instance: str,
+        capacity: int = 20_000,
+        workers: int = 4,
+    ) -> None:
+        self._api = api
+        self._controller, self._instance = controller, instance
+        self._queue: deque[_Report] = deque()
+        self._capacity, self._workers = capacity, workers
+        self._wake = asyncio.Event()
+        self._serial = itertools.count(int(dt.datetime.now(dt.UTC).timestamp() * 1e6))
+        self._said: dict[str, str] = {}
+        self._working = 0
+        self.dropped = 0
+
+    def scheduled(self, pod: PodRecord, node: str) -> None:
+        """The pod is bound."""
+        self._said.pop(pod.uid, None)
+        self._pod_event(
+            pod, "Normal", "Scheduled", "Binding", f"Successfully assigned {pod.key} to {node}"
+        )
+
+    def unschedulable(self, pod: PodRecord, message: str, *, reason: str = "Unschedulable") -> None:
+        """The pod stays pending; event and condition, when the text is new."""
+        if self._said.get(pod.uid) == message:
+            return
+        self._said[pod.uid] = message
+        self._pod_event(pod, "Warning", "FailedScheduling", "Scheduling", message)
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": reason,
+            "message": message,
+            "lastProbeTime": None,
+            "lastTransitionTime": _now(micro=False),
+        }
+        self._put(
+            _Report(
+                "PATCH",
+                f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status",
+                msgspec.json.encode(
+                    {"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}}
+                ),
+                client.STRATEGIC_PATCH,
+            )
+        )
+
+    def forget(self, uid: str) -> None:
+        """The object is gone: its last text need not be remembered."""
+        self._said.pop(uid, None)
+
+    def malformed_node(self, name: str, uid: str, problem: str) -> None:
+        """A node's annotations or status cannot be read; said once for each text."""
+        if self._said.get(uid) == problem:
+            return
+        self._said[uid] = problem
+        regarding = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}
+        note = f"left out by {self._controller}: {problem}"
+        self._event("default", name, regarding, "Warning", "MalformedNode", "Scheduling", note)
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._workers):
+                group.create_task(self._work())
+
+    async def drain(self, seconds: float) -> None:
+        """Wait until all is written, or the time is up."""
+        deadline = asyncio.get_running_loop().time() + seconds
+        while (self._queue or self._working) and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(0.01)
+
+    def _pod_event(self, pod: PodRecord, kind: str, reason: str, action: str, note: str) -> None:
+        regarding = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "namespace": pod.namespace,
+            "name": pod.name,
+            "uid": pod.uid,
+        }
+        self._event(pod.namespace, pod.name, regarding, kind, reason, action, note)
+
+    def _event(
+        self,
+        namespace: str,
+        name: str,
+        regarding: dict[str, str],
+        kind: str,
+        reason: str,
+        action: str,
+        note: str,
+    ) -> None:
+        if len(note.encode()) > _NOTE_MAX:
+            note = note.encode()[: _NOTE_MAX - 4].decode(errors="ignore") + " ..."
+        body: dict[str, Any] = {
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": {"name": f"{name}.{next(self._serial):x}", "namespace": namespace},
+            "eventTime": _now(micro=True),
+            "reportingController": self._controller,
+            "reportingInstance": self._instance,
+            "action": action,
+            "reason": reason,
+            "regarding": regarding,
+            "note": note,
+            "type": kind,
+        }
+        path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
+        self._put(_Report("POST", path, msgspec.json.encode(body)))
+
+    def _put(self, report: _Report) -> None:
+        if len(self._queue) >= self._capacity:
+            self._queue.popleft()
+            self.dropped += 1
+        self._queue.append(report)
+        self._wake.set()
+
+    async def _work(self) -> None:
+        while True:
+            if not self._queue:
+                self._wake.clear()
+                await self._wake.wait()
+                continue
+            report = self._queue.popleft()
+            self._working += 1
+            try:
+                await self._write(report)
+            finally:
+                self._working -= 1
+
+    async def _write(self, report: _Report) -> None:
+        for attempt in range(_ATTEMPTS):
+            try:
+                await self._api.request(
+                    report.method, report.path, body=report.body, content_type=report.content_type
+                )
+            except ApiError as error:
+                if client.is_transient(error) and attempt + 1 < _ATTEMPTS:
+                    await asyncio.sleep(client.backoff(attempt, first=0.5))
+                    continue
+                if error.status != _NOT_FOUND:
+                    self.dropped += 1
+                    _log.warning("report not written", path=report.path, error=str(error))
+            return
+
+
+def _now(*, micro: bool) -> str:
+    shape = "%Y-%m-%dT%H:%M:%S.%fZ" if micro else "%Y-%m-%dT%H:%M:%SZ"
+    return dt.datetime.now(dt.UTC).strftime(shape)

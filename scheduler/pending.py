@@ -1,0 +1,219 @@
+"""What waits: order, backoff, and whom a change could help.
+
+    offer ─▶ active ─ pop ─▶ (in the cycle) ─ failed ─▶ unschedulable ─ helped ─▶ backoff ─▶ active
+      └─▶ gated (scheduling gates)     └─ retry ─▶ backoff
+
+A pod that failed waits in ``unschedulable`` until something changed that could help its shape; if it
+failed only just now it sits out its backoff first (1 s doubling to 10 s by default).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+
+import msgspec
+
+from scheduler.config import Config
+from scheduler.state.pods import PodRecord
+
+# As kube-scheduler: whatever an event missed is tried again after five minutes.
+_FLUSH_SECONDS = 300.0
+
+
+class Where(StrEnum):
+    """Which part of the queue a pod is in; kube-scheduler's names, used as metric labels."""
+
+    ACTIVE = "active"
+    BACKOFF = "backoff"
+    UNSCHEDULABLE = "unschedulable"
+    GATED = "gated"
+
+
+class _Entry(msgspec.Struct):
+    pod: PodRecord
+    where: Where
+    ticket: int
+    attempts: int = 0
+    failed_at: float = 0.0
+
+
+class Pending:
+    """The pods of ours that have no node. One writer, like the cluster."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._entries: dict[str, _Entry] = {}
+        # Heaps hold (order..., ticket, uid); an entry whose ticket moved on is stale.
+        self._active: list[tuple[int, int, int, str]] = []
+        self._backoff: list[tuple[float, int, str]] = []
+        self._parked: dict[str, _Entry] = {}
+        self._popped: set[str] = set()
+        self._tickets = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def offer(self, pod: PodRecord) -> None:
+        """A waiting pod was added or changed. A change that could matter makes it active at once."""
+        entry = self._entries.get(pod.uid)
+        if entry is None:
+            entry = self._entries[pod.uid] = _Entry(pod, Where.GATED, 0)
+        elif _same(entry.pod, pod):
+            entry.pod = pod
+            return
+        entry.pod = pod
+        if pod.gated:
+            self._move(entry, Where.GATED)
+        elif pod.uid not in self._popped:
+            self._activate(entry)
+
+    def drop(self, uid: str) -> None:
+        """The pod is bound, finished, deleted, or no longer ours."""
+        self._entries.pop(uid, None)
+        self._parked.pop(uid, None)
+        self._popped.discard(uid)
+
+    def pop(self, limit: int, now: float) -> list[PodRecord]:
+        """Up to ``limit`` active pods: by priority, then arrival. They count as tried."""
+        self._release_backoff(now)
+        batch: list[PodRecord] = []
+        while self._active and len(batch) < limit:
+            _, _, ticket, uid = heapq.heappop(self._active)
+            entry = self._entries.get(uid)
+            if entry is None or entry.ticket != ticket:
+                continue
+            entry.attempts += 1
+            self._popped.add(uid)
+            batch.append(entry.pod)
+        return batch
+
+    def failed(self, uid: str, now: float) -> None:
+        """Nothing fits: wait until a change could help."""
+        entry = self._returned(uid, now)
+        if entry is not None:
+            self._move(entry, Where.UNSCHEDULABLE)
+            self._parked[uid] = entry
+
+    def retry(self, uid: str, now: float) -> None:
+        """The bind failed through no fault of the pod: try again after its backoff."""
+        entry = self._returned(uid, now)
+        if entry is not None:
+            self._back_off(entry)
+
+    def helped(self, could_help: Callable[[PodRecord], bool], now: float) -> int:
+        """Move the parked pods that a change could help; one question per distinct shape.
+
+        Args:
+            could_help: whether a pod would fit now; asked once for all pods of one template,
+                namespace and set of labels.
+            now: monotonic seconds.
+
+        Returns:
+            How many pods moved.
+        """
+        answers: dict[tuple[object, ...], bool] = {}
+        moved = 0
+        for entry in list(self._parked.values()):
+            pod = entry.pod
+            key = (pod.template, pod.namespace, tuple((pod.labels or {}).items()))
+            if key not in answers:
+                answers[key] = could_help(pod)
+            if answers[key] or now - entry.failed_at >= _FLUSH_SECONDS:
+                self._back_off(entry, now)
+                moved += 1
+        return moved
+
+    def next_due(self) -> float | None:
+        """When the next pod leaves its backoff; None when none is in it."""
+        while self._backoff:
+            due, ticket, uid = self._backoff[0]
+            entry = self._entries.get(uid)
+            if entry is not None and entry.ticket == ticket:
+                return due
+            heapq.heappop(self._backoff)
+        return None
+
+    @property
+    def has_active(self) -> bool:
+        """Whether a pod may be waiting for the cycle (stale entries count)."""
+        return bool(self._active)
+
+    @property
+    def n_parked(self) -> int:
+        """Pods that wait for a change."""
+        return len(self._parked)
+
+    def pods(self) -> Iterator[PodRecord]:
+        """All waiting pods."""
+        return (entry.pod for entry in self._entries.values())
+
+    def counts(self) -> dict[Where, int]:
+        """Pods in each part of the queue."""
+        counts = dict.fromkeys(Where, 0)
+        for entry in self._entries.values():
+            counts[entry.where] += 1
+        return counts
+
+    def attempts(self, uid: str) -> int:
+        """How often the pod was tried."""
+        entry = self._entries.get(uid)
+        return entry.attempts if entry else 0
+
+    def reconsider(self) -> None:
+        """Something that steers every pod changed (a policy): try all that wait, at once."""
+        for entry in self._entries.values():
+            if (
+                entry.where in {Where.UNSCHEDULABLE, Where.BACKOFF}
+                and entry.pod.uid not in self._popped
+            ):
+                self._activate(entry)
+
+    def _returned(self, uid: str, now: float) -> _Entry | None:
+        self._popped.discard(uid)
+        entry = self._entries.get(uid)
+        if entry is not None:
+            entry.failed_at = now
+        return entry
+
+    def _activate(self, entry: _Entry) -> None:
+        self._move(entry, Where.ACTIVE)
+        pod = entry.pod
+        heapq.heappush(self._active, (-pod.priority, pod.order, entry.ticket, pod.uid))
+
+    def _back_off(self, entry: _Entry, now: float | None = None) -> None:
+        config = self._config
+        wait = min(
+            config.backoff_max_seconds,
+            config.backoff_seconds * 2.0 ** min(30, max(0, entry.attempts - 1)),
+        )
+        due = entry.failed_at + wait
+        if now is not None and due <= now:
+            self._activate(entry)
+            return
+        self._move(entry, Where.BACKOFF)
+        heapq.heappush(self._backoff, (due, entry.ticket, entry.pod.uid))
+
+    def _release_backoff(self, now: float) -> None:
+        while self._backoff and self._backoff[0][0] <= now:
+            _, ticket, uid = heapq.heappop(self._backoff)
+            entry = self._entries.get(uid)
+            if entry is not None and entry.ticket == ticket:
+                self._activate(entry)
+
+    def _move(self, entry: _Entry, where: Where) -> None:
+        self._tickets += 1
+        entry.ticket = self._tickets
+        entry.where = where
+        self._parked.pop(entry.pod.uid, None)
+
+
+def _same(a: PodRecord, b: PodRecord) -> bool:
+    return (a.template, a.priority, a.gated, a.labels, a.problem) == (
+        b.template,
+        b.priority,
+        b.gated,
+        b.labels,
+        b.problem,
+    )
