@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
 
-from scheduler.api import names
+import yaml
+
+from scheduler.api import names, placement
 from scheduler.api.placement import Placement
+from scheduler.errors import BadInput
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,3 +36,59 @@ class Config:
     binds_in_flight: int = 32
     slice_pods: int = 64
     lock_timeout_seconds: float = 300.0
+
+
+def load(path: Path | None) -> Config:
+    """The configuration of a YAML file, the defaults without one.
+
+    The file has the camel-case names of ``Config``'s fields, and ``placement`` with the fields of a
+    BalancePolicy's spec (scoring, nodePolicy, gpuPolicy).
+
+    Raises:
+        BadInput: a field is unknown or not what is allowed; names it.
+    """
+    if path is None:
+        return Config()
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except (OSError, yaml.YAMLError) as error:
+        raise BadInput("file", str(error)) from error
+    return parse(raw)
+
+
+def parse(raw: Any) -> Config:
+    """The configuration of plain values.
+
+    Raises:
+        BadInput: as ``load``.
+    """
+    if not isinstance(raw, Mapping):
+        raise BadInput("file", "must hold a mapping of settings")
+    known = {_camel(f.name): f for f in fields(Config)}
+    changes: dict[str, Any] = {}
+    for key, given in raw.items():
+        if key not in known:
+            raise BadInput(str(key), f"unknown setting; allowed are {', '.join(sorted(known))}")
+        if key == "placement":
+            parsed = placement.parse(given, "placement")
+            changes["placement"] = replace(Placement(), **parsed)
+        else:
+            changes[known[key].name] = _scalar(key, given, getattr(Config(), known[key].name))
+    return Config(**changes)
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.title() for word in rest)
+
+
+def _scalar(key: str, given: Any, default: str | float) -> str | int | float:
+    if isinstance(default, str):
+        if not isinstance(given, str) or not given:
+            raise BadInput(key, f"{given!r} is not a text")
+        return given
+    wanted = (int,) if isinstance(default, int) else (int, float)
+    if not isinstance(given, wanted) or isinstance(given, bool) or given <= 0:
+        kind = "a whole number" if isinstance(default, int) else "a number"
+        raise BadInput(key, f"{given!r} is not {kind} above 0")
+    return type(default)(given)

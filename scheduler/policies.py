@@ -6,12 +6,11 @@ Precedence: the pod's own annotations, then the matching policy with the highest
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scheduler.api import names, placement
+from scheduler.api import names, placement, values
 from scheduler.api.placement import Placement
 from scheduler.api.templates import PodTemplate
 from scheduler.errors import BadInput
@@ -19,7 +18,6 @@ from scheduler.state.pods import PodRecord
 
 Labels = Mapping[str, str]
 _ANNOTATIONS = "metadata.annotations"
-_WEIGHT_KEYS = placement.DIMENSIONS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,11 +125,15 @@ def _from_annotations(template: PodTemplate) -> dict[str, Any]:
         names.HAMI_GPU_POLICY: ("gpu_policy", placement.gpu_policy),
         names.HAMI_WEIGHTS: ("device_weights", placement.device_weights),
     }
-    return {
+    changes = {
         attribute: parse(given[key], f"{_ANNOTATIONS}[{key}]")
         for key, (attribute, parse) in parsers.items()
         if key in given
     }
+    if "mode" in changes:
+        # A node policy stands in the mode's place: one that the pod did not ask for must not.
+        changes.setdefault("node_policy", "")
+    return changes
 
 
 def parse(body: Mapping[str, Any]) -> Policy:
@@ -143,79 +145,32 @@ def parse(body: Mapping[str, Any]) -> Policy:
     Raises:
         BadInput: a field is not what the CRD allows.
     """
-    spec = _mapping(body.get("spec"), "spec")
-    _known(spec, "spec", ("priority", "namespaceSelector", "podSelector", "scoring", "nodePolicy", "gpuPolicy"))  # fmt: skip
-    scoring = _mapping(spec.get("scoring"), "spec.scoring")
-    _known(scoring, "spec.scoring", ("mode", "weights", "iopsResource", "networkResource", "curve"))
-    changes: dict[str, Any] = {}
-    if "mode" in scoring:
-        changes["mode"] = placement.mode(str(scoring["mode"]), "spec.scoring.mode")
-    if "weights" in scoring:
-        changes["weights"] = _weights(_mapping(scoring["weights"], "spec.scoring.weights"))
-    for key, attribute in (
-        ("iopsResource", "iops_resource"),
-        ("networkResource", "network_resource"),
-    ):
-        if key in scoring:
-            changes[attribute] = str(scoring[key])
-    if "curve" in scoring:
-        changes["curve"] = _curve(scoring["curve"])
-    if "nodePolicy" in spec:
-        changes["node_policy"] = placement.node_policy(str(spec["nodePolicy"]), "spec.nodePolicy")
-    if "gpuPolicy" in spec:
-        changes["gpu_policy"] = placement.gpu_policy(str(spec["gpuPolicy"]), "spec.gpuPolicy")
+    spec = values.mapping(body.get("spec"), "spec")
+    selection = {"priority", "namespaceSelector", "podSelector"}
+    changes = placement.parse({k: v for k, v in spec.items() if k not in selection}, "spec")
     return Policy(
-        name=str(_mapping(body.get("metadata"), "metadata").get("name", "")),
-        priority=_integer(spec.get("priority", 0), "spec.priority", -(2**31), 2**31 - 1),
+        name=str(values.mapping(body.get("metadata"), "metadata").get("name", "")),
+        priority=values.integer(spec.get("priority", 0), "spec.priority", -(2**31), 2**31 - 1),
         namespaces=_selector(spec.get("namespaceSelector"), "spec.namespaceSelector"),
         pods=_selector(spec.get("podSelector"), "spec.podSelector"),
         changes=tuple(sorted(changes.items())),
     )
 
 
-def _weights(raw: Mapping[str, Any]) -> tuple[int, ...]:
-    _known(raw, "spec.scoring.weights", _WEIGHT_KEYS)
-    weights = tuple(
-        _integer(raw.get(key, 0), f"spec.scoring.weights.{key}", 0, placement.WEIGHT_MAX)
-        for key in _WEIGHT_KEYS
-    )
-    if not any(weights):
-        raise BadInput("spec.scoring.weights", "at least one weight must be above 0")
-    return weights
-
-
-def _curve(raw: Any) -> tuple[tuple[int, int], ...]:
-    field = "spec.scoring.curve"
-    if not isinstance(raw, list) or not raw:
-        raise BadInput(field, "must be a list of at least one point {utilization, score}")
-    points = []
-    for i, item in enumerate(raw):
-        point = _mapping(item, f"{field}[{i}]")
-        points.append(
-            (
-                _integer(point.get("utilization"), f"{field}[{i}].utilization", 0, 100),
-                _integer(point.get("score"), f"{field}[{i}].score", 0, 10),
-            )
-        )
-    if any(a[0] >= b[0] for a, b in itertools.pairwise(points)):
-        raise BadInput(field, "utilization must rise strictly from point to point")
-    return tuple(points)
-
-
 def _selector(raw: Any, field: str) -> Selector:
-    selector = _mapping(raw, field)
+    selector = values.mapping(raw, field)
     expressions = []
     for i, item in enumerate(selector.get("matchExpressions") or ()):
-        expression = _mapping(item, f"{field}.matchExpressions[{i}]")
+        expression = values.mapping(item, f"{field}.matchExpressions[{i}]")
         operator = str(expression.get("operator", ""))
         if operator not in _OPERATORS:
             raise BadInput(
                 f"{field}.matchExpressions[{i}].operator",
                 f'"{operator}" is not one of {", ".join(_OPERATORS)}',
             )
-        values = tuple(map(str, expression.get("values") or ()))
-        expressions.append((str(expression.get("key", "")), operator, values))
-    labels = _mapping(selector.get("matchLabels"), f"{field}.matchLabels")
+        wanted = tuple(map(str, expression.get("values") or ()))
+        expressions.append((str(expression.get("key", "")), operator, wanted))
+    labels = values.mapping(selector.get("matchLabels"), f"{field}.matchLabels")
     return Selector(
         labels=tuple(sorted((str(k), str(v)) for k, v in labels.items())),
         expressions=tuple(expressions),
@@ -236,23 +191,3 @@ def _expression_matches(expression: tuple[str, str, tuple[str, ...]], labels: La
             return key in labels
         case _:
             return key not in labels
-
-
-def _mapping(raw: Any, field: str) -> Mapping[str, Any]:
-    if raw is None:
-        return {}
-    if not isinstance(raw, Mapping):
-        raise BadInput(field, "must be an object")
-    return raw
-
-
-def _known(raw: Mapping[str, Any], field: str, allowed: tuple[str, ...]) -> None:
-    for key in raw:
-        if key not in allowed:
-            raise BadInput(f"{field}.{key}", f"unknown field; allowed are {', '.join(allowed)}")
-
-
-def _integer(raw: Any, field: str, low: int, high: int) -> int:
-    if not isinstance(raw, int) or isinstance(raw, bool) or not low <= raw <= high:
-        raise BadInput(field, f"{raw!r} is not an integer within {low}..{high}")
-    return raw

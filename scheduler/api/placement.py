@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
-from scheduler.api import names
+from scheduler.api import names, values
 from scheduler.errors import BadInput
 
 
@@ -111,6 +114,65 @@ def device_weights(text: str, field: str) -> tuple[int, int, int]:
         )
     slot, core, memory = (int(f) for f in figures)
     return slot, core, memory
+
+
+def parse(raw: Any, field: str) -> dict[str, Any]:
+    """The fields of Placement that ``scoring``, ``nodePolicy`` and ``gpuPolicy`` under ``field`` set.
+
+    Raises:
+        BadInput: an unknown field, or a value that is not allowed.
+    """
+    given = values.mapping(raw, field)
+    values.known(given, field, ("scoring", "nodePolicy", "gpuPolicy"))
+    where = f"{field}.scoring"
+    scoring = values.mapping(given.get("scoring"), where)
+    values.known(scoring, where, ("mode", "weights", "iopsResource", "networkResource", "curve"))
+    changes: dict[str, Any] = {}
+    if "mode" in scoring:
+        changes["mode"] = mode(str(scoring["mode"]), f"{where}.mode")
+    if "weights" in scoring:
+        weights = values.mapping(scoring["weights"], f"{where}.weights")
+        changes["weights"] = _weights(weights, f"{where}.weights")
+    for key, attribute in (
+        ("iopsResource", "iops_resource"),
+        ("networkResource", "network_resource"),
+    ):
+        if key in scoring:
+            changes[attribute] = str(scoring[key])
+    if "curve" in scoring:
+        changes["curve"] = _curve(scoring["curve"], f"{where}.curve")
+    if "nodePolicy" in given:
+        changes["node_policy"] = node_policy(str(given["nodePolicy"]), f"{field}.nodePolicy")
+    if "gpuPolicy" in given:
+        changes["gpu_policy"] = gpu_policy(str(given["gpuPolicy"]), f"{field}.gpuPolicy")
+    return changes
+
+
+def _weights(raw: Mapping[str, Any], field: str) -> tuple[int, ...]:
+    values.known(raw, field, DIMENSIONS)
+    weights = tuple(
+        values.integer(raw.get(key, 0), f"{field}.{key}", 0, WEIGHT_MAX) for key in DIMENSIONS
+    )
+    if not any(weights):
+        raise BadInput(field, "at least one weight must be above 0")
+    return weights
+
+
+def _curve(raw: Any, field: str) -> tuple[tuple[int, int], ...]:
+    if not isinstance(raw, list) or not raw:
+        raise BadInput(field, "must be a list of at least one point {utilization, score}")
+    points = []
+    for i, item in enumerate(raw):
+        point = values.mapping(item, f"{field}[{i}]")
+        points.append(
+            (
+                values.integer(point.get("utilization"), f"{field}[{i}].utilization", 0, 100),
+                values.integer(point.get("score"), f"{field}[{i}].score", 0, 10),
+            )
+        )
+    if any(a[0] >= b[0] for a, b in itertools.pairwise(points)):
+        raise BadInput(field, "utilization must rise strictly from point to point")
+    return tuple(points)
 
 
 def _allowed(words: tuple[str, ...]) -> str:

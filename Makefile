@@ -1,0 +1,53 @@
+# `make` prints this help. Every target sets up what it needs and is quick the second time.
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help demo test cluster-test check bench lock image kind-trial clean
+
+help:  ## Show this help
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(STAMP): requirements-dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Evenkeel needs Python 3.11 or newer; set PYTHON=") if sys.version_info < (3, 11) else None'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing dependencies into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+demo: $(STAMP)  ## Four patterns on an embedded cluster, drawn (KEEP=1 leaves it running)
+	@$(BIN)/evenkeel demo $(if $(KEEP),--keep)
+
+test: $(STAMP)  ## Unit, oracle, scenario and embedded-cluster tests
+	@$(BIN)/python -m pytest tests --ignore tests/cluster $(ARGS)
+
+cluster-test: $(STAMP)  ## Tests against a real etcd and kube-apiserver (builds them once: Go >= 1.26, or set KUBEBUILDER_ASSETS)
+	@$(BIN)/python -m tests.controlplane.build
+	@$(BIN)/python -m pytest tests/cluster $(ARGS)
+
+check: $(STAMP)  ## Format, lint, types, import laws
+	@$(BIN)/ruff format --check --quiet . && echo "format: ok"
+	@$(BIN)/ruff check --quiet . && echo "lint: ok"
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+
+bench: $(STAMP)  ## Kernels, then end to end against kube-scheduler and a scheduler that does not think (JSON)
+	@$(BIN)/python -m tests.controlplane.build >/dev/null
+	@$(BIN)/python -m bench $(ARGS)
+
+lock:  ## Write the lock files anew from pyproject.toml (needs uv)
+	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --quiet -o requirements.lock
+	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-header --quiet -c requirements.lock -o requirements-dev.lock
+
+image:  ## Build the container image (needs docker)
+	docker build --tag evenkeel:dev .
+
+kind-trial: $(STAMP)  ## A kind cluster on your own machine with Evenkeel in it (needs docker and Go)
+	@$(BIN)/python -m tests.controlplane.build kind kubectl
+	@PYTHON=$(BIN)/python manifests/kind/trial.sh
+
+clean:  ## Remove the virtual environment and caches of this tree
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,5 @@
+"""``python -m scheduler`` is ``evenkeel``."""
+
+from scheduler.cli import main
+
+main()

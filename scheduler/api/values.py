@@ -1,0 +1,31 @@
+"""Plain values from YAML or JSON, checked one at a time with errors that name the field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from scheduler.errors import BadInput
+
+
+def mapping(raw: Any, field: str) -> Mapping[str, Any]:
+    """An object; an absent one is empty."""
+    if raw is None:
+        return {}
+    if not isinstance(raw, Mapping):
+        raise BadInput(field, "must be an object")
+    return raw
+
+
+def known(raw: Mapping[str, Any], field: str, allowed: tuple[str, ...]) -> None:
+    """Refuse fields that are not among the allowed ones."""
+    for key in raw:
+        if key not in allowed:
+            raise BadInput(f"{field}.{key}", f"unknown field; allowed are {', '.join(allowed)}")
+
+
+def integer(raw: Any, field: str, low: int, high: int) -> int:
+    """An integer within bounds."""
+    if not isinstance(raw, int) or isinstance(raw, bool) or not low <= raw <= high:
+        raise BadInput(field, f"{raw!r} is not an integer within {low}..{high}")
+    return raw

@@ -1,0 +1,344 @@
+"""The operator: kopf hosts the process, its start-up and clean-up handlers start and stop the rest."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import kopf
+import structlog
+
+from scheduler.api import events, names, wire
+from scheduler.config import Config
+from scheduler.cycle.warm import warm
+from scheduler.errors import ApiError
+from scheduler.kube.binder import Binder
+from scheduler.kube.client import Access, ApiClient
+from scheduler.kube.health import Health
+from scheduler.kube.lease import AlwaysLeader, Lease
+from scheduler.kube.loop import Loop
+from scheduler.kube.node_lock import NodeLock
+from scheduler.kube.policy_status import PolicyStatus
+from scheduler.kube.reporter import Reporter
+from scheduler.kube.streams import Stream
+from scheduler.metrics import Metrics
+from scheduler.state import checks
+
+_UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
+_STALE_SECONDS = 180.0
+_STUCK_SECONDS = 60.0
+_VERIFY_SECONDS = 600.0
+_DRAIN_SECONDS = 10.0
+_NOT_FOUND = 404
+_log = structlog.get_logger("evenkeel")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to run, apart from what to decide.
+
+    Attributes:
+        lease_namespace: where the Lease is; empty runs without leader election.
+        lease_seconds: duration, deadline and retry of the lease.
+        port: probes and metrics; 0 takes a free port.
+    """
+
+    access: Access
+    config: Config
+    identity: str
+    lease_namespace: str = ""
+    lease_name: str = "evenkeel"
+    lease_seconds: tuple[float, float, float] = (15.0, 10.0, 2.0)
+    host: str = "127.0.0.1"
+    port: int = 0
+
+
+@dataclass(slots=True, repr=False, eq=False)
+class Operator:
+    """One running scheduler."""
+
+    options: Options
+    health: Health = field(init=False)
+    loop: Loop = field(init=False)
+    _api: ApiClient = field(init=False)
+    _lease: Lease | AlwaysLeader = field(init=False)
+    _reporter: Reporter = field(init=False)
+    _binder: Binder = field(init=False)
+    _pods: list[Stream[wire.Pod]] = field(init=False)
+    _nodes: Stream[wire.Node] = field(init=False)
+    _metrics: Metrics = field(init=False)
+    _policy_status: PolicyStatus = field(init=False)
+    _tasks: list[asyncio.Task[None]] = field(default_factory=list)
+    _settled: bool = False
+    _stopping: bool = False
+    _stop_flag: asyncio.Event = field(default_factory=asyncio.Event)
+    _failure: BaseException | None = None
+
+    async def run(self, stop: asyncio.Event | None = None) -> None:
+        """Run until SIGTERM or until ``stop`` is set.
+
+        Raises:
+            Exception: what ended a part of the scheduler; the process should end and start anew.
+        """
+        self._stop_flag = stop or asyncio.Event()
+        registry = kopf.OperatorRegistry()
+        kopf.on.startup(registry=registry)(self._start)
+        kopf.on.cleanup(registry=registry)(self._stop)
+        kopf.on.login(registry=registry)(self._login)
+        kopf.on.event(names.GROUP, names.VERSION, names.POLICIES, registry=registry)(
+            self._on_policy
+        )
+        kopf.on.event("", "v1", "namespaces", registry=registry)(self._on_namespace)
+        settings = kopf.OperatorSettings()
+        settings.posting.enabled = False
+        await kopf.operator(
+            registry=registry,
+            settings=settings,
+            clusterwide=True,
+            standalone=True,
+            stop_flag=self._stop_flag,
+        )
+        if self._failure is not None:
+            raise self._failure
+
+    def is_deciding(self) -> bool:
+        """Whether this replica leads and has seen all that its predecessor did."""
+        return self._settled and not self._stopping and self._lease.is_held()
+
+    # kopf's handlers.
+
+    async def _start(self, **_: Any) -> None:
+        options = self.options
+        warm(options.config)
+        self._api = ApiClient(options.access)
+        self._metrics = Metrics(options.config.scheduler_name)
+        duration, deadline, retry = options.lease_seconds
+        self._lease = (
+            Lease(
+                self._api,
+                namespace=options.lease_namespace,
+                name=options.lease_name,
+                identity=options.identity,
+                duration=duration,
+                deadline=deadline,
+                retry=retry,
+            )
+            if options.lease_namespace
+            else AlwaysLeader()
+        )
+        self._reporter = Reporter(
+            self._api, controller=options.config.scheduler_name, instance=options.identity
+        )
+        self._policy_status = PolicyStatus(self._api, is_leading=self.is_deciding)
+        self.loop = Loop(
+            options.config,
+            is_leading=self.is_deciding,
+            reporter=self._reporter,
+            metrics=self._metrics,
+            policy_status=self._policy_status,
+        )
+        self._binder = self.loop.binder = Binder(
+            self._api,
+            NodeLock(
+                self._api,
+                scheduler_name=options.config.scheduler_name,
+                timeout_seconds=options.config.lock_timeout_seconds,
+            ),
+            is_leading=self._lease.is_held,
+            report=self.loop.put,
+            in_flight=options.config.binds_in_flight,
+            allocate_timeout=options.config.lock_timeout_seconds,
+        )
+        await self._read_rare_kinds()
+        self._make_streams()
+        self.health = Health(alive=self._ill, ready=self._not_ready, metrics=self._metrics_text)
+        await self.health.start(options.host, options.port)
+        for work in (
+            self._lease.run(),
+            self._reporter.run(),
+            self._binder.run(),
+            self._nodes.run(),
+            *(stream.run() for stream in self._pods),
+            self.loop.run(),
+            self._lead(),
+            self._verify(),
+            self._policy_status.run(self._count_governed),
+        ):
+            task = asyncio.ensure_future(work)
+            task.add_done_callback(self._ended)
+            self._tasks.append(task)
+        _log.info("started", identity=options.identity, port=self.health.port)
+
+    async def _stop(self, **_: Any) -> None:
+        """Finish binds in flight, give the lease back, then let go of everything."""
+        self._stopping = True
+        await self._binder.drain(_DRAIN_SECONDS)
+        await self._reporter.drain(2.0)
+        await self._lease.release()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.health.stop()
+        await self._api.close()
+        _log.info("stopped")
+
+    def _login(self, **_: Any) -> kopf.ConnectionInfo:
+        access = self.options.access
+        token = access.token
+        if access.token_file is not None:
+            token = access.token_file.read_text(encoding="utf-8").strip()
+        return kopf.ConnectionInfo(
+            server=access.url,
+            ca_path=access.ca_file,
+            insecure=not access.verify,
+            token=token,
+            username=access.username,
+            password=access.password,
+            certificate_path=access.cert_file,
+            private_key_path=access.key_file,
+        )
+
+    async def _on_policy(self, event: Any, body: Any, **_: Any) -> None:
+        if event["type"] == "DELETED":
+            self.loop.put(events.PolicyGone(body["metadata"]["name"]))
+        else:
+            self.loop.put(events.PolicySeen(dict(body)))
+
+    async def _on_namespace(self, event: Any, body: Any, **_: Any) -> None:
+        if event["type"] != "DELETED":
+            metadata = body["metadata"]
+            self.loop.put(
+                events.NamespaceSeen(metadata["name"], dict(metadata.get("labels") or {}))
+            )
+
+    # Parts.
+
+    async def _read_rare_kinds(self) -> None:
+        """Policies and namespaces before the first pod, so that none is placed without them."""
+        for namespace in (await self._api.get("/api/v1/namespaces"))["items"]:
+            metadata = namespace["metadata"]
+            self.loop.put(events.NamespaceSeen(metadata["name"], metadata.get("labels") or {}))
+        try:
+            found = await self._api.get(f"/apis/{names.GROUP}/{names.VERSION}/{names.POLICIES}")
+        except ApiError as error:
+            if error.status != _NOT_FOUND:
+                raise
+            _log.warning(
+                "the BalancePolicy CRD is not installed; pods are placed by the configuration"
+            )
+            return
+        for policy in found["items"]:
+            self.loop.put(events.PolicySeen(policy))
+
+    def _make_streams(self) -> None:
+        put, name = self.loop.put, self.options.config.scheduler_name
+
+        def on_pod(kind: str, pod: wire.Pod) -> None:
+            put(events.PodGone(pod.metadata.uid) if kind == "DELETED" else events.PodSeen(pod))
+
+        def on_node(kind: str, node: wire.Node) -> None:
+            put(events.NodeGone(node.metadata.name) if kind == "DELETED" else events.NodeSeen(node))
+
+        self._pods = [
+            Stream(
+                stream_name,
+                self._api,
+                "/api/v1/pods",
+                {"fieldSelector": f"{selector},{_UNFINISHED}"},
+                kind=wire.Pod,
+                on_list=lambda pods, ours=ours: put(events.PodsListed(pods, ours)),  # type: ignore[misc]
+                on_event=on_pod,
+            )
+            for stream_name, selector, ours in (
+                ("pods-ours", f"spec.schedulerName={name}", True),
+                ("pods-others", f"spec.nodeName!=,spec.schedulerName!={name}", False),
+            )
+        ]
+        self._nodes = Stream(
+            "nodes",
+            self._api,
+            "/api/v1/nodes",
+            {},
+            kind=wire.Node,
+            on_list=lambda nodes: put(events.NodesListed(nodes)),
+            on_event=on_node,
+        )
+
+    async def _lead(self) -> None:
+        """Before the first decision as leader, list pods anew: a predecessor's last binds count."""
+        frozen = False
+        while True:
+            held = self._lease.is_held()
+            if held and not self._settled:
+                await asyncio.gather(*(stream.relist() for stream in self._pods))
+                while not self._nodes.is_listed:
+                    await asyncio.sleep(0.05)
+                self._settled = True
+                _log.info("leading", identity=self._lease.identity)
+                if not frozen:
+                    # What start-up made stays for good; the collector need not look at it again.
+                    gc.collect()
+                    gc.freeze()
+                    gc.set_threshold(50_000, 20, 50)
+                    frozen = True
+                self.loop.wake()
+            elif not held and self._settled:
+                self._settled = False
+                _log.warning("no longer leading", identity=self._lease.identity)
+            await asyncio.sleep(0.1)
+
+    async def _verify(self) -> None:
+        """Now and then recount every total, and compare the columns with a fresh list."""
+        while True:
+            await asyncio.sleep(_VERIFY_SECONDS)
+            checks.verify(self.loop.cluster)
+            await asyncio.gather(self._nodes.relist(), *(stream.relist() for stream in self._pods))
+
+    def _count_governed(self) -> Counter[str]:
+        loop = self.loop
+        return Counter(
+            loop.policies.resolve(pod).policy for pod in loop.cluster.pods.values() if pod.ours
+        )
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None and not self._stopping:
+            # A part that died leaves a scheduler that only seems to work: end the process, and let
+            # the next one rebuild everything from a list.
+            _log.critical("a part of the scheduler died", exc_info=error)
+            self._failure = error
+            self._stop_flag.set()
+
+    # Probes.
+
+    def _streams(self) -> list[Stream[wire.Pod] | Stream[wire.Node]]:
+        return [*self._pods, self._nodes]
+
+    def _ill(self) -> list[str]:
+        idle = asyncio.get_running_loop().time() - self.loop.turned_at
+        return [f"the loop has not turned for {idle:.0f} s"] if idle > _STUCK_SECONDS else []
+
+    def _not_ready(self) -> list[str]:
+        now = asyncio.get_running_loop().time()
+        return self._ill() + [
+            f"stream {stream.name} is not fresh"
+            for stream in self._streams()
+            if not stream.is_listed or stream.age(now) > _STALE_SECONDS
+        ]
+
+    def _metrics_text(self) -> bytes:
+        metrics, now = self._metrics, asyncio.get_running_loop().time()
+        for queue, n in self.loop.pending.counts().items():
+            metrics.pending.labels(queue).set(n)
+        for stream in self._streams():
+            metrics.stream_age.labels(stream.name).set(stream.age(now))
+            metrics.relists.labels(stream.name).set(stream.relists)
+        metrics.leader.set(self.is_deciding())
+        metrics.reports_dropped.set(self._reporter.dropped)
+        metrics.nodes.set(len(self.loop.cluster.nodes.rows))
+        for seconds in self._binder.durations:
+            metrics.bind_seconds.observe(seconds)
+        self._binder.durations.clear()
+        return metrics.text()

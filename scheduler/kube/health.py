@@ -1,0 +1,56 @@
+"""Probes and metrics over HTTP: ``/livez``, ``/readyz``, ``/metrics``."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+
+Check = Callable[[], list[str]]
+
+
+class Health:
+    """A small server beside the loop.
+
+    Args:
+        alive, ready: what is wrong, empty when nothing.
+        metrics: the exposition text.
+    """
+
+    def __init__(self, *, alive: Check, ready: Check, metrics: Callable[[], bytes]) -> None:
+        self._app = web.Application()
+        self._app.router.add_get("/livez", _probe(alive))
+        self._app.router.add_get("/readyz", _probe(ready))
+        self._app.router.add_get("/metrics", _text(metrics))
+        self._runner = web.AppRunner(self._app, access_log=None)
+        self.port = 0
+
+    async def start(self, host: str, port: int) -> None:
+        """Listen; port 0 takes a free one, then told by ``port``."""
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, host, port)
+        await site.start()
+        self.port = self._runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        """Stop listening."""
+        await self._runner.cleanup()
+
+
+def _probe(check: Check) -> Callable[[web.Request], Awaitable[web.Response]]:
+    async def answer(_: web.Request) -> web.Response:
+        problems = check()
+        if problems:
+            return web.Response(status=503, text="\n".join(problems) + "\n")
+        return web.Response(text="ok\n")
+
+    return answer
+
+
+def _text(metrics: Callable[[], bytes]) -> Callable[[web.Request], Awaitable[web.Response]]:
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(
+            body=metrics(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
+        )
+
+    return answer

@@ -1,0 +1,243 @@
+"""The loop: drain → apply → decide → bind. The only writer of the cluster and of what waits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+import structlog
+
+from scheduler import explain, policies
+from scheduler.api import events
+from scheduler.api.decisions import Hold
+from scheduler.config import Config
+from scheduler.cycle.schedule import Cycle
+from scheduler.errors import BadInput
+from scheduler.kube.binder import Binder
+from scheduler.kube.policy_status import PolicyStatus
+from scheduler.kube.reporter import Reporter
+from scheduler.metrics import Metrics
+from scheduler.pending import Pending
+from scheduler.policies import PolicyBook
+from scheduler.state.cluster import Cluster
+from scheduler.state.nodes import NodeFacts
+from scheduler.state.pods import Life, PodRecord
+
+# Streams and binds get their turn at least this often.
+_SLICE_SECONDS = 0.01
+_HELP_SECONDS = 0.02
+_IDLE_SECONDS = 1.0
+_log = structlog.get_logger("evenkeel.loop")
+
+
+class Loop:
+    """Ties the rooms together.
+
+    Attributes:
+        turned_at: loop time of the last turn, for the liveness probe.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        is_leading: Callable[[], bool],
+        reporter: Reporter,
+        metrics: Metrics,
+        policy_status: PolicyStatus,
+    ) -> None:
+        self.config = config
+        self.cluster = Cluster(config.scheduler_name)
+        self.policies = PolicyBook(config.placement)
+        self.pending = Pending(config)
+        self.cycle = Cycle(self.cluster, self.policies, config)
+        self._is_leading = is_leading
+        self._reporter, self._metrics, self._policy_status = reporter, metrics, policy_status
+        self._inbox: deque[events.Event] = deque()
+        self._wake = asyncio.Event()
+        self._helped_at = 0.0
+        self._helped_position = -1
+        self.turned_at = 0.0
+        self.binder: Binder | None = None
+
+    def put(self, event: events.Event) -> None:
+        """Hand in an event; it is applied at the next turn."""
+        self._inbox.append(event)
+        self._wake.set()
+
+    def wake(self) -> None:
+        """Something outside the inbox changed, such as leadership."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Turn until cancelled."""
+        clock = asyncio.get_running_loop().time
+        while True:
+            self.turned_at = clock()
+            await self._sleep()
+            self._apply(clock() + _SLICE_SECONDS)
+            if self._is_leading():
+                self._decide(clock() + _SLICE_SECONDS)
+            await asyncio.sleep(0)
+
+    async def _sleep(self) -> None:
+        """Until there is something to do."""
+        if self._inbox or (self._is_leading() and self.pending.has_active and self._has_room()):
+            return
+        self._wake.clear()
+        wait = _IDLE_SECONDS
+        now = asyncio.get_running_loop().time()
+        due = self.pending.next_due()
+        if due is not None:
+            wait = min(wait, max(0.0, due - now))
+        if self.pending.n_parked and self._helped_position != self.cluster.moved.position:
+            wait = min(wait, max(0.0, self._helped_at + _HELP_SECONDS - now))
+        try:
+            await asyncio.wait_for(self._wake.wait(), wait)
+        except TimeoutError:
+            return
+
+    def _has_room(self) -> bool:
+        # Far ahead of the binder every decision would be older news than need be.
+        return self.binder is not None and self.binder.n_queued < 4 * self.config.binds_in_flight
+
+    # Events.
+
+    def _apply(self, until: float) -> None:
+        clock = asyncio.get_running_loop().time
+        while self._inbox and clock() < until:
+            self._apply_one(self._inbox.popleft())
+
+    def _apply_one(self, event: events.Event) -> None:
+        match event:
+            case events.PodSeen(pod):
+                self._saw(self.cluster.see_pod(pod), pod.metadata.uid)
+                if self.binder is not None:
+                    self.binder.see_pod(pod)
+            case events.PodGone(uid):
+                self.cluster.pod_gone(uid)
+                self._left(uid)
+            case events.NodeSeen(node):
+                self._check_node(self.cluster.see_node(node))
+                if self.binder is not None:
+                    self.binder.see_node(node)
+            case events.NodeGone(name):
+                self.cluster.node_gone(name)
+            case events.BindDone(uid) | events.BindFailed(uid):
+                self._bound(uid, event)
+            case events.PodsListed() | events.NodesListed():
+                self._listed(event)
+            case _:
+                self._steer(event)
+
+    def _listed(self, event: events.PodsListed | events.NodesListed) -> None:
+        if isinstance(event, events.PodsListed):
+            self.cluster.relist_pods(event.pods, ours=event.ours)
+            self._reconcile()
+            return
+        self.cluster.relist_nodes(event.nodes)
+        for facts in self.cluster.nodes.facts:
+            if facts is not None:
+                self._check_node(facts)
+
+    def _saw(self, pod: PodRecord | None, uid: str) -> None:
+        if pod is None:
+            self._left(uid)
+        elif not pod.ours or pod.life == Life.ASSUMED:
+            return
+        elif pod.life == Life.BOUND or pod.deleting:
+            self.pending.drop(uid)
+        else:
+            self.pending.offer(pod)
+
+    def _left(self, uid: str) -> None:
+        self.pending.drop(uid)
+        self._reporter.forget(uid)
+        if self.binder is not None:
+            self.binder.cancel(uid)
+
+    def _reconcile(self) -> None:
+        """After a list: what waits must be what the cluster holds."""
+        for uid in [pod.uid for pod in self.pending.pods() if pod.uid not in self.cluster.pods]:
+            self._left(uid)
+        for pod in self.cluster.pods.values():
+            if pod.ours:
+                self._saw(pod, pod.uid)
+
+    def _check_node(self, facts: NodeFacts) -> None:
+        if facts.problem and self._is_leading():
+            self._reporter.malformed_node(facts.name, facts.uid, facts.problem)
+
+    def _bound(self, uid: str, event: events.BindDone | events.BindFailed) -> None:
+        pod = self.cluster.pods.get(uid)
+        if pod is None:
+            self.pending.drop(uid)
+            return
+        if isinstance(event, events.BindDone):
+            self.pending.drop(uid)
+            self._reporter.scheduled(pod, pod.node)
+            return
+        self._metrics.bind_error()
+        self.cluster.forget(uid)
+        if event.gone or pod.life == Life.BOUND:
+            self.pending.drop(uid)
+            return
+        self.pending.retry(uid, asyncio.get_running_loop().time())
+        self._reporter.unschedulable(
+            pod, f"binding failed, trying again: {event.message}", reason="SchedulerError"
+        )
+
+    def _steer(self, event: events.Event) -> None:
+        match event:
+            case events.PolicySeen(body):
+                self._see_policy(body)
+            case events.PolicyGone(name):
+                self.policies.drop(name)
+                self._policy_status.gone(name)
+            case events.NamespaceSeen(name, labels):
+                if not self.policies.see_namespace(name, labels):
+                    return
+            case _:
+                return
+        self.pending.reconsider()
+
+    def _see_policy(self, body: dict[str, object]) -> None:
+        metadata = body["metadata"]
+        name, generation = str(metadata["name"]), int(metadata.get("generation", 0))  # type: ignore[index,attr-defined]
+        try:
+            self.policies.put(policies.parse(body))
+        except BadInput as error:
+            self.policies.drop(name)
+            self._policy_status.judged(name, generation, str(error))
+        else:
+            self._policy_status.judged(name, generation, "")
+
+    # Decisions.
+
+    def _decide(self, until: float) -> None:
+        clock = asyncio.get_running_loop().time
+        now = clock()
+        if (
+            self.pending.n_parked
+            and self._helped_position != self.cluster.moved.position
+            and now - self._helped_at >= _HELP_SECONDS
+        ):
+            self._helped_position, self._helped_at = self.cluster.moved.position, now
+            self.pending.helped(self.cycle.could_place, now)
+        while now < until and self._has_room():
+            batch = self.pending.pop(self.config.slice_pods, now)
+            if not batch:
+                break
+            outcome = self.cycle.schedule(batch)
+            for bind in outcome.binds:
+                if self.binder is not None:
+                    self.binder.submit(bind, self.cluster.pods[bind.uid])
+            for hold in outcome.holds:
+                self._hold(hold, now)
+            began, now = now, clock()
+            self._metrics.decided(len(outcome.binds), len(outcome.holds), now - began)
+
+    def _hold(self, hold: Hold, now: float) -> None:
+        self.pending.failed(hold.uid, now)
+        self._reporter.unschedulable(self.cluster.pods[hold.uid], explain.sentence(hold))

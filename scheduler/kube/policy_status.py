@@ -1,0 +1,90 @@
+"""The status of BalancePolicies: understood or not, and how many pods each governs."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+
+from scheduler.api import names
+from scheduler.errors import ApiError
+from scheduler.kube import client
+from scheduler.kube.client import ApiClient
+
+_PERIOD_SECONDS = 2.0
+_NOT_FOUND = 404
+_log = structlog.get_logger("evenkeel.policies")
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    generation: int
+    problem: str
+
+
+class PolicyStatus:
+    """Remembers what was judged and written; writes differences every two seconds."""
+
+    def __init__(self, api: ApiClient, *, is_leading: Callable[[], bool]) -> None:
+        self._api, self._is_leading = api, is_leading
+        self._verdicts: dict[str, _Verdict] = {}
+        self._written: dict[str, tuple[_Verdict, int]] = {}
+
+    def judged(self, name: str, generation: int, problem: str) -> None:
+        """A policy was parsed; ``problem`` is empty when it is in force."""
+        self._verdicts[name] = _Verdict(generation, problem)
+
+    def gone(self, name: str) -> None:
+        """A policy was deleted."""
+        self._verdicts.pop(name, None)
+        self._written.pop(name, None)
+
+    async def run(self, count_governed: Callable[[], Counter[str]]) -> None:
+        """Write what changed, until cancelled."""
+        while True:
+            await asyncio.sleep(_PERIOD_SECONDS)
+            if not self._verdicts or not self._is_leading():
+                continue
+            governed = count_governed()
+            for name, verdict in list(self._verdicts.items()):
+                wanted = (verdict, governed[name])
+                if self._written.get(name) != wanted and await self._write(name, *wanted):
+                    self._written[name] = wanted
+
+    async def _write(self, name: str, verdict: _Verdict, governed: int) -> bool:
+        previous = self._written.get(name)
+        ready = not verdict.problem
+        condition = {
+            "type": "Ready",
+            "status": "True" if ready else "False",
+            "reason": "InForce" if ready else "Invalid",
+            "message": verdict.problem or "the policy is in force for pods not yet placed",
+            "observedGeneration": verdict.generation,
+        }
+        if previous is None or bool(previous[0].problem) == ready:
+            condition["lastTransitionTime"] = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        path = f"/apis/{names.GROUP}/{names.VERSION}/{names.POLICIES}/{name}"
+        try:
+            if "lastTransitionTime" not in condition:
+                found = await self._api.get(path)
+                condition["lastTransitionTime"] = found["status"]["conditions"][0][
+                    "lastTransitionTime"
+                ]
+            status = {
+                "observedGeneration": verdict.generation,
+                "governedPods": governed,
+                "conditions": [condition],
+            }
+            await self._api.send(
+                "PATCH", f"{path}/status", {"status": status}, content_type=client.MERGE_PATCH
+            )
+        except (ApiError, KeyError, IndexError) as error:
+            if not (isinstance(error, ApiError) and error.status == _NOT_FOUND):
+                _log.warning("policy status not written", policy=name, error=str(error))
+            self._written.pop(name, None)
+            return False
+        return True

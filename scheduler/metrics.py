@@ -1,0 +1,76 @@
+"""Prometheus metrics: kube-scheduler's own names where the meaning is the same, ``evenkeel_*`` else."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+_FAST = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0)
+_SLOW = (0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0)
+
+
+class Metrics:
+    """One registry of one scheduler."""
+
+    def __init__(self, profile: str) -> None:
+        self.registry = CollectorRegistry()
+        self._profile = profile
+        self.attempts = Counter(
+            "scheduler_schedule_attempts",
+            "Attempts to schedule pods, by result.",
+            ("result", "profile"),
+            registry=self.registry,
+        )
+        self.attempt_seconds = Histogram(
+            "scheduler_scheduling_attempt_duration_seconds",
+            "Time to decide for one pod (a batch's time over its pods).",
+            ("result", "profile"),
+            buckets=_FAST,
+            registry=self.registry,
+        )
+        self.pending = Gauge(
+            "scheduler_pending_pods",
+            "Pending pods, by part of the queue.",
+            ("queue",),
+            registry=self.registry,
+        )
+        self.bind_seconds = Histogram(
+            "evenkeel_bind_duration_seconds",
+            "Time from a decision to its binding, waits for a node's device plugin included.",
+            buckets=_SLOW,
+            registry=self.registry,
+        )
+        self.stream_age = Gauge(
+            "evenkeel_stream_age_seconds",
+            "Seconds since a stream gave a sign of life.",
+            ("stream",),
+            registry=self.registry,
+        )
+        self.relists = Gauge(
+            "evenkeel_stream_lists",
+            "Lists a stream made, the first included.",
+            ("stream",),
+            registry=self.registry,
+        )
+        self.leader = Gauge(
+            "evenkeel_leader", "1 on the replica that decides.", registry=self.registry
+        )
+        self.reports_dropped = Gauge(
+            "evenkeel_reports_dropped", "Events and conditions given up.", registry=self.registry
+        )
+        self.nodes = Gauge("evenkeel_nodes", "Nodes known.", registry=self.registry)
+
+    def decided(self, scheduled: int, unschedulable: int, seconds: float) -> None:
+        """A batch was decided in that time."""
+        total = scheduled + unschedulable
+        for result, n in (("scheduled", scheduled), ("unschedulable", unschedulable)):
+            if n:
+                self.attempts.labels(result, self._profile).inc(n)
+                self.attempt_seconds.labels(result, self._profile).observe(seconds / total)
+
+    def bind_error(self) -> None:
+        """A bind failed."""
+        self.attempts.labels("error", self._profile).inc()
+
+    def text(self) -> bytes:
+        """The exposition format."""
+        return generate_latest(self.registry)

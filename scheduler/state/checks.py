@@ -1,0 +1,113 @@
+"""Invariants: every total in the columns recounted from the pods, the slow and obvious way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from scheduler.api import names
+from scheduler.errors import BrokenInvariant
+from scheduler.kernels import columns as c
+from scheduler.state.cluster import Cluster
+
+
+def fingerprint(cluster: Cluster) -> dict[str, Any]:
+    """All figures by name, without rows: equal for equal clusters however they came about."""
+    nodes, cards = cluster.nodes.columns, cluster.cards.columns
+    result: dict[str, Any] = {}
+    for name, row in cluster.nodes.rows.items():
+        start = int(nodes.card_start[row])
+        span = range(start, start + int(nodes.card_count[row]))
+        result[name] = {
+            "facts": cluster.nodes.facts[row],
+            "valid": bool(nodes.valid[row]),
+            "allocatable": _by_resource(cluster, nodes.allocatable, row),
+            "requested": _by_resource(cluster, nodes.requested, row),
+            "nonzero": nodes.nonzero[:, row].tolist(),
+            "managed": bool(nodes.managed[row]),
+            "has_gpu": bool(nodes.has_gpu[row]),
+            "gpu": (nodes.gpu_total[:, row].tolist(), nodes.gpu_used[:, row].tolist()),
+            "ports": dict(cluster.nodes.ports[row]),
+            "cards": {
+                cluster.cards.uuid_of(d): (
+                    cards.total[:, d].tolist(),
+                    cards.used[:, d].tolist(),
+                    bool(cards.healthy[d]),
+                    bool(cards.cordoned[d]),
+                    bool(cards.mig[d]),
+                    int(cards.numa[d]),
+                    int(cards.position[d]),
+                    cluster.cards.models.values[int(cards.model[d])],
+                    cluster.cards.modes.values[int(cards.mode[d])],
+                )
+                for d in span
+            },
+        }
+    return result
+
+
+def verify(cluster: Cluster) -> None:
+    """Recount what is in use on every node and card.
+
+    Raises:
+        BrokenInvariant: a total is not the sum of its pods.
+    """
+    found = fingerprint(cluster)
+    for name, figures in found.items():
+        pods = list(cluster.pods_on.get(name, {}).values())
+        requested: Counter[str] = Counter()
+        nonzero = [0, 0]
+        ports: Counter[tuple[str, int, str]] = Counter()
+        used: dict[str, list[int]] = {uuid: [0, 0, 0] for uuid in figures["cards"]}
+        for pod in pods:
+            asked = pod.template.requests
+            requested.update(dict(asked.amounts))
+            requested[names.PODS] += 1
+            nonzero[0] += asked.nonzero_cpu
+            nonzero[1] += asked.nonzero_memory
+            ports.update(pod.template.ports)
+            for card in pod.cards:
+                if card.uuid in used:
+                    for i, figure in enumerate((card.cores, card.mem_mib, card.slots)):
+                        used[card.uuid][i] += figure
+        _same(name, "requested", figures["requested"], dict(requested))
+        _same(name, "nonzero", figures["nonzero"], nonzero)
+        _same(name, "ports", figures["ports"], dict(ports))
+        for uuid, counted in used.items():
+            _same(name, f"card {uuid}", figures["cards"][uuid][1], counted)
+        if figures["managed"]:
+            sums = [sum(counted[i] for counted in used.values()) for i in range(3)]
+            _same(name, "gpu_used", figures["gpu"][1], sums)
+    everyone = {uid for pods in cluster.pods_on.values() for uid in pods}
+    placed = {uid for uid, pod in cluster.pods.items() if pod.node}
+    if everyone != placed:
+        raise BrokenInvariant(
+            f"pods by node and pods by uid differ: {sorted(everyone ^ placed)[:5]}"
+        )
+
+
+def overcommitted(cluster: Cluster) -> list[str]:
+    """Cards that hold more than they have, as ``node/uuid``; must be empty for ever."""
+    cards = cluster.cards.columns
+    return [
+        f"{name}/{cluster.cards.uuid_of(d)}"
+        for name, row in cluster.nodes.rows.items()
+        for d in range(
+            int(cluster.nodes.columns.card_start[row]),
+            int(cluster.nodes.columns.card_start[row] + cluster.nodes.columns.card_count[row]),
+        )
+        if bool((cards.used[:, d] > cards.total[:, d]).any())
+    ]
+
+
+def _by_resource(cluster: Cluster, matrix: c.Ints, row: int) -> dict[str, int]:
+    return {
+        resource: int(matrix[r, row])
+        for r, resource in enumerate(cluster.nodes.resources.values)
+        if r < matrix.shape[0] and matrix[r, row]
+    }
+
+
+def _same(node: str, what: str, found: object, counted: object) -> None:
+    if found != counted:
+        raise BrokenInvariant(f"node {node}: {what} is {found}, its pods sum up to {counted}")
