@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import socket
 import sys
+import time
 import uuid
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NoReturn
 
 import structlog
 import typer
 import uvloop
+import yaml
+from rich.console import Console
 
 from scheduler import config as settings
 from scheduler.errors import BadInput
@@ -28,11 +32,6 @@ app = typer.Typer(
 def main() -> None:
     """The console script."""
     app()
-
-
-@app.callback()
-def _commands() -> None:
-    """Makes ``run`` a command of its own even while it is the only one."""
 
 
 @app.command()
@@ -71,19 +70,67 @@ def run(
     uvloop.run(operator.run())
 
 
+@app.command()
+def simulate(
+    file: Annotated[
+        list[str],
+        typer.Option("-f", "--filename", help="Manifests, YAML or JSON; - for standard input."),
+    ],
+    output: Annotated[str, typer.Option("-o", "--output", help="table, json or yaml.")] = "table",
+    explain: Annotated[bool, typer.Option(help="What every node says of every pod.")] = False,
+    only_ours: Annotated[bool, typer.Option(help="Only pods that name our scheduler.")] = False,
+    config_file: Annotated[
+        Path | None, typer.Option("--config", help="Configuration file (YAML).")
+    ] = None,
+) -> None:
+    """Show where pods would go, from manifests, without a cluster."""
+    from scheduler.simulate import files, report, run  # noqa: PLC0415 - numba costs half a second
+
+    if output not in {"table", "json", "yaml"}:
+        _refuse(f"--output: {output} is not one of table, json, yaml")
+    objects: list[dict[str, Any]] = []
+    origins: list[str] = []
+    try:
+        for name in file:
+            found = files.read(name, sys.stdin)
+            objects += found
+            origins += [name] * len(found)
+        result = run.schedule(
+            objects,
+            config=_config(config_file),
+            only_ours=only_ours,
+            with_nodes=explain,
+            now=int(time.time()),
+        )
+    except run.InputProblem as error:
+        _refuse(f"{origins[error.position]}: {error}")
+    except BadInput as error:
+        _refuse(str(error))
+    if output == "json":
+        typer.echo(json.dumps(result, indent=2))
+    elif output == "yaml":
+        typer.echo(yaml.safe_dump(result, sort_keys=False), nl=False)
+    else:
+        report.show(result, Console())
+
+
+def _refuse(message: str) -> NoReturn:
+    """Bad input: say what is wrong and end with 2."""
+    typer.echo(message, err=True)
+    raise typer.Exit(2)
+
+
 def _config(path: Path | None) -> settings.Config:
     try:
         return settings.load(path)
     except BadInput as error:
-        typer.echo(f"{path}: {error}", err=True)
-        raise typer.Exit(2) from error
+        _refuse(f"{path}: {error}")
 
 
 def _configure_logs(level: str) -> None:
     levels = {"debug": 10, "info": 20, "warning": 30, "error": 40}
     if level not in levels:
-        typer.echo(f"--log-level: {level} is not one of {', '.join(levels)}", err=True)
-        raise typer.Exit(2)
+        _refuse(f"--log-level: {level} is not one of {', '.join(levels)}")
     terminal = sys.stderr.isatty()
     shared: list[structlog.typing.Processor] = [
         structlog.stdlib.add_log_level,

@@ -46,7 +46,7 @@ class Pending:
         self._config = config
         self._entries: dict[str, _Entry] = {}
         # Heaps hold (order..., ticket, uid); an entry whose ticket moved on is stale.
-        self._active: list[tuple[int, int, int, str]] = []
+        self._active: list[tuple[int, str, int, int, str]] = []
         self._backoff: list[tuple[float, int, str]] = []
         self._parked: dict[str, _Entry] = {}
         self._popped: set[str] = set()
@@ -76,11 +76,11 @@ class Pending:
         self._popped.discard(uid)
 
     def pop(self, limit: int, now: float) -> list[PodRecord]:
-        """Up to ``limit`` active pods: by priority, then arrival. They count as tried."""
+        """Up to ``limit`` active pods: by priority, then age, then arrival. They count as tried."""
         self._release_backoff(now)
         batch: list[PodRecord] = []
         while self._active and len(batch) < limit:
-            _, _, ticket, uid = heapq.heappop(self._active)
+            *_, ticket, uid = heapq.heappop(self._active)
             entry = self._entries.get(uid)
             if entry is None or entry.ticket != ticket:
                 continue
@@ -180,7 +180,9 @@ class Pending:
     def _activate(self, entry: _Entry) -> None:
         self._move(entry, Where.ACTIVE)
         pod = entry.pod
-        heapq.heappush(self._active, (-pod.priority, pod.order, entry.ticket, pod.uid))
+        heapq.heappush(
+            self._active, (-pod.priority, pod.created, pod.order, entry.ticket, pod.uid)
+        )
 
     def _back_off(self, entry: _Entry, now: float | None = None) -> None:
         config = self._config

@@ -7,6 +7,7 @@ means *unhealthy*, an absent ``mode`` is the empty text, which every vgpu-mode r
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -103,7 +104,7 @@ def _text_card(field: str, record: str) -> Card:
         raise BadInput(field, f'record "{record}": {error}') from error
 
 
-def encode_devices(slots: list[list[CardUse]]) -> str:
+def encode_devices(slots: Iterable[Iterable[CardUse]]) -> str:
     """The text of ``vgpu-devices-*``: one slot per container, init containers first.
 
     A container without a card has an empty slot; the plugin finds a container by its position.
@@ -140,6 +141,19 @@ def _use(field: str, record: str) -> CardUse:
     except ValueError as error:
         raise BadInput(field, f'record "{record}": {error}') from error
     return CardUse(parts[0], mem, cores)
+
+
+def bind_annotations(node: str, slots: tuple[tuple[CardUse, ...], ...], now: int) -> dict[str, str]:
+    """Everything a scheduler tells HAMi's device plugin about a pod, to be written with its node."""
+    devices = encode_devices(slots)
+    return {
+        names.HAMI_NODE: node,
+        names.HAMI_TIME: str(now),
+        names.HAMI_TO_ALLOCATE: devices,
+        names.HAMI_ALLOCATED: devices,
+        names.HAMI_BIND_PHASE: names.BIND_ALLOCATING,
+        names.HAMI_BIND_TIME: str(now),
+    }
 
 
 def lock_holder(text: str) -> tuple[str, str, str] | None:

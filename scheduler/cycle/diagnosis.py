@@ -27,7 +27,7 @@ def of_shape(cluster: Cluster, shape: Shape, scratch: c.Scratch) -> Diagnosis:
     starved = verdict == Refusal.RESOURCES
     for i, resource_row in enumerate(shape.ask.resources.tolist()):
         counts[resource_reason(cluster, resource_row)] += int(short[starved, i].sum())
-    unresolvable += int(_beyond_capacity(cluster, shape, rows, short)[starved].sum())
+    unresolvable += int(beyond_capacity(cluster, shape, rows, short)[starved].sum())
     without = verdict == Refusal.CARDS
     if without.any():
         n_cards = cluster.nodes.columns.card_count[rows[without]]
@@ -81,7 +81,7 @@ def card_reason(codes: c.Ints, n_cards: int) -> str:
     return f"node(s) had no fitting GPU ({', '.join(found)})"
 
 
-def _beyond_capacity(cluster: Cluster, shape: Shape, rows: c.Ints, short: c.Flags) -> c.Flags:
+def beyond_capacity(cluster: Cluster, shape: Shape, rows: c.Ints, short: c.Flags) -> c.Flags:
     """Rows where a request alone is more than the whole node has."""
     allocatable = cluster.nodes.columns.allocatable[np.ix_(shape.ask.resources, rows)].T
     beyond: c.Flags = np.zeros(rows.size, np.bool_)

@@ -22,9 +22,9 @@ from scheduler.kernels._jit import kernel
 
 _TIER = 1 << 60
 _STEPS = 1 << 26
-_HAMI_UNIT = 30 * _STEPS
+HAMI_UNIT = 30 * _STEPS
 _POINTS = 100_000
-_TAINT_WEIGHT, _AFFINITY_WEIGHT = 3, 2
+TAINT_WEIGHT, AFFINITY_WEIGHT = 3, 2
 
 
 @kernel
@@ -143,7 +143,7 @@ def _score_block(nodes: c.Nodes, ask: c.Ask, board: c.Board, s: c.Scratch, lanes
             row = s.rows[lane]
             steps = int(np.float64(gpus.node_score(nodes, row)) * _STEPS)
             if mode == score.HAMI_SPREAD:
-                steps = _HAMI_UNIT - steps
+                steps = HAMI_UNIT - steps
             board.part[row] = max(0, steps) * weight * _POINTS
         return
     if mode == score.BALANCED:
@@ -169,9 +169,9 @@ def _set_key(nodes: c.Nodes, ask: c.Ask, board: c.Board, row: int) -> None:
         board.key[row] = -1
         return
     affinity, taints = normalised(board, row)
-    unit = _HAMI_UNIT if ask.mode[0] >= score.HAMI_BINPACK else 1
+    unit = HAMI_UNIT if ask.mode[0] >= score.HAMI_BINPACK else 1
     tier = 1 if ask.card_rules[c.RULE_AVOID_GPU] != 0 and not nodes.has_gpu[row] else 0
-    preferred = (_TAINT_WEIGHT * taints + _AFFINITY_WEIGHT * affinity) * 1000
+    preferred = (TAINT_WEIGHT * taints + AFFINITY_WEIGHT * affinity) * 1000
     board.key[row] = tier * _TIER + unit * preferred + board.part[row]
 
 

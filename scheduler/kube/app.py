@@ -16,7 +16,7 @@ from scheduler.config import Config
 from scheduler.cycle.warm import warm
 from scheduler.errors import ApiError
 from scheduler.kube.binder import Binder
-from scheduler.kube.client import Access, ApiClient
+from scheduler.kube.client import Access, ApiClient, backoff
 from scheduler.kube.health import Health
 from scheduler.kube.lease import AlwaysLeader, Lease
 from scheduler.kube.loop import Loop
@@ -152,7 +152,7 @@ class Operator:
             in_flight=options.config.binds_in_flight,
             allocate_timeout=options.config.lock_timeout_seconds,
         )
-        await self._read_rare_kinds()
+        await self._read_rare_kinds_until_there()
         self._make_streams()
         self.health = Health(alive=self._ill, ready=self._not_ready, metrics=self._metrics_text)
         await self.health.start(options.host, options.port)
@@ -187,16 +187,11 @@ class Operator:
 
     def _login(self, **_: Any) -> kopf.ConnectionInfo:
         access = self.options.access
-        token = access.token
-        if access.token_file is not None:
-            token = access.token_file.read_text(encoding="utf-8").strip()
         return kopf.ConnectionInfo(
             server=access.url,
             ca_path=access.ca_file,
             insecure=not access.verify,
-            token=token,
-            username=access.username,
-            password=access.password,
+            token=access.bearer(),
             certificate_path=access.cert_file,
             private_key_path=access.key_file,
         )
@@ -215,6 +210,21 @@ class Operator:
             )
 
     # Parts.
+
+    async def _read_rare_kinds_until_there(self) -> None:
+        attempt = 0
+        while True:
+            try:
+                await self._read_rare_kinds()
+            except ApiError as error:
+                wait = backoff(attempt, first=0.5, most=5.0)
+                attempt += 1
+                _log.warning(
+                    "the API server cannot be read yet", error=str(error), retry_seconds=wait
+                )
+                await asyncio.sleep(wait)
+            else:
+                return
 
     async def _read_rare_kinds(self) -> None:
         """Policies and namespaces before the first pod, so that none is placed without them."""

@@ -213,7 +213,7 @@ class Binder:
             and (
                 not job.bind.slots
                 or (found["metadata"].get("annotations") or {}).get(names.HAMI_ALLOCATED)
-                == hami.encode_devices([list(slot) for slot in job.bind.slots])
+                == hami.encode_devices(job.bind.slots)
             )
         )
 
@@ -274,16 +274,9 @@ class Binder:
 def _body(job: Job) -> bytes:
     metadata: dict[str, object] = {"name": job.pod.name, "uid": job.pod.uid}
     if job.bind.slots:
-        devices = hami.encode_devices([list(slot) for slot in job.bind.slots])
-        now = str(int(time.time()))
-        metadata["annotations"] = {
-            names.HAMI_NODE: job.bind.node,
-            names.HAMI_TIME: now,
-            names.HAMI_TO_ALLOCATE: devices,
-            names.HAMI_ALLOCATED: devices,
-            names.HAMI_BIND_PHASE: names.BIND_ALLOCATING,
-            names.HAMI_BIND_TIME: now,
-        }
+        metadata["annotations"] = hami.bind_annotations(
+            job.bind.node, job.bind.slots, int(time.time())
+        )
         if len(job.bind.node) <= names.LABEL_VALUE_MAX:
             metadata["labels"] = {names.HAMI_NODE: job.bind.node}
     target = {"apiVersion": "v1", "kind": "Node", "name": job.bind.node}

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import base64
 import random
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,22 +25,24 @@ _TOO_MANY, _SERVER_ERROR = 429, 500
 TRANSPORT_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
-@dataclass(frozen=True, slots=True)
+def _no_token() -> str | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
     """Where the API server is and how to be let in.
 
-    ``token_file`` is read again as tokens rotate; ``token`` is fixed.
+    ``bearer`` gives the token of the moment: service-account tokens rotate and those of exec plugins
+    expire, so it is asked before every call.
     """
 
     url: str
     ca_file: str | None = None
-    token: str | None = None
-    token_file: Path | None = None
+    bearer: Callable[[], str | None] = _no_token
     cert_file: str | None = None
     key_file: str | None = None
     verify: bool = True
-    username: str | None = None
-    password: str | None = None
 
 
 class _Status(msgspec.Struct):
@@ -56,22 +56,22 @@ def load_access(kubeconfig: str | None, context: str | None = None) -> Access:
     configuration = kubernetes_client.Configuration()
     if kubeconfig is None and _IN_CLUSTER_TOKEN.exists():
         kubernetes_config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
-        return Access(
-            url=configuration.host, ca_file=configuration.ssl_ca_cert, token_file=_IN_CLUSTER_TOKEN
+    else:
+        kubernetes_config.load_kube_config(  # type: ignore[no-untyped-call]
+            config_file=kubeconfig, context=context, client_configuration=configuration
         )
-    kubernetes_config.load_kube_config(  # type: ignore[no-untyped-call]
-        config_file=kubeconfig, context=context, client_configuration=configuration
-    )
-    bearer = configuration.get_api_key_with_prefix("authorization") or ""
+
+    def bearer() -> str | None:
+        key: str = configuration.get_api_key_with_prefix("BearerToken", "authorization") or ""
+        return key.removeprefix("Bearer ") or None
+
     return Access(
         url=configuration.host.rstrip("/"),
         ca_file=configuration.ssl_ca_cert,
-        token=bearer.removeprefix("Bearer ") or None,
+        bearer=bearer,
         cert_file=configuration.cert_file,
         key_file=configuration.key_file,
         verify=configuration.verify_ssl,
-        username=configuration.username or None,
-        password=configuration.password or None,
     )
 
 
@@ -87,8 +87,6 @@ class ApiClient:
     ) -> None:
         self.access = access
         self._base = access.url.rstrip("/")
-        self._token_read_at = 0.0
-        self._token = access.token
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=connections, ssl=_tls(access)),
             headers={"User-Agent": user_agent},
@@ -161,23 +159,10 @@ class ApiClient:
         headers = {"Accept": JSON}
         if content_type is not None:
             headers["Content-Type"] = content_type
-        token = self._current_token()
+        token = self.access.bearer()
         if token:
             headers["Authorization"] = f"Bearer {token}"
-        elif self.access.username:
-            pair = f"{self.access.username}:{self.access.password or ''}".encode()
-            headers["Authorization"] = "Basic " + base64.b64encode(pair).decode()
         return headers
-
-    def _current_token(self) -> str | None:
-        if self.access.token_file is None:
-            return self._token
-        # Bound tokens live an hour; the kubelet renews the file well before.
-        now = asyncio.get_running_loop().time()
-        if self._token is None or now - self._token_read_at > 60:
-            self._token = self.access.token_file.read_text(encoding="utf-8").strip()
-            self._token_read_at = now
-        return self._token
 
 
 def error_of(status: int, payload: bytes) -> ApiError:

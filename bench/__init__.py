@@ -1,0 +1,1 @@
+"""Benchmarks: each prints JSON and compares, in one run, with what it claims to beat."""

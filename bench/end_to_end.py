@@ -1,0 +1,113 @@
+"""Pods per second from the first bind to the last, on a real API server, for three schedulers.
+
+Each figure has a control plane of its own, freshly started: the nodes are made, then the pods, then the
+scheduler starts with all of them pending. A watch on metadata alone counts the binds as they happen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import aiohttp
+
+from tests.controlplane import objects, plane
+
+# All three run as the same kind of user, so that API priority and fairness treats them alike.
+USER = "admin"
+_PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+_WATCH = {"watch": "true", "fieldSelector": "spec.nodeName!=", "allowWatchBookmarks": "true"}
+
+
+def measure(scheduler: str, *, n_nodes: int, n_pods: int, gpu: bool) -> dict[str, Any]:
+    """One scheduler at one size: pods/s from first bind to last, and its CPU time and RSS."""
+    with plane.start() as cp:
+        asyncio.run(_load(cp, scheduler, n_nodes, n_pods, gpu=gpu))
+        started = time.monotonic()
+        process = _START[scheduler](cp)
+        stamps = asyncio.run(_binds(cp, n_pods))
+        seconds = stamps[-1] - stamps[0]
+        return {
+            "scheduler": scheduler,
+            "nodes": n_nodes,
+            "pods": n_pods,
+            "gpu": gpu,
+            "pods_per_second": round((n_pods - 1) / seconds, 1),
+            "start_to_first_bind_seconds": round(stamps[0] - started, 2),
+            "cpu_ms_per_pod": round(cp.cpu_seconds(process) * 1000 / n_pods, 3),
+            "rss_mib": round(cp.rss(process) / 2**20),
+        }
+
+
+async def _load(cp: plane.ControlPlane, scheduler: str, n_nodes: int, n_pods: int, *, gpu: bool) -> None:
+    extended = {"nvidia.com/gpu": 8} if gpu else None
+    name = "default-scheduler" if scheduler == "kube-scheduler" else "evenkeel"
+    requests: dict[str, str | int] = {"cpu": "100m", "memory": "500Mi"}
+    limits = {"nvidia.com/gpu": 1} if gpu else None
+    await objects.create_many(
+        cp, [objects.node(f"node-{i:05}", extended=extended) for i in range(n_nodes)]
+    )
+    await objects.create_many(
+        cp,
+        [
+            objects.pod(f"pod-{i:05}", requests=requests, limits=limits, schedulerName=name)
+            for i in range(n_pods)
+        ],
+    )
+
+
+async def _binds(cp: plane.ControlPlane, n_pods: int) -> list[float]:
+    """Times at which pods were seen bound."""
+    stamps: list[float] = []
+    version = "0"
+    headers = {"Accept": _PARTIAL, "Authorization": f"Bearer {cp.token}"}
+    timeout = aiohttp.ClientTimeout(total=600)
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=cp.trust())) as session:
+        # The API server ends a watch that falls behind; it goes on from the last version seen.
+        for _ in range(100):
+            params = {**_WATCH, "resourceVersion": version}
+            async with session.get(
+                f"{cp.url}/api/v1/pods", params=params, headers=headers, timeout=timeout
+            ) as answer:
+                rest = b""
+                async for chunk in answer.content.iter_any():
+                    now = time.monotonic()
+                    lines = (rest + chunk).split(b"\n")
+                    rest = lines.pop()
+                    # Later changes of a bound pod arrive as MODIFIED.
+                    stamps += [now] * sum(b'"type":"ADDED"' in line for line in lines)
+                    if len(stamps) >= n_pods:
+                        return stamps
+                    if lines:
+                        version = json.loads(lines[-1])["object"]["metadata"]["resourceVersion"]
+    raise RuntimeError(f"the watch ended for good after {len(stamps)} of {n_pods} binds")
+
+
+def _start_evenkeel(cp: plane.ControlPlane) -> str:
+    command = [sys.executable, "-m", "scheduler", "run", "--port", "0", "--log-level", "warning"]
+    cp.spawn("evenkeel", [*command, "--kubeconfig", str(cp.kubeconfig(token=cp.tokens[USER]))])
+    return "evenkeel"
+
+
+def _start_null(cp: plane.ControlPlane) -> str:
+    command = [sys.executable, "-m", "bench.null_scheduler", "--url", cp.url]
+    cp.spawn("null", [
+        *command, "--token", cp.tokens[USER], "--ca-file", str(cp.ca_file), "--scheduler", "evenkeel"
+    ])  # fmt: skip
+    return "null"
+
+
+def _start_kube_scheduler(cp: plane.ControlPlane) -> str:
+    cp.start_scheduler()
+    return "kube-scheduler"
+
+
+_START: dict[str, Callable[[plane.ControlPlane], str]] = {
+    "evenkeel": _start_evenkeel,
+    "null": _start_null,
+    "kube-scheduler": _start_kube_scheduler,
+}

@@ -1,0 +1,58 @@
+"""Manifests from files: YAML or JSON, single objects, lists, several documents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+import yaml
+
+from scheduler.errors import BadInput
+
+# The C loader is ten times as fast; wheels of PyYAML carry it.
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def read(name: str, stdin: TextIO) -> list[dict[str, Any]]:
+    """All objects of a file, or of standard input when ``name`` is ``-``; Lists are unfolded.
+
+    Raises:
+        BadInput: the file cannot be read or does not hold Kubernetes objects.
+    """
+    try:
+        text = stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(name, str(error)) from error
+    return list(_unfold(name, _documents(name, text)))
+
+
+def _documents(name: str, text: str) -> list[Any]:
+    if text.lstrip().startswith("{"):
+        try:
+            return [json.loads(text)]
+        except json.JSONDecodeError:
+            pass  # several JSON documents, or YAML in braces: YAML reads both
+    try:
+        return [
+            document for document in yaml.load_all(text, Loader=_Loader) if document is not None
+        ]
+    except yaml.YAMLError as error:
+        raise BadInput(name, f"neither YAML nor JSON: {error}") from error
+
+
+def _unfold(name: str, documents: list[Any]) -> Iterator[dict[str, Any]]:
+    for document in documents:
+        if not isinstance(document, dict) or not isinstance(document.get("kind"), str):
+            raise BadInput(name, "holds a document that is no Kubernetes object: kind is missing")
+        items = document.get("items")
+        if document["kind"].endswith("List") and isinstance(items, list):
+            kind = document["kind"].removesuffix("List")
+            for item in items:
+                if isinstance(item, dict) and kind:
+                    # Items of a typed list need not repeat their kind.
+                    item.setdefault("kind", kind)
+                yield from _unfold(name, [item])
+        else:
+            yield document

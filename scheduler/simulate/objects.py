@@ -1,0 +1,69 @@
+"""Objects as a user writes them, brought to the form in which the API server would serve them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from scheduler.api import wire
+from scheduler.errors import BadInput
+
+T = TypeVar("T", wire.Pod, wire.Node, wire.Namespace)
+
+_SYSTEM_PRIORITIES = {
+    "system-node-critical": 2_000_001_000,
+    "system-cluster-critical": 2_000_000_000,
+}
+
+
+def decode(body: Mapping[str, Any], kind: type[T]) -> T:
+    """The typed form of an object.
+
+    Raises:
+        BadInput: a field has the wrong type; names it.
+    """
+    try:
+        return msgspec.convert(body, kind)
+    except msgspec.ValidationError as error:
+        problem, _, path = str(error).partition(" - at ")
+        raise BadInput(path.strip("`").removeprefix("$.") or "object", problem) from error
+
+
+def pod(body: Mapping[str, Any], priorities: Mapping[str, int], position: int) -> wire.Pod:
+    """A pod with what admission would have filled in.
+
+    Args:
+        body: the object.
+        priorities: value of every PriorityClass given.
+        position: its place among the objects, for names the API server would make up.
+
+    Raises:
+        BadInput: as ``decode``, or the pod's PriorityClass is not among the objects.
+    """
+    result = decode(body, wire.Pod)
+    meta, spec = result.metadata, result.spec
+    meta.namespace = meta.namespace or "default"
+    if not meta.name:
+        meta.name = f"{body.get('metadata', {}).get('generateName', 'pod-')}{position}"
+    meta.uid = meta.uid or f"{meta.namespace}/{meta.name}"
+    spec.scheduler_name = spec.scheduler_name or "default-scheduler"
+    for container in (*spec.containers, *(spec.init_containers or ())):
+        _default_requests(container)
+    class_name = body.get("spec", {}).get("priorityClassName")
+    if class_name and not spec.priority:
+        known = {**_SYSTEM_PRIORITIES, **priorities}
+        if class_name not in known:
+            raise BadInput(
+                "spec.priorityClassName", f'no PriorityClass "{class_name}" is among the objects'
+            )
+        spec.priority = known[class_name]
+    return result
+
+
+def _default_requests(container: wire.Container) -> None:
+    """The API server copies limits into requests that are missing."""
+    resources = container.resources
+    if resources is not None and resources.limits:
+        resources.requests = {**resources.limits, **(resources.requests or {})}
