@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
@@ -112,6 +113,27 @@ def simulate(
         typer.echo(yaml.safe_dump(result, sort_keys=False), nl=False)
     else:
         report.show(result, Console())
+
+
+@app.command()
+def demo(
+    keep: Annotated[
+        bool, typer.Option(help="Leave the cluster running and say how to use kubectl with it.")
+    ] = False,
+) -> None:
+    """Try it: four placement patterns on an embedded cluster, drawn."""
+    from scheduler.demo import run as demo_run  # noqa: PLC0415 - for this command only
+
+    console = Console()
+    try:
+        succeeded = asyncio.run(demo_run.demo(console, keep=keep))
+    except demo_run.DemoFailed as error:
+        console.print(f"[red]{error}[/red]")
+        raise typer.Exit(1) from error
+    except KeyboardInterrupt:
+        succeeded = True
+    if not succeeded:
+        raise typer.Exit(1)
 
 
 def _refuse(message: str) -> NoReturn:

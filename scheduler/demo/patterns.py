@@ -1,0 +1,75 @@
+"""The four patterns: their manifests, what they should come to, and what was seen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from scheduler.api import hami, names
+
+_FOLDER = Path(__file__).parent / "patterns"
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One pattern, with HAMi's published result on two nodes of four cards.
+
+    Attributes:
+        name: its file's name.
+        cards_per_node: how many cards are in use on each node that is in use, most first.
+    """
+
+    name: str
+    cards_per_node: tuple[int, ...]
+
+    @property
+    def expectation(self) -> str:
+        """In words."""
+        return _words(self.cards_per_node)
+
+    def manifests(self) -> list[dict[str, Any]]:
+        """The pods, as a user would write them."""
+        text = (_FOLDER / f"{self.name}.yaml").read_text(encoding="utf-8")
+        return [document for document in yaml.safe_load_all(text) if document]
+
+
+ALL = (
+    Pattern("binpack-binpack", (2,)),
+    Pattern("spread-binpack", (1, 1)),
+    Pattern("binpack-spread", (4,)),
+    Pattern("spread-spread", (2, 2)),
+)
+
+
+def used_cards(pods: list[dict[str, Any]]) -> dict[str, dict[str, list[str]]]:
+    """Node → card → names of the pods on it, as the pods' own annotations say."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for pod in pods:
+        node = pod["spec"].get("nodeName")
+        text = (pod["metadata"].get("annotations") or {}).get(names.HAMI_ALLOCATED, "")
+        for slot in hami.decode_devices(text) if node else ():
+            for use in slot:
+                found.setdefault(node, {}).setdefault(use.uuid, []).append(pod["metadata"]["name"])
+    return found
+
+
+def seen(pods: list[dict[str, Any]]) -> tuple[int, ...]:
+    """Cards in use on each node in use, most first."""
+    return tuple(sorted((len(cards) for cards in used_cards(pods).values()), reverse=True))
+
+
+def describe(cards_per_node: tuple[int, ...]) -> str:
+    """What was seen, in words."""
+    return _words(cards_per_node) if cards_per_node else "nothing placed"
+
+
+def _words(cards_per_node: tuple[int, ...]) -> str:
+    nodes = len(cards_per_node)
+    kinds = Counter(cards_per_node)
+    cards = ", ".join(f"{n} card{'s' if n > 1 else ''}" for n in sorted(kinds, reverse=True))
+    each = " each" if nodes > 1 and len(kinds) == 1 else ""
+    return f"{nodes} node{'s' if nodes > 1 else ''}, {cards}{each}"

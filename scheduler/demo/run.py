@@ -1,0 +1,202 @@
+"""Run the demo: start everything, apply the patterns one after another, compare."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import yaml
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from scheduler.demo import patterns, picture
+from scheduler.embedded import agents, cluster, nodes
+
+_START_SECONDS = 90.0
+_PATTERN_SECONDS = 20.0
+_PODS = "/api/v1/namespaces/default/pods"
+_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+class DemoFailed(Exception):  # noqa: N818
+    """The demo could not run to its end; says at what."""
+
+
+async def demo(console: Console, *, keep: bool) -> bool:
+    """Run the four patterns.
+
+    Args:
+        console: where to draw.
+        keep: leave the cluster running afterwards, until interrupted.
+
+    Returns:
+        Whether every pattern came out as expected.
+
+    Raises:
+        DemoFailed: the operator did not start, or pods were not placed in time.
+    """
+    with tempfile.TemporaryDirectory(prefix="evenkeel-demo-") as folder:
+        async with cluster.start() as embedded, agents.run(embedded.url):
+            kubeconfig = embedded.write_kubeconfig(Path(folder) / "kubeconfig")
+            async with aiohttp.ClientSession(embedded.url, raise_for_status=True) as api:
+                await _furnish(api)
+                async with _operator(kubeconfig, Path(folder) / "evenkeel.log", console) as ready:
+                    results = await _show(api, console, ready)
+                    _conclude(console, results)
+                    if keep:
+                        await _keep(console, kubeconfig)
+    return all(pattern.cards_per_node == seen for pattern, seen in results)
+
+
+async def _furnish(api: aiohttp.ClientSession) -> None:
+    for text in _crds():
+        async with api.post(_CRDS, json=yaml.safe_load(text)):
+            pass
+    for name in ("node-a", "node-b"):
+        async with api.post("/api/v1/nodes", json=nodes.gpu_node(name)):
+            pass
+
+
+def _crds() -> list[str]:
+    """The CRDs: beside the package in a source tree, inside it in an installed wheel."""
+    package = resources.files("scheduler")
+    for folder in (package / "crds", package / ".." / "crds"):
+        if folder.is_dir():
+            return [
+                file.read_text(encoding="utf-8")
+                for file in sorted(folder.iterdir(), key=lambda f: f.name)
+                if file.name.endswith(".yaml")
+            ]
+    raise DemoFailed("the CRDs are missing from this installation")
+
+
+@asynccontextmanager
+async def _operator(
+    kubeconfig: Path, log: Path, console: Console
+) -> AsyncIterator[Callable[[], None]]:
+    """The real operator as a process; yields a check that raises when it has ended."""
+    with log.open("wb") as out:
+        process = await asyncio.create_subprocess_exec(
+            *(
+                sys.executable,
+                "-m",
+                "scheduler",
+                "run",
+                "--kubeconfig",
+                str(kubeconfig),
+                "--port",
+                "0",
+            ),
+            stdout=out,
+            stderr=out,
+        )
+
+    def check() -> None:
+        if process.returncode is not None:
+            raise DemoFailed(f"the operator ended: {log.read_text(encoding='utf-8')[-2000:]}")
+
+    try:
+        yield check
+    finally:
+        if process.returncode is None:
+            process.terminate()
+            try:
+                await asyncio.wait_for(process.wait(), 15)
+            except TimeoutError:
+                console.print("the operator did not stop in 15 s; killed")
+                process.kill()
+                await process.wait()
+
+
+async def _show(
+    api: aiohttp.ClientSession, console: Console, check: Callable[[], None]
+) -> list[tuple[patterns.Pattern, tuple[int, ...]]]:
+    progress = Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console
+    )  # fmt: skip
+    bar = progress.add_task("starting the operator", total=4 * len(patterns.ALL))
+    results = []
+    with Live(progress, console=console, refresh_per_second=20, transient=True) as live:
+        for number, pattern in enumerate(patterns.ALL):
+            for manifest in pattern.manifests():
+                async with api.post(_PODS, json=manifest):
+                    pass
+            seconds = _START_SECONDS if number == 0 else _PATTERN_SECONDS
+
+            def update(pods: list[dict[str, Any]], drawn: RenderableType, at: int = number) -> None:
+                running = sum(pod["status"].get("phase") == "Running" for pod in pods)
+                progress.update(bar, completed=4 * at + running)
+                if running:
+                    progress.update(bar, description=patterns.ALL[at].name)
+                live.update(Group(drawn, progress))
+
+            pods, drawn = await _until_running(api, update, check, seconds)
+            console.print(f"\n[bold]{pattern.name}[/bold]  node policy / GPU policy")
+            console.print(drawn)
+            results.append((pattern, patterns.seen(pods)))
+            await _clear(api)
+    return results
+
+
+async def _until_running(
+    api: aiohttp.ClientSession,
+    update: Callable[[list[dict[str, Any]], RenderableType], None],
+    check: Callable[[], None],
+    seconds: float,
+) -> tuple[list[dict[str, Any]], RenderableType]:
+    deadline = asyncio.get_running_loop().time() + seconds
+    while True:
+        check()
+        async with api.get(_PODS) as answer:
+            pods = (await answer.json())["items"]
+        async with api.get("/api/v1/nodes") as answer:
+            drawn = picture.draw((await answer.json())["items"], pods)
+        update(pods, drawn)
+        if pods and all(pod["status"].get("phase") == "Running" for pod in pods):
+            return pods, drawn
+        if asyncio.get_running_loop().time() > deadline:
+            states = {pod["metadata"]["name"]: pod["status"] for pod in pods}
+            raise DemoFailed(f"pods not running after {seconds:.0f} s: {states}")
+        await asyncio.sleep(0.05)
+
+
+async def _clear(api: aiohttp.ClientSession) -> None:
+    async with api.delete(_PODS):
+        pass
+    while True:
+        async with api.get(_PODS) as answer:
+            if not (await answer.json())["items"]:
+                return
+        await asyncio.sleep(0.02)
+
+
+def _conclude(console: Console, results: list[tuple[patterns.Pattern, tuple[int, ...]]]) -> None:
+    table = Table(title="Four pods of 7,500 MiB on 2 nodes × 4 cards of 15,360 MiB")
+    for heading in ("node policy", "GPU policy", "expected", "seen", ""):
+        table.add_column(heading)
+    for pattern, seen in results:
+        good = seen == pattern.cards_per_node
+        verdict = "[green]ok[/green]" if good else "[red]DIFFERS[/red]"
+        node_policy, gpu_policy = pattern.name.split("-")
+        table.add_row(
+            node_policy, gpu_policy, pattern.expectation, patterns.describe(seen), verdict
+        )
+    console.print()
+    console.print(table)
+
+
+async def _keep(console: Console, kubeconfig: Path) -> None:
+    console.print(
+        f"\nThe cluster keeps running. In another terminal:\n  export KUBECONFIG={kubeconfig}"
+    )
+    console.print("  kubectl get nodes\n  kubectl get events\nCtrl-C ends it.")
+    await asyncio.Event().wait()
