@@ -215,12 +215,13 @@ def _board(capacity: int) -> c.Board:
 
 
 def _scratch(most_cards: int, most_picks: int) -> c.Scratch:
+    lanes = np.zeros(c.LANES_END)
     return c.Scratch(
-        cap=np.zeros((c.N_DIMS, c.BLOCK)),
-        used=np.zeros((c.N_DIMS, c.BLOCK)),
-        ask=np.zeros((c.N_DIMS, c.BLOCK)),
-        out=np.zeros(c.BLOCK),
-        work=np.zeros((2 * c.N_DIMS, c.BLOCK)),
+        lanes=lanes,
+        cap=lanes[c.LANES_CAP : c.LANES_USED].reshape(c.N_DIMS, c.BLOCK),
+        used=lanes[c.LANES_USED : c.LANES_ASK].reshape(c.N_DIMS, c.BLOCK),
+        ask=lanes[c.LANES_ASK : c.LANES_OUT].reshape(c.N_DIMS, c.BLOCK),
+        out=lanes[c.LANES_OUT : c.LANES_WORK],
         points=np.zeros(c.BLOCK, np.int64),
         rows=np.zeros(c.BLOCK, np.int64),
         changed=np.zeros(1, np.int64),

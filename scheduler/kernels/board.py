@@ -18,7 +18,7 @@ import numpy as np
 
 from scheduler.kernels import columns as c
 from scheduler.kernels import fit, gpus, lambda_g, score
-from scheduler.kernels._jit import kernel
+from scheduler.kernels._jit import inlined, kernel
 
 _TIER = 1 << 60
 _STEPS = 1 << 26
@@ -66,7 +66,7 @@ def rescore(
             last = block
 
 
-@kernel
+@inlined
 def winner(nodes: c.Nodes, board: c.Board) -> int:
     """The row with the highest key, lowest rank on ties, or -1. O(N / 64)."""
     found = -1
@@ -81,7 +81,7 @@ def winner(nodes: c.Nodes, board: c.Board) -> int:
     return found
 
 
-@kernel
+@inlined
 def _elect(nodes: c.Nodes, board: c.Board, block: int) -> None:
     found = -1
     for row in range(block * c.BLOCK, (block + 1) * c.BLOCK):
@@ -95,7 +95,7 @@ def _elect(nodes: c.Nodes, board: c.Board, block: int) -> None:
     board.best[block] = found
 
 
-@kernel
+@inlined
 def _gather(
     nodes: c.Nodes, cards: c.Cards, ask: c.Ask, board: c.Board, row: int, s: c.Scratch, lane: int
 ) -> bool:
@@ -135,7 +135,7 @@ def _gather(
     return True
 
 
-@kernel
+@inlined
 def _score_block(nodes: c.Nodes, ask: c.Ask, board: c.Board, s: c.Scratch, lanes: int) -> None:
     mode, weight = ask.mode[0], ask.mode[1]
     if mode >= score.HAMI_BINPACK:
@@ -163,7 +163,7 @@ def _score_block(nodes: c.Nodes, ask: c.Ask, board: c.Board, s: c.Scratch, lanes
         board.part[s.rows[lane]] = s.points[lane] * weight
 
 
-@kernel
+@inlined
 def _set_key(nodes: c.Nodes, ask: c.Ask, board: c.Board, row: int) -> None:
     if board.part[row] < 0:
         board.key[row] = -1
@@ -175,7 +175,7 @@ def _set_key(nodes: c.Nodes, ask: c.Ask, board: c.Board, row: int) -> None:
     board.key[row] = tier * _TIER + unit * preferred + board.part[row]
 
 
-@kernel
+@inlined
 def normalised(board: c.Board, row: int) -> tuple[int, int]:
     """kube-scheduler's scores 0..100 of NodeAffinity and TaintToleration on a row."""
     affinity = board.affinity[row] * 100 // board.maxima[0] if board.maxima[0] > 0 else 0
@@ -183,7 +183,7 @@ def normalised(board: c.Board, row: int) -> tuple[int, int]:
     return affinity, taints
 
 
-@kernel
+@inlined
 def _maxima_moved(board: c.Board) -> bool:
     affinity, taints = 0, 0
     for row in range(board.part.size):

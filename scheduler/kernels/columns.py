@@ -97,14 +97,19 @@ class Board(NamedTuple):
     maxima: Ints  # [2] highest affinity and taints over feasible rows
 
 
+# Offsets in Scratch.lanes, in lanes.
+LANES_CAP, LANES_USED, LANES_ASK = 0, 6 * BLOCK, 12 * BLOCK
+LANES_OUT, LANES_WORK, LANES_END = 18 * BLOCK, 19 * BLOCK, 48 * BLOCK
+
+
 class Scratch(NamedTuple):
     """Working space, allocated once. M = most cards on a node, L = lanes of a block."""
 
+    lanes: Floats  # [LANES_END] one flat array behind the next four and the modes' working rows
     cap: Floats  # [6, BLOCK]
     used: Floats  # [6, BLOCK]
     ask: Floats  # [6, BLOCK]
     out: Floats  # [BLOCK]
-    work: Floats  # [12, BLOCK]
     points: Ints  # [BLOCK]
     rows: Ints  # [BLOCK]
     changed: Ints  # [1] the one row that a placement changes

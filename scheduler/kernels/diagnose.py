@@ -26,10 +26,10 @@ def diagnose(
     """
     for i in range(rows.size):
         row = rows[i]
-        codes[i, :] = 0
-        fit.refused_resources(nodes, ask, row, short[i])
+        for code in range(c.N_CARD_CODES):
+            codes[i, code] = 0
         verdict[i] = FITS
-        if short[i].any():
+        if fit.refused_resources(nodes, ask, row, short[i]):
             verdict[i] = RESOURCES
         elif (
             ask.containers.shape[1] > 0
@@ -37,4 +37,5 @@ def diagnose(
             and gpus.choose(nodes, cards, ask, row, s) < 0
         ):
             verdict[i] = CARDS
-            codes[i, :] = s.codes
+            for code in range(c.N_CARD_CODES):
+                codes[i, code] = s.codes[code]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from scheduler.kernels import columns as c
-from scheduler.kernels._jit import kernel
+from scheduler.kernels._jit import inlined
 
 
-@kernel
+@inlined
 def fits(nodes: c.Nodes, ask: c.Ask, row: int) -> bool:
     """Whether every resource asked fits, integers in base units. O(resources asked).
 
@@ -22,16 +22,19 @@ def fits(nodes: c.Nodes, ask: c.Ask, row: int) -> bool:
     return True
 
 
-@kernel
-def refused_resources(nodes: c.Nodes, ask: c.Ask, row: int, out: c.Flags) -> None:
-    """Which of the resources asked do not fit, into ``out`` [k]."""
+@inlined
+def refused_resources(nodes: c.Nodes, ask: c.Ask, row: int, out: c.Flags) -> bool:
+    """Which of the resources asked do not fit, into ``out`` [k]; whether any does not."""
+    refused = False
     for i in range(ask.resources.size):
         r = ask.resources[i]
         skip = nodes.managed[row] and ask.hami_only[i]
         out[i] = not skip and ask.amounts[i] > nodes.allocatable[r, row] - nodes.requested[r, row]
+        refused = refused or bool(out[i])
+    return refused
 
 
-@kernel
+@inlined
 def charge(nodes: c.Nodes, ask: c.Ask, row: int, sign: int) -> None:
     """Add (or with sign -1 take back) the pod's requests on a row, cards apart."""
     for i in range(ask.resources.size):

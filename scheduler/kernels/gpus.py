@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.kernels import columns as c
-from scheduler.kernels._jit import kernel
+from scheduler.kernels._jit import inlined, kernel
 
 # Codes of Ask.sort_keys; negative is descending, 0 ends the list.
 BY_SCORE, BY_NUMA, BY_USED, BY_INDEX = 1, 2, 3, 4
@@ -37,7 +37,7 @@ def node_score(nodes: c.Nodes, row: int) -> np.float32:
     return _F10 * score
 
 
-@kernel
+@inlined
 def _score_cards(cards: c.Cards, ask: c.Ask, start: int, count: int, s: c.Scratch) -> None:
     """HAMi's card score: 10 · Σ weight · used / total, of what is in use before this container."""
     for j in range(count):
@@ -56,7 +56,7 @@ def _score_cards(cards: c.Cards, ask: c.Ask, start: int, count: int, s: c.Scratc
         s.card_score[j] = _F10 * score if full else _F0
 
 
-@kernel
+@inlined
 def _before(cards: c.Cards, ask: c.Ask, start: int, s: c.Scratch, a: int, b: int) -> bool:
     """Whether card a sorts strictly before card b."""
     for i in range(ask.sort_keys.size):
@@ -80,7 +80,7 @@ def _before(cards: c.Cards, ask: c.Ask, start: int, s: c.Scratch, a: int, b: int
     return False
 
 
-@kernel
+@inlined
 def _sort(cards: c.Cards, ask: c.Ask, start: int, count: int, s: c.Scratch) -> None:
     """Stable insertion sort of ``s.order``; nodes have few cards."""
     for i in range(1, count):
@@ -92,7 +92,7 @@ def _sort(cards: c.Cards, ask: c.Ask, start: int, count: int, s: c.Scratch) -> N
         s.order[j + 1] = moving
 
 
-@kernel
+@inlined
 def _refusal(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scratch) -> int:
     """Checks 6 to 13 of HAMi's walk for one card: -1 when it passes, else the code."""
     d = start + j
@@ -118,7 +118,7 @@ def _refusal(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scr
     return -1
 
 
-@kernel
+@inlined
 def mib_asked(cards: c.Cards, ask: c.Ask, slot: int, d: int) -> int:
     """MiB that container ``slot`` takes on card ``d``; never 0, which would mean no limit."""
     mib = ask.containers[c.ASK_MIB, slot]
@@ -127,7 +127,7 @@ def mib_asked(cards: c.Cards, ask: c.Ask, slot: int, d: int) -> int:
     return int(max(1, mib))
 
 
-@kernel
+@inlined
 def choose(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scratch) -> int:
     """Pick cards on one node for every container of the pod.
 
@@ -166,7 +166,7 @@ def choose(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scratch) -
     return n_picks
 
 
-@kernel
+@inlined
 def _choose_for(
     cards: c.Cards, ask: c.Ask, slot: int, start: int, count: int, n_picks: int, s: c.Scratch
 ) -> int:

@@ -1,16 +1,19 @@
 """The requested cross-dimensional balance scores: lambda-g and its later hybrid, lambda-g-v3.
 
 Formulas: the KAI-Scheduler proposal #1373/#1374 and the five-scenario benchmark of its author,
-both exact to 1e-9. A dimension without capacity is left out. Lanes of a block run side by side
-in branch-free loops with a polynomial logarithm, so that LLVM vectorises them.
+both exact to 1e-9. A dimension without capacity is left out. Lanes of a block run side by side in
+short branch-free loops over one flat array, at offsets that are constants to the compiler, with a
+polynomial logarithm: so LLVM proves that nothing overlaps, and vectorises.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from scheduler.kernels import columns as c
-from scheduler.kernels._jit import kernel
+from scheduler.kernels._jit import inlined, kernel
 
 PHI = 1.618033988749895
 _TINY = 1e-10
@@ -32,8 +35,18 @@ _L1, _L2, _L3, _L4, _L5, _L6, _L7 = (
 )
 _SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
 
+# Offsets in Scratch.lanes beyond cap, used and ask; six rows each for the first two.
+_L = c.BLOCK
+_CAP, _USED, _ASK, _OUT = c.LANES_CAP, c.LANES_USED, c.LANES_ASK, c.LANES_OUT
+_FREE, _AFTER = c.LANES_WORK, c.LANES_WORK + 6 * _L
+_SUMS = _AFTER + 6 * _L
+_DOT, _FREE2, _ASK2, _AFTER2, _FREE1, _AFTER1 = (_SUMS + i * _L for i in range(6))
+_LEAKS, _FIRST, _SECOND, _KEPT, _FITS, _LEVEL = (_SUMS + i * _L for i in range(6, 12))
+_FREE_SCALE, _AFTER_SCALE = _SUMS + 12 * _L, _SUMS + 13 * _L
+_USED1, _HIGH, _LOW, _PRESSURE = _AFTER2, _LEAKS, _FIRST, _SECOND
 
-@kernel
+
+@inlined
 def ln(x: float) -> float:
     """Natural logarithm of a positive, normal number; error below 1e-15 relative, no branches."""
     bits = np.float64(x).view(np.int64)
@@ -55,53 +68,68 @@ def lambda_g(s: c.Scratch, lanes: int) -> None:
     0.10 free 0.5; else clamp(9/4 · (φ·cos(n, p) + φ·(H(n) − H(a)) + (|n| − |a|)/|n| − 0.15·leaks +
     0.3·mean free cpu, memory), 0, 9).
     """
-    for lane in range(lanes):
-        kept = 0
-        fits = True
-        n_first = n_second = 0.0
-        dot = nn = pp = aa = n_sum = a_sum = 0.0
-        leaks = 0.0
-        for d in range(c.N_DIMS):
-            cap = s.cap[d, lane]
+    w = s.lanes
+    for row in range(_SUMS, _FREE_SCALE, _L):
+        for lane in range(lanes):
+            w[row + lane] = 0.0
+    for d in range(c.N_DIMS):
+        o = d * _L
+        for lane in range(lanes):
+            cap = w[_CAP + o + lane]
             on = cap > 0.0
             safe = cap if on else 1.0
-            n = max(0.0, (cap - s.used[d, lane]) / safe) if on else 0.0
-            p = min(1.0, s.ask[d, lane] / safe) if on else 0.0
-            a = max(0.0, n - p)
-            fits = fits and n >= p
-            n_first = n if on and kept == 0 else n_first
-            n_second = n if on and kept == 1 else n_second
-            kept += 1 if on else 0
-            dot += n * p
-            nn += n * n
-            pp += p * p
-            aa += a * a
-            n_sum += n
-            a_sum += a
-            leaks += 1.0 if a > _LEAK_FREE and p < _LEAK_ASKED and on else 0.0
-            s.work[d, lane] = n
-            s.work[d + c.N_DIMS, lane] = a
-        n_norm, p_norm, a_norm = np.sqrt(nn), np.sqrt(pp), np.sqrt(aa)
-        levelness = 0.0
-        n_scale = 1.0 / n_sum if n_sum >= _TINY else 0.0
-        a_scale = 1.0 / a_sum if a_sum >= _TINY else 0.0
-        for d in range(c.N_DIMS):
-            q = s.work[d, lane] * n_scale
-            safe_q = q if q > _TINY else 1.0
-            levelness -= safe_q * ln(safe_q)
-            q = s.work[d + c.N_DIMS, lane] * a_scale
-            safe_q = q if q > _TINY else 1.0
-            levelness += safe_q * ln(safe_q)
-        flat = n_norm < _TINY or p_norm < _TINY
-        cosine = 0.0 if flat else dot / (n_norm * p_norm if not flat else 1.0)
-        cosine = min(1.0, max(-1.0, cosine))
-        shrink = (n_norm - a_norm) / n_norm if n_norm > _TINY else 0.0
-        headroom = (n_first + n_second) / 2.0 if kept >= 2 else 0.0
-        raw = PHI * cosine + (PHI * levelness + shrink) - _LEAK * leaks + _HEADROOM * headroom
-        score = min(_TOP, max(0.0, raw * _SCALE))
-        gated = kept >= 2 and (n_first < _GATE or n_second < _GATE)
+            n = (cap - w[_USED + o + lane]) / safe
+            n = n if (n > 0.0) & on else 0.0
+            p = w[_ASK + o + lane] / safe
+            p = p if p < 1.0 else 1.0
+            p = p if on else 0.0
+            a = n - p
+            w[_FITS + lane] += 1.0 if a < 0.0 else 0.0
+            a = a if a > 0.0 else 0.0
+            w[_FREE + o + lane] = n
+            w[_AFTER + o + lane] = a
+            w[_DOT + lane] += n * p
+            w[_FREE2 + lane] += n * n
+            w[_ASK2 + lane] += p * p
+            w[_AFTER2 + lane] += a * a
+            w[_FREE1 + lane] += n
+            w[_AFTER1 + lane] += a
+            w[_LEAKS + lane] += 1.0 if (a > _LEAK_FREE) & (p < _LEAK_ASKED) & on else 0.0
+            kept = w[_KEPT + lane]
+            w[_FIRST + lane] += n if on & (kept == 0.0) else 0.0
+            w[_SECOND + lane] += n if on & (kept == 1.0) else 0.0
+            w[_KEPT + lane] = kept + (1.0 if on else 0.0)
+    for lane in range(lanes):
+        free, after = w[_FREE1 + lane], w[_AFTER1 + lane]
+        w[_FREE_SCALE + lane] = 1.0 / free if free >= _TINY else 0.0
+        w[_AFTER_SCALE + lane] = 1.0 / after if after >= _TINY else 0.0
+    for d in range(c.N_DIMS):
+        o = d * _L
+        for lane in range(lanes):
+            q = w[_FREE + o + lane] * w[_FREE_SCALE + lane]
+            q = q if q > _TINY else 1.0
+            r = w[_AFTER + o + lane] * w[_AFTER_SCALE + lane]
+            r = r if r > _TINY else 1.0
+            w[_LEVEL + lane] += r * ln(r) - q * ln(q)
+    for lane in range(lanes):
+        n_norm = math.sqrt(w[_FREE2 + lane])
+        p_norm = math.sqrt(w[_ASK2 + lane])
+        a_norm = math.sqrt(w[_AFTER2 + lane])
+        flat = (n_norm < _TINY) | (p_norm < _TINY)
+        cosine = 0.0 if flat else w[_DOT + lane] / (1.0 if flat else n_norm * p_norm)
+        cosine = cosine if cosine < 1.0 else 1.0
+        some = n_norm > _TINY
+        shrink = (n_norm - a_norm) / (n_norm if some else 1.0) if some else 0.0
+        pair = w[_KEPT + lane] >= 2.0
+        headroom = (w[_FIRST + lane] + w[_SECOND + lane]) / 2.0 if pair else 0.0
+        raw = PHI * cosine + (PHI * w[_LEVEL + lane] + shrink)
+        raw = raw - _LEAK * w[_LEAKS + lane] + _HEADROOM * headroom
+        score = raw * _SCALE
+        score = score if score > 0.0 else 0.0
+        score = score if score < _TOP else _TOP
+        gated = pair & ((w[_FIRST + lane] < _GATE) | (w[_SECOND + lane] < _GATE))
         score = _GATED if gated else score
-        s.out[lane] = score if fits and kept > 0 else 0.0
+        w[_OUT + lane] = score if (w[_FITS + lane] == 0.0) & (w[_KEPT + lane] > 0.0) else 0.0
 
 
 @kernel
@@ -111,40 +139,51 @@ def lambda_g_v3(s: c.Scratch, lanes: int) -> None:
     0.6·variance score + 0.2·100·cos(free, asked) + 0.1·100·mean free − pressure − 15 per pair of a
     dimension used above 0.80 with one below 0.20, clamped to 0..100.
     """
-    for lane in range(lanes):
-        kept, fits = 0.0, True
-        dot = nn = pp = total = squares = free = pressure = 0.0
-        high = low = 0.0
-        for d in range(c.N_DIMS):
-            cap = s.cap[d, lane]
+    w = s.lanes
+    for row in range(_SUMS, _FREE_SCALE, _L):
+        for lane in range(lanes):
+            w[row + lane] = 0.0
+    for d in range(c.N_DIMS):
+        o = d * _L
+        for lane in range(lanes):
+            cap = w[_CAP + o + lane]
             on = cap > 0.0
             safe = cap if on else 1.0
-            n = (cap - s.used[d, lane]) / safe if on else 0.0
-            p = s.ask[d, lane] / safe if on else 0.0
-            u = (s.used[d, lane] + s.ask[d, lane]) / safe if on else 0.0
-            fits = fits and (s.used[d, lane] + s.ask[d, lane] <= cap or not on)
-            kept += 1.0 if on else 0.0
-            dot += n * p
-            nn += n * n
-            pp += p * p
-            total += u
-            free += n
-            high += 1.0 if u > 0.80 and on else 0.0
-            low += 1.0 if u < 0.20 and on else 0.0
-            steep = 500.0 * (u - 0.92) if u > 0.92 else 0.0
-            mild = 50.0 * (u - 0.85) if u > 0.85 and u <= 0.92 else 0.0
-            pressure += steep + mild
-            s.work[d, lane] = u
+            after = w[_USED + o + lane] + w[_ASK + o + lane]
+            n = (cap - w[_USED + o + lane]) / safe if on else 0.0
+            p = w[_ASK + o + lane] / safe if on else 0.0
+            u = after / safe if on else 0.0
+            w[_FREE + o + lane] = u
+            w[_FITS + lane] += 1.0 if on & (after > cap) else 0.0
+            w[_KEPT + lane] += 1.0 if on else 0.0
+            w[_DOT + lane] += n * p
+            w[_FREE2 + lane] += n * n
+            w[_ASK2 + lane] += p * p
+            w[_FREE1 + lane] += n
+            w[_USED1 + lane] += u
+            w[_HIGH + lane] += 1.0 if (u > 0.80) & on else 0.0
+            w[_LOW + lane] += 1.0 if (u < 0.20) & on else 0.0
+            mild = 50.0 * (u - 0.85) if u > 0.85 else 0.0
+            w[_PRESSURE + lane] += 500.0 * (u - 0.92) if u > 0.92 else mild
+    for d in range(c.N_DIMS):
+        o = d * _L
+        for lane in range(lanes):
+            kept = w[_KEPT + lane]
+            mean = w[_USED1 + lane] / (kept if kept > 0.0 else 1.0)
+            gap = w[_FREE + o + lane] - mean if w[_CAP + o + lane] > 0.0 else 0.0
+            w[_LEVEL + lane] += gap * gap
+    for lane in range(lanes):
+        kept = w[_KEPT + lane]
         count = kept if kept > 0.0 else 1.0
-        mean = total / count
-        for d in range(c.N_DIMS):
-            gap = s.work[d, lane] - mean if s.cap[d, lane] > 0.0 else 0.0
-            squares += gap * gap
-        even = max(0.0, 100.0 * (1.0 - 4.0 * (squares / count)))
-        n_norm, p_norm = np.sqrt(nn), np.sqrt(pp)
-        flat = n_norm < _TINY or p_norm < _TINY
-        cosine = 0.0 if flat else dot / (n_norm * p_norm if not flat else 1.0)
-        cosine = min(1.0, max(-1.0, cosine))
-        score = 0.6 * even + 0.2 * 100.0 * cosine + 0.1 * 100.0 * (free / count)
-        score = min(100.0, max(0.0, score - pressure - 15.0 * high * low))
-        s.out[lane] = (score if kept > 0.0 else 0.0) if fits else -1.0
+        even = 100.0 * (1.0 - 4.0 * (w[_LEVEL + lane] / count))
+        even = even if even > 0.0 else 0.0
+        n_norm, p_norm = math.sqrt(w[_FREE2 + lane]), math.sqrt(w[_ASK2 + lane])
+        flat = (n_norm < _TINY) | (p_norm < _TINY)
+        cosine = 0.0 if flat else w[_DOT + lane] / (1.0 if flat else n_norm * p_norm)
+        cosine = cosine if cosine < 1.0 else 1.0
+        score = 0.6 * even + 0.2 * 100.0 * cosine + 0.1 * 100.0 * (w[_FREE1 + lane] / count)
+        score = score - w[_PRESSURE + lane] - 15.0 * w[_HIGH + lane] * w[_LOW + lane]
+        score = score if score > 0.0 else 0.0
+        score = score if score < 100.0 else 100.0
+        score = score if kept > 0.0 else 0.0
+        w[_OUT + lane] = score if w[_FITS + lane] == 0.0 else -1.0

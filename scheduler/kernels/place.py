@@ -10,7 +10,7 @@ from typing import NamedTuple
 from scheduler.kernels import board as boards
 from scheduler.kernels import columns as c
 from scheduler.kernels import fit, gpus
-from scheduler.kernels._jit import kernel
+from scheduler.kernels._jit import inlined, kernel
 
 
 class Placed(NamedTuple):
@@ -61,7 +61,7 @@ def place_run(
     return int(out.row.size)
 
 
-@kernel
+@inlined
 def _charge_cards(
     nodes: c.Nodes, cards: c.Cards, row: int, s: c.Scratch, out: Placed, k: int
 ) -> None:

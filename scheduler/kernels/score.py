@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from scheduler.kernels import columns as c
-from scheduler.kernels._jit import kernel
+from scheduler.kernels._jit import inlined
 
 # Ask.mode[0]. The last two are HAMi's node score, which stands in the mode's place.
 LEAST, MOST, BALANCED, RATIO, LAMBDA_G, LAMBDA_G_V3, HAMI_BINPACK, HAMI_SPREAD = range(8)
@@ -21,13 +21,13 @@ _MILLI = 1000
 _FIRST_SCALAR = 2
 
 
-@kernel
+@inlined
 def uses_nonzero(mode: int) -> bool:
     """Whether the mode counts kube-scheduler's stand-ins for containers that ask nothing."""
     return mode in (LEAST, MOST, RATIO)
 
 
-@kernel
+@inlined
 def fit_strategy(ask: c.Ask, s: c.Scratch, lanes: int) -> None:
     """NodeResourcesFit: least-allocated, most-allocated, requested-to-capacity-ratio.
 
@@ -60,7 +60,7 @@ def fit_strategy(ask: c.Ask, s: c.Scratch, lanes: int) -> None:
             s.points[lane] = total // weights * _MILLI
 
 
-@kernel
+@inlined
 def _on_curve(curve: c.Ints, percent: int) -> int:
     """Piecewise linear in integers, truncating toward zero as Go does."""
     for i in range(curve.shape[1]):
@@ -74,7 +74,7 @@ def _on_curve(curve: c.Ints, percent: int) -> int:
     return int(curve[1, curve.shape[1] - 1])
 
 
-@kernel
+@inlined
 def balanced(ask: c.Ask, s: c.Scratch, lanes: int) -> None:
     """NodeResourcesBalancedAllocation of Kubernetes 1.36: 50 + (50 + B(with) − B(without)) / 2.
 
@@ -93,7 +93,7 @@ def balanced(ask: c.Ask, s: c.Scratch, lanes: int) -> None:
         s.points[lane] = (50 + (50 + after - before) // 2) * _MILLI
 
 
-@kernel
+@inlined
 def _evenness(ask: c.Ask, s: c.Scratch, lane: int, with_pod: int) -> int:
     n, first, second, total = 0, 0.0, 0.0, 0.0
     for d in range(c.N_DIMS):

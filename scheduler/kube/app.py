@@ -175,6 +175,8 @@ class Operator:
     async def _stop(self, **_: Any) -> None:
         """Finish binds in flight, give the lease back, then let go of everything."""
         self._stopping = True
+        # kopf waits five seconds for its own watcher of this flag unless someone sets it.
+        self._stop_flag.set()
         await self._binder.drain(_DRAIN_SECONDS)
         await self._reporter.drain(2.0)
         await self._lease.release()
