@@ -116,10 +116,9 @@ def lambda_g(s: c.Scratch, lanes: int) -> None:
         p_norm = math.sqrt(w[_ASK2 + lane])
         a_norm = math.sqrt(w[_AFTER2 + lane])
         flat = (n_norm < _TINY) | (p_norm < _TINY)
-        cosine = 0.0 if flat else w[_DOT + lane] / (1.0 if flat else n_norm * p_norm)
+        cosine = 0.0 if flat else w[_DOT + lane] / (n_norm * p_norm)
         cosine = cosine if cosine < 1.0 else 1.0
-        some = n_norm > _TINY
-        shrink = (n_norm - a_norm) / (n_norm if some else 1.0) if some else 0.0
+        shrink = (n_norm - a_norm) / n_norm if n_norm > _TINY else 0.0
         pair = w[_KEPT + lane] >= 2.0
         headroom = (w[_FIRST + lane] + w[_SECOND + lane]) / 2.0 if pair else 0.0
         raw = PHI * cosine + (PHI * w[_LEVEL + lane] + shrink)
@@ -179,7 +178,7 @@ def lambda_g_v3(s: c.Scratch, lanes: int) -> None:
         even = even if even > 0.0 else 0.0
         n_norm, p_norm = math.sqrt(w[_FREE2 + lane]), math.sqrt(w[_ASK2 + lane])
         flat = (n_norm < _TINY) | (p_norm < _TINY)
-        cosine = 0.0 if flat else w[_DOT + lane] / (1.0 if flat else n_norm * p_norm)
+        cosine = 0.0 if flat else w[_DOT + lane] / (n_norm * p_norm)
         cosine = cosine if cosine < 1.0 else 1.0
         score = 0.6 * even + 0.2 * 100.0 * cosine + 0.1 * 100.0 * (w[_FREE1 + lane] / count)
         score = score - w[_PRESSURE + lane] - 15.0 * w[_HIGH + lane] * w[_LOW + lane]

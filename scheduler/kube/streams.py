@@ -43,6 +43,16 @@ class _Event(msgspec.Struct, Generic[T]):
     object: T
 
 
+class _Bookmarked(msgspec.Struct):
+    metadata: wire.Meta
+
+
+class _Bookmark(msgspec.Struct):
+    """Its object has a version and, for pods, ``containers: null``, which no pod has."""
+
+    object: _Bookmarked
+
+
 class _Failure(msgspec.Struct):
     code: int = 0
     reason: str = ""
@@ -82,6 +92,7 @@ class Stream(Generic[T]):
         self._pages: msgspec.json.Decoder[_Page[T]] = msgspec.json.Decoder(_Page[kind])  # type: ignore[valid-type]
         self._events: msgspec.json.Decoder[_Event[T]] = msgspec.json.Decoder(_Event[kind])  # type: ignore[valid-type]
         self._errors = msgspec.json.Decoder(_Error)
+        self._bookmarks = msgspec.json.Decoder(_Bookmark)
         self._on_list: Callable[[list[T]], None] = on_list
         self._on_event: Callable[[str, T], None] = on_event
         self._version = ""
@@ -198,9 +209,11 @@ class Stream(Generic[T]):
             if failure.code == _GONE:
                 raise Expired
             raise ApiError(failure.code, failure.reason, failure.message)
+        if line.startswith(b'{"type":"BOOKMARK"'):
+            self._version = self._bookmarks.decode(line).object.metadata.resource_version
+            return
         event = self._events.decode(line)
-        if event.type != "BOOKMARK":
-            self._on_event(event.type, event.object)
+        self._on_event(event.type, event.object)
         self._version = event.object.metadata.resource_version
 
     def _heard(self) -> None:

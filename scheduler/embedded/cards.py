@@ -1,0 +1,95 @@
+"""GPU cards of a node: what a fake node says it has, and how HAMi's plugin announces them.
+
+The inventory stands in an annotation of the node (the real plugin asks the driver), so that
+agents need nothing but the API server to know what they play.
+"""
+
+import hashlib
+import json
+import uuid
+from dataclasses import asdict, dataclass
+from typing import Any
+
+Json = dict[str, Any]
+
+HARDWARE = "evenkeel.dev/embedded-hardware"
+REGISTER = "hami.io/node-nvidia-register"
+HANDSHAKE = "hami.io/node-handshake"
+RESOURCE = "nvidia.com/gpu"
+FORMS = ("json", "text7", "text9")
+
+_NAMES = uuid.UUID("6c1a1f52-4a3e-5a55-9a0e-0d6f3c0f9a11")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """One physical card; the names of the fields are those of the JSON encoding."""
+
+    id: str
+    index: int = 0
+    count: int = 10
+    devmem: int = 15_360
+    devcore: int = 100
+    type: str = "NVIDIA-Tesla T4"
+    numa: int = 0
+    mode: str = "hami-core"
+    health: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hardware:
+    """The cards of a node and how its plugin registers them: json, text7 or text9."""
+
+    cards: tuple[Card, ...]
+    form: str = "json"
+
+    def annotation(self) -> str:
+        """Return the inventory as text for the node's annotation."""
+        listed = [asdict(card) for card in self.cards]
+        return json.dumps({"form": self.form, "cards": listed}, separators=(",", ":"))
+
+    def allocatable(self) -> tuple[int, int]:
+        """Return the kubelet's capacity and allocatable: sharers of all and of healthy cards."""
+        capacity = sum(card.count for card in self.cards)
+        return capacity, sum(card.count for card in self.cards if card.health)
+
+
+def read(node: Json) -> Hardware | None:
+    """Return the inventory of a node, or None if it has no such annotation."""
+    text = (node["metadata"].get("annotations") or {}).get(HARDWARE)
+    if not text:
+        return None
+    stored = json.loads(text)
+    return Hardware(cards=tuple(Card(**card) for card in stored["cards"]), form=stored["form"])
+
+
+def card_id(node: str, index: int) -> str:
+    """Return a UUID that is the same on every run."""
+    return f"GPU-{uuid.uuid5(_NAMES, f'{node}/{index}')}"
+
+
+def register_text(hardware: Hardware, order: str = "") -> str:
+    """Return the value of the register annotation.
+
+    The real plugin walks a Go map, so the order differs from registration to registration: each
+    text in ``order`` gives another one. Without it cards come by index.
+    """
+    cards = list(hardware.cards)
+    if order:
+        cards.sort(key=lambda card: hashlib.sha256(f"{order}/{card.id}".encode()).digest())
+    if hardware.form == "json":
+        return json.dumps([_json_record(card) for card in cards], separators=(",", ":"))
+    if hardware.form not in FORMS:
+        raise ValueError(f"no register form {hardware.form!r}, choose from {', '.join(FORMS)}")
+    return "".join(_text_record(card, nine=hardware.form == "text9") for card in cards)
+
+
+def _json_record(card: Card) -> Json:
+    # Go's omitempty: index 0, numa 0, an empty mode and health false are left out.
+    return {name: value for name, value in asdict(card).items() if value}
+
+
+def _text_record(card: Card, *, nine: bool) -> str:
+    health = "true" if card.health else "false"
+    record = f"{card.id},{card.count},{card.devmem},{card.devcore},{card.type},{card.numa},{health}"
+    return f"{record},{card.index},{card.mode}:" if nine else f"{record}:"
