@@ -58,24 +58,26 @@ async def demo(console: Console, *, keep: bool) -> bool:
 
 
 async def _furnish(api: aiohttp.ClientSession) -> None:
-    for text in _crds():
-        async with api.post(_CRDS, json=yaml.safe_load(text)):
+    for definition in _crds():
+        async with api.post(_CRDS, json=definition):
             pass
     for name in ("node-a", "node-b"):
         async with api.post("/api/v1/nodes", json=nodes.gpu_node(name)):
             pass
 
 
-def _crds() -> list[str]:
+def _crds() -> list[dict[str, Any]]:
     """The CRDs: beside the package in a source tree, inside it in an installed wheel."""
     package = resources.files("scheduler")
     for folder in (package / "crds", package / ".." / "crds"):
         if folder.is_dir():
-            return [
-                file.read_text(encoding="utf-8")
-                for file in sorted(folder.iterdir(), key=lambda f: f.name)
+            found = [
+                yaml.safe_load(file.read_text(encoding="utf-8"))
+                for file in folder.iterdir()
                 if file.name.endswith(".yaml")
             ]
+            # A kustomization lies beside them.
+            return [body for body in found if body["kind"] == "CustomResourceDefinition"]
     raise DemoFailed("the CRDs are missing from this installation")
 
 
