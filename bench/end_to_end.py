@@ -43,7 +43,9 @@ def measure(scheduler: str, *, n_nodes: int, n_pods: int, gpu: bool) -> dict[str
         }
 
 
-async def _load(cp: plane.ControlPlane, scheduler: str, n_nodes: int, n_pods: int, *, gpu: bool) -> None:
+async def _load(
+    cp: plane.ControlPlane, scheduler: str, n_nodes: int, n_pods: int, *, gpu: bool
+) -> None:
     extended = {"nvidia.com/gpu": 8} if gpu else None
     name = "default-scheduler" if scheduler == "kube-scheduler" else "evenkeel"
     requests: dict[str, str | int] = {"cpu": "100m", "memory": "500Mi"}
@@ -111,3 +113,34 @@ _START: dict[str, Callable[[plane.ControlPlane], str]] = {
     "null": _start_null,
     "kube-scheduler": _start_kube_scheduler,
 }
+
+
+def run(quick: bool) -> dict[str, Any]:
+    """All sizes and shapes; ratios against kube-scheduler and against not thinking."""
+    sizes = (1_000,) if quick else (1_000, 5_000)
+    n_pods = 2_000 if quick else 5_000
+    results = []
+    for n_nodes in sizes:
+        for gpu in (False, True):
+            figures = {
+                scheduler: measure(scheduler, n_nodes=n_nodes, n_pods=n_pods, gpu=gpu)
+                for scheduler in _START
+            }
+            ours = figures["evenkeel"]["pods_per_second"]
+            row = {
+                "nodes": n_nodes,
+                "pods": "one GPU" if gpu else "plain",
+                "times_kube_scheduler": round(
+                    ours / figures["kube-scheduler"]["pods_per_second"], 2
+                ),
+                "of_null_scheduler": round(ours / figures["null"]["pods_per_second"], 2),
+                "schedulers": figures,
+            }
+            print(f"bench: {row}", file=sys.stderr, flush=True)
+            results.append(row)
+    return {
+        "results": results,
+        "goals": {
+            "times_kube_scheduler": {"plain": 1.6, "one GPU": 2.0}, "of_null_scheduler": 0.85
+        },
+    }  # fmt: skip

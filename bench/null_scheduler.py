@@ -36,12 +36,14 @@ async def run(url: str, token: str, ca_file: str, scheduler: str) -> None:
         async def bind() -> None:
             for pod, node in decisions:
                 namespace, name, uid = pod
-                body = msgspec.json.encode({
-                    "apiVersion": "v1",
-                    "kind": "Binding",
-                    "metadata": {"name": name, "uid": uid},
-                    "target": {"apiVersion": "v1", "kind": "Node", "name": node},
-                })
+                body = msgspec.json.encode(
+                    {
+                        "apiVersion": "v1",
+                        "kind": "Binding",
+                        "metadata": {"name": name, "uid": uid},
+                        "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+                    }
+                )
                 path = f"{url}/api/v1/namespaces/{namespace}/pods/{name}/binding"
                 async with session.post(path, data=body) as answer:
                     await answer.read()

@@ -135,7 +135,7 @@ def _gather(
     return True
 
 
-@inlined
+@kernel
 def _score_block(nodes: c.Nodes, ask: c.Ask, board: c.Board, s: c.Scratch, lanes: int) -> None:
     mode, weight = ask.mode[0], ask.mode[1]
     if mode >= score.HAMI_BINPACK:

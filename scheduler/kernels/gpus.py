@@ -127,7 +127,7 @@ def mib_asked(cards: c.Cards, ask: c.Ask, slot: int, d: int) -> int:
     return int(max(1, mib))
 
 
-@inlined
+@kernel
 def choose(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scratch) -> int:
     """Pick cards on one node for every container of the pod.
 

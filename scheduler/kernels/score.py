@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from scheduler.kernels import columns as c
-from scheduler.kernels._jit import inlined
+from scheduler.kernels._jit import inlined, kernel
 
 # Ask.mode[0]. The last two are HAMi's node score, which stands in the mode's place.
 LEAST, MOST, BALANCED, RATIO, LAMBDA_G, LAMBDA_G_V3, HAMI_BINPACK, HAMI_SPREAD = range(8)
@@ -27,7 +27,7 @@ def uses_nonzero(mode: int) -> bool:
     return mode in (LEAST, MOST, RATIO)
 
 
-@inlined
+@kernel
 def fit_strategy(ask: c.Ask, s: c.Scratch, lanes: int) -> None:
     """NodeResourcesFit: least-allocated, most-allocated, requested-to-capacity-ratio.
 
@@ -74,7 +74,7 @@ def _on_curve(curve: c.Ints, percent: int) -> int:
     return int(curve[1, curve.shape[1] - 1])
 
 
-@inlined
+@kernel
 def balanced(ask: c.Ask, s: c.Scratch, lanes: int) -> None:
     """NodeResourcesBalancedAllocation of Kubernetes 1.36: 50 + (50 + B(with) − B(without)) / 2.
 
