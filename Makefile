@@ -16,6 +16,8 @@ $(STAMP): requirements-dev.lock pyproject.toml
 	@echo "installing dependencies into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@echo "compiling kernels"
+	@$(BIN)/evenkeel warm
 	@touch $@
 
 demo: $(STAMP)  ## Four patterns on an embedded cluster, drawn (KEEP=1 leaves it running)

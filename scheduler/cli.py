@@ -136,6 +136,14 @@ def demo(
         raise typer.Exit(1)
 
 
+@app.command()
+def warm() -> None:
+    """Compile all kernels into the cache, so that the next start need not."""
+    from scheduler.cycle.warm import warm as run_every_kernel  # noqa: PLC0415 - as above
+
+    run_every_kernel(settings.Config())
+
+
 def _refuse(message: str) -> NoReturn:
     """Bad input: say what is wrong and end with 2."""
     typer.echo(message, err=True)

@@ -15,6 +15,7 @@ from enum import StrEnum
 
 import msgspec
 
+from scheduler.api.templates import PodTemplate
 from scheduler.config import Config
 from scheduler.state.pods import PodRecord
 
@@ -31,12 +32,17 @@ class Where(StrEnum):
     GATED = "gated"
 
 
+# All that decides whether a pod fits: its template, and what policies select by.
+_Kind = tuple[PodTemplate, str, tuple[tuple[str, str], ...]]
+
+
 class _Entry(msgspec.Struct):
     pod: PodRecord
     where: Where
     ticket: int
     attempts: int = 0
     failed_at: float = 0.0
+    kind: _Kind | None = None
 
 
 class Pending:
@@ -48,7 +54,9 @@ class Pending:
         # Heaps hold (order..., ticket, uid); an entry whose ticket moved on is stale.
         self._active: list[tuple[int, str, int, int, str]] = []
         self._backoff: list[tuple[float, int, str]] = []
-        self._parked: dict[str, _Entry] = {}
+        # Parked pods by what decides whether they fit: one question for all of a kind.
+        self._parked: dict[_Kind, dict[str, _Entry]] = {}
+        self._n_parked = 0
         self._popped: set[str] = set()
         self._tickets = 0
 
@@ -71,8 +79,9 @@ class Pending:
 
     def drop(self, uid: str) -> None:
         """The pod is bound, finished, deleted, or no longer ours."""
-        self._entries.pop(uid, None)
-        self._parked.pop(uid, None)
+        entry = self._entries.pop(uid, None)
+        if entry is not None:
+            self._unpark(entry)
         self._popped.discard(uid)
 
     def pop(self, limit: int, now: float) -> list[PodRecord]:
@@ -94,7 +103,9 @@ class Pending:
         entry = self._returned(uid, now)
         if entry is not None:
             self._move(entry, Where.UNSCHEDULABLE)
-            self._parked[uid] = entry
+            entry.kind = _kind(entry.pod)
+            self._parked.setdefault(entry.kind, {})[uid] = entry
+            self._n_parked += 1
 
     def retry(self, uid: str, now: float) -> None:
         """The bind failed through no fault of the pod: try again after its backoff."""
@@ -113,17 +124,20 @@ class Pending:
         Returns:
             How many pods moved.
         """
-        answers: dict[tuple[object, ...], bool] = {}
         moved = 0
-        for entry in list(self._parked.values()):
-            pod = entry.pod
-            key = (pod.template, pod.namespace, tuple((pod.labels or {}).items()))
-            if key not in answers:
-                answers[key] = could_help(pod)
-            if answers[key] or now - entry.failed_at >= _FLUSH_SECONDS:
-                self._back_off(entry, now)
-                moved += 1
+        for alike in list(self._parked.values()):
+            if could_help(next(iter(alike.values())).pod):
+                moved += len(alike)
+                for entry in list(alike.values()):
+                    self._back_off(entry, now)
         return moved
+
+    def flush(self, now: float) -> None:
+        """Try again what has waited for five minutes, should an event have been missed."""
+        for alike in list(self._parked.values()):
+            for entry in list(alike.values()):
+                if now - entry.failed_at >= _FLUSH_SECONDS:
+                    self._activate(entry)
 
     def next_due(self) -> float | None:
         """When the next pod leaves its backoff; None when none is in it."""
@@ -143,7 +157,7 @@ class Pending:
     @property
     def n_parked(self) -> int:
         """Pods that wait for a change."""
-        return len(self._parked)
+        return self._n_parked
 
     def pods(self) -> Iterator[PodRecord]:
         """All waiting pods."""
@@ -180,9 +194,7 @@ class Pending:
     def _activate(self, entry: _Entry) -> None:
         self._move(entry, Where.ACTIVE)
         pod = entry.pod
-        heapq.heappush(
-            self._active, (-pod.priority, pod.created, pod.order, entry.ticket, pod.uid)
-        )
+        heapq.heappush(self._active, (-pod.priority, pod.created, pod.order, entry.ticket, pod.uid))
 
     def _back_off(self, entry: _Entry, now: float | None = None) -> None:
         config = self._config
@@ -208,7 +220,21 @@ class Pending:
         self._tickets += 1
         entry.ticket = self._tickets
         entry.where = where
-        self._parked.pop(entry.pod.uid, None)
+        self._unpark(entry)
+
+    def _unpark(self, entry: _Entry) -> None:
+        if entry.kind is None:
+            return
+        alike = self._parked[entry.kind]
+        del alike[entry.pod.uid]
+        if not alike:
+            del self._parked[entry.kind]
+        entry.kind = None
+        self._n_parked -= 1
+
+
+def _kind(pod: PodRecord) -> _Kind:
+    return (pod.template, pod.namespace, tuple((pod.labels or {}).items()))
 
 
 def _same(a: PodRecord, b: PodRecord) -> bool:

@@ -110,9 +110,13 @@ class Boards:
         shape.described = cluster.described.position
 
     def placed(self, shape: Shape, rows: c.Ints) -> None:
-        """The placing kernel changed these rows and has scored them on this shape's board."""
+        """The placing kernel changed these rows and has scored them on this shape's board.
+
+        Host ports it does not know: their mask is made again at the next refresh.
+        """
         self._cluster.moved.add_many(rows)
-        shape.moved = self._cluster.moved.position
+        if not shape.template.ports:
+            shape.moved = self._cluster.moved.position
 
     def _moved_rows(self, shape: Shape) -> c.Ints | None:
         if shape.moved < 0 or shape.board.part.size != self._cluster.nodes.capacity:
@@ -198,7 +202,7 @@ class Boards:
                 [nodes.resource_row(dims[d]) if d in dims else -1 for d in range(c.N_DIMS)],
                 np.int64,
             ),
-            curve=np.array(placement.curve, np.int64).T * np.array([[1], [10]]),
+            curve=np.ascontiguousarray((np.array(placement.curve, np.int64) * (1, 10)).T),
         )
 
 

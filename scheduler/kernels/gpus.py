@@ -26,14 +26,16 @@ _F0 = np.float32(0.0)
 def node_score(nodes: c.Nodes, row: int) -> np.float32:
     """HAMi's node score: 10 · (sharers + cores + memory in use, each over its total), 0..30.
 
-    Sums over all cards of the node, healthy or not, before the pod is placed; float32.
+    Sums over all cards of the node, healthy or not, before the pod is placed; float32. 0 where a
+    total is 0.
     """
     score = _F0
     for i in range(3):
         figure = (c.SLOTS, c.CORES, c.MIB)[i]
         total = nodes.gpu_total[figure, row]
-        if total > 0:
-            score += np.float32(nodes.gpu_used[figure, row]) / np.float32(total)
+        if total == 0:
+            return _F0
+        score += np.float32(nodes.gpu_used[figure, row]) / np.float32(total)
     return _F10 * score
 
 

@@ -65,8 +65,9 @@ def _label(expression: Expression, nodes: NodeTable, rows: Ints) -> Flags:
 
 
 def _has_one_of(nodes: NodeTable, key: str, values: tuple[str, ...], rows: Ints) -> Flags:
-    wanted = [n for n in map(nodes.label_values.find, values) if n >= 0]
+    # The column first: making it is what numbers the label's values.
     column = nodes.label_column(key)[rows]
+    wanted = [n for n in map(nodes.label_values.find, values) if n >= 0]
     if len(wanted) == 1:
         return np.equal(column, wanted[0])
     return np.isin(column, wanted)
