@@ -27,10 +27,10 @@ def sort_keys(policy: str, *, numa_bind: bool) -> Ints:
         if numa_bind:
             keys = [_NUMA, *(key for key in keys if key != _NUMA)]
         keys.append(_INDEX)
-    elif numa_bind:
-        keys = [-_NUMA, _SCORE] if policy == "binpack" else [_NUMA, -_SCORE]
     elif policy == "mutex":
         keys = [-_USED, _NUMA]
+    elif numa_bind:
+        keys = [-_NUMA, _SCORE] if policy == "binpack" else [_NUMA, -_SCORE]
     else:
         # topology-aware walks like spread; without link scores that is also its answer.
         keys = [_SCORE if policy == "binpack" else -_SCORE, _NUMA]

@@ -41,24 +41,15 @@ class ContainerAsk(NamedTuple):
 
 
 class GpuAsk(NamedTuple):
-    """A pod's GPU request: a slot per container (init first) and which cards it accepts.
-
-    ``shared`` is true when a HAMi resource is used, so that only HAMi's nodes will do.
-    """
+    """A pod's GPU request: a slot per container (init first) and which cards it accepts."""
 
     containers: tuple[ContainerAsk, ...]
-    shared: bool
     use_types: tuple[str, ...]
     nouse_types: tuple[str, ...]
     use_uuids: tuple[str, ...]
     nouse_uuids: tuple[str, ...]
     vgpu_mode: str
     numa_bind: bool
-
-    @property
-    def n_cards(self) -> int:
-        """Cards asked by all containers, for display."""
-        return sum(container.cards for container in self.containers)
 
 
 def of_pod(pod: wire.Pod) -> GpuAsk | None:
@@ -68,7 +59,6 @@ def of_pod(pod: wire.Pod) -> GpuAsk | None:
         BadInput: a figure that HAMi's device plugin could not serve.
     """
     slots: list[ContainerAsk] = []
-    shared = False
     for section, containers in (
         ("initContainers", pod.spec.init_containers or ()),
         ("containers", pod.spec.containers),
@@ -78,13 +68,11 @@ def of_pod(pod: wire.Pod) -> GpuAsk | None:
             if section == "initContainers":
                 kind = Kind.SIDECAR if container.restart_policy == "Always" else Kind.INIT
             slots.append(_container(kind, container, f"spec.{section}[{i}].resources.limits"))
-            shared = shared or any(_lookup(container, name) is not None for name in names.HAMI_ONLY)
     if not any(slot.cards for slot in slots):
         return None
     annotations = pod.metadata.annotations or {}
     return GpuAsk(
         containers=tuple(slots),
-        shared=shared,
         use_types=_list(annotations.get(names.USE_TYPE, ""), upper=True),
         nouse_types=_list(annotations.get(names.NOUSE_TYPE, ""), upper=True),
         use_uuids=_list(annotations.get(names.USE_UUID, "")),

@@ -16,6 +16,8 @@ from scheduler.api import names
 from scheduler.errors import BadInput
 
 VENDOR = "NVIDIA"
+# Go's ParseBool, case apart.
+_HEALTH = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
 _SEVEN, _NINE, _RECORD_FIELDS = 7, 9, 4
 
 
@@ -53,7 +55,7 @@ def decode_register(text: str) -> tuple[Card, ...]:
 
     JSON when the first non-blank character is ``[`` (device plugin ≥ v2.8), else the text form:
     records that end in ``:`` with seven fields (uuid, count, mem, cores, type, numa, healthy) or
-    nine (…, index, mode). Seven-field records keep their order as index.
+    nine (…, index, mode). Seven-field records all have index 0.
 
     Raises:
         BadInput: neither form, or a card listed twice.
@@ -96,12 +98,12 @@ def _text_card(field: str, record: str) -> Card:
             devcore=int(parts[3]),
             type=parts[4],
             numa=int(parts[5]),
-            health=parts[6].lower() in {"true", "1", "t"},
+            health=_HEALTH[parts[6].lower()],
             index=int(parts[7]) if len(parts) == _NINE else 0,
             mode=parts[8] if len(parts) == _NINE else "hami-core",
         )
-    except ValueError as error:
-        raise BadInput(field, f'record "{record}": {error}') from error
+    except (ValueError, KeyError) as error:
+        raise BadInput(field, f'record "{record}": {error} is not what HAMi writes') from error
 
 
 def encode_devices(slots: Iterable[Iterable[CardUse]]) -> str:

@@ -1,0 +1,231 @@
+"""Builders of nodes and pods as the API server sends them, by keyword, decoded like the real ones.
+
+A test names only what it is about; the rest is a small ordinary object.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from scheduler.api import names, wire
+from scheduler.config import Config
+from scheduler.cycle.schedule import Cycle
+from scheduler.policies import PolicyBook
+from scheduler.state.cluster import Cluster
+
+Json = dict[str, Any]
+T4_MIB = 15360
+T4 = "NVIDIA-Tesla T4"
+
+
+def container(
+    *,
+    name: str = "main",
+    cpu: str | int | None = None,
+    memory: str | int | None = None,
+    gpu: int | None = None,
+    gpumem: int | str | None = None,
+    gpumem_percent: int | str | None = None,
+    gpucores: int | str | None = None,
+    requests: Mapping[str, str | int] | None = None,
+    limits: Mapping[str, str | int] | None = None,
+    sidecar: bool = False,
+    host_ports: Iterable[int] = (),
+) -> Json:
+    """A container's JSON. GPU figures are limits, as HAMi's users write them, and requests too."""
+    shared = {
+        names.GPU: gpu,
+        names.GPU_MEMORY: gpumem,
+        names.GPU_MEMORY_PERCENT: gpumem_percent,
+        names.GPU_CORES: gpucores,
+    }
+    asked = _given({names.CPU: cpu, names.MEMORY: memory} | shared) | dict(requests or {})
+    built: Json = {
+        "name": name,
+        "resources": {"requests": asked, "limits": _given(shared) | dict(limits or {})},
+    }
+    if sidecar:
+        built["restartPolicy"] = "Always"
+    if ports := [{"hostPort": port, "protocol": "TCP"} for port in host_ports]:
+        built["ports"] = ports
+    return built
+
+
+def pod(
+    *,
+    name: str = "pod",
+    namespace: str = "default",
+    uid: str = "",
+    node: str = "",
+    scheduler_name: str = names.SCHEDULER,
+    priority: int = 0,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    phase: str = "",
+    containers: Sequence[Json] | None = None,
+    init_containers: Sequence[Json] = (),
+    node_selector: Mapping[str, str] | None = None,
+    preferred: Sequence[tuple[int, str, str]] = (),
+    tolerations: Sequence[Json] = (),
+    spec: Mapping[str, Any] | None = None,
+    **figures: Any,
+) -> wire.Pod:
+    """A pod of ours, pending unless ``node`` is given.
+
+    Args:
+        containers: JSON of app containers; without it, one container of ``figures`` (see ``container``).
+        preferred: (weight, label, value) terms of preferred node affinity.
+        spec: goes over the built spec.
+    """
+    if containers is not None and figures:
+        raise TypeError(f"{sorted(figures)} describe a container, and containers are given")
+    body: Json = {
+        "metadata": _meta(name, labels, annotations) | {"namespace": namespace},
+        "spec": {
+            "schedulerName": scheduler_name,
+            "priority": priority,
+            "containers": [container(**figures)] if containers is None else list(containers),
+        },
+        "status": {"phase": phase or ("Running" if node else "Pending")},
+    }
+    body["metadata"]["uid"] = uid or f"{namespace}/{name}"
+    more: Json = {
+        "nodeName": node,
+        "initContainers": list(init_containers),
+        "nodeSelector": dict(node_selector or {}),
+        "tolerations": list(tolerations),
+    }
+    body["spec"] |= {key: value for key, value in more.items() if value}
+    if preferred:
+        terms = [
+            {
+                "weight": weight,
+                "preference": {
+                    "matchExpressions": [{"key": label, "operator": "In", "values": [value]}]
+                },
+            }
+            for weight, label, value in preferred
+        ]
+        body["spec"]["affinity"] = {
+            "nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}
+        }
+    body["spec"] |= dict(spec or {})
+    return msgspec.convert(body, wire.Pod)
+
+
+def node(
+    *,
+    name: str = "node",
+    uid: str = "",
+    cpu: str | int = "8",
+    memory: str | int = "32Gi",
+    pods: int = 110,
+    gpus: int = 0,
+    allocatable: Mapping[str, str | int] | None = None,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    taints: Sequence[tuple[str, str, str]] = (),
+    unschedulable: bool = False,
+) -> wire.Node:
+    """A node; ``gpus`` are whole GPUs without HAMi, ``taints`` are (key, value, effect)."""
+    figures: dict[str, str | int] = {
+        names.CPU: cpu,
+        names.MEMORY: memory,
+        names.PODS: pods,
+        **({names.GPU: gpus} if gpus else {}),
+        **(allocatable or {}),
+    }
+    meta = _meta(name, {"kubernetes.io/hostname": name, **(labels or {})}, annotations)
+    body: Json = {
+        "metadata": meta | {"uid": uid or f"uid-{name}"},
+        "spec": {
+            "unschedulable": unschedulable,
+            "taints": [
+                dict(zip(("key", "value", "effect"), taint, strict=True)) for taint in taints
+            ],
+        },
+        "status": {"allocatable": figures},
+    }
+    return msgspec.convert(body, wire.Node)
+
+
+def card(
+    *,
+    uuid: str = "GPU-0",
+    index: int = 0,
+    sharers: int = 10,
+    mib: int = T4_MIB,
+    cores: int = 100,
+    model: str = T4,
+    numa: int = 0,
+    mode: str = "hami-core",
+    healthy: bool = True,
+) -> Json:
+    """A card as HAMi's device plugin registers it: Go leaves zero values out."""
+    figures: Json = {
+        "id": uuid,
+        "index": index,
+        "count": sharers,
+        "devmem": mib,
+        "devcore": cores,
+        "type": model,
+        "numa": numa,
+        "mode": mode,
+        "health": healthy,
+    }
+    return {key: value for key, value in figures.items() if value}
+
+
+def cards(*, count: int, prefix: str = "GPU", **figures: Any) -> list[Json]:
+    """Like cards, numbered: ``GPU-0``, ``GPU-1``…"""
+    return [card(uuid=f"{prefix}-{i}", index=i, **figures) for i in range(count)]
+
+
+def hami_node(
+    *,
+    name: str = "node",
+    cards: Sequence[Json] | int = 1,
+    cordoned: Iterable[str] = (),
+    annotations: Mapping[str, str] | None = None,
+    **figures: Any,
+) -> wire.Node:
+    """A node with HAMi's device plugin; ``cards`` is JSON of cards, or how many T4s named after it."""
+    if isinstance(cards, int):
+        cards = [card(uuid=f"{name}-GPU-{i}", index=i) for i in range(cards)]
+    slots = sum(one.get("count", 0) for one in cards if one.get("health"))
+    notes = {names.HAMI_REGISTER: msgspec.json.encode(list(cards)).decode()}
+    if closed := ",".join(cordoned):
+        notes[names.HAMI_CORDON] = closed
+    return node(name=name, gpus=slots, annotations=notes | dict(annotations or {}), **figures)
+
+
+def cluster(*, nodes: Iterable[wire.Node] = (), pods: Iterable[wire.Pod] = ()) -> Cluster:
+    """A cluster that has seen these nodes, then these pods."""
+    built = Cluster()
+    for one in nodes:
+        built.see_node(one)
+    for one_pod in pods:
+        built.see_pod(one_pod)
+    return built
+
+
+def cycle(*, cluster: Cluster, config: Config | None = None) -> Cycle:
+    """A cycle over a cluster, without policies."""
+    config = config or Config()
+    return Cycle(cluster, PolicyBook(config.placement), config)
+
+
+def _meta(
+    name: str, labels: Mapping[str, str] | None, annotations: Mapping[str, str] | None
+) -> Json:
+    built: Json = {"name": name}
+    if labels:
+        built["labels"] = dict(labels)
+    if annotations:
+        built["annotations"] = dict(annotations)
+    return built
+
+
+def _given(figures: Mapping[str, Any]) -> Json:
+    return {key: value for key, value in figures.items() if value is not None}
