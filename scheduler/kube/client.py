@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import ssl
 from collections.abc import Callable, Mapping
@@ -22,6 +23,7 @@ STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 JSON = "application/json"
 _IN_CLUSTER_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 _TOO_MANY, _SERVER_ERROR = 429, 500
+_BEARER_SECONDS = 10.0
 TRANSPORT_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
@@ -34,7 +36,7 @@ class Access:
     """Where the API server is and how to be let in.
 
     ``bearer`` gives the token of the moment: service-account tokens rotate and those of exec plugins
-    expire, so it is asked before every call.
+    expire, so it is asked again every few seconds.
     """
 
     url: str
@@ -87,6 +89,8 @@ class ApiClient:
     ) -> None:
         self.access = access
         self._base = access.url.rstrip("/")
+        self._bearer = ""
+        self._ask_again_at = 0.0
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=connections, ssl=_tls(access)),
             headers={"User-Agent": user_agent},
@@ -159,10 +163,19 @@ class ApiClient:
         headers = {"Accept": JSON}
         if content_type is not None:
             headers["Content-Type"] = content_type
-        token = self.access.bearer()
-        if token:
-            headers["Authorization"] = f"Bearer {token}"
+        authorization = self._authorization()
+        if authorization:
+            headers["Authorization"] = authorization
         return headers
+
+    def _authorization(self) -> str:
+        # Asking costs a tenth of a bind, and tokens live for minutes at least.
+        now = asyncio.get_running_loop().time()
+        if now >= self._ask_again_at:
+            token = self.access.bearer()
+            self._bearer = f"Bearer {token}" if token else ""
+            self._ask_again_at = now + _BEARER_SECONDS
+        return self._bearer
 
 
 def error_of(status: int, payload: bytes) -> ApiError:
