@@ -11,7 +11,7 @@ import yaml
 
 from scheduler.api import hami, names
 
-_FOLDER = Path(__file__).parent / "patterns"
+_FOLDER = Path(__file__).parent / "manifests"
 
 
 @dataclass(frozen=True, slots=True)
