@@ -148,6 +148,7 @@ class Operator:
                 timeout_seconds=options.config.lock_timeout_seconds,
             ),
             is_leading=self._lease.is_held,
+            node_exists=lambda name: self.loop.cluster.nodes.row_of(name) >= 0,
             report=self.loop.put,
             in_flight=options.config.binds_in_flight,
             allocate_timeout=options.config.lock_timeout_seconds,
@@ -296,9 +297,11 @@ class Operator:
                     gc.freeze()
                     gc.set_threshold(50_000, 20, 50)
                     frozen = True
+                self.loop.check_nodes()
                 self.loop.wake()
             elif not held and self._settled:
                 self._settled = False
+                self._binder.give_back("no longer the leader")
                 _log.warning("no longer leading", identity=self._lease.identity)
             await asyncio.sleep(0.1)
 

@@ -62,6 +62,7 @@ class Binder:
         api: the API server.
         lock: node locks.
         is_leading: asked right before every write.
+        node_exists: asked likewise; the API server itself accepts a node that does not exist.
         report: takes BindDone or BindFailed.
         in_flight: most requests at once.
         allocate_timeout: seconds that the device plugin gets per pod.
@@ -73,12 +74,13 @@ class Binder:
         lock: NodeLock,
         *,
         is_leading: Callable[[], bool],
+        node_exists: Callable[[str], bool],
         report: Callable[[BindDone | BindFailed], None],
         in_flight: int,
         allocate_timeout: float,
     ) -> None:
         self._api, self._lock = api, lock
-        self._is_leading, self._report = is_leading, report
+        self._is_leading, self._node_exists, self._report = is_leading, node_exists, report
         self._in_flight, self._allocate_timeout = in_flight, allocate_timeout
         self._queue: asyncio.Queue[Job] = asyncio.Queue()
         self._turns: dict[str, _Turn] = {}
@@ -138,11 +140,15 @@ class Binder:
                 group.create_task(self._work())
             group.create_task(self._watch_turns())
 
+    def give_back(self, why: str) -> None:
+        """Give up what waits for a node's turn."""
+        for turn in self._turns.values():
+            while turn.jobs:
+                self._settle(turn.jobs.popleft(), why)
+
     async def drain(self, seconds: float) -> None:
         """Finish what is in flight; give back what waits for a turn. For a stop."""
-        for node, turn in self._turns.items():
-            while turn.jobs:
-                self._settle(turn.jobs.popleft(), f"node {node}: stopped before its turn")
+        self.give_back("stopped before its turn")
         deadline = asyncio.get_running_loop().time() + seconds
         while self._open and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(0.01)
@@ -161,6 +167,9 @@ class Binder:
             return
         if not self._is_leading():
             await self._give_up(job, "no longer the leader")
+            return
+        if not self._node_exists(job.bind.node):
+            await self._give_up(job, f"node {job.bind.node} is gone")
             return
         if job.bind.slots and not await self._lock.take(
             job.bind.node, job.pod.namespace, job.pod.name
@@ -187,8 +196,11 @@ class Binder:
                 await self._api.request("POST", path, body=body)
             except ApiError as error:
                 unknown = unknown or client.is_unknown(error)
-                if error.status == _CONFLICT and unknown and await self._is_bound_as_asked(job):
-                    break
+                if error.status == _CONFLICT and unknown:
+                    if await self._is_bound_as_asked(job):
+                        break
+                    await self._give_up(job, str(error))
+                    return
                 if not client.is_transient(error):
                     await self._give_up(job, str(error), gone=error.status == _NOT_FOUND)
                     return
@@ -204,9 +216,22 @@ class Binder:
         self._bound(job)
 
     async def _is_bound_as_asked(self, job: Job) -> bool:
-        """After a lost answer and a conflict: was it our own first try that took effect?"""
+        """After a lost answer and a conflict: was it our own first try that took effect?
+
+        Asks until it is told: to give the pod up on a guess would give its cards away twice.
+        """
         pod = job.pod
-        found = await self._api.get(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}")
+        attempt = 0
+        while True:
+            try:
+                found = await self._api.get(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}")
+            except ApiError as error:
+                if not client.is_transient(error):
+                    return False
+                attempt += 1
+                await asyncio.sleep(client.backoff(attempt))
+            else:
+                break
         return bool(
             found["metadata"]["uid"] == pod.uid
             and found["spec"].get("nodeName") == job.bind.node

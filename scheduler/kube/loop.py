@@ -27,6 +27,7 @@ from scheduler.state.pods import Life, PodRecord
 # Streams and binds get their turn at least this often.
 _SLICE_SECONDS = 0.01
 _HELP_SECONDS = 0.02
+_FLUSH_SECONDS = 30.0
 _IDLE_SECONDS = 1.0
 _log = structlog.get_logger("evenkeel.loop")
 
@@ -58,6 +59,7 @@ class Loop:
         self._wake = asyncio.Event()
         self._helped_at = 0.0
         self._helped_position = -1
+        self._flushed_at = 0.0
         self.turned_at = 0.0
         self.binder: Binder | None = None
 
@@ -137,6 +139,10 @@ class Loop:
             self._reconcile()
             return
         self.cluster.relist_nodes(event.nodes)
+        self.check_nodes()
+
+    def check_nodes(self) -> None:
+        """Tell what is malformed on nodes; for a new leader, what its predecessor may not have told."""
         for facts in self.cluster.nodes.facts:
             if facts is not None:
                 self._check_node(facts)
@@ -166,7 +172,10 @@ class Loop:
                 self._saw(pod, pod.uid)
 
     def _check_node(self, facts: NodeFacts) -> None:
-        if facts.problem and self._is_leading():
+        if not facts.problem:
+            # Should the same mistake come back, it is news again.
+            self._reporter.forget(facts.uid)
+        elif self._is_leading():
             self._reporter.malformed_node(facts.name, facts.uid, facts.problem)
 
     def _bound(self, uid: str, event: events.BindDone | events.BindFailed) -> None:
@@ -225,6 +234,9 @@ class Loop:
         ):
             self._helped_position, self._helped_at = self.cluster.moved.position, now
             self.pending.helped(self.cycle.could_place, now)
+        if now - self._flushed_at >= _FLUSH_SECONDS:
+            self._flushed_at = now
+            self.pending.flush(now)
         while now < until and self._has_room():
             batch = self.pending.pop(self.config.slice_pods, now)
             if not batch:

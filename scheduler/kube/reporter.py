@@ -23,7 +23,7 @@ from scheduler.state.pods import PodRecord
 
 _NOTE_MAX = 1024
 _ATTEMPTS = 3
-_NOT_FOUND = 404
+_FORBIDDEN, _NOT_FOUND = 403, 404
 _log = structlog.get_logger("evenkeel.reporter")
 
 
@@ -183,7 +183,9 @@ class Reporter:
                     report.method, report.path, body=report.body, content_type=report.content_type
                 )
             except ApiError as error:
-                if client.is_transient(error) and attempt + 1 < _ATTEMPTS:
+                # An API server that has just started refuses everyone until it has read its roles.
+                retry = client.is_transient(error) or error.status == _FORBIDDEN
+                if retry and attempt + 1 < _ATTEMPTS:
                     await asyncio.sleep(client.backoff(attempt, first=0.5))
                     continue
                 if error.status != _NOT_FOUND:
