@@ -51,7 +51,7 @@ def load(path: Path | None) -> Config:
         return Config()
     try:
         raw = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except (OSError, yaml.YAMLError) as error:
+    except (OSError, ValueError, yaml.YAMLError) as error:
         raise BadInput("file", str(error)) from error
     return parse(raw)
 
@@ -88,7 +88,8 @@ def _scalar(key: str, given: Any, default: str | float) -> str | int | float:
             raise BadInput(key, f"{given!r} is not a text")
         return given
     wanted = (int,) if isinstance(default, int) else (int, float)
-    if not isinstance(given, wanted) or isinstance(given, bool) or given <= 0:
+    # Neither .inf nor .nan is within: no comparison holds for nan.
+    if not isinstance(given, wanted) or isinstance(given, bool) or not 0 < given < 2**31:
         kind = "a whole number" if isinstance(default, int) else "a number"
         raise BadInput(key, f"{given!r} is not {kind} above 0")
     return type(default)(given)

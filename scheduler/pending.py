@@ -159,6 +159,10 @@ class Pending:
         """Pods that wait for a change."""
         return self._n_parked
 
+    def parked(self) -> Iterator[list[PodRecord]]:
+        """Pods that wait for a change, those that fit the same nodes together."""
+        return ([entry.pod for entry in alike.values()] for alike in self._parked.values())
+
     def pods(self) -> Iterator[PodRecord]:
         """All waiting pods."""
         return (entry.pod for entry in self._entries.values())

@@ -147,6 +147,8 @@ def parse(body: Mapping[str, Any]) -> Policy:
     """
     spec = values.mapping(body.get("spec"), "spec")
     selection = {"priority", "namespaceSelector", "podSelector"}
+    if not spec.keys() & {"scoring", "nodePolicy", "gpuPolicy"}:
+        raise BadInput("spec", "must set at least one of scoring, nodePolicy and gpuPolicy")
     changes = placement.parse({k: v for k, v in spec.items() if k not in selection}, "spec")
     return Policy(
         name=str(values.mapping(body.get("metadata"), "metadata").get("name", "")),
@@ -159,22 +161,32 @@ def parse(body: Mapping[str, Any]) -> Policy:
 
 def _selector(raw: Any, field: str) -> Selector:
     selector = values.mapping(raw, field)
-    expressions = []
-    for i, item in enumerate(selector.get("matchExpressions") or ()):
-        expression = values.mapping(item, f"{field}.matchExpressions[{i}]")
-        operator = str(expression.get("operator", ""))
-        if operator not in _OPERATORS:
-            raise BadInput(
-                f"{field}.matchExpressions[{i}].operator",
-                f'"{operator}" is not one of {", ".join(_OPERATORS)}',
-            )
-        wanted = tuple(map(str, expression.get("values") or ()))
-        expressions.append((str(expression.get("key", "")), operator, wanted))
+    expressions = values.items(selector.get("matchExpressions"), f"{field}.matchExpressions", dict)
     labels = values.mapping(selector.get("matchLabels"), f"{field}.matchLabels")
+    for key, label in labels.items():
+        if not isinstance(label, str):
+            raise BadInput(f"{field}.matchLabels.{key}", f"{label!r} is not a text")
     return Selector(
-        labels=tuple(sorted((str(k), str(v)) for k, v in labels.items())),
-        expressions=tuple(expressions),
+        labels=tuple(sorted(labels.items())),
+        expressions=tuple(
+            _expression(item, f"{field}.matchExpressions[{i}]")
+            for i, item in enumerate(expressions)
+        ),
     )
+
+
+def _expression(raw: Mapping[str, Any], field: str) -> tuple[str, str, tuple[str, ...]]:
+    key, operator = raw.get("key"), raw.get("operator")
+    if not isinstance(key, str) or not key:
+        raise BadInput(f"{field}.key", f"{key!r} is not a label's name")
+    if operator not in _OPERATORS:
+        raise BadInput(f"{field}.operator", f'"{operator}" is not one of {", ".join(_OPERATORS)}')
+    wanted = tuple(values.items(raw.get("values"), f"{field}.values", str))
+    if (operator in {"In", "NotIn"}) != bool(wanted):
+        raise BadInput(
+            f"{field}.values", "must be set for the operators In and NotIn, and for these only"
+        )
+    return key, str(operator), wanted
 
 
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")

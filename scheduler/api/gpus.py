@@ -10,13 +10,21 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
-from scheduler.api import names, wire
+from scheduler.api import names, quantities, wire
 from scheduler.errors import BadInput
 
 WHOLE_CARD_PERCENT = 100
 FULL_CORES = 100
 MEMORY_MAX_MIB = 2**31 - 1
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+
+
+_ALLOWED = {
+    names.GPU: "the number of cards as a plain integer",
+    names.GPU_MEMORY: "MiB per card as a plain integer, e.g. 16384 for 16 GiB",
+    names.GPU_MEMORY_PERCENT: "percent of a card as a plain integer, 0..100",
+    names.GPU_CORES: "percent of a card as a plain integer, 0..100",
+}
 
 
 class Kind(IntEnum):
@@ -107,7 +115,7 @@ def _container(kind: Kind, container: wire.Container, field: str) -> ContainerAs
     if mem is not None and mem > MEMORY_MAX_MIB:
         raise BadInput(
             f"{field}[{names.GPU_MEMORY}]",
-            f"{mem} is more than {MEMORY_MAX_MIB}: write MiB as a plain number, e.g. 16384 for 16 GiB",
+            f"{mem} is more than {MEMORY_MAX_MIB} MiB: write {_ALLOWED[names.GPU_MEMORY]}",
         )
     if percent is not None and percent > WHOLE_CARD_PERCENT:
         raise BadInput(f"{field}[{names.GPU_MEMORY_PERCENT}]", f"{percent} is not within 0..100")
@@ -135,15 +143,17 @@ def _integer(container: wire.Container, resource: str, field: str) -> int | None
     raw = _lookup(container, resource)
     if raw is None:
         return None
-    # The API server stores a quantity as it was written, so "1k" may arrive here; HAMi reads plain
-    # integers only and would treat the pod as asking nothing.
-    text = str(raw)
-    if not (text.isascii() and text.isdigit()):
+    # The API server writes 3000 as "3k". HAMi voids a request that is no integer and then treats the pod
+    # as asking nothing; here it is refused.
+    try:
+        thousandths = quantities.milli(raw)
+    except quantities.BadQuantity:
+        thousandths = 1
+    if thousandths % 1000:
         raise BadInput(
-            f"{field}[{resource}]",
-            f'"{raw}" is not a plain integer of 0 or more, and HAMi reads nothing else',
+            f"{field}[{resource}]", f'"{raw}" is not allowed: write {_ALLOWED[resource]}'
         )
-    return int(text)
+    return thousandths // 1000
 
 
 def _list(text: str, *, upper: bool = False) -> tuple[str, ...]:

@@ -19,6 +19,8 @@ VENDOR = "NVIDIA"
 # Go's ParseBool, case apart.
 _HEALTH = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
 _SEVEN, _NINE, _RECORD_FIELDS = 7, 9, 4
+# HAMi's own figures are int32.
+_FIGURE_MAX = 2**31 - 1
 
 
 class Card(msgspec.Struct, gc=False, frozen=True):
@@ -70,10 +72,12 @@ def decode_register(text: str) -> tuple[Card, ...]:
     else:
         cards = [_text_card(field, record) for record in _records(field, stripped)]
     for card in cards:
-        if not card.id or min(card.index, card.count, card.devmem, card.devcore) < 0:
+        figures = (card.index, card.count, card.devmem, card.devcore)
+        if not card.id or min(figures) < 0 or max(*figures, abs(card.numa)) > _FIGURE_MAX:
             raise BadInput(
                 field,
-                f'card "{card.id}" needs an id, and index, count, devmem, devcore of 0 or more',
+                f'card "{card.id}" needs an id, and index, count, devmem, devcore within '
+                f"0..{_FIGURE_MAX}",
             )
     if len({card.id for card in cards}) != len(cards):
         raise BadInput(field, "a card is listed twice; every id must be unique on its node")
@@ -138,8 +142,8 @@ def _use(field: str, record: str) -> CardUse:
         if len(parts) < _RECORD_FIELDS:
             raise ValueError(f"{len(parts)} fields where uuid,vendor,MiB,cores are needed")
         mem, cores = int(parts[2]), int(parts[3])
-        if mem < 0 or cores < 0:
-            raise ValueError("MiB and cores must be 0 or more")
+        if min(mem, cores) < 0 or max(mem, cores) > _FIGURE_MAX:
+            raise ValueError(f"MiB and cores must be within 0..{_FIGURE_MAX}")
     except ValueError as error:
         raise BadInput(field, f'record "{record}": {error}') from error
     return CardUse(parts[0], mem, cores)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -28,6 +29,8 @@ DIMENSIONS = ("cpu", "memory", "gpuCompute", "gpuMemory", "iops", "network")
 NODE_POLICIES = ("binpack", "spread")
 GPU_POLICY_WORDS = ("binpack", "spread", "topology-aware", "mutex", "numa")
 WEIGHT_MAX = 100
+_RESOURCE = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_RESOURCE_LENGTH_MAX = 253
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +107,7 @@ def device_weights(text: str, field: str) -> tuple[int, int, int]:
     if (
         len(pairs) != len(figures)
         or text.count(",") != len(figures) - 1
-        or not all(f.isascii() and f.isdigit() and int(f) < 2**20 for f in figures)
+        or not all(f.isascii() and f.isdigit() and len(f) <= 6 for f in figures)
         or not any(int(f) for f in figures)
     ):
         raise BadInput(
@@ -138,14 +141,24 @@ def parse(raw: Any, field: str) -> dict[str, Any]:
         ("networkResource", "network_resource"),
     ):
         if key in scoring:
-            changes[attribute] = str(scoring[key])
+            changes[attribute] = _resource(scoring[key], f"{where}.{key}")
+    if len({changes.get("iops_resource", 0), changes.get("network_resource", 1)}) == 1:
+        raise BadInput(f"{where}.networkResource", "must not be the iopsResource")
     if "curve" in scoring:
+        if changes.get("mode") != Mode.REQUESTED_TO_CAPACITY_RATIO:
+            raise BadInput(f"{where}.curve", f"belongs to mode {Mode.REQUESTED_TO_CAPACITY_RATIO}")
         changes["curve"] = _curve(scoring["curve"], f"{where}.curve")
     if "nodePolicy" in given:
         changes["node_policy"] = node_policy(str(given["nodePolicy"]), f"{field}.nodePolicy")
     if "gpuPolicy" in given:
         changes["gpu_policy"] = gpu_policy(str(given["gpuPolicy"]), f"{field}.gpuPolicy")
     return changes
+
+
+def _resource(raw: Any, field: str) -> str:
+    if not isinstance(raw, str) or len(raw) > _RESOURCE_LENGTH_MAX or not _RESOURCE.fullmatch(raw):
+        raise BadInput(field, f"{raw!r} is not the name of an extended resource, domain/name")
+    return raw
 
 
 def _weights(raw: Mapping[str, Any], field: str) -> tuple[int, ...]:

@@ -11,8 +11,8 @@ import re
 from functools import lru_cache
 
 INT64_MAX = 2**63 - 1
-# 10**30 is far beyond the cap whatever the mantissa; larger exponents need not be computed.
-_EXPONENT_CAP = 60
+# Beyond either, digits are no longer computed: a text of any length costs the same.
+_MAGNITUDE_MAX, _MAGNITUDE_MIN = 40, -40
 
 _GRAMMAR = re.compile(
     r"(?P<sign>[+-]?)(?P<whole>\d*)(?:\.(?P<fraction>\d*))?"
@@ -50,24 +50,46 @@ def _parse(text: str, scale: int) -> int:
     match = _GRAMMAR.fullmatch(text)
     if match is None or not (match["whole"] or match["fraction"]):
         raise BadQuantity(
-            f'"{text}" is not a quantity: write a number with an optional suffix, '
+            f'"{_shortened(text)}" is not a quantity: write a number with an optional suffix, '
             "one of n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or an exponent such as 1e3"
         )
     fraction = match["fraction"] or ""
-    digits = int((match["whole"] or "") + fraction)
-    if match["sign"] == "-" and digits:
-        raise BadQuantity(f'"{text}" is negative: a quantity here must be 0 or more')
+    written = ((match["whole"] or "") + fraction).lstrip("0")
+    digits = written.rstrip("0")
+    if not digits:
+        return 0
+    if match["sign"] == "-":
+        raise BadQuantity(f'"{_shortened(text)}" is negative: a quantity here must be 0 or more')
     shift = 0
-    power = scale - len(fraction)
+    power = scale - len(fraction) + len(written) - len(digits)
     if match["binary"]:
         shift = _BINARY[match["binary"]]
     elif match["decimal"]:
         power += _DECIMAL[match["decimal"]]
     elif match["exponent"]:
-        power += max(-10 * _EXPONENT_CAP, min(_EXPONENT_CAP, int(match["exponent"])))
-    if digits == 0:
-        return 0
-    numerator = (digits << shift) * 10 ** max(0, power)
+        power += _exponent(match["exponent"])
+    magnitude = len(digits) + power
+    if magnitude > _MAGNITUDE_MAX:
+        return INT64_MAX
+    if magnitude < _MAGNITUDE_MIN:
+        return 1
+    # Rounding up needs to know of digits this far behind the point only that there are some.
+    kept = max(0, magnitude - _MAGNITUDE_MIN)
+    if len(digits) > kept:
+        power += len(digits) - kept - 1
+        digits = digits[:kept] + "1"
+    numerator = (int(digits) << shift) * 10 ** max(0, power)
     denominator = 10 ** max(0, -power)
     rounded_up: int = -(-numerator // denominator)
     return min(INT64_MAX, rounded_up)
+
+
+def _exponent(text: str) -> int:
+    """An exponent of any length; beyond a million digits the sign is all that matters."""
+    digits = text.lstrip("+-").lstrip("0")
+    exponent = int(digits) if digits and len(digits) <= 6 else 10**7 * bool(digits)
+    return -exponent if text.startswith("-") else exponent
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 64 else f"{text[:64]}…"

@@ -17,6 +17,8 @@ from scheduler.errors import BadInput
 # kube-scheduler's stand-ins for containers that ask nothing, used in scores and never in fit.
 DEFAULT_MILLI_CPU = 100
 DEFAULT_MEMORY = 200 * 1024 * 1024
+# Far beyond any node, and small enough that sums over a node's pods stay within int64.
+AMOUNT_MAX = 2**53
 
 
 class Requests(NamedTuple):
@@ -34,15 +36,15 @@ class Requests(NamedTuple):
 
 
 def amount(resource: str, quantity: str | float, field: str) -> int:
-    """A quantity in the base unit of its resource.
+    """A quantity in the base unit of its resource, at most ``AMOUNT_MAX``.
 
     Raises:
         BadInput: not a quantity, or negative; names ``field``.
     """
     try:
         if resource == names.CPU:
-            return quantities.milli(quantity)
-        return quantities.value(quantity)
+            return min(AMOUNT_MAX, quantities.milli(quantity))
+        return min(AMOUNT_MAX, quantities.value(quantity))
     except quantities.BadQuantity as error:
         raise BadInput(f"{field}[{resource}]", str(error)) from error
 
@@ -61,9 +63,13 @@ def of_pod(pod: wire.Pod) -> Requests:
         ]
         if status.allocated_resources or status.resources
     }
-    infeasible = _is_resize_infeasible(pod)
-    plain = _total(pod.spec, actual, infeasible, nonzero=False)
-    padded = _total(pod.spec, actual, infeasible, nonzero=True)
+    infeasible = is_resize_infeasible(pod)
+    plain = _total(pod.spec, actual, infeasible, {})
+    defaults = {names.CPU: DEFAULT_MILLI_CPU, names.MEMORY: DEFAULT_MEMORY}
+    if _pod_level(pod.spec):
+        # With pod-level requests a container need not say anything: only what nobody says is assumed.
+        defaults = {name: n for name, n in defaults.items() if name not in plain}
+    padded = _total(pod.spec, actual, infeasible, defaults)
     return Requests(
         tuple(sorted((name, n) for name, n in plain.items() if n and name != names.PODS)),
         padded.get(names.CPU, 0),
@@ -71,7 +77,8 @@ def of_pod(pod: wire.Pod) -> Requests:
     )
 
 
-def _is_resize_infeasible(pod: wire.Pod) -> bool:
+def is_resize_infeasible(pod: wire.Pod) -> bool:
+    """Whether the kubelet has said that the node can never grant the resize."""
     return pod.status.resize == "Infeasible" or any(
         condition.type == "PodResizePending" and condition.reason == "Infeasible"
         for condition in pod.status.conditions or ()
@@ -82,22 +89,18 @@ def _total(
     spec: wire.PodSpec,
     actual: dict[str, wire.ContainerStatus],
     infeasible: bool,
-    *,
-    nonzero: bool,
+    defaults: dict[str, int],
 ) -> dict[str, int]:
     pod_level = _pod_level(spec)
     total: dict[str, int] = {}
     for i, container in enumerate(spec.containers):
         field = f"spec.containers[{i}].resources.requests"
-        asked = _container(container, actual, infeasible, field)
-        _add(total, _padded(asked, pod_level) if nonzero else asked)
+        _add(total, defaults | _container(container, actual, infeasible, field))
     sidecars: dict[str, int] = {}
     peak: dict[str, int] = {}
     for i, container in enumerate(spec.init_containers or ()):
         field = f"spec.initContainers[{i}].resources.requests"
-        asked = _container(container, actual, infeasible, field)
-        if nonzero:
-            asked = _padded(asked, pod_level)
+        asked = defaults | _container(container, actual, infeasible, field)
         if container.restart_policy == "Always":
             _add(total, asked)
             _add(sidecars, asked)
@@ -110,7 +113,7 @@ def _total(
     total.update(pod_level)
     for name, quantity in (spec.overhead or {}).items():
         total[name] = total.get(name, 0) + amount(name, quantity, "spec.overhead")
-    return total
+    return {name: min(n, AMOUNT_MAX) for name, n in total.items()}
 
 
 def _container(
@@ -147,15 +150,6 @@ def _pod_level(spec: wire.PodSpec) -> dict[str, int]:
         for name, quantity in requests.items()
         if name in {names.CPU, names.MEMORY} or name.startswith("hugepages-")
     }
-
-
-def _padded(asked: dict[str, int], pod_level: dict[str, int]) -> dict[str, int]:
-    padded = dict(asked)
-    if names.CPU not in pod_level:
-        padded.setdefault(names.CPU, DEFAULT_MILLI_CPU)
-    if names.MEMORY not in pod_level:
-        padded.setdefault(names.MEMORY, DEFAULT_MEMORY)
-    return padded
 
 
 def _add(into: dict[str, int], other: dict[str, int]) -> None:

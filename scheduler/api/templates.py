@@ -67,14 +67,15 @@ def key(pod: wire.Pod) -> bytes:
     if annotations and not names.STEERING.isdisjoint(annotations):
         encoded += _encoder.encode(_steering(annotations))
     status = pod.status
-    if status.container_statuses or status.init_container_statuses:
-        encoded += _encoder.encode(
-            [
-                [s for s in statuses or () if s.allocated_resources or s.resources]
-                for statuses in (status.container_statuses, status.init_container_statuses)
-            ]
-        )
-        encoded += status.resize.encode()
+    resized = [
+        s
+        for statuses in (status.container_statuses, status.init_container_statuses)
+        for s in statuses or ()
+        if s.allocated_resources or s.resources
+    ]
+    if resized:
+        encoded += _encoder.encode(resized)
+        encoded += b"infeasible" if requests.is_resize_infeasible(pod) else b""
     return encoded
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from scheduler.errors import BadInput
+
+T = TypeVar("T")
 
 
 def mapping(raw: Any, field: str) -> Mapping[str, Any]:
@@ -14,6 +16,19 @@ def mapping(raw: Any, field: str) -> Mapping[str, Any]:
         return {}
     if not isinstance(raw, Mapping):
         raise BadInput(field, "must be an object")
+    return raw
+
+
+def items(raw: Any, field: str, kind: type[T]) -> list[T]:
+    """A list of texts or of objects; an absent one is empty."""
+    if raw is None:
+        return []
+    if not isinstance(raw, list):
+        raise BadInput(field, "must be a list")
+    for i, item in enumerate(raw):
+        if not isinstance(item, kind):
+            wanted = "a text" if kind is str else "an object"
+            raise BadInput(f"{field}[{i}]", f"{item!r} is not {wanted}")
     return raw
 
 

@@ -118,6 +118,11 @@ class Boards:
         if not shape.template.ports:
             shape.moved = self._cluster.moved.position
 
+    def most_picks(self, shape: Shape) -> int:
+        """The most cards that a pod of the shape can be given; at least 1. No node has more than exist."""
+        wanted = np.minimum(shape.ask.containers[c.N_CARDS], self._cluster.cards.most_on_a_node)
+        return max(1, int(wanted.sum()))
+
     def _moved_rows(self, shape: Shape) -> c.Ints | None:
         if shape.moved < 0 or shape.board.part.size != self._cluster.nodes.capacity:
             return None
@@ -145,7 +150,7 @@ class Boards:
 
     def _fit_scratch(self, shape: Shape) -> None:
         cards = self._cluster.cards.most_on_a_node
-        picks = max(1, int(shape.ask.containers[c.N_CARDS].sum()))
+        picks = self.most_picks(shape)
         if self.scratch.order.size < cards or self.scratch.picks.size < picks:
             self.scratch = _scratch(
                 max(cards, self.scratch.order.size), max(picks, self.scratch.picks.size)

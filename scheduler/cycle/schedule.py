@@ -48,6 +48,15 @@ class Cycle:
         self.boards.refresh(shape)
         return bool((shape.board.best >= 0).any())
 
+    def why_not(self, pod: PodRecord) -> Hold | None:
+        """Why a pending pod fits nowhere now; None when it does."""
+        shape = self.shape_of(pod)
+        if shape is None:
+            return Hold(pod.uid, problem=self.problem_of(pod))
+        if self.could_place(pod):
+            return None
+        return Hold(pod.uid, diagnosis.of_shape(self._cluster, shape, self.boards.scratch))
+
     def shape_of(self, pod: PodRecord) -> Shape | None:
         """The pod's shape; None when something on the pod must be mended first."""
         if pod.problem or pod.template.unsupported:
@@ -85,7 +94,7 @@ class Cycle:
 
     def _place_part(self, shape: Shape, part: list[PodRecord], outcome: Outcome) -> int:
         cluster = self._cluster
-        placed = _placed(len(part), max(1, int(shape.ask.containers[c.N_CARDS].sum())))
+        placed = _placed(len(part), self.boards.most_picks(shape))
         n = place.place_run(
             cluster.nodes.columns,
             cluster.cards.columns,

@@ -28,6 +28,9 @@ from scheduler.state.pods import Life, PodRecord
 _SLICE_SECONDS = 0.01
 _HELP_SECONDS = 0.02
 _FLUSH_SECONDS = 30.0
+# What waiting pods are told is made anew this often, and never for more pods a second than this.
+_EXPLAIN_SECONDS = 5.0
+_EXPLAIN_RATE = 100.0
 _IDLE_SECONDS = 1.0
 _log = structlog.get_logger("evenkeel.loop")
 
@@ -60,6 +63,8 @@ class Loop:
         self._helped_at = 0.0
         self._helped_position = -1
         self._flushed_at = 0.0
+        self._explained_at = 0.0
+        self._explained_position = -1
         self.turned_at = 0.0
         self.binder: Binder | None = None
 
@@ -237,6 +242,8 @@ class Loop:
         if now - self._flushed_at >= _FLUSH_SECONDS:
             self._flushed_at = now
             self.pending.flush(now)
+        if now - self._explained_at >= max(_EXPLAIN_SECONDS, self.pending.n_parked / _EXPLAIN_RATE):
+            self._explain_again(now)
         while now < until and self._has_room():
             batch = self.pending.pop(self.config.slice_pods, now)
             if not batch:
@@ -249,6 +256,19 @@ class Loop:
                 self._hold(hold, now)
             began, now = now, clock()
             self._metrics.decided(len(outcome.binds), len(outcome.holds), now - began)
+
+    def _explain_again(self, now: float) -> None:
+        """A change that did not help may still have changed why: no pod shall read old news."""
+        self._explained_at = now
+        if self._explained_position == self.cluster.moved.position:
+            return
+        self._explained_position = self.cluster.moved.position
+        for alike in self.pending.parked():
+            hold = self.cycle.why_not(alike[0])
+            if hold is not None:
+                text = explain.sentence(hold)
+                for pod in alike:
+                    self._reporter.unschedulable(pod, text)
 
     def _hold(self, hold: Hold, now: float) -> None:
         self.pending.failed(hold.uid, now)

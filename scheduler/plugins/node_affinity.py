@@ -52,7 +52,8 @@ def _label(expression: Expression, nodes: NodeTable, rows: Ints) -> Flags:
         case "In":
             return _has_one_of(nodes, key, values, rows)
         case "NotIn":
-            return ~_has_one_of(nodes, key, values, rows)
+            # Without values it cannot be read, see below.
+            return ~_has_one_of(nodes, key, values, rows) & bool(values)
         case "Exists":
             return present
         case "DoesNotExist":
@@ -91,9 +92,9 @@ def _compares(expression: Expression, nodes: NodeTable, rows: Ints) -> Flags:
 def _integer(text: str) -> int | None:
     """Go's ParseInt(text, 10, 64): no spaces, no underscores."""
     body = text[1:] if text[:1] in {"+", "-"} else text
-    if not (body.isascii() and body.isdigit()):
+    if not (body.isascii() and body.isdigit()) or len(body.lstrip("0")) > 19:
         return None
-    number = int(text)
+    number = int(body.lstrip("0") or "0") * (-1 if text[0] == "-" else 1)
     return number if -(2**63) <= number < 2**63 else None
 
 

@@ -11,8 +11,17 @@ import yaml
 
 from scheduler.errors import BadInput
 
+
 # The C loader is ten times as fast; wheels of PyYAML carry it.
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Kubernetes' YAML has no dates: a timestamp without quotes is text."""
+
+
+_TIMESTAMP = "tag:yaml.org,2002:timestamp"
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
+    for first, resolvers in _Loader.yaml_implicit_resolvers.items()
+}
 
 
 def read(name: str, stdin: TextIO) -> list[dict[str, Any]]:
@@ -32,13 +41,13 @@ def _documents(name: str, text: str) -> list[Any]:
     if text.lstrip().startswith("{"):
         try:
             return [json.loads(text)]
-        except json.JSONDecodeError:
+        except ValueError:
             pass  # several JSON documents, or YAML in braces: YAML reads both
     try:
         return [
             document for document in yaml.load_all(text, Loader=_Loader) if document is not None
         ]
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:
         raise BadInput(name, f"neither YAML nor JSON: {error}") from error
 
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from scheduler.api import wire
+from scheduler.api import values, wire
 from scheduler.errors import BadInput
 
 T = TypeVar("T", wire.Pod, wire.Node, wire.Namespace)
@@ -25,10 +25,17 @@ def decode(body: Mapping[str, Any], kind: type[T]) -> T:
         BadInput: a field has the wrong type; names it.
     """
     try:
-        return msgspec.convert(body, kind)
+        return msgspec.convert(_without_nulls(body), kind)
     except msgspec.ValidationError as error:
         problem, _, path = str(error).partition(" - at ")
         raise BadInput(path.strip("`").removeprefix("$.") or "object", problem) from error
+
+
+def _without_nulls(value: Any) -> Any:
+    """The API server takes a null for a field that is not there; kubectl prints some."""
+    if isinstance(value, Mapping):
+        return {k: _without_nulls(v) for k, v in value.items() if v is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 def pod(body: Mapping[str, Any], priorities: Mapping[str, int], position: int) -> wire.Pod:
@@ -46,12 +53,12 @@ def pod(body: Mapping[str, Any], priorities: Mapping[str, int], position: int) -
     meta, spec = result.metadata, result.spec
     meta.namespace = meta.namespace or "default"
     if not meta.name:
-        meta.name = f"{body.get('metadata', {}).get('generateName', 'pod-')}{position}"
+        meta.name = f"{(body.get('metadata') or {}).get('generateName') or 'pod-'}{position}"
     meta.uid = meta.uid or f"{meta.namespace}/{meta.name}"
     spec.scheduler_name = spec.scheduler_name or "default-scheduler"
     for container in (*spec.containers, *(spec.init_containers or ())):
         _default_requests(container)
-    class_name = body.get("spec", {}).get("priorityClassName")
+    class_name = (body.get("spec") or {}).get("priorityClassName")
     if class_name and not spec.priority:
         known = {**_SYSTEM_PRIORITIES, **priorities}
         if class_name not in known:
@@ -60,6 +67,20 @@ def pod(body: Mapping[str, Any], priorities: Mapping[str, int], position: int) -
             )
         spec.priority = known[class_name]
     return result
+
+
+def priority_class(body: Mapping[str, Any]) -> dict[str, int]:
+    """Value by name of a PriorityClass, nothing for other objects.
+
+    Raises:
+        BadInput: it has no name, or its value is not what Kubernetes allows.
+    """
+    if body.get("kind") != "PriorityClass":
+        return {}
+    name = values.mapping(body.get("metadata"), "metadata").get("name")
+    if not name:
+        raise BadInput("metadata.name", "is missing")
+    return {str(name): values.integer(body.get("value"), "value", -(2**31), 10**9)}
 
 
 def _default_requests(container: wire.Container) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scheduler import explain, policies
-from scheduler.api import hami, wire
+from scheduler.api import hami, requests, wire
 from scheduler.api.decisions import Bind, Hold
 from scheduler.config import Config
 from scheduler.cycle import inspect
@@ -71,11 +71,12 @@ class _Simulation:
         self._cycle = Cycle(self._cluster, self._book, config)
 
     def run(self, objects: Sequence[Mapping[str, Any]], with_nodes: bool, now: int) -> Json:
-        priorities = {
-            str(body.get("metadata", {}).get("name")): int(body.get("value", 0))
-            for body in objects
-            if body.get("kind") == "PriorityClass"
-        }
+        priorities: dict[str, int] = {}
+        for position, body in enumerate(objects):
+            try:
+                priorities |= manifests.priority_class(body)
+            except BadInput as error:
+                raise InputProblem(position, _name(body), error) from error
         positions: dict[str, int] = {}
         for position, body in enumerate(objects):
             try:
@@ -119,18 +120,22 @@ class _Simulation:
         match body.get("kind"):
             case "Node":
                 node = manifests.decode(body, wire.Node)
+                if not node.metadata.name:
+                    raise BadInput("metadata.name", "is missing")
                 _once(node.metadata.name in self._cluster.nodes.rows)
                 facts = self._cluster.see_node(node)
-                if facts.problem:
-                    field, _, text = facts.problem.partition(": ")
-                    raise BadInput(field, text)
+                _raise(facts.problem)
             case "Pod":
                 pod = manifests.pod(body, priorities, position)
                 if not self._only_ours and not pod.spec.node_name:
                     pod.spec.scheduler_name = self._config.scheduler_name
                 _once(pod.metadata.uid in positions)
                 positions[pod.metadata.uid] = position
-                self._cluster.see_pod(pod)
+                record = self._cluster.see_pod(pod)
+                if record is not None and record.node:
+                    # What a running pod holds must be known; what it may not ask has been allowed.
+                    requests.of_pod(pod)
+                    _raise(record.problem)
             case "Namespace":
                 namespace = manifests.decode(body, wire.Namespace)
                 self._book.see_namespace(namespace.metadata.name, namespace.metadata.labels or {})
@@ -146,6 +151,12 @@ class _Simulation:
         if nodes is not None:
             row["nodes"] = nodes
         return row
+
+
+def _raise(problem: str) -> None:
+    if problem:
+        field, _, text = problem.partition(": ")
+        raise BadInput(field, text)
 
 
 def _once(seen: bool) -> None:

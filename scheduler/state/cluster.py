@@ -67,8 +67,10 @@ class Cluster:
             if old == new:
                 return new
         static = self.nodes.describe(row, new)
-        if not new.problem and (
-            old is None or old.problem or (old.register, old.cordon) != (new.register, new.cordon)
+        if (
+            old is None
+            or bool(old.problem) != bool(new.problem)
+            or (old.register, old.cordon) != (new.register, new.cordon)
         ):
             self._register_cards(row, new)
             static = True
@@ -275,7 +277,8 @@ class Cluster:
     def _register_cards(self, row: int, new: NodeFacts) -> None:
         self._forget_cards(row)
         nodes = self.nodes.columns
-        cards = hami.decode_register(new.register) if new.register else ()
+        # A node that is left out has no cards, whatever was registered before its mistake.
+        cards = hami.decode_register(new.register) if new.register and not new.problem else ()
         cordoned = frozenset(part.strip() for part in new.cordon.split(",") if part.strip())
         start = self.cards.place(cards, cordoned)
         nodes.card_start[row], nodes.card_count[row] = start, len(cards)
