@@ -24,9 +24,12 @@ _PARTS: dict[str, Callable[[bool], Any]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench")
-    parser.add_argument("parts", nargs="*", choices=list(_PARTS))
+    parser.add_argument("parts", nargs="*", metavar="part", help=", ".join(_PARTS))
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
+    for part in given.parts:
+        if part not in _PARTS:
+            parser.error(f"{part} is not one of {', '.join(_PARTS)}")
     result: dict[str, Any] = {
         "machine": {"cores": os.cpu_count(), "python": platform.python_version()}
     }

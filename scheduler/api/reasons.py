@@ -27,7 +27,7 @@ WORDS: dict[Refusal, str] = {
     Refusal.TAINT: "node(s) had untolerated taint(s)",
     Refusal.AFFINITY: "node(s) didn't match Pod's node affinity/selector",
     Refusal.PORTS: "node(s) didn't have free ports for the requested pod ports",
-    Refusal.LEFT_OUT: "node(s) had malformed GPU annotations",
+    Refusal.LEFT_OUT: "node(s) had malformed annotations or quantities",
 }
 
 # Preemption cannot help where evicting a pod changes nothing.

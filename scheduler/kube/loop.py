@@ -197,6 +197,8 @@ class Loop:
         if event.gone or pod.life == Life.BOUND:
             self.pending.drop(uid)
             return
+        # What changed on the pod while it was under way counts from now on.
+        self.pending.offer(pod)
         self.pending.retry(uid, asyncio.get_running_loop().time())
         self._reporter.unschedulable(
             pod, f"binding failed, trying again: {event.message}", reason="SchedulerError"

@@ -9,7 +9,7 @@ from scheduler import explain, policies
 from scheduler.api import hami, requests, wire
 from scheduler.api.decisions import Bind, Hold
 from scheduler.config import Config
-from scheduler.cycle import inspect
+from scheduler.cycle import verdicts
 from scheduler.cycle.schedule import Cycle, is_waiting
 from scheduler.errors import BadInput
 from scheduler.policies import PolicyBook
@@ -145,7 +145,7 @@ class _Simulation:
                 return
 
     def _one(self, pod: PodRecord, with_nodes: bool, now: int) -> Json:
-        nodes = inspect.all_nodes(self._cluster, self._cycle, pod) if with_nodes else None
+        nodes = verdicts.all_nodes(self._cluster, self._cycle, pod) if with_nodes else None
         outcome = self._cycle.schedule([pod])
         row = _bound(pod, outcome.binds[0], now) if outcome.binds else _held(pod, outcome.holds[0])
         if nodes is not None:

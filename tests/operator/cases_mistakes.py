@@ -111,7 +111,7 @@ async def a_malformed_node_is_told_once_and_left_out_until_mended(world: World) 
     )
     assert {p["spec"].get("nodeName", "good") for p in placed} == {"good"}
     (waiting,) = (p["metadata"]["name"] for p in placed if "nodeName" not in p["spec"])
-    await world.refused(waiting, "1 node(s) had malformed GPU annotations")
+    await world.refused(waiting, "1 node(s) had malformed annotations or quantities")
     for i in range(3):
         await world.annotate(f"{NODES}/bad", {"beat": str(i)})
     await world.settle()

@@ -31,6 +31,7 @@ def slot(**figures: Any) -> ContainerAsk:
         pytest.param({"gpucores": 0}, 1, 0, 100, 0, id="0 cores is an answer, so not exclusive"),
         pytest.param({"gpumem": 0}, 1, 0, 100, 0, id="0 MiB: all memory, not exclusive"),
         pytest.param({"gpumem_percent": 0}, 1, 0, 100, 0, id="0 percent is ignored, not exclusive"),
+        pytest.param({"gpumem": "3k"}, 1, 3000, 0, 0, id="as the API server writes 3000"),
         pytest.param({"gpu": 4, "gpumem": "3000"}, 4, 3000, 0, 0, id="four cards"),
     ],
 )  # fmt: skip
@@ -82,7 +83,7 @@ def test_every_container_has_a_slot_init_first_and_sidecars_known() -> None:
     ("figures", "resource"),
     [
         pytest.param({"gpu": 1, "gpumem": "16Gi"}, names.GPU_MEMORY, id="16Gi is not MiB"),
-        pytest.param({"gpu": 1, "gpumem": "1k"}, names.GPU_MEMORY, id="a suffix"),
+        pytest.param({"gpu": 1, "gpumem": "1500m"}, names.GPU_MEMORY, id="thousandths"),
         pytest.param({"gpu": 1, "gpumem": 2**31}, names.GPU_MEMORY, id="beyond int32"),
         pytest.param({"gpu": 1, "gpumem": "-1"}, names.GPU_MEMORY, id="negative MiB"),
         pytest.param({"gpu": 1, "gpumem": "1.5"}, names.GPU_MEMORY, id="a fraction"),

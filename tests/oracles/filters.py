@@ -1,0 +1,110 @@
+"""Static filters, one node and one pod at a time, from raw objects and plain words."""
+
+import re
+from typing import Any
+
+Json = dict[str, Any]
+UNSCHEDULABLE = {"key": "node.kubernetes.io/unschedulable", "value": "", "effect": "NoSchedule"}
+
+
+def refusal(pod: Json, node: Json, others: list[Json]) -> str:
+    """The first filter that refuses the node, by kube-scheduler's name; empty when none does."""
+    spec, node_spec = pod["spec"], node["spec"]
+    if node_spec.get("unschedulable") and not tolerates(spec, UNSCHEDULABLE):
+        return "NodeUnschedulable"
+    hard = [t for t in node_spec.get("taints", ()) if t["effect"] in {"NoSchedule", "NoExecute"}]
+    if not all(tolerates(spec, taint) for taint in hard):
+        return "TaintToleration"
+    if not likes(spec, node):
+        return "NodeAffinity"
+    taken = [port for other in others for port in ports(other)]
+    if any(conflict(mine, theirs) for mine in ports(pod) for theirs in taken):
+        return "NodePorts"
+    return ""
+
+
+def tolerates(spec: Json, taint: Json) -> bool:
+    for toleration in spec.get("tolerations", ()):
+        key, operator = toleration.get("key", ""), toleration.get("operator") or "Equal"
+        same_effect = not toleration.get("effect") or toleration["effect"] == taint["effect"]
+        if not same_effect:
+            continue
+        if operator == "Exists" and key in {"", taint["key"]}:
+            return True
+        same_value = toleration.get("value", "") == taint.get("value", "")
+        if operator == "Equal" and key == taint["key"] and key and same_value:
+            return True
+    return False
+
+
+def likes(spec: Json, node: Json) -> bool:
+    labels = node["metadata"].get("labels", {})
+    for key, value in spec.get("nodeSelector", {}).items():
+        if labels.get(key) != value:
+            return False
+    required = (
+        spec.get("affinity", {})
+        .get("nodeAffinity", {})
+        .get("requiredDuringSchedulingIgnoredDuringExecution")
+    )
+    if required is None:
+        return True
+    return any(matches(term, node) for term in required["nodeSelectorTerms"])
+
+
+def matches(term: Json, node: Json) -> bool:
+    labels = node["metadata"].get("labels", {})
+    expressions, fields = term.get("matchExpressions") or [], term.get("matchFields") or []
+    if not expressions and not fields:
+        return False
+    name = {"metadata.name": node["metadata"]["name"]}
+    return all(holds(one, labels) for one in expressions) and all(
+        one["key"] in name and one["operator"] in {"In", "NotIn"} and len(one["values"]) == 1
+        and holds(one, name)
+        for one in fields
+    )  # fmt: skip
+
+
+def holds(expression: Json, labels: Json) -> bool:
+    key, values = expression["key"], expression.get("values") or []
+    found = labels.get(key)
+    match expression["operator"]:
+        case "In":
+            return found is not None and found in values
+        case "NotIn":
+            return bool(values) and found not in values
+        case "Exists" | "DoesNotExist" as operator:
+            return (found is not None) == (operator == "Exists")
+        case "Gt" if len(values) == 1:
+            return _less(values[0], found)
+        case "Lt" if len(values) == 1:
+            return _less(found, values[0])
+    return False
+
+
+def _less(a: str | None, b: str | None) -> bool:
+    """Of two integers; anything else is neither less nor more."""
+    low, high = _integer(a or ""), _integer(b or "")
+    return low is not None and high is not None and low < high
+
+
+def _integer(text: str) -> int | None:
+    if not re.fullmatch(r"[+-]?0*[0-9]{1,19}", text):
+        return None
+    number = int(re.sub(r"^([+-]?)0*(?=[0-9])", r"\1", text))
+    return number if -(2**63) <= number <= 2**63 - 1 else None
+
+
+def ports(pod: Json) -> list[tuple[str, int, str]]:
+    init = pod["spec"].get("initContainers", ())
+    holders = [*pod["spec"]["containers"], *(c for c in init if c.get("restartPolicy") == "Always")]
+    return [
+        (port.get("protocol") or "TCP", port["hostPort"], port.get("hostIP") or "0.0.0.0")
+        for holder in holders
+        for port in holder.get("ports", ())
+        if port.get("hostPort", 0) > 0
+    ]
+
+
+def conflict(a: tuple[str, int, str], b: tuple[str, int, str]) -> bool:
+    return a[:2] == b[:2] and (a[2] == b[2] or "0.0.0.0" in {a[2], b[2]})

@@ -1,0 +1,79 @@
+"""The configuration file: every default shown, every mistake named."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler import config
+from scheduler.api.placement import Mode, Placement
+from scheduler.config import Config
+from scheduler.errors import BadInput
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_shipped_file_shows_every_setting_with_its_default() -> None:
+    shipped = ROOT / "manifests/base/config.yaml"
+    assert config.load(shipped) == Config()
+    text = shipped.read_text(encoding="utf-8")
+    assert all(f"\n{config._camel(name)}:" in text for name in Config.__slots__)
+
+
+def test_no_file_and_an_empty_file_are_the_defaults(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.yaml"
+    empty.write_text("# nothing\n")
+    assert config.load(None) == config.load(empty) == Config()
+
+
+def test_what_is_given_stands_and_the_rest_is_default() -> None:
+    given = {
+        "schedulerName": "mine",
+        "backoffSeconds": 2,
+        "placement": {"scoring": {"mode": "lambda-g", "weights": {"cpu": 3}}, "nodePolicy": "spread"},
+    }  # fmt: skip
+    placement = Placement(mode=Mode.LAMBDA_G, weights=(3, 0, 0, 0, 0, 0), node_policy="spread")
+    wanted = replace(Config(), scheduler_name="mine", backoff_seconds=2.0, placement=placement)
+    assert config.parse(given) == wanted
+
+
+@pytest.mark.parametrize(
+    ("raw", "field"),
+    [
+        ([], "file"),
+        ("text", "file"),
+        ({"backoff": 1}, "backoff"),
+        ({7: 1}, "7"),
+        ({"schedulerName": ""}, "schedulerName"),
+        ({"schedulerName": 5}, "schedulerName"),
+        ({"modeWeight": 0}, "modeWeight"),
+        ({"modeWeight": 1.5}, "modeWeight"),
+        ({"modeWeight": True}, "modeWeight"),
+        ({"modeWeight": 2**40}, "modeWeight"),
+        ({"slicePods": "64"}, "slicePods"),
+        ({"backoffSeconds": -1}, "backoffSeconds"),
+        ({"backoffSeconds": float("nan")}, "backoffSeconds"),
+        ({"backoffMaxSeconds": float("inf")}, "backoffMaxSeconds"),
+        ({"lockTimeoutSeconds": None}, "lockTimeoutSeconds"),
+        ({"placement": []}, "placement"),
+        ({"placement": {"priority": 1}}, "placement.priority"),
+        ({"placement": {"gpuPolicy": "fast"}}, "placement.gpuPolicy"),
+        ({"placement": {"scoring": {"mode": "keel"}}}, "placement.scoring.mode"),
+    ],
+)
+def test_a_setting_that_is_not_allowed_is_refused_by_name(raw: Any, field: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        config.parse(raw)
+    assert refused.value.field == field
+
+
+@pytest.mark.parametrize("content", [b"a: [", b"\xff\xfe\x00", b"a: 2026-99-99"])
+def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_bytes(content)
+    with pytest.raises(BadInput) as refused:
+        config.load(path)
+    assert refused.value.field == "file"
+    with pytest.raises(BadInput):
+        config.load(tmp_path / "absent.yaml")

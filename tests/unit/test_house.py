@@ -1,0 +1,114 @@
+"""The house keeps its own rules: names in one place, small modules, papers that tell the truth."""
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import scheduler
+from scheduler import config
+from scheduler.api import names
+from scheduler.api.placement import Mode
+
+ROOT = Path(__file__).parents[2]
+MODULES = sorted((ROOT / "scheduler").rglob("*.py"))
+CRD = ROOT / "crds/balancepolicies.yaml"
+MANIFESTS = sorted((ROOT / "manifests").rglob("*.yaml"))
+LINES_MAX = 400
+
+
+def documents(path: Path) -> list[dict[str, Any]]:
+    loaded = yaml.safe_load_all(path.read_text(encoding="utf-8"))
+    return [one for one in loaded if isinstance(one, dict)]
+
+
+def of_kind(kind: str) -> list[dict[str, Any]]:
+    return [d for path in MANIFESTS for d in documents(path) if d.get("kind") == kind]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_module_says_why_it_is_there_and_is_small(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    if text.strip():
+        assert ast.get_docstring(ast.parse(text))
+    assert len(text.splitlines()) < LINES_MAX
+
+
+@pytest.mark.parametrize(
+    "room", sorted({path.parent for path in MODULES}), ids=lambda room: str(room.relative_to(ROOT))
+)
+def test_a_room_says_what_belongs_in_it(room: Path) -> None:
+    doc = ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8"))) or ""
+    assert len(doc.split()) > 8
+
+
+def test_names_of_the_api_are_written_in_one_module_only() -> None:
+    """A name typed twice is a name that will differ one day."""
+    wanted = {value for key, value in vars(names).items() if key.isupper() and isinstance(value, str)}  # fmt: skip
+    wanted = {name for name in wanted if "/" in name}
+    found = {
+        f"{path.relative_to(ROOT)}: {node.value}"
+        for path in MODULES
+        if path.name != "names.py" and not {"embedded", "demo"} & set(path.parts)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and node.value in wanted
+    }
+    assert not found
+
+
+def test_the_crd_is_named_as_the_code_names_it() -> None:
+    (crd,) = documents(CRD)
+    spec = crd["spec"]
+    assert crd["metadata"]["name"] == f"{names.POLICIES}.{names.GROUP}"
+    assert (spec["group"], spec["names"]["plural"]) == (names.GROUP, names.POLICIES)
+    assert [one["name"] for one in spec["versions"]] == [names.VERSION]
+    assert spec["scope"] == "Cluster"
+
+
+def test_the_configuration_map_carries_the_defaults() -> None:
+    assert config.load(ROOT / "manifests/base/config.yaml") == config.Config()
+    kustomization = (ROOT / "manifests/base/kustomization.yaml").read_text(encoding="utf-8")
+    assert "config.yaml" in kustomization
+
+
+def test_rights_are_given_for_our_policies_by_the_names_in_the_code() -> None:
+    rules = [rule for role in of_kind("ClusterRole") for rule in role.get("rules", ())]
+    ours = [rule for rule in rules if names.GROUP in rule.get("apiGroups", ())]
+    assert {r for rule in ours for r in rule["resources"]} == {
+        names.POLICIES,
+        f"{names.POLICIES}/status",
+    }
+    assert not [rule for rule in rules if "*" in str(rule)]
+
+
+def test_the_deployment_runs_the_command_with_a_lease_unprivileged_and_probed() -> None:
+    (deployment,) = documents(ROOT / "manifests/base/deployment.yaml")
+    assert deployment["spec"]["replicas"] == 2
+    pod = deployment["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    said = str(pod)
+    assert "--lease-namespace" in said
+    assert "runAsNonRoot" in said
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    assert container["livenessProbe"]["httpGet"]["path"] == "/livez"
+    assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
+
+
+def test_the_readme_lists_every_mode_and_every_policy_word() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = readme.partition("### Modes")[2].partition("###")[0]
+    assert set(re.findall(r"`([a-z0-9-]+)`", table)) == set(map(str, Mode))
+    assert names.MODE in readme
+
+
+def test_the_version_is_that_of_the_distribution() -> None:
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    version = re.search(r'^version = "(.+)"$', text, re.MULTILINE)
+    assert version
+    if hasattr(scheduler, "__version__"):
+        assert scheduler.__version__ == version[1]
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert version[1] in changelog or "Unreleased" in changelog

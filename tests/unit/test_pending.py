@@ -1,0 +1,222 @@
+"""What waits: who is next, who sits out a backoff, whom a change could help."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler.config import Config
+from scheduler.pending import Pending, Where
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
+from tests import make
+
+CLUSTER = Cluster()
+
+
+def pod(name: str = "p", *, created: str = "", gated: bool = False, **more: Any) -> PodRecord:
+    spec = {"schedulingGates": [{"name": "g"}]} if gated else {}
+    wanted = make.pod(name=name, spec=spec, **more)
+    wanted.metadata.creation_timestamp = created
+    record = CLUSTER.see_pod(wanted)
+    assert record is not None
+    return record
+
+
+def waiting(*pods: PodRecord) -> Pending:
+    pending = Pending(Config())
+    for one in pods:
+        pending.offer(one)
+    return pending
+
+
+def popped(pending: Pending, now: float = 0.0, limit: int = 99) -> list[str]:
+    return [one.name for one in pending.pop(limit, now)]
+
+
+def parked(*pods: PodRecord, at: float = 0.0) -> Pending:
+    pending = waiting(*pods)
+    pending.pop(99, at)
+    for one in pods:
+        pending.failed(one.uid, at)
+    return pending
+
+
+def test_the_next_is_by_priority_then_age_then_arrival() -> None:
+    first = [pod(name, created="2026-01-02") for name in ("c", "b")]
+    old = pod("old", created="2026-01-01")
+    pending = waiting(*first, old, pod("vip", priority=5, created="2026-01-03"))
+    assert popped(pending, limit=1) == ["vip"]
+    assert popped(pending) == ["old", "c", "b"]
+    assert popped(pending) == []
+
+
+@pytest.mark.parametrize(
+    ("attempts", "seconds"), [(1, 1), (2, 2), (3, 4), (4, 8), (5, 10), (40, 10)]
+)
+def test_backoff_doubles_from_1_to_10_seconds(attempts: int, seconds: float) -> None:
+    pending, now = waiting(pod()), 100.0
+    for _ in range(attempts):
+        assert popped(pending, now) == ["p"]
+        pending.retry("default/p", now)
+        due = pending.next_due()
+        assert due is not None
+        waited, now = due - now, due
+    assert waited == seconds
+    assert pending.attempts("default/p") == attempts
+
+
+def test_a_pod_is_not_tried_before_its_backoff_ends() -> None:
+    pending = waiting(pod())
+    popped(pending, 5.0)
+    pending.retry("default/p", 5.0)
+    assert popped(pending, 5.99) == []
+    assert pending.counts()[Where.BACKOFF] == 1
+    assert popped(pending, 6.0) == ["p"]
+    assert pending.next_due() is None
+
+
+def test_what_failed_waits_for_help_however_long() -> None:
+    pending = parked(pod())
+    assert popped(pending, 299.0) == []
+    assert pending.next_due() is None
+    assert pending.n_parked == 1
+    assert pending.counts() == {"active": 0, "backoff": 0, "unschedulable": 1, "gated": 0}
+
+
+def test_help_moves_those_it_could_help_and_no_others_asking_once_a_kind() -> None:
+    small = [pod(f"small-{i}", cpu=1) for i in range(3)]
+    large = [pod(f"large-{i}", cpu=9) for i in range(2)]
+    pending = parked(*small, *large)
+    asked = []
+
+    def could_help(one: PodRecord) -> bool:
+        asked.append(one.name)
+        return one.name.startswith("small")
+
+    assert pending.helped(could_help, 50.0) == 3
+    assert asked == ["small-0", "large-0"]
+    assert popped(pending, 50.0) == ["small-0", "small-1", "small-2"]
+    assert pending.n_parked == 2
+
+
+def test_pods_of_other_labels_or_namespaces_are_asked_for_apart_as_policies_may_differ() -> None:
+    pods = [pod("a"), pod("b", labels={"x": "y"}), pod("c", namespace="n")]
+    asked: list[str] = []
+    parked(*pods).helped(lambda one: bool(asked.append(one.name)), 9.0)
+    assert asked == ["a", "b", "c"]
+
+
+def test_help_right_after_a_failure_still_waits_for_the_backoff() -> None:
+    pending = parked(pod(), at=10.0)
+    assert pending.helped(lambda _: True, 10.5) == 1
+    assert popped(pending, 10.5) == []
+    assert pending.next_due() == 11.0
+    assert popped(pending, 11.0) == ["p"]
+
+
+def test_a_gated_pod_waits_until_its_gates_are_gone() -> None:
+    pending = waiting(pod("g", gated=True))
+    assert popped(pending) == []
+    assert pending.counts()[Where.GATED] == 1
+    pending.offer(pod("g"))
+    assert popped(pending) == ["g"]
+
+
+def test_a_pod_that_changed_is_tried_at_once_and_one_that_did_not_is_not() -> None:
+    pending = parked(pod("p", labels={"a": "b"}))
+    pending.offer(pod("p", labels={"a": "b"}))
+    assert popped(pending) == []
+    pending.offer(pod("p", labels={"a": "c"}))
+    assert pending.n_parked == 0
+    assert popped(pending) == ["p"]
+
+
+def test_a_pod_that_changes_while_it_is_tried_is_not_given_out_twice() -> None:
+    pending = waiting(pod("p"))
+    assert popped(pending) == ["p"]
+    pending.offer(pod("p", labels={"a": "b"}))
+    assert popped(pending) == []
+    pending.retry("default/p", 0.0)
+    assert popped(pending, 1.0) == ["p"]
+
+
+def test_a_dropped_pod_is_gone_wherever_it_was() -> None:
+    for pending in (waiting(pod()), parked(pod()), waiting(pod(gated=True))):
+        pending.drop("default/p")
+        assert len(pending) == 0
+        assert pending.n_parked == 0
+        pending.retry("default/p", 0.0)
+        pending.failed("default/p", 0.0)
+        assert popped(pending, 99.0) == []
+
+
+def test_after_five_minutes_a_parked_pod_is_tried_whatever_was_missed() -> None:
+    pending = parked(pod(), at=7.0)
+    pending.flush(306.9)
+    assert popped(pending, 306.9) == []
+    pending.flush(307.0)
+    assert popped(pending, 307.0) == ["p"]
+
+
+def test_a_policy_that_changed_makes_all_that_wait_active_but_those_being_tried() -> None:
+    pending = parked(pod("parked"))
+    pending.offer(pod("tried"))
+    pending.offer(pod("gated", gated=True))
+    assert popped(pending) == ["tried"]
+    pending.reconsider()
+    assert popped(pending) == ["parked"]
+
+
+actions = st.tuples(
+    st.sampled_from(["offer", "change", "gate", "drop", "pop", "failed", "retry", "help", "flush",
+                     "reconsider", "wait"]),
+    st.integers(0, 5),
+)  # fmt: skip
+
+
+@given(st.lists(actions, max_size=80))
+@settings(max_examples=200, deadline=None)
+def test_no_pod_is_lost_or_given_out_twice_at_once(happened: list[tuple[str, int]]) -> None:
+    pending, now = Pending(Config()), 0.0
+    known: set[str] = set()
+    out: set[str] = set()
+    gated: set[str] = set()
+    for i, (action, n) in enumerate(happened):
+        uid = f"default/p{n}"
+        match action:
+            case "offer" | "change" if uid not in gated:
+                labels = {"n": str(i)} if action == "change" else None
+                pending.offer(pod(f"p{n}", labels=labels, cpu=n % 2))
+                known.add(uid)
+            case "gate" if uid not in known:
+                pending.offer(pod(f"p{n}", gated=True))
+                known.add(uid)
+                gated.add(uid)
+            case "drop":
+                pending.drop(uid)
+                known.discard(uid)
+                out.discard(uid)
+                gated.discard(uid)
+            case "pop":
+                given_out = {one.uid for one in pending.pop(n, now)}
+                assert len(given_out) <= n
+                assert not given_out & out
+                assert given_out <= known - gated
+                out |= given_out
+            case "failed" | "retry" if uid in out:
+                (pending.failed if action == "failed" else pending.retry)(uid, now)
+                out.discard(uid)
+            case "help":
+                pending.helped(lambda one, n=n: one.name.endswith(str(n)), now)
+            case "flush" | "reconsider":
+                pending.flush(now) if action == "flush" else pending.reconsider()
+            case "wait":
+                now += 60.0 * n
+        assert {one.uid for one in pending.pods()} == known
+        assert sum(pending.counts().values()) == len(pending) == len(known)
+        assert pending.counts()[Where.UNSCHEDULABLE] == pending.n_parked
+    now += 1000.0
+    pending.flush(now)
+    assert {one.uid for one in pending.pop(99, now)} == known - gated - out

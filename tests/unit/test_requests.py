@@ -1,0 +1,246 @@
+"""What a pod asks for, as kube-scheduler sums it; and which pods are of one template."""
+
+import copy
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler.api import names, requests, templates, wire
+from scheduler.errors import BadInput
+from tests import make
+from tests.oracles import requests as twin
+
+Json = dict[str, Any]
+MI = 2**20
+
+
+def container(name: str = "main", *, sidecar: bool = False, **asked: str | int) -> Json:
+    named = {key.replace("_", "-"): quantity for key, quantity in asked.items()}
+    return make.container(name=name, requests=named, sidecar=sidecar)
+
+
+def pod(
+    *containers: Json, init: list[Json] | None = None, status: Json | None = None, **spec: Any
+) -> Json:
+    body = {"containers": list(containers), "initContainers": init or [], **spec}
+    return {"metadata": {"name": "p"}, "spec": body, "status": status or {}}
+
+
+def asked(body: Json) -> requests.Requests:
+    return requests.of_pod(msgspec.convert(body, wire.Pod))
+
+
+@pytest.mark.parametrize(
+    ("body", "cpu"),
+    [
+        pytest.param(pod(container(cpu="1"), container(cpu="300m")), 1300, id="containers add up"),
+        pytest.param(pod(container(cpu=1), init=[container("i", cpu=3)]), 3000, id="an init container runs alone"),
+        pytest.param(pod(container(cpu=1), init=[container("i", cpu=3), container("j", cpu=2)]), 3000, id="of init containers the largest counts"),
+        pytest.param(pod(container(cpu=1), init=[container("s", cpu=2, sidecar=True)]), 3000, id="a sidecar stays beside the containers"),
+        pytest.param(pod(container(cpu=1), init=[container("s", cpu=2, sidecar=True), container("i", cpu=5)]), 7000, id="an init container runs on top of earlier sidecars"),
+        pytest.param(pod(container(cpu=1), init=[container("i", cpu=5), container("s", cpu=2, sidecar=True)]), 5000, id="and not of later ones"),
+        pytest.param(pod(container(cpu=1), overhead={"cpu": "250m"}), 1250, id="overhead comes on top"),
+        pytest.param(pod(container(cpu=1), resources={"requests": {"cpu": "700m"}}), 700, id="pod-level requests replace the sum, even a larger one"),
+        pytest.param(pod(container(cpu=1), resources={"requests": {"cpu": 2}}, overhead={"cpu": 1}), 3000, id="and overhead still comes on top"),
+        pytest.param(pod(container()), 0, id="nothing asked, nothing counted"),
+    ],
+)  # fmt: skip
+def test_cpu_is_summed_by_the_rules_of_pod_requests(body: Json, cpu: int) -> None:
+    assert dict(asked(body).amounts).get("cpu", 0) == cpu == (twin.total(body, "cpu") or 0)
+
+
+@pytest.mark.parametrize(
+    ("body", "cpu", "memory"),
+    [
+        (pod(container()), 100, 200 * MI),
+        (pod(container(), container()), 200, 400 * MI),
+        (pod(container(cpu=0, memory=0)), 0, 0),
+        (pod(container(cpu=1), container(memory=MI)), 1100, 201 * MI),
+        (pod(container(cpu=1, memory=MI), init=[container("i")]), 1000, 200 * MI),
+        (pod(container(cpu=1), init=[container("s", sidecar=True)]), 1100, 400 * MI),
+        (pod(container(), resources={"requests": {"cpu": 1}}), 1000, 200 * MI),
+        (pod(container(memory=MI), container(), resources={"requests": {"cpu": 1}}), 1000, MI),
+        (pod(container(), container(), resources={"requests": {"cpu": 0, "memory": 5}}), 0, 5),
+        (pod(container(), overhead={"cpu": 1}), 1100, 200 * MI),
+    ],
+)
+def test_scores_count_a_default_for_who_asks_nothing_and_keep_an_explicit_0(
+    body: Json, cpu: int, memory: int
+) -> None:
+    found = asked(body)
+    assert (found.nonzero_cpu, found.nonzero_memory) == (cpu, memory)
+    assert (twin.nonzero(body, "cpu"), twin.nonzero(body, "memory")) == (cpu, memory)
+
+
+def resized(*, reason: str = "", resize: str = "", **status: Any) -> Json:
+    conditions = [{"type": "PodResizePending", "reason": reason}] if reason else []
+    statuses = [{"name": "main", **status}]
+    more = {"containerStatuses": statuses, "conditions": conditions, "resize": resize}
+    return pod(container(cpu=2), status=more)
+
+
+@pytest.mark.parametrize(
+    ("body", "cpu"),
+    [
+        (resized(), 2000),
+        (resized(allocatedResources={"cpu": 3}), 3000),
+        (resized(allocatedResources={"cpu": 1}), 2000),
+        (resized(allocatedResources={"cpu": 1}, resources={"requests": {"cpu": 4}}), 4000),
+        (resized(allocatedResources={"cpu": 1}, reason="Infeasible"), 1000),
+        (resized(allocatedResources={"cpu": 1}, reason="Deferred"), 2000),
+        (resized(allocatedResources={"cpu": 1}, resize="Infeasible"), 1000),
+        (resized(resources={"requests": {"cpu": "1500m"}}, reason="Infeasible"), 1500),
+    ],
+)
+def test_in_place_resize_counts_the_most_of_wanted_granted_and_used(body: Json, cpu: int) -> None:
+    assert dict(asked(body).amounts) == {"cpu": cpu} == twin.everything(body)
+
+
+def test_pod_level_requests_are_read_for_cpu_memory_and_hugepages_only() -> None:
+    level = {"cpu": 1, "hugepages-2Mi": "4Mi", "ephemeral-storage": "1Gi", "nvidia.com/gpu": 2}
+    body = pod(container(ephemeral_storage=5), resources={"requests": level})
+    assert dict(asked(body).amounts) == {"cpu": 1000, "hugepages-2Mi": 4 * MI, names.EPHEMERAL: 5}
+
+
+def test_the_resource_named_pods_and_zeros_are_not_amounts() -> None:
+    assert asked(pod(container(pods=3, cpu=0))).amounts == ()
+
+
+def test_requests_beyond_any_node_are_capped_so_that_sums_stay_integers() -> None:
+    huge = container(memory="9223372036854775807", cpu="1E")
+    assert dict(asked(pod(huge, huge)).amounts) == {
+        "cpu": requests.AMOUNT_MAX,
+        "memory": requests.AMOUNT_MAX,
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        (pod(container(), container(cpu="x")), "spec.containers[1].resources.requests[cpu]"),
+        (pod(container(), init=[container(memory="-1")]), "spec.initContainers[0].resources.requests[memory]"),
+        (pod(container(), overhead={"cpu": "x"}), "spec.overhead[cpu]"),
+        (pod(container(), resources={"requests": {"cpu": "x"}}), "spec.resources.requests[cpu]"),
+        (resized(allocatedResources={"cpu": "x"}), "status.containerStatuses[cpu]"),
+    ],
+)  # fmt: skip
+def test_a_malformed_quantity_is_refused_by_field(body: Json, field: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        asked(body)
+    assert refused.value.field == field
+
+
+RESOURCES = ["cpu", "memory", "ephemeral-storage", "hugepages-2Mi", "example.com/x"]
+amounts = st.dictionaries(
+    st.sampled_from(RESOURCES), st.sampled_from([0, 1, "100m", "2Gi", "0.5", "1E"]), max_size=4
+)
+maybe = st.none() | st.just("Always")
+
+
+@st.composite
+def bodies(draw: st.DrawFn) -> Json:
+    serial = iter(range(99))
+
+    def one(*, init: bool) -> Json:
+        body: Json = {"name": f"c{next(serial)}", "resources": {"requests": draw(amounts)}}
+        if init and draw(maybe):
+            body["restartPolicy"] = "Always"
+        return body
+
+    spec: Json = {"containers": [one(init=False) for _ in range(draw(st.integers(1, 3)))]}
+    spec["initContainers"] = [one(init=True) for _ in range(draw(st.integers(0, 4)))]
+    if draw(st.booleans()):
+        spec["resources"] = {"requests": draw(amounts)}
+    if draw(st.booleans()):
+        spec["overhead"] = draw(amounts)
+    statuses = [
+        {"name": f"c{i}", "allocatedResources": draw(amounts), "resources": {"requests": draw(amounts)}}
+        for i in range(draw(st.integers(0, 3)))
+    ]  # fmt: skip
+    status = {"containerStatuses": statuses, "resize": draw(st.sampled_from(["", "Infeasible"]))}
+    return {"metadata": {"name": "p"}, "spec": spec, "status": status}
+
+
+@given(bodies())
+@settings(max_examples=300)
+def test_any_pod_asks_what_the_rules_say_one_resource_at_a_time(body: Json) -> None:
+    found = asked(body)
+    assert dict(found.amounts) == twin.everything(body)
+    assert found.nonzero_cpu == twin.nonzero(body, "cpu")
+    assert found.nonzero_memory == twin.nonzero(body, "memory")
+
+
+def key(body: Json) -> bytes:
+    return templates.key(msgspec.convert(copy.deepcopy(body), wire.Pod))
+
+
+def changed(body: Json, **parts: Json) -> Json:
+    result = copy.deepcopy(body)
+    for section, fields in parts.items():
+        result[section] |= fields
+    return result
+
+
+BASE = pod(container(cpu=1), volumes=[{"name": "token-a", "projected": {}}])
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"metadata": {"name": "q", "uid": "7", "namespace": "n", "labels": {"a": "b"}}},
+        {"metadata": {"annotations": {"some": "note", names.HAMI_ALLOCATED: "x"}}},
+        {"spec": {"nodeName": "a"}},
+        {"spec": {"priority": 7, "priorityClassName": "gold"}},
+        {"spec": {"schedulingGates": [{"name": "g"}], "schedulerName": "other"}},
+        {"spec": {"volumes": [{"name": "token-b", "projected": {}}]}},
+        {"spec": {"serviceAccountName": "s", "hostname": "h", "terminationGracePeriodSeconds": 1}},
+        {"status": {"phase": "Running", "containerStatuses": [{"name": "main", "ready": True}]}},
+        {"status": {"conditions": [{"type": "PodResizePending", "reason": "Infeasible"}]}},
+    ],
+)
+def test_pods_that_differ_in_what_is_their_own_are_of_one_template(parts: Json) -> None:
+    assert key(changed(BASE, **parts)) == key(BASE)
+
+
+SIZED = {"containerStatuses": [{"name": "main", "allocatedResources": {"cpu": "500m"}}]}
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        *({"metadata": {"annotations": {note: "x"}}} for note in sorted(names.STEERING)),
+        {"spec": {"nodeSelector": {"a": "b"}}},
+        {"spec": {"tolerations": [{"operator": "Exists"}]}},
+        {"spec": {"overhead": {"cpu": 1}}},
+        {"spec": {"resources": {"requests": {"cpu": 1}}}},
+        {"spec": {"containers": [container(cpu=2)]}},
+        {"spec": {"containers": [make.container(requests={"cpu": 1}, host_ports=[80])]}},
+        {"spec": {"initContainers": [container("i", sidecar=True)]}},
+        {"spec": {"affinity": {"nodeAffinity": {}}}},
+        {"spec": {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}},
+        {"spec": {"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]}},
+        {"spec": {"resourceClaims": [{"name": "c"}]}},
+        {"spec": {"schedulingGroup": {"podGroupName": "g"}}},
+        {"status": SIZED},
+    ],
+)
+def test_pods_that_differ_in_what_decides_placement_are_of_two_templates(parts: Json) -> None:
+    assert key(changed(BASE, **parts)) != key(BASE)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"resize": "Infeasible"}, {"conditions": [{"type": "PodResizePending", "reason": "Infeasible"}]}],
+)  # fmt: skip
+def test_a_resize_that_became_infeasible_makes_another_template(more: Json) -> None:
+    assert key(changed(BASE, status=SIZED | more)) != key(changed(BASE, status=SIZED))
+
+
+def test_reading_the_key_leaves_the_pod_as_it_was() -> None:
+    body = changed(BASE, spec={"nodeName": "a", "priority": 7, "schedulerName": "s"})
+    decoded = msgspec.convert(body, wire.Pod)
+    templates.key(decoded)
+    assert decoded == msgspec.convert(body, wire.Pod)

@@ -1,0 +1,244 @@
+"""``evenkeel simulate`` as a user types it: what goes in, what comes out, how mistakes are told."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+from click.testing import Result
+from typer.testing import CliRunner
+
+from scheduler import cli
+from scheduler.simulate import InputProblem, schedule
+from tests import make
+
+Json = dict[str, Any]
+
+NODE = msgspec.to_builtins(make.node(name="a")) | {"apiVersion": "v1", "kind": "Node"}
+GPU_NODE = msgspec.to_builtins(make.hami_node(name="g", cards=1)) | {"kind": "Node"}
+
+
+def pod(name: str = "p", **spec: Any) -> Json:
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"},
+            "spec": {"containers": [make.container(cpu=1)], **spec}}  # fmt: skip
+
+
+def simulate(*arguments: str, stdin: str = "") -> Result:
+    return CliRunner().invoke(cli.app, ["simulate", *arguments], input=stdin)
+
+
+def answer(*arguments: str, stdin: str = "") -> Json:
+    result = simulate(*arguments, "-o", "json", stdin=stdin)
+    assert result.exit_code == 0, result.output
+    found: Json = json.loads(result.stdout)
+    return found
+
+
+def refused(*arguments: str, stdin: str = "") -> str:
+    result = simulate(*arguments, stdin=stdin)
+    assert result.exit_code == 2
+    assert not result.stdout
+    return result.stderr.strip()
+
+
+def placements(found: Json) -> dict[str, str | None]:
+    return {one["name"]: one["node"] for one in found["pods"]}
+
+
+def test_json_has_the_documented_shape_to_the_key() -> None:
+    gpu = pod("gpu", containers=[make.container(gpu=1, gpumem=3000, gpucores=30)])
+    found = answer("-f", "-", stdin=yaml.safe_dump_all([GPU_NODE, gpu, pod("big", priority=-1, containers=[make.container(cpu=99)])]))  # fmt: skip
+    stamp = found["pods"][0]["annotations"].pop("hami.io/vgpu-time")
+    assert stamp.isdigit()
+    assert found["pods"][0]["annotations"].pop("hami.io/bind-time") == stamp
+    assert found == {
+        "pods": [
+            {
+                "namespace": "default",
+                "name": "gpu",
+                "uid": "default/gpu",
+                "node": "g",
+                "annotations": {
+                    "hami.io/vgpu-node": "g",
+                    "hami.io/vgpu-devices-to-allocate": "g-GPU-0,NVIDIA,3000,30:;",
+                    "hami.io/vgpu-devices-allocated": "g-GPU-0,NVIDIA,3000,30:;",
+                    "hami.io/bind-phase": "allocating",
+                },
+                "devices": [{"id": "g-GPU-0", "memoryMiB": 3000, "cores": 30}],
+                "message": "Successfully assigned default/gpu to g",
+                "victims": [],
+            },
+            {
+                "namespace": "default",
+                "name": "big",
+                "uid": "default/big",
+                "node": None,
+                "annotations": {},
+                "devices": [],
+                "message": "0/1 nodes are available: 1 Insufficient cpu.",
+                "victims": [],
+            },
+        ],
+        "summary": {"nodes": 1, "pods": 2, "scheduled": 1, "pending": 1},
+    }
+
+
+def test_explain_says_of_every_node_whether_why_and_how_good() -> None:
+    cordoned = make.node(name="c", unschedulable=True)
+    small = make.node(name="s", cpu="500m")
+    full = make.node(name="f", cpu=1)
+    there = pod("q", nodeName="f")
+    nodes = [msgspec.to_builtins(one) | {"kind": "Node"} for one in (cordoned, small, full)]
+    found = answer("-f", "-", "--explain", stdin=yaml.safe_dump_all([NODE, *nodes, there, pod()]))
+    (row,) = found["pods"]
+    said = row["nodes"]
+    assert list(said) == ["a", "c", "f", "s"]
+    scores, total = said["a"].pop("scores"), said["a"].pop("total")
+    assert said["a"] == {"feasible": True, "status": "fit", "reasons": []}
+    assert scores.keys() == {"least-allocated", "TaintToleration", "NodeAffinity", "KeepsGpuNodesFree"}  # fmt: skip
+    assert total == pytest.approx(
+        5 * scores["least-allocated"] + 3 * scores["TaintToleration"] + 2 * scores["NodeAffinity"]
+    )
+    nothing = {"feasible": False, "scores": {}, "total": None}
+    assert said["c"] == nothing | {
+        "status": "unresolvable",
+        "reasons": ["node(s) were unschedulable"],
+    }
+    assert said["f"] == nothing | {"status": "unschedulable", "reasons": ["Insufficient cpu"]}
+    assert said["s"] == nothing | {"status": "unresolvable", "reasons": ["Insufficient cpu"]}
+
+
+def test_without_explain_there_is_no_word_of_nodes() -> None:
+    assert "nodes" not in answer("-f", "-", stdin=yaml.safe_dump_all([NODE, pod()]))["pods"][0]
+
+
+def test_several_files_lists_json_and_documents_come_together(tmp_path: Path) -> None:
+    typed = {"apiVersion": "v1", "kind": "NodeList", "items": [{k: v for k, v in NODE.items() if k != "kind"}]}  # fmt: skip
+    (tmp_path / "nodes.json").write_text(json.dumps(typed))
+    listed = {"apiVersion": "v1", "kind": "List", "items": [pod("one"), pod("two")]}
+    (tmp_path / "pods.yaml").write_text(f"---\n{yaml.safe_dump(listed)}---\n---\n# nothing\n")
+    lines = "\n".join(json.dumps(pod(name)) for name in ("three", "four"))
+    (tmp_path / "more.json").write_text(lines.replace("\n", "\n---\n"))
+    files = [str(tmp_path / name) for name in ("nodes.json", "pods.yaml", "more.json")]
+    found = answer("-f", files[0], "-f", files[1], "-f", files[2], "-f", "-", stdin=yaml.safe_dump(pod("five")))  # fmt: skip
+    assert placements(found) == dict.fromkeys(["one", "two", "three", "four", "five"], "a")
+
+
+def test_only_ours_leaves_the_pods_of_other_schedulers() -> None:
+    stdin = yaml.safe_dump_all([NODE, pod("ours", schedulerName="evenkeel"), pod("theirs")])
+    assert placements(answer("-f", "-", stdin=stdin)) == {"ours": "a", "theirs": "a"}
+    assert placements(answer("-f", "-", "--only-ours", stdin=stdin)) == {"ours": "a"}
+
+
+def test_kinds_that_are_neither_nodes_nor_pods_are_passed_over() -> None:
+    kinds = ["Deployment", "Job", "Service", "ConfigMap"]
+    others = [{"apiVersion": "x", "kind": kind, "metadata": {"name": "n"}} for kind in kinds]
+    assert placements(answer("-f", "-", stdin=yaml.safe_dump_all([*others, NODE, pod()]))) == {
+        "p": "a"
+    }
+
+
+def test_bound_pods_are_charged_and_finished_ones_are_not() -> None:
+    node = msgspec.to_builtins(make.node(name="a", cpu=2)) | {"kind": "Node"}
+    done = pod("done", nodeName="a") | {"status": {"phase": "Succeeded"}}
+    stdin = yaml.safe_dump_all([node, done, pod("runs", nodeName="a"), pod("x"), pod("y")])
+    assert placements(answer("-f", "-", stdin=stdin)) == {"x": "a", "y": None}
+
+
+def test_what_kubectl_prints_and_people_write_is_taken_as_the_api_server_takes_it() -> None:
+    text = """
+apiVersion: v1
+kind: Pod
+metadata: {creationTimestamp: null, generateName: web-, labels: null}
+spec:
+  containers:
+    - {name: c, resources: {limits: {cpu: 0.5}}, ports: null}
+  nodeSelector: null
+status: {}
+---
+apiVersion: v1
+kind: Pod
+metadata: {creationTimestamp: 2026-01-01T00:00:00Z, name: old}
+"""
+    found = answer("-f", "-", stdin=yaml.safe_dump(NODE) + "---" + text)
+    assert placements(found) == {"web-1": "a", "old": "a"}
+
+
+def test_table_and_yaml_say_the_same_in_other_forms() -> None:
+    stdin = yaml.safe_dump_all([GPU_NODE, pod("p", containers=[make.container(gpu=1, gpumem=10)])])
+    table = simulate("-f", "-", "--explain", stdin=stdin)
+    assert table.exit_code == 0
+    for word in ("default/p", "g-GPU-0 10 MiB", "1 of 1 pods scheduled on 1 nodes", "fit"):
+        assert word in table.stdout
+    printed = simulate("-f", "-", "-o", "yaml", stdin=stdin)
+    assert yaml.safe_load(printed.stdout)["pods"][0]["node"] == "g"
+
+
+def test_no_nodes_and_no_pods_are_answers() -> None:
+    assert answer("-f", "-", stdin=yaml.safe_dump(pod()))["pods"][0]["message"] == (
+        "no nodes available to schedule pods"
+    )
+    summary = {"nodes": 0, "pods": 0, "scheduled": 0, "pending": 0}
+    assert answer("-f", "-", stdin="") == {"pods": [], "summary": summary}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("kind: Pod\nmetadata: {name: p}\nspec: {containers: 5}", "Pod p: spec.containers: Expected `array`, got `int`"),
+        ("kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, resources: {requests: {cpu: x}}}]}", 'Pod p: spec.containers[0].resources.requests[cpu]: "x" is not a quantity'),
+        ("kind: Pod\nmetadata: {name: p}\nspec: {nodeName: a, containers: [{name: c, resources: {requests: {cpu: x}}}]}", 'Pod p: spec.containers[0].resources.requests[cpu]: "x" is not a quantity'),
+        ("kind: Pod\nmetadata: {name: p, namespace: n}\nspec: {priorityClassName: gold}", 'Pod n/p: spec.priorityClassName: no PriorityClass "gold" is among the objects'),
+        ("kind: Pod\nmetadata: {name: p, labels: {a: 1}}", "Pod p: metadata.labels"),
+        ("kind: Pod\nmetadata: {name: p}\n---\nkind: Pod\nmetadata: {name: p}", "Pod p: metadata.name: the object is given twice"),
+        ("kind: Node\nmetadata: {name: a}\n---\nkind: Node\nmetadata: {name: a}", "Node a: metadata.name: the object is given twice"),
+        ("kind: Node\nmetadata: {labels: {}}", "Node (no name): metadata.name: is missing"),
+        ("kind: Node", "Node (no name): metadata.name: is missing"),
+        ("kind: Node\nmetadata: {name: a}\nstatus: {allocatable: {cpu: -1}}", 'Node a: status.allocatable[cpu]: "-1" is negative'),
+        ("kind: PriorityClass\nmetadata: {name: a}\nvalue: high", "PriorityClass a: value: 'high' is not an integer"),
+        ("kind: PriorityClass\nmetadata: null\nvalue: 1", "PriorityClass (no name): metadata.name: is missing"),
+        ("kind: BalancePolicy\nmetadata: {name: b}\nspec: {nodePolicy: up}", 'BalancePolicy b: spec.nodePolicy: "up" is not a node policy'),
+        ("metadata: {name: p}", "holds a document that is no Kubernetes object: kind is missing"),
+        ("- kind: Pod", "holds a document that is no Kubernetes object: kind is missing"),
+        ("kind: PodList\nitems: [5]", "holds a document that is no Kubernetes object: kind is missing"),
+        ("a: [", "neither YAML nor JSON"),
+        ('{"kind": ', "neither YAML nor JSON"),
+        ("kind: \x07", "neither YAML nor JSON"),
+    ],
+)  # fmt: skip
+def test_bad_input_ends_with_2_and_names_file_object_and_field(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    good = tmp_path / "good.yaml"
+    good.write_text(yaml.safe_dump(msgspec.to_builtins(make.node(name="z")) | {"kind": "Node"}))
+    assert refused("-f", str(good), "-f", str(path)).startswith(f"{path}: {said}")
+
+
+def test_a_file_that_is_not_there_or_no_text_is_named(tmp_path: Path) -> None:
+    assert refused("-f", str(tmp_path / "none")).startswith(f"{tmp_path / 'none'}: ")
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    assert refused("-f", str(tmp_path / "binary")).startswith(f"{tmp_path / 'binary'}: ")
+
+
+def test_a_bad_option_is_refused_by_name(tmp_path: Path) -> None:
+    assert refused("-f", "-", "-o", "xml") == "--output: xml is not one of table, json, yaml"
+    settings = tmp_path / "config.yaml"
+    settings.write_text("slicePods: 0")
+    assert refused("-f", "-", "--config", str(settings)) == (
+        f"{settings}: slicePods: 0 is not a whole number above 0"
+    )
+
+
+def test_the_function_gives_what_the_command_prints_and_leaves_its_input_alone() -> None:
+    objects = [GPU_NODE, pod("p", containers=[make.container(gpu=1)])]
+    before = json.dumps(objects)
+    first, second = schedule(objects, now=5), schedule(objects, now=5)
+    assert first == second
+    assert json.dumps(objects) == before
+    with pytest.raises(InputProblem) as caught:
+        schedule([NODE, pod(schedulerName=5)])
+    assert (caught.value.position, caught.value.name) == (1, "Pod default/p")

@@ -1,0 +1,247 @@
+"""Whatever happens, in whatever order it is heard of, the columns are those of a fresh build."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler.api import names
+from scheduler.cycle.schedule import is_waiting
+from scheduler.state import checks
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import CardCharge, Life, collapse
+from tests import make
+from tests.unit import api_model, random_clusters
+
+NODES = [f"node-{i}" for i in range(5)]
+ENDLESS = ";".join(f"{node}-GPU-{i},NVIDIA,{10**30},1:" for node in NODES for i in range(5))
+KINDS = [*random_clusters.PODS, *random_clusters.GPU_PODS]
+
+
+class World:
+    """A server, the cluster that follows it, and binds whose results are not known yet."""
+
+    def __init__(self) -> None:
+        self.cluster = Cluster()
+        self.server = api_model.Server(self.cluster)
+        self.cycle = make.cycle(cluster=self.cluster)
+        self.in_flight: dict[str, tuple[str, api_model.Slots, tuple[CardCharge, ...]]] = {}
+
+    # What may happen. Each takes a source of chance of its own.
+
+    def node_changes(self, rng: random.Random) -> None:
+        self.server.put_node(api_model.node(rng, rng.choice(NODES)))
+
+    def node_changes_a_little(self, rng: random.Random) -> None:
+        if not self.server.nodes:
+            return
+        body = self.server.nodes[rng.choice(sorted(self.server.nodes))]
+        meta, spec, allocatable = body["metadata"], body["spec"], body["status"]["allocatable"]
+        match rng.randrange(5):
+            case 0:
+                allocatable["cpu"] = rng.choice(["two", "2", "4"])
+            case 1:
+                notes = meta["annotations"] = meta.get("annotations") or {}
+                notes[names.HAMI_CORDON] = rng.choice(["", f"{meta['name']}-GPU-0"])
+            case 2:
+                meta["labels"]["zone"] = rng.choice("abc")
+            case 3:
+                spec["unschedulable"] = not spec.get("unschedulable")
+            case 4:
+                allocatable.pop(names.GPU, None)
+        self.server.put_node(body)
+
+    def node_goes(self, rng: random.Random) -> None:
+        self.server.delete_node(rng.choice(NODES))
+
+    def seventy_nodes_come(self, rng: random.Random) -> None:
+        for i in range(70):
+            self.server.put_node(api_model.node(rng, f"many-{rng.randrange(2)}{i}"))
+
+    def pod_comes(self, rng: random.Random) -> None:
+        late = {f"example.com/late-{rng.randrange(9)}": 1} if rng.random() < 0.3 else {}
+        kind = rng.choice(["plain", "host-port"]) if late else rng.choice(KINDS)
+        self.server.new_pod(kind, **({"requests": late} if late else {}))
+
+    def stranger_runs(self, rng: random.Random) -> None:
+        body = self.server.new_pod(rng.choice(KINDS), scheduler_name="other")
+        node = rng.choice([*NODES, "never-seen"])
+        self.server.bind(
+            body["metadata"]["uid"], node, api_model.slots(rng, body, rng.choice([node, node, "x"]))
+        )
+
+    def pod_goes(self, rng: random.Random) -> None:
+        if uid := self._some_pod(rng):
+            self.server.delete_pod(uid)
+
+    def pod_finishes(self, rng: random.Random) -> None:
+        if uid := self._some_pod(rng):
+            self.server.finish_pod(uid, seen=rng.random() < 0.5)
+
+    def pod_changes(self, rng: random.Random) -> None:
+        uid = self._some_pod(rng)
+        if not uid:
+            return
+        body = self.server.pods[uid]
+        meta, spec, status = body["metadata"], body["spec"], body["status"]
+        bound = bool(spec.get("nodeName"))
+        match rng.randrange(7):
+            case 0:
+                meta["labels"] = {"tier": rng.choice("ab")}
+            case 1:
+                meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+            case 2:
+                status["conditions"] = [{"type": "Initialized", "status": "True"}]
+            case 3:
+                meta["annotations"] = (meta.get("annotations") or {}) | {"noise": str(rng.random())}
+            case 4 if bound:
+                granted = {"cpu": rng.choice(["50m", "1"]), "memory": "1Gi"}
+                status["containerStatuses"] = [
+                    {"name": "main", "allocatedResources": granted, "resources": {}}
+                ]
+            case 5 if bound:
+                status["containerStatuses"] = [
+                    {"name": "main", "allocatedResources": {"cpu": "50m"}, "resources": {}}
+                ]
+                reason = rng.choice(["Infeasible", "Deferred"])
+                status["conditions"] = [{"type": "PodResizePending", "reason": reason}]
+            case 6 if bound and meta.get("annotations"):
+                text = rng.choice(["node-1-GPU-0,NVIDIA,5,5:;", "oops,1:;", ENDLESS, ""])
+                meta["annotations"][names.HAMI_ALLOCATED] = text
+        self.server.put_pod(body)
+
+    def something_is_delivered(self, rng: random.Random) -> None:
+        self._heard_gone(self.server.deliver(rng.choice(api_model.STREAMS), rng.randrange(1, 5)))
+
+    def everything_is_delivered(self, rng: random.Random) -> None:
+        del rng
+        self._heard_gone(self.server.deliver_all())
+
+    def current_object_is_repeated(self, rng: random.Random) -> None:
+        stream = rng.choice(api_model.STREAMS)
+        self._heard_gone(self.server.deliver(stream))
+        for key, body in list({**self.server.nodes, **self.server.pods}.items()):
+            if rng.random() < 0.3:
+                self._repeat(stream, key, body)
+
+    def list_is_read_again(self, rng: random.Random) -> None:
+        stream = rng.choice(api_model.STREAMS)
+        self.server.relist(stream, rng)
+        self._heard_gone(list(self.in_flight))
+
+    def pod_is_assumed_anywhere(self, rng: random.Random) -> None:
+        waiting = [pod for pod in self.cluster.pods.values() if is_waiting(pod)]
+        if not waiting:
+            return
+        pod, node = rng.choice(waiting), rng.choice([*NODES, "never-seen"])
+        body = self.server.pods.get(pod.uid)
+        cards = api_model.slots(rng, body, node) if body else ()
+        charges = collapse(cards, pod.template.kinds, init_done=False)
+        self.cluster.assume(pod.uid, node, charges)
+        self.in_flight[pod.uid] = (node, cards, charges)
+
+    def cycle_decides(self, rng: random.Random) -> None:
+        waiting = [pod for pod in self.cluster.pods.values() if is_waiting(pod)]
+        for bind in self.cycle.schedule(waiting[: rng.randrange(1, 9)]).binds:
+            self.in_flight[bind.uid] = (bind.node, bind.slots, self.cluster.pods[bind.uid].cards)
+
+    def bind_takes_effect(self, rng: random.Random) -> None:
+        """The server binds; the answer may come before the watch, after it, be lost, or be wrong."""
+        if not self.in_flight:
+            return
+        uid = rng.choice(sorted(self.in_flight))
+        node, cards, _ = self.in_flight[uid]
+        done = self.server.bind(uid, node, cards)
+        if rng.random() < 0.5:
+            self._heard_gone(self.server.deliver("ours"))
+        if (not done or rng.random() < 0.3) and uid in self.in_flight:
+            self.cluster.forget(uid)
+            del self.in_flight[uid]
+
+    def bind_fails(self, rng: random.Random) -> None:
+        if self.in_flight:
+            uid = rng.choice(sorted(self.in_flight))
+            self.cluster.forget(uid)
+            del self.in_flight[uid]
+
+    def old_failure_arrives(self, rng: random.Random) -> None:
+        """A result for a pod that is bound, gone, or no longer assumed changes nothing."""
+        done = [uid for uid, pod in self.cluster.pods.items() if pod.life != Life.ASSUMED]
+        self.cluster.forget(rng.choice([*done, "never-seen"]))
+
+    def another_binds_our_pod(self, rng: random.Random) -> None:
+        pending = [u for u, b in self.server.pods.items() if not b["spec"].get("nodeName")]
+        if pending:
+            self.server.bind(rng.choice(pending), rng.choice(NODES), ())
+
+    # Support.
+
+    def settle(self) -> None:
+        """Deliver everything; binds that took effect are no longer in flight."""
+        self._heard_gone(self.server.deliver_all())
+
+    def expected(self, rng: random.Random) -> Cluster:
+        fresh = self.server.fresh(rng)
+        for uid, (node, _, charges) in self.in_flight.items():
+            if fresh.pods[uid].life == Life.PENDING:
+                fresh.assume(uid, node, charges)
+        return fresh
+
+    def _some_pod(self, rng: random.Random) -> str:
+        return rng.choice(sorted(self.server.pods)) if self.server.pods else ""
+
+    def _repeat(self, stream: str, key: str, body: api_model.Json) -> None:
+        if key in self.server.nodes:
+            if stream == "nodes":
+                self.server.see("nodes", key, body)
+        elif stream == ("ours" if body["spec"]["schedulerName"] == names.SCHEDULER else "others"):
+            self.server.see(stream, key, body)
+
+    def _heard_gone(self, keys: list[str]) -> None:
+        for key in keys:
+            if key not in self.cluster.pods:
+                self.in_flight.pop(key, None)
+
+
+HAPPENINGS: dict[str, Callable[[World, random.Random], None]] = {
+    name: happen
+    for name, happen in vars(World).items()
+    if callable(happen) and not name.startswith("_") and name not in {"settle", "expected"}
+}
+OFTEN = [name for name in HAPPENINGS if name != "seventy_nodes_come"]
+steps = st.lists(
+    st.tuples(st.sampled_from(OFTEN * 8 + ["seventy_nodes_come"]), st.integers(0, 2**20)),
+    min_size=10,
+    max_size=70,
+)
+
+
+def played(happened: list[tuple[str, int]]) -> None:
+    """Play events, recounting after each; now and then and at the end compare with a fresh build."""
+    world = World()
+    for i, (name, seed) in enumerate(happened, start=1):
+        HAPPENINGS[name](world, random.Random(seed))
+        checks.verify(world.cluster)
+        if i % 10 == 0 or i == len(happened):
+            world.settle()
+            checks.verify(world.cluster)
+            fresh = world.expected(random.Random(i))
+            checks.verify(fresh)
+            assert checks.fingerprint(world.cluster) == checks.fingerprint(fresh)
+
+
+@given(steps)
+@settings(max_examples=250, deadline=None)
+def test_any_events_leave_the_columns_of_a_fresh_build_from_the_final_objects(
+    happened: list[tuple[str, int]],
+) -> None:
+    played(happened)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_long_histories_leave_the_columns_of_a_fresh_build(seed: int) -> None:
+    rng = random.Random(seed)
+    names_drawn = [rng.choice([*OFTEN * 6, "seventy_nodes_come"]) for _ in range(400)]
+    played([(name, rng.randrange(2**20)) for name in names_drawn])
