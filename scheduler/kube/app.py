@@ -130,7 +130,10 @@ class Operator:
             else AlwaysLeader()
         )
         self._reporter = Reporter(
-            self._api, controller=options.config.scheduler_name, instance=options.identity
+            self._api,
+            controller=options.config.scheduler_name,
+            instance=options.identity,
+            is_binding=lambda: self._binder.n_queued > 0,
         )
         self._policy_status = PolicyStatus(self._api, is_leading=self.is_deciding)
         self.loop = Loop(

@@ -10,6 +10,7 @@ import asyncio
 import datetime as dt
 import itertools
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,7 @@ from scheduler.kube.client import ApiClient
 from scheduler.state.pods import PodRecord
 
 _NOTE_MAX = 1024
+_YIELD_SECONDS = 0.02
 _ATTEMPTS = 3
 _FORBIDDEN, _NOT_FOUND = 403, 404
 _log = structlog.get_logger("evenkeel.reporter")
@@ -48,12 +50,14 @@ class Reporter:
         *,
         controller: str,
         instance: str,
+        is_binding: Callable[[], bool],
         capacity: int = 20_000,
         workers: int = 4,
     ) -> None:
         self._api = api
         self._controller, self._instance = controller, instance
         self._queue: deque[_Report] = deque()
+        self._is_binding = is_binding
         self._capacity, self._workers = capacity, workers
         self._wake = asyncio.Event()
         self._serial = itertools.count(int(dt.datetime.now(dt.UTC).timestamp() * 1e6))
@@ -109,8 +113,8 @@ class Reporter:
     async def run(self) -> None:
         """Work until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for _ in range(self._workers):
-                group.create_task(self._work())
+            for number in range(self._workers):
+                group.create_task(self._work(yields=number > 0))
 
     async def drain(self, seconds: float) -> None:
         """Wait until all is written, or the time is up."""
@@ -143,7 +147,8 @@ class Reporter:
         body: dict[str, Any] = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": {"name": f"{name}.{next(self._serial):x}", "namespace": namespace},
+            # A pod's name may be as long as an event's, and the serial needs room.
+            "metadata": {"name": f"{name[:230]}.{next(self._serial):x}", "namespace": namespace},
             "eventTime": _now(micro=True),
             "reportingController": self._controller,
             "reportingInstance": self._instance,
@@ -163,11 +168,15 @@ class Reporter:
         self._queue.append(report)
         self._wake.set()
 
-    async def _work(self) -> None:
+    async def _work(self, *, yields: bool) -> None:
         while True:
             if not self._queue:
                 self._wake.clear()
                 await self._wake.wait()
+                continue
+            # While binds wait, one worker is enough, unless reports would be dropped.
+            if yields and self._is_binding() and len(self._queue) < self._capacity // 2:
+                await asyncio.sleep(_YIELD_SECONDS)
                 continue
             report = self._queue.popleft()
             self._working += 1
