@@ -64,15 +64,20 @@ class PolicyBook:
         self._namespaces: dict[str, Labels] = {}
         self._answers: dict[tuple[object, ...], Resolved] = {}
 
-    def put(self, policy: Policy) -> None:
-        """A policy was added or changed."""
+    def put(self, policy: Policy) -> bool:
+        """A policy was added or changed; whether anything in it is new."""
+        if self._policies.get(policy.name) == policy:
+            return False
         self._policies[policy.name] = policy
         self._reorder()
+        return True
 
-    def drop(self, name: str) -> None:
-        """A policy was deleted, or can no longer be understood."""
-        if self._policies.pop(name, None) is not None:
-            self._reorder()
+    def drop(self, name: str) -> bool:
+        """A policy was deleted, or can no longer be understood; whether it was in force."""
+        if self._policies.pop(name, None) is None:
+            return False
+        self._reorder()
+        return True
 
     def see_namespace(self, name: str, labels: Labels) -> bool:
         """A namespace was added or changed; whether that may change an answer."""

@@ -67,7 +67,7 @@ def decode_register(text: str) -> tuple[Card, ...]:
     if stripped.startswith("["):
         try:
             cards = _cards.decode(stripped)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise BadInput(field, f"not a JSON list of cards as HAMi writes it: {error}") from error
     else:
         cards = [_text_card(field, record) for record in _records(field, stripped)]

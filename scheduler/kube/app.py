@@ -151,7 +151,7 @@ class Operator:
                 timeout_seconds=options.config.lock_timeout_seconds,
             ),
             is_leading=self._lease.is_held,
-            node_exists=lambda name: self.loop.cluster.nodes.row_of(name) >= 0,
+            is_current=self.loop.is_current,
             report=self.loop.put,
             in_flight=options.config.binds_in_flight,
             allocate_timeout=options.config.lock_timeout_seconds,
@@ -183,10 +183,12 @@ class Operator:
         self._stop_flag.set()
         await self._binder.drain(_DRAIN_SECONDS)
         await self._reporter.drain(2.0)
-        await self._lease.release()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if not self._binder.backlog:
+            # Else a write may still be on its way: the next leader must wait the lease out.
+            await self._lease.release()
         await self.health.stop()
         await self._api.close()
         _log.info("stopped")

@@ -47,12 +47,14 @@ class _Turn:
     """The queue before one node that HAMi's plugin serves.
 
     ``holder`` is the uid of the pod that is locked or being allocated, empty while the node is free;
-    ``until`` the loop time at which waiting for it ends.
+    ``until`` the loop time at which waiting for it ends, and ``silent`` whether that would mean that the
+    plugin never answered.
     """
 
     jobs: deque[Job] = field(default_factory=deque)
     holder: str = ""
     until: float = 0.0
+    silent: bool = False
 
 
 class Binder:
@@ -62,7 +64,8 @@ class Binder:
         api: the API server.
         lock: node locks.
         is_leading: asked right before every write.
-        node_exists: asked likewise; the API server itself accepts a node that does not exist.
+        is_current: whether a decision's node and cards are still there, asked likewise; the API server
+            itself accepts a node that does not exist.
         report: takes BindDone or BindFailed.
         in_flight: most requests at once.
         allocate_timeout: seconds that the device plugin gets per pod.
@@ -74,13 +77,13 @@ class Binder:
         lock: NodeLock,
         *,
         is_leading: Callable[[], bool],
-        node_exists: Callable[[str], bool],
+        is_current: Callable[[Bind], bool],
         report: Callable[[BindDone | BindFailed], None],
         in_flight: int,
         allocate_timeout: float,
     ) -> None:
         self._api, self._lock = api, lock
-        self._is_leading, self._node_exists, self._report = is_leading, node_exists, report
+        self._is_leading, self._is_current, self._report = is_leading, is_current, report
         self._in_flight, self._allocate_timeout = in_flight, allocate_timeout
         self._queue: asyncio.Queue[Job] = asyncio.Queue()
         self._turns: dict[str, _Turn] = {}
@@ -122,7 +125,7 @@ class Binder:
         phase = (pod.metadata.annotations or {}).get(names.HAMI_BIND_PHASE)
         if phase in {names.BIND_SUCCESS, names.BIND_FAILED}:
             now = asyncio.get_running_loop().time()
-            turn.until = min(turn.until, now + _RELEASE_GRACE_SECONDS)
+            turn.until, turn.silent = min(turn.until, now + _RELEASE_GRACE_SECONDS), False
 
     def see_node(self, node: wire.Node) -> None:
         """A node without lock is free for its next pod."""
@@ -143,8 +146,11 @@ class Binder:
     def give_back(self, why: str) -> None:
         """Give up what waits for a node's turn."""
         for turn in self._turns.values():
-            while turn.jobs:
-                self._settle(turn.jobs.popleft(), why)
+            self._give_back(turn, why)
+
+    def _give_back(self, turn: _Turn, why: str) -> None:
+        while turn.jobs:
+            self._settle(turn.jobs.popleft(), why)
 
     async def drain(self, seconds: float) -> None:
         """Finish what is in flight; give back what waits for a turn. For a stop."""
@@ -168,8 +174,8 @@ class Binder:
         if not self._is_leading():
             await self._give_up(job, "no longer the leader")
             return
-        if not self._node_exists(job.bind.node):
-            await self._give_up(job, f"node {job.bind.node} is gone")
+        if not self._is_current(job.bind):
+            await self._give_up(job, f"node {job.bind.node} or a card on it is gone")
             return
         if job.bind.slots and not await self._lock.take(
             job.bind.node, job.pod.namespace, job.pod.name
@@ -177,7 +183,7 @@ class Binder:
             # Someone else's pod is being allocated: wait at the head of the node's queue.
             turn = self._turns[job.bind.node]
             turn.jobs.appendleft(job)
-            turn.holder = "contended"
+            turn.holder, turn.silent = "contended", False
             turn.until = asyncio.get_running_loop().time() + _CONTENTION_RETRY_SECONDS
             return
         await self._bind(job)
@@ -188,28 +194,26 @@ class Binder:
         body = _body(job)
         unknown = False
         attempt = 0
+        message = ""
         while True:
-            if not self._is_leading() and not unknown:
-                await self._give_up(job, "no longer the leader")
+            cancelled = job.bind.uid in self._cancelled
+            if attempt and (cancelled or attempt >= _ATTEMPTS or not self._is_leading()):
+                # No more writes; whether an earlier one took effect is asked, never guessed.
+                if unknown and await self._is_bound_as_asked(job):
+                    break
+                await self._give_up(job, message, gone=cancelled)
                 return
             try:
                 await self._api.request("POST", path, body=body)
             except ApiError as error:
+                message = str(error)
                 unknown = unknown or client.is_unknown(error)
-                if error.status == _CONFLICT and unknown:
-                    if await self._is_bound_as_asked(job):
-                        break
-                    await self._give_up(job, str(error))
-                    return
+                if error.status == _CONFLICT and unknown and await self._is_bound_as_asked(job):
+                    break
                 if not client.is_transient(error):
-                    await self._give_up(job, str(error), gone=error.status == _NOT_FOUND)
+                    await self._give_up(job, message, gone=error.status == _NOT_FOUND)
                     return
                 attempt += 1
-                if attempt >= _ATTEMPTS and not unknown:
-                    await self._give_up(job, str(error))
-                    return
-                # An unknown outcome is asked for until it is known: to forget the pod now would
-                # give its cards away a second time.
                 await asyncio.sleep(client.backoff(attempt))
                 continue
             break
@@ -249,6 +253,7 @@ class Binder:
         if job.bind.slots:
             turn = self._turns[job.bind.node]
             turn.holder, turn.until = job.bind.uid, now + self._allocate_timeout
+            turn.silent = True
         self.durations.append(now - job.submitted_at)
         self._report(BindDone(job.bind.uid))
 
@@ -292,7 +297,12 @@ class Binder:
         while True:
             await asyncio.sleep(0.1)
             now = asyncio.get_running_loop().time()
-            for node in [n for n, turn in self._turns.items() if turn.holder and now >= turn.until]:
+            for node, turn in list(self._turns.items()):
+                if not turn.holder or now < turn.until:
+                    continue
+                if turn.silent:
+                    # The plugin did not answer: those behind are decided anew, elsewhere if they can.
+                    self._give_back(turn, f"the device plugin of node {node} does not answer")
                 self._free(node)
 
 

@@ -22,7 +22,7 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 JSON = "application/json"
 _IN_CLUSTER_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
-_TOO_MANY, _SERVER_ERROR = 429, 500
+_TOO_MANY, _SERVER_ERROR, _GATEWAY_TIMEOUT = 429, 500, 504
 _BEARER_SECONDS = 10.0
 TRANSPORT_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
@@ -133,7 +133,7 @@ class ApiClient:
             raise ApiError(
                 0, "Timeout", f"{method} {path}: no answer in {timeout_seconds} s"
             ) from error
-        except aiohttp.ClientError as error:
+        except (aiohttp.ClientError, OSError) as error:
             raise ApiError(0, "Connection", f"{method} {path}: {error}") from error
 
     async def get(self, path: str, params: Mapping[str, str] | None = None) -> Any:
@@ -193,8 +193,8 @@ def is_transient(error: ApiError) -> bool:
 
 
 def is_unknown(error: ApiError) -> bool:
-    """Whether the call may have taken effect all the same."""
-    return error.status == 0 or error.status >= _SERVER_ERROR
+    """Whether the call may have taken effect all the same: no answer came, or only a proxy's."""
+    return error.status in {0, _GATEWAY_TIMEOUT}
 
 
 def backoff(attempt: int, *, first: float = 0.1, most: float = 10.0) -> float:

@@ -10,7 +10,7 @@ import structlog
 
 from scheduler import explain, policies
 from scheduler.api import events
-from scheduler.api.decisions import Hold
+from scheduler.api.decisions import Bind, Hold
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.errors import BadInput
@@ -32,6 +32,7 @@ _FLUSH_SECONDS = 30.0
 _EXPLAIN_SECONDS = 5.0
 _EXPLAIN_RATE = 100.0
 _IDLE_SECONDS = 1.0
+_LISTS = (events.PodsListed, events.NodesListed)
 _log = structlog.get_logger("evenkeel.loop")
 
 
@@ -59,6 +60,7 @@ class Loop:
         self._is_leading = is_leading
         self._reporter, self._metrics, self._policy_status = reporter, metrics, policy_status
         self._inbox: deque[events.Event] = deque()
+        self._lists_waiting = 0
         self._wake = asyncio.Event()
         self._helped_at = 0.0
         self._helped_position = -1
@@ -70,6 +72,8 @@ class Loop:
 
     def put(self, event: events.Event) -> None:
         """Hand in an event; it is applied at the next turn."""
+        if isinstance(event, _LISTS):
+            self._lists_waiting += 1
         self._inbox.append(event)
         self._wake.set()
 
@@ -84,7 +88,8 @@ class Loop:
             self.turned_at = clock()
             await self._sleep()
             self._apply(clock() + _SLICE_SECONDS)
-            if self._is_leading():
+            # A list not yet applied may hold pods on the very cards about to be given away.
+            if self._is_leading() and not self._lists_waiting:
                 self._decide(clock() + _SLICE_SECONDS)
             await asyncio.sleep(0)
 
@@ -139,6 +144,7 @@ class Loop:
                 self._steer(event)
 
     def _listed(self, event: events.PodsListed | events.NodesListed) -> None:
+        self._lists_waiting -= 1
         if isinstance(event, events.PodsListed):
             self.cluster.relist_pods(event.pods, ours=event.ours)
             self._reconcile()
@@ -207,7 +213,9 @@ class Loop:
     def _steer(self, event: events.Event) -> None:
         match event:
             case events.PolicySeen(body):
-                self._see_policy(body)
+                # Writing a policy's status comes back as an event too.
+                if not self._see_policy(body):
+                    return
             case events.PolicyGone(name):
                 self.policies.drop(name)
                 self._policy_status.gone(name)
@@ -218,16 +226,21 @@ class Loop:
                 return
         self.pending.reconsider()
 
-    def _see_policy(self, body: dict[str, object]) -> None:
+    def is_current(self, bind: Bind) -> bool:
+        """Whether the node and the cards of a decision are still there and in order."""
+        uuids = {use.uuid for slot in bind.slots for use in slot}
+        return self.cluster.has_cards(bind.node, uuids)
+
+    def _see_policy(self, body: dict[str, object]) -> bool:
         metadata = body["metadata"]
         name, generation = str(metadata["name"]), int(metadata.get("generation", 0))  # type: ignore[index,attr-defined]
         try:
-            self.policies.put(policies.parse(body))
+            changed = self.policies.put(policies.parse(body))
         except BadInput as error:
-            self.policies.drop(name)
             self._policy_status.judged(name, generation, str(error))
-        else:
-            self._policy_status.judged(name, generation, "")
+            return self.policies.drop(name)
+        self._policy_status.judged(name, generation, "")
+        return changed
 
     # Decisions.
 

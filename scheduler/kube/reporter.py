@@ -35,6 +35,7 @@ class _Report:
     path: str
     body: bytes
     content_type: str = client.JSON
+    uid: str = ""
 
 
 class Reporter:
@@ -94,6 +95,7 @@ class Reporter:
                     {"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}}
                 ),
                 client.STRATEGIC_PATCH,
+                pod.uid,
             )
         )
 
@@ -161,10 +163,14 @@ class Reporter:
         path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
         self._put(_Report("POST", path, msgspec.json.encode(body)))
 
+    def _drop(self, report: _Report) -> None:
+        """Give a report up; what it said may be said again."""
+        self.dropped += 1
+        self._said.pop(report.uid, None)
+
     def _put(self, report: _Report) -> None:
         if len(self._queue) >= self._capacity:
-            self._queue.popleft()
-            self.dropped += 1
+            self._drop(self._queue.popleft())
         self._queue.append(report)
         self._wake.set()
 
@@ -198,7 +204,7 @@ class Reporter:
                     await asyncio.sleep(client.backoff(attempt, first=0.5))
                     continue
                 if error.status != _NOT_FOUND:
-                    self.dropped += 1
+                    self._drop(report)
                     _log.warning("report not written", path=report.path, error=str(error))
             return
 

@@ -161,7 +161,9 @@ class Stream(Generic[T]):
         self.relists += 1
         self._heard()
         self._on_list(items)
-        self._listed.set()
+        # Who asked while this list was under way wants a newer one.
+        if not self._asked_again.is_set():
+            self._listed.set()
 
     async def _watch_until_asked(self) -> None:
         watching = asyncio.ensure_future(self._watch())

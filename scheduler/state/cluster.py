@@ -93,6 +93,14 @@ class Cluster:
         self.moved.add(row)
         self.described.add(row)
 
+    def has_cards(self, name: str, uuids: Iterable[str]) -> bool:
+        """Whether a node is there and usable, with these cards registered and healthy."""
+        row = self.nodes.row_of(name)
+        if row < 0 or not self.nodes.columns.valid[row]:
+            return False
+        rows = [self._card_rows.get((row, uuid), -1) for uuid in uuids]
+        return all(d >= 0 and bool(self.cards.columns.healthy[d]) for d in rows)
+
     def relist_nodes(self, nodes: Iterable[wire.Node]) -> None:
         """All nodes there are: those not among them are gone."""
         present = {self.see_node(node).name for node in nodes}
@@ -282,7 +290,8 @@ class Cluster:
         cordoned = frozenset(part.strip() for part in new.cordon.split(",") if part.strip())
         start = self.cards.place(cards, cordoned)
         nodes.card_start[row], nodes.card_count[row] = start, len(cards)
-        nodes.managed[row] = bool(cards)
+        # An empty register is HAMi's too: its nvidia.com/gpu counts shares, not cards.
+        nodes.managed[row] = bool(new.register)
         for d, card in enumerate(cards, start):
             self._card_rows[row, card.id] = d
         # Pods that are charged already hold cards that were just made anew. On a new node none is.
