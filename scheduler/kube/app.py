@@ -111,6 +111,15 @@ class Operator:
     # kopf's handlers.
 
     async def _start(self, **_: Any) -> None:
+        try:
+            await self._start_parts()
+        except Exception as error:
+            # kopf would try again for ever; a port that is taken, say, will not become free.
+            self._failure = error
+            self._stop_flag.set()
+            raise kopf.PermanentError(str(error)) from error
+
+    async def _start_parts(self) -> None:
         options = self.options
         warm(options.config)
         self._api = ApiClient(options.access)

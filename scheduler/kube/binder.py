@@ -25,7 +25,7 @@ from scheduler.kube.client import ApiClient
 from scheduler.kube.node_lock import NodeLock
 from scheduler.state.pods import PodRecord
 
-_NOT_FOUND, _CONFLICT = 404, 409
+_NOT_FOUND = 404
 _ATTEMPTS = 6
 # The plugin sets the phase, then removes the lock; wait this long for the second after the first.
 _RELEASE_GRACE_SECONDS = 1.0
@@ -208,9 +208,11 @@ class Binder:
             except ApiError as error:
                 message = str(error)
                 unknown = unknown or client.is_unknown(error)
-                if error.status == _CONFLICT and unknown and await self._is_bound_as_asked(job):
-                    break
                 if not client.is_transient(error):
+                    # A conflict, or a refusal by a server that has just started: neither says what
+                    # became of an earlier write.
+                    if unknown and await self._is_bound_as_asked(job):
+                        break
                     await self._give_up(job, message, gone=error.status == _NOT_FOUND)
                     return
                 attempt += 1
@@ -230,7 +232,7 @@ class Binder:
             try:
                 found = await self._api.get(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}")
             except ApiError as error:
-                if not client.is_transient(error):
+                if error.status == _NOT_FOUND:
                     return False
                 attempt += 1
                 await asyncio.sleep(client.backoff(attempt))

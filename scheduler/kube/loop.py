@@ -265,6 +265,8 @@ class Loop:
                 break
             outcome = self.cycle.schedule(batch)
             for bind in outcome.binds:
+                # What was said of the pod no longer holds, and must not land behind its binding.
+                self._reporter.forget(bind.uid)
                 if self.binder is not None:
                     self.binder.submit(bind, self.cluster.pods[bind.uid])
             for hold in outcome.holds:

@@ -36,6 +36,7 @@ class _Report:
     body: bytes
     content_type: str = client.JSON
     uid: str = ""
+    text: str = ""
 
 
 class Reporter:
@@ -96,6 +97,7 @@ class Reporter:
                 ),
                 client.STRATEGIC_PATCH,
                 pod.uid,
+                message,
             )
         )
 
@@ -193,6 +195,9 @@ class Reporter:
 
     async def _write(self, report: _Report) -> None:
         for attempt in range(_ATTEMPTS):
+            if report.uid and self._said.get(report.uid) != report.text:
+                # The pod was placed, or told something newer, while this waited.
+                return
             try:
                 await self._api.request(
                     report.method, report.path, body=report.body, content_type=report.content_type

@@ -2,7 +2,10 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 import pytest
 
@@ -31,9 +34,19 @@ async def _burst(world: World, *, n_nodes: int, n_pods: int) -> None:
     await world.create_all([pod(f"p{i:04}", requests=SMALL) for i in range(n_pods)])
 
 
-async def _under_way(world: World, count: int) -> None:
-    """Wait until some pods are bound, but most are not."""
-    await world.all_bound(count)
+@asynccontextmanager
+async def _mid_burst(world: World, manifests: list[dict[str, Any]]) -> AsyncIterator[None]:
+    """Pods keep arriving while the block runs, which begins when some are bound and most are not."""
+    arriving = asyncio.create_task(world.create_all(manifests, at_once=8))
+    found = await world.all_bound(10)
+    bound = sum("nodeName" in one["spec"] for one in found)
+    assert bound < len(manifests) // 2, "the burst was over before it could be disturbed"
+    yield
+    with suppress(Exception):
+        # The API server may have been away for a moment.
+        await arriving
+    there = {one["metadata"]["name"] for one in await world.pods()}
+    await world.create_all([m for m in manifests if m["metadata"]["name"] not in there])
 
 
 async def _bound_once(world: World, n_pods: int) -> None:
@@ -41,6 +54,12 @@ async def _bound_once(world: World, n_pods: int) -> None:
     found = await world.all_bound(n_pods)
     assert len(found) == n_pods
     assert audit.problems(await world.nodes(), found) == []
+    told = Counter(
+        event["regarding"]["uid"]
+        for event in await world.list("/apis/events.k8s.io/v1/namespaces/default/events")
+        if event["reason"] == "Scheduled"
+    )
+    assert [uid for uid, times in told.items() if times > 1] == []
 
 
 async def test_two_thousand_plain_pods_on_five_hundred_nodes(world: World) -> None:
@@ -76,12 +95,12 @@ async def test_two_hundred_hami_pods_on_twenty_nodes(world: World) -> None:
 
 async def test_a_restart_in_mid_burst_loses_nothing(world: World) -> None:
     first = await world.start_operator(name="first")
-    await _burst(world, n_nodes=50, n_pods=600)
-    await _under_way(world, 1)
-    ended = await asyncio.to_thread(first.stop)
-    assert ended.code == 0
-    await world.start_operator(name="second")
-    await _bound_once(world, 600)
+    await _burst(world, n_nodes=50, n_pods=0)
+    async with _mid_burst(world, [pod(f"p{i:04}", requests=SMALL) for i in range(1500)]):
+        ended = await asyncio.to_thread(first.stop)
+        assert ended.code == 0
+        await world.start_operator(name="second")
+    await _bound_once(world, 1500)
 
 
 async def test_the_leader_killed_in_mid_burst_is_followed_and_every_pod_bound_once(
@@ -92,16 +111,18 @@ async def test_the_leader_killed_in_mid_burst_is_followed_and_every_pod_bound_on
     leader = await world.wait_until(lambda: _leader(replicas), lambda found: found is not None)
     assert leader is not None
     async with world.agents():
-        await world.create_all([pod(f"c{i:04}", requests=SMALL) for i in range(800)])
-        await world.create_all([vgpu(f"g{i:03}", mem=3000) for i in range(60)])
-        await _under_way(world, 1)
-        await asyncio.to_thread(leader.kill)
-        killed_at = time.monotonic()
-        (survivor,) = (one for one in replicas if one is not leader)
-        await world.wait_until(lambda: asyncio.to_thread(lambda: survivor.is_deciding), bool, 60.0)
-        with capsys.disabled():
-            print(f"\ntake-over after SIGKILL: {time.monotonic() - killed_at:.1f} s")
-        await _bound_once(world, 860)
+        plain = [pod(f"c{i:04}", requests=SMALL) for i in range(1000)]
+        sharing = [vgpu(f"g{i:03}", mem=3000) for i in range(60)]
+        async with _mid_burst(world, sharing + plain):
+            await asyncio.to_thread(leader.kill)
+            killed_at = time.monotonic()
+            (survivor,) = (one for one in replicas if one is not leader)
+            await world.wait_until(
+                lambda: asyncio.to_thread(lambda: survivor.is_deciding), bool, 60.0
+            )
+            with capsys.disabled():
+                print(f"\ntake-over after SIGKILL: {time.monotonic() - killed_at:.1f} s")
+        await _bound_once(world, 1060)
     world.operators.remove(leader)
 
 
@@ -116,11 +137,11 @@ async def test_the_api_server_restarted_in_mid_burst_ends_with_everything_bound(
     world: World, server: servers.Server
 ) -> None:
     operator = await world.start_operator()
-    await _burst(world, n_nodes=50, n_pods=1500)
-    await _under_way(world, 1)
+    await _burst(world, n_nodes=50, n_pods=0)
     assert server.plane is not None
     world.rights_in_doubt = True
-    await asyncio.to_thread(server.plane.restart_apiserver)
+    async with _mid_burst(world, [pod(f"p{i:04}", requests=SMALL) for i in range(1500)]):
+        await asyncio.to_thread(server.plane.restart_apiserver)
     await _bound_once(world, 1500)
     assert operator.is_running
 
