@@ -194,7 +194,7 @@ class Operator:
         await self._reporter.drain(2.0)
         for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.wait(self._tasks, timeout=_DRAIN_SECONDS)
         if not self._binder.backlog:
             # Else a write may still be on its way: the next leader must wait the lease out.
             await self._lease.release()

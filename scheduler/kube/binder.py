@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 
 import msgspec
@@ -48,13 +48,14 @@ class _Turn:
 
     ``holder`` is the uid of the pod that is locked or being allocated, empty while the node is free;
     ``until`` the loop time at which waiting for it ends, and ``silent`` whether that would mean that the
-    plugin never answered.
+    plugin never answered. ``answered`` is true when it did before the API server answered the bind.
     """
 
     jobs: deque[Job] = field(default_factory=deque)
     holder: str = ""
     until: float = 0.0
     silent: bool = False
+    answered: bool = False
 
 
 class Binder:
@@ -117,15 +118,26 @@ class Binder:
             self._cancelled.add(uid)
         self._allocated(uid)
 
+    def reconcile(self, pods: Container[str]) -> None:
+        """After a list: pods that are not among these are gone."""
+        waited_for = [turn.holder for turn in self._turns.values() if turn.holder]
+        for uid in {*self._open, *waited_for}:
+            if uid not in pods:
+                self.cancel(uid)
+
     def see_pod(self, pod: wire.Pod) -> None:
         """Watch for the plugin's answer on pods whose cards are being allocated."""
         turn = self._turns.get(pod.spec.node_name or "")
         if turn is None or turn.holder != pod.metadata.uid:
             return
         phase = (pod.metadata.annotations or {}).get(names.HAMI_BIND_PHASE)
-        if phase in {names.BIND_SUCCESS, names.BIND_FAILED}:
-            now = asyncio.get_running_loop().time()
-            turn.until, turn.silent = min(turn.until, now + _RELEASE_GRACE_SECONDS), False
+        if phase not in {names.BIND_SUCCESS, names.BIND_FAILED}:
+            return
+        if turn.holder in self._open:
+            # The turn is not over before the answer to the bind is in, which may have been lost.
+            turn.answered = True
+        else:
+            self._answered(turn)
 
     def see_node(self, node: wire.Node) -> None:
         """A node without lock is free for its next pod."""
@@ -251,11 +263,16 @@ class Binder:
     def _bound(self, job: Job) -> None:
         now = asyncio.get_running_loop().time()
         self._open.pop(job.bind.uid, None)
+        gone = job.bind.uid in self._cancelled
         self._cancelled.discard(job.bind.uid)
         if job.bind.slots:
             turn = self._turns[job.bind.node]
             turn.holder, turn.until = job.bind.uid, now + self._allocate_timeout
             turn.silent = True
+            if turn.answered:
+                self._answered(turn)
+            elif gone:
+                self._free(job.bind.node)
         self.durations.append(now - job.submitted_at)
         self._report(BindDone(job.bind.uid))
 
@@ -272,6 +289,10 @@ class Binder:
         self._open.pop(job.bind.uid, None)
         self._cancelled.discard(job.bind.uid)
         self._report(BindFailed(job.bind.uid, message, gone))
+
+    def _answered(self, turn: _Turn) -> None:
+        now = asyncio.get_running_loop().time()
+        turn.until, turn.silent = min(turn.until, now + _RELEASE_GRACE_SECONDS), False
 
     def _allocated(self, uid: str) -> None:
         for node, turn in self._turns.items():
@@ -292,6 +313,7 @@ class Binder:
         if not turn.holder and turn.jobs:
             job = turn.jobs.popleft()
             turn.holder, turn.until = job.bind.uid, float("inf")
+            turn.silent = turn.answered = False
             self._queue.put_nowait(job)
 
     async def _watch_turns(self) -> None:

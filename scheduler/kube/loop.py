@@ -99,16 +99,24 @@ class Loop:
             return
         self._wake.clear()
         wait = _IDLE_SECONDS
-        now = asyncio.get_running_loop().time()
-        due = self.pending.next_due()
-        if due is not None:
-            wait = min(wait, max(0.0, due - now))
-        if self.pending.n_parked and self._helped_position != self.cluster.moved.position:
-            wait = min(wait, max(0.0, self._helped_at + _HELP_SECONDS - now))
+        # Only who may decide has dates to keep; for others they would be over, and the loop spin.
+        if self._is_leading() and self._has_room():
+            wait = min(wait, max(0.0, self._due() - asyncio.get_running_loop().time()))
+        # Not wait_for: in Python 3.11 it swallows a cancellation that meets the event, and a stop
+        # would wait for this task for ever.
+        alarm = asyncio.get_running_loop().call_later(wait, self._wake.set)
         try:
-            await asyncio.wait_for(self._wake.wait(), wait)
-        except TimeoutError:
-            return
+            await self._wake.wait()
+        finally:
+            alarm.cancel()
+
+    def _due(self) -> float:
+        """Loop time of the next thing to decide that no event will tell of."""
+        due = self.pending.next_due()
+        times = [float("inf") if due is None else due]
+        if self.pending.n_parked and self._helped_position != self.cluster.moved.position:
+            times.append(self._helped_at + _HELP_SECONDS)
+        return min(times)
 
     def _has_room(self) -> bool:
         # Far ahead of the binder every decision would be older news than need be.
@@ -148,9 +156,16 @@ class Loop:
         if isinstance(event, events.PodsListed):
             self.cluster.relist_pods(event.pods, ours=event.ours)
             self._reconcile()
+            if self.binder is not None and event.ours:
+                self.binder.reconcile(self.cluster.pods)
+                for pod in event.pods:
+                    self.binder.see_pod(pod)
             return
         self.cluster.relist_nodes(event.nodes)
         self.check_nodes()
+        if self.binder is not None:
+            for node in event.nodes:
+                self.binder.see_node(node)
 
     def check_nodes(self) -> None:
         """Tell what is malformed on nodes; for a new leader, what its predecessor may not have told."""
@@ -200,15 +215,17 @@ class Loop:
             return
         self._metrics.bind_error()
         self.cluster.forget(uid)
-        if event.gone or pod.life == Life.BOUND:
+        if event.gone or pod.life == Life.BOUND or pod.deleting:
             self.pending.drop(uid)
             return
         # What changed on the pod while it was under way counts from now on.
         self.pending.offer(pod)
         self.pending.retry(uid, asyncio.get_running_loop().time())
-        self._reporter.unschedulable(
-            pod, f"binding failed, trying again: {event.message}", reason="SchedulerError"
-        )
+        if self._is_leading():
+            # Who leads no more has nothing to say: the next leader may have bound the pod already.
+            self._reporter.unschedulable(
+                pod, f"binding failed, trying again: {event.message}", reason="SchedulerError"
+            )
 
     def _steer(self, event: events.Event) -> None:
         match event:

@@ -118,7 +118,7 @@ class Stream(Generic[T]):
 
     async def run(self) -> None:
         """List and watch until cancelled."""
-        attempt = 0
+        attempt, broke_at = 0, 0.0
         while True:
             try:
                 if not self._version or self._asked_again.is_set():
@@ -131,6 +131,9 @@ class Stream(Generic[T]):
                 _log.info("watch expired, listing again", stream=self.name)
             except (ApiError, OSError, TimeoutError, msgspec.MsgspecError) as error:
                 # aiohttp's client errors are OSErrors or wrapped; anything decoded wrong is listed anew.
+                if self.heard_at > broke_at:
+                    attempt = 0
+                broke_at = asyncio.get_running_loop().time()
                 wait = client.backoff(attempt, first=0.2, most=5.0)
                 attempt += 1
                 _log.warning("stream broke", stream=self.name, error=str(error), retry_seconds=wait)
