@@ -140,7 +140,9 @@ class Operator:
         log = self.log
         refusals = () if rights_in_doubt else ("Forbidden", "forbidden")
         for word in (*refusals, "Traceback", '"level": "critical"'):
-            assert word not in log, "\n".join(line for line in log.splitlines() if word in line)[:5000]
+            assert word not in log, "\n".join(line for line in log.splitlines() if word in line)[
+                :5000
+            ]
 
     def _lines(self) -> Iterator[dict[str, Any]]:
         for line in self.log.splitlines():
