@@ -9,11 +9,13 @@ import numpy as np
 
 from scheduler.api.decisions import Bind, Hold, Outcome
 from scheduler.api.hami import CardUse
+from scheduler.api.reasons import Refusal
 from scheduler.config import Config
 from scheduler.cycle import diagnosis
 from scheduler.cycle.boards import Boards, Shape
 from scheduler.kernels import columns as c
 from scheduler.kernels import place
+from scheduler.plugins import FILTERS
 from scheduler.policies import PolicyBook
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import CardCharge, Life, PodRecord
@@ -56,6 +58,15 @@ class Cycle:
         if self.could_place(pod):
             return None
         return Hold(pod.uid, diagnosis.of_shape(self._cluster, shape, self.boards.scratch))
+
+    def refusal(self, pod: PodRecord, node: str) -> Refusal:
+        """What a node's words say of a pod by now; ports, which it may hold there itself, left out."""
+        nodes = self._cluster.nodes
+        row = np.array([nodes.row_of(node)], np.int64)
+        for refusal, refuses in FILTERS:
+            if refusal != Refusal.PORTS and refuses(pod.template, nodes, row)[0]:
+                return refusal
+        return Refusal.NONE
 
     def shape_of(self, pod: PodRecord) -> Shape | None:
         """The pod's shape; None when something on the pod must be mended first."""

@@ -160,8 +160,9 @@ class Operator:
                 timeout_seconds=options.config.lock_timeout_seconds,
             ),
             is_leading=self._lease.is_held,
-            is_current=self.loop.is_current,
+            objection=self.loop.objection,
             report=self.loop.put,
+            quiet=self._reporter.quiet,
             in_flight=options.config.binds_in_flight,
             allocate_timeout=options.config.lock_timeout_seconds,
         )
@@ -311,7 +312,7 @@ class Operator:
                     gc.freeze()
                     gc.set_threshold(50_000, 20, 50)
                     frozen = True
-                self.loop.check_nodes()
+                self.loop.tell_mistakes()
                 self.loop.wake()
             elif not held and self._settled:
                 self._settled = False

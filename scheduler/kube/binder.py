@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Container
+from collections.abc import Awaitable, Callable, Container
 from dataclasses import dataclass, field
 
 import msgspec
@@ -65,9 +65,10 @@ class Binder:
         api: the API server.
         lock: node locks.
         is_leading: asked right before every write.
-        is_current: whether a decision's node and cards are still there, asked likewise; the API server
-            itself accepts a node that does not exist.
+        objection: why a decision may no longer be carried out, empty when it may; asked likewise. The
+            API server itself accepts a node that does not exist.
         report: takes BindDone or BindFailed.
+        quiet: awaited with the pod's uid before its bind, until no other write on it is under way.
         in_flight: most requests at once.
         allocate_timeout: seconds that the device plugin gets per pod.
     """
@@ -78,13 +79,15 @@ class Binder:
         lock: NodeLock,
         *,
         is_leading: Callable[[], bool],
-        is_current: Callable[[Bind], bool],
+        objection: Callable[[Bind], str],
         report: Callable[[BindDone | BindFailed], None],
+        quiet: Callable[[str], Awaitable[None]],
         in_flight: int,
         allocate_timeout: float,
     ) -> None:
         self._api, self._lock = api, lock
-        self._is_leading, self._is_current, self._report = is_leading, is_current, report
+        self._is_leading, self._objection, self._report = is_leading, objection, report
+        self._quiet = quiet
         self._in_flight, self._allocate_timeout = in_flight, allocate_timeout
         self._queue: asyncio.Queue[Job] = asyncio.Queue()
         self._turns: dict[str, _Turn] = {}
@@ -140,13 +143,33 @@ class Binder:
             self._answered(turn)
 
     def see_node(self, node: wire.Node) -> None:
-        """A node without lock is free for its next pod."""
+        """A node without lock is free for its next pod; pods it no longer takes need not wait."""
         name = node.metadata.name
         turn = self._turns.get(name)
-        if turn is None or not turn.holder or turn.holder in self._open:
+        if turn is None:
+            return
+        for job in list(turn.jobs):
+            if why := self._objection(job.bind):
+                turn.jobs.remove(job)
+                self._settle(job, why)
+        if not turn.holder or turn.holder in self._open:
             return
         if names.HAMI_LOCK not in (node.metadata.annotations or {}):
             self._free(name)
+
+    def node_gone(self, name: str) -> None:
+        """Nobody will answer for this node: what waits for it is given back."""
+        turn = self._turns.get(name)
+        if turn is not None:
+            self._give_back(turn, f"node {name} is gone")
+            if turn.holder not in self._open:
+                self._free(name)
+
+    def reconcile_nodes(self, nodes: Container[str]) -> None:
+        """After a list: nodes that are not among these are gone."""
+        for name in list(self._turns):
+            if name not in nodes:
+                self.node_gone(name)
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -186,8 +209,8 @@ class Binder:
         if not self._is_leading():
             await self._give_up(job, "no longer the leader")
             return
-        if not self._is_current(job.bind):
-            await self._give_up(job, f"node {job.bind.node} or a card on it is gone")
+        if why := self._objection(job.bind):
+            await self._give_up(job, why)
             return
         if job.bind.slots and not await self._lock.take(
             job.bind.node, job.pod.namespace, job.pod.name
@@ -198,6 +221,7 @@ class Binder:
             turn.holder, turn.silent = "contended", False
             turn.until = asyncio.get_running_loop().time() + _CONTENTION_RETRY_SECONDS
             return
+        await self._quiet(job.bind.uid)
         await self._bind(job)
 
     async def _bind(self, job: Job) -> None:
@@ -209,11 +233,11 @@ class Binder:
         message = ""
         while True:
             cancelled = job.bind.uid in self._cancelled
-            if attempt and (cancelled or attempt >= _ATTEMPTS or not self._is_leading()):
+            if cancelled or attempt >= _ATTEMPTS or not self._is_leading():
                 # No more writes; whether an earlier one took effect is asked, never guessed.
                 if unknown and await self._is_bound_as_asked(job):
                     break
-                await self._give_up(job, message, gone=cancelled)
+                await self._give_up(job, message or "no longer the leader", gone=cancelled)
                 return
             try:
                 await self._api.request("POST", path, body=body)

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
+import structlog
 from kubernetes import client as kubernetes_client
 from kubernetes import config as kubernetes_config
 
@@ -22,8 +23,9 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 JSON = "application/json"
 _IN_CLUSTER_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
-_TOO_MANY, _SERVER_ERROR, _GATEWAY_TIMEOUT = 429, 500, 504
+_TOO_MANY, _SERVER_ERROR = 429, 500
 _BEARER_SECONDS = 10.0
+_log = structlog.get_logger("evenkeel.client")
 TRANSPORT_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
@@ -172,9 +174,14 @@ class ApiClient:
         # Asking costs a tenth of a bind, and tokens live for minutes at least.
         now = asyncio.get_running_loop().time()
         if now >= self._ask_again_at:
-            token = self.access.bearer()
-            self._bearer = f"Bearer {token}" if token else ""
             self._ask_again_at = now + _BEARER_SECONDS
+            try:
+                token = self.access.bearer()
+            except Exception as error:  # noqa: BLE001 - whatever a plugin or a file raises
+                # The last token most likely still holds; if not, the API server will say so.
+                _log.warning("no new token", error=str(error))
+            else:
+                self._bearer = f"Bearer {token}" if token else ""
         return self._bearer
 
 
@@ -193,8 +200,11 @@ def is_transient(error: ApiError) -> bool:
 
 
 def is_unknown(error: ApiError) -> bool:
-    """Whether the call may have taken effect all the same: no answer came, or only a proxy's."""
-    return error.status in {0, _GATEWAY_TIMEOUT}
+    """Whether the call may have taken effect all the same: no answer, or trouble on the way to one.
+
+    A 500 too: the API server answers so when etcd was too slow to say whether it wrote.
+    """
+    return error.status == 0 or error.status >= _SERVER_ERROR
 
 
 def backoff(attempt: int, *, first: float = 0.1, most: float = 10.0) -> float:

@@ -11,6 +11,7 @@ import structlog
 from scheduler import explain, policies
 from scheduler.api import events
 from scheduler.api.decisions import Bind, Hold
+from scheduler.api.reasons import WORDS, Refusal
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.errors import BadInput
@@ -144,6 +145,8 @@ class Loop:
                     self.binder.see_node(node)
             case events.NodeGone(name):
                 self.cluster.node_gone(name)
+                if self.binder is not None:
+                    self.binder.node_gone(name)
             case events.BindDone(uid) | events.BindFailed(uid):
                 self._bound(uid, event)
             case events.PodsListed() | events.NodesListed():
@@ -162,23 +165,33 @@ class Loop:
                     self.binder.see_pod(pod)
             return
         self.cluster.relist_nodes(event.nodes)
-        self.check_nodes()
-        if self.binder is not None:
-            for node in event.nodes:
-                self.binder.see_node(node)
-
-    def check_nodes(self) -> None:
-        """Tell what is malformed on nodes; for a new leader, what its predecessor may not have told."""
         for facts in self.cluster.nodes.facts:
             if facts is not None:
                 self._check_node(facts)
+        if self.binder is not None:
+            self.binder.reconcile_nodes(self.cluster.nodes.rows)
+            for node in event.nodes:
+                self.binder.see_node(node)
+
+    def tell_mistakes(self) -> None:
+        """As a new leader: what is malformed on nodes and bound pods, told by a predecessor or not."""
+        for facts in self.cluster.nodes.facts:
+            if facts is not None:
+                self._check_node(facts)
+        for pod in self.cluster.pods.values():
+            self._check_bound(pod)
 
     def _saw(self, pod: PodRecord | None, uid: str) -> None:
         if pod is None:
             self._left(uid)
-        elif not pod.ours or pod.life == Life.ASSUMED:
+        elif pod.life == Life.ASSUMED:
             return
-        elif pod.life == Life.BOUND or pod.deleting:
+        elif pod.life == Life.BOUND:
+            self._check_bound(pod)
+            self.pending.drop(uid)
+        elif not pod.ours:
+            return
+        elif pod.deleting:
             self.pending.drop(uid)
         else:
             self.pending.offer(pod)
@@ -194,8 +207,7 @@ class Loop:
         for uid in [pod.uid for pod in self.pending.pods() if pod.uid not in self.cluster.pods]:
             self._left(uid)
         for pod in self.cluster.pods.values():
-            if pod.ours:
-                self._saw(pod, pod.uid)
+            self._saw(pod, pod.uid)
 
     def _check_node(self, facts: NodeFacts) -> None:
         if not facts.problem:
@@ -203,6 +215,18 @@ class Loop:
             self._reporter.forget(facts.uid)
         elif self._is_leading():
             self._reporter.malformed_node(facts.name, facts.uid, facts.problem)
+
+    def _check_bound(self, pod: PodRecord) -> None:
+        """Of a bound pod, ours or another's, nothing can be malformed but the cards it holds."""
+        if pod.life != Life.BOUND:
+            return
+        if not pod.problem:
+            # Should the same mistake come back, it is news again.
+            self._reporter.forget(pod.uid)
+        elif self._is_leading():
+            self._reporter.malformed_pod(
+                pod, f"{pod.problem}; until it is mended node {pod.node} gives no card away"
+            )
 
     def _bound(self, uid: str, event: events.BindDone | events.BindFailed) -> None:
         pod = self.cluster.pods.get(uid)
@@ -215,10 +239,11 @@ class Loop:
             return
         self._metrics.bind_error()
         self.cluster.forget(uid)
+        # As it is by now: what changed on the pod while it was under way counts from here on.
+        pod = self.cluster.pods[uid]
         if event.gone or pod.life == Life.BOUND or pod.deleting:
             self.pending.drop(uid)
             return
-        # What changed on the pod while it was under way counts from now on.
         self.pending.offer(pod)
         self.pending.retry(uid, asyncio.get_running_loop().time())
         if self._is_leading():
@@ -243,10 +268,18 @@ class Loop:
                 return
         self.pending.reconsider()
 
-    def is_current(self, bind: Bind) -> bool:
-        """Whether the node and the cards of a decision are still there and in order."""
+    def objection(self, bind: Bind) -> str:
+        """Why a decision may no longer be carried out, empty when it may.
+
+        A decision can wait for minutes before the device plugin of its node; the node and its cards
+        may be gone by then, or closed to the pod.
+        """
         uuids = {use.uuid for slot in bind.slots for use in slot}
-        return self.cluster.has_cards(bind.node, uuids)
+        if not self.cluster.has_cards(bind.node, uuids):
+            return f"node {bind.node} or a card on it is gone"
+        pod = self.cluster.pods.get(bind.uid)
+        refusal = self.cycle.refusal(pod, bind.node) if pod and bind.slots else Refusal.NONE
+        return f"{bind.node}: {WORDS[refusal]}" if refusal else ""
 
     def _see_policy(self, body: dict[str, object]) -> bool:
         metadata = body["metadata"]

@@ -24,6 +24,7 @@ from scheduler.state.pods import PodRecord
 
 _NOTE_MAX = 1024
 _YIELD_SECONDS = 0.02
+_QUIET_POLL_SECONDS = 0.005
 _ATTEMPTS = 3
 _FORBIDDEN, _NOT_FOUND = 403, 404
 _log = structlog.get_logger("evenkeel.reporter")
@@ -64,6 +65,7 @@ class Reporter:
         self._wake = asyncio.Event()
         self._serial = itertools.count(int(dt.datetime.now(dt.UTC).timestamp() * 1e6))
         self._said: dict[str, str] = {}
+        self._writing: set[str] = set()
         self._working = 0
         self.dropped = 0
 
@@ -104,6 +106,22 @@ class Reporter:
     def forget(self, uid: str) -> None:
         """The object is gone: its last text need not be remembered."""
         self._said.pop(uid, None)
+
+    async def quiet(self, uid: str) -> None:
+        """Wait until nothing is being written on the pod, and let nothing that waits be written.
+
+        A condition that lands behind the pod's binding would say "unschedulable" of a pod that runs,
+        and autoscalers would add a node for it.
+        """
+        self.forget(uid)
+        while uid in self._writing:
+            await asyncio.sleep(_QUIET_POLL_SECONDS)
+
+    def malformed_pod(self, pod: PodRecord, problem: str) -> None:
+        """What a bound pod holds cannot be read; said once for each text."""
+        if self._said.get(pod.uid) != problem:
+            self._said[pod.uid] = problem
+            self._pod_event(pod, "Warning", "MalformedPod", "Scheduling", problem)
 
     def malformed_node(self, name: str, uid: str, problem: str) -> None:
         """A node's annotations or status cannot be read; said once for each text."""
@@ -195,13 +213,14 @@ class Reporter:
 
     async def _write(self, report: _Report) -> None:
         for attempt in range(_ATTEMPTS):
+            while report.uid in self._writing:
+                # Conditions of one pod land in the order in which they were said.
+                await asyncio.sleep(_QUIET_POLL_SECONDS)
             if report.uid and self._said.get(report.uid) != report.text:
                 # The pod was placed, or told something newer, while this waited.
                 return
             try:
-                await self._api.request(
-                    report.method, report.path, body=report.body, content_type=report.content_type
-                )
+                await self._send(report)
             except ApiError as error:
                 # An API server that has just started refuses everyone until it has read its roles.
                 retry = client.is_transient(error) or error.status == _FORBIDDEN
@@ -212,6 +231,16 @@ class Reporter:
                     self._drop(report)
                     _log.warning("report not written", path=report.path, error=str(error))
             return
+
+    async def _send(self, report: _Report) -> None:
+        if report.uid:
+            self._writing.add(report.uid)
+        try:
+            await self._api.request(
+                report.method, report.path, body=report.body, content_type=report.content_type
+            )
+        finally:
+            self._writing.discard(report.uid)
 
 
 def _now(*, micro: bool) -> str:

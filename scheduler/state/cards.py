@@ -23,7 +23,7 @@ class CardTable:
         self._end = 0
         self._free: dict[int, list[int]] = {}
 
-    def place(self, cards: tuple[hami.Card, ...], cordoned: frozenset[str]) -> int:
+    def place(self, cards: tuple[hami.Card, ...]) -> int:
         """Write the cards of one node, unused, and return the row of the first."""
         n = len(cards)
         free = self._free.get(n)
@@ -34,7 +34,7 @@ class CardTable:
             columns.total[:, d] = (card.devcore, card.devmem, card.count)
             columns.used[:, d] = 0
             columns.healthy[d] = card.health
-            columns.cordoned[d] = card.id in cordoned
+            columns.cordoned[d] = False
             columns.mig[d] = card.mode == "mig"
             columns.numa[d] = card.numa
             columns.position[d] = card.index

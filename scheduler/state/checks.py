@@ -9,6 +9,7 @@ from scheduler.api import gpus, names
 from scheduler.errors import BrokenInvariant
 from scheduler.kernels import columns as c
 from scheduler.state.cluster import Cluster
+from scheduler.state.pods import Life
 
 
 def fingerprint(cluster: Cluster) -> dict[str, Any]:
@@ -28,6 +29,10 @@ def fingerprint(cluster: Cluster) -> dict[str, Any]:
             "has_gpu": bool(nodes.has_gpu[row]),
             "gpu": (nodes.gpu_total[:, row].tolist(), nodes.gpu_used[:, row].tolist()),
             "ports": dict(cluster.nodes.ports[row]),
+            "holders": (
+                int(cluster.nodes.card_holders[row]),
+                int(cluster.nodes.unreadable[row]),
+            ),
             "cards": {
                 cluster.cards.uuid_of(d): (
                     cards.total[:, d].tolist(),
@@ -55,6 +60,8 @@ def verify(cluster: Cluster) -> None:
     found = fingerprint(cluster)
     for name, figures in found.items():
         pods = list(cluster.pods_on.get(name, {}).values())
+        holders = [pod for pod in pods if pod.cards or (pod.problem and pod.life == Life.BOUND)]
+        unreadable = [pod for pod in holders if pod.problem]
         requested: Counter[str] = Counter()
         nonzero = [0, 0]
         ports: Counter[tuple[str, int, str]] = Counter()
@@ -73,8 +80,13 @@ def verify(cluster: Cluster) -> None:
         _same(name, "requested", figures["requested"], dict(requested))
         _same(name, "nonzero", figures["nonzero"], nonzero)
         _same(name, "ports", figures["ports"], dict(ports))
+        _same(name, "holders", figures["holders"], (len(holders), len(unreadable)))
+        _same(name, "managed", figures["managed"], bool(figures["facts"].register or holders))
         for uuid, counted in used.items():
             _same(name, f"card {uuid}", figures["cards"][uuid][1], counted)
+            named = uuid in [part.strip() for part in figures["facts"].cordon.split(",")]
+            closed = named or bool(unreadable)
+            _same(name, f"card {uuid} cordoned", figures["cards"][uuid][3], closed)
         if figures["managed"]:
             sums = [sum(counted[i] for counted in used.values()) for i in range(3)]
             _same(name, "gpu_used", figures["gpu"][1], sums)

@@ -9,6 +9,9 @@ A pod's life is ``pending → assumed → bound → gone``:
 Every event carries a whole object, never a delta, so applying one twice changes nothing. An
 assumption has no timer: it ends with the bind's result or with what the watch says. Pods may be
 seen before their node and outlive it; their charges wait by node name.
+
+A node is HAMi's while it registers cards or while pods hold cards on it. Pods whose cards cannot be
+read close the cards of their node: nobody can say which of them are free.
 """
 
 from __future__ import annotations
@@ -52,6 +55,8 @@ class Cluster:
         self._templates: dict[bytes, templates.PodTemplate] = {}
         self._charges: dict[templates.PodTemplate, Charge] = {}
         self._arrivals = 0
+        # What an assumed pod has become while its bind is under way.
+        self._meanwhile: dict[str, PodRecord] = {}
 
     # Nodes.
 
@@ -119,11 +124,11 @@ class Cluster:
         new = self._record(pod, old)
         if old is not None:
             if old.life == Life.ASSUMED and not new.node:
-                # The bind is under way and the watch has not shown it yet.
-                new.node, new.life, new.cards, new.template = (
-                    old.node, old.life, old.cards, old.template
-                )  # fmt: skip
-            if (old.node, old.cards, old.template) != (new.node, new.cards, new.template):
+                # The bind is under way: what was decided stays charged, what changed waits for it.
+                self._meanwhile[uid] = new
+                return old
+            self._meanwhile.pop(uid, None)
+            if _charged(old) != _charged(new):
                 self._detach(old)
                 self._attach(new)
             elif new.node:
@@ -136,6 +141,7 @@ class Cluster:
     def pod_gone(self, uid: str) -> None:
         """A pod was deleted or finished."""
         pod = self.pods.pop(uid, None)
+        self._meanwhile.pop(uid, None)
         if pod is not None:
             self._detach(pod)
 
@@ -163,6 +169,7 @@ class Cluster:
         for port in pod.template.ports:
             counts = self.nodes.ports[row]
             counts[port] = counts.get(port, 0) + 1
+        self._count_holder(pod, row, 1)
 
     def forget(self, uid: str) -> None:
         """The bind failed: what was assumed is free again. Nothing when the watch knows better."""
@@ -170,6 +177,7 @@ class Cluster:
         if pod is not None and pod.life == Life.ASSUMED:
             self._detach(pod)
             pod.node, pod.life, pod.cards = "", Life.PENDING, ()
+            self.pods[uid] = self._meanwhile.pop(uid, pod)
 
     def charge_of(self, template: templates.PodTemplate) -> Charge:
         """Resource rows and amounts that a pod of the template is charged, the pod itself included."""
@@ -266,9 +274,28 @@ class Cluster:
                 del counts[port]
         for card in pod.cards:
             self._charge_card(row, card, sign)
+        self._count_holder(pod, row, sign)
         if not nodes.managed[row]:
             nodes.gpu_used[c.CORES, row] = nodes.requested[c.GPU, row] * gpus.FULL_CORES
         self.moved.add(row)
+
+    def _count_holder(self, pod: PodRecord, row: int, sign: int) -> None:
+        """What pods with cards make of their node: HAMi's, and closed while one cannot be read."""
+        if not _holds_cards(pod):
+            return
+        holders, unreadable = self.nodes.card_holders, self.nodes.unreadable
+        holders[row] += sign
+        unreadable[row] += sign * bool(pod.problem)
+        facts = self.nodes.facts[row]
+        if facts is None:
+            return
+        if bool(self.nodes.columns.managed[row]) != self._is_managed(row, facts):
+            self.nodes.columns.managed[row] = self._is_managed(row, facts)
+            self._refresh_gpu(row)
+            self.described.add(row)
+        if pod.problem:
+            self._cordon_cards(row, facts)
+            self.described.add(row)
 
     def _charge_card(self, row: int, card: CardCharge, sign: int) -> None:
         d = self._card_rows.get((row, card.uuid), -1)
@@ -287,17 +314,29 @@ class Cluster:
         nodes = self.nodes.columns
         # A node that is left out has no cards, whatever was registered before its mistake.
         cards = hami.decode_register(new.register) if new.register and not new.problem else ()
-        cordoned = frozenset(part.strip() for part in new.cordon.split(",") if part.strip())
-        start = self.cards.place(cards, cordoned)
+        start = self.cards.place(cards)
         nodes.card_start[row], nodes.card_count[row] = start, len(cards)
-        # An empty register is HAMi's too: its nvidia.com/gpu counts shares, not cards.
-        nodes.managed[row] = bool(new.register)
+        nodes.managed[row] = self._is_managed(row, new)
         for d, card in enumerate(cards, start):
             self._card_rows[row, card.id] = d
+        self._cordon_cards(row, new)
         # Pods that are charged already hold cards that were just made anew. On a new node none is.
         for pod in self.pods_on.get(new.name, {}).values() if self._is_charged(row) else ():
             for card_charge in pod.cards:
                 self._charge_card(row, card_charge, 1)
+
+    def _is_managed(self, row: int, facts: NodeFacts) -> bool:
+        # An empty register is HAMi's too: its nvidia.com/gpu counts shares, not cards. So it is when
+        # the register is gone and pods with cards still run.
+        return bool(facts.register) or bool(self.nodes.card_holders[row])
+
+    def _cordon_cards(self, row: int, facts: NodeFacts) -> None:
+        """Close the cards that HAMi's annotation names; all of them while a pod cannot be read."""
+        named = {part.strip() for part in facts.cordon.split(",")}
+        closed = bool(self.nodes.unreadable[row])
+        start = int(self.nodes.columns.card_start[row])
+        for d in range(start, start + int(self.nodes.columns.card_count[row])):
+            self.cards.columns.cordoned[d] = closed or self.cards.uuid_of(d) in named
 
     def _is_charged(self, row: int) -> bool:
         return bool(self.nodes.columns.requested[c.PODS, row])
@@ -324,6 +363,16 @@ class Cluster:
             nodes.gpu_total[:, row] = (whole * gpus.FULL_CORES, 0, 0)
             nodes.gpu_used[:, row] = (nodes.requested[c.GPU, row] * gpus.FULL_CORES, 0, 0)
         nodes.has_gpu[row] = nodes.managed[row] or whole > 0
+
+
+def _charged(pod: PodRecord) -> tuple[object, ...]:
+    """All that decides what a pod is charged, and where."""
+    return pod.node, pod.cards, pod.template, _holds_cards(pod) and pod.problem
+
+
+def _holds_cards(pod: PodRecord) -> bool:
+    # On a pod with a node the only problem there can be is that its cards cannot be read.
+    return bool(pod.cards or (pod.problem and pod.life == Life.BOUND))
 
 
 def _init_done(pod: wire.Pod, template: templates.PodTemplate) -> bool:

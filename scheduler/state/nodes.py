@@ -36,7 +36,12 @@ class NodeFacts(NamedTuple):
 
 
 class NodeTable:
-    """Name ↔ row, growth, interned words, and the columns of ``kernels.columns.Nodes``."""
+    """Name ↔ row, growth, interned words, and the columns of ``kernels.columns.Nodes``.
+
+    Attributes:
+        card_holders: [N] pods that hold HAMi's cards there.
+        unreadable: [N] those of them whose cards cannot be read.
+    """
 
     def __init__(self) -> None:
         self.resources: Interner[str] = Interner(
@@ -53,6 +58,8 @@ class NodeTable:
         self._ranks_stale = False
         self.unschedulable: c.Flags = np.zeros(0, np.bool_)
         self.taint_set: c.Ints = np.zeros(0, np.int64)
+        self.card_holders: c.Ints = np.zeros(0, np.int64)
+        self.unreadable: c.Ints = np.zeros(0, np.int64)
         self.columns = _columns(0, 8)
         self._grow_rows(c.BLOCK)
 
@@ -94,7 +101,14 @@ class NodeTable:
         nodes = self.columns
         for column in (nodes.valid, nodes.managed, nodes.has_gpu, self.unschedulable):
             column[row] = False
-        for figures in (nodes.rank, nodes.card_start, nodes.card_count, self.taint_set):
+        for figures in (
+            nodes.rank,
+            nodes.card_start,
+            nodes.card_count,
+            self.taint_set,
+            self.card_holders,
+            self.unreadable,
+        ):
             figures[row] = 0
         for matrix in (
             nodes.allocatable,
@@ -162,6 +176,8 @@ class NodeTable:
         self.columns = fresh
         self.unschedulable = np.pad(self.unschedulable, (0, capacity - n))
         self.taint_set = np.pad(self.taint_set, (0, capacity - n))
+        self.card_holders = np.pad(self.card_holders, (0, capacity - n))
+        self.unreadable = np.pad(self.unreadable, (0, capacity - n))
         for key, column in self._label_columns.items():
             self._label_columns[key] = np.pad(column, (0, capacity - n), constant_values=ABSENT)
         self.facts += [None] * (capacity - n)

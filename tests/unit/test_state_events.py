@@ -39,7 +39,7 @@ class World:
             return
         body = self.server.nodes[rng.choice(sorted(self.server.nodes))]
         meta, spec, allocatable = body["metadata"], body["spec"], body["status"]["allocatable"]
-        match rng.randrange(5):
+        match rng.randrange(6):
             case 0:
                 allocatable["cpu"] = rng.choice(["two", "2", "4"])
             case 1:
@@ -51,6 +51,8 @@ class World:
                 spec["unschedulable"] = not spec.get("unschedulable")
             case 4:
                 allocatable.pop(names.GPU, None)
+            case 5:
+                (meta.get("annotations") or {}).pop(names.HAMI_REGISTER, None)
         self.server.put_node(body)
 
     def node_goes(self, rng: random.Random) -> None:
@@ -87,7 +89,7 @@ class World:
         body = self.server.pods[uid]
         meta, spec, status = body["metadata"], body["spec"], body["status"]
         bound = bool(spec.get("nodeName"))
-        match rng.randrange(7):
+        match rng.randrange(8):
             case 0:
                 meta["labels"] = {"tier": rng.choice("ab")}
             case 1:
@@ -107,6 +109,9 @@ class World:
                 ]
                 reason = rng.choice(["Infeasible", "Deferred"])
                 status["conditions"] = [{"type": "PodResizePending", "reason": reason}]
+            case 7 if not bound:
+                steering = {names.VGPU_MODE: rng.choice(["hami-core", "mig"])}
+                meta["annotations"] = (meta.get("annotations") or {}) | steering
             case 6 if bound and meta.get("annotations"):
                 text = rng.choice(["node-1-GPU-0,NVIDIA,5,5:;", "oops,1:;", ENDLESS, ""])
                 meta["annotations"][names.HAMI_ALLOCATED] = text
@@ -230,6 +235,16 @@ def played(happened: list[tuple[str, int]]) -> None:
             fresh = world.expected(random.Random(i))
             checks.verify(fresh)
             assert checks.fingerprint(world.cluster) == checks.fingerprint(fresh)
+            assert _waiting(world.cluster) == _waiting(fresh)
+
+
+def _waiting(cluster: Cluster) -> dict[str, object]:
+    """What the queue reads of every pod that has no place: as it is now, whatever went before."""
+    return {
+        uid: (pod.template.steering, pod.labels, pod.gated, pod.deleting, pod.problem)
+        for uid, pod in cluster.pods.items()
+        if pod.life == Life.PENDING
+    }
 
 
 @given(steps)
