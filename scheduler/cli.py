@@ -1,4 +1,4 @@
-"""``evenkeel``: run | demo | simulate | explain."""
+"""``evenkeel``: run | simulate | demo | warm."""
 
 from __future__ import annotations
 
@@ -58,9 +58,13 @@ def run(
     from scheduler.kube.app import Operator, Options  # noqa: PLC0415
 
     _configure_logs(log_level)
+    try:
+        access = client.load_access(kubeconfig, context)
+    except BadInput as error:
+        _refuse(str(error))
     operator = Operator(
         Options(
-            access=client.load_access(kubeconfig, context),
+            access=access,
             config=_config(config_file),
             identity=f"{os.environ.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4().hex[:8]}",
             lease_namespace=lease_namespace,

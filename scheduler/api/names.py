@@ -29,7 +29,6 @@ HAMI_ONLY = (GPU_MEMORY, GPU_MEMORY_PERCENT, GPU_CORES, GPU_PRIORITY)
 
 # HAMi, node side.
 HAMI_REGISTER = "hami.io/node-nvidia-register"
-HAMI_HANDSHAKE = "hami.io/node-handshake"
 HAMI_CORDON = "hami.io/device-cordon"
 HAMI_LOCK = "hami.io/mutex.lock"
 
@@ -38,7 +37,6 @@ HAMI_NODE = "hami.io/vgpu-node"
 HAMI_TIME = "hami.io/vgpu-time"
 HAMI_TO_ALLOCATE = "hami.io/vgpu-devices-to-allocate"
 HAMI_ALLOCATED = "hami.io/vgpu-devices-allocated"
-HAMI_MIG = "hami.io/vgpu-mig-allocations"
 HAMI_BIND_PHASE = "hami.io/bind-phase"
 HAMI_BIND_TIME = "hami.io/bind-time"
 BIND_ALLOCATING = "allocating"

@@ -53,7 +53,7 @@ async def demo(console: Console, *, keep: bool) -> bool:
                     results = await _show(api, console, ready)
                     _conclude(console, results)
                     if keep:
-                        await _keep(console, kubeconfig)
+                        await _keep(console, kubeconfig, ready)
     return all(pattern.cards_per_node == seen for pattern, seen in results)
 
 
@@ -196,9 +196,11 @@ def _conclude(console: Console, results: list[tuple[patterns.Pattern, tuple[int,
     console.print(table)
 
 
-async def _keep(console: Console, kubeconfig: Path) -> None:
+async def _keep(console: Console, kubeconfig: Path, check: Callable[[], None]) -> None:
     console.print(
         f"\nThe cluster keeps running. In another terminal:\n  export KUBECONFIG={kubeconfig}"
     )
     console.print("  kubectl get nodes\n  kubectl get events\nCtrl-C ends it.")
-    await asyncio.Event().wait()
+    while True:
+        check()
+        await asyncio.sleep(1.0)

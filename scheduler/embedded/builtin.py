@@ -108,6 +108,17 @@ def _workload(group: str, plural: str, kind: str, *short_names: str) -> Kind:
     )
 
 
+def _rbac(plural: str, kind: str, *, namespaced: bool) -> Kind:
+    """Stored and shown; nobody is refused for the lack of a role here."""
+    return Kind(
+        group="rbac.authorization.k8s.io",
+        version="v1",
+        plural=plural,
+        kind=kind,
+        namespaced=namespaced,
+    )
+
+
 BUILT_IN: tuple[Kind, ...] = (
     PODS,
     NODES,
@@ -143,6 +154,19 @@ BUILT_IN: tuple[Kind, ...] = (
         has_generation=True,
     ),
     _core("resourcequotas", "ResourceQuota", "quota", has_status=True, returns_deleted=True),
+    _rbac("roles", "Role", namespaced=True),
+    _rbac("rolebindings", "RoleBinding", namespaced=True),
+    _rbac("clusterroles", "ClusterRole", namespaced=False),
+    _rbac("clusterrolebindings", "ClusterRoleBinding", namespaced=False),
+    Kind(
+        group="flowcontrol.apiserver.k8s.io",
+        version="v1",
+        plural="flowschemas",
+        kind="FlowSchema",
+        namespaced=False,
+        has_status=True,
+        has_generation=True,
+    ),
     _workload("apps", "deployments", "Deployment", "deploy"),
     _workload("apps", "replicasets", "ReplicaSet", "rs"),
     _workload("apps", "statefulsets", "StatefulSet", "sts"),

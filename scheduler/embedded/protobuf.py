@@ -16,6 +16,9 @@ Json = dict[str, Any]
 Message = dict[int, tuple[str, Any]]
 
 MEDIA = "application/vnd.kubernetes.protobuf"
+# The name clients ask by holds an "@", which no media type may; the answer's does without.
+OPENAPI_ASKED = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+OPENAPI_MEDIA = OPENAPI_ASKED.replace("@", ".")
 _MAGIC = b"k8s\x00"
 
 _TIME: Message = {1: ("seconds", "int"), 2: ("nanos", "int")}
@@ -75,6 +78,20 @@ _ENVELOPE: Message = {
     1: ("type", {1: ("apiVersion", "text"), 2: ("kind", "text")}),
     2: ("raw", "bytes"),
 }
+
+
+def openapi_document(title: str, version: str) -> bytes:
+    """An OpenAPI v2 document without definitions, as gnostic's ``openapi.v2.Document``.
+
+    kubectl looks here for a kind that OpenAPI v3 does not list, and reads nothing but protobuf.
+    """
+    info = _text(1, title) + _text(2, version)
+    return _text(1, "2.0") + bytes((2 << 3 | 2, len(info))) + info
+
+
+def _text(field: int, text: str) -> bytes:
+    # Tag and length fit one byte each: a small field number, a text under 128 bytes.
+    return bytes((field << 3 | 2, len(text.encode()))) + text.encode()
 
 
 def read(data: bytes) -> Json:

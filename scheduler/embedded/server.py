@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 from aiohttp import web
 
-from scheduler.embedded import bodies, discovery, paths, reviews, verbs, watching
+from scheduler.embedded import bodies, discovery, paths, protobuf, reviews, verbs, watching
 from scheduler.embedded.builtin import BUILT_IN, PODS
 from scheduler.embedded.kinds import Kinds
 from scheduler.embedded.listing import Lister, truth
@@ -164,8 +164,10 @@ class Server:
 
     def _discover(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
         header = request.headers.get("Accept", "")
+        if path.rstrip("/") == "/openapi/v2" and protobuf.OPENAPI_ASKED in header:
+            encoded = protobuf.openapi_document("Kubernetes", discovery.VERSION["gitVersion"])
+            return web.Response(body=encoded, headers={"Content-Type": protobuf.OPENAPI_MEDIA})
         aggregated = ""
-        # OpenAPI v2 is asked for as protobuf first; a JSON answer is read just as well.
         if not path.startswith("/openapi"):
             choice = bodies.accepted(header)
             aggregated = choice.version if choice.form == "APIGroupDiscoveryList" else ""

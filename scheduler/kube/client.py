@@ -17,7 +17,7 @@ import structlog
 from kubernetes import client as kubernetes_client
 from kubernetes import config as kubernetes_config
 
-from scheduler.errors import ApiError
+from scheduler.errors import ApiError, BadInput
 
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
@@ -56,14 +56,21 @@ class _Status(msgspec.Struct):
 
 
 def load_access(kubeconfig: str | None, context: str | None = None) -> Access:
-    """Access from a kubeconfig file, from $KUBECONFIG, or from the pod's service account."""
+    """Access from a kubeconfig file, from $KUBECONFIG, or from the pod's service account.
+
+    Raises:
+        BadInput: there is none, or it cannot be read.
+    """
     configuration = kubernetes_client.Configuration()
-    if kubeconfig is None and _IN_CLUSTER_TOKEN.exists():
-        kubernetes_config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
-    else:
-        kubernetes_config.load_kube_config(  # type: ignore[no-untyped-call]
-            config_file=kubeconfig, context=context, client_configuration=configuration
-        )
+    try:
+        if kubeconfig is None and _IN_CLUSTER_TOKEN.exists():
+            kubernetes_config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+        else:
+            kubernetes_config.load_kube_config(  # type: ignore[no-untyped-call]
+                config_file=kubeconfig, context=context, client_configuration=configuration
+            )
+    except Exception as error:
+        raise BadInput(f"--kubeconfig {kubeconfig or '(default)'}", str(error)) from error
 
     def bearer() -> str | None:
         key: str = configuration.get_api_key_with_prefix("BearerToken", "authorization") or ""

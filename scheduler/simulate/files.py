@@ -55,10 +55,12 @@ def _unfold(name: str, documents: list[Any]) -> Iterator[dict[str, Any]]:
     for document in documents:
         if not isinstance(document, dict) or not isinstance(document.get("kind"), str):
             raise BadInput(name, "holds a document that is no Kubernetes object: kind is missing")
-        items = document.get("items")
-        if document["kind"].endswith("List") and isinstance(items, list):
+        if document["kind"].endswith("List"):
+            items = document.get("items")
+            if not isinstance(items, list | None):
+                raise BadInput(name, f"{document['kind']}: items must be a list, not {items!r}")
             kind = document["kind"].removesuffix("List")
-            for item in items:
+            for item in items or ():
                 if isinstance(item, dict) and kind:
                     # Items of a typed list need not repeat their kind.
                     item.setdefault("kind", kind)

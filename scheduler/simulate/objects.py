@@ -17,6 +17,8 @@ _SYSTEM_PRIORITIES = {
     "system-cluster-critical": 2_000_000_000,
 }
 
+_PRIORITY_MIN, _PRIORITY_MAX = -(2**31), 2**31 - 1
+
 
 def decode(body: Mapping[str, Any], kind: type[T]) -> T:
     """The typed form of an object.
@@ -56,6 +58,12 @@ def pod(body: Mapping[str, Any], priorities: Mapping[str, int], position: int) -
         meta.name = f"{(body.get('metadata') or {}).get('generateName') or 'pod-'}{position}"
     meta.uid = meta.uid or f"{meta.namespace}/{meta.name}"
     spec.scheduler_name = spec.scheduler_name or "default-scheduler"
+    if not spec.containers:
+        raise BadInput("spec.containers", "at least one container is needed")
+    if not _PRIORITY_MIN <= spec.priority <= _PRIORITY_MAX:
+        raise BadInput(
+            "spec.priority", f"{spec.priority} is not within {_PRIORITY_MIN}..{_PRIORITY_MAX}"
+        )
     for container in (*spec.containers, *(spec.init_containers or ())):
         _default_requests(container)
     class_name = (body.get("spec") or {}).get("priorityClassName")
@@ -80,7 +88,7 @@ def priority_class(body: Mapping[str, Any]) -> dict[str, int]:
     name = values.mapping(body.get("metadata"), "metadata").get("name")
     if not name:
         raise BadInput("metadata.name", "is missing")
-    return {str(name): values.integer(body.get("value"), "value", -(2**31), 10**9)}
+    return {str(name): values.integer(body.get("value"), "value", _PRIORITY_MIN, 10**9)}
 
 
 def _default_requests(container: wire.Container) -> None:

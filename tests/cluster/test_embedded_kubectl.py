@@ -213,6 +213,24 @@ async def test_server_side_apply_tells_managers_apart(kubectl: Kubectl) -> None:
     assert await kubectl("get", "cm", "a", "-o", "jsonpath={.data.x}") == "9"
 
 
+async def test_the_manifests_are_applied_twice_as_a_user_would(kubectl: Kubectl) -> None:
+    """All kinds of a deployment of Evenkeel are served; what runs Deployments is not here."""
+    manifests = Path(__file__).parents[2] / "manifests" / "base"
+    for _ in range(2):
+        printed = await kubectl("apply", "--server-side", "-k", str(manifests))
+        lines = printed.strip().splitlines()
+        assert len(lines) >= 10
+        assert all(line.endswith(" serverside-applied") for line in lines)
+    assert "evenkeel" in await kubectl("get", "deployments", "-n", "evenkeel-system")
+    assert "evenkeel" in await kubectl("describe", "clusterrole", "evenkeel")
+
+
+async def test_a_kind_that_is_not_served_is_said_to_be_unknown(kubectl: Kubectl) -> None:
+    body = "apiVersion: example.com/v1\nkind: Gadget\nmetadata: {name: a}\n"
+    with pytest.raises(KubectlError, match='no matches for kind "Gadget"'):
+        await kubectl("apply", "--server-side", "-f", "-", text=body)
+
+
 async def test_a_watch_prints_what_happens(
     running: cluster.Cluster, kubectl: Kubectl, kubectl_binary: str, tmp_path: Path
 ) -> None:

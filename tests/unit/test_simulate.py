@@ -161,6 +161,7 @@ status: {}
 apiVersion: v1
 kind: Pod
 metadata: {creationTimestamp: 2026-01-01T00:00:00Z, name: old}
+spec: {containers: [{name: c}]}
 """
     found = answer("-f", "-", stdin=yaml.safe_dump(NODE) + "---" + text)
     assert placements(found) == {"web-1": "a", "old": "a"}
@@ -190,9 +191,13 @@ def test_no_nodes_and_no_pods_are_answers() -> None:
         ("kind: Pod\nmetadata: {name: p}\nspec: {containers: 5}", "Pod p: spec.containers: Expected `array`, got `int`"),
         ("kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, resources: {requests: {cpu: x}}}]}", 'Pod p: spec.containers[0].resources.requests[cpu]: "x" is not a quantity'),
         ("kind: Pod\nmetadata: {name: p}\nspec: {nodeName: a, containers: [{name: c, resources: {requests: {cpu: x}}}]}", 'Pod p: spec.containers[0].resources.requests[cpu]: "x" is not a quantity'),
-        ("kind: Pod\nmetadata: {name: p, namespace: n}\nspec: {priorityClassName: gold}", 'Pod n/p: spec.priorityClassName: no PriorityClass "gold" is among the objects'),
+        ("kind: Pod\nmetadata: {name: p, namespace: n}\nspec: {priorityClassName: gold, containers: [{name: c}]}", 'Pod n/p: spec.priorityClassName: no PriorityClass "gold" is among the objects'),
         ("kind: Pod\nmetadata: {name: p, labels: {a: 1}}", "Pod p: metadata.labels"),
-        ("kind: Pod\nmetadata: {name: p}\n---\nkind: Pod\nmetadata: {name: p}", "Pod p: metadata.name: the object is given twice"),
+        ("kind: Pod\nmetadata: {name: p}\nspec: {containers: null}", "Pod p: spec.containers: at least one container is needed"),
+        ("kind: Pod\nmetadata: {name: p}\nspec: {priority: 2147483648, containers: [{name: c}]}", "Pod p: spec.priority: 2147483648 is not within -2147483648..2147483647"),
+        ("kind: List\nitems: 7", "List: items must be a list, not 7"),
+        ("kind: PodList\nitems: {a: b}", "PodList: items must be a list, not {'a': 'b'}"),
+        ("kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}]}\n---\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}]}", "Pod p: metadata.name: the object is given twice"),
         ("kind: Node\nmetadata: {name: a}\n---\nkind: Node\nmetadata: {name: a}", "Node a: metadata.name: the object is given twice"),
         ("kind: Node\nmetadata: {labels: {}}", "Node (no name): metadata.name: is missing"),
         ("kind: Node", "Node (no name): metadata.name: is missing"),
