@@ -1,7 +1,7 @@
 """A fresh embedded cluster per test, and a small client that shows what went over the wire.
 
 With EVENKEEL_API_URL (and EVENKEEL_API_TOKEN) set, the same tests run against that API server:
-this is how the embedded one is held to the real one. Tests that reach into the embedded cluster
+tests/cluster does so, to hold the embedded one to the real one. Tests that reach into the embedded cluster
 are skipped then.
 """
 
