@@ -104,7 +104,10 @@ async def _operator(
 
     def check() -> None:
         if process.returncode is not None:
-            raise DemoFailed(f"the operator ended: {log.read_text(encoding='utf-8')[-2000:]}")
+            code = process.returncode
+            raise DemoFailed(
+                f"the operator ended with {code}: {log.read_text(encoding='utf-8')[-2000:]}"
+            )
 
     try:
         yield check

@@ -12,6 +12,8 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Container
 from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
 
 import msgspec
 import structlog
@@ -25,12 +27,20 @@ from scheduler.kube.client import ApiClient
 from scheduler.kube.node_lock import NodeLock
 from scheduler.state.pods import PodRecord
 
-_NOT_FOUND = 404
+_NOT_FOUND, _CONFLICT = 404, 409
 _ATTEMPTS = 6
 # The plugin sets the phase, then removes the lock; wait this long for the second after the first.
 _RELEASE_GRACE_SECONDS = 1.0
 _CONTENTION_RETRY_SECONDS = 1.0
 _log = structlog.get_logger("evenkeel.binder")
+
+
+class _Fate(Enum):
+    """What became of a bind: it took effect, it never will, or it still might."""
+
+    DONE = 1
+    REFUSED = 2
+    OPEN = 3
 
 
 @dataclass(slots=True)
@@ -225,43 +235,50 @@ class Binder:
         await self._bind(job)
 
     async def _bind(self, job: Job) -> None:
+        """Write until the outcome is known.
+
+        A write whose answer was lost may still take effect, even after a look at the pod says that it
+        did not. So it is written again, the same, until the API server says yes, conflict or not found:
+        only then can no earlier try land on cards that were given away meanwhile.
+        """
         pod = job.pod
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/binding"
         body = _body(job)
-        unknown = False
-        attempt = 0
-        message = ""
+        attempt, unknown = 0, False
+        message = "no longer the leader"
         while True:
             cancelled = job.bind.uid in self._cancelled
-            if cancelled or attempt >= _ATTEMPTS or not self._is_leading():
-                # No more writes; whether an earlier one took effect is asked, never guessed.
-                if unknown and await self._is_bound_as_asked(job):
-                    break
-                await self._give_up(job, message or "no longer the leader", gone=cancelled)
-                return
+            if cancelled or not self._is_leading() or (attempt >= _ATTEMPTS and not unknown):
+                fate = await self._fate(job) if unknown else _Fate.OPEN
+                break
             try:
                 await self._api.request("POST", path, body=body)
             except ApiError as error:
                 message = str(error)
                 unknown = unknown or client.is_unknown(error)
-                if not client.is_transient(error):
-                    # A conflict, or a refusal by a server that has just started: neither says what
-                    # became of an earlier write.
-                    if unknown and await self._is_bound_as_asked(job):
+                if error.status == _NOT_FOUND:
+                    fate = _Fate.REFUSED
+                    cancelled = True
+                    break
+                if error.status == _CONFLICT:
+                    fate = await self._fate(job)
+                    if fate != _Fate.OPEN:
                         break
-                    await self._give_up(job, message, gone=error.status == _NOT_FOUND)
-                    return
+                elif not unknown and not client.is_transient(error):
+                    fate = _Fate.REFUSED
+                    break
                 attempt += 1
                 await asyncio.sleep(client.backoff(attempt))
-                continue
-            break
-        self._bound(job)
+            else:
+                fate = _Fate.DONE
+                break
+        if fate == _Fate.DONE:
+            self._bound(job)
+        else:
+            await self._give_up(job, message, gone=cancelled)
 
-    async def _is_bound_as_asked(self, job: Job) -> bool:
-        """After a lost answer and a conflict: was it our own first try that took effect?
-
-        Asks until it is told: to give the pod up on a guess would give its cards away twice.
-        """
+    async def _fate(self, job: Job) -> _Fate:
+        """What became of the pod meanwhile. Asks until it is told: a guess could give cards away twice."""
         pod = job.pod
         attempt = 0
         while True:
@@ -269,20 +286,11 @@ class Binder:
                 found = await self._api.get(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}")
             except ApiError as error:
                 if error.status == _NOT_FOUND:
-                    return False
+                    return _Fate.REFUSED
                 attempt += 1
                 await asyncio.sleep(client.backoff(attempt))
             else:
-                break
-        return bool(
-            found["metadata"]["uid"] == pod.uid
-            and found["spec"].get("nodeName") == job.bind.node
-            and (
-                not job.bind.slots
-                or (found["metadata"].get("annotations") or {}).get(names.HAMI_ALLOCATED)
-                == hami.encode_devices(job.bind.slots)
-            )
-        )
+                return _fate_of(found, job)
 
     def _bound(self, job: Job) -> None:
         now = asyncio.get_running_loop().time()
@@ -352,6 +360,20 @@ class Binder:
                     # The plugin did not answer: those behind are decided anew, elsewhere if they can.
                     self._give_back(turn, f"the device plugin of node {node} does not answer")
                 self._free(node)
+
+
+def _fate_of(found: dict[str, Any], job: Job) -> _Fate:
+    metadata, node = found["metadata"], found["spec"].get("nodeName")
+    if metadata["uid"] != job.pod.uid:
+        return _Fate.REFUSED
+    if not node:
+        # A pod that is being deleted is bound no more.
+        return _Fate.REFUSED if metadata.get("deletionTimestamp") else _Fate.OPEN
+    written = (metadata.get("annotations") or {}).get(names.HAMI_ALLOCATED)
+    ours = node == job.bind.node and (
+        not job.bind.slots or written == hami.encode_devices(job.bind.slots)
+    )
+    return _Fate.DONE if ours else _Fate.REFUSED
 
 
 def _body(job: Job) -> bytes:
