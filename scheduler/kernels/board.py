@@ -99,7 +99,7 @@ def _elect(nodes: c.Nodes, board: c.Board, block: int) -> None:
 def _gather(
     nodes: c.Nodes, cards: c.Cards, ask: c.Ask, board: c.Board, row: int, s: c.Scratch, lane: int
 ) -> bool:
-    """Whether the pod fits on the row; if so its figures stand in the lane."""
+    """Whether the pod fits on the row; if so what it takes of GPUs there stands in the lane."""
     if not (nodes.valid[row] and board.allowed[row] and fit.fits(nodes, ask, row)):
         return False
     gpu_cores, gpu_mib = 0, 0
@@ -113,26 +113,33 @@ def _gather(
         else:
             # Whole GPUs of a node without HAMi: a GPU is 100 percent of cores.
             gpu_cores = ask.card_rules[c.RULE_WHOLE_GPUS] * 100
-    mode = ask.mode[0]
-    if mode >= score.HAMI_BINPACK:
-        return True
+    s.ask[2, lane] = gpu_cores
+    s.ask[3, lane] = gpu_mib
+    return True
+
+
+@inlined
+def _fill(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
+    """The figures of the rows in the lanes, one dimension after the other: that is how they lie."""
     for d in range(c.N_DIMS):
         r = ask.dims[d]
         if r >= 0:
-            s.cap[d, lane] = nodes.allocatable[r, row]
-            s.used[d, lane] = nodes.requested[r, row]
-            s.ask[d, lane] = ask.dim_amounts[d]
-    if score.uses_nonzero(mode):
+            for lane in range(lanes):
+                row = s.rows[lane]
+                s.cap[d, lane] = nodes.allocatable[r, row]
+                s.used[d, lane] = nodes.requested[r, row]
+                s.ask[d, lane] = ask.dim_amounts[d]
+    if score.uses_nonzero(ask.mode[0]):
         for d in range(2):
-            s.used[d, lane] = nodes.nonzero[d, row]
-            s.ask[d, lane] = ask.nonzero[d]
-    s.cap[2, lane] = nodes.gpu_total[c.CORES, row]
-    s.used[2, lane] = nodes.gpu_used[c.CORES, row]
-    s.ask[2, lane] = gpu_cores
-    s.cap[3, lane] = nodes.gpu_total[c.MIB, row]
-    s.used[3, lane] = nodes.gpu_used[c.MIB, row]
-    s.ask[3, lane] = gpu_mib
-    return True
+            for lane in range(lanes):
+                s.used[d, lane] = nodes.nonzero[d, s.rows[lane]]
+                s.ask[d, lane] = ask.nonzero[d]
+    for lane in range(lanes):
+        row = s.rows[lane]
+        s.cap[2, lane] = nodes.gpu_total[c.CORES, row]
+        s.used[2, lane] = nodes.gpu_used[c.CORES, row]
+        s.cap[3, lane] = nodes.gpu_total[c.MIB, row]
+        s.used[3, lane] = nodes.gpu_used[c.MIB, row]
 
 
 @kernel
@@ -146,6 +153,7 @@ def _score_block(nodes: c.Nodes, ask: c.Ask, board: c.Board, s: c.Scratch, lanes
                 steps = HAMI_UNIT - steps
             board.part[row] = max(0, steps) * weight * _POINTS
         return
+    _fill(nodes, ask, s, lanes)
     if mode == score.BALANCED:
         score.balanced(ask, s, lanes)
     elif mode == score.LAMBDA_G:
