@@ -72,7 +72,10 @@ def run(
             port=port,
         )
     )
-    uvloop.run(operator.run())
+    try:
+        uvloop.run(operator.run())
+    except BadInput as error:
+        _refuse(str(error))
 
 
 @app.command()

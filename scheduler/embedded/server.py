@@ -6,7 +6,7 @@ Kubernetes paths need no more.
 
 import contextlib
 import hmac
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, unquote
@@ -30,6 +30,7 @@ from scheduler.embedded.statuses import (
 from scheduler.embedded.store import Store
 
 Json = dict[str, Any]
+Serve = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 _ENCODER = msgspec.json.Encoder()
 # By method and whether one object is named.
@@ -77,9 +78,9 @@ class Server:
         self.kinds = Kinds(BUILT_IN)
         self.registry = Registry(self.store)
         self.lister = Lister(self.store)
-        # A test's hook: called with verb and target before a request is served; may raise
-        # ApiError to make it fail.
-        self.before: Callable[[str, paths.Target], None] | None = None
+        # A test's hook: called with a request and what serves it, in that one's place; may raise an
+        # ApiError, answer late, otherwise, or not at all, before or after the request is served.
+        self.around: Callable[[web.BaseRequest, Serve], Awaitable[web.StreamResponse]] | None = None
         self._definitions = Definitions(self.store, self.kinds)
         self._namespaces = Namespaces(self.registry, self.kinds)
         seed(self.registry)
@@ -87,6 +88,8 @@ class Server:
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Serve one HTTP request."""
         try:
+            if self.around is not None:
+                return await self.around(request, self._route)
             return await self._route(request)
         except ApiError as error:
             return _json(error.code, _ENCODER.encode(error.body()))
@@ -123,7 +126,6 @@ class Server:
             [],
         )
         if request.method == "GET" and truth(query.get("watch", "false")):
-            self._note("watch", target)
             return await self._watch(request, call)
         answer = self._answer(request.method, call)
         return _json(answer.code, answer.body, call.warnings)
@@ -132,7 +134,6 @@ class Server:
         verb = _VERBS.get((method, bool(call.target.name)))
         if verb is None:
             raise method_not_allowed()
-        self._note(verb, call.target)
         if verb == "list":
             return verbs.list_(self.lister, call)
         if verb == "deletecollection":
@@ -186,10 +187,6 @@ class Server:
         sent = request.headers.get("Authorization", "").encode()
         if not hmac.compare_digest(sent, f"Bearer {token}".encode()):
             raise ApiError(401, "Unauthorized", "Unauthorized")
-
-    def _note(self, verb: str, target: paths.Target) -> None:
-        if self.before is not None:
-            self.before(verb, target)
 
 
 def _json(code: int, body: bytes, warnings: list[str] | None = None) -> web.Response:

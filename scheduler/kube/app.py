@@ -14,7 +14,7 @@ import structlog
 from scheduler.api import events, names, wire
 from scheduler.config import Config
 from scheduler.cycle.warm import warm
-from scheduler.errors import ApiError
+from scheduler.errors import ApiError, BadInput
 from scheduler.kube.binder import Binder
 from scheduler.kube.client import Access, ApiClient, backoff
 from scheduler.kube.health import Health
@@ -81,6 +81,7 @@ class Operator:
         """Run until SIGTERM or until ``stop`` is set.
 
         Raises:
+            BadInput: it cannot listen where it was told to.
             Exception: what ended a part of the scheduler; the process should end and start anew.
         """
         self._stop_flag = stop or asyncio.Event()
@@ -94,13 +95,18 @@ class Operator:
         kopf.on.event("", "v1", "namespaces", registry=registry)(self._on_namespace)
         settings = kopf.OperatorSettings()
         settings.posting.enabled = False
-        await kopf.operator(
-            registry=registry,
-            settings=settings,
-            clusterwide=True,
-            standalone=True,
-            stop_flag=self._stop_flag,
-        )
+        try:
+            await kopf.operator(
+                registry=registry,
+                settings=settings,
+                clusterwide=True,
+                standalone=True,
+                stop_flag=self._stop_flag,
+            )
+        except Exception:
+            # Of a start that failed kopf says only that it did.
+            if self._failure is None:
+                raise
         if self._failure is not None:
             raise self._failure
 
@@ -169,7 +175,12 @@ class Operator:
         await self._read_rare_kinds_until_there()
         self._make_streams()
         self.health = Health(alive=self._ill, ready=self._not_ready, metrics=self._metrics_text)
-        await self.health.start(options.host, options.port)
+        try:
+            await self.health.start(options.host, options.port)
+        except OSError as error:
+            await self._api.close()
+            where = f"--host {options.host} --port {options.port}"
+            raise BadInput(where, f"cannot listen for probes: {error.strerror}") from error
         for work in (
             self._lease.run(),
             self._reporter.run(),

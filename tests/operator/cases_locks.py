@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 
-from scheduler.embedded import nodes
+from scheduler.embedded import agents, nodes
 from tests.operator import audit
-from tests.operator.world import NODES, PODS, World, pod, vgpu
+from tests.operator.cases_hami import NODE_POLICY
+from tests.operator.world import NODES, PODS, World, bound_by_another, pod, vgpu
+
+_LOCK_SECONDS = 3
 
 
 def _lock(pod_name: str, *, age_seconds: float = 0.0) -> dict[str, str | None]:
@@ -14,32 +17,9 @@ def _lock(pod_name: str, *, age_seconds: float = 0.0) -> dict[str, str | None]:
     return {audit.LOCK: f"{since.strftime('%Y-%m-%dT%H:%M:%SZ')},default,{pod_name}"}
 
 
-async def _foreign(world: World, name: str = "foreign") -> None:
-    """A pod that another scheduler has bound, whose cards are being allocated."""
-    limits = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 100}
-    await world.create(pod(name, limits=limits, schedulerName="hami-scheduler"))
-    card = next(iter(audit.cards(await world.node("g0"))))
-    devices = f"{card},NVIDIA,100,0:;"
-    annotations = {
-        "hami.io/vgpu-node": "g0",
-        "hami.io/vgpu-time": "1",
-        audit.TO_ALLOCATE: devices,
-        audit.ALLOCATED: devices,
-        "hami.io/bind-phase": "allocating",
-        "hami.io/bind-time": "1",
-    }
-    binding = {
-        "apiVersion": "v1",
-        "kind": "Binding",
-        "metadata": {"name": name, "annotations": annotations},
-        "target": {"kind": "Node", "name": "g0"},
-    }
-    await world.call("POST", f"{PODS}/{name}/binding", binding)
-
-
 async def a_lock_of_another_schedulers_pod_is_waited_for(world: World) -> None:
     await world.create(nodes.gpu_node("g0"), nodes.plain_node("plain"))
-    await _foreign(world)
+    await bound_by_another(world, "foreign", "g0")
     lock = _lock("foreign")
     await world.annotate(f"{NODES}/g0", lock)
     await world.create(vgpu("ours"), vgpu("ours-too"), pod("no-gpu"))
@@ -69,7 +49,7 @@ async def a_lock_whose_pod_is_gone_is_taken_over(world: World) -> None:
 async def a_lock_whose_pod_is_done_is_taken_over(world: World) -> None:
     """A plugin that wrote its answer and died before it gave the lock back."""
     await world.create(nodes.gpu_node("g0"))
-    await _foreign(world)
+    await bound_by_another(world, "foreign", "g0")
     await world.annotate(f"{PODS}/foreign", {"hami.io/bind-phase": "success"})
     await world.annotate(f"{NODES}/g0", _lock("foreign"))
     await world.create(vgpu("p"))
@@ -78,7 +58,7 @@ async def a_lock_whose_pod_is_done_is_taken_over(world: World) -> None:
 
 async def a_lock_older_than_five_minutes_is_taken_over(world: World) -> None:
     await world.create(nodes.gpu_node("g0"))
-    await _foreign(world)
+    await bound_by_another(world, "foreign", "g0")
     await world.annotate(f"{NODES}/g0", _lock("foreign", age_seconds=301))
     await world.create(vgpu("p"))
     await world.bound("p")
@@ -116,6 +96,40 @@ async def a_silent_plugin_stops_its_own_node_only(world: World) -> None:
         await world.running("elsewhere", *(f"p{i}" for i in range(4)))
 
 
+async def a_pod_whose_node_is_cordoned_before_its_turn_goes_elsewhere(world: World) -> None:
+    """Else a drained node would get one more pod for every one that waited for its plugin."""
+    await world.create(nodes.gpu_node("g0"), vgpu("first"), vgpu("second"))
+    found = await world.all_bound(1)
+    await world.settle()
+    (waiting,) = (p["metadata"]["name"] for p in found if "nodeName" not in p["spec"])
+    await world.create(nodes.gpu_node("g1"))
+    await world.call("PATCH", f"{NODES}/g0", {"spec": {"unschedulable": True}})
+    assert await world.bound(waiting) == ["g1"]
+
+
+async def pods_behind_a_silent_plugin_move_to_a_node_with_room(world: World) -> None:
+    """One hung plugin must not keep pods that another node could run."""
+    config = world.server.folder / "short-lock.yaml"
+    config.write_text(f"lockTimeoutSeconds: {_LOCK_SECONDS}\n")
+    await world.create(nodes.gpu_node("g0", cards=1))
+    names = [f"p{i}" for i in range(4)]
+    silent = agents.Knobs(dead=True)
+    async with world.agents(nodes=["g0"], knobs=silent), world.agents(nodes=["g1"]):
+        await world.start_operator(args=["--config", str(config)])
+        spread = {NODE_POLICY: "spread"}
+        await world.create(*(vgpu(name, mem=3000, annotations=spread) for name in names))
+        await world.all_bound(1)
+        await world.settle()
+        found = {p["metadata"]["name"]: "nodeName" in p["spec"] for p in await world.pods()}
+        behind = [name for name in names if not found[name]]
+        assert len(behind) == 3
+        await world.create(nodes.gpu_node("g1", cards=4))
+        await world.running(*behind, seconds=60.0)
+        assert await world.bound(*behind) == ["g1"] * 3
+        for name in behind:
+            await world.refused(name, "the device plugin of node g0 does not answer")
+
+
 ALL = (
     a_lock_of_another_schedulers_pod_is_waited_for,
     a_lock_whose_pod_is_gone_is_taken_over,
@@ -124,4 +138,7 @@ ALL = (
     a_lock_that_nobody_can_read_is_taken_over,
     a_pod_deleted_while_its_plugin_is_silent_frees_the_node,
     a_silent_plugin_stops_its_own_node_only,
+    a_pod_whose_node_is_cordoned_before_its_turn_goes_elsewhere,
 )
+# These start operators of their own.
+ALONE = (pods_behind_a_silent_plugin_move_to_a_node_with_room,)

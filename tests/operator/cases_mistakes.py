@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from scheduler.embedded import cards, nodes
-from tests.operator.world import NODES, PODS, World, container, pod, vgpu
+from tests.operator import audit
+from tests.operator.world import NODES, PODS, World, bound_by_another, container, pod, vgpu
 
 _LIMITS = "spec.containers[0].resources.limits"
 
@@ -142,10 +143,96 @@ async def a_node_that_becomes_malformed_gets_no_new_pods(world: World) -> None:
     await world.annotate(f"{NODES}/g0", {cards.REGISTER: right})
 
 
+async def a_node_nested_without_end_is_told_and_the_rest_goes_on(world: World) -> None:
+    """A hundred thousand brackets fit into an annotation and into no parser's stack."""
+    deep = nodes.gpu_node("deep")
+    right = deep["metadata"]["annotations"][cards.REGISTER]
+    nested = "[" * 100_000 + "]" * 100_000
+    deep["metadata"]["annotations"][cards.REGISTER] = f'[{{"id":"GPU-1","more":{nested}}}]'
+    await world.create(deep, nodes.gpu_node("good"))
+    (event,) = await world.wait_until(lambda: world.events("MalformedNode", "deep"))
+    assert _on(cards.REGISTER) in event["note"]
+    await world.create(vgpu("p"))
+    assert await world.bound("p") == ["good"]
+    await world.annotate(f"{NODES}/deep", {cards.REGISTER: right})
+
+
+async def _warnings(world: World, name: str) -> list[dict[str, str]]:
+    """What a bound pod is told; oddly placed news of how it was scheduled would count too."""
+    found = await world.list("/apis/events.k8s.io/v1/namespaces/default/events")
+    return [e for e in found if e["regarding"]["name"] == name and e["type"] == "Warning"]
+
+
+async def cards_of_a_pod_that_nobody_can_read_stay_taken(world: World) -> None:
+    """An annotation edited by hand must not give a card that is in use to a second pod."""
+    await world.create(nodes.gpu_node("g0", cards=1))
+    async with world.agents():
+        await world.settle()
+        await world.create(vgpu("edited", mem=10_000))
+        (edited,) = await world.running("edited")
+        right = edited["metadata"]["annotations"][audit.ALLOCATED]
+        await world.annotate(f"{PODS}/edited", {audit.ALLOCATED: "GPU-1,NVIDIA,lots:;"})
+        await world.create(vgpu("big", mem=10_000))
+        await world.refused("big", "0/1 nodes are available")
+        (event,) = await world.wait_until(lambda: _warnings(world, "edited"))
+        assert _on(audit.ALLOCATED) in event["note"]
+        for i in range(3):
+            await world.annotate(f"{PODS}/edited", {"beat": str(i)})
+        await world.settle()
+        assert len(await _warnings(world, "edited")) == 1
+        await world.annotate(f"{PODS}/edited", {audit.ALLOCATED: right})
+        await world.create(vgpu("small", mem=5000))
+        await world.running("small")
+    assert "nodeName" not in (await world.pod("big"))["spec"]
+
+
+async def a_foreign_pod_that_nobody_can_read_closes_the_cards_of_its_node(world: World) -> None:
+    """Nobody can say which cards it holds, so none is given away; other nodes go on."""
+    await world.create(nodes.gpu_node("g0"), nodes.gpu_node("g1"))
+    await bound_by_another(world, "foreign", "g0", devices="a wish")
+    (event,) = await world.wait_until(lambda: _warnings(world, "foreign"))
+    assert _on(audit.ALLOCATED) in event["note"]
+    on_g0 = {"kubernetes.io/hostname": "g0"}
+    await world.create(vgpu("here", mem=100, nodeSelector=on_g0), vgpu("anywhere", mem=100))
+    assert await world.bound("anywhere") == ["g1"]
+    await world.refused("here", "0/2 nodes are available")
+    await world.create(pod("no-gpu", nodeSelector=on_g0))
+    await world.bound("no-gpu")
+    await world.settle()
+    assert len(await _warnings(world, "foreign")) == 1
+    await world.delete(f"{PODS}/foreign")
+    await world.bound("here")
+
+
+async def a_node_whose_register_goes_is_no_plain_gpu_node(world: World) -> None:
+    """Its nvidia.com/gpu counts shares: taken for whole cards, running pods would lose theirs."""
+    node = nodes.gpu_node("g0", cards=2)
+    right = node["metadata"]["annotations"][cards.REGISTER]
+    await world.create(node)
+    async with world.agents():
+        await world.create(vgpu("before", mem=100))
+        await world.running("before")
+    # The label comes with it, so whoever sees the one has seen the other.
+    gone = {"annotations": {cards.REGISTER: None}, "labels": {"register": "gone"}}
+    await world.call("PATCH", f"{NODES}/g0", {"metadata": gone})
+    await world.create(pod("witness", nodeSelector={"register": "gone"}))
+    await world.bound("witness")
+    await world.create(pod("whole", limits={"nvidia.com/gpu": 1}), vgpu("share", mem=100))
+    await asyncio.gather(*(world.refused(name, "0/1 nodes") for name in ("whole", "share")))
+    await world.settle()
+    await world.annotate(f"{NODES}/g0", {cards.REGISTER: right})
+    async with world.agents():
+        await world.running("whole", "share")
+
+
 ALL = (
     a_pod_with_a_mistake_is_told_the_field_and_what_is_allowed,
     a_mended_pod_is_bound,
     figures_that_decide_nothing_are_no_mistake,
     a_malformed_node_is_told_once_and_left_out_until_mended,
     a_node_that_becomes_malformed_gets_no_new_pods,
+    a_node_nested_without_end_is_told_and_the_rest_goes_on,
+    cards_of_a_pod_that_nobody_can_read_stay_taken,
+    a_foreign_pod_that_nobody_can_read_closes_the_cards_of_its_node,
+    a_node_whose_register_goes_is_no_plain_gpu_node,
 )

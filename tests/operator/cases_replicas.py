@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import Any
 
 from scheduler.embedded import agents, cards, nodes
 from tests.operator import audit
-from tests.operator.process import Operator
+from tests.operator.process import START_SECONDS, Operator
 from tests.operator.servers import OPERATOR_NAMESPACE
 from tests.operator.world import PODS, World, pod, vgpu
 
@@ -201,6 +202,24 @@ async def metrics_and_probes_are_served(world: World) -> None:
         assert metrics[f'evenkeel_stream_age_seconds{{stream="{stream}"}}'] >= 0
 
 
+async def a_port_that_is_taken_ends_the_start_with_the_reason(world: World) -> None:
+    """An operator nobody can probe would be restarted for ever, and nobody would know why."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        operator = Operator(world.server, args=["--port", str(port)])
+        try:
+            await world.wait_until(
+                lambda: asyncio.to_thread(lambda: not operator.is_running), seconds=START_SECONDS
+            )
+            ended = operator.stop()
+        finally:
+            operator.kill()
+    assert ended.code == 2
+    last = operator.log.strip().splitlines()[-1]
+    assert [word for word in ("--port", str(port), "already in use") if word not in last] == []
+    operator.check_log()
+
+
 ALL = (
     a_stopped_operator_gives_the_lease_back_and_ends_with_zero,
     binds_in_flight_are_finished_before_a_stop,
@@ -211,4 +230,5 @@ ALL = (
     a_node_malformed_before_the_start_is_told,
     pods_and_policies_of_before_the_start_are_seen,
     metrics_and_probes_are_served,
+    a_port_that_is_taken_ends_the_start_with_the_reason,
 )

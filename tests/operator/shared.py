@@ -55,6 +55,8 @@ async def world(server: servers.Server) -> AsyncIterator[World]:
         yield made
 
 
-@pytest.mark.parametrize("case", cases_replicas.ALL, ids=lambda case: case.__name__)
+@pytest.mark.parametrize(
+    "case", [*cases_replicas.ALL, *cases_locks.ALONE], ids=lambda case: case.__name__
+)
 async def test_replicas(case: Case, world: World) -> None:
     await case(world)

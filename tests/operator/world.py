@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Mapping,
+    Sequence,
+)
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from functools import partial
 from typing import Any, TypeVar
 
 import aiohttp
@@ -192,8 +200,13 @@ class World:
     async def settle(self) -> None:
         """Wait until the operator has seen what is in the cluster: a pod behind it all is decided.
 
-        The pod asks for a node that does not exist, so it needs no room.
+        The pod asks for a node that does not exist, so it needs no room. Nodes come by a watch of
+        their own, so they are counted.
         """
+        if self.operator is not None:
+            metrics = partial(asyncio.to_thread, self.operator.metrics)
+            n_nodes = len(await self.nodes())
+            await self.wait_until(metrics, lambda m: m.get("evenkeel_nodes") == n_nodes)
         marker = f"marker-{time.monotonic_ns()}"
         await self.create(pod(marker, nodeSelector={"no-such": "node"}))
         await self.refused(marker)
@@ -216,11 +229,15 @@ class World:
         return operator
 
     def agents(
-        self, *, pace: kubelet.Pace | None = None, knobs: agents.Knobs | None = None
+        self,
+        *,
+        nodes: Collection[str] | None = None,
+        pace: kubelet.Pace | None = None,
+        knobs: agents.Knobs | None = None,
     ) -> AbstractAsyncContextManager[agents.Agents]:
-        """Kubelets and HAMi's plugin on all nodes."""
-        server = self.server
-        return agents.run(server.url, token=server.token, ssl=server.tls, pace=pace, knobs=knobs)
+        """Kubelets and HAMi's plugin on some nodes (None: on all)."""
+        url, token, tls = self.server.url, self.server.token, self.server.tls
+        return agents.run(url, nodes=nodes, token=token, ssl=tls, pace=pace, knobs=knobs)
 
     @asynccontextmanager
     async def recorded(self, path: str) -> AsyncIterator[list[Json]]:
@@ -352,6 +369,33 @@ def vgpu(name: str, *, mem: int = 7500, cores: int = 0, cards: int = 1, **more: 
     if cores:
         limits["nvidia.com/gpucores"] = cores
     return pod(name, limits=limits, **more)
+
+
+async def bound_by_another(world: World, name: str, node: str, devices: str = "") -> None:
+    """A pod that another scheduler has bound, whose cards are being allocated.
+
+    ``devices`` is what its annotations say of them; empty takes a share of the node's first card.
+    """
+    limits = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 100}
+    await world.create(pod(name, limits=limits, schedulerName="hami-scheduler"))
+    if not devices:
+        card = next(iter(audit.cards(await world.node(node))))
+        devices = f"{card},NVIDIA,100,0:;"
+    annotations = {
+        "hami.io/vgpu-node": node,
+        "hami.io/vgpu-time": "1",
+        audit.TO_ALLOCATE: devices,
+        audit.ALLOCATED: devices,
+        "hami.io/bind-phase": "allocating",
+        "hami.io/bind-time": "1",
+    }
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": name, "annotations": annotations},
+        "target": {"kind": "Node", "name": node},
+    }
+    await world.call("POST", f"{PODS}/{name}/binding", binding)
 
 
 def policy(name: str, **spec: Any) -> Json:
