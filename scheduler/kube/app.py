@@ -128,7 +128,66 @@ class Operator:
     async def _start_parts(self) -> None:
         options = self.options
         warm(options.config)
-        self._api = ApiClient(options.access)
+        self._make_parts(ApiClient(options.access))
+        await self._read_rare_kinds_until_there()
+        self.health = Health(alive=self._ill, ready=self._not_ready, metrics=self._metrics_text)
+        try:
+            await self.health.start(options.host, options.port)
+        except OSError as error:
+            await self._api.close()
+            where = f"--host {options.host} --port {options.port}"
+            raise BadInput(where, f"cannot listen for probes: {error.strerror}") from error
+        self._run_parts()
+        _log.info("started", identity=options.identity, port=self.health.port)
+
+    async def _stop(self, **_: Any) -> None:
+        """Finish binds in flight, give the lease back, then let go of everything."""
+        self._stopping = True
+        # kopf waits five seconds for its own watcher of this flag unless someone sets it.
+        self._stop_flag.set()
+        await self._binder.drain(_DRAIN_SECONDS)
+        await self._reporter.drain(2.0)
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_DRAIN_SECONDS)
+        if not self._binder.backlog:
+            # Else a write may still be on its way: the next leader must wait the lease out.
+            await self._lease.release()
+        await self.health.stop()
+        await self._api.close()
+        _log.info("stopped")
+
+    def _login(self, **_: Any) -> kopf.ConnectionInfo:
+        access = self.options.access
+        return kopf.ConnectionInfo(
+            server=access.url,
+            ca_path=access.ca_file,
+            insecure=not access.verify,
+            token=access.bearer(),
+            certificate_path=access.cert_file,
+            private_key_path=access.key_file,
+        )
+
+    async def _on_policy(self, event: Any, body: Any, **_: Any) -> None:
+        if event["type"] == "DELETED":
+            self.loop.put(events.PolicyGone(body["metadata"]["name"]))
+        else:
+            self.loop.put(events.PolicySeen(dict(body)))
+
+    async def _on_namespace(self, event: Any, body: Any, **_: Any) -> None:
+        if event["type"] != "DELETED":
+            metadata = body["metadata"]
+            self.loop.put(
+                events.NamespaceSeen(metadata["name"], dict(metadata.get("labels") or {}))
+            )
+
+    # Parts.
+
+    def _make_parts(self, api: ApiClient) -> None:
+        """All parts, wired; none runs yet."""
+        options = self.options
+        self._api = api
         self._metrics = Metrics(options.config.scheduler_name)
         duration, deadline, retry = options.lease_seconds
         self._lease = (
@@ -164,6 +223,7 @@ class Operator:
                 self._api,
                 scheduler_name=options.config.scheduler_name,
                 timeout_seconds=options.config.lock_timeout_seconds,
+                is_leading=self._lease.is_held,
             ),
             is_leading=self._lease.is_held,
             objection=self.loop.objection,
@@ -172,15 +232,9 @@ class Operator:
             in_flight=options.config.binds_in_flight,
             allocate_timeout=options.config.lock_timeout_seconds,
         )
-        await self._read_rare_kinds_until_there()
         self._make_streams()
-        self.health = Health(alive=self._ill, ready=self._not_ready, metrics=self._metrics_text)
-        try:
-            await self.health.start(options.host, options.port)
-        except OSError as error:
-            await self._api.close()
-            where = f"--host {options.host} --port {options.port}"
-            raise BadInput(where, f"cannot listen for probes: {error.strerror}") from error
+
+    def _run_parts(self) -> None:
         for work in (
             self._lease.run(),
             self._reporter.run(),
@@ -195,50 +249,6 @@ class Operator:
             task = asyncio.ensure_future(work)
             task.add_done_callback(self._ended)
             self._tasks.append(task)
-        _log.info("started", identity=options.identity, port=self.health.port)
-
-    async def _stop(self, **_: Any) -> None:
-        """Finish binds in flight, give the lease back, then let go of everything."""
-        self._stopping = True
-        # kopf waits five seconds for its own watcher of this flag unless someone sets it.
-        self._stop_flag.set()
-        await self._binder.drain(_DRAIN_SECONDS)
-        await self._reporter.drain(2.0)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.wait(self._tasks, timeout=_DRAIN_SECONDS)
-        if not self._binder.backlog:
-            # Else a write may still be on its way: the next leader must wait the lease out.
-            await self._lease.release()
-        await self.health.stop()
-        await self._api.close()
-        _log.info("stopped")
-
-    def _login(self, **_: Any) -> kopf.ConnectionInfo:
-        access = self.options.access
-        return kopf.ConnectionInfo(
-            server=access.url,
-            ca_path=access.ca_file,
-            insecure=not access.verify,
-            token=access.bearer(),
-            certificate_path=access.cert_file,
-            private_key_path=access.key_file,
-        )
-
-    async def _on_policy(self, event: Any, body: Any, **_: Any) -> None:
-        if event["type"] == "DELETED":
-            self.loop.put(events.PolicyGone(body["metadata"]["name"]))
-        else:
-            self.loop.put(events.PolicySeen(dict(body)))
-
-    async def _on_namespace(self, event: Any, body: Any, **_: Any) -> None:
-        if event["type"] != "DELETED":
-            metadata = body["metadata"]
-            self.loop.put(
-                events.NamespaceSeen(metadata["name"], dict(metadata.get("labels") or {}))
-            )
-
-    # Parts.
 
     async def _read_rare_kinds_until_there(self) -> None:
         attempt = 0
@@ -318,10 +328,7 @@ class Operator:
                 self._settled = True
                 _log.info("leading", identity=self._lease.identity)
                 if not frozen:
-                    # What start-up made stays for good; the collector need not look at it again.
-                    gc.collect()
-                    gc.freeze()
-                    gc.set_threshold(50_000, 20, 50)
+                    self._freeze()
                     frozen = True
                 self.loop.tell_mistakes()
                 self.loop.wake()
@@ -330,6 +337,13 @@ class Operator:
                 self._binder.give_back("no longer the leader")
                 _log.warning("no longer leading", identity=self._lease.identity)
             await asyncio.sleep(0.1)
+
+    @staticmethod
+    def _freeze() -> None:
+        """What start-up made stays for good; the collector need not look at it again."""
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 50)
 
     async def _verify(self) -> None:
         """Now and then recount every total, and compare the columns with a fresh list."""

@@ -8,7 +8,6 @@ cards. On HAMi's nodes pods take turns: lock, bind, wait until the plugin is don
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Container
 from dataclasses import dataclass, field
@@ -22,13 +21,16 @@ from scheduler.api import hami, names, wire
 from scheduler.api.decisions import Bind
 from scheduler.api.events import BindDone, BindFailed
 from scheduler.errors import ApiError
-from scheduler.kube import client
+from scheduler.kube import client, wall_clock
 from scheduler.kube.client import ApiClient
 from scheduler.kube.node_lock import NodeLock
 from scheduler.state.pods import PodRecord
 
 _NOT_FOUND, _CONFLICT = 404, 409
 _ATTEMPTS = 6
+# A write whose answer was lost may take effect that long after it was sent: as long as the lease leaves
+# room for requests in flight.
+_LATE_SECONDS = 5.0
 # The plugin sets the phase, then removes the lock; wait this long for the second after the first.
 _RELEASE_GRACE_SECONDS = 1.0
 _CONTENTION_RETRY_SECONDS = 1.0
@@ -36,11 +38,12 @@ _log = structlog.get_logger("evenkeel.binder")
 
 
 class _Fate(Enum):
-    """What became of a bind: it took effect, it never will, or it still might."""
+    """What became of a bind: it took effect, it never will, the pod is gone, or it still might."""
 
     DONE = 1
     REFUSED = 2
-    OPEN = 3
+    GONE = 3
+    OPEN = 4
 
 
 @dataclass(slots=True)
@@ -213,14 +216,8 @@ class Binder:
                 await self._give_up(job, str(error))
 
     async def _carry_out(self, job: Job) -> None:
-        if job.bind.uid in self._cancelled:
-            await self._give_up(job, "the pod is gone", gone=True)
-            return
-        if not self._is_leading():
-            await self._give_up(job, "no longer the leader")
-            return
-        if why := self._objection(job.bind):
-            await self._give_up(job, why)
+        if obstacle := self._obstacle(job):
+            await self._give_up(job, obstacle, gone=job.bind.uid in self._cancelled)
             return
         if job.bind.slots and not await self._lock.take(
             job.bind.node, job.pod.namespace, job.pod.name
@@ -234,6 +231,14 @@ class Binder:
         await self._quiet(job.bind.uid)
         await self._bind(job)
 
+    def _obstacle(self, job: Job) -> str:
+        """Why nothing may be written for a decision at this moment, empty when nothing is in the way."""
+        if job.bind.uid in self._cancelled:
+            return "the pod is gone"
+        if not self._is_leading():
+            return "no longer the leader"
+        return self._objection(job.bind)
+
     async def _bind(self, job: Job) -> None:
         """Write until the outcome is known.
 
@@ -241,31 +246,27 @@ class Binder:
         did not. So it is written again, the same, until the API server says yes, conflict or not found:
         only then can no earlier try land on cards that were given away meanwhile.
         """
+        clock = asyncio.get_running_loop().time
         pod = job.pod
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/binding"
         body = _body(job)
-        attempt, unknown = 0, False
-        message = "no longer the leader"
+        attempt, late_until, message = 0, 0.0, ""
         while True:
-            cancelled = job.bind.uid in self._cancelled
-            if cancelled or not self._is_leading() or (attempt >= _ATTEMPTS and not unknown):
-                fate = await self._fate(job) if unknown else _Fate.OPEN
+            # Before the first write too: taking the lock may have lasted longer than the lease.
+            obstacle = self._obstacle(job)
+            if obstacle or (attempt >= _ATTEMPTS and not late_until):
+                message = message or obstacle
+                fate = await self._fate(job, late_until) if late_until else _Fate.OPEN
                 break
+            sent_at = clock()
             try:
                 await self._api.request("POST", path, body=body)
             except ApiError as error:
                 message = str(error)
-                unknown = unknown or client.is_unknown(error)
-                if error.status == _NOT_FOUND:
-                    fate = _Fate.REFUSED
-                    cancelled = True
-                    break
-                if error.status == _CONFLICT:
-                    fate = await self._fate(job)
-                    if fate != _Fate.OPEN:
-                        break
-                elif not unknown and not client.is_transient(error):
-                    fate = _Fate.REFUSED
+                if client.is_unknown(error):
+                    late_until = sent_at + _LATE_SECONDS
+                fate = await self._fate_after(error, job, unknown=late_until > 0)
+                if fate != _Fate.OPEN:
                     break
                 attempt += 1
                 await asyncio.sleep(client.backoff(attempt))
@@ -275,22 +276,38 @@ class Binder:
         if fate == _Fate.DONE:
             self._bound(job)
         else:
-            await self._give_up(job, message, gone=cancelled)
+            gone = fate == _Fate.GONE or job.bind.uid in self._cancelled
+            await self._give_up(job, message, gone=gone)
 
-    async def _fate(self, job: Job) -> _Fate:
-        """What became of the pod meanwhile. Asks until it is told: a guess could give cards away twice."""
-        pod = job.pod
+    async def _fate_after(self, error: ApiError, job: Job, *, unknown: bool) -> _Fate:
+        """What a refusal says: after a lost answer only "conflict" and "not found" say anything."""
+        if error.status == _NOT_FOUND:
+            return _Fate.GONE
+        if error.status == _CONFLICT:
+            return await self._fate(job, 0.0)
+        return _Fate.OPEN if unknown or client.is_transient(error) else _Fate.REFUSED
+
+    async def _fate(self, job: Job, until: float) -> _Fate:
+        """What became of the pod meanwhile. Asks until it is told: a guess could give cards away twice.
+
+        As long as a try may be on its way, until loop time ``until``, a pod without a node tells nothing.
+        """
+        clock = asyncio.get_running_loop().time
+        path = f"/api/v1/namespaces/{job.pod.namespace}/pods/{job.pod.name}"
         attempt = 0
         while True:
+            is_final = clock() >= until
             try:
-                found = await self._api.get(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}")
+                fate = _fate_of(await self._api.get(path), job)
             except ApiError as error:
                 if error.status == _NOT_FOUND:
-                    return _Fate.REFUSED
+                    return _Fate.GONE
                 attempt += 1
                 await asyncio.sleep(client.backoff(attempt))
-            else:
-                return _fate_of(found, job)
+                continue
+            if fate != _Fate.OPEN or is_final:
+                return fate
+            await asyncio.sleep(max(0.0, until - clock()))
 
     def _bound(self, job: Job) -> None:
         now = asyncio.get_running_loop().time()
@@ -309,11 +326,13 @@ class Binder:
         self._report(BindDone(job.bind.uid))
 
     async def _give_up(self, job: Job, message: str, *, gone: bool = False) -> None:
-        if job.bind.slots:
+        if job.bind.slots and self._is_leading():
+            # Else the lock may be a successor's by now, for the same pod; what is left it takes over.
             try:
                 await self._lock.release(job.bind.node, job.pod.namespace, job.pod.name)
             except ApiError as error:
                 _log.warning("node lock not released", node=job.bind.node, error=str(error))
+        if job.bind.slots:
             self._free(job.bind.node)
         self._settle(job, message, gone=gone)
 
@@ -365,7 +384,7 @@ class Binder:
 def _fate_of(found: dict[str, Any], job: Job) -> _Fate:
     metadata, node = found["metadata"], found["spec"].get("nodeName")
     if metadata["uid"] != job.pod.uid:
-        return _Fate.REFUSED
+        return _Fate.GONE
     if not node:
         # A pod that is being deleted is bound no more.
         return _Fate.REFUSED if metadata.get("deletionTimestamp") else _Fate.OPEN
@@ -380,7 +399,7 @@ def _body(job: Job) -> bytes:
     metadata: dict[str, object] = {"name": job.pod.name, "uid": job.pod.uid}
     if job.bind.slots:
         metadata["annotations"] = hami.bind_annotations(
-            job.bind.node, job.bind.slots, int(time.time())
+            job.bind.node, job.bind.slots, int(wall_clock.now().timestamp())
         )
         if len(job.bind.node) <= names.LABEL_VALUE_MAX:
             metadata["labels"] = {names.HAMI_NODE: job.bind.node}

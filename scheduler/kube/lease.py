@@ -8,12 +8,12 @@ by their own clock. Between the two lies room for requests in flight, which time
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
 from typing import Any
 
 import structlog
 
 from scheduler.errors import ApiError
+from scheduler.kube import wall_clock
 from scheduler.kube.client import ApiClient
 
 _NOT_FOUND, _CONFLICT = 404, 409
@@ -130,7 +130,7 @@ class Lease:
 
 
 def _now() -> str:
-    return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return wall_clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 class AlwaysLeader:

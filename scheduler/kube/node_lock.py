@@ -8,11 +8,12 @@ holder is gone, done, or a pod of ours that was never bound (left by a crash).
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from typing import Any
 
 from scheduler.api import hami, names
 from scheduler.errors import ApiError, BadInput
-from scheduler.kube import client
+from scheduler.kube import client, wall_clock
 from scheduler.kube.client import ApiClient
 
 _NOT_FOUND, _CONFLICT = 404, 409
@@ -20,10 +21,25 @@ _RACES = 5
 
 
 class NodeLock:
-    """Takes and gives back node locks through the API."""
+    """Takes and gives back node locks through the API.
 
-    def __init__(self, api: ApiClient, *, scheduler_name: str, timeout_seconds: float) -> None:
+    Args:
+        api: the API server.
+        scheduler_name: whose unbound pods cannot rightly hold a lock.
+        timeout_seconds: age from which a lock may be taken over.
+        is_leading: asked right before a lock is written.
+    """
+
+    def __init__(
+        self,
+        api: ApiClient,
+        *,
+        scheduler_name: str,
+        timeout_seconds: float,
+        is_leading: Callable[[], bool],
+    ) -> None:
         self._api = api
+        self._is_leading = is_leading
         self._scheduler_name = scheduler_name
         self._timeout = timeout_seconds
 
@@ -38,7 +54,9 @@ class NodeLock:
             held = (found["metadata"].get("annotations") or {}).get(names.HAMI_LOCK, "")
             if held and not await self._may_take_over(held, namespace, pod):
                 return False
-            now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            if not self._is_leading():
+                return False
+            now = wall_clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
             try:
                 await self._write(found, f"{now},{namespace},{pod}")
             except ApiError as error:
@@ -117,4 +135,4 @@ def _age(text: str) -> float | None:
         return None
     if since.tzinfo is None:
         since = since.astimezone()
-    return (dt.datetime.now(dt.UTC) - since).total_seconds()
+    return (wall_clock.now() - since).total_seconds()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import structlog
 
 from scheduler.api import names
 from scheduler.errors import ApiError
-from scheduler.kube import client
+from scheduler.kube import client, wall_clock
 from scheduler.kube.client import ApiClient
 
 _PERIOD_SECONDS = 2.0
@@ -66,7 +65,7 @@ class PolicyStatus:
             "observedGeneration": verdict.generation,
         }
         if previous is None or bool(previous[0].problem) == ready:
-            condition["lastTransitionTime"] = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            condition["lastTransitionTime"] = wall_clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
         path = f"/apis/{names.GROUP}/{names.VERSION}/{names.POLICIES}/{name}"
         try:
             if "lastTransitionTime" not in condition:

@@ -7,7 +7,6 @@ counted), because a late event helps nobody. A text is written once, not every c
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
 import itertools
 from collections import deque
 from collections.abc import Callable
@@ -18,7 +17,7 @@ import msgspec
 import structlog
 
 from scheduler.errors import ApiError
-from scheduler.kube import client
+from scheduler.kube import client, wall_clock
 from scheduler.kube.client import ApiClient
 from scheduler.state.pods import PodRecord
 
@@ -63,7 +62,7 @@ class Reporter:
         self._is_binding = is_binding
         self._capacity, self._workers = capacity, workers
         self._wake = asyncio.Event()
-        self._serial = itertools.count(int(dt.datetime.now(dt.UTC).timestamp() * 1e6))
+        self._serial = itertools.count(int(wall_clock.now().timestamp() * 1e6))
         self._said: dict[str, str] = {}
         self._writing: set[str] = set()
         self._working = 0
@@ -245,4 +244,4 @@ class Reporter:
 
 def _now(*, micro: bool) -> str:
     shape = "%Y-%m-%dT%H:%M:%S.%fZ" if micro else "%Y-%m-%dT%H:%M:%SZ"
-    return dt.datetime.now(dt.UTC).strftime(shape)
+    return wall_clock.now().strftime(shape)

@@ -123,6 +123,8 @@ class Stream(Generic[T]):
             try:
                 if not self._version or self._asked_again.is_set():
                     self._asked_again.clear()
+                    # Should the list fail, there is no version to watch from: it is tried again.
+                    self._version = ""
                     await self._list()
                 await self._watch_until_asked()
                 attempt = 0

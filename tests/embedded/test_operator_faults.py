@@ -131,11 +131,15 @@ async def test_while_nobody_can_say_whether_a_bind_took_effect_its_cards_stay_ta
         asks = call.method == "GET" and (call.is_pods or call.pod in lost)
         return Fault(status=500) if lost and lasts and asks else None
 
+    async def questions() -> int:
+        return sum(call.method == "GET" and call.pod in lost for call in faults.done)
+
     with injected(world.server, choose) as faults:
         await world.create(nodes.gpu_node("g0", cards=1))
         await world.wait_until(faults.happened)
         (other,) = {"a", "b"} - {*lost}
         await world.refused(other, "0/1 nodes are available")
+        await world.wait_until(questions, lambda n: n >= 3)
         assert not [call for call in faults.calls if call.is_binding and call.pod == other]
         lasts = False
         await _told(world, *lost)

@@ -1,0 +1,41 @@
+"""Worlds that end with their test."""
+
+import random
+from collections.abc import Callable, Iterator
+
+import pytest
+import structlog
+
+from scheduler.config import Config
+from scheduler.cycle.warm import warm
+from scheduler.kube import wall_clock
+from tests.virtual.climate import Climate
+from tests.virtual.world import World
+
+Make = Callable[..., World]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled() -> None:
+    """Compiling is no part of a world's time."""
+    warm(Config())
+
+
+@pytest.fixture
+def make_world(monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
+    """Worlds by seed and climate, on whose time the wall clocks go too."""
+    before = structlog.get_config()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
+    made: list[World] = []
+
+    def make(seed: int, given: Climate | None = None) -> World:
+        random.seed(seed)
+        world = World(seed, given)
+        monkeypatch.setattr(wall_clock, "now", world.clock.wall)
+        made.append(world)
+        return world
+
+    yield make
+    for world in made:
+        world.close()
+    structlog.configure(**before)

@@ -1,0 +1,89 @@
+"""One operator, wired by the product's own code, on the model server and without kopf and probes."""
+
+from __future__ import annotations
+
+import asyncio
+
+from scheduler.config import Config
+from scheduler.kube.app import Operator, Options
+from scheduler.kube.client import Access
+from tests.virtual.clock import Process
+from tests.virtual.network import ModelClient, Network
+
+
+class VirtualOperator(Operator):
+    """An operator among hundreds in one test: what it leaves behind must be collected."""
+
+    @staticmethod
+    def _freeze() -> None:
+        """Nothing is frozen."""
+
+
+class _NoProbes:
+    async def stop(self) -> None:
+        """Nothing listens."""
+
+
+class Replica:
+    """A process with an operator in it.
+
+    Attributes:
+        is_over: it was killed or has stopped by itself.
+    """
+
+    def __init__(self, network: Network, config: Config, name: str) -> None:
+        self.name = name
+        self.network = network
+        self.process = Process(network.clock)
+        self.api = ModelClient(network, name)
+        self.is_over = False
+        self.operator = VirtualOperator(
+            Options(
+                access=Access(url="http://model"),
+                config=config,
+                identity=name,
+                lease_namespace="evenkeel",
+            )
+        )
+        self._stopping: asyncio.Task[None] | None = None
+        self._main = self.process.create_task(self._run())
+
+    def pause(self, seconds: float) -> None:
+        """No turns for so long, as after SIGSTOP and before SIGCONT."""
+        self.process.paused_until = self.network.clock.now + seconds
+
+    def stop(self) -> None:
+        """As on SIGTERM: the process ends when it has cleaned up."""
+        if self._stopping is None and self.operator._tasks:
+            self._stopping = self.process.create_task(self.operator._stop())
+
+    def kill(self) -> None:
+        """As on SIGKILL: what was sent is on its way all the same."""
+        if not self.is_over:
+            self.is_over = True
+            self.api.is_cut = True
+            self.process.kill()
+
+    def is_deciding(self) -> bool:
+        """Whether it leads and decides."""
+        return bool(self.operator._tasks) and self.process.ask(self.operator.is_deciding)
+
+    def is_stopped(self) -> bool:
+        """Whether a stop has come to its end."""
+        return self._stopping is not None and self._stopping.done()
+
+    def failures(self) -> list[str]:
+        """What no operator may die of."""
+        found = list(self.process.died_of)
+        failure = self.operator._failure
+        if failure is not None:
+            found.append(repr(failure))
+        over = [task for task in (self._main, self._stopping) if task is not None and task.done()]
+        found += [repr(t.exception()) for t in over if not t.cancelled() and t.exception()]
+        return [f"{self.name}: {one}" for one in found]
+
+    async def _run(self) -> None:
+        self.operator._make_parts(self.api)
+        self.operator.health = _NoProbes()  # type: ignore[assignment]
+        await self.operator._read_rare_kinds_until_there()
+        self.operator._run_parts()

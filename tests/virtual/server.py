@@ -1,0 +1,234 @@
+"""The API server as a model: objects, versions, and the rules by which writes are refused.
+
+It does one request at a time and at once; everything that may go wrong on the way is in ``network``.
+"""
+
+import copy
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from scheduler.api import names
+
+Json = dict[str, Any]
+Key = tuple[str, str, str]
+Answer = tuple[int, bytes]
+_OK, _CREATED = 200, 201
+
+
+class Change(NamedTuple):
+    """One write: ``before`` is None for a new object, ``after`` None for a deleted one."""
+
+    version: int
+    kind: str
+    before: Json | None
+    after: Json | None
+
+
+class Refused(Exception):  # noqa: N818
+    """The request broke a rule."""
+
+    def __init__(self, status: int, reason: str, message: str = "") -> None:
+        super().__init__(message or reason)
+        self.status, self.reason = status, reason
+
+
+class Server:
+    """Objects by (kind, namespace, name); a stored object is never changed, only replaced.
+
+    Attributes:
+        log: all changes, oldest first.
+        compacted: no watch can start from a version before this.
+        on_change: called after every change.
+    """
+
+    def __init__(self) -> None:
+        self.version = 1
+        self.compacted = 0
+        self.objects: dict[Key, Json] = {}
+        self.log: list[Change] = []
+        self.on_change: list[Callable[[Change], None]] = []
+        self._serial = 0
+
+    # For those who need no network.
+
+    def of_kind(self, kind: str) -> list[Json]:
+        return [body for key, body in self.objects.items() if key[0] == kind]
+
+    def find(self, kind: str, namespace: str, name: str) -> Json | None:
+        return self.objects.get((kind, namespace, name))
+
+    def create(self, kind: str, body: Json) -> None:
+        key = _key(kind, body)
+        if key in self.objects:
+            raise Refused(409, "AlreadyExists")
+        self._serial += 1
+        body = copy.deepcopy(body)
+        body["metadata"].setdefault("uid", f"uid-{self._serial}")
+        self._store(key, body)
+
+    def change(self, kind: str, namespace: str, name: str, edit: Callable[[Json], None]) -> None:
+        """Edit a copy of an object and store it; nothing when the object is gone or the same."""
+        old = self.objects.get((kind, namespace, name))
+        if old is None:
+            return
+        body = copy.deepcopy(old)
+        edit(body)
+        if body != old:
+            self._store((kind, namespace, name), body)
+
+    def delete(self, kind: str, namespace: str, name: str) -> None:
+        before = self.objects.pop((kind, namespace, name), None)
+        if before is not None:
+            self._log(Change(self._next(), kind, before, None))
+
+    # Requests.
+
+    def handle(self, method: str, path: str, params: dict[str, str], body: bytes | None) -> Answer:
+        try:
+            status, found = self._route(method, path.strip("/").split("/"), params, body)
+        except Refused as refused:
+            answer = {"kind": "Status", "code": refused.status, "reason": refused.reason}
+            return refused.status, json.dumps(answer | {"message": str(refused)}).encode()
+        return status, json.dumps(found).encode()
+
+    def _route(
+        self, method: str, parts: list[str], params: dict[str, str], body: bytes | None
+    ) -> tuple[int, Json]:
+        sent: Json = json.loads(body) if body else {}
+        status = _CREATED if method == "POST" else _OK
+        match method, parts:
+            case "GET", ["api", "v1", ("pods" | "nodes" | "namespaces") as kind]:
+                found = self._list(kind, params)
+            case "GET", ["apis", names.GROUP, _, _]:
+                found = {"items": []}
+            case "GET", ["api", "v1", "nodes", name]:
+                found = self._get("nodes", "", name)
+            case "PATCH", ["api", "v1", "nodes", name]:
+                found = self._merge("nodes", "", name, sent)
+            case "GET", ["api", "v1", "namespaces", namespace, "pods", name]:
+                found = self._get("pods", namespace, name)
+            case "POST", ["api", "v1", "namespaces", namespace, "pods", name, "binding"]:
+                found = self._bind(namespace, name, sent)
+            case "PATCH", ["api", "v1", "namespaces", namespace, "pods", name, "status"]:
+                found = self._patch_conditions(namespace, name, sent)
+            case "POST", ["apis", "events.k8s.io", "v1", "namespaces", _, "events"]:
+                found = sent
+            case _, ["apis", "coordination.k8s.io", "v1", "namespaces", namespace, "leases", *rest]:
+                found = self._lease(method, namespace, rest, sent)
+            case _:
+                raise Refused(404, "NotFound", f"{method} {parts}")
+        return status, found
+
+    def _get(self, kind: str, namespace: str, name: str) -> Json:
+        found = self.objects.get((kind, namespace, name))
+        if found is None:
+            raise Refused(404, "NotFound", f"{kind} {name}")
+        return found
+
+    def _list(self, kind: str, params: dict[str, str]) -> Json:
+        selector = params.get("fieldSelector", "")
+        # By name as etcd has them, so a replica that lists has another order than one that watched.
+        found = [self.objects[key] for key in sorted(self.objects) if key[0] == kind]
+        items = [body for body in found if matches(selector, body)]
+        return {"metadata": {"resourceVersion": str(self.version)}, "items": items}
+
+    def _bind(self, namespace: str, name: str, binding: Json) -> Json:
+        found = self._get("pods", namespace, name)
+        sent = binding["metadata"]
+        for field in ("uid", "resourceVersion"):
+            if sent.get(field) and sent[field] != found["metadata"][field]:
+                raise Refused(409, "Conflict", f"precondition failed: {field}")
+        if found["metadata"].get("deletionTimestamp"):
+            raise Refused(409, "Conflict", f"pod {name} is being deleted")
+        if found["spec"].get("nodeName"):
+            raise Refused(409, "Conflict", f"pod {name} is already assigned")
+        pod = copy.deepcopy(found)
+        pod["spec"]["nodeName"] = binding["target"]["name"]
+        for field in ("annotations", "labels"):
+            if sent.get(field):
+                pod["metadata"][field] = (pod["metadata"].get(field) or {}) | sent[field]
+        _set_condition(pod, {"type": "PodScheduled", "status": "True"})
+        self._store(("pods", namespace, name), pod)
+        return {"kind": "Status", "status": "Success"}
+
+    def _patch_conditions(self, namespace: str, name: str, sent: Json) -> Json:
+        found = self._get("pods", namespace, name)
+        if (
+            sent.get("metadata", {}).get("uid", found["metadata"]["uid"])
+            != found["metadata"]["uid"]
+        ):
+            raise Refused(409, "Conflict", "precondition failed: uid")
+
+        def edit(pod: Json) -> None:
+            for condition in sent.get("status", {}).get("conditions", ()):
+                _set_condition(pod, condition)
+
+        self.change("pods", namespace, name, edit)
+        return self._get("pods", namespace, name)
+
+    def _merge(self, kind: str, namespace: str, name: str, sent: Json) -> Json:
+        found = self._get(kind, namespace, name)
+        metadata = sent["metadata"]
+        version = metadata.get("resourceVersion")
+        if version and version != found["metadata"]["resourceVersion"]:
+            raise Refused(409, "Conflict", f"{name} was changed")
+
+        def edit(body: Json) -> None:
+            notes = (body["metadata"].get("annotations") or {}) | metadata.get("annotations", {})
+            body["metadata"]["annotations"] = {k: v for k, v in notes.items() if v is not None}
+
+        self.change(kind, namespace, name, edit)
+        return self._get(kind, namespace, name)
+
+    def _lease(self, method: str, namespace: str, rest: list[str], sent: Json) -> Json:
+        name = rest[0] if rest else sent["metadata"]["name"]
+        if method == "POST":
+            sent["metadata"]["namespace"] = namespace
+            self.create("leases", sent)
+        elif method == "PUT":
+            found = self._get("leases", namespace, name)
+            if sent["metadata"]["resourceVersion"] != found["metadata"]["resourceVersion"]:
+                raise Refused(409, "Conflict", "the lease was changed")
+            self._store(("leases", namespace, name), sent)
+        return self._get("leases", namespace, name)
+
+    # Storage.
+
+    def _store(self, key: Key, body: Json) -> None:
+        before = self.objects.get(key)
+        version = self._next()
+        body["metadata"]["resourceVersion"] = str(version)
+        self.objects[key] = body
+        self._log(Change(version, key[0], before, body))
+
+    def _next(self) -> int:
+        self.version += 1
+        return self.version
+
+    def _log(self, change: Change) -> None:
+        self.log.append(change)
+        for tell in self.on_change:
+            tell(change)
+
+
+def matches(selector: str, body: Json) -> bool:
+    """Whether an object is under a field selector."""
+    for term in filter(None, selector.split(",")):
+        path, _, value = term.partition("!=") if "!=" in term else term.partition("=")
+        found: Any = body
+        for part in path.split("."):
+            found = found.get(part) or {}
+        if ((found or "") == value) == ("!=" in term):
+            return False
+    return True
+
+
+def _key(kind: str, body: Json) -> Key:
+    return kind, body["metadata"].get("namespace", ""), body["metadata"]["name"]
+
+
+def _set_condition(pod: Json, condition: Json) -> None:
+    status = pod.setdefault("status", {})
+    others = [one for one in status.get("conditions") or () if one["type"] != condition["type"]]
+    status["conditions"] = [*others, condition]
