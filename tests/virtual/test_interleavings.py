@@ -8,6 +8,7 @@ from collections import Counter
 
 import pytest
 
+from scheduler.kube.lease import Lease
 from tests.virtual import climate
 from tests.virtual.conftest import Make
 from tests.virtual.network import Faults
@@ -74,6 +75,40 @@ def test_a_binding_that_is_still_on_its_way_keeps_its_cards(make_world: Make, se
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_a_lease_that_is_lost_and_regained_frees_nothing_that_is_still_on_its_way(
+    make_world: Make, seed: int
+) -> None:
+    """With the lease goes the right to write again; the first try may land when it is back."""
+    world = make_world(seed, climate.quiet(replicas=1))
+    leader = led(world)
+    tries: Counter[str] = Counter()
+    is_lost = True
+
+    def cut_off(_: str, method: str, path: str) -> Faults | None:
+        if "/leases/" in path:
+            return Faults(refused=1.0, refusals=(503,)) if is_lost else None
+        if method != "POST" or not path.endswith("/binding") or not is_lost:
+            return None
+        tries[path] += 1
+        return Faults(late=1.0, late_seconds=5.0) if tries[path] == 1 else Faults(refused=1.0)
+
+    world.network.special = cut_off
+    lease = leader.operator._lease
+    assert isinstance(lease, Lease)
+    while lease._valid_until - world.clock.now > 0.2:
+        world.run(0.02)
+    world.create("exclusive", count=1)
+    while leader.is_deciding():
+        world.run(0.05)
+    world.run(0.5)
+    assert tries.total() >= 1
+    is_lost = False
+    world.create("exclusive", count=6, priority=10)
+    world.run(20.0)
+    world.settle()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_refusal_that_comes_after_the_news_frees_nothing(make_world: Make, seed: int) -> None:
     """Somebody bound the pod by hand, to the same node: that is heard of first."""
     world = make_world(seed, climate.quiet(replicas=1))
@@ -120,12 +155,16 @@ def test_a_leader_whose_list_is_refused_lists_again(make_world: Make, seed: int)
 def test_a_leader_that_slept_between_lock_and_bind_does_not_bind(
     make_world: Make, seed: int
 ) -> None:
+    """Nor does it touch the lock, which may be its successor's by now, for the same pod."""
     world = make_world(seed, climate.quiet(replicas=2, calm=Faults(seconds=0.02)))
     leader = led(world)
     world.run(3.0)
     slept: list[float] = []
+    wrote: list[str] = []
 
     def sleep_in_the_lock(who: str, method: str, path: str) -> Faults | None:
+        if who == leader.name and slept and method != "GET" and path.startswith("/api/v1/"):
+            wrote.append(f"{method} {path}")
         if who == leader.name and method == "PATCH" and "/nodes/" in path and not slept:
             slept.append(25.0)
             leader.pause(25.0)
@@ -139,6 +178,7 @@ def test_a_leader_that_slept_between_lock_and_bind_does_not_bind(
     world.create("exclusive", count=6, priority=10)
     world.run(60.0)
     world.settle()
+    assert not wrote
 
 
 @pytest.mark.parametrize("seed", SEEDS)
