@@ -1,8 +1,6 @@
-"""Carry out binds: one atomic write each, a bounded number in flight, errors by meaning.
+"""Carry out decisions: a bounded number of requests in flight, each result reported once.
 
-``POST pods/{name}/binding`` with the pod's uid and, where HAMi serves the node, the device annotations:
-the API server merges them in the transaction that sets the node, so a pod is never bound without its
-cards. On HAMi's nodes pods take turns: lock, bind, wait until the plugin is done, next.
+On HAMi's nodes pods take turns: lock, bind, wait until the device plugin is done, next.
 """
 
 from __future__ import annotations
@@ -11,39 +9,23 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Container
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import Any
 
-import msgspec
 import structlog
 
-from scheduler.api import hami, names, wire
+from scheduler.api import names, wire
 from scheduler.api.decisions import Bind
 from scheduler.api.events import BindDone, BindFailed
 from scheduler.errors import ApiError
-from scheduler.kube import client, wall_clock
+from scheduler.kube import binding
+from scheduler.kube.binding import Fate
 from scheduler.kube.client import ApiClient
 from scheduler.kube.node_lock import NodeLock
 from scheduler.state.pods import PodRecord
 
-_NOT_FOUND, _CONFLICT = 404, 409
-_ATTEMPTS = 6
-# A write whose answer was lost may take effect that long after it was sent: as long as the lease leaves
-# room for requests in flight.
-_LATE_SECONDS = 5.0
 # The plugin sets the phase, then removes the lock; wait this long for the second after the first.
 _RELEASE_GRACE_SECONDS = 1.0
 _CONTENTION_RETRY_SECONDS = 1.0
 _log = structlog.get_logger("evenkeel.binder")
-
-
-class _Fate(Enum):
-    """What became of a bind: it took effect, it never will, the pod is gone, or it still might."""
-
-    DONE = 1
-    REFUSED = 2
-    GONE = 3
-    OPEN = 4
 
 
 @dataclass(slots=True)
@@ -240,74 +222,14 @@ class Binder:
         return self._objection(job.bind)
 
     async def _bind(self, job: Job) -> None:
-        """Write until the outcome is known.
-
-        A write whose answer was lost may still take effect, even after a look at the pod says that it
-        did not. So it is written again, the same, until the API server says yes, conflict or not found:
-        only then can no earlier try land on cards that were given away meanwhile.
-        """
-        clock = asyncio.get_running_loop().time
-        pod = job.pod
-        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/binding"
-        body = _body(job)
-        attempt, late_until, message = 0, 0.0, ""
-        while True:
-            # Before the first write too: taking the lock may have lasted longer than the lease.
-            obstacle = self._obstacle(job)
-            if obstacle or (attempt >= _ATTEMPTS and not late_until):
-                message = message or obstacle
-                fate = await self._fate(job, late_until) if late_until else _Fate.OPEN
-                break
-            sent_at = clock()
-            try:
-                await self._api.request("POST", path, body=body)
-            except ApiError as error:
-                message = str(error)
-                if client.is_unknown(error):
-                    late_until = sent_at + _LATE_SECONDS
-                fate = await self._fate_after(error, job, unknown=late_until > 0)
-                if fate != _Fate.OPEN:
-                    break
-                attempt += 1
-                await asyncio.sleep(client.backoff(attempt))
-            else:
-                fate = _Fate.DONE
-                break
-        if fate == _Fate.DONE:
+        fate, message = await binding.settle(
+            self._api, job.bind, job.pod, obstacle=lambda: self._obstacle(job)
+        )
+        if fate == Fate.DONE:
             self._bound(job)
         else:
-            gone = fate == _Fate.GONE or job.bind.uid in self._cancelled
+            gone = fate == Fate.GONE or job.bind.uid in self._cancelled
             await self._give_up(job, message, gone=gone)
-
-    async def _fate_after(self, error: ApiError, job: Job, *, unknown: bool) -> _Fate:
-        """What a refusal says: after a lost answer only "conflict" and "not found" say anything."""
-        if error.status == _NOT_FOUND:
-            return _Fate.GONE
-        if error.status == _CONFLICT:
-            return await self._fate(job, 0.0)
-        return _Fate.OPEN if unknown or client.is_transient(error) else _Fate.REFUSED
-
-    async def _fate(self, job: Job, until: float) -> _Fate:
-        """What became of the pod meanwhile. Asks until it is told: a guess could give cards away twice.
-
-        As long as a try may be on its way, until loop time ``until``, a pod without a node tells nothing.
-        """
-        clock = asyncio.get_running_loop().time
-        path = f"/api/v1/namespaces/{job.pod.namespace}/pods/{job.pod.name}"
-        attempt = 0
-        while True:
-            is_final = clock() >= until
-            try:
-                fate = _fate_of(await self._api.get(path), job)
-            except ApiError as error:
-                if error.status == _NOT_FOUND:
-                    return _Fate.GONE
-                attempt += 1
-                await asyncio.sleep(client.backoff(attempt))
-                continue
-            if fate != _Fate.OPEN or is_final:
-                return fate
-            await asyncio.sleep(max(0.0, until - clock()))
 
     def _bound(self, job: Job) -> None:
         now = asyncio.get_running_loop().time()
@@ -379,31 +301,3 @@ class Binder:
                     # The plugin did not answer: those behind are decided anew, elsewhere if they can.
                     self._give_back(turn, f"the device plugin of node {node} does not answer")
                 self._free(node)
-
-
-def _fate_of(found: dict[str, Any], job: Job) -> _Fate:
-    metadata, node = found["metadata"], found["spec"].get("nodeName")
-    if metadata["uid"] != job.pod.uid:
-        return _Fate.GONE
-    if not node:
-        # A pod that is being deleted is bound no more.
-        return _Fate.REFUSED if metadata.get("deletionTimestamp") else _Fate.OPEN
-    written = (metadata.get("annotations") or {}).get(names.HAMI_ALLOCATED)
-    ours = node == job.bind.node and (
-        not job.bind.slots or written == hami.encode_devices(job.bind.slots)
-    )
-    return _Fate.DONE if ours else _Fate.REFUSED
-
-
-def _body(job: Job) -> bytes:
-    metadata: dict[str, object] = {"name": job.pod.name, "uid": job.pod.uid}
-    if job.bind.slots:
-        metadata["annotations"] = hami.bind_annotations(
-            job.bind.node, job.bind.slots, int(wall_clock.now().timestamp())
-        )
-        if len(job.bind.node) <= names.LABEL_VALUE_MAX:
-            metadata["labels"] = {names.HAMI_NODE: job.bind.node}
-    target = {"apiVersion": "v1", "kind": "Node", "name": job.bind.node}
-    return msgspec.json.encode({
-        "apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target
-    })  # fmt: skip

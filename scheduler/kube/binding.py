@@ -1,0 +1,139 @@
+"""One bind, written until it is known what became of it.
+
+``POST pods/{name}/binding`` with the pod's uid and, where HAMi serves the node, the device annotations:
+the API server merges them in the transaction that sets the node, so a pod is never bound without its
+cards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+import msgspec
+
+from scheduler.api import hami, names
+from scheduler.api.decisions import Bind
+from scheduler.errors import ApiError
+from scheduler.kube import client, wall_clock
+from scheduler.kube.client import ApiClient
+from scheduler.state.pods import PodRecord
+
+_NOT_FOUND, _CONFLICT = 404, 409
+_ATTEMPTS = 6
+# A write whose answer was lost may take effect that long after it was sent: as long as the lease leaves
+# room for requests in flight.
+_LATE_SECONDS = 5.0
+
+
+class Fate(Enum):
+    """What became of a bind: it took effect, it never will, the pod is gone, or it still might."""
+
+    DONE = 1
+    REFUSED = 2
+    GONE = 3
+    OPEN = 4
+
+
+async def settle(
+    api: ApiClient, bind: Bind, pod: PodRecord, *, obstacle: Callable[[], str]
+) -> tuple[Fate, str]:
+    """Write until the outcome is known; what became of the bind, and the last that was said of it.
+
+    A write whose answer was lost may still take effect, even after a look at the pod says that it
+    did not. So it is written again, the same, until the API server says yes, conflict or not found:
+    only then can no earlier try land on cards that were given away meanwhile.
+
+    Args:
+        api: the API server.
+        bind: the decision.
+        pod: its pod.
+        obstacle: asked before every write, the first included (taking a lock may have lasted longer
+            than the lease): why nothing may be written any more, empty when nothing is in the way.
+
+    Returns:
+        ``OPEN`` when it was given up and no try is on its way.
+    """
+    clock = asyncio.get_running_loop().time
+    path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
+    body = _body(bind, pod)
+    attempt, late_until, message = 0, 0.0, ""
+    while True:
+        reason = obstacle()
+        if reason or (attempt >= _ATTEMPTS and not late_until):
+            fate = await _fate(api, path, bind, late_until) if late_until else Fate.OPEN
+            return fate, message or reason
+        sent_at = clock()
+        try:
+            await api.request("POST", f"{path}/binding", body=body)
+        except ApiError as error:
+            message = str(error)
+            if client.is_unknown(error):
+                late_until = sent_at + _LATE_SECONDS
+            fate = await _fate_after(error, api, path, bind, unknown=late_until > 0)
+            if fate != Fate.OPEN:
+                return fate, message
+            attempt += 1
+            await asyncio.sleep(client.backoff(attempt))
+        else:
+            return Fate.DONE, ""
+
+
+async def _fate_after(
+    error: ApiError, api: ApiClient, path: str, bind: Bind, *, unknown: bool
+) -> Fate:
+    """What a refusal says: after a lost answer only "conflict" and "not found" say anything."""
+    if error.status == _NOT_FOUND:
+        return Fate.GONE
+    if error.status == _CONFLICT:
+        return await _fate(api, path, bind, 0.0)
+    return Fate.OPEN if unknown or client.is_transient(error) else Fate.REFUSED
+
+
+async def _fate(api: ApiClient, path: str, bind: Bind, until: float) -> Fate:
+    """What became of the pod meanwhile. Asks until it is told: a guess could give cards away twice.
+
+    As long as a try may be on its way, until loop time ``until``, a pod without a node tells nothing.
+    """
+    clock = asyncio.get_running_loop().time
+    attempt = 0
+    while True:
+        is_final = clock() >= until
+        try:
+            fate = _fate_of(await api.get(path), bind)
+        except ApiError as error:
+            if error.status == _NOT_FOUND:
+                return Fate.GONE
+            attempt += 1
+            await asyncio.sleep(client.backoff(attempt))
+            continue
+        if fate != Fate.OPEN or is_final:
+            return fate
+        await asyncio.sleep(max(0.0, until - clock()))
+
+
+def _fate_of(found: dict[str, Any], bind: Bind) -> Fate:
+    metadata, node = found["metadata"], found["spec"].get("nodeName")
+    if metadata["uid"] != bind.uid:
+        return Fate.GONE
+    if not node:
+        # A pod that is being deleted is bound no more.
+        return Fate.REFUSED if metadata.get("deletionTimestamp") else Fate.OPEN
+    written = (metadata.get("annotations") or {}).get(names.HAMI_ALLOCATED)
+    ours = node == bind.node and (not bind.slots or written == hami.encode_devices(bind.slots))
+    return Fate.DONE if ours else Fate.REFUSED
+
+
+def _body(bind: Bind, pod: PodRecord) -> bytes:
+    metadata: dict[str, object] = {"name": pod.name, "uid": pod.uid}
+    if bind.slots:
+        now = int(wall_clock.now().timestamp())
+        metadata["annotations"] = hami.bind_annotations(bind.node, bind.slots, now)
+        if len(bind.node) <= names.LABEL_VALUE_MAX:
+            metadata["labels"] = {names.HAMI_NODE: bind.node}
+    target = {"apiVersion": "v1", "kind": "Node", "name": bind.node}
+    return msgspec.json.encode({
+        "apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target
+    })  # fmt: skip
