@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import signal
 import socket
 import sys
 import time
@@ -132,6 +133,9 @@ def demo(
     from scheduler.demo import run as demo_run  # noqa: PLC0415 - for this command only
 
     console = Console()
+    # Both end it in order, in the background of a script too, where SIGINT is ignored by default.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     try:
         succeeded = asyncio.run(demo_run.demo(console, keep=keep))
     except demo_run.DemoFailed as error:

@@ -10,12 +10,11 @@ failed only just now it sits out its backoff first (1 s doubling to 10 s by defa
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Hashable, Iterator
 from enum import StrEnum
 
 import msgspec
 
-from scheduler.api.templates import PodTemplate
 from scheduler.config import Config
 from scheduler.state.pods import PodRecord
 
@@ -32,17 +31,13 @@ class Where(StrEnum):
     GATED = "gated"
 
 
-# All that decides whether a pod fits: its template, and what policies select by.
-_Kind = tuple[PodTemplate, str, tuple[tuple[str, str], ...]]
-
-
 class _Entry(msgspec.Struct):
     pod: PodRecord
     where: Where
     ticket: int
     attempts: int = 0
     failed_at: float = 0.0
-    kind: _Kind | None = None
+    kind: Hashable = None
 
 
 class Pending:
@@ -55,7 +50,7 @@ class Pending:
         self._active: list[tuple[int, str, int, int, str]] = []
         self._backoff: list[tuple[float, int, str]] = []
         # Parked pods by what decides whether they fit: one question for all of a kind.
-        self._parked: dict[_Kind, dict[str, _Entry]] = {}
+        self._parked: dict[Hashable, dict[str, _Entry]] = {}
         self._n_parked = 0
         self._popped: set[str] = set()
         self._tickets = 0
@@ -98,13 +93,13 @@ class Pending:
             batch.append(entry.pod)
         return batch
 
-    def failed(self, uid: str, now: float) -> None:
-        """Nothing fits: wait until a change could help."""
+    def failed(self, uid: str, now: float, kind: Hashable) -> None:
+        """Nothing fits: wait until a change could help; ``kind`` is equal for pods that fit the same."""
         entry = self._returned(uid, now)
         if entry is not None:
             self._move(entry, Where.UNSCHEDULABLE)
-            entry.kind = _kind(entry.pod)
-            self._parked.setdefault(entry.kind, {})[uid] = entry
+            entry.kind = kind
+            self._parked.setdefault(kind, {})[uid] = entry
             self._n_parked += 1
 
     def retry(self, uid: str, now: float) -> None:
@@ -113,24 +108,23 @@ class Pending:
         if entry is not None:
             self._back_off(entry)
 
-    def helped(self, could_help: Callable[[PodRecord], bool], now: float) -> int:
-        """Move the parked pods that a change could help; one question per distinct shape.
+    def kinds(self) -> list[Hashable]:
+        """The kinds of pods that wait for a change."""
+        return list(self._parked)
 
-        Args:
-            could_help: whether a pod would fit now; asked once for all pods of one template,
-                namespace and set of labels.
-            now: monotonic seconds.
+    def alike(self, kind: Hashable) -> list[PodRecord]:
+        """The pods of a kind that wait for a change; none when all have moved on."""
+        return [entry.pod for entry in self._parked.get(kind, {}).values()]
 
-        Returns:
-            How many pods moved.
-        """
-        moved = 0
-        for alike in list(self._parked.values()):
-            if could_help(next(iter(alike.values())).pod):
-                moved += len(alike)
-                for entry in list(alike.values()):
-                    self._back_off(entry, now)
-        return moved
+    def is_parked(self, uid: str) -> bool:
+        """Whether a pod waits for a change."""
+        entry = self._entries.get(uid)
+        return entry is not None and entry.kind is not None
+
+    def helped(self, kind: Hashable, now: float) -> None:
+        """A change helps the pods of a kind: try them again, after their backoff."""
+        for entry in list(self._parked.get(kind, {}).values()):
+            self._back_off(entry, now)
 
     def flush(self, now: float) -> None:
         """Try again what has waited for five minutes, should an event have been missed."""
@@ -158,10 +152,6 @@ class Pending:
     def n_parked(self) -> int:
         """Pods that wait for a change."""
         return self._n_parked
-
-    def parked(self) -> Iterator[list[PodRecord]]:
-        """Pods that wait for a change, those that fit the same nodes together."""
-        return ([entry.pod for entry in alike.values()] for alike in self._parked.values())
 
     def pods(self) -> Iterator[PodRecord]:
         """All waiting pods."""
@@ -235,10 +225,6 @@ class Pending:
             del self._parked[entry.kind]
         entry.kind = None
         self._n_parked -= 1
-
-
-def _kind(pod: PodRecord) -> _Kind:
-    return (pod.template, pod.namespace, tuple((pod.labels or {}).items()))
 
 
 def _same(a: PodRecord, b: PodRecord) -> bool:

@@ -68,6 +68,14 @@ class BindFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class PluginSilent:
+    """The device plugin of a node does not answer any more, or does again."""
+
+    node: str
+    silent: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PolicySeen:
     """A BalancePolicy was added or changed; the raw object."""
 
@@ -91,5 +99,5 @@ class NamespaceSeen:
 
 Event = (
     PodSeen | PodGone | PodsListed | NodeSeen | NodeGone | NodesListed
-    | BindDone | BindFailed | PolicySeen | PolicyGone | NamespaceSeen
+    | BindDone | BindFailed | PluginSilent | PolicySeen | PolicyGone | NamespaceSeen
 )  # fmt: skip

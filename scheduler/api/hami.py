@@ -7,6 +7,7 @@ means *unhealthy*, an absent ``mode`` is the empty text, which every vgpu-mode r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -18,6 +19,8 @@ from scheduler.errors import BadInput
 VENDOR = "NVIDIA"
 # Go's ParseBool, case apart.
 _HEALTH = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
+# DNS subdomains: names of pods; those of namespaces are stricter still.
+_NAME = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
 _SEVEN, _NINE, _RECORD_FIELDS = 7, 9, 4
 # HAMi's own figures are int32.
 _FIGURE_MAX = 2**31 - 1
@@ -166,12 +169,12 @@ def lock_holder(text: str) -> tuple[str, str, str] | None:
     """Time, namespace and pod name of ``hami.io/mutex.lock``; None for the legacy bare time.
 
     Raises:
-        BadInput: neither ``time`` nor ``time,namespace,name``.
+        BadInput: neither ``time`` nor ``time,namespace,name``, both of them names as Kubernetes has them.
     """
     parts = text.split(",")
     if len(parts) == 1:
         return None
-    if len(parts) != 3:
+    if len(parts) != 3 or not all(_NAME.fullmatch(part) for part in parts[1:]):
         raise BadInput(
             f"metadata.annotations[{names.HAMI_LOCK}]",
             f'"{text}" is neither a time nor "time,namespace,pod"',

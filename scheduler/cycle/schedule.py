@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
@@ -49,6 +49,10 @@ class Cycle:
             return False
         self.boards.refresh(shape)
         return bool((shape.board.best >= 0).any())
+
+    def kind_of(self, pod: PodRecord) -> Hashable:
+        """Equal for pods that fit the same nodes, or that are held for the same mistake."""
+        return pod.template, self._policies.resolve(pod).placement, self.problem_of(pod)
 
     def why_not(self, pod: PodRecord) -> Hold | None:
         """Why a pending pod fits nowhere now; None when it does."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,7 +71,7 @@ class Operator:
     _metrics: Metrics = field(init=False)
     _policy_status: PolicyStatus = field(init=False)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
-    _settled: bool = False
+    _settled_term: int = 0
     _stopping: bool = False
     _stop_flag: asyncio.Event = field(default_factory=asyncio.Event)
     _failure: BaseException | None = None
@@ -112,7 +111,8 @@ class Operator:
 
     def is_deciding(self) -> bool:
         """Whether this replica leads and has seen all that its predecessor did."""
-        return self._settled and not self._stopping and self._lease.is_held()
+        is_settled = self._settled_term == self._lease.term
+        return is_settled and not self._stopping and self._lease.is_held()
 
     # kopf's handlers.
 
@@ -225,7 +225,7 @@ class Operator:
                 timeout_seconds=options.config.lock_timeout_seconds,
                 is_leading=self._lease.is_held,
             ),
-            is_leading=self._lease.is_held,
+            term=lambda: self._lease.term if self._lease.is_held() else 0,
             objection=self.loop.objection,
             report=self.loop.put,
             quiet=self._reporter.quiet,
@@ -244,7 +244,7 @@ class Operator:
             self.loop.run(),
             self._lead(),
             self._verify(),
-            self._policy_status.run(self._count_governed),
+            self._policy_status.run(self.loop.count_governed),
         ):
             task = asyncio.ensure_future(work)
             task.add_done_callback(self._ended)
@@ -321,19 +321,20 @@ class Operator:
         frozen = False
         while True:
             held = self._lease.is_held()
-            if held and not self._settled:
+            if held and self._settled_term != self._lease.term:
+                term = self._lease.term
                 await asyncio.gather(*(stream.relist() for stream in self._pods))
                 while not self._nodes.is_listed:
                     await asyncio.sleep(0.05)
-                self._settled = True
+                self._settled_term = term
                 _log.info("leading", identity=self._lease.identity)
                 if not frozen:
                     self._freeze()
                     frozen = True
                 self.loop.tell_mistakes()
                 self.loop.wake()
-            elif not held and self._settled:
-                self._settled = False
+            elif not held and self._settled_term:
+                self._settled_term = 0
                 self._binder.give_back("no longer the leader")
                 _log.warning("no longer leading", identity=self._lease.identity)
             await asyncio.sleep(0.1)
@@ -351,12 +352,6 @@ class Operator:
             await asyncio.sleep(_VERIFY_SECONDS)
             checks.verify(self.loop.cluster)
             await asyncio.gather(self._nodes.relist(), *(stream.relist() for stream in self._pods))
-
-    def _count_governed(self) -> Counter[str]:
-        loop = self.loop
-        return Counter(
-            loop.policies.resolve(pod).policy for pod in loop.cluster.pods.values() if pod.ours
-        )
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None and not self._stopping:

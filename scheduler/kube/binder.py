@@ -14,7 +14,7 @@ import structlog
 
 from scheduler.api import names, wire
 from scheduler.api.decisions import Bind
-from scheduler.api.events import BindDone, BindFailed
+from scheduler.api.events import BindDone, BindFailed, PluginSilent
 from scheduler.errors import ApiError
 from scheduler.kube import binding
 from scheduler.kube.binding import Fate
@@ -25,16 +25,31 @@ from scheduler.state.pods import PodRecord
 # The plugin sets the phase, then removes the lock; wait this long for the second after the first.
 _RELEASE_GRACE_SECONDS = 1.0
 _CONTENTION_RETRY_SECONDS = 1.0
+# A plugin answers within a second or so of the kubelet's call. One that has not after this long gets no
+# more pods, until it answers, the node's lock is gone, or the time is over.
+_SILENT_SECONDS = 20.0
+_LEFT_ALONE_SECONDS = 60.0
+# Binds whose first write did not settle them: so many at once, and so many requests of theirs at once
+# (of the client's connections, which the lease needs too).
+_DOUBTS_MAX, _DOUBT_REQUESTS = 1000, 8
 _log = structlog.get_logger("evenkeel.binder")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Job:
-    """A decision on its way; ``submitted_at`` is loop time."""
+    """A decision on its way.
+
+    Attributes:
+        term: the term of leadership it was made in.
+        submitted_at: loop time.
+        in_doubt: its first write did not settle it, and a stand-in does its worker's work.
+    """
 
     bind: Bind
     pod: PodRecord
+    term: int
     submitted_at: float
+    in_doubt: bool = False
 
 
 @dataclass(slots=True)
@@ -44,6 +59,7 @@ class _Turn:
     ``holder`` is the uid of the pod that is locked or being allocated, empty while the node is free;
     ``until`` the loop time at which waiting for it ends, and ``silent`` whether that would mean that the
     plugin never answered. ``answered`` is true when it did before the API server answered the bind.
+    ``stuck_since`` is the loop time since which nobody's turn ends, 0 while turns do.
     """
 
     jobs: deque[Job] = field(default_factory=deque)
@@ -51,6 +67,7 @@ class _Turn:
     until: float = 0.0
     silent: bool = False
     answered: bool = False
+    stuck_since: float = 0.0
 
 
 class Binder:
@@ -59,10 +76,10 @@ class Binder:
     Args:
         api: the API server.
         lock: node locks.
-        is_leading: asked right before every write.
+        term: the present term of leadership, 0 when not leading; asked right before every write.
         objection: why a decision may no longer be carried out, empty when it may; asked likewise. The
             API server itself accepts a node that does not exist.
-        report: takes BindDone or BindFailed.
+        report: takes BindDone, BindFailed and PluginSilent.
         quiet: awaited with the pod's uid before its bind, until no other write on it is under way.
         in_flight: most requests at once.
         allocate_timeout: seconds that the device plugin gets per pod.
@@ -73,21 +90,25 @@ class Binder:
         api: ApiClient,
         lock: NodeLock,
         *,
-        is_leading: Callable[[], bool],
+        term: Callable[[], int],
         objection: Callable[[Bind], str],
-        report: Callable[[BindDone | BindFailed], None],
+        report: Callable[[BindDone | BindFailed | PluginSilent], None],
         quiet: Callable[[str], Awaitable[None]],
         in_flight: int,
         allocate_timeout: float,
     ) -> None:
         self._api, self._lock = api, lock
-        self._is_leading, self._objection, self._report = is_leading, objection, report
+        self._term, self._objection, self._report = term, objection, report
         self._quiet = quiet
         self._in_flight, self._allocate_timeout = in_flight, allocate_timeout
         self._queue: asyncio.Queue[Job] = asyncio.Queue()
         self._turns: dict[str, _Turn] = {}
         self._open: dict[str, Job] = {}
         self._cancelled: set[str] = set()
+        # Nodes whose plugin is silent, and until when they are left alone.
+        self._silent: dict[str, float] = {}
+        self._n_doubts = 0
+        self._doubt_gate = asyncio.Semaphore(_DOUBT_REQUESTS)
         self.durations: list[float] = []
 
     @property
@@ -102,7 +123,7 @@ class Binder:
 
     def submit(self, bind: Bind, pod: PodRecord) -> None:
         """Queue a decision."""
-        job = Job(bind, pod, asyncio.get_running_loop().time())
+        job = Job(bind, pod, self._term(), asyncio.get_running_loop().time())
         self._open[bind.uid] = job
         if not bind.slots:
             self._queue.put_nowait(job)
@@ -131,6 +152,7 @@ class Binder:
         phase = (pod.metadata.annotations or {}).get(names.HAMI_BIND_PHASE)
         if phase not in {names.BIND_SUCCESS, names.BIND_FAILED}:
             return
+        self._speaks(pod.spec.node_name or "")
         if turn.holder in self._open:
             # The turn is not over before the answer to the bind is in, which may have been lost.
             turn.answered = True
@@ -141,6 +163,8 @@ class Binder:
         """A node without lock is free for its next pod; pods it no longer takes need not wait."""
         name = node.metadata.name
         turn = self._turns.get(name)
+        if names.HAMI_LOCK not in (node.metadata.annotations or {}):
+            self._speaks(name)
         if turn is None:
             return
         for job in list(turn.jobs):
@@ -155,6 +179,7 @@ class Binder:
     def node_gone(self, name: str) -> None:
         """Nobody will answer for this node: what waits for it is given back."""
         turn = self._turns.get(name)
+        self._speaks(name)
         if turn is not None:
             self._give_back(turn, f"node {name} is gone")
             if turn.holder not in self._open:
@@ -162,13 +187,14 @@ class Binder:
 
     def reconcile_nodes(self, nodes: Container[str]) -> None:
         """After a list: nodes that are not among these are gone."""
-        for name in list(self._turns):
+        for name in {*self._turns, *self._silent}:
             if name not in nodes:
                 self.node_gone(name)
 
     async def run(self) -> None:
         """Work until cancelled."""
         async with asyncio.TaskGroup() as group:
+            self._group = group
             for _ in range(self._in_flight):
                 group.create_task(self._work())
             group.create_task(self._watch_turns())
@@ -196,6 +222,21 @@ class Binder:
                 await self._carry_out(job)
             except ApiError as error:
                 await self._give_up(job, str(error))
+            except Exception as error:  # noqa: BLE001
+                # Whatever one object provokes, the others are bound.
+                _log.exception("a bind failed in an unexpected way", pod=job.pod.key)
+                await self._give_up(job, f"internal error: {error!r}")
+            if job.in_doubt:
+                self._n_doubts -= 1
+                return
+
+    def _doubt(self, job: Job) -> asyncio.Semaphore:
+        """Let a stand-in do the worker's work: binds that fail again and again hold up no others."""
+        if not job.in_doubt and self._n_doubts < _DOUBTS_MAX:
+            job.in_doubt = True
+            self._n_doubts += 1
+            self._group.create_task(self._work())
+        return self._doubt_gate
 
     async def _carry_out(self, job: Job) -> None:
         if obstacle := self._obstacle(job):
@@ -208,7 +249,8 @@ class Binder:
             turn = self._turns[job.bind.node]
             turn.jobs.appendleft(job)
             turn.holder, turn.silent = "contended", False
-            turn.until = asyncio.get_running_loop().time() + _CONTENTION_RETRY_SECONDS
+            now = asyncio.get_running_loop().time()
+            turn.until, turn.stuck_since = now + _CONTENTION_RETRY_SECONDS, turn.stuck_since or now
             return
         await self._quiet(job.bind.uid)
         await self._bind(job)
@@ -217,13 +259,18 @@ class Binder:
         """Why nothing may be written for a decision at this moment, empty when nothing is in the way."""
         if job.bind.uid in self._cancelled:
             return "the pod is gone"
-        if not self._is_leading():
+        if job.term != self._term():
+            # A leader in between may have given the same cards away.
             return "no longer the leader"
         return self._objection(job.bind)
 
     async def _bind(self, job: Job) -> None:
         fate, message = await binding.settle(
-            self._api, job.bind, job.pod, obstacle=lambda: self._obstacle(job)
+            self._api,
+            job.bind,
+            job.pod,
+            obstacle=lambda: self._obstacle(job),
+            doubt=lambda: self._doubt(job),
         )
         if fate == Fate.DONE:
             self._bound(job)
@@ -239,7 +286,7 @@ class Binder:
         if job.bind.slots:
             turn = self._turns[job.bind.node]
             turn.holder, turn.until = job.bind.uid, now + self._allocate_timeout
-            turn.silent = True
+            turn.silent, turn.stuck_since = True, now
             if turn.answered:
                 self._answered(turn)
             elif gone:
@@ -248,11 +295,11 @@ class Binder:
         self._report(BindDone(job.bind.uid))
 
     async def _give_up(self, job: Job, message: str, *, gone: bool = False) -> None:
-        if job.bind.slots and self._is_leading():
+        if job.bind.slots and job.term == self._term():
             # Else the lock may be a successor's by now, for the same pod; what is left it takes over.
             try:
                 await self._lock.release(job.bind.node, job.pod.namespace, job.pod.name)
-            except ApiError as error:
+            except Exception as error:  # noqa: BLE001 - the pod is given up in any case
                 _log.warning("node lock not released", node=job.bind.node, error=str(error))
         if job.bind.slots:
             self._free(job.bind.node)
@@ -266,10 +313,12 @@ class Binder:
     def _answered(self, turn: _Turn) -> None:
         now = asyncio.get_running_loop().time()
         turn.until, turn.silent = min(turn.until, now + _RELEASE_GRACE_SECONDS), False
+        turn.stuck_since = 0.0
 
     def _allocated(self, uid: str) -> None:
         for node, turn in self._turns.items():
             if turn.holder == uid and uid not in self._open:
+                self._speaks(node)
                 self._free(node)
                 return
 
@@ -290,14 +339,28 @@ class Binder:
             self._queue.put_nowait(job)
 
     async def _watch_turns(self) -> None:
-        """Free nodes whose plugin answered but left the lock, or never answered."""
+        """Free nodes whose plugin answered but left the lock; leave those alone whose plugin is silent."""
+        silent_after = min(_SILENT_SECONDS, self._allocate_timeout)
         while True:
             await asyncio.sleep(0.1)
             now = asyncio.get_running_loop().time()
             for node, turn in list(self._turns.items()):
-                if not turn.holder or now < turn.until:
-                    continue
-                if turn.silent:
-                    # The plugin did not answer: those behind are decided anew, elsewhere if they can.
-                    self._give_back(turn, f"the device plugin of node {node} does not answer")
-                self._free(node)
+                if turn.stuck_since and now - turn.stuck_since >= silent_after:
+                    self._falls_silent(node, turn, now)
+                if turn.holder and now >= turn.until:
+                    self._free(node)
+            for node in [node for node, until in self._silent.items() if now >= until]:
+                self._speaks(node)
+
+    def _falls_silent(self, node: str, turn: _Turn, now: float) -> None:
+        """Nobody's turn ends: those who wait for theirs go elsewhere, and nobody comes for a while."""
+        turn.stuck_since = 0.0
+        until = turn.until if turn.silent else now + _LEFT_ALONE_SECONDS
+        if node not in self._silent:
+            self._report(PluginSilent(node, silent=True))
+        self._silent[node] = max(until, self._silent.get(node, 0.0))
+        self._give_back(turn, f"the device plugin of node {node} does not answer")
+
+    def _speaks(self, node: str) -> None:
+        if self._silent.pop(node, None) is not None:
+            self._report(PluginSilent(node, silent=False))

@@ -8,6 +8,7 @@ cards.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from enum import Enum
 from typing import Any
@@ -20,6 +21,8 @@ from scheduler.errors import ApiError
 from scheduler.kube import client, wall_clock
 from scheduler.kube.client import ApiClient
 from scheduler.state.pods import PodRecord
+
+Gate = contextlib.AbstractAsyncContextManager[None]
 
 _NOT_FOUND, _CONFLICT = 404, 409
 _ATTEMPTS = 6
@@ -38,13 +41,19 @@ class Fate(Enum):
 
 
 async def settle(
-    api: ApiClient, bind: Bind, pod: PodRecord, *, obstacle: Callable[[], str]
+    api: ApiClient,
+    bind: Bind,
+    pod: PodRecord,
+    *,
+    obstacle: Callable[[], str],
+    doubt: Callable[[], Gate],
 ) -> tuple[Fate, str]:
     """Write until the outcome is known; what became of the bind, and the last that was said of it.
 
     A write whose answer was lost may still take effect, even after a look at the pod says that it
-    did not. So it is written again, the same, until the API server says yes, conflict or not found:
-    only then can no earlier try land on cards that were given away meanwhile.
+    did not. So it is written again, the same, until the API server says yes, conflict or not found.
+    When it says nothing of the kind, the pod is looked at once no try can be on its way any more: only
+    then can none land on cards that were given away meanwhile.
 
     Args:
         api: the API server.
@@ -52,6 +61,8 @@ async def settle(
         pod: its pod.
         obstacle: asked before every write, the first included (taking a lock may have lasted longer
             than the lease): why nothing may be written any more, empty when nothing is in the way.
+        doubt: called when the first write did not settle it; what it gives is entered for every
+            request from then on.
 
     Returns:
         ``OPEN`` when it was given up and no try is on its way.
@@ -59,40 +70,42 @@ async def settle(
     clock = asyncio.get_running_loop().time
     path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
     body = _body(bind, pod)
-    attempt, late_until, message = 0, 0.0, ""
-    while True:
-        reason = obstacle()
-        if reason or (attempt >= _ATTEMPTS and not late_until):
-            fate = await _fate(api, path, bind, late_until) if late_until else Fate.OPEN
-            return fate, message or reason
-        sent_at = clock()
+    gate: Gate = contextlib.nullcontext()
+    late_until, message = 0.0, ""
+    for attempt in range(_ATTEMPTS):
+        if attempt:
+            gate = doubt()
+            await asyncio.sleep(client.backoff(attempt))
         try:
-            await api.request("POST", f"{path}/binding", body=body)
+            async with gate:
+                if reason := obstacle():
+                    message = message or reason
+                    break
+                await api.request("POST", f"{path}/binding", body=body)
         except ApiError as error:
             message = str(error)
             if client.is_unknown(error):
-                late_until = sent_at + _LATE_SECONDS
-            fate = await _fate_after(error, api, path, bind, unknown=late_until > 0)
+                late_until = clock() + _LATE_SECONDS
+            fate = _fate_after(error, unknown=late_until > 0)
+            if error.status == _CONFLICT:
+                fate = await _fate(api, path, bind, gate)
             if fate != Fate.OPEN:
                 return fate, message
-            attempt += 1
-            await asyncio.sleep(client.backoff(attempt))
         else:
             return Fate.DONE, ""
+    if not late_until:
+        return Fate.OPEN, message
+    return await _fate(api, path, bind, doubt(), late_until), message
 
 
-async def _fate_after(
-    error: ApiError, api: ApiClient, path: str, bind: Bind, *, unknown: bool
-) -> Fate:
-    """What a refusal says: after a lost answer only "conflict" and "not found" say anything."""
+def _fate_after(error: ApiError, *, unknown: bool) -> Fate:
+    """What a refusal says. After a lost answer one by a server that has just started tells nothing."""
     if error.status == _NOT_FOUND:
         return Fate.GONE
-    if error.status == _CONFLICT:
-        return await _fate(api, path, bind, 0.0)
     return Fate.OPEN if unknown or client.is_transient(error) else Fate.REFUSED
 
 
-async def _fate(api: ApiClient, path: str, bind: Bind, until: float) -> Fate:
+async def _fate(api: ApiClient, path: str, bind: Bind, gate: Gate, until: float = 0.0) -> Fate:
     """What became of the pod meanwhile. Asks until it is told: a guess could give cards away twice.
 
     As long as a try may be on its way, until loop time ``until``, a pod without a node tells nothing.
@@ -102,7 +115,8 @@ async def _fate(api: ApiClient, path: str, bind: Bind, until: float) -> Fate:
     while True:
         is_final = clock() >= until
         try:
-            fate = _fate_of(await api.get(path), bind)
+            async with gate:
+                fate = _fate_of(await api.get(path), bind)
         except ApiError as error:
             if error.status == _NOT_FOUND:
                 return Fate.GONE

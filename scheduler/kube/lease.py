@@ -25,6 +25,7 @@ class Lease:
 
     Attributes:
         identity: what is written as holder.
+        term: counts the times it was taken; what was decided in one term is not carried out in another.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Lease:
         self._name = name
         self.identity = identity
         self._duration, self._deadline, self._retry = duration, deadline, retry
+        self.term = 0
         self._valid_until = 0.0
         self._seen: tuple[str, str] = ("", "")
         self._seen_at = 0.0
@@ -57,6 +59,7 @@ class Lease:
             began = asyncio.get_running_loop().time()
             try:
                 if await self._try():
+                    self.term += not self.is_held()
                     self._valid_until = began + self._deadline
             except ApiError as error:
                 _log.warning("lease not renewed", error=str(error), held=self.is_held())
@@ -137,6 +140,7 @@ class AlwaysLeader:
     """Leadership without a lease, for a single replica and for trials."""
 
     identity = "single"
+    term = 1
 
     @staticmethod
     def is_held() -> bool:

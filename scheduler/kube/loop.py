@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
 
 import structlog
 
@@ -33,6 +33,7 @@ _FLUSH_SECONDS = 30.0
 _EXPLAIN_SECONDS = 5.0
 _EXPLAIN_RATE = 100.0
 _IDLE_SECONDS = 1.0
+_COUNT_SLICE = 500
 _LISTS = (events.PodsListed, events.NodesListed)
 _log = structlog.get_logger("evenkeel.loop")
 
@@ -66,6 +67,10 @@ class Loop:
         self._helped_at = 0.0
         self._helped_position = -1
         self._flushed_at = 0.0
+        # Work on all that waits, one step at a time: others get their turn between steps.
+        self._helping: Iterator[None] = iter(())
+        self._explaining: Iterator[None] = iter(())
+        self._has_chores = False
         self._explained_at = 0.0
         self._explained_position = -1
         self.turned_at = 0.0
@@ -113,6 +118,8 @@ class Loop:
 
     def _due(self) -> float:
         """Loop time of the next thing to decide that no event will tell of."""
+        if self._has_chores:
+            return 0.0
         due = self.pending.next_due()
         times = [float("inf") if due is None else due]
         if self.pending.n_parked and self._helped_position != self.cluster.moved.position:
@@ -152,7 +159,14 @@ class Loop:
             case events.PodsListed() | events.NodesListed():
                 self._listed(event)
             case _:
-                self._steer(event)
+                self._heard(event)
+
+    def _heard(self, event: events.Event) -> None:
+        """What comes seldom."""
+        if isinstance(event, events.PluginSilent):
+            self.cluster.close_cards(event.node, closed=event.silent)
+        else:
+            self._steer(event)
 
     def _listed(self, event: events.PodsListed | events.NodesListed) -> None:
         self._lists_waiting -= 1
@@ -220,12 +234,13 @@ class Loop:
         """Of a bound pod, ours or another's, nothing can be malformed but the cards it holds."""
         if pod.life != Life.BOUND:
             return
-        if not pod.problem:
+        problem = self.cluster.problem_of(pod)
+        if not problem:
             # Should the same mistake come back, it is news again.
             self._reporter.forget(pod.uid)
         elif self._is_leading():
             self._reporter.malformed_pod(
-                pod, f"{pod.problem}; until it is mended node {pod.node} gives no card away"
+                pod, f"{problem}; until it is mended node {pod.node} gives no card away"
             )
 
     def _bound(self, uid: str, event: events.BindDone | events.BindFailed) -> None:
@@ -268,6 +283,16 @@ class Loop:
                 return
         self.pending.reconsider()
 
+    async def count_governed(self) -> Counter[str]:
+        """Pods of ours by the policy that governs them; others get their turn meanwhile."""
+        counts: Counter[str] = Counter()
+        for i, pod in enumerate(list(self.cluster.pods.values())):
+            if pod.ours:
+                counts[self.policies.resolve(pod).policy] += 1
+            if i % _COUNT_SLICE == 0:
+                await asyncio.sleep(0)
+        return counts
+
     def objection(self, bind: Bind) -> str:
         """Why a decision may no longer be carried out, empty when it may.
 
@@ -276,7 +301,7 @@ class Loop:
         """
         uuids = {use.uuid for slot in bind.slots for use in slot}
         if not self.cluster.has_cards(bind.node, uuids):
-            return f"node {bind.node} or a card on it is gone"
+            return f"node {bind.node} or a card on it is gone or over-full"
         pod = self.cluster.pods.get(bind.uid)
         refusal = self.cycle.refusal(pod, bind.node) if pod and bind.slots else Refusal.NONE
         return f"{bind.node}: {WORDS[refusal]}" if refusal else ""
@@ -297,18 +322,10 @@ class Loop:
     def _decide(self, until: float) -> None:
         clock = asyncio.get_running_loop().time
         now = clock()
-        if (
-            self.pending.n_parked
-            and self._helped_position != self.cluster.moved.position
-            and now - self._helped_at >= _HELP_SECONDS
-        ):
-            self._helped_position, self._helped_at = self.cluster.moved.position, now
-            self.pending.helped(self.cycle.could_place, now)
         if now - self._flushed_at >= _FLUSH_SECONDS:
             self._flushed_at = now
             self.pending.flush(now)
-        if now - self._explained_at >= max(_EXPLAIN_SECONDS, self.pending.n_parked / _EXPLAIN_RATE):
-            self._explain_again(now)
+        self._do_chores(now, now + (until - now) / 2)
         while now < until and self._has_room():
             batch = self.pending.pop(self.config.slice_pods, now)
             if not batch:
@@ -324,19 +341,45 @@ class Loop:
             began, now = now, clock()
             self._metrics.decided(len(outcome.binds), len(outcome.holds), now - began)
 
-    def _explain_again(self, now: float) -> None:
+    def _do_chores(self, now: float, until: float) -> None:
+        """Look after the pods that wait for a change, as far as the time goes."""
+        clock, position = asyncio.get_running_loop().time, self.cluster.moved.position
+        if not self._has_chores and self.pending.n_parked:
+            if self._helped_position != position and now - self._helped_at >= _HELP_SECONDS:
+                self._helped_position, self._helped_at = position, now
+                self._helping = self._help(now)
+            rest = max(_EXPLAIN_SECONDS, self.pending.n_parked / _EXPLAIN_RATE)
+            if self._explained_position != position and now - self._explained_at >= rest:
+                self._explained_position, self._explained_at = position, now
+                self._explaining = self._explain_again()
+        self._has_chores = True
+        for chore in (self._helping, self._explaining):
+            for _ in chore:
+                if clock() >= until:
+                    return
+        self._has_chores = False
+
+    def _help(self, now: float) -> Iterator[None]:
+        """Move the pods that a change could help; one question per kind."""
+        for kind in self.pending.kinds():
+            alike = self.pending.alike(kind)
+            if alike and self.cycle.could_place(alike[0]):
+                self.pending.helped(kind, now)
+            yield
+
+    def _explain_again(self) -> Iterator[None]:
         """A change that did not help may still have changed why: no pod shall read old news."""
-        self._explained_at = now
-        if self._explained_position == self.cluster.moved.position:
-            return
-        self._explained_position = self.cluster.moved.position
-        for alike in self.pending.parked():
-            hold = self.cycle.why_not(alike[0])
-            if hold is not None:
-                text = explain.sentence(hold)
-                for pod in alike:
+        for kind in self.pending.kinds():
+            alike = self.pending.alike(kind)
+            hold = self.cycle.why_not(alike[0]) if alike else None
+            text = explain.sentence(hold) if hold else ""
+            for pod in alike if text else ():
+                if self.pending.is_parked(pod.uid):
                     self._reporter.unschedulable(pod, text)
+                yield
+            yield
 
     def _hold(self, hold: Hold, now: float) -> None:
-        self.pending.failed(hold.uid, now)
-        self._reporter.unschedulable(self.cluster.pods[hold.uid], explain.sentence(hold))
+        pod = self.cluster.pods[hold.uid]
+        self.pending.failed(hold.uid, now, self.cycle.kind_of(pod))
+        self._reporter.unschedulable(pod, explain.sentence(hold))

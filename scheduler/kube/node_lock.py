@@ -103,7 +103,8 @@ class NodeLock:
             # Nobody can release what nobody can read.
             return True
         since = _age(held.split(",", 1)[0])
-        if since is None or since > self._timeout:
+        if since is None or abs(since) > self._timeout:
+            # Too old; or from a future that no clock's error explains, and would never be.
             return True
         if holder is None:
             return False
@@ -129,10 +130,11 @@ class NodeLock:
 
 
 def _age(text: str) -> float | None:
+    """Seconds since a lock was taken; None when the text is no time of day a clock can have shown."""
     try:
         since = dt.datetime.fromisoformat(text)
-    except ValueError:
+        if since.tzinfo is None:
+            since = since.astimezone()
+        return (wall_clock.now() - since).total_seconds()
+    except (ValueError, OverflowError, OSError):
         return None
-    if since.tzinfo is None:
-        since = since.astimezone()
-    return (wall_clock.now() - since).total_seconds()

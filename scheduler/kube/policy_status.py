@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import structlog
@@ -42,13 +42,13 @@ class PolicyStatus:
         self._verdicts.pop(name, None)
         self._written.pop(name, None)
 
-    async def run(self, count_governed: Callable[[], Counter[str]]) -> None:
+    async def run(self, count_governed: Callable[[], Awaitable[Counter[str]]]) -> None:
         """Write what changed, until cancelled."""
         while True:
             await asyncio.sleep(_PERIOD_SECONDS)
             if not self._verdicts or not self._is_leading():
                 continue
-            governed = count_governed()
+            governed = await count_governed()
             for name, verdict in list(self._verdicts.items()):
                 wanted = (verdict, governed[name])
                 if self._written.get(name) != wanted and await self._write(name, *wanted):

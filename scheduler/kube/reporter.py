@@ -24,7 +24,8 @@ from scheduler.state.pods import PodRecord
 _NOTE_MAX = 1024
 _YIELD_SECONDS = 0.02
 _QUIET_POLL_SECONDS = 0.005
-_ATTEMPTS = 3
+# About half a minute: an API server that restarts must not cost anyone the reason why a pod waits.
+_ATTEMPTS = 8
 _FORBIDDEN, _NOT_FOUND = 403, 404
 _log = structlog.get_logger("evenkeel.reporter")
 
@@ -37,6 +38,8 @@ class _Report:
     content_type: str = client.JSON
     uid: str = ""
     text: str = ""
+    # Not written any more once something newer is said of the object: conditions are, events are not.
+    expires: bool = False
 
 
 class Reporter:
@@ -99,6 +102,7 @@ class Reporter:
                 client.STRATEGIC_PATCH,
                 pod.uid,
                 message,
+                expires=True,
             )
         )
 
@@ -120,7 +124,7 @@ class Reporter:
         """What a bound pod holds cannot be read; said once for each text."""
         if self._said.get(pod.uid) != problem:
             self._said[pod.uid] = problem
-            self._pod_event(pod, "Warning", "MalformedPod", "Scheduling", problem)
+            self._pod_event(pod, "Warning", "MalformedPod", "Scheduling", problem, said=problem)
 
     def malformed_node(self, name: str, uid: str, problem: str) -> None:
         """A node's annotations or status cannot be read; said once for each text."""
@@ -129,7 +133,9 @@ class Reporter:
         self._said[uid] = problem
         regarding = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}
         note = f"left out by {self._controller}: {problem}"
-        self._event("default", name, regarding, "Warning", "MalformedNode", "Scheduling", note)
+        self._event(
+            "default", name, regarding, "Warning", "MalformedNode", "Scheduling", note, said=problem
+        )
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -143,7 +149,9 @@ class Reporter:
         while (self._queue or self._working) and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(0.01)
 
-    def _pod_event(self, pod: PodRecord, kind: str, reason: str, action: str, note: str) -> None:
+    def _pod_event(
+        self, pod: PodRecord, kind: str, reason: str, action: str, note: str, *, said: str = ""
+    ) -> None:
         regarding = {
             "apiVersion": "v1",
             "kind": "Pod",
@@ -151,7 +159,7 @@ class Reporter:
             "name": pod.name,
             "uid": pod.uid,
         }
-        self._event(pod.namespace, pod.name, regarding, kind, reason, action, note)
+        self._event(pod.namespace, pod.name, regarding, kind, reason, action, note, said=said)
 
     def _event(
         self,
@@ -162,6 +170,8 @@ class Reporter:
         reason: str,
         action: str,
         note: str,
+        *,
+        said: str = "",
     ) -> None:
         if len(note.encode()) > _NOTE_MAX:
             note = note.encode()[: _NOTE_MAX - 4].decode(errors="ignore") + " ..."
@@ -169,7 +179,10 @@ class Reporter:
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
             # A pod's name may be as long as an event's, and the serial needs room.
-            "metadata": {"name": f"{name[:230]}.{next(self._serial):x}", "namespace": namespace},
+            "metadata": {
+                "name": f"{name[:230].rstrip('-.')}.{next(self._serial):x}",
+                "namespace": namespace,
+            },
             "eventTime": _now(micro=True),
             "reportingController": self._controller,
             "reportingInstance": self._instance,
@@ -180,12 +193,14 @@ class Reporter:
             "type": kind,
         }
         path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
-        self._put(_Report("POST", path, msgspec.json.encode(body)))
+        uid = regarding["uid"] if said else ""
+        self._put(_Report("POST", path, msgspec.json.encode(body), uid=uid, text=said))
 
     def _drop(self, report: _Report) -> None:
         """Give a report up; what it said may be said again."""
         self.dropped += 1
-        self._said.pop(report.uid, None)
+        if self._said.get(report.uid) == report.text:
+            del self._said[report.uid]
 
     def _put(self, report: _Report) -> None:
         if len(self._queue) >= self._capacity:
@@ -212,10 +227,10 @@ class Reporter:
 
     async def _write(self, report: _Report) -> None:
         for attempt in range(_ATTEMPTS):
-            while report.uid in self._writing:
+            while report.expires and report.uid in self._writing:
                 # Conditions of one pod land in the order in which they were said.
                 await asyncio.sleep(_QUIET_POLL_SECONDS)
-            if report.uid and self._said.get(report.uid) != report.text:
+            if report.expires and self._said.get(report.uid) != report.text:
                 # The pod was placed, or told something newer, while this waited.
                 return
             try:
@@ -232,14 +247,15 @@ class Reporter:
             return
 
     async def _send(self, report: _Report) -> None:
-        if report.uid:
+        if report.expires:
             self._writing.add(report.uid)
         try:
             await self._api.request(
                 report.method, report.path, body=report.body, content_type=report.content_type
             )
         finally:
-            self._writing.discard(report.uid)
+            if report.expires:
+                self._writing.discard(report.uid)
 
 
 def _now(*, micro: bool) -> str:

@@ -9,7 +9,6 @@ from scheduler.api import gpus, names
 from scheduler.errors import BrokenInvariant
 from scheduler.kernels import columns as c
 from scheduler.state.cluster import Cluster
-from scheduler.state.pods import Life
 
 
 def fingerprint(cluster: Cluster) -> dict[str, Any]:
@@ -60,8 +59,8 @@ def verify(cluster: Cluster) -> None:
     found = fingerprint(cluster)
     for name, figures in found.items():
         pods = list(cluster.pods_on.get(name, {}).values())
-        holders = [pod for pod in pods if pod.cards or (pod.problem and pod.life == Life.BOUND)]
-        unreadable = [pod for pod in holders if pod.problem]
+        holders = [pod for pod in pods if pod.cards or pod.problem]
+        unreadable = [pod for pod in pods if pod.problem or (pod.template.gpu and not pod.cards)]
         requested: Counter[str] = Counter()
         nonzero = [0, 0]
         ports: Counter[tuple[str, int, str]] = Counter()
@@ -85,7 +84,8 @@ def verify(cluster: Cluster) -> None:
         for uuid, counted in used.items():
             _same(name, f"card {uuid}", figures["cards"][uuid][1], counted)
             named = uuid in [part.strip() for part in figures["facts"].cordon.split(",")]
-            closed = named or bool(unreadable)
+            silent = bool(cluster.nodes.silent[cluster.nodes.rows[name]])
+            closed = named or bool(unreadable) or silent
             _same(name, f"card {uuid} cordoned", figures["cards"][uuid][3], closed)
         if figures["managed"]:
             sums = [sum(counted[i] for counted in used.values()) for i in range(3)]

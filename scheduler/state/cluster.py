@@ -11,7 +11,8 @@ assumption has no timer: it ends with the bind's result or with what the watch s
 seen before their node and outlive it; their charges wait by node name.
 
 A node is HAMi's while it registers cards or while pods hold cards on it. Pods whose cards cannot be
-read close the cards of their node: nobody can say which of them are free.
+read, or are not told although they ask for some, close the cards of their node: nobody can say which of
+them are free.
 """
 
 from __future__ import annotations
@@ -19,19 +20,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from scheduler.api import gpus, hami, names, templates, wire
-from scheduler.errors import BadInput
 from scheduler.kernels import columns as c
 from scheduler.state import facts
 from scheduler.state.cards import CardTable
 from scheduler.state.changes import Changes
 from scheduler.state.nodes import NodeFacts, NodeTable
-from scheduler.state.pods import CardCharge, Life, PodRecord, collapse
+from scheduler.state.pods import (
+    CardCharge,
+    Life,
+    PodRecord,
+    charged,
+    holds_cards,
+    is_unreadable,
+    tells_no_cards,
+)
+from scheduler.state.records import TEMPLATES_MAX, Records
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
-# Distinct templates remembered by key. A cluster has hundreds; one that stamps a nonce into every
-# pod spec must not grow the process for ever.
-_TEMPLATES_MAX = 20_000
-
 Charge = tuple[tuple[int, ...], tuple[int, ...]]
 
 
@@ -52,9 +57,8 @@ class Cluster:
         self.moved = Changes()
         self.described = Changes()
         self._card_rows: dict[tuple[int, str], int] = {}
-        self._templates: dict[bytes, templates.PodTemplate] = {}
+        self._records = Records(scheduler_name)
         self._charges: dict[templates.PodTemplate, Charge] = {}
-        self._arrivals = 0
         # What an assumed pod has become while its bind is under way.
         self._meanwhile: dict[str, PodRecord] = {}
 
@@ -99,12 +103,41 @@ class Cluster:
         self.described.add(row)
 
     def has_cards(self, name: str, uuids: Iterable[str]) -> bool:
-        """Whether a node is there and usable, with these cards registered and healthy."""
+        """Whether a node is there and usable, with these cards registered, healthy and not over-full."""
         row = self.nodes.row_of(name)
         if row < 0 or not self.nodes.columns.valid[row]:
             return False
         rows = [self._card_rows.get((row, uuid), -1) for uuid in uuids]
-        return all(d >= 0 and bool(self.cards.columns.healthy[d]) for d in rows)
+        cards = self.cards.columns
+        return all(
+            d >= 0
+            and bool(cards.healthy[d])
+            and bool((cards.used[:, d] <= cards.total[:, d]).all())
+            for d in rows
+        )
+
+    def close_cards(self, name: str, *, closed: bool) -> None:
+        """Give no card of a node away for now: its device plugin does not answer."""
+        row = self.nodes.row_of(name)
+        facts = self.nodes.facts[row] if row >= 0 else None
+        if facts is not None:
+            self.nodes.silent[row] = closed
+            self._cordon_cards(row, facts)
+            self.moved.add(row)
+            self.described.add(row)
+
+    def problem_of(self, pod: PodRecord) -> str:
+        """What a person must mend on a pod, empty when nothing."""
+        if pod.problem or not tells_no_cards(pod):
+            return pod.problem
+        row = self.nodes.row_of(pod.node)
+        facts = self.nodes.facts[row] if row >= 0 else None
+        if facts is None or not facts.register:
+            return ""
+        return (
+            f"metadata.annotations[{names.HAMI_ALLOCATED}]: is missing on a pod that asks GPUs of a "
+            "node that HAMi manages"
+        )
 
     def relist_nodes(self, nodes: Iterable[wire.Node]) -> None:
         """All nodes there are: those not among them are gone."""
@@ -121,14 +154,14 @@ class Cluster:
         if pod.status.phase in _FINISHED:
             self.pod_gone(uid)
             return None
-        new = self._record(pod, old)
+        new = self._records.of(pod, old)
         if old is not None:
             if old.life == Life.ASSUMED and not new.node:
                 # The bind is under way: what was decided stays charged, what changed waits for it.
                 self._meanwhile[uid] = new
                 return old
             self._meanwhile.pop(uid, None)
-            if _charged(old) != _charged(new):
+            if charged(old) != charged(new):
                 self._detach(old)
                 self._attach(new)
             elif new.node:
@@ -188,56 +221,12 @@ class Cluster:
                 tuple(self.nodes.resource_row(resource) for resource, _ in amounts),
                 tuple(amount for _, amount in amounts),
             )
+            if len(self._charges) >= TEMPLATES_MAX:
+                self._charges.clear()
             self._charges[template] = charge
         return charge
 
-    # How records come to be and are charged.
-
-    def _record(self, pod: wire.Pod, old: PodRecord | None) -> PodRecord:
-        meta, spec = pod.metadata, pod.spec
-        template = self._template(pod)
-        node = spec.node_name or ""
-        problem = str(template.problem) if template.problem and not node else ""
-        cards: tuple[CardCharge, ...] = ()
-        annotations = meta.annotations
-        if node and annotations and annotations.get(names.HAMI_NODE) == node:
-            try:
-                cards = collapse(
-                    hami.decode_devices(annotations.get(names.HAMI_ALLOCATED, "")),
-                    template.kinds,
-                    init_done=_init_done(pod, template),
-                )
-            except BadInput as error:
-                problem = str(error)
-        if old is None:
-            self._arrivals += 1
-        return PodRecord(
-            uid=meta.uid,
-            namespace=meta.namespace,
-            name=meta.name,
-            node=node,
-            life=Life.BOUND if node else Life.PENDING,
-            template=template,
-            cards=cards,
-            priority=spec.priority,
-            ours=spec.scheduler_name == self.scheduler_name,
-            gated=bool(spec.scheduling_gates),
-            deleting=meta.deletion_timestamp is not None,
-            labels=meta.labels,
-            order=self._arrivals if old is None else old.order,
-            created=meta.creation_timestamp,
-            problem=problem,
-        )
-
-    def _template(self, pod: wire.Pod) -> templates.PodTemplate:
-        key = templates.key(pod)
-        template = self._templates.get(key)
-        if template is None:
-            if len(self._templates) >= _TEMPLATES_MAX:
-                self._templates.clear()
-                self._charges.clear()
-            template = self._templates[key] = templates.of_pod(pod)
-        return template
+    # How records are charged.
 
     def _attach(self, pod: PodRecord) -> None:
         if not pod.node:
@@ -281,11 +270,11 @@ class Cluster:
 
     def _count_holder(self, pod: PodRecord, row: int, sign: int) -> None:
         """What pods with cards make of their node: HAMi's, and closed while one cannot be read."""
-        if not _holds_cards(pod):
+        unreadable = is_unreadable(pod)
+        if not (pod.cards or unreadable):
             return
-        holders, unreadable = self.nodes.card_holders, self.nodes.unreadable
-        holders[row] += sign
-        unreadable[row] += sign * bool(pod.problem)
+        self.nodes.card_holders[row] += sign * holds_cards(pod)
+        self.nodes.unreadable[row] += sign * unreadable
         facts = self.nodes.facts[row]
         if facts is None:
             return
@@ -293,7 +282,7 @@ class Cluster:
             self.nodes.columns.managed[row] = self._is_managed(row, facts)
             self._refresh_gpu(row)
             self.described.add(row)
-        if pod.problem:
+        if unreadable:
             self._cordon_cards(row, facts)
             self.described.add(row)
 
@@ -331,9 +320,9 @@ class Cluster:
         return bool(facts.register) or bool(self.nodes.card_holders[row])
 
     def _cordon_cards(self, row: int, facts: NodeFacts) -> None:
-        """Close the cards that HAMi's annotation names; all of them while a pod cannot be read."""
+        """Close the cards that HAMi's annotation names, or all: see the module's words on closing."""
         named = {part.strip() for part in facts.cordon.split(",")}
-        closed = bool(self.nodes.unreadable[row])
+        closed = bool(self.nodes.unreadable[row] or self.nodes.silent[row])
         start = int(self.nodes.columns.card_start[row])
         for d in range(start, start + int(self.nodes.columns.card_count[row])):
             self.cards.columns.cordoned[d] = closed or self.cards.uuid_of(d) in named
@@ -363,22 +352,3 @@ class Cluster:
             nodes.gpu_total[:, row] = (whole * gpus.FULL_CORES, 0, 0)
             nodes.gpu_used[:, row] = (nodes.requested[c.GPU, row] * gpus.FULL_CORES, 0, 0)
         nodes.has_gpu[row] = nodes.managed[row] or whole > 0
-
-
-def _charged(pod: PodRecord) -> tuple[object, ...]:
-    """All that decides what a pod is charged, and where."""
-    return pod.node, pod.cards, pod.template, _holds_cards(pod) and pod.problem
-
-
-def _holds_cards(pod: PodRecord) -> bool:
-    # On a pod with a node the only problem there can be is that its cards cannot be read.
-    return bool(pod.cards or (pod.problem and pod.life == Life.BOUND))
-
-
-def _init_done(pod: wire.Pod, template: templates.PodTemplate) -> bool:
-    if gpus.Kind.INIT not in template.kinds:
-        return False
-    return any(
-        condition.type == "Initialized" and condition.status == "True"
-        for condition in pod.status.conditions or ()
-    )

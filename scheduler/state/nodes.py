@@ -40,7 +40,8 @@ class NodeTable:
 
     Attributes:
         card_holders: [N] pods that hold HAMi's cards there.
-        unreadable: [N] those of them whose cards cannot be read.
+        unreadable: [N] pods that hold GPUs there, nobody knows which.
+        silent: [N] whether its device plugin does not answer.
     """
 
     def __init__(self) -> None:
@@ -60,6 +61,7 @@ class NodeTable:
         self.taint_set: c.Ints = np.zeros(0, np.int64)
         self.card_holders: c.Ints = np.zeros(0, np.int64)
         self.unreadable: c.Ints = np.zeros(0, np.int64)
+        self.silent: c.Flags = np.zeros(0, np.bool_)
         self.columns = _columns(0, 8)
         self._grow_rows(c.BLOCK)
 
@@ -99,7 +101,7 @@ class NodeTable:
         self.facts[row] = None
         self.ports[row] = {}
         nodes = self.columns
-        for column in (nodes.valid, nodes.managed, nodes.has_gpu, self.unschedulable):
+        for column in (nodes.valid, nodes.managed, nodes.has_gpu, self.unschedulable, self.silent):
             column[row] = False
         for figures in (
             nodes.rank,
@@ -178,6 +180,7 @@ class NodeTable:
         self.taint_set = np.pad(self.taint_set, (0, capacity - n))
         self.card_holders = np.pad(self.card_holders, (0, capacity - n))
         self.unreadable = np.pad(self.unreadable, (0, capacity - n))
+        self.silent = np.pad(self.silent, (0, capacity - n))
         for key, column in self._label_columns.items():
             self._label_columns[key] = np.pad(column, (0, capacity - n), constant_values=ABSENT)
         self.facts += [None] * (capacity - n)

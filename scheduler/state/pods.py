@@ -94,3 +94,26 @@ def collapse(
             if kind != gpus.Kind.INIT:
                 held[use.uuid] = after
     return tuple(CardCharge(uuid, *peak[uuid]) for uuid in sorted(peak))
+
+
+def charged(pod: PodRecord) -> tuple[object, ...]:
+    """All that decides what a pod is charged, and where."""
+    return pod.node, pod.cards, pod.template, pod.node and pod.problem
+
+
+def holds_cards(pod: PodRecord) -> bool:
+    """Whether a pod with a node holds cards of HAMi, readable or not.
+
+    The only problem there can be on a pod with a node is that its cards cannot be read.
+    """
+    return bool(pod.cards or pod.problem)
+
+
+def tells_no_cards(pod: PodRecord) -> bool:
+    """Whether a pod with a node asks GPUs and does not say which it has: right where HAMi is not."""
+    return pod.template.gpu is not None and not holds_cards(pod)
+
+
+def is_unreadable(pod: PodRecord) -> bool:
+    """Whether nobody can say which cards a pod with a node holds."""
+    return bool(pod.problem) or tells_no_cards(pod)

@@ -12,7 +12,6 @@ from tests.oracles import requests
 Json = dict[str, Any]
 REGISTER = "hami.io/node-nvidia-register"
 ALLOCATED = "hami.io/vgpu-devices-allocated"
-NODE = "hami.io/vgpu-node"
 HAMI_ONLY = {
     "nvidia.com/gpumem",
     "nvidia.com/gpumem-percentage",
@@ -112,9 +111,9 @@ def peaks(pod: Json) -> dict[str, Counter[str]]:
 
 
 def slots_of(pod: Json) -> list[list[tuple[str, int, int]]]:
-    """(uuid, MiB, cores) of every container, by position; none when the words are for another node."""
+    """(uuid, MiB, cores) of every container of a pod with a node, by position."""
     notes = pod["metadata"].get("annotations") or {}
-    if notes.get(NODE) != pod["spec"].get("nodeName"):
+    if not pod["spec"].get("nodeName"):
         return []
     records = [slot.split(":")[:-1] for slot in notes.get(ALLOCATED, "").split(";")[:-1]]
     return [

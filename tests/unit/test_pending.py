@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scheduler import policies
 from scheduler.config import Config
+from scheduler.cycle.schedule import Cycle
 from scheduler.pending import Pending, Where
+from scheduler.policies import PolicyBook
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 from tests import make
@@ -39,7 +42,7 @@ def parked(*pods: PodRecord, at: float = 0.0) -> Pending:
     pending = waiting(*pods)
     pending.pop(99, at)
     for one in pods:
-        pending.failed(one.uid, at)
+        pending.failed(one.uid, at, one.template)
     return pending
 
 
@@ -85,32 +88,45 @@ def test_what_failed_waits_for_help_however_long() -> None:
     assert pending.counts() == {"active": 0, "backoff": 0, "unschedulable": 1, "gated": 0}
 
 
-def test_help_moves_those_it_could_help_and_no_others_asking_once_a_kind() -> None:
+def test_help_moves_the_pods_of_one_kind_and_no_others() -> None:
     small = [pod(f"small-{i}", cpu=1) for i in range(3)]
     large = [pod(f"large-{i}", cpu=9) for i in range(2)]
     pending = parked(*small, *large)
-    asked = []
-
-    def could_help(one: PodRecord) -> bool:
-        asked.append(one.name)
-        return one.name.startswith("small")
-
-    assert pending.helped(could_help, 50.0) == 3
-    assert asked == ["small-0", "large-0"]
+    kinds = pending.kinds()
+    assert [[one.name for one in pending.alike(kind)] for kind in kinds] == [
+        ["small-0", "small-1", "small-2"],
+        ["large-0", "large-1"],
+    ]
+    pending.helped(kinds[0], 50.0)
     assert popped(pending, 50.0) == ["small-0", "small-1", "small-2"]
     assert pending.n_parked == 2
+    assert pending.alike(kinds[0]) == []
+    assert not pending.is_parked(small[0].uid)
+    assert pending.is_parked(large[0].uid)
 
 
-def test_pods_of_other_labels_or_namespaces_are_asked_for_apart_as_policies_may_differ() -> None:
+def test_pods_are_of_a_kind_where_policies_make_no_difference_whatever_their_labels() -> None:
+    """A Job writes its own label on its pods: a thousand Jobs must not be a thousand questions."""
+    config = Config()
+    book = PolicyBook(config.placement)
+    cycle = Cycle(CLUSTER, book, config)
     pods = [pod("a"), pod("b", labels={"x": "y"}), pod("c", namespace="n")]
-    asked: list[str] = []
-    parked(*pods).helped(lambda one: bool(asked.append(one.name)), 9.0)
-    assert asked == ["a", "b", "c"]
+    assert len({cycle.kind_of(one) for one in pods}) == 1
+    body = {
+        "metadata": {"name": "x"},
+        "spec": {"podSelector": {"matchLabels": {"x": "y"}}, "gpuPolicy": "spread"},
+    }
+    book.put(policies.parse(body))
+    kinds = [cycle.kind_of(one) for one in pods]
+    assert kinds[0] == kinds[2] != kinds[1]
+    assert cycle.kind_of(pod("d", cpu=3)) not in kinds
 
 
 def test_help_right_after_a_failure_still_waits_for_the_backoff() -> None:
     pending = parked(pod(), at=10.0)
-    assert pending.helped(lambda _: True, 10.5) == 1
+    (kind,) = pending.kinds()
+    pending.helped(kind, 10.5)
+    assert pending.n_parked == 0
     assert popped(pending, 10.5) == []
     assert pending.next_due() == 11.0
     assert popped(pending, 11.0) == ["p"]
@@ -148,7 +164,7 @@ def test_a_dropped_pod_is_gone_wherever_it_was() -> None:
         assert len(pending) == 0
         assert pending.n_parked == 0
         pending.retry("default/p", 0.0)
-        pending.failed("default/p", 0.0)
+        pending.failed("default/p", 0.0, "any")
         assert popped(pending, 99.0) == []
 
 
@@ -206,10 +222,10 @@ def test_no_pod_is_lost_or_given_out_twice_at_once(happened: list[tuple[str, int
                 assert given_out <= known - gated
                 out |= given_out
             case "failed" | "retry" if uid in out:
-                (pending.failed if action == "failed" else pending.retry)(uid, now)
+                pending.failed(uid, now, n % 3) if action == "failed" else pending.retry(uid, now)
                 out.discard(uid)
             case "help":
-                pending.helped(lambda one, n=n: one.name.endswith(str(n)), now)
+                pending.helped(n % 3, now)
             case "flush" | "reconsider":
                 pending.flush(now) if action == "flush" else pending.reconsider()
             case "wait":

@@ -1,0 +1,87 @@
+"""Node locks as anybody may have written them: none keeps a node closed for ever or ends the scheduler."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+
+from scheduler.api import names
+from scheduler.errors import ApiError
+from scheduler.kube.node_lock import NodeLock
+
+NOW = dt.datetime.now(dt.UTC)
+
+
+class Api:
+    """A node with a lock, and pods by namespace and name."""
+
+    def __init__(
+        self, lock: str | None, pods: dict[tuple[str, str], dict[str, Any]] | None = None
+    ) -> None:
+        annotations = {} if lock is None else {names.HAMI_LOCK: lock}
+        self.node = {"metadata": {"name": "n", "resourceVersion": "1", "annotations": annotations}}
+        self.pods = pods or {}
+
+    async def get(self, path: str) -> dict[str, Any]:
+        if path == "/api/v1/nodes/n":
+            return self.node
+        *_, namespace, kind, name = path.split("/")
+        assert kind == "pods"
+        if (namespace, name) not in self.pods:
+            raise ApiError(404, "NotFound", path)
+        return self.pods[namespace, name]
+
+    async def send(self, method: str, path: str, body: Any, *, content_type: str) -> bytes:
+        assert (method, path, content_type) == (
+            "PATCH", "/api/v1/nodes/n", "application/merge-patch+json"
+        )  # fmt: skip
+        self.node["metadata"]["annotations"] |= body["metadata"]["annotations"]  # type: ignore[index]
+        return b""
+
+
+def lock(api: Api, *, is_leading: bool = True) -> NodeLock:
+    return NodeLock(
+        api,  # type: ignore[arg-type]
+        scheduler_name=names.SCHEDULER,
+        timeout_seconds=300.0,
+        is_leading=lambda: is_leading,
+    )
+
+
+def since(seconds: float) -> str:
+    return (NOW - dt.timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+RUNS = {
+    "spec": {"nodeName": "n", "schedulerName": "other"},
+    "metadata": {},
+    "status": {"phase": "Running"},
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        None, "", "soon", ",", "0001-01-01T00:00:00", "0001-01-01,default,x", "9999-12-31T23:59:59",
+        f"{since(1)},default,", f"{since(1)},default,x?limit=1", f"{since(1)},../..,x", f"{since(1)},default,gone",
+        f"{since(301)},default,runs", f"{since(-400)},default,runs", since(301), "1e400", "2026-13-01T00:00:00Z",
+    ],
+)  # fmt: skip
+async def test_a_lock_that_names_no_pod_at_work_is_taken_over(text: str | None) -> None:
+    api = Api(text, {("default", "runs"): RUNS})
+    assert await lock(api).take("n", "default", "p")
+    held = api.node["metadata"]["annotations"][names.HAMI_LOCK]  # type: ignore[index]
+    assert held.endswith(",default,p")
+
+
+@pytest.mark.parametrize("text", [f"{since(1)},default,runs", since(1), since(-1)])
+async def test_a_lock_at_work_is_left_alone(text: str) -> None:
+    api = Api(text, {("default", "runs"): RUNS})
+    assert not await lock(api).take("n", "default", "p")
+    assert api.node["metadata"]["annotations"] == {names.HAMI_LOCK: text}
+
+
+async def test_who_leads_no_more_takes_no_lock() -> None:
+    api = Api(None)
+    assert not await lock(api, is_leading=False).take("n", "default", "p")
+    assert api.node["metadata"]["annotations"] == {}
