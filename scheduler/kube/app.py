@@ -223,7 +223,6 @@ class Operator:
                 self._api,
                 scheduler_name=options.config.scheduler_name,
                 timeout_seconds=options.config.lock_timeout_seconds,
-                is_leading=self._lease.is_held,
             ),
             term=lambda: self._lease.term if self._lease.is_held() else 0,
             objection=self.loop.objection,

@@ -243,7 +243,10 @@ class Binder:
             await self._give_up(job, obstacle, gone=job.bind.uid in self._cancelled)
             return
         if job.bind.slots and not await self._lock.take(
-            job.bind.node, job.pod.namespace, job.pod.name
+            job.bind.node,
+            job.pod.namespace,
+            job.pod.name,
+            may_write=lambda: job.term == self._term(),
         ):
             # Someone else's pod is being allocated: wait at the head of the node's queue.
             turn = self._turns[job.bind.node]

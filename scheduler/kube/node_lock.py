@@ -27,24 +27,23 @@ class NodeLock:
         api: the API server.
         scheduler_name: whose unbound pods cannot rightly hold a lock.
         timeout_seconds: age from which a lock may be taken over.
-        is_leading: asked right before a lock is written.
     """
 
-    def __init__(
-        self,
-        api: ApiClient,
-        *,
-        scheduler_name: str,
-        timeout_seconds: float,
-        is_leading: Callable[[], bool],
-    ) -> None:
+    def __init__(self, api: ApiClient, *, scheduler_name: str, timeout_seconds: float) -> None:
         self._api = api
-        self._is_leading = is_leading
         self._scheduler_name = scheduler_name
         self._timeout = timeout_seconds
 
-    async def take(self, node: str, namespace: str, pod: str) -> bool:
+    async def take(
+        self, node: str, namespace: str, pod: str, *, may_write: Callable[[], bool]
+    ) -> bool:
         """Whether the lock now names the pod; False while another pod rightly holds it.
+
+        Args:
+            node: its node.
+            namespace: of the pod.
+            pod: the pod's name.
+            may_write: asked right before the lock is written; False when it may not be.
 
         Raises:
             ApiError: the node cannot be read or written (404: it is gone).
@@ -54,7 +53,7 @@ class NodeLock:
             held = (found["metadata"].get("annotations") or {}).get(names.HAMI_LOCK, "")
             if held and not await self._may_take_over(held, namespace, pod):
                 return False
-            if not self._is_leading():
+            if not may_write():
                 return False
             now = wall_clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
             try:

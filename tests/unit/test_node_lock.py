@@ -39,13 +39,9 @@ class Api:
         return b""
 
 
-def lock(api: Api, *, is_leading: bool = True) -> NodeLock:
-    return NodeLock(
-        api,  # type: ignore[arg-type]
-        scheduler_name=names.SCHEDULER,
-        timeout_seconds=300.0,
-        is_leading=lambda: is_leading,
-    )
+async def take(api: Api, *, may_write: bool = True) -> bool:
+    lock = NodeLock(api, scheduler_name=names.SCHEDULER, timeout_seconds=300.0)  # type: ignore[arg-type]
+    return await lock.take("n", "default", "p", may_write=lambda: may_write)
 
 
 def since(seconds: float) -> str:
@@ -69,7 +65,7 @@ RUNS = {
 )  # fmt: skip
 async def test_a_lock_that_names_no_pod_at_work_is_taken_over(text: str | None) -> None:
     api = Api(text, {("default", "runs"): RUNS})
-    assert await lock(api).take("n", "default", "p")
+    assert await take(api)
     held = api.node["metadata"]["annotations"][names.HAMI_LOCK]  # type: ignore[index]
     assert held.endswith(",default,p")
 
@@ -77,11 +73,11 @@ async def test_a_lock_that_names_no_pod_at_work_is_taken_over(text: str | None) 
 @pytest.mark.parametrize("text", [f"{since(1)},default,runs", since(1), since(-1)])
 async def test_a_lock_at_work_is_left_alone(text: str) -> None:
     api = Api(text, {("default", "runs"): RUNS})
-    assert not await lock(api).take("n", "default", "p")
+    assert not await take(api)
     assert api.node["metadata"]["annotations"] == {names.HAMI_LOCK: text}
 
 
 async def test_who_leads_no_more_takes_no_lock() -> None:
     api = Api(None)
-    assert not await lock(api, is_leading=False).take("n", "default", "p")
+    assert not await take(api, may_write=False)
     assert api.node["metadata"]["annotations"] == {}

@@ -29,6 +29,7 @@ class Faults:
         late: as lost, and it takes effect only after the client may have given up; at most
             ``late_seconds`` after it was sent.
         slow, slow_lists: an answer takes up to ``slow_seconds``.
+        there_seconds, back_seconds: a request, and its answer, take exactly that much longer.
         news_seconds: mean time after which a watch hears of a change.
         lag: a watch falls silent for up to ``lag_seconds``, then hears of all at once.
     """
@@ -42,6 +43,8 @@ class Faults:
     slow: float = 0.0
     slow_lists: float = 0.0
     slow_seconds: float = 0.0
+    there_seconds: float = 0.0
+    back_seconds: float = 0.0
     news_seconds: float = 0.02
     lag: float = 0.0
     lag_seconds: float = 0.0
@@ -79,7 +82,8 @@ class Network:
         rng, faults = self.rng, self.special(who, *request[:2]) or self.faults
         is_write = request[0] != "GET"
         speed = 1.0 / faults.seconds
-        there, back = rng.expovariate(speed), rng.expovariate(speed)
+        there = rng.expovariate(speed) + faults.there_seconds
+        back = rng.expovariate(speed) + faults.back_seconds
         is_list = request[1].endswith(("/pods", "/nodes"))
         if rng.random() < (faults.slow_lists if is_list and faults.slow_lists else faults.slow):
             back += rng.uniform(0.2, 1.0) * faults.slow_seconds

@@ -40,6 +40,7 @@ class Server:
         log: all changes, oldest first.
         compacted: no watch can start from a version before this.
         on_change: called after every change.
+        admit: asked before every request, by method and path; raises ``Refused`` as a webhook would.
     """
 
     def __init__(self) -> None:
@@ -48,6 +49,7 @@ class Server:
         self.objects: dict[Key, Json] = {}
         self.log: list[Change] = []
         self.on_change: list[Callable[[Change], None]] = []
+        self.admit: Callable[[str, str], None] = lambda _method, _path: None
         self._serial = 0
 
     # For those who need no network.
@@ -86,6 +88,7 @@ class Server:
 
     def handle(self, method: str, path: str, params: dict[str, str], body: bytes | None) -> Answer:
         try:
+            self.admit(method, path)
             status, found = self._route(method, path.strip("/").split("/"), params, body)
         except Refused as refused:
             answer = {"kind": "Status", "code": refused.status, "reason": refused.reason}

@@ -245,8 +245,8 @@ def hand_over(world: World, *, list_under_way: bool = False, throttled: bool = F
     assert world.leader() is not leader
 
 
-def cordon(world: World, *, closed: bool) -> None:
+def cordon(world: World, *, closed: bool, name: str = "node-0") -> None:
     def edit(node: Json) -> None:
         node["spec"]["unschedulable"] = closed
 
-    world.server.change("nodes", "", "node-0", edit)
+    world.server.change("nodes", "", name, edit)

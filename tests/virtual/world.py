@@ -29,6 +29,7 @@ _TRACE_LINES = 120
 _PENDING_MAX = 15
 _OVER = frozenset({"Succeeded", "Failed"})
 _SETTLE_SECONDS = 420.0
+_ORPHAN_SECONDS = 40.0
 # A replica at rest looks at a few dates ten times a second; this many turns are no rest.
 _TURNS_PER_SECOND = 400.0
 _SHAPES: dict[str, dict[str, Any]] = GPU_KINDS | {
@@ -44,7 +45,11 @@ class OverAllocatedError(AssertionError):
 
 
 class World:
-    """Everything, from one seed."""
+    """Everything, from one seed.
+
+    Attributes:
+        silent: nodes whose device plugin never answers.
+    """
 
     def __init__(self, seed: int, given: climate.Climate | None = None) -> None:
         self.seed = seed
@@ -57,6 +62,7 @@ class World:
         self.config = Config(lock_timeout_seconds=self.climate.lock_timeout_seconds)
         self.replicas: list[Replica] = []
         self.n_bound = 0
+        self.silent: set[str] = set()
         self.found: list[str] = []
         self._serial = 0
         self._is_calm = False
@@ -207,13 +213,12 @@ class World:
             priority=self.rng.choice((0, 0, 10)),
         )
 
-    def create(self, kind: str, *, count: int, priority: int = 0) -> None:
-        """Pods of one kind."""
+    def create(self, kind: str, *, count: int, priority: int = 0, **figures: Any) -> None:
+        """Pods of one kind; of a new kind with ``figures``."""
+        shape = figures or _SHAPES[kind]
         for _ in range(count):
             self._serial += 1
-            pod = api_model.raw(
-                make.pod(name=f"{kind}-{self._serial}", priority=priority, **_SHAPES[kind])
-            )
+            pod = api_model.raw(make.pod(name=f"{kind}-{self._serial}", priority=priority, **shape))
             pod["metadata"]["uid"] = f"uid-of-{kind}-{self._serial}"
             pod["metadata"]["creationTimestamp"] = self.clock.wall().strftime("%Y-%m-%dT%H:%M:%SZ")
             self.server.create("pods", pod)
@@ -260,6 +265,18 @@ class World:
             seconds = self.rng.uniform(0.5, self.climate.pause_seconds)
             self.say(f"{replica.name} is paused for {seconds:.1f} s")
             replica.pause(seconds)
+
+    def node_dies(self, name: str) -> None:
+        """A node is deleted; what was bound to it is collected, but not soon."""
+        self.say(f"{name} is deleted")
+        self.server.delete("nodes", "", name)
+
+        def collect() -> None:
+            for pod in self.server.of_kind("pods"):
+                if pod["spec"].get("nodeName") == name:
+                    self.server.delete("pods", "default", pod["metadata"]["name"])
+
+        self.clock.after(_ORPHAN_SECONDS, collect)
 
     def leader(self) -> Replica | None:
         """The replica that the lease names."""
@@ -309,7 +326,7 @@ class World:
             return
         fate = self.rng.random()
         answers, fails = (1.0, 0.0) if self._is_calm else self.climate.plugin
-        if fate >= answers + fails:
+        if fate >= answers + fails or node in self.silent:
             self.say(f"the plugin of {node} never answers {name}")
             return
         ok = fate < answers

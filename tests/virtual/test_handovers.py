@@ -1,0 +1,222 @@
+"""What one leader began and another, or nobody, should end: locks, queues and binds that change hands."""
+
+import pytest
+
+from scheduler.api import names
+from tests.virtual import climate
+from tests.virtual.conftest import Make
+from tests.virtual.network import Faults
+from tests.virtual.replica import Replica
+from tests.virtual.server import Change, Json
+from tests.virtual.test_interleavings import cordon, led
+from tests.virtual.world import World
+
+SEEDS = range(16)
+REFUSED = Faults(refused=1.0, refusals=(503,))
+NEVER_ARRIVES = Faults(refused=1.0, refusals=(0,), there_seconds=600.0)
+NODE = "/api/v1/nodes/node-0"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_leader_of_before_whose_read_of_the_lock_was_slow_leaves_its_successors_lock_alone(
+    make_world: Make, seed: int
+) -> None:
+    """Else the device plugin would serve a pod without a lock, and the next pod get its cards."""
+    world = make_world(seed, climate.quiet(plugin=(0.0, 0.0)))
+    leader = led(world)
+    read: list[float] = []
+
+    def slow_and_cut_off(who: str, method: str, path: str) -> Faults | None:
+        if who != leader.name:
+            return None
+        if (method, path) == ("GET", NODE) and not read:
+            read.append(world.clock.now)
+            return Faults(back_seconds=25.0)
+        return REFUSED if read and "/leases/" in path else None
+
+    world.network.special = slow_and_cut_off
+    locks = locks_of(world)
+    world.create("exclusive", count=1)
+    world.run(24.0)
+    assert world.n_bound == 1
+    assert_given_up(world, leader)
+    assert len(locks) == 1, world.report(locks)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_leader_that_slept_in_its_lock_does_not_release_its_successors(
+    make_world: Make, seed: int
+) -> None:
+    """Both locked the node for the same pod, so by its text the lock might be either's."""
+    world = make_world(seed, climate.quiet(plugin=(0.0, 0.0)))
+    leader = led(world)
+    wrote: list[float] = []
+
+    def sleep_in_the_lock(who: str, method: str, path: str) -> Faults | None:
+        if (who, method, path) == (leader.name, "PATCH", NODE) and not wrote:
+            wrote.append(world.clock.now)
+            leader.pause(25.0)
+        return None
+
+    world.network.special = sleep_in_the_lock
+    locks = locks_of(world)
+    world.create("exclusive", count=1)
+    world.run(24.0)
+    assert world.n_bound == 1
+    assert_given_up(world, leader)
+    assert len(locks) == 2, world.report(locks)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_pods_that_queue_for_a_node_that_is_deleted_go_elsewhere_at_once(
+    make_world: Make, seed: int
+) -> None:
+    """Else they would wait for minutes for a device plugin that is no more."""
+    delete_with_a_queue(make_world(seed, climate.quiet(replicas=1, nodes=2)))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_pods_that_queue_for_a_node_that_a_list_no_longer_has_go_elsewhere_at_once(
+    make_world: Make, seed: int
+) -> None:
+    """The same when the deletion itself was never heard of: watches broke, history is compacted."""
+    delete_with_a_queue(make_world(seed, climate.quiet(replicas=1, nodes=2)), unheard=True)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_who_stops_with_a_binding_on_its_way_does_not_give_the_lease_back(
+    make_world: Make, seed: int
+) -> None:
+    """Else the next leader would give the same cards away before it lands."""
+    world = make_world(seed, climate.quiet())
+    leader = led(world)
+    tries: list[float] = []
+
+    def only_the_third_arrives(who: str, method: str, path: str) -> Faults | None:
+        if who != leader.name or method != "POST" or not path.endswith("/binding"):
+            return None
+        tries.append(world.clock.now)
+        return NEVER_ARRIVES if len(tries) != 3 else Faults(there_seconds=4.9, back_seconds=60.0)
+
+    world.network.special = only_the_third_arrives
+    world.create("exclusive", count=1)
+    (pod,) = world.server.of_kind("pods")
+    while not tries:
+        world.run(0.02)
+    # Each try is waited for for five seconds, so the third is sent just before ten are over.
+    world.run(0.75)
+    leader.stop()
+    world.create("exclusive", count=6, priority=10)
+    while leader in world.replicas:
+        world.run(0.1)
+    assert len(tries) == 3, world.report([f"{tries}"])
+    world.run(40.0)
+    assert node_of(world, pod) == "node-0"
+    assert led(world) is not leader
+    world.settle()
+
+
+@pytest.mark.parametrize("others", ["exclusive", "fat"])
+@pytest.mark.parametrize("seed", range(8))
+def test_a_decision_of_an_old_term_is_not_carried_out_in_a_new_one(
+    make_world: Make, seed: int, others: str
+) -> None:
+    """Between its terms another leader gave the same card away, or the same processors."""
+    world = make_world(seed, climate.quiet())
+    first = led(world)
+    (second,) = (replica for replica in world.replicas if replica is not first)
+    read: list[float] = []
+    is_cut_off = False
+
+    def slow_and_cut_off(who: str, method: str, path: str) -> Faults | None:
+        if (who, method, path) == (first.name, "GET", NODE) and not read:
+            read.append(world.clock.now)
+            return Faults(back_seconds=28.0)
+        if "/leases/" not in path:
+            return None
+        # Nor does whoever starts in place of the second get in between.
+        return REFUSED if (is_cut_off and who == first.name) or who not in both else None
+
+    both = {first.name, second.name}
+    world.network.special = slow_and_cut_off
+    world.create("heavy", count=1, gpu=1, cpu="2500m")
+    (pod,) = world.server.of_kind("pods")
+    while not read:
+        world.run(0.02)
+    is_cut_off = True
+    while first.is_deciding():
+        world.run(0.1)
+    # What came meanwhile goes first under the next leader and leaves no room for the pod of before.
+    world.create(others, count=6, priority=10)
+    while not second.is_deciding():
+        world.run(0.1)
+    world.run(1.5)
+    n_bound = world.n_bound
+    assert n_bound
+    is_cut_off = False
+    second.stop()
+    while not first.is_deciding():
+        world.run(0.1)
+    assert world.clock.now < read[0] + 27.0, world.report(["too late for this story"])
+    world.run(30.0)
+    world.settle()
+    assert not node_of(world, pod)
+    assert world.n_bound == n_bound
+    node = world.server.find("nodes", "", "node-0")
+    assert node is not None
+    # A lock of the old decision would keep other schedulers of the node waiting.
+    lock = node["metadata"]["annotations"].get(names.HAMI_LOCK, "")
+    assert not lock.endswith(f",{pod['metadata']['name']}")
+
+
+def delete_with_a_queue(world: World, *, unheard: bool = False) -> None:
+    """Pods queue behind a plugin that never answers, and their node goes; there is another one."""
+    led(world)
+    world.silent.add("node-0")
+    cordon(world, closed=True, name="node-1")
+    world.run(1.0)
+    world.create("exclusive", count=2)
+    first, queued = world.server.of_kind("pods")
+    world.run(5.0)
+    assert (node_of(world, first), node_of(world, queued)) == ("node-0", None)
+    cordon(world, closed=False, name="node-1")
+    world.run(1.0)
+    if unheard:
+        for watch in world.network.watches:
+            watch.tear()
+    world.node_dies("node-0")
+    if unheard:
+        world.server.compacted = world.server.version
+    world.run(8.0)
+    assert node_of(world, queued) == "node-1", world.report(["it still waits"])
+    world.settle()
+
+
+def locks_of(world: World) -> list[str]:
+    """Every lock that node-0 has from now on, each once."""
+    locks: list[str] = []
+
+    def see(change: Change) -> None:
+        if change.kind == "nodes" and change.after is not None:
+            lock = change.after["metadata"]["annotations"].get(names.HAMI_LOCK, "")
+            if [lock] != locks[-1:]:
+                locks.append(lock)
+
+    world.server.on_change.append(see)
+    return locks
+
+
+def assert_given_up(world: World, replica: Replica) -> None:
+    """It comes back to a decision that another carried out meanwhile, and lets go of it."""
+    binder = replica.operator._binder
+    assert binder.backlog == 1, world.report(["it was given up too early for this story"])
+    assert world.leader() is not replica
+    world.run(8.0)
+    assert binder.backlog == 0, world.report(["it was not given up"])
+    world.settle()
+
+
+def node_of(world: World, pod: Json) -> str | None:
+    """Where the pod is bound by now."""
+    found = world.server.find("pods", "default", pod["metadata"]["name"])
+    return found["spec"].get("nodeName") if found else None
