@@ -1,6 +1,7 @@
 """Node locks as anybody may have written them: none keeps a node closed for ever or ends the scheduler."""
 
 import datetime as dt
+import re
 from typing import Any
 
 import pytest
@@ -8,8 +9,6 @@ import pytest
 from scheduler.api import names
 from scheduler.errors import ApiError
 from scheduler.kube.node_lock import NodeLock
-
-NOW = dt.datetime.now(dt.UTC)
 
 
 class Api:
@@ -44,8 +43,14 @@ async def take(api: Api, *, may_write: bool = True) -> bool:
     return await lock.take("n", "default", "p", may_write=lambda: may_write)
 
 
-def since(seconds: float) -> str:
-    return (NOW - dt.timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+def dated(text: str | None) -> str | None:
+    """The text with ``<n>`` as the time n seconds ago: of the test, not of its collection."""
+    return text and re.sub(r"<(-?\d+)>", _ago, text)
+
+
+def _ago(match: re.Match[str]) -> str:
+    since = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=int(match[1]))
+    return since.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 RUNS = {
@@ -59,19 +64,20 @@ RUNS = {
     "text",
     [
         None, "", "soon", ",", "0001-01-01T00:00:00", "0001-01-01,default,x", "9999-12-31T23:59:59",
-        f"{since(1)},default,", f"{since(1)},default,x?limit=1", f"{since(1)},../..,x", f"{since(1)},default,gone",
-        f"{since(301)},default,runs", f"{since(-400)},default,runs", since(301), "1e400", "2026-13-01T00:00:00Z",
+        "<1>,default,", "<1>,default,x?limit=1", "<1>,../..,x", "<1>,default,gone",
+        "<301>,default,runs", "<-400>,default,runs", "<301>", "1e400", "2026-13-01T00:00:00Z",
     ],
 )  # fmt: skip
 async def test_a_lock_that_names_no_pod_at_work_is_taken_over(text: str | None) -> None:
-    api = Api(text, {("default", "runs"): RUNS})
+    api = Api(dated(text), {("default", "runs"): RUNS})
     assert await take(api)
     held = api.node["metadata"]["annotations"][names.HAMI_LOCK]  # type: ignore[index]
     assert held.endswith(",default,p")
 
 
-@pytest.mark.parametrize("text", [f"{since(1)},default,runs", since(1), since(-1)])
+@pytest.mark.parametrize("text", ["<1>,default,runs", "<1>", "<-1>"])
 async def test_a_lock_at_work_is_left_alone(text: str) -> None:
+    text = dated(text) or ""
     api = Api(text, {("default", "runs"): RUNS})
     assert not await take(api)
     assert api.node["metadata"]["annotations"] == {names.HAMI_LOCK: text}
