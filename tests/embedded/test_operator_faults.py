@@ -391,3 +391,20 @@ async def test_a_policy_that_slipped_past_validation_is_not_ready_and_the_rest_g
     curve["curve"][1]["utilization"] = 60
     await world.call("PATCH", f"{path}/bad", {"spec": {"scoring": {**mode, **curve}}})
     await world.wait_until(ready, lambda found: found[0] == "True")
+
+
+async def test_a_mistake_is_told_though_events_are_refused_for_a_while(world: World) -> None:
+    """An API server that has just started refuses much; what is wrong with the node is said once only."""
+    refuse = True
+
+    def choose(call: Call) -> Fault | None:
+        return Fault(status=503) if refuse and call.path.endswith("/events") else None
+
+    with injected(world.server, choose) as faults:
+        bad = nodes.gpu_node("bad")
+        bad["metadata"]["annotations"]["hami.io/node-nvidia-register"] = "[nonsense"
+        await world.create(bad)
+        await world.wait_until(faults.happened)
+        await asyncio.sleep(4.0)
+        refuse = False
+        await world.wait_until(lambda: world.events("MalformedNode", "bad"), seconds=40.0)
