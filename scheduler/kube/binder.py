@@ -6,6 +6,7 @@ On HAMi's nodes pods take turns: lock, bind, wait until the device plugin is don
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Container
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ from scheduler.state.pods import PodRecord
 # The plugin sets the phase, then removes the lock; wait this long for the second after the first.
 _RELEASE_GRACE_SECONDS = 1.0
 _CONTENTION_RETRY_SECONDS = 1.0
+# In the place of a holder's uid while another scheduler's pod has the lock.
+_CONTENDED = "contended"
 # A plugin answers within a second or so of the kubelet's call. One that has not after this long gets no
 # more pods, until it answers, the node's lock is gone, or the time is over.
 _SILENT_SECONDS = 20.0
@@ -163,7 +166,8 @@ class Binder:
         """A node without lock is free for its next pod; pods it no longer takes need not wait."""
         name = node.metadata.name
         turn = self._turns.get(name)
-        if names.HAMI_LOCK not in (node.metadata.annotations or {}):
+        is_locked = names.HAMI_LOCK in (node.metadata.annotations or {})
+        if not is_locked:
             self._speaks(name)
         if turn is None:
             return
@@ -173,7 +177,8 @@ class Binder:
                 self._settle(job, why)
         if not turn.holder or turn.holder in self._open:
             return
-        if names.HAMI_LOCK not in (node.metadata.annotations or {}):
+        if not is_locked:
+            turn.stuck_since = 0.0
             self._free(name)
 
     def node_gone(self, name: str) -> None:
@@ -225,6 +230,9 @@ class Binder:
             except Exception as error:  # noqa: BLE001
                 # Whatever one object provokes, the others are bound.
                 _log.exception("a bind failed in an unexpected way", pod=job.pod.key)
+                # A write may be on its way.
+                self._doubt(job)
+                await asyncio.sleep(binding.LATE_SECONDS)
                 await self._give_up(job, f"internal error: {error!r}")
             if job.in_doubt:
                 self._n_doubts -= 1
@@ -236,6 +244,9 @@ class Binder:
             job.in_doubt = True
             self._n_doubts += 1
             self._group.create_task(self._work())
+        turn = self._turns.get(job.bind.node) if job.bind.slots else None
+        if turn is not None:
+            turn.stuck_since = turn.stuck_since or asyncio.get_running_loop().time()
         return self._doubt_gate
 
     async def _carry_out(self, job: Job) -> None:
@@ -246,24 +257,30 @@ class Binder:
             job.bind.node,
             job.pod.namespace,
             job.pod.name,
-            may_write=lambda: job.term == self._term(),
+            may_write=lambda: self._may_write(job),
         ):
             # Someone else's pod is being allocated: wait at the head of the node's queue.
             turn = self._turns[job.bind.node]
             turn.jobs.appendleft(job)
-            turn.holder, turn.silent = "contended", False
+            turn.holder, turn.silent = _CONTENDED, False
             now = asyncio.get_running_loop().time()
             turn.until, turn.stuck_since = now + _CONTENTION_RETRY_SECONDS, turn.stuck_since or now
             return
         await self._quiet(job.bind.uid)
         await self._bind(job)
 
+    def _may_write(self, job: Job) -> bool:
+        """Whether this is the term of the decision: a leader in between may have given its cards away.
+
+        A decision made while the lease lapsed has none.
+        """
+        return job.term != 0 and job.term == self._term()
+
     def _obstacle(self, job: Job) -> str:
         """Why nothing may be written for a decision at this moment, empty when nothing is in the way."""
         if job.bind.uid in self._cancelled:
             return "the pod is gone"
-        if job.term != self._term():
-            # A leader in between may have given the same cards away.
+        if not self._may_write(job):
             return "no longer the leader"
         return self._objection(job.bind)
 
@@ -298,10 +315,11 @@ class Binder:
         self._report(BindDone(job.bind.uid))
 
     async def _give_up(self, job: Job, message: str, *, gone: bool = False) -> None:
-        if job.bind.slots and job.term == self._term():
+        if job.bind.slots and self._may_write(job):
             # Else the lock may be a successor's by now, for the same pod; what is left it takes over.
             try:
-                await self._lock.release(job.bind.node, job.pod.namespace, job.pod.name)
+                async with self._doubt_gate if job.in_doubt else contextlib.nullcontext():
+                    await self._lock.release(job.bind.node, job.pod.namespace, job.pod.name)
             except Exception as error:  # noqa: BLE001 - the pod is given up in any case
                 _log.warning("node lock not released", node=job.bind.node, error=str(error))
         if job.bind.slots:
@@ -327,6 +345,8 @@ class Binder:
 
     def _free(self, node: str) -> None:
         turn = self._turns[node]
+        if turn.holder != _CONTENDED:
+            turn.stuck_since = 0.0
         turn.holder = ""
         if turn.jobs:
             self._next(node)

@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any
 
 import msgspec
+import structlog
 
 from scheduler.api import hami, names
 from scheduler.api.decisions import Bind
@@ -28,7 +29,8 @@ _NOT_FOUND, _CONFLICT = 404, 409
 _ATTEMPTS = 6
 # A write whose answer was lost may take effect that long after it was sent: as long as the lease leaves
 # room for requests in flight.
-_LATE_SECONDS = 5.0
+LATE_SECONDS = 5.0
+_log = structlog.get_logger("evenkeel.binding")
 
 
 class Fate(Enum):
@@ -85,17 +87,17 @@ async def settle(
         except ApiError as error:
             message = str(error)
             if client.is_unknown(error):
-                late_until = clock() + _LATE_SECONDS
+                late_until = clock() + LATE_SECONDS
             fate = _fate_after(error, unknown=late_until > 0)
             if error.status == _CONFLICT:
-                fate = await _fate(api, path, bind, gate)
+                fate = await _fate(api, path, bind, doubt)
             if fate != Fate.OPEN:
                 return fate, message
         else:
             return Fate.DONE, ""
     if not late_until:
         return Fate.OPEN, message
-    return await _fate(api, path, bind, doubt(), late_until), message
+    return await _fate(api, path, bind, doubt, late_until), message
 
 
 def _fate_after(error: ApiError, *, unknown: bool) -> Fate:
@@ -105,21 +107,26 @@ def _fate_after(error: ApiError, *, unknown: bool) -> Fate:
     return Fate.OPEN if unknown or client.is_transient(error) else Fate.REFUSED
 
 
-async def _fate(api: ApiClient, path: str, bind: Bind, gate: Gate, until: float = 0.0) -> Fate:
+async def _fate(
+    api: ApiClient, path: str, bind: Bind, doubt: Callable[[], Gate], until: float = 0.0
+) -> Fate:
     """What became of the pod meanwhile. Asks until it is told: a guess could give cards away twice.
 
     As long as a try may be on its way, until loop time ``until``, a pod without a node tells nothing.
     """
     clock = asyncio.get_running_loop().time
+    gate: Gate = contextlib.nullcontext()
     attempt = 0
     while True:
         is_final = clock() >= until
         try:
             async with gate:
                 fate = _fate_of(await api.get(path), bind)
-        except ApiError as error:
-            if error.status == _NOT_FOUND:
+        except (ApiError, KeyError, TypeError) as error:
+            if isinstance(error, ApiError) and error.status == _NOT_FOUND:
                 return Fate.GONE
+            _log.warning("a pod in doubt cannot be read", path=path, error=str(error))
+            gate = doubt()
             attempt += 1
             await asyncio.sleep(client.backoff(attempt))
             continue

@@ -146,10 +146,16 @@ class ApiClient:
             raise ApiError(0, "Connection", f"{method} {path}: {error}") from error
 
     async def get(self, path: str, params: Mapping[str, str] | None = None) -> Any:
-        """An object or list as plain values."""
-        return msgspec.json.decode(
-            await self.request("GET", path, params=params, timeout_seconds=30.0)
-        )
+        """An object or list as plain values.
+
+        Raises:
+            ApiError: as ``request``; or what came is no JSON, as when something else answers.
+        """
+        payload = await self.request("GET", path, params=params, timeout_seconds=30.0)
+        try:
+            return msgspec.json.decode(payload)
+        except msgspec.MsgspecError as error:
+            raise ApiError(0, "Unreadable", f"GET {path}: {error}") from error
 
     async def send(
         self, method: str, path: str, body: object, *, content_type: str = JSON

@@ -1,0 +1,151 @@
+"""The binder alone: one pod's trouble is that pod's, and nothing is written out of its term."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from scheduler.api import events, names
+from scheduler.api.decisions import Bind
+from scheduler.errors import ApiError
+from scheduler.kube import binding
+from scheduler.kube.binder import Binder
+from scheduler.kube.node_lock import NodeLock
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
+from tests import make
+
+
+class Api:
+    """Answers a binding or a look at a pod with what ``answer`` gives, or raises."""
+
+    def __init__(self, answer: Callable[[str, str], Any]) -> None:
+        self.answer = answer
+        self.asked: list[tuple[str, str]] = []
+
+    async def request(self, method: str, path: str, **_: Any) -> bytes:
+        self._ask(method, path)
+        return b""
+
+    async def get(self, path: str) -> Any:
+        return self._ask("GET", path)
+
+    def _ask(self, method: str, path: str) -> Any:
+        self.asked.append((method, path))
+        answer = self.answer(method, path)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+@asynccontextmanager
+async def binder(
+    api: Api, *, term: Callable[[], int] = lambda: 1, in_flight: int = 2
+) -> AsyncIterator[tuple[Binder, list[events.Event]]]:
+    reported: list[events.Event] = []
+
+    async def quiet(_: str) -> None:
+        """Nothing else is written."""
+
+    made = Binder(
+        api,  # type: ignore[arg-type]
+        NodeLock(api, scheduler_name=names.SCHEDULER, timeout_seconds=300.0),  # type: ignore[arg-type]
+        term=term,
+        objection=lambda _: "",
+        report=reported.append,
+        quiet=quiet,
+        in_flight=in_flight,
+        allocate_timeout=300.0,
+    )
+    running = asyncio.create_task(made.run())
+    try:
+        yield made, reported
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+def pod(name: str) -> PodRecord:
+    record = Cluster().see_pod(make.pod(name=name))
+    assert record is not None
+    return record
+
+
+def submit(made: Binder, *wanted: str) -> None:
+    for name in wanted:
+        one = pod(name)
+        made.submit(Bind(one.uid, "node", ()), one)
+
+
+async def until(check: Callable[[], bool]) -> None:
+    for _ in range(1000):
+        if check():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("not within ten seconds")
+
+
+async def test_what_was_decided_while_the_lease_lapsed_is_not_written() -> None:
+    api = Api(lambda *_: {})
+    async with binder(api, term=lambda: 0) as (made, reported):
+        submit(made, "p")
+        await until(lambda: bool(reported))
+    assert reported == [events.BindFailed("default/p", "no longer the leader")]
+    assert not api.asked
+
+
+async def test_pods_that_can_be_neither_bound_nor_read_hold_up_no_others() -> None:
+    """A conflict is not believed before the pod is read, and that may be refused for long."""
+
+    def answer(method: str, path: str) -> Any:
+        if "/bad" not in path:
+            return {}
+        return ApiError(409, "Conflict", "") if method == "POST" else ApiError(403, "Forbidden", "")
+
+    async with binder(Api(answer)) as (made, reported):
+        submit(made, "bad-0", "bad-1", "bad-2", "good")
+        await until(lambda: bool(reported))
+        assert reported == [events.BindDone("default/good")]
+        assert made.backlog == 3
+
+
+async def test_what_nobody_thought_of_ends_one_bind_and_not_the_binder(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(binding, "LATE_SECONDS", 0.05)
+    api = Api(lambda _, path: RuntimeError("odd") if "/bad" in path else {})
+    async with binder(api, in_flight=1) as (made, reported):
+        submit(made, "bad-0", "bad-1", "good")
+        await until(lambda: len(reported) == 3)
+    assert events.BindDone("default/good") in reported
+    assert events.BindFailed("default/bad-0", "internal error: RuntimeError('odd')") in reported
+    assert made.backlog == 0
+
+
+async def test_workers_neither_grow_nor_shrink_in_number_by_binds_in_doubt() -> None:
+    """After many of them as many binds as ever are under way at once."""
+    refuse, at_once, most = True, 0, 0
+
+    class Slow(Api):
+        async def request(self, *_: Any, **__: Any) -> bytes:
+            nonlocal at_once, most
+            if refuse:
+                raise ApiError(429, "TooManyRequests", "")
+            at_once += 1
+            most = max(most, at_once)
+            await asyncio.sleep(0.05)
+            at_once -= 1
+            return b""
+
+    async with binder(Slow(lambda *_: {}), in_flight=3) as (made, reported):
+        submit(made, *(f"p{i}" for i in range(9)))
+        await asyncio.sleep(0.05)
+        refuse = False
+        await until(lambda: len(reported) == 9)
+        most = 0
+        submit(made, *(f"q{i}" for i in range(12)))
+        await until(lambda: len(reported) == 21)
+    assert all(isinstance(one, events.BindDone) for one in reported)
+    assert most == 3
