@@ -179,9 +179,7 @@ class Loop:
                     self.binder.see_pod(pod)
             return
         self.cluster.relist_nodes(event.nodes)
-        for facts in self.cluster.nodes.facts:
-            if facts is not None:
-                self._check_node(facts)
+        self._check_nodes()
         if self.binder is not None:
             self.binder.reconcile_nodes(self.cluster.nodes.rows)
             for node in event.nodes:
@@ -189,9 +187,7 @@ class Loop:
 
     def tell_mistakes(self) -> None:
         """As a new leader: what is malformed on nodes and bound pods, told by a predecessor or not."""
-        for facts in self.cluster.nodes.facts:
-            if facts is not None:
-                self._check_node(facts)
+        self._check_nodes()
         for pod in self.cluster.pods.values():
             self._check_bound(pod)
 
@@ -222,6 +218,11 @@ class Loop:
             self._left(uid)
         for pod in self.cluster.pods.values():
             self._saw(pod, pod.uid)
+
+    def _check_nodes(self) -> None:
+        for facts in self.cluster.nodes.facts:
+            if facts is not None:
+                self._check_node(facts)
 
     def _check_node(self, facts: NodeFacts) -> None:
         if not facts.problem:

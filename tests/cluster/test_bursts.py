@@ -11,8 +11,9 @@ import pytest
 
 from scheduler.embedded import nodes
 from tests.operator import audit, servers
+from tests.operator.manifests import pod, vgpu
 from tests.operator.process import Operator
-from tests.operator.world import NODES, World, enter, pod, vgpu
+from tests.operator.world import NODES, World, enter
 
 SMALL = {"cpu": "100m", "memory": "100Mi"}
 

@@ -1,20 +1,22 @@
-"""Answers of the API server that are refused, lost or late: nothing is lost, nothing given away twice."""
+"""Binds that are refused, or whose answers are lost or late: nothing is lost, nothing given away twice."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from functools import partial
 
 import pytest
 
 from scheduler.embedded import agents, nodes
-from tests.operator import audit, servers
+from tests.operator import servers, shared
 from tests.operator.cases_hami import NODE_POLICY
-from tests.operator.faults import Call, Fault, injected
+from tests.operator.faults import Call, Fault, injected, inside
+from tests.operator.manifests import pod, vgpu
 from tests.operator.process import Operator
-from tests.operator.world import NODES, PODS, World, enter, pod, vgpu
+from tests.operator.world import NODES, PODS, World, enter
 
 _UNANSWERED = 6.0  # the operator waits five seconds for an answer
-_LISTS = 'evenkeel_stream_lists{stream="pods-ours"}'
+
+
+operator = shared.operator
 
 
 @pytest.fixture(scope="module")
@@ -23,38 +25,10 @@ def server() -> Iterator[servers.Server]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def operator(server: servers.Server) -> Iterator[Operator]:
-    running = Operator(server, lease=False)
-    try:
-        running.wait_ready()
-        yield running
-    finally:
-        ended = running.stop()
-    assert ended.code == 0
-
-
 @pytest.fixture
 async def world(server: servers.Server, operator: Operator) -> AsyncIterator[World]:
     async with enter(server, operator) as made:
         yield made
-
-
-def _inside(world: World) -> servers.Embedded:
-    assert world.server.embedded is not None
-    return world.server.embedded
-
-
-async def _told(world: World, *names: str) -> None:
-    """Wait until these pods have their event of success, which comes behind all said before."""
-    for name in names:
-        await world.wait_until(partial(world.events, "Scheduled", name))
-
-
-async def _condition(world: World, name: str) -> dict[str, str]:
-    conditions = (await world.pod(name))["status"]["conditions"]
-    (scheduled,) = (c for c in conditions if c["type"] == "PodScheduled")
-    return dict(scheduled)
 
 
 @pytest.mark.parametrize("status", [429, 500, 503, 0])
@@ -72,7 +46,7 @@ async def test_a_bind_that_is_refused_for_now_is_tried_again(world: World, statu
             await world.running(*(f"p{i}" for i in range(5)), "g")
     assert len(faults.done) == 12
     for name in (*(f"p{i}" for i in range(5)), "g"):
-        await _told(world, name)
+        await world.told(name)
         assert len(await world.events("Scheduled", name)) == 1
         assert not await world.events("FailedScheduling", name)
 
@@ -117,7 +91,7 @@ async def test_while_nobody_can_say_whether_a_bind_took_effect_its_cards_stay_ta
     world: World,
 ) -> None:
     """The answer is lost, the watch is silent and the question is refused: for as long as that lasts."""
-    store = _inside(world).cluster.store
+    store = inside(world).cluster.store
     await world.create(vgpu("a", mem=15_000), vgpu("b", mem=15_000))
     await asyncio.gather(world.refused("a"), world.refused("b"))
     lost: list[str] = []
@@ -142,7 +116,7 @@ async def test_while_nobody_can_say_whether_a_bind_took_effect_its_cards_stay_ta
         await world.wait_until(questions, lambda n: n >= 3)
         assert not [call for call in faults.calls if call.is_binding and call.pod == other]
         lasts = False
-        await _told(world, *lost)
+        await world.told(*lost)
     assert "nodeName" not in (await world.pod(other))["spec"]
 
 
@@ -178,115 +152,6 @@ async def test_a_pod_deleted_before_the_bind_is_answered_holds_nobody_up(world: 
         await world.delete(f"{PODS}/gone")
         await world.bound("next")
     assert faults.done
-
-
-async def test_what_a_broken_watch_missed_of_a_plugins_answer_is_found_in_the_list(
-    world: World, operator: Operator
-) -> None:
-    """The plugin answers while the operator hears nothing, and the changes are forgotten since."""
-    await world.create(nodes.gpu_node("g0", cards=1))
-    await world.create(vgpu("first", mem=100), vgpu("second", mem=100))
-    found = await world.all_bound(1)
-    await world.settle()
-    (first,) = (p["metadata"]["name"] for p in found if "nodeName" in p["spec"])
-    (second,) = {"first", "second"} - {first}
-    inside = _inside(world)
-    operator.pause()
-    try:
-        inside.run(lambda c: c.store.drop_watches())
-        async with world.agents():
-            await world.running(first)
-            await world.wait_until(world.nodes, lambda all_of_them: not audit.locked(all_of_them))
-        inside.run(lambda c: c.store.compact())
-    finally:
-        operator.resume()
-    await world.bound(second)
-
-
-async def test_watches_that_expire_again_and_again_lose_nothing(
-    world: World, operator: Operator
-) -> None:
-    """Many changes at once can outrun what the API server remembers of them."""
-    await world.create(*(nodes.plain_node(f"n{i}", pods="200") for i in range(2)))
-    await world.settle()
-    lists = operator.metrics()[_LISTS]
-    inside = _inside(world)
-    for turn in range(5):
-        operator.pause()
-        try:
-            inside.run(lambda c: c.store.drop_watches())
-            await world.create_all([pod(f"p{turn}-{i}") for i in range(40)], at_once=4)
-            await world.call("PATCH", f"{NODES}/n{turn % 2}", {"spec": {"unschedulable": True}})
-            await world.call("PATCH", f"{NODES}/n{1 - turn % 2}", {"spec": {"unschedulable": None}})
-            inside.run(lambda c: c.store.compact())
-        finally:
-            operator.resume()
-    await world.all_bound(200)
-    assert operator.metrics()[_LISTS] > lists
-
-
-async def test_a_condition_that_is_written_late_is_not_put_on_a_bound_pod(world: World) -> None:
-    """Autoscalers would add a node for a pod that runs: PodScheduled must not turn False again."""
-    await world.create(pod("p", requests={"cpu": "1"}))
-    await world.refused("p")
-
-    def choose(call: Call) -> Fault | None:
-        slow = call.method == "PATCH" and call.path.endswith("/status") and call.pod == "p"
-        return Fault(held=True, seconds=0.7) if slow else None
-
-    with injected(world.server, choose) as faults:
-        await world.create(nodes.plain_node("small", cpu="500m"))
-        # A change of the pod makes it active at once: refused, and bound a moment later.
-        await world.call("PATCH", f"{PODS}/p", {"metadata": {"labels": {"a": "b"}}})
-        await world.wait_until(faults.happened)
-        await world.create(nodes.plain_node("big", cpu="4"))
-        await world.call("PATCH", f"{PODS}/p", {"metadata": {"labels": {"a": "c"}}})
-        assert await world.bound("p") == ["big"]
-        await _told(world, "p")
-        await world.wait_until(faults.are_over)
-    assert (await _condition(world, "p"))["status"] == "True"
-
-
-async def test_of_two_conditions_the_later_stays(world: World) -> None:
-    """A slow write must not put yesterday's reason over today's."""
-    await world.create(pod("p", requests={"cpu": "1"}))
-    await world.refused("p")
-
-    def choose(call: Call) -> Fault | None:
-        first = call.method == "PATCH" and call.pod == "p" and call.number == 1
-        return Fault(held=True, seconds=0.7) if first else None
-
-    with injected(world.server, choose) as faults:
-        for i in range(2):
-            await world.create(nodes.plain_node(f"small{i}", cpu="500m"))
-            await world.settle()
-            # A change of the pod makes it active at once.
-            await world.call("PATCH", f"{PODS}/p", {"metadata": {"labels": {"a": str(i)}}})
-            await world.refused("p", f"{i + 1} Insufficient cpu")
-        await world.wait_until(faults.happened)
-        await world.wait_until(faults.are_over)
-        await world.wait_until(
-            partial(_condition, world, "p"), lambda c: "2 Insufficient cpu" in c["message"]
-        )
-
-
-async def test_conditions_that_wait_in_the_queue_are_not_written_on_bound_pods(
-    world: World,
-) -> None:
-    """Many pods have waited and are bound at once: the audit finds what was written behind that."""
-    names = [f"p{i}" for i in range(60)]
-
-    def choose(call: Call) -> Fault | None:
-        slow = call.method == "PATCH" and call.path.endswith("/status")
-        return Fault(held=True, seconds=0.15) if slow else None
-
-    with injected(world.server, choose) as faults:
-        await world.create_all([pod(name, requests={"cpu": "10m"}) for name in names])
-        await world.wait_until(faults.happened)
-        await world.create(nodes.plain_node("n0", pods="100"))
-        await world.bound(*names)
-        await _told(world, *names)
-        await world.wait_until(faults.are_over)
 
 
 async def test_a_pod_that_is_being_deleted_while_it_is_bound_is_let_go(
@@ -361,50 +226,3 @@ async def test_a_lock_that_cannot_be_taken_for_now_is_tried_again(world: World) 
         async with world.agents(knobs=agents.Knobs(delay_seconds=0.01)):
             await world.create(*(vgpu(f"p{i}", mem=101) for i in range(6)))
             await world.running(*(f"p{i}" for i in range(6)))
-
-
-async def test_a_policy_that_slipped_past_validation_is_not_ready_and_the_rest_goes_on(
-    world: World,
-) -> None:
-    """The embedded server knows the schema and no CEL, as an old API server with the CRD edited."""
-    path = "/apis/scheduling.evenkeel.dev/v1alpha1/balancepolicies"
-    curve = {"curve": [{"utilization": 50, "score": 1}, {"utilization": 50, "score": 2}]}
-    mode = {"mode": "requested-to-capacity-ratio"}
-    body = {
-        "apiVersion": "scheduling.evenkeel.dev/v1alpha1",
-        "kind": "BalancePolicy",
-        "metadata": {"name": "bad"},
-        "spec": {"scoring": {**mode, **curve}},
-    }
-    await world.create(nodes.plain_node("n0"), body, pod("p"))
-    assert await world.bound("p") == ["n0"]
-
-    async def ready() -> tuple[str, str]:
-        found = await world.call("GET", f"{path}/bad")
-        (condition,) = found.get("status", {}).get("conditions", [{"status": "", "message": ""}])
-        return condition["status"], condition["message"]
-
-    status, message = await world.wait_until(ready, lambda found: found[0])
-    assert status == "False"
-    assert "spec.scoring.curve" in message
-    assert "rise strictly" in message
-    curve["curve"][1]["utilization"] = 60
-    await world.call("PATCH", f"{path}/bad", {"spec": {"scoring": {**mode, **curve}}})
-    await world.wait_until(ready, lambda found: found[0] == "True")
-
-
-async def test_a_mistake_is_told_though_events_are_refused_for_a_while(world: World) -> None:
-    """An API server that has just started refuses much; what is wrong with the node is said once only."""
-    refuse = True
-
-    def choose(call: Call) -> Fault | None:
-        return Fault(status=503) if refuse and call.path.endswith("/events") else None
-
-    with injected(world.server, choose) as faults:
-        bad = nodes.gpu_node("bad")
-        bad["metadata"]["annotations"]["hami.io/node-nvidia-register"] = "[nonsense"
-        await world.create(bad)
-        await world.wait_until(faults.happened)
-        await asyncio.sleep(4.0)
-        refuse = False
-        await world.wait_until(lambda: world.events("MalformedNode", "bad"), seconds=40.0)

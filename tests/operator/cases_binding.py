@@ -6,7 +6,8 @@ import asyncio
 from collections import Counter
 
 from scheduler.embedded import nodes
-from tests.operator.world import PODS, World, container, pod, vgpu
+from tests.operator.manifests import container, pod, vgpu
+from tests.operator.world import PODS, World
 
 _GPU_NODE = {"nvidia.com/gpu": "2"}
 # A pod that failed once may be tried again after this long; until then order is that of backoffs.

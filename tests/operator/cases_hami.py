@@ -8,7 +8,8 @@ from typing import Any
 
 from scheduler.embedded import agents, cards, nodes
 from tests.operator import audit
-from tests.operator.world import NODES, PODS, World, container, pod, vgpu
+from tests.operator.manifests import container, pod, vgpu
+from tests.operator.world import NODES, PODS, World
 
 Json = dict[str, Any]
 NODE_POLICY = "hami.io/node-scheduler-policy"

@@ -7,7 +7,8 @@ import datetime as dt
 from scheduler.embedded import agents, nodes
 from tests.operator import audit
 from tests.operator.cases_hami import NODE_POLICY
-from tests.operator.world import NODES, PODS, World, bound_by_another, pod, vgpu
+from tests.operator.manifests import pod, vgpu
+from tests.operator.world import NODES, PODS, World, bound_by_another
 
 _LOCK_SECONDS = 3
 

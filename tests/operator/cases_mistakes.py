@@ -6,7 +6,8 @@ import asyncio
 
 from scheduler.embedded import cards, nodes
 from tests.operator import audit
-from tests.operator.world import NODES, PODS, World, bound_by_another, container, pod, vgpu
+from tests.operator.manifests import container, pod, vgpu
+from tests.operator.world import NODES, PODS, World, bound_by_another
 
 _LIMITS = "spec.containers[0].resources.limits"
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from scheduler.embedded import nodes
 from tests.operator import audit
-from tests.operator.world import PODS, POLICIES, Refused, World, pod, policy, vgpu
+from tests.operator.manifests import pod, policy, vgpu
+from tests.operator.world import PODS, POLICIES, Refused, World
 
 Json = dict[str, Any]
 

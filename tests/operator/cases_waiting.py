@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from scheduler.embedded import nodes
-from tests.operator.world import NODES, PODS, World, pod, vgpu
+from tests.operator.manifests import pod, vgpu
+from tests.operator.world import NODES, PODS, World
 
 _UNSCHEDULABLE = 'scheduler_schedule_attempts_total{profile="evenkeel",result="unschedulable"}'
 

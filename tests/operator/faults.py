@@ -13,7 +13,8 @@ from typing import NamedTuple
 from aiohttp import web
 
 from scheduler.embedded.server import Serve
-from tests.operator.servers import Server
+from tests.operator.servers import Embedded, Server
+from tests.operator.world import World
 
 _REASONS = {422: "Invalid", 429: "TooManyRequests", 503: "ServiceUnavailable"}
 
@@ -138,3 +139,9 @@ def injected(server: Server, choose: Callable[[Call], Fault | None]) -> Iterator
         yield faults
     finally:
         server.embedded.run(lambda c: setattr(c.server, "around", None))
+
+
+def inside(world: World) -> Embedded:
+    """The embedded server behind a world's URL."""
+    assert world.server.embedded is not None
+    return world.server.embedded

@@ -21,6 +21,7 @@ import msgspec
 
 from scheduler.embedded import agents, kubelet
 from tests.operator import audit
+from tests.operator.manifests import pod
 from tests.operator.process import Operator
 from tests.operator.servers import Server
 
@@ -197,6 +198,11 @@ class World:
         )
         return next(event for event in events if text in event["note"])
 
+    async def told(self, *names: str) -> None:
+        """Wait until these pods have their event of success, which comes behind all said before."""
+        for name in names:
+            await self.wait_until(partial(self.events, "Scheduled", name))
+
     async def settle(self) -> None:
         """Wait until the operator has seen what is in the cluster: a pod behind it all is decided.
 
@@ -320,57 +326,6 @@ async def enter(server: Server, operator: Operator | None = None) -> AsyncIterat
                     await asyncio.to_thread(one.stop)
 
 
-def container(
-    name: str = "main",
-    *,
-    requests: Mapping[str, str | int] | None = None,
-    limits: Mapping[str, str | int] | None = None,
-    **more: Any,
-) -> Json:
-    """A container; extended resources go in both places, as the API wants them."""
-    limited = {key: str(amount) for key, amount in (limits or {}).items()}
-    asked = {**limited, **{key: str(amount) for key, amount in (requests or {}).items()}}
-    resources = {"requests": asked, "limits": limited}
-    return {"name": name, "image": "work", "resources": resources, **more}
-
-
-def pod(
-    name: str,
-    *,
-    requests: Mapping[str, str | int] | None = None,
-    limits: Mapping[str, str | int] | None = None,
-    labels: Mapping[str, str] | None = None,
-    annotations: Mapping[str, str] | None = None,
-    namespace: str = "default",
-    **spec: Any,
-) -> Json:
-    """A pod for Evenkeel with one container; ``spec`` are fields of its spec by their own names."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": name,
-            "namespace": namespace,
-            "labels": dict(labels or {}),
-            "annotations": dict(annotations or {}),
-        },
-        "spec": {
-            "schedulerName": "evenkeel",
-            "containers": [container(requests=requests, limits=limits)],
-            "terminationGracePeriodSeconds": 0,
-            **spec,
-        },
-    }
-
-
-def vgpu(name: str, *, mem: int = 7500, cores: int = 0, cards: int = 1, **more: Any) -> Json:
-    """A pod that asks for shares of cards in HAMi's resources."""
-    limits = {"nvidia.com/gpu": cards, "nvidia.com/gpumem": mem}
-    if cores:
-        limits["nvidia.com/gpucores"] = cores
-    return pod(name, limits=limits, **more)
-
-
 async def bound_by_another(world: World, name: str, node: str, devices: str = "") -> None:
     """A pod that another scheduler has bound, whose cards are being allocated.
 
@@ -396,13 +351,3 @@ async def bound_by_another(world: World, name: str, node: str, devices: str = ""
         "target": {"kind": "Node", "name": node},
     }
     await world.call("POST", f"{PODS}/{name}/binding", binding)
-
-
-def policy(name: str, **spec: Any) -> Json:
-    """A BalancePolicy."""
-    return {
-        "apiVersion": "scheduling.evenkeel.dev/v1alpha1",
-        "kind": "BalancePolicy",
-        "metadata": {"name": name},
-        "spec": spec,
-    }
