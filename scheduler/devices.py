@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduler.api.gpus import GpuAsk
+from scheduler.api.gpus import CardTypes, GpuAsk
 from scheduler.api.placement import Placement
 from scheduler.kernels import gpus
 from scheduler.kernels.columns import Flags, Ints
@@ -20,7 +20,8 @@ _KEYS = {"binpack": _SCORE, "spread": -_SCORE, "numa": _NUMA}
 
 
 def sort_keys(policy: str, *, numa_bind: bool) -> Ints:
-    """Sort keys of a GPU policy for ``Ask.sort_keys`` [4], 0 beyond the last."""
+    """Sort keys of a GPU policy for ``Ask.sort_keys`` [4], 0 beyond the last; an empty one is binpack."""
+    policy = policy or "binpack"
     words = policy.split(",")
     if len(words) > 1 or words == ["numa"]:
         keys = [_KEYS[word] for word in dict.fromkeys(words) if word in _KEYS] or [-_SCORE]
@@ -48,7 +49,7 @@ def is_mutex(placement: Placement) -> bool:
     return "mutex" in placement.gpu_policy.split(",")
 
 
-def models_ok(ask: GpuAsk | None, cards: CardTable) -> Flags:
+def models_ok(ask: CardTypes | None, cards: CardTable) -> Flags:
     """[models] whether use-gputype and nouse-gputype accept a model: case-blind substrings."""
     if ask is None:
         return np.ones(len(cards.models), np.bool_)

@@ -8,13 +8,15 @@ treats a malformed request as no request, Evenkeel refuses the pod and says whic
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from scheduler.api import names, quantities, wire
 from scheduler.errors import BadInput
 
 WHOLE_CARD_PERCENT = 100
 FULL_CORES = 100
+# A whole card in the unit in which cards are compared.
+WHOLE_MILLI = 1000
 MEMORY_MAX_MIB = 2**31 - 1
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 
@@ -60,6 +62,15 @@ class GpuAsk(NamedTuple):
     numa_bind: bool
 
 
+class CardTypes(Protocol):
+    """Which types of cards a pod accepts: parts of their names in capitals."""
+
+    @property
+    def use_types(self) -> tuple[str, ...]: ...  # noqa: D102 - as in GpuAsk
+    @property
+    def nouse_types(self) -> tuple[str, ...]: ...  # noqa: D102
+
+
 def of_pod(pod: wire.Pod) -> GpuAsk | None:
     """The pod's GPU request, None when it asks none.
 
@@ -88,6 +99,30 @@ def of_pod(pod: wire.Pod) -> GpuAsk | None:
         vgpu_mode=annotations.get(names.VGPU_MODE, ""),
         numa_bind=_bool(annotations.get(names.NUMA_BIND, "")),
     )
+
+
+def total(ask: GpuAsk) -> ContainerAsk:
+    """What the pod holds while it runs, as one container: all cards, on each the most that any asks."""
+    staying = [s for s in ask.containers if s.cards and s.kind != Kind.INIT] or [
+        s for s in ask.containers if s.cards
+    ]
+    return ContainerAsk(
+        Kind.APP,
+        sum(s.cards for s in staying),
+        max(s.mem_mib for s in staying),
+        max(s.mem_percent for s in staying),
+        max(s.cores for s in staying),
+    )
+
+
+def size(ask: GpuAsk | None) -> int:
+    """How much GPU a pod asks, as a class: 0 a share, 1 one, 2 two, 3 three or four, 4 more; -1 none."""
+    if ask is None:
+        return -1
+    asked = total(ask)
+    if asked.cards == 1:
+        return 1 if WHOLE_CARD_PERCENT in (asked.mem_percent, asked.cores) else 0
+    return 2 if asked.cards == 2 else 3 if asked.cards <= 4 else 4
 
 
 def _container(kind: Kind, container: wire.Container, field: str) -> ContainerAsk:

@@ -14,8 +14,16 @@ from scheduler.errors import BadInput
 
 
 class Mode(StrEnum):
-    """Scoring modes, by the names users write."""
+    """Scoring modes, by the names users write; ``random`` is for comparisons in the simulator only."""
 
+    KEEL = "keel"
+    FGD = "fgd"
+    BEST_FIT = "best-fit"
+    FIRST_FIT = "first-fit"
+    DOT_PRODUCT = "dot-product"
+    GPU_PACKING = "gpu-packing"
+    GPU_CLUSTERING = "gpu-clustering"
+    RANDOM = "random"
     LEAST_ALLOCATED = "least-allocated"
     MOST_ALLOCATED = "most-allocated"
     BALANCED_ALLOCATION = "balanced-allocation"
@@ -24,6 +32,7 @@ class Mode(StrEnum):
     LAMBDA_G_V3 = "lambda-g-v3"
 
 
+MODES = tuple(mode for mode in Mode if mode != Mode.RANDOM)
 # The six dimensions of every mode, in the order of all arrays.
 DIMENSIONS = ("cpu", "memory", "gpuCompute", "gpuMemory", "iops", "network")
 NODE_POLICIES = ("binpack", "spread")
@@ -38,12 +47,14 @@ class Placement:
     """What the pod's annotations, its policy and the configuration come to.
 
     Attributes:
-        mode: None lets the pod decide: most-allocated when it asks GPUs, else least-allocated.
+        mode: None lets the pod decide: keel when it asks GPUs, else least-allocated (on nodes with GPUs
+            keel, so that what is left of them stays of use).
         weights: one per dimension, 0..100.
         iops_resource, network_resource: extended resources that the last two dimensions read.
         curve: (utilization 0..100, score 0..10) points of requested-to-capacity-ratio.
         node_policy: ``binpack`` or ``spread`` (HAMi's node score replaces the mode's term), or empty.
-        gpu_policy: HAMi's word or comma list of words for the order of cards.
+        gpu_policy: HAMi's word or comma list of words for the order of cards; empty leaves it to the
+            mode, which is binpack for modes that do not look at cards.
         device_weights: HAMi's slot, core and memory weights of the card score.
     """
 
@@ -53,7 +64,7 @@ class Placement:
     network_resource: str = names.NETWORK
     curve: tuple[tuple[int, int], ...] = ((0, 0), (100, 10))
     node_policy: str = ""
-    gpu_policy: str = "binpack"
+    gpu_policy: str = ""
     device_weights: tuple[int, int, int] = (1, 1, 1)
 
 
@@ -63,10 +74,9 @@ def mode(text: str, field: str) -> Mode:
     Raises:
         BadInput: no such mode.
     """
-    try:
-        return Mode(text)
-    except ValueError:
-        raise BadInput(field, f'"{text}" is not a mode: {_allowed(tuple(Mode))}') from None
+    if text not in MODES:
+        raise BadInput(field, f'"{text}" is not a mode: {_allowed(MODES)}')
+    return Mode(text)
 
 
 def node_policy(text: str, field: str) -> str:

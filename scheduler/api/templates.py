@@ -7,6 +7,7 @@ again by a key of bytes, so a thousand like pods cost one parse.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import msgspec
 
@@ -34,6 +35,7 @@ class PodTemplate:
         preferred: (weight, term) of preferred node affinity.
         tolerations: (key, operator, value, effect).
         gpu: GPUs asked, None for none.
+        size: how many, as a class: see ``gpus.size``; -1 for none.
         steering: the pod's own placement annotations, sorted.
         kinds: kind of every container, init containers first (slots of HAMi's annotations).
         unsupported: fields that Evenkeel cannot honour yet; a pod with any is not placed.
@@ -47,10 +49,22 @@ class PodTemplate:
     preferred: tuple[tuple[int, Term], ...]
     tolerations: tuple[TolerationKey, ...]
     gpu: gpus.GpuAsk | None
+    size: int
     steering: tuple[tuple[str, str], ...]
     kinds: tuple[gpus.Kind, ...]
     unsupported: tuple[str, ...]
     problem: BadInput | None
+
+
+class Whereabouts(Protocol):
+    """Where a pod may go by its own words: what static filters of nodes read."""
+
+    @property
+    def selector(self) -> tuple[tuple[str, str], ...]: ...  # noqa: D102 - as in PodTemplate
+    @property
+    def required(self) -> tuple[Term, ...] | None: ...  # noqa: D102
+    @property
+    def tolerations(self) -> tuple[TolerationKey, ...]: ...  # noqa: D102
 
 
 def key(pod: wire.Pod) -> bytes:
@@ -110,6 +124,7 @@ def of_pod(pod: wire.Pod) -> PodTemplate:
             )
         ),
         gpu=gpu,
+        size=gpus.size(gpu),
         steering=_steering(pod.metadata.annotations or {}),
         kinds=(
             *(

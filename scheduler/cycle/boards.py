@@ -15,9 +15,10 @@ from scheduler.api import names
 from scheduler.api.placement import Mode, Placement
 from scheduler.api.templates import PodTemplate
 from scheduler.config import Config
+from scheduler.cycle.learning import Learner
+from scheduler.kernels import aware, score
 from scheduler.kernels import board as kernel
 from scheduler.kernels import columns as c
-from scheduler.kernels import score
 from scheduler.plugins import FILTERS, node_affinity, taints
 from scheduler.state.cluster import Cluster
 
@@ -34,11 +35,29 @@ _MODES = {
 }
 
 
+_NODE_POLICIES = {"binpack": score.HAMI_BINPACK, "spread": score.HAMI_SPREAD}
+_AWARE = {
+    Mode.KEEL: aware.KEEL,
+    Mode.FGD: aware.FGD,
+    Mode.BEST_FIT: aware.BEST_FIT,
+    Mode.FIRST_FIT: aware.FIRST_FIT,
+    Mode.DOT_PRODUCT: aware.DOT_PRODUCT,
+    Mode.GPU_PACKING: aware.PACKING,
+    Mode.GPU_CLUSTERING: aware.CLUSTERING,
+    Mode.RANDOM: aware.RANDOM,
+}
+# Modes that read what was learnt of the demand.
+_LEARNING = frozenset(
+    {aware.KEEL, aware.FGD, aware.BEST_FIT, aware.DOT_PRODUCT, aware.CLUSTERING, aware.RANDOM}
+)
+
+
 @dataclass(slots=True, eq=False)
 class Shape:
     """One shape, its compiled request and its board.
 
-    ``moved`` and ``described`` are the positions in the state's logs up to which the board has read.
+    ``moved`` and ``described`` are the positions in the state's logs up to which the board has read,
+    ``learnt`` is the generation of the tables it was scored by.
     """
 
     template: PodTemplate
@@ -47,24 +66,31 @@ class Shape:
     board: c.Board
     moved: int = -1
     described: int = -1
+    learnt: int = -1
     words: tuple[int, int, int] = (0, 0, 0)
+
+    @property
+    def is_learning(self) -> bool:
+        """Whether its scores depend on what was learnt."""
+        return int(self.ask.mode[2]) in _LEARNING
 
     @property
     def mode(self) -> Mode:
         """The mode in force."""
         if self.placement.mode is not None:
             return self.placement.mode
-        return Mode.MOST_ALLOCATED if self.template.gpu else Mode.LEAST_ALLOCATED
+        return Mode.KEEL if self.template.gpu else Mode.LEAST_ALLOCATED
 
 
 class Boards:
     """The live shapes of one cluster."""
 
-    def __init__(self, cluster: Cluster, config: Config) -> None:
+    def __init__(self, cluster: Cluster, config: Config, learner: Learner) -> None:
         self._cluster = cluster
+        self._learner = learner
         self._config = config
         self._shapes: dict[tuple[PodTemplate, Placement], Shape] = {}
-        self.scratch = _scratch(1, 1)
+        self.scratch = scratch(1, 1, 1)
 
     def shape(self, template: PodTemplate, placement: Placement) -> Shape:
         """The shape of a template under a placement."""
@@ -78,11 +104,14 @@ class Boards:
         return shape
 
     def refresh(self, shape: Shape) -> None:
-        """Bring a shape's board up to date with the columns."""
+        """Bring a shape's board up to date with the columns and with what was learnt."""
         cluster = self._cluster
         cluster.nodes.refresh_ranks()
+        if not self._learner.fits_nodes():
+            self._learner.learn()
         moved = self._moved_rows(shape)
-        if moved is not None and moved.size == 0:
+        stale = shape.is_learning and shape.learnt != self._learner.generation
+        if moved is not None and moved.size == 0 and not stale:
             return
         words = (len(cluster.cards.models), len(cluster.cards.modes), len(cluster.cards.uuids))
         if moved is None or shape.words != words:
@@ -95,19 +124,31 @@ class Boards:
         if shape.template.ports:
             # A host port may have come or gone with any pod that moved.
             described = moved
-        self._judge(shape, described)
-        self._note_preferences(shape)
+        if stale:
+            moved = np.arange(cluster.nodes.capacity)
+        if described.size:
+            self._judge(shape, described)
+            self._note_preferences(shape)
         self._fit_scratch(shape)
         kernel.rescore(
             cluster.nodes.columns,
             cluster.cards.columns,
             shape.ask,
+            self._learner.tables,
             shape.board,
             moved,
             self.scratch,
         )
         shape.moved = cluster.moved.position
         shape.described = cluster.described.position
+        shape.learnt = self._learner.generation
+
+    def draw(self, shape: Shape, number: int) -> None:
+        """A decision of the mode that draws lots: every node's lot is drawn anew."""
+        if shape.mode == Mode.RANDOM:
+            self.refresh(shape)
+            shape.ask.card_rules[c.RULE_DRAW] = number
+            shape.learnt = -1
 
     def placed(self, shape: Shape, rows: c.Ints) -> None:
         """The placing kernel changed these rows and has scored them on this shape's board.
@@ -151,9 +192,12 @@ class Boards:
     def _fit_scratch(self, shape: Shape) -> None:
         cards = self._cluster.cards.most_on_a_node
         picks = self.most_picks(shape)
-        if self.scratch.order.size < cards or self.scratch.picks.size < picks:
-            self.scratch = _scratch(
-                max(cards, self.scratch.order.size), max(picks, self.scratch.picks.size)
+        tables = self._learner.tables
+        typical = max(tables.keel.weight.size, tables.fgd.weight.size)
+        s = self.scratch
+        if s.order.size < cards or s.picks.size < picks or s.fits.size < typical:
+            self.scratch = scratch(
+                max(cards, s.order.size), max(picks, s.picks.size), max(typical, s.fits.size)
             )
 
     def _compile(self, shape: Shape) -> c.Ask:
@@ -164,11 +208,6 @@ class Boards:
         dims = {
             0: names.CPU, 1: names.MEMORY, 4: placement.iops_resource, 5: placement.network_resource
         }  # fmt: skip
-        if placement.node_policy:
-            mode = score.HAMI_BINPACK if placement.node_policy == "binpack" else score.HAMI_SPREAD
-        else:
-            mode = _MODES[shape.mode]
-        slot, core, memory = placement.device_weights
         return c.Ask(
             resources=np.array(rows, np.int64),
             amounts=np.array(amounts, np.int64),
@@ -182,26 +221,14 @@ class Boards:
                 [asked.get(dims.get(d, ""), 0) for d in range(c.N_DIMS)], np.int64
             ),
             containers=devices.containers(gpu),
-            card_rules=np.array(
-                [
-                    bool(gpu and gpu.numa_bind),
-                    devices.is_mutex(placement),
-                    slot,
-                    core,
-                    memory,
-                    gpu is None,
-                    0,
-                    asked.get(names.GPU, 0),
-                ],
-                np.int64,
-            ),
+            card_rules=_card_rules(shape, asked.get(names.GPU, 0)),
             sort_keys=devices.sort_keys(
                 placement.gpu_policy, numa_bind=bool(gpu and gpu.numa_bind)
             ),
             model_ok=devices.models_ok(gpu, self._cluster.cards),
             mode_ok=devices.modes_ok(gpu, self._cluster.cards),
             uuid_ok=devices.uuids_ok(gpu, self._cluster.cards),
-            mode=np.array([mode, self._config.mode_weight], np.int64),
+            mode=self._mode(shape),
             weights=np.array(placement.weights, np.int64),
             dims=np.array(
                 [nodes.resource_row(dims[d]) if d in dims else -1 for d in range(c.N_DIMS)],
@@ -209,6 +236,32 @@ class Boards:
             ),
             curve=np.ascontiguousarray((np.array(placement.curve, np.int64) * (1, 10)).T),
         )
+
+    def _mode(self, shape: Shape) -> c.Ints:
+        """``Ask.mode``: a node policy takes the mode's place; keel is for nodes with GPUs only."""
+        policy, gpu, mode = shape.placement.node_policy, shape.template.gpu, shape.mode
+        aware_mode, everywhere = _AWARE.get(mode, -1), mode != Mode.KEEL
+        blind = _MODES.get(mode, score.MOST)
+        if policy:
+            blind, aware_mode = _NODE_POLICIES[policy], -1
+        elif shape.placement.mode is None and gpu is None:
+            aware_mode, everywhere = aware.KEEL, False
+        return np.array([blind, self._config.mode_weight, aware_mode, everywhere], np.int64)
+
+
+def _card_rules(shape: Shape, whole_gpus: int) -> c.Ints:
+    gpu, placement = shape.template.gpu, shape.placement
+    rules = np.zeros(c.N_RULES, np.int64)
+    asking = [i for i, slot in enumerate(gpu.containers) if slot.cards] if gpu else []
+    rules[c.RULE_NUMA_BIND] = bool(gpu and gpu.numa_bind)
+    rules[c.RULE_MUTEX] = devices.is_mutex(placement)
+    rules[[c.RULE_SLOT, c.RULE_CORE, c.RULE_MEMORY]] = placement.device_weights
+    rules[c.RULE_AVOID_GPU] = gpu is None
+    rules[c.RULE_WHOLE_GPUS] = whole_gpus
+    rules[c.RULE_WALK] = bool(placement.gpu_policy or len(asking) > 1 or rules[c.RULE_NUMA_BIND])
+    rules[c.RULE_ONLY] = asking[0] if asking else -1
+    rules[c.RULE_SIZE] = shape.template.size
+    return rules
 
 
 def _board(capacity: int) -> c.Board:
@@ -223,7 +276,8 @@ def _board(capacity: int) -> c.Board:
     )
 
 
-def _scratch(most_cards: int, most_picks: int) -> c.Scratch:
+def scratch(most_cards: int, most_picks: int, typical: int) -> c.Scratch:
+    """Working space for nodes of so many cards, pods of so many picks, and so many typical pods."""
     lanes = np.zeros(c.LANES_END)
     return c.Scratch(
         lanes=lanes,
@@ -242,8 +296,14 @@ def _scratch(most_cards: int, most_picks: int) -> c.Scratch:
         pick_mib=np.zeros(most_picks, np.int64),
         pick_slot=np.zeros(most_picks, np.int64),
         codes=np.zeros(c.N_CARD_CODES, np.int64),
+        n_picks=np.zeros(1, np.int64),
+        free=np.zeros((2, most_cards), np.int64),
+        states=np.zeros((3, most_cards + 1), np.int64),
+        after=np.zeros((3, most_cards + 1), np.int64),
+        fits=np.zeros(typical, np.int64),
+        frag=np.zeros(typical, np.int64),
     )
 
 
 _NO_BOARD = _board(0)
-_NO_ASK = c.Ask(*(np.zeros(0, np.int64) for _ in c.Ask._fields))  # type: ignore[arg-type]
+_NO_ASK = c.Ask(*(np.full(4, -1, np.int64) for _ in c.Ask._fields))  # type: ignore[arg-type]

@@ -9,10 +9,12 @@ import numpy as np
 
 from scheduler.api.decisions import Bind, Hold, Outcome
 from scheduler.api.hami import CardUse
+from scheduler.api.placement import Mode
 from scheduler.api.reasons import Refusal
 from scheduler.config import Config
 from scheduler.cycle import diagnosis
 from scheduler.cycle.boards import Boards, Shape
+from scheduler.cycle.learning import Counts, Learner
 from scheduler.kernels import columns as c
 from scheduler.kernels import place
 from scheduler.plugins import FILTERS
@@ -24,10 +26,24 @@ from scheduler.state.pods import CardCharge, Life, PodRecord
 class Cycle:
     """Chooses nodes and cards; what it decides it assumes in the cluster at once."""
 
-    def __init__(self, cluster: Cluster, policies: PolicyBook, config: Config) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        policies: PolicyBook,
+        config: Config,
+        known: Counts | None = None,
+        seed: int = 0,
+    ) -> None:
+        """With ``known`` the demand is not learnt but given; ``seed`` is for the mode that draws lots."""
         self._cluster = cluster
         self._policies = policies
-        self.boards = Boards(cluster, config)
+        self._learner = Learner(cluster, known)
+        self._draws = seed << 32
+        self.boards = Boards(cluster, config, self._learner)
+
+    def learn(self) -> bool:
+        """Learn from the pods seen, if enough came or went; to be called between batches. Whether it did."""
+        return self._learner.learn()
 
     def schedule(self, batch: Sequence[PodRecord]) -> Outcome:
         """Decide for pending pods, in the order given.
@@ -97,9 +113,12 @@ class Cycle:
 
     def _place(self, shape: Shape, run: list[PodRecord], outcome: Outcome) -> None:
         # A host port that one pod of the run takes is seen by the next only through the mask.
-        step = 1 if shape.template.ports else len(run)
+        step = 1 if shape.template.ports or shape.mode == Mode.RANDOM else len(run)
         for at in range(0, len(run), step):
             part = run[at : at + step]
+            if shape.mode == Mode.RANDOM:
+                self._draws += 1
+                self.boards.draw(shape, self._draws)
             self.boards.refresh(shape)
             n = self._place_part(shape, part, outcome)
             if n < len(part):
@@ -114,6 +133,7 @@ class Cycle:
             cluster.nodes.columns,
             cluster.cards.columns,
             shape.ask,
+            self._learner.tables,
             shape.board,
             self.boards.scratch,
             placed,

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from scheduler.kernels import aware, fit, gpus, lambda_g, score
 from scheduler.kernels import columns as c
-from scheduler.kernels import fit, gpus, lambda_g, score
 from scheduler.kernels._jit import inlined, kernel
 
 _TIER = 1 << 60
@@ -29,17 +29,28 @@ TAINT_WEIGHT, AFFINITY_WEIGHT = 3, 2
 
 @kernel
 def rescore(
-    nodes: c.Nodes, cards: c.Cards, ask: c.Ask, board: c.Board, rows: c.Ints, s: c.Scratch
+    nodes: c.Nodes,
+    cards: c.Cards,
+    ask: c.Ask,
+    demand: c.Demand,
+    board: c.Board,
+    rows: c.Ints,
+    s: c.Scratch,
 ) -> None:
     """Bring ``rows`` of the board up to date: part, key, and the best of their blocks.
 
-    Reads nodes, cards, ask; writes board and scratch. O(rows); all rows when a normalised score's
+    Reads nodes, cards, ask, demand; writes board and scratch. O(rows); all rows when a normalised score's
     maximum moved, which only shapes with preferences have.
     """
     lanes = 0
     for i in range(rows.size):
         row = rows[i]
-        if _gather(nodes, cards, ask, board, row, s, lanes):
+        if not (nodes.valid[row] and board.allowed[row] and fit.fits(nodes, ask, row)):
+            board.part[row] = -1
+        elif is_aware(nodes, ask, row):
+            points = aware.place(nodes, cards, ask, demand, row, s)
+            board.part[row] = points * ask.mode[1] if points >= 0 else -1
+        elif _gather(nodes, cards, ask, row, s, lanes):
             s.rows[lanes] = row
             lanes += 1
             if lanes == c.BLOCK:
@@ -96,12 +107,26 @@ def _elect(nodes: c.Nodes, board: c.Board, block: int) -> None:
 
 
 @inlined
-def _gather(
-    nodes: c.Nodes, cards: c.Cards, ask: c.Ask, board: c.Board, row: int, s: c.Scratch, lane: int
-) -> bool:
-    """Whether the pod fits on the row; if so what it takes of GPUs there stands in the lane."""
-    if not (nodes.valid[row] and board.allowed[row] and fit.fits(nodes, ask, row)):
-        return False
+def is_aware(nodes: c.Nodes, ask: c.Ask, row: int) -> bool:
+    """Whether the pod is judged card by card on a node."""
+    return bool(ask.mode[2] >= 0 and (ask.mode[3] != 0 or nodes.has_gpu[row]))
+
+
+@inlined
+def choose(
+    nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, row: int, s: c.Scratch
+) -> int:
+    """Pick the pod's cards on a node with cards, by its mode: the number of picks, or -1."""
+    if not is_aware(nodes, ask, row):
+        return gpus.choose(nodes, cards, ask, row, s)
+    if aware.place(nodes, cards, ask, demand, row, s) < 0:
+        return -1
+    return int(s.n_picks[0])
+
+
+@inlined
+def _gather(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scratch, lane: int) -> bool:
+    """Whether there are cards for the pod; if so what it takes of GPUs stands in the lane."""
     gpu_cores, gpu_mib = 0, 0
     if ask.containers.shape[1] > 0:
         if nodes.managed[row]:

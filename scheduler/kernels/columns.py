@@ -20,6 +20,10 @@ N_DIMS = 6
 # Rows of the resource matrix that are always there.
 CPU, MEMORY, EPHEMERAL, PODS, GPU = 0, 1, 2, 3, 4
 N_CARD_CODES = 13
+# Sizes of pods that ask GPUs: a share of one, one, two, three or four, more.
+N_SIZES = 5
+# A whole card, in the unit of all scores that look at cards.
+WHOLE = 1000
 
 
 class Nodes(NamedTuple):
@@ -38,6 +42,8 @@ class Nodes(NamedTuple):
     gpu_used: Ints  # [3, N] likewise, in use
     card_start: Ints  # [N] first row of the node's cards
     card_count: Ints  # [N] number of its cards
+    kind: Ints  # [N] which kind of cards it has, see state/cards.py; 0: whole GPUs only
+    sizes: Ints  # [N_SIZES, N] pods there that ask GPUs, by how many: see state/pods.py
 
 
 class Cards(NamedTuple):
@@ -45,6 +51,7 @@ class Cards(NamedTuple):
 
     total: Ints  # [3, D] core percent, MiB, sharers
     used: Ints  # [3, D]
+    milli: Floats  # [2, D] 1000 / total of cores and MiB, 0 where the total is 0
     healthy: Flags  # [D]
     cordoned: Flags  # [D]
     mig: Flags  # [D]
@@ -68,12 +75,12 @@ class Ask(NamedTuple):
     nonzero: Ints  # [2] milli-CPU, bytes
     dim_amounts: Ints  # [6] amount in each dimension; those of GPUs are known only with the cards
     containers: Ints  # [5, C] kind, cards, MiB, percent, cores; C = 0 for pods without GPU
-    card_rules: Ints  # [8]: flags and weights, see RULE_*
+    card_rules: Ints  # [N_RULES]: flags, weights and sizes, see RULE_*
     sort_keys: Ints  # [4] order of cards, see kernels/gpus.py
     model_ok: Flags  # [models]
     mode_ok: Flags  # [modes]
     uuid_ok: Flags  # [uuids], or [0] when every card will do
-    mode: Ints  # [2]: mode, weight of the mode's term
+    mode: Ints  # [4]: mode, weight of its term, mode that knows cards or -1, whether on nodes without GPUs
     weights: Ints  # [6]
     dims: Ints  # [6] resource row of each dimension; the two of GPUs are -1
     curve: Ints  # [2, points] utilization percent, score 0..100
@@ -81,6 +88,9 @@ class Ask(NamedTuple):
 
 RULE_NUMA_BIND, RULE_MUTEX, RULE_SLOT, RULE_CORE, RULE_MEMORY = 0, 1, 2, 3, 4
 RULE_AVOID_GPU, RULE_PREFERS, RULE_WHOLE_GPUS = 5, 6, 7
+# RULE_WALK: cards are chosen by HAMi's walk, whatever the mode; RULE_ONLY: else by the mode for this, the
+# only container that asks any. RULE_DRAW: the number of the decision, for the mode that draws lots.
+RULE_WALK, RULE_ONLY, RULE_SIZE, RULE_DRAW, N_RULES = 8, 9, 10, 11, 12
 KIND, N_CARDS, ASK_MIB, ASK_PERCENT, ASK_CORES = 0, 1, 2, 3, 4
 KIND_INIT, KIND_SIDECAR, KIND_APP = 0, 1, 2
 
@@ -95,6 +105,32 @@ class Board(NamedTuple):
     key: Ints  # [N] rank key, -1 where it does not fit; the highest wins
     best: Ints  # [B] row of the highest key in each block, -1 for none
     maxima: Ints  # [2] highest affinity and taints over feasible rows
+
+
+class Typical(NamedTuple):
+    """The pods that a fragment is judged by. K = shapes, Q = kinds of cards."""
+
+    cpu: Ints  # [K] milli-CPU
+    cards: Ints  # [K] cards asked; more than any node has for pods without GPU
+    cores: Ints  # [Q, K] milli of a card's cores, on each card
+    mib: Ints  # [Q, K] milli of a card's memory, likewise
+    weight: Ints  # [K]
+    allowed: Flags  # [N, K] or [0, K], when every node will do
+
+
+class Demand(NamedTuple):
+    """What is expected of the pods to come, as ``cycle/learning.py`` makes it. Q = kinds of cards."""
+
+    price: Floats  # [N] what a milli-GPU of the node is worth to others, 0..1
+    value: Floats  # [Q, WHOLE + 1] the most that a remainder of that many milli can hold, milli-GPU
+    keel: Typical
+    fgd: Typical
+    rates: Floats  # [N_RATES] see RATE_*
+
+
+# Milli-GPU that a milli-CPU can serve, 0: any; departures per arrival; what the weights of each of the two
+# sets of typical pods are parts of; most milli-CPU and milli-GPU of any node.
+RATE_CPU, RATE_DEPARTURES, RATE_KEEL, RATE_FGD, RATE_MOST_CPU, RATE_MOST_GPU, N_RATES = range(7)
 
 
 # Offsets in Scratch.lanes, in lanes.
@@ -121,3 +157,9 @@ class Scratch(NamedTuple):
     pick_mib: Ints  # [P]
     pick_slot: Ints  # [P] container of the pick
     codes: Ints  # [N_CARD_CODES] how many cards were refused for what
+    n_picks: Ints  # [1] how many picks there are, where a mode that knows cards made them
+    free: Ints  # [2, M] milli of cores and memory free on each card of the node at hand, 0 when closed
+    states: Ints  # [3, M + 1] distinct pairs of those that are not 0, and how many cards are so
+    after: Ints  # [3, M + 1] likewise, with the pod
+    fits: Ints  # [K] working space of fragments
+    frag: Ints  # [K]

@@ -121,6 +121,19 @@ def _refusal(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scr
 
 
 @inlined
+def accepts(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scratch) -> bool:
+    """Whether a container may have a card, all rules but those on numa; ``s.held`` is what the pod has."""
+    d = start + j
+    if not cards.healthy[d] or cards.cordoned[d]:
+        return False
+    if not (ask.model_ok[cards.model[d]] and ask.mode_ok[cards.mode[d]]):
+        return False
+    if ask.uuid_ok.size > 0 and not ask.uuid_ok[cards.uuid[d]]:
+        return False
+    return bool(_refusal(cards, ask, slot, start, j, s) < 0)
+
+
+@inlined
 def mib_asked(cards: c.Cards, ask: c.Ask, slot: int, d: int) -> int:
     """MiB that container ``slot`` takes on card ``d``; never 0, which would mean no limit."""
     mib = ask.containers[c.ASK_MIB, slot]

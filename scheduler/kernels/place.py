@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from scheduler.kernels import board as boards
 from scheduler.kernels import columns as c
-from scheduler.kernels import fit, gpus
+from scheduler.kernels import fit
 from scheduler.kernels._jit import inlined, kernel
 
 
@@ -27,11 +27,17 @@ class Placed(NamedTuple):
 
 @kernel
 def place_run(
-    nodes: c.Nodes, cards: c.Cards, ask: c.Ask, board: c.Board, s: c.Scratch, out: Placed
+    nodes: c.Nodes,
+    cards: c.Cards,
+    ask: c.Ask,
+    demand: c.Demand,
+    board: c.Board,
+    s: c.Scratch,
+    out: Placed,
 ) -> int:
     """Place up to K pods of one shape; stops at the first that fits nowhere.
 
-    Reads ask; writes nodes, cards, board and ``out``. The board must be up to date.
+    Reads ask and demand; writes nodes, cards, board and ``out``. The board must be up to date.
 
     Returns:
         How many were placed.
@@ -46,7 +52,7 @@ def place_run(
         out.n_picks[k] = 0
         out.peak_card[k, :] = -1
         if ask.containers.shape[1] > 0 and nodes.managed[row]:
-            n = gpus.choose(nodes, cards, ask, row, s)
+            n = boards.choose(nodes, cards, ask, demand, row, s)
             out.n_picks[k] = n
             for p in range(n):
                 out.card[k, p] = s.picks[p]
@@ -54,10 +60,12 @@ def place_run(
                 out.slot[k, p] = s.pick_slot[p]
             _charge_cards(nodes, cards, row, s, out, k)
         fit.charge(nodes, ask, row, 1)
+        if ask.card_rules[c.RULE_SIZE] >= 0:
+            nodes.sizes[ask.card_rules[c.RULE_SIZE], row] += 1
         if not nodes.managed[row]:
             nodes.gpu_used[c.CORES, row] = nodes.requested[c.GPU, row] * 100
         s.changed[0] = row
-        boards.rescore(nodes, cards, ask, board, s.changed, s)
+        boards.rescore(nodes, cards, ask, demand, board, s.changed, s)
     return int(out.row.size)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduler.api.templates import Expression, PodTemplate, Term
+from scheduler.api.templates import Expression, PodTemplate, Term, Whereabouts
 from scheduler.kernels.columns import Flags, Ints
 from scheduler.state.nodes import NodeTable
 
 
-def refuses(template: PodTemplate, nodes: NodeTable, rows: Ints) -> Flags:
+def refuses(template: Whereabouts, nodes: NodeTable, rows: Ints) -> Flags:
     """Rows that do not have the nodeSelector's labels, or match none of the required terms.
 
     An empty term matches nothing, and so does an empty list of terms.

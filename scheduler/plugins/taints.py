@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduler.api.templates import PodTemplate, TolerationKey
+from scheduler.api.templates import PodTemplate, TolerationKey, Whereabouts
 from scheduler.kernels.columns import Flags, Ints
 from scheduler.state.nodes import NodeTable, TaintKey
 
@@ -12,7 +12,7 @@ _HARD = frozenset({"NoSchedule", "NoExecute"})
 _SOFT = "PreferNoSchedule"
 
 
-def refuses(template: PodTemplate, nodes: NodeTable, rows: Ints) -> Flags:
+def refuses(template: Whereabouts, nodes: NodeTable, rows: Ints) -> Flags:
     """Rows with a NoSchedule or NoExecute taint that no toleration matches."""
     refused = np.array(
         [
@@ -42,7 +42,7 @@ def soft_count(template: PodTemplate, nodes: NodeTable, rows: Ints) -> Ints:
     return count
 
 
-def tolerates(template: PodTemplate, taint: TaintKey) -> bool:
+def tolerates(template: Whereabouts, taint: TaintKey) -> bool:
     """Whether any of the pod's tolerations matches a taint (key, value, effect)."""
     return any(_matches(toleration, taint) for toleration in template.tolerations)
 

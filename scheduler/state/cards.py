@@ -11,13 +11,24 @@ from scheduler.state.interning import Interner
 _FIRST_CAPACITY = 256
 
 
+# Kinds of cards that are told apart; of a cluster with more the rest count as the last.
+KINDS_MAX = 32
+# What a card of a node without HAMi counts as.
+WHOLE_KIND = (100, 0)
+
+
 class CardTable:
-    """Owns and grows ``kernels.columns.Cards``; ranges given back are reused by size."""
+    """Owns and grows ``kernels.columns.Cards``; ranges given back are reused by size.
+
+    Attributes:
+        kinds: (core percent, MiB) of the cards seen; the first is a whole GPU of a node without HAMi.
+    """
 
     def __init__(self) -> None:
         self.models: Interner[str] = Interner()
         self.modes: Interner[str] = Interner()
         self.uuids: Interner[str] = Interner()
+        self.kinds: Interner[tuple[int, int]] = Interner(WHOLE_KIND)
         self.columns = _columns(_FIRST_CAPACITY)
         self.most_on_a_node = 1
         self._end = 0
@@ -33,6 +44,9 @@ class CardTable:
         for d, card in enumerate(cards, start):
             columns.total[:, d] = (card.devcore, card.devmem, card.count)
             columns.used[:, d] = 0
+            columns.milli[:, d] = [
+                c.WHOLE / total if total > 0 else 0.0 for total in (card.devcore, card.devmem)
+            ]
             columns.healthy[d] = card.health
             columns.cordoned[d] = False
             columns.mig[d] = card.mode == "mig"
@@ -42,6 +56,13 @@ class CardTable:
             columns.mode[d] = self.modes.number(card.mode)
             columns.uuid[d] = self.uuids.number(card.id)
         return start
+
+    def kind_of(self, card: hami.Card) -> int:
+        """The kind of a card."""
+        kind = (card.devcore, card.devmem)
+        if self.kinds.find(kind) < 0 and len(self.kinds) >= KINDS_MAX:
+            return KINDS_MAX - 1
+        return self.kinds.number(kind)
 
     def give_back(self, start: int, n: int) -> None:
         """The node's cards are gone; their rows may serve another node with as many."""
@@ -69,6 +90,7 @@ def _columns(capacity: int) -> c.Cards:
     return c.Cards(
         total=np.zeros((3, capacity), np.int64),
         used=np.zeros((3, capacity), np.int64),
+        milli=np.zeros((2, capacity)),
         healthy=np.zeros(capacity, np.bool_),
         cordoned=np.zeros(capacity, np.bool_),
         mig=np.zeros(capacity, np.bool_),

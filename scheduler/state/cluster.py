@@ -24,6 +24,7 @@ from scheduler.kernels import columns as c
 from scheduler.state import facts
 from scheduler.state.cards import CardTable
 from scheduler.state.changes import Changes
+from scheduler.state.demand import Demand
 from scheduler.state.nodes import NodeFacts, NodeTable
 from scheduler.state.pods import (
     CardCharge,
@@ -46,6 +47,7 @@ class Cluster:
     Attributes:
         moved: rows whose free resources may differ.
         described: rows whose labels, taints or cards may differ (also in ``moved``).
+        demand: what the pods seen so far ask.
     """
 
     def __init__(self, scheduler_name: str = names.SCHEDULER) -> None:
@@ -56,6 +58,7 @@ class Cluster:
         self.pods_on: dict[str, dict[str, PodRecord]] = {}
         self.moved = Changes()
         self.described = Changes()
+        self.demand = Demand()
         self._card_rows: dict[tuple[int, str], int] = {}
         self._records = Records(scheduler_name)
         self._charges: dict[templates.PodTemplate, Charge] = {}
@@ -167,6 +170,7 @@ class Cluster:
             elif new.node:
                 self.pods_on[new.node][uid] = new
         else:
+            self.demand.arrived(new.template)
             self._attach(new)
         self.pods[uid] = new
         return new
@@ -176,6 +180,8 @@ class Cluster:
         pod = self.pods.pop(uid, None)
         self._meanwhile.pop(uid, None)
         if pod is not None:
+            if pod.node:
+                self.demand.left(pod.template)
             self._detach(pod)
 
     def relist_pods(self, pods: Iterable[wire.Pod], *, ours: bool) -> None:
@@ -254,6 +260,8 @@ class Cluster:
             nodes.requested[r, row] += sign * amount
         nodes.nonzero[0, row] += sign * pod.template.requests.nonzero_cpu
         nodes.nonzero[1, row] += sign * pod.template.requests.nonzero_memory
+        if pod.template.size >= 0:
+            nodes.sizes[pod.template.size, row] += sign
         counts = self.nodes.ports[row]
         for port in pod.template.ports:
             left = counts.get(port, 0) + sign
@@ -305,6 +313,8 @@ class Cluster:
         cards = hami.decode_register(new.register) if new.register and not new.problem else ()
         start = self.cards.place(cards)
         nodes.card_start[row], nodes.card_count[row] = start, len(cards)
+        # The cards of a node are of one kind but for odd ones, which count as the first.
+        nodes.kind[row] = self.cards.kind_of(cards[0]) if cards else 0
         nodes.managed[row] = self._is_managed(row, new)
         for d, card in enumerate(cards, start):
             self._card_rows[row, card.id] = d
@@ -336,7 +346,7 @@ class Cluster:
         for d in range(start, start + count):
             self._card_rows.pop((row, self.cards.uuid_of(d)), None)
         self.cards.give_back(start, count)
-        nodes.card_count[row] = 0
+        nodes.card_count[row] = nodes.kind[row] = 0
         nodes.managed[row] = False
         nodes.gpu_used[:, row] = 0
 

@@ -107,6 +107,7 @@ class NodeTable:
             nodes.rank,
             nodes.card_start,
             nodes.card_count,
+            nodes.kind,
             self.taint_set,
             self.card_holders,
             self.unreadable,
@@ -118,6 +119,7 @@ class NodeTable:
             nodes.nonzero,
             nodes.gpu_total,
             nodes.gpu_used,
+            nodes.sizes,
         ):
             matrix[:, row] = 0
         for labels in self._label_columns.values():
@@ -202,4 +204,6 @@ def _columns(capacity: int, n_resources: int) -> c.Nodes:
         gpu_used=np.zeros((3, capacity), np.int64),
         card_start=np.zeros(capacity, np.int64),
         card_count=np.zeros(capacity, np.int64),
+        kind=np.zeros(capacity, np.int64),
+        sizes=np.zeros((c.N_SIZES, capacity), np.int64),
     )

@@ -1,0 +1,327 @@
+"""From the demand seen to the tables that ``keel`` and ``fgd`` score by; between batches, never within.
+
+What is learnt, of shapes k seen n_k times (pods that ask GPUs, unless said otherwise):
+
+- values: the dual prices of cutting cards into the shares seen, for each kind of card (``kernels/cutting.py``).
+- price(node) = min(1, need)⁴, need = C / demand · Σ over shapes k that the empty node can host of
+  d_k · (1 − S_k / C) / S_k; d_k: milli-GPU asked by the shape, S_k: capacity of all nodes that can host it,
+  C: that of all. Where a pod may go is asked of the same filters that place it. Pods that fit everywhere
+  raise no price.
+- typical pods of ``keel``: the share shapes among the most frequent ones that make 95 % of pods, and every
+  shape of several cards, weighed by cards; pods of one whole card are left out.
+- typical pods of ``fgd``, as published: the most frequent (cpu, cards, share, models) that make 95 % of all
+  pods, those without GPU among them; ties by larger CPU, share, cards, models.
+- milli-GPU that a milli-CPU serves: 1 / (0.85 κ), κ the median of CPU asked per GPU asked, weighed by GPU.
+
+Before 300 pods are seen an assumed demand stands in (not for prices): without any, nothing keeps runs of
+cards together.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from scheduler import devices
+from scheduler.kernels import columns as c
+from scheduler.kernels import cutting
+from scheduler.plugins import node_affinity, taints
+from scheduler.state.cluster import Cluster
+from scheduler.state.demand import DemandShape
+
+Counts = Mapping[DemandShape, float]
+Pick = tuple[DemandShape, float]
+
+# Pods seen until their demand is believed.
+ENOUGH = 300
+_COVERED = 0.95
+_CPU_SLACK = 0.85
+_PRICE_EXPONENT = 4
+# Typical pods at most: a measure is taken of every node for each.
+_TYPICAL_MAX = 64
+_FGD_TYPICAL_MAX = 128
+# Shapes that prices are made of at most, the heaviest first.
+_PRICED_MAX = 256
+# Weights are whole numbers in parts of this, so that equal nodes have equal measures.
+_PARTS = 1 << 20
+_NEVER = 1 << 40
+# (pods, cards, percent of each) of the assumed demand, each with 0.75 of the cluster's CPU per GPU.
+_ASSUMED = ((10, 1, 50), (14, 1, 100), (2, 2, 100), (2, 4, 100), (2, 8, 100))
+_ASSUMED_CPU = 0.75
+# Learn again when so many more have been seen, in parts of those before, and at least and at most.
+_MORE, _MORE_LEAST, _MORE_MOST = 0.3, 50, 5000
+# The used value of departures per arrival moves when it is off by more.
+_DEPARTURES_STEP = 0.1
+
+
+class Learner:
+    """Keeps the tables.
+
+    Attributes:
+        tables: what kernels read.
+        generation: rises with every change of the tables, after which all nodes must be scored again.
+    """
+
+    def __init__(self, cluster: Cluster, known: Counts | None = None) -> None:
+        """With ``known`` the demand is not learnt but given; departures are counted all the same."""
+        self._cluster = cluster
+        self._known = known
+        self._next = 0
+        self._described = -1
+        self._hosts: dict[DemandShape, c.Flags] = {}
+        self.generation = 0
+        self.tables = _tables(_Nodes(cluster), {}, 0.0, {}, assume=True)
+
+    def learn(self) -> bool:
+        """Make the tables anew if enough has changed; whether they did."""
+        demand = self._cluster.demand
+        departures = min(1.0, demand.departures)
+        used = float(self.tables.rates[c.RATE_DEPARTURES])
+        described = self._cluster.described.position
+        if (
+            demand.seen < self._next
+            and described == self._described
+            and self.fits_nodes()
+            and abs(departures - used) <= _DEPARTURES_STEP
+        ):
+            return False
+        if abs(departures - used) > _DEPARTURES_STEP:
+            used = departures
+        if described != self._described:
+            self._hosts.clear()
+            self._described = described
+        counts = demand.counts() if self._known is None else self._known
+        enough = self._known is not None or demand.seen >= ENOUGH
+        self.tables = _tables(_Nodes(self._cluster), counts, used, self._hosts, assume=not enough)
+        more = max(_MORE_LEAST, min(_MORE_MOST, int(demand.seen * _MORE)))
+        self._next = demand.seen + more if enough else ENOUGH
+        self.generation += 1
+        return True
+
+    def fits_nodes(self) -> bool:
+        """Whether the tables have a figure for every node row."""
+        return self.tables.price.size == self._cluster.nodes.capacity
+
+
+class _Nodes:
+    """What the nodes have when they are empty. [N] each, 0 where there is no usable node."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        nodes, cards = cluster.nodes.columns, cluster.cards
+        self.table, self.cards, self.columns = cluster.nodes, cards, nodes
+        count = np.where(nodes.managed, nodes.card_count, nodes.allocatable[c.GPU])
+        self.count = np.where(nodes.valid, count, 0)
+        self.cpu, self.memory = nodes.allocatable[c.CPU], nodes.allocatable[c.MEMORY]
+        self.capacity = self.count * c.WHOLE
+        self.model = np.where(
+            nodes.managed & (nodes.card_count > 0), cards.columns.model[nodes.card_start], -1
+        )
+        self.kinds = cards.kinds.values
+        kind_mib = np.array([mib for _, mib in self.kinds])[nodes.kind]
+        with_memory = self.capacity * (kind_mib > 0)
+        self.mean_mib = float((with_memory * kind_mib).sum() / max(1, with_memory.sum()))
+
+    def asked(self, shape: DemandShape) -> int:
+        """Milli-GPU that a pod asks; MiB count as parts of the cluster's mean card."""
+        memory = int(shape.mib * c.WHOLE / self.mean_mib) if self.mean_mib else 0
+        share = max(shape.cores * 10, shape.percent * 10, memory, 1)
+        return min(share, c.WHOLE) * shape.cards
+
+    def hosts(self, shape: DemandShape) -> c.Flags:
+        """[N] where a pod of the shape could go if the node were empty."""
+        fitting = (
+            (self.count >= max(1, shape.cards))
+            & (self.cpu >= shape.cpu)
+            & (self.memory >= shape.memory)
+        )
+        milli = [shape.milli(*kind) for kind in self.kinds]
+        fitting &= np.array([max(figures) <= c.WHOLE for figures in milli])[self.columns.kind]
+        if min(milli[0]) < c.WHOLE:
+            fitting &= self.columns.managed
+        if shape.use_types or shape.nouse_types:
+            accepted = np.append(devices.models_ok(shape, self.cards), np.True_)
+            fitting &= accepted[self.model]
+        rows = np.flatnonzero(fitting)
+        # Cordons and ports come and go: what the node is counts.
+        for refuses in (taints.refuses, node_affinity.refuses):
+            if rows.size:
+                fitting[rows[refuses(shape, self.table, rows)]] = False
+        return fitting
+
+
+def _tables(
+    nodes: _Nodes,
+    counts: Counts,
+    departures: float,
+    hosts: dict[DemandShape, c.Flags],
+    *,
+    assume: bool,
+) -> c.Demand:
+    """The tables for a demand; while it is too small to be believed, for the assumed one."""
+    # In an order of their own: sums of floats must not depend on which pod came first.
+    asking = {shape: counts[shape] for shape in sorted(counts, key=_order) if shape.cards}
+    judged = _assumed(nodes) if assume else asking
+    largest = nodes.count.max(initial=1)
+    rates = np.zeros(c.N_RATES)
+    rates[c.RATE_CPU] = _milli_per_cpu(nodes, judged)
+    rates[c.RATE_DEPARTURES] = departures
+    rates[c.RATE_KEEL] = rates[c.RATE_FGD] = _PARTS
+    rates[c.RATE_MOST_CPU] = nodes.cpu.max(initial=1)
+    rates[c.RATE_MOST_GPU] = largest * c.WHOLE
+    return c.Demand(
+        price=np.ones(nodes.cpu.size) if assume else _prices(nodes, asking, hosts),
+        value=_values(nodes, judged),
+        keel=_typical(nodes, _keel_typical(nodes, judged), everywhere=True),
+        fgd=_typical(nodes, _fgd_typical(nodes, judged if assume else counts), everywhere=False),
+        rates=rates,
+    )
+
+
+def _assumed(nodes: _Nodes) -> Counts:
+    """Shares, single cards and a few of several, with CPU as this cluster has it."""
+    has = nodes.count > 0
+    per_gpu = float(np.median(nodes.cpu[has] / nodes.count[has])) if has.any() else 0.0
+    return {
+        DemandShape(
+            int(_ASSUMED_CPU * per_gpu * cards * percent / 100), 0, cards, 0, percent, percent
+        ): float(n)
+        for n, cards, percent in _ASSUMED
+    }
+
+
+def _milli_per_cpu(nodes: _Nodes, counts: Counts) -> float:
+    """1 / (0.85 κ) in milli-GPU per milli-CPU, 0 when the pods ask no CPU."""
+    pairs = sorted(
+        (shape.cpu / nodes.asked(shape), n * nodes.asked(shape)) for shape, n in counts.items()
+    )
+    if not pairs:
+        return 0.0
+    weights = np.cumsum([weight for _, weight in pairs])
+    kappa = pairs[int(np.searchsorted(weights, weights[-1] / 2))][0]
+    return 1 / (_CPU_SLACK * kappa) if kappa > 0 else 0.0
+
+
+def _prices(nodes: _Nodes, counts: Counts, hosts: dict[DemandShape, c.Flags]) -> c.Floats:
+    capacity = float(nodes.capacity.sum())
+    asked = {shape: n * nodes.asked(shape) for shape, n in counts.items()}
+    demand = sum(asked.values())
+    need = np.zeros(nodes.cpu.size)
+    heaviest = sorted(asked, key=lambda shape: -asked[shape])[:_PRICED_MAX]
+    for shape in heaviest:
+        if shape not in hosts:
+            hosts[shape] = nodes.hosts(shape)
+        hosting = float(nodes.capacity[hosts[shape]].sum())
+        if hosting:
+            need[hosts[shape]] += asked[shape] * (1 - hosting / capacity) / hosting
+    if demand:
+        need *= capacity / demand
+    return np.minimum(1.0, need) ** _PRICE_EXPONENT
+
+
+def _values(nodes: _Nodes, counts: Counts) -> c.Floats:
+    """[Q, WHOLE + 1] what a free remainder of a card of each kind can hold."""
+    out = np.zeros((len(nodes.kinds), c.WHOLE + 1))
+    known: dict[tuple[tuple[int, float], ...], int] = {}
+    for kind, (cores, mib) in enumerate(nodes.kinds):
+        sizes: dict[int, float] = defaultdict(float)
+        for shape, n in counts.items():
+            size = max(shape.milli(cores, mib))
+            if 0 < size < c.WHOLE:
+                sizes[size] += n * shape.cards
+        key = tuple(sorted(sizes.items()))
+        if key in known:
+            out[kind] = out[known[key]]
+            continue
+        known[key] = kind
+        if key:
+            m = len(key)
+            cutting.values(
+                np.array([size for size, _ in key], np.int64),
+                np.array([n for _, n in key]),
+                out[kind],
+                np.zeros((m, m)),
+                np.zeros((3, m)),
+                np.zeros(c.WHOLE + 1, np.int64),
+            )
+    return out
+
+
+def _order(shape: DemandShape) -> tuple[object, ...]:
+    return tuple(() if field is None else field for field in shape)
+
+
+def _keel_typical(nodes: _Nodes, counts: Counts) -> list[Pick]:
+    merged = _merged(
+        (DemandShape(s.cpu, 0, s.cards, s.mib, s.percent, s.cores), n) for s, n in counts.items()
+    )
+    total = sum(merged.values())
+    frequent = {shape for shape, _ in _most_frequent(nodes, merged)}
+    typical = [
+        (shape, n / total * shape.cards)
+        for shape, n in merged.items()
+        if shape.cards > 1 or (nodes.asked(shape) < c.WHOLE and shape in frequent)
+    ]
+    return sorted(typical, key=lambda pick: (-pick[1], _order(pick[0])))[:_TYPICAL_MAX]
+
+
+def _fgd_typical(nodes: _Nodes, counts: Counts) -> list[Pick]:
+    merged = _merged((shape._replace(memory=0), n) for shape, n in counts.items())
+    picked = _most_frequent(nodes, merged)[:_FGD_TYPICAL_MAX]
+    covered = sum(n for _, n in picked)
+    return [(shape, n / covered) for shape, n in picked]
+
+
+def _merged(pairs: Iterable[Pick]) -> dict[DemandShape, float]:
+    merged: dict[DemandShape, float] = defaultdict(float)
+    for shape, n in pairs:
+        merged[shape] += n
+    return merged
+
+
+def _most_frequent(nodes: _Nodes, counts: Counts) -> list[Pick]:
+    """The most frequent shapes that together make 95 %; ties by larger CPU, share, cards."""
+    ordered = sorted(
+        counts.items(),
+        key=lambda pick: (
+            -pick[1], -pick[0].cpu, -nodes.asked(pick[0]), -pick[0].cards, _order(pick[0])
+        ),
+    )  # fmt: skip
+    total, covered = sum(counts.values()), 0.0
+    picked = []
+    for shape, n in ordered:
+        if covered >= _COVERED * total:
+            break
+        covered += n
+        picked.append((shape, n))
+    return picked
+
+
+def _typical(nodes: _Nodes, picks: list[Pick], *, everywhere: bool) -> c.Typical:
+    """As columns. Unless ``everywhere``, nodes that a shape may not go to by its words do not count for it."""
+    milli = np.array(
+        [[shape.milli(*kind) for shape, _ in picks] for kind in nodes.kinds], np.int64
+    ).reshape(len(nodes.kinds), len(picks), 2)
+    allowed = np.zeros((0, len(picks)), np.bool_)
+    if not everywhere and any(_is_choosy(shape) for shape, _ in picks):
+        allowed = np.column_stack(
+            [
+                nodes.hosts(shape) if _is_choosy(shape) else np.ones(nodes.cpu.size, np.bool_)
+                for shape, _ in picks
+            ]
+        )
+    return c.Typical(
+        cpu=np.array([shape.cpu for shape, _ in picks], np.int64),
+        cards=np.array([shape.cards or _NEVER for shape, _ in picks], np.int64),
+        cores=np.ascontiguousarray(milli[:, :, 0]),
+        mib=np.ascontiguousarray(milli[:, :, 1]),
+        weight=np.array([round(weight * _PARTS) for _, weight in picks], np.int64),
+        allowed=allowed,
+    )
+
+
+def _is_choosy(shape: DemandShape) -> bool:
+    return bool(
+        shape.selector or shape.required is not None or shape.use_types or shape.nouse_types
+    )

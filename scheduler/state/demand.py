@@ -1,0 +1,124 @@
+"""What pods ask: a histogram of shapes that forgets slowly, and how fast pods leave.
+
+Every pod that is seen for the first time counts, whoever schedules it, so a start finds the demand again
+in the pods that are there. Shapes are much coarser than templates: of a thousand jobs with a name of their
+own in their spec all that counts is what they ask and where they may go.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from scheduler.api import gpus, names
+from scheduler.api.templates import PodTemplate, Term, TolerationKey
+
+# A pod counts half after so many others that ask GPUs (or, for the others, so many of any kind).
+HALF_LIFE = 20_000
+# Departures are averaged over about so many arrivals.
+_HORIZON = 1000
+# A cluster has hundreds of shapes; what asks a figure of its own for every pod must not grow for ever.
+_SHAPES_MAX = 4096
+_UNIT_MAX = 1e100
+
+
+class DemandShape(NamedTuple):
+    """What a pod asks and what it demands of a node, as far as placement is planned by it.
+
+    Attributes:
+        cpu, memory: milli-CPU and bytes.
+        cards: 0 for pods without GPU, and then only ``cpu`` is told.
+        mib, percent, cores: on each card; ``percent`` of its memory counts where ``mib`` is 0.
+    """
+
+    cpu: int
+    memory: int = 0
+    cards: int = 0
+    mib: int = 0
+    percent: int = 0
+    cores: int = 0
+    selector: tuple[tuple[str, str], ...] = ()
+    required: tuple[Term, ...] | None = None
+    tolerations: tuple[TolerationKey, ...] = ()
+    use_types: tuple[str, ...] = ()
+    nouse_types: tuple[str, ...] = ()
+
+    def milli(self, cores: int, mib: int) -> tuple[int, int]:
+        """Milli of the cores and of the memory asked of a card that has these."""
+        core = self.cores * gpus.WHOLE_MILLI // cores if cores else 0
+        if self.mib:
+            memory = self.mib * gpus.WHOLE_MILLI // mib if mib else gpus.WHOLE_MILLI
+        else:
+            memory = self.percent * gpus.WHOLE_MILLI // gpus.WHOLE_CARD_PERCENT
+        return min(core, gpus.WHOLE_MILLI), memory
+
+
+def shape_of(template: PodTemplate) -> DemandShape:
+    """The shape of a template."""
+    asked = dict(template.requests.amounts)
+    cpu = asked.get(names.CPU, 0)
+    if template.gpu is None:
+        return DemandShape(cpu)
+    ask = gpus.total(template.gpu)
+    return DemandShape(
+        cpu,
+        asked.get(names.MEMORY, 0),
+        ask.cards,
+        ask.mem_mib,
+        0 if ask.mem_mib else ask.mem_percent,
+        ask.cores,
+        template.selector,
+        template.required,
+        template.tolerations,
+        template.gpu.use_types,
+        template.gpu.nouse_types,
+    )
+
+
+class Demand:
+    """The histogram. One writer, like the cluster.
+
+    Attributes:
+        seen: pods that asked GPUs, ever.
+        departures: pods that left their node, per arrival, over about 1,000 arrivals; of pods with GPUs.
+    """
+
+    def __init__(self) -> None:
+        self.seen = 0
+        self.departures = 0.0
+        self._left = 0
+        self._counts: dict[DemandShape, float] = {}
+        self._shapes: dict[PodTemplate, DemandShape] = {}
+        # Instead of shrinking all counts, what is new counts more and more.
+        self._unit = 1.0
+
+    def arrived(self, template: PodTemplate) -> None:
+        """A pod was seen for the first time."""
+        shape = self._shapes.get(template)
+        if shape is None:
+            if len(self._shapes) >= _SHAPES_MAX:
+                self._shapes.clear()
+            shape = self._shapes[template] = shape_of(template)
+        if shape not in self._counts and len(self._counts) >= _SHAPES_MAX:
+            self._drop_rarest()
+        self._counts[shape] = self._counts.get(shape, 0.0) + self._unit
+        if shape.cards:
+            self.seen += 1
+            self.departures += (self._left - self.departures) / _HORIZON
+            self._left = 0
+            self._unit *= 2.0 ** (1 / HALF_LIFE)
+            if self._unit > _UNIT_MAX:
+                self._counts = self.counts()
+                self._unit = 1.0
+
+    def left(self, template: PodTemplate) -> None:
+        """A pod left the node that it was on."""
+        if template.gpu is not None:
+            self._left += 1
+
+    def counts(self) -> dict[DemandShape, float]:
+        """Pods of each shape; one seen just now counts 1."""
+        return {shape: count / self._unit for shape, count in self._counts.items()}
+
+    def _drop_rarest(self) -> None:
+        kept = sorted(self._counts.items(), key=lambda item: -item[1])[: _SHAPES_MAX // 2]
+        self._counts = dict(kept)
