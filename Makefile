@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test cluster-test check bench lock image kind-trial clean
+.PHONY: help demo test cluster-test check bench bench-lambda-g lock image kind-trial clean
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ check: $(STAMP)  ## Format, lint, types, import laws
 bench: $(STAMP)  ## Kernels, then end to end against kube-scheduler and a scheduler that does not think (JSON)
 	@$(BIN)/python -m tests.controlplane.build >/dev/null
 	@$(BIN)/python -m bench $(ARGS)
+
+bench-lambda-g: $(STAMP)  ## The five scenarios of Lambda-G's author: his strategies and every mode, on his seed and 300 others (JSON)
+	@$(BIN)/python -m bench.lambda_g $(ARGS)
 
 lock:  ## Write the lock files anew from pyproject.toml (needs uv)
 	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --quiet -o requirements.lock

@@ -57,7 +57,8 @@ class Shape:
     """One shape, its compiled request and its board.
 
     ``moved`` and ``described`` are the positions in the state's logs up to which the board has read,
-    ``learnt`` is the generation of the tables it was scored by.
+    ``learnt`` is the generation of the tables it was scored by, ``most_picks`` the most cards that a
+    pod of the shape can be given, at least 1.
     """
 
     template: PodTemplate
@@ -67,6 +68,7 @@ class Shape:
     moved: int = -1
     described: int = -1
     learnt: int = -1
+    most_picks: int = 1
     words: tuple[int, int, int] = (0, 0, 0)
 
     @property
@@ -117,6 +119,9 @@ class Boards:
         if moved is None or shape.words != words:
             shape.words = words
             shape.ask = self._compile(shape)
+            # No node has more cards than exist.
+            wanted = np.minimum(shape.ask.containers[c.N_CARDS], cluster.cards.most_on_a_node)
+            shape.most_picks = max(1, int(wanted.sum()))
         described = None if moved is None else cluster.described.since(shape.described)
         if moved is None or described is None:
             moved = described = np.arange(cluster.nodes.capacity)
@@ -159,11 +164,6 @@ class Boards:
         if not shape.template.ports:
             shape.moved = self._cluster.moved.position
 
-    def most_picks(self, shape: Shape) -> int:
-        """The most cards that a pod of the shape can be given; at least 1. No node has more than exist."""
-        wanted = np.minimum(shape.ask.containers[c.N_CARDS], self._cluster.cards.most_on_a_node)
-        return max(1, int(wanted.sum()))
-
     def _moved_rows(self, shape: Shape) -> c.Ints | None:
         if shape.moved < 0 or shape.board.part.size != self._cluster.nodes.capacity:
             return None
@@ -191,7 +191,7 @@ class Boards:
 
     def _fit_scratch(self, shape: Shape) -> None:
         cards = self._cluster.cards.most_on_a_node
-        picks = self.most_picks(shape)
+        picks = shape.most_picks
         tables = self._learner.tables
         typical = max(tables.keel.weight.size, tables.fgd.weight.size)
         s = self.scratch

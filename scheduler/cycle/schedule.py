@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from scheduler.api.decisions import Bind, Hold, Outcome
+from scheduler.api.decisions import Bind, Diagnosis, Hold, Outcome
 from scheduler.api.hami import CardUse
 from scheduler.api.placement import Mode
 from scheduler.api.reasons import Refusal
@@ -39,18 +39,21 @@ class Cycle:
         self._policies = policies
         self._learner = Learner(cluster, known)
         self._draws = seed << 32
+        self._explain = True
         self.boards = Boards(cluster, config, self._learner)
 
     def learn(self) -> bool:
         """Learn from the pods seen, if enough came or went; to be called between batches. Whether it did."""
         return self._learner.learn()
 
-    def schedule(self, batch: Sequence[PodRecord]) -> Outcome:
+    def schedule(self, batch: Sequence[PodRecord], *, explain: bool = True) -> Outcome:
         """Decide for pending pods, in the order given.
 
-        Same columns and batch, same outcome; a run of like pods comes out as one by one.
+        Same columns and batch, same outcome; a run of like pods comes out as one by one. Unless
+        ``explain``, holds do not say why, which takes longer than the decision.
         """
         outcome = Outcome()
+        self._explain = explain
         for shape, run in itertools.groupby(
             batch, key=lambda pod: self._shape_or_hold(pod, outcome)
         ):
@@ -77,7 +80,7 @@ class Cycle:
             return Hold(pod.uid, problem=self.problem_of(pod))
         if self.could_place(pod):
             return None
-        return Hold(pod.uid, diagnosis.of_shape(self._cluster, shape, self.boards.scratch))
+        return Hold(pod.uid, self._why(shape))
 
     def refusal(self, pod: PodRecord, node: str) -> Refusal:
         """What a node's words say of a pod by now; ports, which it may hold there itself, left out."""
@@ -122,13 +125,16 @@ class Cycle:
             self.boards.refresh(shape)
             n = self._place_part(shape, part, outcome)
             if n < len(part):
-                why = diagnosis.of_shape(self._cluster, shape, self.boards.scratch)
+                why = self._why(shape) if self._explain else None
                 outcome.holds += [Hold(pod.uid, why) for pod in run[at + n :]]
                 return
 
+    def _why(self, shape: Shape) -> Diagnosis:
+        return diagnosis.of_shape(self._cluster, shape, self.boards.scratch)
+
     def _place_part(self, shape: Shape, part: list[PodRecord], outcome: Outcome) -> int:
         cluster = self._cluster
-        placed = _placed(len(part), self.boards.most_picks(shape))
+        placed = _placed(len(part), shape.most_picks)
         n = place.place_run(
             cluster.nodes.columns,
             cluster.cards.columns,

@@ -7,6 +7,7 @@ in whole percent; a share that is none is rounded up.
 
 from __future__ import annotations
 
+import functools
 import heapq
 import math
 import time
@@ -111,7 +112,9 @@ class _Run:
         for place, index in enumerate(workload.order.tolist()):
             facts = self._cluster.see_node(node_object(trace.nodes[index], place))
             self._nodes[facts.name] = index
-        self._specs = [pod_spec(pod, self._config.scheduler_name) for pod in trace.pods]
+        # Like pods share one spec, as those of one Job do.
+        spec = functools.cache(lambda pod: pod_spec(pod, self._config.scheduler_name))
+        self._specs = [spec(_nameless(pod)) for pod in trace.pods]
         self._amounts = [pod.gpus * pod.gpu_milli for pod in trace.pods]
         known = demand_of(trace, self._config) if options.learn == "trace" else None
         book = PolicyBook(self._config.placement)
@@ -128,7 +131,7 @@ class _Run:
         workload, n = self._workload, self._workload.pod.size
         allocated, occupied = np.zeros(n, np.int64), np.zeros(n, np.int64)
         frag = np.full(n, np.nan)
-        gauge = FragmentGauge(self._cluster, demand_of(self._trace, self._config))
+        gauge = self._gauge() if self._options.measure_frag else None
         pods_on = self._cluster.pods_on
         at, kinds = workload.at.tolist(), workload.pod.tolist()
         decide = self._wait_in_turn if self._options.queue else self._now_or_never
@@ -136,10 +139,13 @@ class _Run:
             self._until(at[i])
             decide(i, kinds[i], at[i])
             allocated[i], occupied[i] = self._allocated, len(pods_on)
-            if self._options.measure_frag:
+            if gauge is not None:
                 frag[i] = gauge.read()
         asked = np.cumsum(np.array(self._amounts, np.int64)[workload.pod])
         return self._series(asked, allocated, frag, occupied, time.perf_counter() - began)
+
+    def _gauge(self) -> FragmentGauge:
+        return FragmentGauge(self._cluster, demand_of(self._trace, self._config))
 
     # Virtual time.
 
@@ -182,7 +188,7 @@ class _Run:
     def _now_or_never(self, i: int, which: int, at: float) -> None:
         record = self._see(i, which)
         self._cycle.learn()
-        outcome = self._cycle.schedule((record,))
+        outcome = self._cycle.schedule((record,), explain=False)
         if outcome.binds:
             self._placed(i, outcome.binds[0].node, at)
         else:
@@ -196,7 +202,7 @@ class _Run:
         now = at * _LIFETIME_SECONDS
         while batch := self._pending.pop(self._config.slice_pods, now):
             self._cycle.learn()
-            outcome = self._cycle.schedule(batch)
+            outcome = self._cycle.schedule(batch, explain=False)
             for bind in outcome.binds:
                 self._pending.drop(bind.uid)
                 self._placed(int(bind.uid), bind.node, at)
@@ -243,8 +249,12 @@ class _Run:
 def demand_of(trace: Trace, config: Config) -> Counts:
     """The demand of a whole trace, as if every pod of it had been seen once."""
     counts: Counter[DemandShape] = Counter()
-    for pod in trace.pods:
+    for pod, n in Counter(map(_nameless, trace.pods)).items():
         spec, annotations = pod_spec(pod, config.scheduler_name)
         template = templates.of_pod(wire.Pod(wire.Meta(annotations=annotations), spec=spec))
-        counts[shape_of(template)] += 1
+        counts[shape_of(template)] += n
     return dict(counts)
+
+
+def _nameless(pod: TracePod) -> TracePod:
+    return replace(pod, name="")
