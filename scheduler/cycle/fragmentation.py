@@ -43,4 +43,4 @@ class FragmentGauge:
             self._scratch,
         )
         self._moved = cluster.moved.position
-        return float(self.by_row.sum()) / self._tables.rates[c.RATE_FGD]
+        return float(self.by_row.sum() / self._tables.rates[c.RATE_FGD])

@@ -94,15 +94,26 @@ class Learner:
             self._described = described
         counts = demand.counts() if self._known is None else self._known
         enough = self._known is not None or demand.seen >= ENOUGH
-        self.tables = _tables(_Nodes(self._cluster), counts, used, self._hosts, assume=not enough)
+        tables = _tables(_Nodes(self._cluster), counts, used, self._hosts, assume=not enough)
         more = max(_MORE_LEAST, min(_MORE_MOST, int(demand.seen * _MORE)))
         self._next = demand.seen + more if enough else ENOUGH
+        if _same(tables, self.tables):
+            return False
+        self.tables = tables
         self.generation += 1
         return True
 
     def fits_nodes(self) -> bool:
         """Whether the tables have a figure for every node row."""
         return self.tables.price.size == self._cluster.nodes.capacity
+
+
+def _same(a: c.Demand, b: c.Demand) -> bool:
+    return all(
+        np.array_equal(x, y)
+        for x, y in zip((*a.keel, *a.fgd, *a), (*b.keel, *b.fgd, *b), strict=True)
+        if not isinstance(x, c.Typical)
+    )
 
 
 class _Nodes:
@@ -131,7 +142,7 @@ class _Nodes:
 
     def hosts(self, shape: DemandShape) -> c.Flags:
         """[N] where a pod of the shape could go if the node were empty."""
-        fitting = (
+        fitting: c.Flags = (
             (self.count >= max(1, shape.cards))
             & (self.cpu >= shape.cpu)
             & (self.memory >= shape.memory)

@@ -137,7 +137,7 @@ def _take_tightest(ask: c.Ask, passing: int, wanted: int, s: c.Scratch) -> None:
 def _rank(ask: c.Ask, s: c.Scratch, j: int) -> int:
     if ask.mode[2] == RANDOM:
         return published.draw(ask.card_rules[c.RULE_DRAW], -1 - j)
-    return min(s.free[0, j], s.free[1, j])
+    return int(min(s.free[0, j], s.free[1, j]))
 
 
 @inlined

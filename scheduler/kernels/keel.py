@@ -78,7 +78,7 @@ def lost(
         for j in range(nodes.card_count[row]):
             if s.peak[c.SLOTS, j] > 0:
                 cost += _cut(cards, demand, kind, start, j, s)
-    return cost
+    return float(cost)
 
 
 @inlined
@@ -95,7 +95,8 @@ def _cut(cards: c.Cards, demand: c.Demand, kind: int, start: int, j: int, s: c.S
     cores, mib = free.card_with_pod(cards, start, j, s)
     rest = min(cores, mib)
     value = demand.value[kind]
-    return CUT_WEIGHT * max(0.0, value[was] - value[rest] - value[size]) + REST_WEIGHT * rest
+    cut = max(0.0, float(value[was] - value[rest] - value[size]))
+    return CUT_WEIGHT * cut + REST_WEIGHT * rest
 
 
 @inlined
@@ -111,4 +112,4 @@ def _fragments(
     if demand.rates[c.RATE_DEPARTURES] == 0:
         return 0.0
     measure = fragments.fragments(demand.keel, nodes.kind[row], row, cpu, states, n, s)
-    return measure / demand.rates[c.RATE_KEEL]
+    return float(measure / demand.rates[c.RATE_KEEL])

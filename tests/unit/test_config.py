@@ -59,7 +59,7 @@ def test_what_is_given_stands_and_the_rest_is_default() -> None:
         ({"placement": []}, "placement"),
         ({"placement": {"priority": 1}}, "placement.priority"),
         ({"placement": {"gpuPolicy": "fast"}}, "placement.gpuPolicy"),
-        ({"placement": {"scoring": {"mode": "keel"}}}, "placement.scoring.mode"),
+        ({"placement": {"scoring": {"mode": "kiel"}}}, "placement.scoring.mode"),
     ],
 )
 def test_a_setting_that_is_not_allowed_is_refused_by_name(raw: Any, field: str) -> None:

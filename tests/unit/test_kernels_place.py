@@ -8,7 +8,7 @@ import pytest
 
 from scheduler.api import names
 from scheduler.api.decisions import Outcome
-from scheduler.api.placement import NODE_POLICIES, Mode, Placement
+from scheduler.api.placement import MODES, NODE_POLICIES, Mode, Placement
 from scheduler.config import Config
 from scheduler.cycle.boards import Boards, Shape
 from scheduler.cycle.schedule import Cycle
@@ -20,7 +20,7 @@ from tests import make
 from tests.unit import compiled, random_clusters
 
 PLACEMENTS = [
-    *(Placement(mode=mode) for mode in Mode),
+    *(Placement(mode=mode) for mode in MODES),
     *(Placement(node_policy=policy) for policy in NODE_POLICIES),
     Placement(),
     Placement(mode=Mode.REQUESTED_TO_CAPACITY_RATIO, curve=((50, 5),)),
@@ -162,7 +162,9 @@ def test_boards_kept_up_to_date_are_boards_made_anew(seed: int, placement: Place
         story.append(happen())
         if step % 6:
             continue
-        anew = Boards(cluster, config)
+        if step % 18 == 0:
+            cycle.learn()
+        anew = Boards(cluster, config, cycle._learner)
         for watcher in watchers:
             assert watcher is not None
             shape = cycle.shape_of(watcher)

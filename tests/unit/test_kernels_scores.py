@@ -190,6 +190,9 @@ def test_taints_and_affinity_are_normalised_as_kube_scheduler_does() -> None:
 
 
 def test_placement_names_every_mode_that_the_kernels_score() -> None:
-    assert set(boards._MODES) == set(Mode)
-    assert len(set(boards._MODES.values())) == len(Mode)
+    tables = (boards._MODES, boards._AWARE)
+    assert set().union(*tables) == set(Mode)
+    for table in tables:
+        assert len(set(table.values())) == len(table)
+    assert not boards._MODES.keys() & boards._AWARE.keys()
     assert Config().placement == Placement()
