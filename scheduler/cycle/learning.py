@@ -109,11 +109,11 @@ class Learner:
 
 
 def _same(a: c.Demand, b: c.Demand) -> bool:
-    return all(
-        np.array_equal(x, y)
-        for x, y in zip((*a.keel, *a.fgd, *a), (*b.keel, *b.fgd, *b), strict=True)
-        if not isinstance(x, c.Typical)
-    )
+    return all(map(np.array_equal, _columns(a), _columns(b)))
+
+
+def _columns(tables: c.Demand) -> tuple[c.Ints | c.Flags | c.Floats, ...]:
+    return (*tables.keel, *tables.fgd, tables.price, tables.value, tables.rates)
 
 
 class _Nodes:

@@ -7,6 +7,7 @@ import msgspec
 from scheduler.api import names, wire
 from scheduler.api.hami import Card
 from scheduler.config import Config
+from scheduler.cycle.fragmentation import FragmentGauge
 from scheduler.cycle.schedule import Cycle
 from scheduler.policies import PolicyBook
 from scheduler.state.cluster import Cluster
@@ -33,4 +34,6 @@ def warm(config: Config) -> None:
         )
         record = cluster.see_pod(pod)
         if record is not None:
+            cycle.learn()
             cycle.schedule([record])
+    FragmentGauge(cluster, cluster.demand.counts()).read()

@@ -331,6 +331,7 @@ class Loop:
             batch = self.pending.pop(self.config.slice_pods, now)
             if not batch:
                 break
+            self.cycle.learn()
             outcome = self.cycle.schedule(batch)
             for bind in outcome.binds:
                 # What was said of the pod no longer holds, and must not land behind its binding.
