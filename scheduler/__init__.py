@@ -3,10 +3,10 @@
 Events change the arrays, the cycle reads the arrays and returns decisions, the binder carries them out,
 and its results come back as events. The map, from the top; a room imports only rooms below it:
 
-    cli        run | simulate | demo | warm
+    cli        run | simulate | replay | demo | warm
     demo       four patterns on the embedded cluster, drawn
     kube       SHELL: a real cluster: streams, loop, binder, lease, events, probes
-    simulate   SHELL: the same core over manifests
+    simulate   SHELL: the same core over manifests, and over traces of real clusters
     embedded   a small Kubernetes in a process, with agents, for the demo and for tests
     metrics    numbers for Prometheus
     cycle      shapes and boards, decisions, why nothing fits

@@ -1,0 +1,136 @@
+"""``evenkeel replay`` as a user types it: what goes in, what comes out, how mistakes are told."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from pyarrow import parquet
+from typer.testing import CliRunner
+
+from scheduler import cli
+from scheduler.errors import BadInput
+from scheduler.simulate import command, fan_out
+from tests.unit import replay_engine
+
+NODES = "name,cpu,memory,gpus,model\na,32,64Gi,4,A\nb,32,64Gi,2,B\n"
+PODS = "name,cpu,memory,gpus,gpu_share\np,1,1Gi,1,0.3\nq,2,1Gi,1,\nr,4,1Gi,2,\nc,1,1Gi,0,\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "nodes.csv").write_text(NODES, encoding="utf-8")
+    (tmp_path / "pods.csv").write_text(PODS, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def simple_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fan_out, "_own_engine", lambda: replay_engine.first_fit)
+
+
+def replay(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(cli.app, ["replay", *map(str, arguments)])
+
+
+def refused(*arguments: str | Path) -> str:
+    result = replay(*arguments)
+    assert result.exit_code == 2
+    assert not result.stdout
+    return result.stderr.strip()
+
+
+def test_by_default_one_seed_of_our_mode_fills_the_cluster_to_a_table(folder: Path) -> None:
+    result = replay(folder)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith(f"fill of {folder.name}, default, load 1.3\n")
+    assert "keel" in result.stdout
+    assert "mean of one seed" in result.stdout
+
+
+def test_modes_seeds_and_loads_are_all_run_and_only_json_is_on_standard_output(
+    folder: Path,
+) -> None:
+    result = replay(
+        folder, "--experiment", "churn", "--mode", "first-fit,random", "--mode", "fgd",
+        "--seeds", "3..4,9", "--load", "0.5", "--arrivals", "40", "--queue", "--learn", "trace",
+        "-o", "json",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    runs = json.loads(result.stdout)["runs"]
+    assert [(run["mode"], run["seed"]) for run in runs] == [
+        (mode, seed) for mode in ("first-fit", "random", "fgd") for seed in (3, 4, 9)
+    ]
+    assert {(r["load"], r["arrivals"], r["queue"], r["learn"]) for r in runs} == {
+        (0.5, 40, True, "trace")
+    }
+    assert all("wait_longest" in run for run in runs)
+
+
+def test_files_are_written_and_nothing_is_printed(folder: Path) -> None:
+    for output, name in (("table", "t.txt"), ("json", "r.json"), ("parquet", "r.parquet")):
+        path = folder / name
+        result = replay(folder, "-o", output, "--output-file", path, "--plot", folder / "p.svg")
+        assert (result.exit_code, result.stdout) == (0, "")
+    (run,) = json.loads((folder / "r.json").read_text(encoding="utf-8"))["runs"]
+    (row,) = parquet.read_table(folder / "r.parquet").to_pylist()
+    assert row == run
+    assert (folder / "t.txt").read_text(encoding="utf-8").startswith("fill of")
+    assert (folder / "p.svg").read_text(encoding="utf-8").startswith("<?xml")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--experiment", "drain"], "--experiment: drain is not one of fill, churn, bursts, daily, heavy-tail"),
+        (["--mode", "best"], "--mode: best is not one of keel, fgd, best-fit"),
+        (["--mode", "keel,"], "--mode: is empty"),
+        (["--learn", "all"], "--learn: all is not one of seen, trace"),
+        (["--seeds", "5..3"], '--seeds: "5..3": write 42..51 or 1,2,3'),
+        (["--seeds", "-1"], '--seeds: "-1": write'),
+        (["--seeds", "0..10000"], "at most 10000 of them"),
+        (["--seeds", "4294967296"], "each 0..4294967295"),
+        (["--load", "0"], "--load: 0 is not above 0"),
+        (["--load", "nan"], "--load: nan is not above 0"),
+        (["--arrivals", "0"], "--arrivals: 0 is not within 1..10000000"),
+        (["--jobs", "0"], "--jobs: 0 is not 1 or more"),
+        (["--queue"], "--queue: in a fill nobody leaves"),
+        (["-o", "yaml"], "--output: yaml is not one of table, json, parquet"),
+        (["-o", "parquet"], "--output-file: is needed with --output parquet"),
+        (["--plot", "picture.pdf"], "--plot: picture.pdf does not end in .svg or .png"),
+        (["--plot", "gone/picture.svg"], "--plot: gone is not a folder"),
+        (["--variant", "gpuspec33"], 'variant: "gpuspec33": a trace of nodes.csv and pods.csv'),
+    ],
+)  # fmt: skip
+def test_a_wrong_argument_is_told_with_what_is_allowed(
+    folder: Path, arguments: list[str], said: str
+) -> None:
+    assert said in refused(folder, *arguments)
+
+
+def test_a_wrong_cell_of_the_trace_is_told(folder: Path) -> None:
+    (folder / "pods.csv").write_text(PODS.replace("0.3", "3"), encoding="utf-8")
+    assert 'pods.csv, line 2, column gpu_share: "3" is not a share' in refused(folder)
+    assert "is no trace" in refused(folder / "nowhere")
+
+
+def test_a_run_that_fails_ends_with_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fan_out, "_own_engine", lambda: replay_engine.fails)
+    result = replay(folder, "--seeds", "1,2")
+    assert result.exit_code == 1
+    assert "fill of default, keel, seed 2: Traceback" in result.stderr
+
+
+def test_seeds_are_taken_once_and_in_order() -> None:
+    assert command.seeds_of("7, 3..5,4") == [7, 3, 4, 5]
+    with pytest.raises(BadInput, match="--seeds"):
+        command.seeds_of("")
+
+
+def test_fragments_are_measured_in_a_fill_and_for_a_picture() -> None:
+    def is_measured(**given: object) -> bool:
+        return command.plan(command.Request(trace=Path(), **given))[0].options.measure_frag  # type: ignore[arg-type]
+
+    assert is_measured()
+    assert not is_measured(experiment="churn")
+    assert is_measured(experiment="churn", plot=Path("p.svg"))

@@ -1,0 +1,106 @@
+"""Pictures of a replay are valid files that show what they should."""
+
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib import image
+
+from scheduler.errors import BadInput
+from scheduler.simulate import fan_out, plots
+from scheduler.simulate.experiment import RunOptions
+from scheduler.simulate.fan_out import Finished, Job
+from tests.unit import replay_engine
+
+TRACES = {"default": replay_engine.small_trace(), "other": replay_engine.small_trace()}
+
+
+def finished(
+    experiment: str = "fill",
+    modes: tuple[str, ...] = ("first-fit", "random"),
+    seeds: tuple[int, ...] = (1, 2),
+    variants: tuple[str, ...] = ("default",),
+    *,
+    is_measured: bool = True,
+) -> list[Finished]:
+    load = 3.0 if experiment == "fill" else 1.0
+    jobs = [
+        Job(variant, experiment, load, 150, RunOptions(mode, "seen", False, seed, is_measured))
+        for variant in variants
+        for mode in modes
+        for seed in seeds
+    ]
+    return fan_out.run(jobs, TRACES, engine=replay_engine.first_fit)
+
+
+def words(path: Path) -> str:
+    """All text of an SVG: matplotlib draws letters as shapes and keeps the words in comments."""
+    parser = ET.XMLParser(target=ET.TreeBuilder(insert_comments=True))
+    root = ET.parse(path, parser).getroot()
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    return "\n".join(one.text or "" for one in root.iter() if one.tag is ET.Comment)
+
+
+def test_an_svg_names_modes_axes_and_models(tmp_path: Path) -> None:
+    path = tmp_path / "picture.svg"
+    plots.draw(finished(), TRACES, path)
+    said = words(path)
+    for word in (
+        "first-fit", "random", "Allocated, % of all GPUs: fill of default", "Fragments, % of all",
+        "arrived, % of all GPUs", "mean of 2 seeds, band: all of them", "A (2)", "B (1)", "CPU %",
+        "random: the cluster at the end", "used, % of the GPU",
+    ):  # fmt: skip
+        assert word in said
+
+
+def test_a_png_has_content_in_colour(tmp_path: Path) -> None:
+    path = tmp_path / "picture.png"
+    plots.draw(finished(seeds=(1,)), TRACES, path)
+    pixels = image.imread(path)[:, :, :3]
+    height, width, _ = pixels.shape
+    assert (width, height) == (1800, 1320)
+    is_ink = (pixels < 0.99).any(axis=2)
+    assert 0.1 < is_ink.mean() < 0.9
+    blue = np.array([0x00, 0x72, 0xB2]) / 255
+    assert (np.abs(pixels - blue).max(axis=2) < 0.01).sum() > 1000
+
+
+def test_a_stream_is_drawn_over_time_and_without_fragments_when_none_were_measured(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "stream.svg"
+    plots.draw(finished("churn", seeds=(1,), is_measured=False), TRACES, path)
+    said = words(path)
+    assert "time, mean lifetimes" in said
+    assert "Fragments" not in said
+    assert "band" not in said
+
+
+def test_every_mode_there_is_and_every_variant_fit_in_one_picture(tmp_path: Path) -> None:
+    path = tmp_path / "all.svg"
+    modes = tuple(f"mode-{i}" for i in range(13))
+    runs = finished("churn", modes, (1,), ("default", "other"))
+    plots.draw(runs, TRACES, path)
+    said = words(path)
+    assert "churn of other" in said
+    assert [said.count(f"{mode}: the cluster at the end") for mode in modes] == [1] * 13
+
+
+def test_thirteen_lines_all_look_different() -> None:
+    looks = {tuple(plots.look_of(i).values()) for i in range(13)}
+    assert len(looks) == 13
+
+
+def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"--plot: .*gone"):
+        plots.draw(finished(seeds=(1,)), TRACES, tmp_path / "gone/picture.png")
+
+
+def test_without_matplotlib_the_error_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(BadInput, match=r"needs the extra plot: pip install .*\[plot\]"):
+        plots.draw([], TRACES, tmp_path / "picture.svg")

@@ -1,0 +1,93 @@
+"""What a replay prints and writes says the same in every form."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet
+from rich.console import Console
+
+from scheduler.errors import BadInput
+from scheduler.simulate import results
+from scheduler.simulate.measures import Record
+
+
+def record(mode: str, seed: int, percent: float | None, **more: float | None) -> Record:
+    return {
+        "trace": "t", "variant": "default", "experiment": "churn", "mode": mode, "seed": seed,
+        "load": 1.0, "queue": False, "learn": "seen", "arrivals": 10,
+        "allocated_percent": percent, **more,
+    }  # fmt: skip
+
+
+RECORDS = [
+    record("keel", 1, 90.0, wait=None, dropped=4321),
+    record("keel", 2, 92.0, wait=None, dropped=4321),
+    record("fgd", 1, 80.0, wait=None, dropped=0),
+]
+
+
+def shown(records: list[Record], width: int = 100) -> list[str]:
+    out = io.StringIO()
+    results.show(records, Console(file=out, width=width))
+    return [line.strip() for line in out.getvalue().splitlines() if line.strip()]
+
+
+def test_the_table_has_modes_across_and_figures_down_with_their_spread() -> None:
+    lines = shown(RECORDS)
+    assert lines[0] == "churn of t, default, load 1.0"
+    assert lines[1].split() == ["mean", "±", "sd", "of", "2", "seeds", "keel", "fgd"]
+    assert ["allocated", "%", "91.00", "±", "1.41", "80.00"] in [line.split() for line in lines]
+    assert ["dropped", "4321", "±", "0", "0.00"] in [line.split() for line in lines]
+    assert not [line for line in lines if line.startswith("wait")]
+
+
+def test_many_modes_are_shown_in_several_tables_and_none_is_cut_off() -> None:
+    lines = shown([record(f"mode-{i:02}", 1, float(i)) for i in range(13)])
+    heads = [line for line in lines if line.startswith("mean of one seed")]
+    assert len(heads) == 3
+    assert " ".join(heads).count("mode-") == 13
+
+
+def test_json_holds_every_run_and_the_summary() -> None:
+    found = json.loads(results.as_json(RECORDS))
+    assert found["runs"] == RECORDS
+    assert [(one["mode"], one["runs"], one["allocated_percent"]) for one in found["summary"]] == [
+        ("keel", 2, 91.0),
+        ("fgd", 1, 80.0),
+    ]
+    assert found["summary"][0]["allocated_percent_sd"] == pytest.approx(2**0.5)
+
+
+def test_parquet_reads_back_as_the_records_with_their_types(tmp_path: Path) -> None:
+    path = tmp_path / "runs.parquet"
+    results.write_parquet([*RECORDS, record("x", 3, None, late=1.5)], path)
+    table = parquet.read_table(path)
+    read = table.to_pylist()
+    assert read[:3] == [{**one, "late": None} for one in RECORDS]
+    assert read[3]["late"] == pytest.approx(1.5)
+    assert read[3]["allocated_percent"] is None
+    kinds = {name: str(kind) for name, kind in zip(table.schema.names, table.schema.types, strict=True)}  # fmt: skip
+    assert (kinds["mode"], kinds["seed"], kinds["queue"]) == ("string", "int64", "bool")
+    assert kinds["wait"] == kinds["allocated_percent"] == "double"
+
+
+def test_parquet_of_the_same_records_is_the_same_to_the_byte(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        results.write_parquet(RECORDS, tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"--output-file: .*gone"):
+        results.write_parquet(RECORDS, tmp_path / "gone/runs.parquet")
+
+
+def test_without_pyarrow_the_error_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(BadInput, match=r"needs the extra parquet: pip install .*\[parquet\]"):
+        results.write_parquet(RECORDS, tmp_path / "runs.parquet")
