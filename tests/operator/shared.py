@@ -10,6 +10,7 @@ from tests.operator import (
     cases_locks,
     cases_mistakes,
     cases_policies,
+    cases_replay,
     cases_replicas,
     cases_waiting,
     process,
@@ -56,7 +57,9 @@ async def world(server: servers.Server) -> AsyncIterator[World]:
 
 
 @pytest.mark.parametrize(
-    "case", [*cases_replicas.ALL, *cases_locks.ALONE], ids=lambda case: case.__name__
+    "case",
+    [*cases_replicas.ALL, *cases_locks.ALONE, *cases_replay.ALONE],
+    ids=lambda case: case.__name__,
 )
 async def test_replicas(case: Case, world: World) -> None:
     await case(world)
