@@ -134,7 +134,8 @@ def _at_size(n_nodes: int, mode: Mode) -> dict[str, float]:
 
     def full() -> None:
         boards.rescore(
-            cluster.nodes.columns, cluster.cards.columns, shape.ask, shape.board, rows, cycle.boards.scratch
+            cluster.nodes.columns, cluster.cards.columns, shape.ask, cycle.learner.tables, shape.board,
+            rows, cycle.boards.scratch,
         )  # fmt: skip
 
     full_ns = _best(full) / n_nodes

@@ -37,14 +37,17 @@ class Cycle:
         """With ``known`` the demand is not learnt but given; ``seed`` is for the mode that draws lots."""
         self._cluster = cluster
         self._policies = policies
-        self._learner = Learner(cluster, known)
+        self.learner = Learner(cluster, known)
         self._draws = seed << 32
         self._explain = True
-        self.boards = Boards(cluster, config, self._learner)
+        self.boards = Boards(cluster, config, self.learner)
 
-    def learn(self) -> bool:
-        """Learn from the pods seen, if enough came or went; to be called between batches. Whether it did."""
-        return self._learner.learn()
+    def learn(self, *, anew: bool = False) -> bool:
+        """Learn from the pods seen, if enough came or went (or ``anew``); whether scores changed.
+
+        To be called between batches, never within.
+        """
+        return self.learner.learn(anew=anew)
 
     def schedule(self, batch: Sequence[PodRecord], *, explain: bool = True) -> Outcome:
         """Decide for pending pods, in the order given.
@@ -139,7 +142,7 @@ class Cycle:
             cluster.nodes.columns,
             cluster.cards.columns,
             shape.ask,
-            self._learner.tables,
+            self.learner.tables,
             shape.board,
             self.boards.scratch,
             placed,

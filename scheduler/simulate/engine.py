@@ -97,20 +97,22 @@ def run(trace: Trace, workload: Workload, options: RunOptions) -> Series:
     Raises:
         BadInput: a node of the trace is malformed.
     """
-    return _Run(trace, workload, options).play()
+    return Replay(trace, workload, options).play()
 
 
-class _Run:
+class Replay:
+    """One run; ``cluster`` and ``cycle`` are there to look at when it is over."""
+
     def __init__(self, trace: Trace, workload: Workload, options: RunOptions) -> None:
         self._trace, self._workload, self._options = trace, workload, options
         self._config = replace(
             Config(),
             placement=replace(Config().placement, mode=placement.Mode(options.mode)),
         )
-        self._cluster = Cluster(self._config.scheduler_name)
+        self.cluster = Cluster(self._config.scheduler_name)
         self._nodes = {}
         for place, index in enumerate(workload.order.tolist()):
-            facts = self._cluster.see_node(node_object(trace.nodes[index], place))
+            facts = self.cluster.see_node(node_object(trace.nodes[index], place))
             self._nodes[facts.name] = index
         # Like pods share one spec, as those of one Job do.
         spec = functools.cache(lambda pod: pod_spec(pod, self._config.scheduler_name))
@@ -118,7 +120,7 @@ class _Run:
         self._amounts = [pod.gpus * pod.gpu_milli for pod in trace.pods]
         known = demand_of(trace, self._config) if options.learn == "trace" else None
         book = PolicyBook(self._config.placement)
-        self._cycle = Cycle(self._cluster, book, self._config, known, options.seed)
+        self.cycle = Cycle(self.cluster, book, self._config, known, options.seed)
         self._pending = Pending(self._config)
         self._leaving: list[tuple[float, int]] = []
         self._allocated = 0
@@ -127,12 +129,13 @@ class _Run:
         self._node = np.full(n, -1, np.int64)
 
     def play(self) -> Series:
+        """Play the workload, once."""
         began = time.perf_counter()
         workload, n = self._workload, self._workload.pod.size
         allocated, occupied = np.zeros(n, np.int64), np.zeros(n, np.int64)
         frag = np.full(n, np.nan)
         gauge = self._gauge() if self._options.measure_frag else None
-        pods_on = self._cluster.pods_on
+        pods_on = self.cluster.pods_on
         at, kinds = workload.at.tolist(), workload.pod.tolist()
         decide = self._wait_in_turn if self._options.queue else self._now_or_never
         for i in range(n):
@@ -145,7 +148,7 @@ class _Run:
         return self._series(asked, allocated, frag, occupied, time.perf_counter() - began)
 
     def _gauge(self) -> FragmentGauge:
-        return FragmentGauge(self._cluster, demand_of(self._trace, self._config))
+        return FragmentGauge(self.cluster, demand_of(self._trace, self._config))
 
     # Virtual time.
 
@@ -164,13 +167,13 @@ class _Run:
 
     def _leave(self, at: float) -> None:
         _, i = heapq.heappop(self._leaving)
-        self._cluster.pod_gone(str(i))
+        self.cluster.pod_gone(str(i))
         self._allocated -= self._amounts[self._workload.pod[i]]
         if not self._options.queue:
             return
         for kind in self._pending.kinds():
             alike = self._pending.alike(kind)
-            if alike and self._cycle.could_place(alike[0]):
+            if alike and self.cycle.could_place(alike[0]):
                 self._pending.helped(kind, at * _LIFETIME_SECONDS)
         self._drain(at)
 
@@ -180,19 +183,19 @@ class _Run:
         spec, annotations = self._specs[which]
         uid = str(i)
         meta = wire.Meta(name=uid, namespace=_NAMESPACE, uid=uid, annotations=annotations)
-        record = self._cluster.see_pod(wire.Pod(meta, spec=spec))
+        record = self.cluster.see_pod(wire.Pod(meta, spec=spec))
         if record is None:
             raise AssertionError("a pod that is not finished has a record")
         return record
 
     def _now_or_never(self, i: int, which: int, at: float) -> None:
         record = self._see(i, which)
-        self._cycle.learn()
-        outcome = self._cycle.schedule((record,), explain=False)
+        self.cycle.learn()
+        outcome = self.cycle.schedule((record,), explain=False)
         if outcome.binds:
             self._placed(i, outcome.binds[0].node, at)
         else:
-            self._cluster.pod_gone(record.uid)
+            self.cluster.pod_gone(record.uid)
 
     def _wait_in_turn(self, i: int, which: int, at: float) -> None:
         self._pending.offer(self._see(i, which))
@@ -201,13 +204,13 @@ class _Run:
     def _drain(self, at: float) -> None:
         now = at * _LIFETIME_SECONDS
         while batch := self._pending.pop(self._config.slice_pods, now):
-            self._cycle.learn()
-            outcome = self._cycle.schedule(batch, explain=False)
+            self.cycle.learn()
+            outcome = self.cycle.schedule(batch, explain=False)
             for bind in outcome.binds:
                 self._pending.drop(bind.uid)
                 self._placed(int(bind.uid), bind.node, at)
             for hold in outcome.holds:
-                kind = self._cycle.kind_of(self._cluster.pods[hold.uid])
+                kind = self.cycle.kind_of(self.cluster.pods[hold.uid])
                 self._pending.failed(hold.uid, now, kind)
 
     def _placed(self, i: int, node: str, at: float) -> None:
@@ -221,12 +224,12 @@ class _Run:
     def _series(
         self, asked: Ints, allocated: Ints, frag: Floats, occupied: Ints, seconds: float
     ) -> Series:
-        nodes, cards = self._cluster.nodes.columns, self._cluster.cards.columns
+        nodes, cards = self.cluster.nodes.columns, self.cluster.cards.columns
         n = len(self._trace.nodes)
         cpu, memory = np.zeros(n, np.int64), np.zeros(n, np.int64)
         gpus: list[tuple[int, ...]] = [()] * n
         for name, index in self._nodes.items():
-            row = self._cluster.nodes.row_of(name)
+            row = self.cluster.nodes.row_of(name)
             cpu[index] = nodes.requested[c.CPU, row]
             memory[index] = nodes.requested[c.MEMORY, row] >> 20
             start = int(nodes.card_start[row])

@@ -145,6 +145,7 @@ class _Simulation:
                 return
 
     def _one(self, pod: PodRecord, with_nodes: bool, now: int) -> Json:
+        self._cycle.learn()
         nodes = verdicts.all_nodes(self._cluster, self._cycle, pod) if with_nodes else None
         outcome = self._cycle.schedule([pod])
         row = _bound(pod, outcome.binds[0], now) if outcome.binds else _held(pod, outcome.holds[0])

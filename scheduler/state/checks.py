@@ -27,6 +27,8 @@ def fingerprint(cluster: Cluster) -> dict[str, Any]:
             "managed": bool(nodes.managed[row]),
             "has_gpu": bool(nodes.has_gpu[row]),
             "gpu": (nodes.gpu_total[:, row].tolist(), nodes.gpu_used[:, row].tolist()),
+            "kind": cluster.cards.kinds.values[int(nodes.kind[row])],
+            "sizes": nodes.sizes[:, row].tolist(),
             "ports": dict(cluster.nodes.ports[row]),
             "holders": (
                 int(cluster.nodes.card_holders[row]),
@@ -62,7 +64,7 @@ def verify(cluster: Cluster) -> None:
         holders = [pod for pod in pods if pod.cards or pod.problem]
         unreadable = [pod for pod in pods if pod.problem or (pod.template.gpu and not pod.cards)]
         requested: Counter[str] = Counter()
-        nonzero = [0, 0]
+        nonzero, sizes = [0, 0], [0] * c.N_SIZES
         ports: Counter[tuple[str, int, str]] = Counter()
         used: dict[str, list[int]] = {uuid: [0, 0, 0] for uuid in figures["cards"]}
         for pod in pods:
@@ -72,12 +74,15 @@ def verify(cluster: Cluster) -> None:
             nonzero[0] += asked.nonzero_cpu
             nonzero[1] += asked.nonzero_memory
             ports.update(pod.template.ports)
+            if pod.template.size >= 0:
+                sizes[pod.template.size] += 1
             for card in pod.cards:
                 if card.uuid in used:
                     for i, figure in enumerate((card.cores, card.mem_mib, card.slots)):
                         used[card.uuid][i] += figure
         _same(name, "requested", figures["requested"], dict(requested))
         _same(name, "nonzero", figures["nonzero"], nonzero)
+        _same(name, "sizes", figures["sizes"], sizes)
         _same(name, "ports", figures["ports"], dict(ports))
         _same(name, "holders", figures["holders"], (len(holders), len(unreadable)))
         _same(name, "managed", figures["managed"], bool(figures["facts"].register or holders))

@@ -100,15 +100,12 @@ class Demand:
             shape = self._shapes[template] = shape_of(template)
         if shape not in self._counts and len(self._counts) >= _SHAPES_MAX:
             self._drop_rarest()
-        self._counts[shape] = self._counts.get(shape, 0.0) + self._unit
         if shape.cards:
             self.seen += 1
             self.departures += (self._left - self.departures) / _HORIZON
             self._left = 0
-            self._unit *= 2.0 ** (1 / HALF_LIFE)
-            if self._unit > _UNIT_MAX:
-                self._counts = self.counts()
-                self._unit = 1.0
+            self._age()
+        self._counts[shape] = self._counts.get(shape, 0.0) + self._unit
 
     def left(self, template: PodTemplate) -> None:
         """A pod left the node that it was on."""
@@ -118,6 +115,12 @@ class Demand:
     def counts(self) -> dict[DemandShape, float]:
         """Pods of each shape; one seen just now counts 1."""
         return {shape: count / self._unit for shape, count in self._counts.items()}
+
+    def _age(self) -> None:
+        if self._unit > _UNIT_MAX:
+            self._counts = self.counts()
+            self._unit = 1.0
+        self._unit *= 2.0 ** (1 / HALF_LIFE)
 
     def _drop_rarest(self) -> None:
         kept = sorted(self._counts.items(), key=lambda item: -item[1])[: _SHAPES_MAX // 2]

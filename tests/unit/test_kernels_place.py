@@ -164,7 +164,7 @@ def test_boards_kept_up_to_date_are_boards_made_anew(seed: int, placement: Place
             continue
         if step % 18 == 0:
             cycle.learn()
-        anew = Boards(cluster, config, cycle._learner)
+        anew = Boards(cluster, config, cycle.learner)
         for watcher in watchers:
             assert watcher is not None
             shape = cycle.shape_of(watcher)
