@@ -130,7 +130,10 @@ class _Nodes:
     def __init__(self, cluster: Cluster) -> None:
         nodes, cards = cluster.nodes.columns, cluster.cards
         self.table, self.cards, self.columns = cluster.nodes, cards, nodes
-        count = np.where(nodes.managed, nodes.card_count, nodes.allocatable[c.GPU])
+        kind_mib = np.array([mib for _, mib in cards.kinds.values])[nodes.kind]
+        # A card without memory can be given to nobody.
+        of_hami = np.where(kind_mib > 0, nodes.card_count, 0)
+        count = np.where(nodes.managed, of_hami, nodes.allocatable[c.GPU])
         self.count = np.where(nodes.valid, count, 0)
         self.cpu, self.memory = nodes.allocatable[c.CPU], nodes.allocatable[c.MEMORY]
         self.capacity = self.count * c.WHOLE
@@ -138,7 +141,6 @@ class _Nodes:
             nodes.managed & (nodes.card_count > 0), cards.columns.model[nodes.card_start], -1
         )
         self.kinds = cards.kinds.values
-        kind_mib = np.array([mib for _, mib in self.kinds])[nodes.kind]
         with_memory = self.capacity * (kind_mib > 0)
         self.mean_mib = float((with_memory * kind_mib).sum() / max(1, with_memory.sum()))
 
@@ -159,15 +161,23 @@ class _Nodes:
         fitting &= np.array([max(figures) <= c.WHOLE for figures in milli])[self.columns.kind]
         if min(milli[0]) < c.WHOLE:
             fitting &= self.columns.managed
+        fitting &= self.allowed(shape)
+        return fitting
+
+    def allowed(self, shape: DemandShape) -> c.Flags:
+        """[N] where a pod of the shape may go by its words and the node's.
+
+        Cordons and ports come and go: what the node is counts.
+        """
+        flags: c.Flags = self.columns.valid.copy()
         if shape.use_types or shape.nouse_types:
             accepted = np.append(devices.models_ok(shape, self.cards), np.True_)
-            fitting &= accepted[self.model]
-        rows = np.flatnonzero(fitting)
-        # Cordons and ports come and go: what the node is counts.
+            flags &= accepted[self.model]
+        rows = np.flatnonzero(flags)
         for refuses in (taints.refuses, node_affinity.refuses):
             if rows.size:
-                fitting[rows[refuses(shape, self.table, rows)]] = False
-        return fitting
+                flags[rows[refuses(shape, self.table, rows)]] = False
+        return flags
 
 
 def _tables(
@@ -323,13 +333,11 @@ def _typical(nodes: _Nodes, picks: list[Pick], *, everywhere: bool) -> c.Typical
         [[shape.milli(*kind) for shape, _ in picks] for kind in nodes.kinds], np.int64
     ).reshape(len(nodes.kinds), len(picks), 2)
     allowed = np.zeros((0, len(picks)), np.bool_)
-    if not everywhere and any(_is_choosy(shape) for shape, _ in picks):
-        allowed = np.column_stack(
-            [
-                nodes.hosts(shape) if _is_choosy(shape) else np.ones(nodes.cpu.size, np.bool_)
-                for shape, _ in picks
-            ]
-        )
+    if not everywhere:
+        by_shape = [nodes.allowed(shape) for shape, _ in picks]
+        # Without an entry every node will do, which is quicker to score.
+        if not all(np.array_equal(flags, nodes.columns.valid) for flags in by_shape):
+            allowed = np.column_stack(by_shape)
     return c.Typical(
         cpu=np.array([shape.cpu for shape, _ in picks], np.int64),
         cards=np.array([shape.cards or _NEVER for shape, _ in picks], np.int64),
@@ -337,10 +345,4 @@ def _typical(nodes: _Nodes, picks: list[Pick], *, everywhere: bool) -> c.Typical
         mib=np.ascontiguousarray(milli[:, :, 1]),
         weight=np.array([round(weight * _PARTS) for _, weight in picks], np.int64),
         allowed=allowed,
-    )
-
-
-def _is_choosy(shape: DemandShape) -> bool:
-    return bool(
-        shape.selector or shape.required is not None or shape.use_types or shape.nouse_types
     )

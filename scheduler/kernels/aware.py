@@ -38,7 +38,7 @@ def place(
         fragments = published.measure(nodes, demand, row, cpu, s.states, n, s)
     asks = ask.containers.shape[1] > 0
     if asks and nodes.managed[row]:
-        s.n_picks[0] = pick(nodes, cards, ask, demand, row, n, was, s)
+        s.n_picks[0] = pick(nodes, cards, ask, demand, row, n, was, fragments, s)
         if s.n_picks[0] < 0:
             return -1
     if mode == KEEL:
@@ -79,6 +79,7 @@ def pick(
     row: int,
     n: int,
     was: tuple[float, float],
+    fragments: int,
     s: c.Scratch,
 ) -> int:
     """Choose the pod's cards on a node with cards: the number of picks, or -1."""
@@ -99,7 +100,7 @@ def pick(
         return -1
     tries = ask.mode[2] in (KEEL, FGD) and wanted == 1 and passing > 1
     if tries:
-        _try_each(nodes, cards, ask, demand, row, n, was, passing, s)
+        _try_each(nodes, cards, ask, demand, row, n, was, fragments, passing, s)
     else:
         _take_tightest(ask, passing, wanted, s)
     for p in range(wanted):
@@ -149,6 +150,7 @@ def _try_each(
     row: int,
     n: int,
     was: tuple[float, float],
+    fragments: int,
     passing: int,
     s: c.Scratch,
 ) -> None:
@@ -161,7 +163,11 @@ def _try_each(
         alike = False
         for q in range(p):
             i = s.order[q]
-            if s.free[0, i] == s.free[0, j] and s.free[1, i] == s.free[1, j]:
+            if (
+                s.free[0, i] == s.free[0, j]
+                and s.free[1, i] == s.free[1, j]
+                and _is_last(cards, start + i) == _is_last(cards, start + j)
+            ):
                 alike = True
         if alike:
             continue
@@ -171,9 +177,17 @@ def _try_each(
         else:
             m = free.with_pod(nodes, cards, ask, row, n, s)
             cpu = nodes.allocatable[c.CPU, row] - nodes.requested[c.CPU, row] - ask.dim_amounts[0]
-            cost = float(published.measure(nodes, demand, row, cpu, s.after, m, s))
+            after = published.measure(nodes, demand, row, cpu, s.after, m, s)
+            # As published: the whole score, so that cards tie within a step and the first is taken.
+            cost = -float(published.fgd(fragments, after, demand.rates[c.RATE_FGD]))
         for i in range(3):
             s.peak[i, j] = 0
         if best < 0 or cost < least:
             best, least = j, cost
     s.order[0] = best
+
+
+@inlined
+def _is_last(cards: c.Cards, d: int) -> bool:
+    """Whether a card has room for one more sharer only: with the pod it is closed."""
+    return bool(cards.total[c.SLOTS, d] - cards.used[c.SLOTS, d] == 1)

@@ -124,6 +124,8 @@ class Replay:
         self._pending = Pending(self._config)
         self._leaving: list[tuple[float, int]] = []
         self._allocated = 0
+        # The queue's backoff counts in seconds, so everything does inside.
+        self._seconds: list[float] = (workload.at * _LIFETIME_SECONDS).tolist()
         n = workload.pod.size
         self._placed_at = np.full(n, np.nan)
         self._node = np.full(n, -1, np.int64)
@@ -136,7 +138,7 @@ class Replay:
         frag = np.full(n, np.nan)
         gauge = self._gauge() if self._options.measure_frag else None
         pods_on = self.cluster.pods_on
-        at, kinds = workload.at.tolist(), workload.pod.tolist()
+        at, kinds = self._seconds, workload.pod.tolist()
         decide = self._wait_in_turn if self._options.queue else self._now_or_never
         for i in range(n):
             self._until(at[i])
@@ -150,14 +152,14 @@ class Replay:
     def _gauge(self) -> FragmentGauge:
         return FragmentGauge(self.cluster, demand_of(self._trace, self._config))
 
-    # Virtual time.
+    # Virtual time, in seconds.
 
     def _until(self, at: float) -> None:
         """Everything that happens up to a time: pods leave, waiting pods are tried again."""
         while True:
             leaving = self._leaving[0][0] if self._leaving else math.inf
             due = self._pending.next_due() if self._options.queue else None
-            tried = math.inf if due is None else due / _LIFETIME_SECONDS
+            tried = math.inf if due is None else due
             if min(leaving, tried) > at:
                 return
             if leaving <= tried:
@@ -174,7 +176,7 @@ class Replay:
         for kind in self._pending.kinds():
             alike = self._pending.alike(kind)
             if alike and self.cycle.could_place(alike[0]):
-                self._pending.helped(kind, at * _LIFETIME_SECONDS)
+                self._pending.helped(kind, at)
         self._drain(at)
 
     # Decisions.
@@ -202,8 +204,7 @@ class Replay:
         self._drain(at)
 
     def _drain(self, at: float) -> None:
-        now = at * _LIFETIME_SECONDS
-        while batch := self._pending.pop(self._config.slice_pods, now):
+        while batch := self._pending.pop(self._config.slice_pods, at):
             self.cycle.learn()
             outcome = self.cycle.schedule(batch, explain=False)
             for bind in outcome.binds:
@@ -211,13 +212,15 @@ class Replay:
                 self._placed(int(bind.uid), bind.node, at)
             for hold in outcome.holds:
                 kind = self.cycle.kind_of(self.cluster.pods[hold.uid])
-                self._pending.failed(hold.uid, now, kind)
+                self._pending.failed(hold.uid, at, kind)
 
     def _placed(self, i: int, node: str, at: float) -> None:
-        self._placed_at[i] = at
+        workload = self._workload
+        waited = (at - self._seconds[i]) / _LIFETIME_SECONDS
+        self._placed_at[i] = workload.at[i] + waited
         self._node[i] = self._nodes[node]
-        self._allocated += self._amounts[self._workload.pod[i]]
-        lifetime = float(self._workload.lifetime[i])
+        self._allocated += self._amounts[workload.pod[i]]
+        lifetime = float(workload.lifetime[i]) * _LIFETIME_SECONDS
         if lifetime < math.inf:
             heapq.heappush(self._leaving, (at + lifetime, i))
 

@@ -43,13 +43,14 @@ class DemandShape(NamedTuple):
     nouse_types: tuple[str, ...] = ()
 
     def milli(self, cores: int, mib: int) -> tuple[int, int]:
-        """Milli of the cores and of the memory asked of a card that has these."""
+        """Milli of the cores and of the memory that the pod is charged on a card with so many of each."""
         core = self.cores * gpus.WHOLE_MILLI // cores if cores else 0
-        if self.mib:
-            memory = self.mib * gpus.WHOLE_MILLI // mib if mib else gpus.WHOLE_MILLI
-        else:
-            memory = self.percent * gpus.WHOLE_MILLI // gpus.WHOLE_CARD_PERCENT
-        return min(core, gpus.WHOLE_MILLI), memory
+        if not mib:
+            # Cards known as whole ones only.
+            asked = gpus.WHOLE_CARD_PERCENT if self.mib else self.percent
+            return core, asked * gpus.WHOLE_MILLI // gpus.WHOLE_CARD_PERCENT
+        charged = self.mib or mib * self.percent // gpus.WHOLE_CARD_PERCENT
+        return core, charged * gpus.WHOLE_MILLI // mib
 
 
 def shape_of(template: PodTemplate) -> DemandShape:

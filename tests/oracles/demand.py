@@ -1,0 +1,306 @@
+"""What is expected of the pods to come, from the pods that came: prices, values, typical pods.
+
+The value of a remainder is checked, not made: the dual prices of a linear programme need not be
+unique. What any of them must be is told by `optimum` and `holds`.
+"""
+
+import itertools
+import json
+import statistics
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linprog
+
+from tests.oracles import filters, fleet, fragments, hami
+
+Mean = tuple[int, float]
+HALF_LIFE = 20_000
+HORIZON = 1000
+ENOUGH = 300
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a pod asks; `words` are its selectors, affinity and tolerations as JSON."""
+
+    cpu: int
+    memory: int = 0
+    cards: int = 0
+    mib: int = 0
+    percent: int = 0
+    cores: int = 0
+    words: str = "{}"
+    use: str = ""
+    nouse: str = ""
+
+    def asks(self, kind: Mean) -> tuple[int, int]:
+        """Milli of cores and of memory of each card."""
+        return fleet.asked_of(
+            hami.Container(mem=self.mib, percent=self.percent, cores=self.cores), kind
+        )
+
+    def allowed(self, node: fleet.Node) -> bool:
+        """Whether the node's words and the models of its cards take such a pod."""
+        return self.welcome(node) and (not node.managed or any(map(self._likes, node.cards)))
+
+    def welcome(self, node: fleet.Node) -> bool:
+        body = {"spec": {"containers": [], **json.loads(self.words)}, "metadata": {}}
+        return not filters.refusal(body, node.words(cordon=False), [])
+
+    def _likes(self, card: hami.Card) -> bool:
+        return hami.model_matches(
+            card.model, hami.Pod((), use_type=self.use, nouse_type=self.nouse)
+        )
+
+    def hosted(self, node: fleet.Node) -> bool:
+        """Whether the empty node can hold it."""
+        if not self.welcome(node) or self.cpu > node.cpu or self.memory > node.memory:
+            return False
+        if not node.managed:
+            # Whole GPUs of no known model; HAMi's words mean nothing there.
+            return self.cards <= node.gpus and self.asks(node.kind) == (fleet.WHOLE, fleet.WHOLE)
+        fit = [
+            card
+            for card in node.cards
+            if self._likes(card) and self.cores <= card.cores and self.mib <= card.mem
+        ]
+        return len(fit) >= self.cards
+
+
+def shape_of(pod: fleet.Pod) -> Shape:
+    """All cards of the pod, on each the most that any container asks."""
+    if pod.gpu is None:
+        return Shape(pod.cpu)
+    mib = max(one.mem for one in pod.asking)
+    percents = [0 if one.percent == hami.PERCENT_UNSET else one.percent for one in pod.asking]
+    return Shape(
+        pod.cpu,
+        pod.memory,
+        pod.gpus,
+        mib,
+        0 if mib else max(percents),
+        max(one.cores for one in pod.asking),
+        json.dumps(pod.spec, sort_keys=True),
+        pod.gpu.use_type,
+        pod.gpu.nouse_type,
+    )
+
+
+def counted(arrivals: Sequence[fleet.Pod]) -> dict[Shape, float]:
+    """Pods of each shape, half after so many later ones that ask GPUs."""
+    counts: dict[Shape, float] = defaultdict(float)
+    later = 0
+    for pod in reversed(arrivals):
+        counts[shape_of(pod)] += 2.0 ** (-later / HALF_LIFE)
+        later += pod.gpu is not None
+    return dict(counts)
+
+
+def departures(happened: Sequence[str]) -> float:
+    """Departures per arrival, from "came" and "left" of pods that ask GPUs."""
+    mean, left = 0.0, 0
+    for what in happened:
+        if what == "left":
+            left += 1
+        else:
+            mean += (left - mean) / HORIZON
+            left = 0
+    return min(1.0, mean)
+
+
+def assumed(nodes: Sequence[fleet.Node]) -> dict[Shape, float]:
+    """Before enough pods were seen: 30 pods with 0.75 times the median CPU per GPU."""
+    cpu = 0.75 * statistics.median([node.cpu / node.count for node in nodes if node.count] or [0])
+    counts = {Shape(int(cpu / 2), cards=1, percent=50, cores=50): 10.0}
+    for cards, pods in ((1, 14.0), (2, 2.0), (4, 2.0), (8, 2.0)):
+        counts[Shape(int(cpu * cards), cards=cards, percent=100, cores=100)] = pods
+    return counts
+
+
+def median(weighted: Sequence[tuple[float, float]]) -> float:
+    """The first figure up to which half of the weight lies; 0 of nothing."""
+    half, so_far = sum(weight for _, weight in weighted) / 2, 0.0
+    for figure, weight in sorted(weighted):
+        so_far += weight
+        if so_far >= half:
+            return figure
+    return 0.0
+
+
+def mean_card(nodes: Sequence[fleet.Node]) -> Mean:
+    """A card of the mean MiB of all."""
+    mib = [card.mem for node in nodes for card in node.cards]
+    return 100, sum(mib) / len(mib) if mib else 0.0
+
+
+def milli(shape: Shape, card: Mean) -> int:
+    """Milli-GPU that a pod of the shape asks."""
+    return shape.cards * int(min(fleet.WHOLE, max(shape.asks(card))))
+
+
+def kappa(counts: Mapping[Shape, float], card: Mean) -> float:
+    """The median of milli-CPU per GPU, weighted by GPU."""
+    return median([
+        (fleet.WHOLE * shape.cpu / milli(shape, card), n * milli(shape, card))
+        for shape, n in counts.items()
+        if shape.cards and milli(shape, card)
+    ])  # fmt: skip
+
+
+def prices(counts: Mapping[Shape, float], nodes: Sequence[fleet.Node]) -> dict[str, float]:
+    """By node with GPUs, what a milli of it is worth to others."""
+    card = mean_card(nodes)
+    gpu_nodes = [node for node in nodes if node.count]
+    capacity = sum(fleet.WHOLE * node.count for node in gpu_nodes)
+    asked = {shape: n * milli(shape, card) for shape, n in counts.items() if shape.cards}
+    room = {
+        shape: sum(fleet.WHOLE * node.count for node in gpu_nodes if shape.hosted(node))
+        for shape in asked
+    }
+    found = {}
+    for node in gpu_nodes:
+        need = (
+            capacity
+            / sum(asked.values())
+            * sum(
+                asked[shape] * (1 - room[shape] / capacity) / room[shape]
+                for shape in asked
+                if shape.hosted(node)
+            )
+        )
+        found[node.name] = min(1.0, need) ** 4
+    return found
+
+
+def keel_typical(counts: Mapping[Shape, float], card: Mean) -> list[fragments.Typical]:
+    """Shares among the most frequent shapes that make 95 % of pods, and every multi-GPU shape."""
+    merged: dict[Shape, float] = defaultdict(float)
+    for one, n in counts.items():
+        if one.cards:
+            merged[Shape(one.cpu, 0, one.cards, one.mib, one.percent, one.cores)] += n
+    everything = sum(merged.values())
+    frequent = _top(merged, card)
+    return [
+        _typical(shape, n / everything * shape.cards, models=False)
+        for shape, n in merged.items()
+        if shape.cards > 1 or (shape in frequent and milli(shape, card) < fleet.WHOLE)
+    ]
+
+
+def fgd_typical(counts: Mapping[Shape, float], card: Mean) -> list[fragments.Typical]:
+    """The most frequent shapes that make 95 % of all pods; memory plays no part."""
+    merged: dict[Shape, float] = defaultdict(float)
+    for one, n in counts.items():
+        merged[
+            Shape(
+                one.cpu,
+                0,
+                one.cards,
+                one.mib,
+                one.percent,
+                one.cores,
+                one.words,
+                one.use,
+                one.nouse,
+            )
+        ] += n
+    frequent = _top(merged, card)
+    covered = sum(merged[shape] for shape in frequent)
+    return [_typical(shape, merged[shape] / covered, models=True) for shape in frequent]
+
+
+def _top(merged: Mapping[Shape, float], card: Mean) -> list[Shape]:
+    ranked = sorted(
+        merged,
+        key=lambda s: (merged[s], s.cpu, milli(s, card), s.cards, s.use),
+        reverse=True,
+    )
+    found: list[Shape] = []
+    covered = 0.0
+    for shape in ranked:
+        if covered >= 0.95 * sum(merged.values()):
+            break
+        found.append(shape)
+        covered += merged[shape]
+    return found
+
+
+def _typical(shape: Shape, weight: float, *, models: bool) -> fragments.Typical:
+    return fragments.Typical(
+        shape.cpu,
+        shape.cards,
+        shape.asks,
+        round(weight * fragments.STEPS),
+        shape.allowed if models else lambda _: True,
+    )
+
+
+def share_sizes(counts: Mapping[Shape, float], kind: fleet.Kind) -> dict[int, float]:
+    """How many shares of each size in milli are cut, on cards of a kind; each card of a pod is one."""
+    sizes: dict[int, float] = defaultdict(float)
+    for shape, n in counts.items():
+        if 0 < max(shape.asks(kind)) < fleet.WHOLE:
+            sizes[max(shape.asks(kind))] += n * shape.cards
+    return dict(sizes)
+
+
+def patterns(sizes: Sequence[int], room: int = fleet.WHOLE) -> list[tuple[int, ...]]:
+    """Every maximal way to fill a card: how many of each size, so that no size fits any more."""
+    if not sizes:
+        return [()]
+    largest_first = sorted(sizes, reverse=True)
+    found = []
+    for n in range(room // largest_first[0], -1, -1):
+        left = room - n * largest_first[0]
+        found += [(n, *rest) for rest in patterns(largest_first[1:], left)]
+    smallest = largest_first[-1]
+    used = [sum(map(int.__mul__, counts, largest_first)) for counts in found]
+    return [one for one, taken in zip(found, used, strict=True) if room - taken < smallest]
+
+
+def optimum(sizes: Mapping[int, float]) -> float:
+    """Fewest cards, in parts, that hold all shares: the cutting-stock programme, solved by HiGHS."""
+    if not sizes:
+        return 0.0
+    ordered = sorted(sizes, reverse=True)
+    columns = patterns(ordered)
+    solved = linprog(
+        np.ones(len(columns)),
+        A_ub=-np.array(columns, float).T,
+        b_ub=-np.array([sizes[size] for size in ordered]),
+        method="highs",
+    )
+    assert solved.success, solved.message
+    return float(solved.fun)
+
+
+def knapsack(mu: Mapping[int, float]) -> list[float]:
+    """The most that a remainder of each milli can hold, when a share of each size is worth so much."""
+    value = [0.0]
+    for room in range(1, fleet.WHOLE + 1):
+        held = [value[room - size] + worth for size, worth in mu.items() if size <= room]
+        value.append(max([value[room - 1], *held]))
+    return value
+
+
+def holds(value: Sequence[float], sizes: Mapping[int, float]) -> list[str]:
+    """What is wrong with values as an optimal dual of the cutting-stock programme; empty: nothing."""
+    wrong = []
+    mu = {size: value[size] for size in sizes}
+    if min(mu.values(), default=0.0) < -1e-9:
+        wrong.append("a price is negative")
+    remade = knapsack(mu)
+    off = max(abs(a - b) for a, b in itertools.zip_longest(remade, value, fillvalue=1e9))
+    if off > 1e-6:
+        wrong.append(f"not what the prices of the sizes hold: off by {off}")
+    if remade[fleet.WHOLE] > fleet.WHOLE + 1e-6:
+        wrong.append(f"a card holds {remade[fleet.WHOLE]}: not feasible")
+    cards = sum(n * mu[size] for size, n in sizes.items()) / fleet.WHOLE
+    best = optimum(sizes)
+    # Feasible and as good as the best is optimal, and so are its slacks complementary.
+    if abs(cards - best) > 1e-6 * max(1.0, best):
+        wrong.append(f"worth {cards} cards where {best} are needed")
+    return wrong

@@ -1,0 +1,75 @@
+"""keel's cost of one placement on one node, and the points it comes to."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tests.oracles import fleet, fragments
+
+STEP, MIDDLE, POINTS_MAX, POINTS_A_STEP = 30.0, 50_000, 100_000, 50
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What is known of the demand.
+
+    Attributes:
+        price: by node name, 0..1.
+        value: by kind of card, the most that a free remainder of each milli can hold.
+        kappa: milli-CPU per GPU.
+        typical: the shapes of F.
+        departures: D.
+    """
+
+    price: Mapping[str, float]
+    value: Mapping[fleet.Kind, Sequence[float]]
+    kappa: float
+    typical: Sequence[fragments.Typical]
+    departures: float
+
+
+def short(node: fleet.Node, kappa: float) -> float:
+    """Idle milli for which there is no CPU left."""
+    if kappa <= 0:
+        return 0.0
+    return max(0.0, sum(fleet.idles(node)) - (node.cpu - node.cpu_used) / (0.85 * kappa / 1000))
+
+
+def cost(node: fleet.Node, pod: fleet.Pod, charge: fleet.Charge, tables: Tables) -> float:
+    """Milli-GPU that the placement loses."""
+    after = fleet.placed(node, pod, charge)
+    taken = sum(fleet.idles(node)) - sum(fleet.idles(after))
+    result = tables.price.get(node.name, 1.0) * taken if taken else 0.0
+    result += 0.3 * (short(after, tables.kappa) - short(node, tables.kappa))
+    for card, then in zip(node.cards, after.cards, strict=True):
+        if card.uuid not in charge:
+            continue
+        size = fleet.size(pod, card, charge[card.uuid])
+        if size < fleet.WHOLE:
+            value = tables.value[node.kind]
+            lost = value[fleet.idle(card)] - value[fleet.idle(then)] - value[size]
+            result += 3 * max(0.0, lost) + 0.07 * fleet.idle(then)
+    if tables.departures:
+        grown = fragments.total(after, tables.typical) - fragments.total(node, tables.typical)
+        result += 2 * tables.departures * grown / fragments.STEPS
+    return result
+
+
+def points(loss: float) -> int:
+    """Milli-points of a cost, 0..100,000."""
+    steps = math.floor(-loss / STEP + 1e-9)
+    return min(POINTS_MAX, max(0, MIDDLE + POINTS_A_STEP * steps))
+
+
+def is_at_a_step(loss: float) -> bool:
+    """Whether the cost is so near to the edge of a step that the last bits decide."""
+    steps = -loss / STEP + 1e-9
+    return abs(steps - round(steps)) * STEP < 1e-6
+
+
+def judged(node: fleet.Node, pod: fleet.Pod, tables: Tables) -> list[tuple[float, fleet.Charge]]:
+    """Every choice of cards with its cost, the cheapest first, then as the cards lie."""
+    found = [
+        (cost(node, pod, charge, tables), charge) for charge in fleet.choices(node, pod, each=True)
+    ]
+    return sorted(found, key=lambda one: one[0])
