@@ -142,7 +142,9 @@ def asked_of(container: hami.Container, kind: tuple[int, float]) -> tuple[int, i
         memory = int(WHOLE * container.mem // mib) if mib else WHOLE
     else:
         whole = isinstance(mib, int) and mib > 0
-        memory = WHOLE * (mib * container.percent // 100) // mib if whole else 10 * container.percent
+        memory = (
+            WHOLE * (mib * container.percent // 100) // mib if whole else 10 * container.percent
+        )
     return core, int(memory)
 
 
