@@ -3,10 +3,11 @@
 Events change the arrays, the cycle reads the arrays and returns decisions, the binder carries them out,
 and its results come back as events. The map, from the top; a room imports only rooms below it:
 
-    cli        run | simulate | replay | demo | warm
+    cli        run | simulate | replay | audit | demo | warm
     demo       four patterns on the embedded cluster, drawn
     kube       SHELL: a real cluster: streams, loop, binder, lease, events, probes
     simulate   SHELL: the same core over manifests, and over traces of real clusters
+    audit      SHELL: what a cluster cannot use, in its own units and in money
     embedded   a small Kubernetes in a process, with agents, for the demo and for tests
     metrics    numbers for Prometheus
     cycle      shapes and boards, decisions, why nothing fits

@@ -1,4 +1,4 @@
-"""``evenkeel``: run | simulate | replay | demo | warm."""
+"""``evenkeel``: run | simulate | replay | audit | demo | warm."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ import yaml
 from rich.console import Console
 
 from scheduler import config as settings
-from scheduler.errors import BadInput
+from scheduler.api import wire
+from scheduler.errors import ApiError, BadInput
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -189,6 +190,64 @@ def replay(
 
 
 @app.command()
+def audit(
+    *,
+    file: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-f",
+            "--filename",
+            help="Nodes and Pods, YAML or JSON; - for standard input; else a cluster.",
+        ),
+    ] = None,
+    kubeconfig: Annotated[
+        str | None, typer.Option(help="Default: $KUBECONFIG, or the pod's service account.")
+    ] = None,
+    context: Annotated[str | None, typer.Option(help="Context of the kubeconfig.")] = None,
+    output: Annotated[str, typer.Option("-o", "--output", help="table, json or html.")] = "table",
+    output_file: Annotated[Path | None, typer.Option(help="Default: standard output.")] = None,
+    prices: Annotated[
+        Path | None,
+        typer.Option(help="Prices per month (YAML): cpu-core, memory-gib, gpu, gpu-memory-gib."),
+    ] = None,
+    price: Annotated[
+        list[str] | None, typer.Option(help="One price, as cpu-core=30; again for others.")
+    ] = None,
+    worst: Annotated[int, typer.Option(help="How many of the worst nodes to name.")] = 10,
+    mode: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Place the present pods again with it; again, or with commas. Default: default "
+            "(the configuration's), keel, best-fit, least-allocated, most-allocated."
+        ),
+    ] = None,
+    config_file: Annotated[
+        Path | None, typer.Option("--config", help="Configuration file (YAML).")
+    ] = None,
+) -> None:
+    """Show what a cluster cannot use, what it costs, and how other modes would have placed its pods."""
+    from scheduler.audit import command  # noqa: PLC0415 - as above
+
+    request = command.Request(
+        config=_config(config_file),
+        output=output,
+        output_file=output_file,
+        prices_file=prices,
+        prices=price or (),
+        modes=mode or command.MODES_COMPARED,
+        worst=worst,
+    )
+    try:
+        if file and (kubeconfig or context):
+            raise BadInput("--filename", "is of files, and --kubeconfig and --context of a cluster")
+        question = command.plan(request)
+        nodes, pods = _manifests(file) if file else _cluster(kubeconfig, context)
+        command.tell(request, question, nodes, pods, Console())
+    except BadInput as error:
+        _refuse(str(error))
+
+
+@app.command()
 def demo(
     keep: Annotated[
         bool, typer.Option(help="Leave the cluster running and say how to use kubectl with it.")
@@ -218,6 +277,32 @@ def warm() -> None:
     from scheduler.cycle.warm import warm as run_every_kernel  # noqa: PLC0415 - as above
 
     run_every_kernel(settings.Config())
+
+
+def _manifests(names: list[str]) -> tuple[list[wire.Node], list[wire.Pod]]:
+    from scheduler.simulate import files, inventory, run  # noqa: PLC0415 - as above
+
+    objects: list[dict[str, Any]] = []
+    origins: list[str] = []
+    for name in names:
+        found = files.read(name, sys.stdin)
+        objects += found
+        origins += [name] * len(found)
+    try:
+        return inventory.read(objects)
+    except run.InputProblem as error:
+        _refuse(f"{origins[error.position]}: {error}")
+
+
+def _cluster(kubeconfig: str | None, context: str | None) -> tuple[list[wire.Node], list[wire.Pod]]:
+    from scheduler.kube import client, listing  # noqa: PLC0415 - as for run
+
+    access = client.load_access(kubeconfig, context)
+    try:
+        return asyncio.run(listing.nodes_and_pods(access))
+    except ApiError as error:
+        typer.echo(f"{access.url}: {error}", err=True)
+        raise typer.Exit(1) from error
 
 
 def _refuse(message: str) -> NoReturn:

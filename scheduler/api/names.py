@@ -60,5 +60,7 @@ STEERING = frozenset({
     USE_TYPE, NOUSE_TYPE, USE_UUID, NOUSE_UUID, NUMA_BIND, VGPU_MODE,
 })  # fmt: skip
 
+# On the API server's picture of a pod that a kubelet runs from a file of its own.
+MIRROR = "kubernetes.io/config.mirror"
 UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
 LABEL_VALUE_MAX = 63

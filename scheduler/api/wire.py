@@ -16,6 +16,12 @@ class _Wire(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
     """Camel-case JSON; structs hold no cycles, so the collector need not look at them."""
 
 
+class Owner(_Wire):
+    """``metadata.ownerReferences[]``: only of what kind it is."""
+
+    kind: str = ""
+
+
 class Meta(_Wire):
     """``metadata``."""
 
@@ -28,6 +34,7 @@ class Meta(_Wire):
     deletion_timestamp: str | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
+    owner_references: list[Owner] | None = None
 
 
 class Resources(_Wire):

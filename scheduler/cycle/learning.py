@@ -220,6 +220,11 @@ def _assumed(nodes: _Nodes) -> Counts:
     }
 
 
+def assumed_demand(cluster: Cluster) -> Counts:
+    """The demand that stands in for one that was not seen: shapes that ask GPUs, and how many of each."""
+    return _assumed(_Nodes(cluster))
+
+
 def _milli_per_cpu(nodes: _Nodes, counts: Counts) -> float:
     """1 / (0.85 κ) in milli-GPU per milli-CPU, 0 when the pods ask no CPU."""
     pairs = sorted(

@@ -16,26 +16,16 @@ import structlog
 
 from scheduler.api import wire
 from scheduler.errors import ApiError
-from scheduler.kube import client
+from scheduler.kube import client, listing
 from scheduler.kube.client import ApiClient
+from scheduler.kube.listing import Expired, Page
 
 T = TypeVar("T", wire.Pod, wire.Node)
 
-_PAGE = 500
 # The API server sends a bookmark about once a minute.
 _SILENCE_SECONDS = 90.0
 _GONE = 410
 _log = structlog.get_logger("evenkeel.streams")
-
-
-class _ListMeta(msgspec.Struct, rename="camel"):
-    resource_version: str = ""
-    continue_: str = msgspec.field(default="", name="continue")
-
-
-class _Page(msgspec.Struct, Generic[T]):
-    metadata: _ListMeta
-    items: list[T]
 
 
 class _Event(msgspec.Struct, Generic[T]):
@@ -64,10 +54,6 @@ class _Error(msgspec.Struct):
     object: _Failure
 
 
-class Expired(Exception):  # noqa: N818
-    """The version to resume from is too old: list again."""
-
-
 class Stream(Generic[T]):
     """One resource under one selector.
 
@@ -89,7 +75,7 @@ class Stream(Generic[T]):
     ) -> None:
         self.name = name
         self._api, self._path, self._params = api, path, params
-        self._pages: msgspec.json.Decoder[_Page[T]] = msgspec.json.Decoder(_Page[kind])  # type: ignore[valid-type]
+        self._pages: msgspec.json.Decoder[Page[T]] = msgspec.json.Decoder(Page[kind])  # type: ignore[valid-type]
         self._events: msgspec.json.Decoder[_Event[T]] = msgspec.json.Decoder(_Event[kind])  # type: ignore[valid-type]
         self._errors = msgspec.json.Decoder(_Error)
         self._bookmarks = msgspec.json.Decoder(_Bookmark)
@@ -142,27 +128,7 @@ class Stream(Generic[T]):
                 await asyncio.sleep(wait)
 
     async def _list(self) -> None:
-        items: list[T] = []
-        token = ""
-        while True:
-            params = {**self._params, "limit": str(_PAGE)}
-            if token:
-                params["continue"] = token
-            try:
-                payload = await self._api.request(
-                    "GET", self._path, params=params, timeout_seconds=60.0
-                )
-            except ApiError as error:
-                if error.status == _GONE:
-                    # The snapshot behind the pages was compacted away: begin again.
-                    raise Expired from error
-                raise
-            page = self._pages.decode(payload)
-            items += page.items
-            token = page.metadata.continue_
-            if not token:
-                break
-        self._version = page.metadata.resource_version
+        items, self._version = await listing.whole(self._api, self._path, self._params, self._pages)
         self.relists += 1
         self._heard()
         self._on_list(items)

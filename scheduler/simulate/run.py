@@ -76,13 +76,13 @@ class _Simulation:
             try:
                 priorities |= manifests.priority_class(body)
             except BadInput as error:
-                raise InputProblem(position, _name(body), error) from error
+                raise InputProblem(position, name_of(body), error) from error
         positions: dict[str, int] = {}
         for position, body in enumerate(objects):
             try:
                 self._see(body, priorities, position, positions)
             except BadInput as error:
-                raise InputProblem(position, _name(body), error) from error
+                raise InputProblem(position, name_of(body), error) from error
         waiting = sorted(
             (pod for pod in self._cluster.pods.values() if is_waiting(pod)),
             key=lambda pod: (-pod.priority, pod.created, pod.order),
@@ -92,7 +92,7 @@ class _Simulation:
             if problem and not pod.template.unsupported:
                 field, _, text = problem.partition(": ")
                 at = positions[pod.uid]
-                raise InputProblem(at, _name(objects[at]), BadInput(field, text))
+                raise InputProblem(at, name_of(objects[at]), BadInput(field, text))
         rows = [self._one(pod, with_nodes, now) for pod in waiting]
         gated = [p for p in self._cluster.pods.values() if p.ours and p.gated and not p.node]
         rows += [
@@ -122,20 +122,20 @@ class _Simulation:
                 node = manifests.decode(body, wire.Node)
                 if not node.metadata.name:
                     raise BadInput("metadata.name", "is missing")
-                _once(node.metadata.name in self._cluster.nodes.rows)
+                once(node.metadata.name in self._cluster.nodes.rows)
                 facts = self._cluster.see_node(node)
-                _raise(facts.problem)
+                raise_problem(facts.problem)
             case "Pod":
                 pod = manifests.pod(body, priorities, position)
                 if not self._only_ours and not pod.spec.node_name:
                     pod.spec.scheduler_name = self._config.scheduler_name
-                _once(pod.metadata.uid in positions)
+                once(pod.metadata.uid in positions)
                 positions[pod.metadata.uid] = position
                 record = self._cluster.see_pod(pod)
                 if record is not None and record.node:
                     # What a running pod holds must be known; what it may not ask has been allowed.
                     requests.of_pod(pod)
-                    _raise(record.problem)
+                    raise_problem(record.problem)
             case "Namespace":
                 namespace = manifests.decode(body, wire.Namespace)
                 self._book.see_namespace(namespace.metadata.name, namespace.metadata.labels or {})
@@ -154,18 +154,21 @@ class _Simulation:
         return row
 
 
-def _raise(problem: str) -> None:
+def raise_problem(problem: str) -> None:
+    """Raise what the state found wrong with an object, ``field: problem``; nothing when empty."""
     if problem:
         field, _, text = problem.partition(": ")
         raise BadInput(field, text)
 
 
-def _once(seen: bool) -> None:
+def once(seen: bool) -> None:
+    """Refuse an object that was seen before."""
     if seen:
         raise BadInput("metadata.name", "the object is given twice")
 
 
-def _name(body: Mapping[str, Any]) -> str:
+def name_of(body: Mapping[str, Any]) -> str:
+    """``Kind namespace/name`` of an object, however odd."""
     metadata = body.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
     name = metadata.get("name") or metadata.get("generateName") or "(no name)"

@@ -1,0 +1,101 @@
+"""``evenkeel audit`` without its flags: what is asked is checked, audited, and told."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from scheduler.api import wire
+from scheduler.api.placement import MODES, Mode
+from scheduler.audit import findings, page, prices, table
+from scheduler.audit.findings import DEFAULT_MODE, Question
+from scheduler.config import Config
+from scheduler.errors import BadInput
+
+OUTPUTS = ("table", "json", "html")
+MODES_COMPARED = (
+    DEFAULT_MODE, Mode.KEEL, Mode.BEST_FIT, Mode.LEAST_ALLOCATED, Mode.MOST_ALLOCATED
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """The arguments of ``evenkeel audit`` as they were typed, but for where nodes and pods come from."""
+
+    config: Config
+    output: str = "table"
+    output_file: Path | None = None
+    prices_file: Path | None = None
+    prices: Sequence[str] = ()
+    modes: Sequence[str] = MODES_COMPARED
+    worst: int = 10
+
+
+def plan(request: Request) -> Question:
+    """What to ask of the audit; before anything is read.
+
+    Raises:
+        BadInput: an argument is wrong; names it and says what is allowed.
+    """
+    if request.output not in OUTPUTS:
+        raise BadInput("--output", f"{request.output} is not one of {', '.join(OUTPUTS)}")
+    path = request.output_file
+    if path is not None and not path.absolute().parent.is_dir():
+        raise BadInput("--output-file", f"{path.parent} is not a folder")
+    if request.worst < 0:
+        raise BadInput("--worst", f"{request.worst} is not 0 or more")
+    return Question(
+        config=request.config,
+        modes=_modes(request.modes),
+        prices=prices.of_flags(request.prices_file, request.prices),
+        worst=request.worst,
+    )
+
+
+def tell(
+    request: Request,
+    question: Question,
+    nodes: Sequence[wire.Node],
+    pods: Sequence[wire.Pod],
+    out: Console,
+) -> None:
+    """Audit, then print or write it.
+
+    Raises:
+        BadInput: the file cannot be written.
+    """
+    audit = findings.audit(nodes, pods, question)
+    path = request.output_file
+    if request.output == "json":
+        text = json.dumps(audit, indent=2, allow_nan=False) + "\n"
+    elif request.output == "html":
+        text = page.render(audit)
+    elif path is None:
+        table.show(audit, out)
+        return
+    else:
+        # As wide as it comes: a file has no edge to fold at.
+        lines = io.StringIO()
+        table.show(audit, Console(width=10_000, file=lines))
+        text = "".join(f"{line.rstrip()}\n" for line in lines.getvalue().splitlines())
+    if path is None:
+        out.file.write(text)
+        return
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadInput("--output-file", f"{path}: {error}") from error
+
+
+def _modes(given: Sequence[str]) -> list[Mode | None]:
+    words = [word.strip() for text in given for word in text.split(",")]
+    allowed = (DEFAULT_MODE, *MODES)
+    for word in words:
+        if word not in allowed:
+            raise BadInput("--mode", f'"{word}" is not one of {", ".join(allowed)}')
+    return [None if word == DEFAULT_MODE else Mode(word) for word in dict.fromkeys(words)]

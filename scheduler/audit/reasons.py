@@ -1,0 +1,55 @@
+"""Why a node strands what it strands, in words."""
+
+from __future__ import annotations
+
+from scheduler.audit import measure as m
+from scheduler.audit.measure import Figures
+
+_SHORT_OF = {
+    m.LACKS_CPU: "need more CPU",
+    m.LACKS_MEMORY: "need more memory",
+    m.LACKS_CARDS: "find no cards with enough left",
+    m.LACKS_PODS: "find the node full of pods",
+}
+# Less than this of a unit is told as nothing.
+_LEAST = 0.005
+
+
+def of_node(figures: Figures, i: int) -> str:
+    """The reason of node ``i``: what is free, and what most of the typical pods lack there."""
+    if figures.closed[i]:
+        return "closed: cordoned or not healthy; what is free there is not judged"
+    stranded = figures.amounts[m.STRANDED, :, i]
+    if (stranded < _LEAST).all():
+        return ""
+    free = what_is_free(figures, i)
+    is_gpu = stranded[m.GPU] >= _LEAST or stranded[m.GPU_MEMORY] >= _LEAST
+    kinds = [m.ASKS_GPU] if is_gpu else [m.ASKS_GPU, m.ASKS_NONE]
+    hosted, refused = figures.hosted[kinds, i].sum(), figures.refused[kinds, i].sum()
+    pods = "typical GPU pods" if is_gpu else "typical pods"
+    if not hosted:
+        return f"{free}: none of the {pods} could run here even if it were empty"
+    if not refused:
+        return f"{free}: every one of the {pods} fits, but what is left of some cards is too little"
+    short = figures.short[kinds, :, i].sum(axis=0)
+    cause = int(short.argmax())
+    return f"{free}: {_count(short[cause])} of {_count(hosted)} {pods} {_SHORT_OF[cause]}"
+
+
+def what_is_free(figures: Figures, i: int) -> str:
+    """``3 GPUs free (120 GiB), 2 cores and 40 GiB left``."""
+    free, capacity = figures.amounts[m.FREE, :, i], figures.amounts[m.CAPACITY, :, i]
+    rest = f"{_amount(free[m.CPU])} cores and {_amount(free[m.MEMORY])} GiB"
+    if not capacity[m.GPU]:
+        return f"{rest} free"
+    of_memory = f" ({_amount(free[m.GPU_MEMORY])} GiB)" if capacity[m.GPU_MEMORY] else ""
+    gpus = _amount(free[m.GPU])
+    return f"{gpus} {'GPU' if gpus == '1' else 'GPUs'}{of_memory} free, {rest} left"
+
+
+def _amount(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0") if value < 100 else f"{value:.0f}"
+
+
+def _count(value: float) -> str:
+    return f"{value:.0f}" if value >= 1 else "1"

@@ -1,0 +1,121 @@
+"""The pods that a cluster is judged by: what its own pods ask.
+
+Typical are the most frequent shapes that together make 95 % of the pods, at most 64 of those that ask GPUs
+and 64 of those that do not. The former come from the demand that the state has seen, the latter from the
+pods that are there; pods that belong to their node, as those of a DaemonSet do, are nobody's demand. Below
+30 pods of a kind an assumed demand stands in: for GPUs that of ``cycle/learning.py``, for the others one
+core with the memory that this cluster has per core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduler.api import names
+from scheduler.cycle import learning
+from scheduler.kernels import columns as c
+from scheduler.state.cluster import Cluster
+from scheduler.state.demand import DemandShape
+
+# Pods seen until they are believed: a share of a third is then known to about nine points.
+ENOUGH = 30
+_COVERED = 0.95
+_MOST = 64
+_ASSUMED_CPU_MILLI = 1000
+
+
+class TypicalPod(NamedTuple):
+    """A shape and how many pods have it."""
+
+    shape: DemandShape
+    pods: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Typical:
+    """The typical pods, those with GPUs first, each kind by falling count.
+
+    Attributes:
+        gpu_seen, plain_seen: pods seen that ask GPUs, and that ask CPU or memory and no GPU.
+        gpu_assumed, plain_assumed: whether there were too few, and the pods of that kind are assumed.
+    """
+
+    pods: tuple[TypicalPod, ...]
+    gpu_seen: int
+    plain_seen: int
+    gpu_assumed: bool
+    plain_assumed: bool
+
+
+def of_cluster(cluster: Cluster, fixed: Collection[str] = ()) -> Typical:
+    """The typical pods of a cluster; ``fixed`` are uids of pods that belong to their node."""
+    asking = [
+        TypicalPod(shape, count) for shape, count in cluster.demand.counts().items() if shape.cards
+    ]
+    gpu_seen = cluster.demand.seen
+    gpu_assumed = gpu_seen < ENOUGH
+    if gpu_assumed:
+        assumed = learning.assumed_demand(cluster)
+        # Beside the others they count as many as were seen.
+        scale = max(gpu_seen, 1) / sum(assumed.values())
+        asking = [TypicalPod(shape, count * scale) for shape, count in assumed.items()]
+        if not cluster.nodes.columns.has_gpu.any():
+            asking = []
+    plain = _plain(cluster, fixed)
+    plain_seen = round(sum(pod.pods for pod in plain))
+    plain_assumed = plain_seen < ENOUGH
+    if plain_assumed:
+        plain = [TypicalPod(_assumed_plain(cluster), float(max(plain_seen, 1)))]
+    return Typical(
+        pods=(*_most_frequent(asking), *_most_frequent(plain)),
+        gpu_seen=gpu_seen,
+        plain_seen=plain_seen,
+        gpu_assumed=gpu_assumed,
+        plain_assumed=plain_assumed,
+    )
+
+
+def _plain(cluster: Cluster, fixed: Collection[str]) -> list[TypicalPod]:
+    """Shapes without GPU: the demand tells nothing of them but their CPU."""
+    counts: dict[DemandShape, int] = {}
+    for pod in cluster.pods.values():
+        template = pod.template
+        asked = dict(template.requests.amounts)
+        cpu, memory = asked.get(names.CPU, 0), asked.get(names.MEMORY, 0)
+        if template.gpu is not None or pod.uid in fixed or not (cpu or memory):
+            continue
+        shape = DemandShape(
+            cpu,
+            memory,
+            selector=template.selector,
+            required=template.required,
+            tolerations=template.tolerations,
+        )
+        counts[shape] = counts.get(shape, 0) + 1
+    return [TypicalPod(shape, float(count)) for shape, count in counts.items()]
+
+
+def _assumed_plain(cluster: Cluster) -> DemandShape:
+    nodes = cluster.nodes.columns
+    cpu = nodes.allocatable[c.CPU, nodes.valid]
+    memory = nodes.allocatable[c.MEMORY, nodes.valid]
+    has = cpu > 0
+    per_core = float(np.median(memory[has] / cpu[has])) if has.any() else 0.0
+    return DemandShape(_ASSUMED_CPU_MILLI, int(per_core * _ASSUMED_CPU_MILLI))
+
+
+def _most_frequent(pods: Iterable[TypicalPod]) -> list[TypicalPod]:
+    # Sums of floats must not depend on which pod came first.
+    ordered = sorted(pods, key=lambda pod: (-pod.pods, str(pod.shape)))
+    total, covered = sum(pod.pods for pod in ordered), 0.0
+    picked = []
+    for pod in ordered[:_MOST]:
+        if covered >= _COVERED * total:
+            break
+        covered += pod.pods
+        picked.append(pod)
+    return picked

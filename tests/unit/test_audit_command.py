@@ -1,0 +1,130 @@
+"""``evenkeel audit`` as a user types it, from files: what goes in, what comes out, how mistakes are told."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+from click.testing import Result
+from typer.testing import CliRunner
+
+from scheduler import cli
+from tests import make
+
+Json = dict[str, Any]
+
+
+def node(name: str = "n") -> Json:
+    body: Json = msgspec.to_builtins(make.node(name=name, cpu=64, memory="64Gi"))
+    return body | {"apiVersion": "v1", "kind": "Node"}
+
+
+def pod(name: str = "p", **figures: Any) -> Json:
+    body: Json = msgspec.to_builtins(make.pod(**{"name": name, "node": "n", "cpu": 1, "memory": "2Gi"} | figures))  # fmt: skip
+    return body | {"apiVersion": "v1", "kind": "Pod"}
+
+
+def specified(**spec: Any) -> Json:
+    body = pod()
+    return body | {"spec": body["spec"] | spec}
+
+
+def run(*arguments: str | Path, objects: Any = ()) -> Result:
+    stdin = yaml.safe_dump_all(objects)
+    return CliRunner().invoke(cli.app, ["audit", *map(str, arguments)], input=stdin)
+
+
+def refused(*arguments: str | Path, objects: Any = ()) -> str:
+    result = run(*arguments, objects=objects)
+    assert result.exit_code == 2, result.output
+    assert not result.stdout
+    return result.stderr.strip()
+
+
+FULL = [node(), *(pod(f"p{i}") for i in range(32))]
+
+
+def test_a_table_names_the_worst_node_and_says_it_is_no_promise() -> None:
+    result = run("-f", "-", objects=[*FULL, pod("waits", node="")])
+    assert result.exit_code == 0, result.output
+    words = " ".join(result.stdout.split())
+    assert "32.0" in words
+    assert "Judged by 33 pods without GPU seen." in words
+    assert "Waiting: 1 pods, for 0 GPUs and 1 cores in all." in words
+    assert "not a promise" in words
+    assert "most-allocated" in words
+
+
+def test_json_carries_the_prices_and_modes_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "prices.yaml").write_text("cpu-core: 10\n", encoding="utf-8")
+    manifest = tmp_path / "cluster.yaml"
+    manifest.write_text(yaml.safe_dump_all(FULL), encoding="utf-8")
+    result = run(
+        "-f", manifest, "--prices", tmp_path / "prices.yaml", "--price", "gpu=1",
+        "--mode", "keel,fgd", "--mode", "keel", "--worst", "0", "-o", "json",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["prices"] == {"cpu-core": 10, "memory-gib": 4.31, "gpu": 1, "gpu-memory-gib": 50}
+    assert found["total"]["stranded"]["cpu"] == 32
+    assert found["total"]["money"] == 320
+    assert found["worst"] == []
+    assert [one["mode"] for one in found["replay"]["modes"]] == ["keel", "fgd"]
+
+
+def test_page_and_table_go_to_a_file(tmp_path: Path) -> None:
+    for output, begins in (("html", "<!DOCTYPE html>"), ("table", "")):
+        path = tmp_path / output
+        result = run("-f", "-", "-o", output, "--output-file", path, objects=FULL)
+        assert (result.exit_code, result.stdout) == (0, "")
+        text = path.read_text(encoding="utf-8")
+        assert text.startswith(begins)
+        assert "more memory" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["-o", "yaml"], "--output: yaml is not one of table, json, html"),
+        (["--mode", "random"], '--mode: "random" is not one of default, keel'),
+        (["--worst", "-1"], "--worst: -1 is not 0 or more"),
+        (["--price", "cpu"], '--price: "cpu" is not name=price'),
+        (["--output-file", "/nowhere/x"], "--output-file: /nowhere is not a folder"),
+        (["--context", "x"], "--filename: is of files"),
+    ],
+)
+def test_a_wrong_flag_is_refused_before_anything_is_read(arguments: list[str], told: str) -> None:
+    assert refused("-f", "/no/such/file", *arguments).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (pod(cpu="1x"), "-: Pod default/p: spec.containers[0].resources.requests[cpu]: "),
+        (node() | {"metadata": {}}, "-: Node (no name): metadata.name: is missing"),
+        (node(), "-: Node n: metadata.name: the object is given twice"),
+        (specified(priorityClassName="x"), "-: Pod default/p: spec.priorityClassName: "),
+        (specified(containers=3), "-: Pod default/p: spec.containers: Expected `array`"),
+        (
+            pod(annotations={"hami.io/vgpu-devices-allocated": "x"}, gpu=1),
+            "-: Pod default/p: metadata.annotations[hami.io/vgpu-devices-allocated]",
+        ),
+    ],
+)
+def test_a_malformed_object_is_told_with_file_object_and_field(body: Json, told: str) -> None:
+    assert refused("-f", "-", objects=[node(), body]).startswith(told)
+
+
+def test_a_priority_class_may_come_after_its_pods_and_finished_pods_do_not_count() -> None:
+    late = {"kind": "PriorityClass", "metadata": {"name": "x"}, "value": 7}
+    done = pod("done", phase="Succeeded")
+    objects = [node(), specified(priorityClassName="x"), done, late]
+    result = run("-f", "-", "-o", "json", objects=objects)
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["total"]["used"]["cpu"] == 1
+
+
+def test_a_kubeconfig_that_is_not_there_is_refused() -> None:
+    assert refused("--kubeconfig", "/no/such/kubeconfig").startswith("--kubeconfig /no/such/")
