@@ -12,6 +12,9 @@ POLICIES = "balancepolicies"
 # Our own pod annotation; the two axes are steered by HAMi's.
 MODE = "scheduling.evenkeel.dev/mode"
 
+# On the lease: what is learnt of the demand and stands in no pod.
+DEPARTURES = "scheduling.evenkeel.dev/departures"
+
 # Resources.
 CPU = "cpu"
 MEMORY = "memory"

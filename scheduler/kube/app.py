@@ -19,6 +19,7 @@ from scheduler.kube.client import Access, ApiClient, backoff
 from scheduler.kube.health import Health
 from scheduler.kube.lease import AlwaysLeader, Lease
 from scheduler.kube.loop import Loop
+from scheduler.kube.memory import DemandNotes
 from scheduler.kube.node_lock import NodeLock
 from scheduler.kube.policy_status import PolicyStatus
 from scheduler.kube.reporter import Reporter
@@ -189,20 +190,6 @@ class Operator:
         options = self.options
         self._api = api
         self._metrics = Metrics(options.config.scheduler_name)
-        duration, deadline, retry = options.lease_seconds
-        self._lease = (
-            Lease(
-                self._api,
-                namespace=options.lease_namespace,
-                name=options.lease_name,
-                identity=options.identity,
-                duration=duration,
-                deadline=deadline,
-                retry=retry,
-            )
-            if options.lease_namespace
-            else AlwaysLeader()
-        )
         self._reporter = Reporter(
             self._api,
             controller=options.config.scheduler_name,
@@ -216,6 +203,21 @@ class Operator:
             reporter=self._reporter,
             metrics=self._metrics,
             policy_status=self._policy_status,
+        )
+        duration, deadline, retry = options.lease_seconds
+        self._lease = (
+            Lease(
+                self._api,
+                namespace=options.lease_namespace,
+                name=options.lease_name,
+                identity=options.identity,
+                notes=DemandNotes(self.loop.cluster.demand),
+                duration=duration,
+                deadline=deadline,
+                retry=retry,
+            )
+            if options.lease_namespace
+            else AlwaysLeader()
         )
         self._binder = self.loop.binder = Binder(
             self._api,

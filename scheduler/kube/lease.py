@@ -8,7 +8,7 @@ by their own clock. Between the two lies room for requests in flight, which time
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 
@@ -18,6 +18,16 @@ from scheduler.kube.client import ApiClient
 
 _NOT_FOUND, _CONFLICT = 404, 409
 _log = structlog.get_logger("evenkeel.lease")
+
+
+class Notes(Protocol):
+    """What a leader hands on with the lease, as annotations of it."""
+
+    def write(self) -> dict[str, str]:
+        """Annotations for whoever leads next."""
+
+    def read(self, annotations: dict[str, str]) -> None:
+        """What another leader has left."""
 
 
 class Lease:
@@ -35,6 +45,7 @@ class Lease:
         namespace: str,
         name: str,
         identity: str,
+        notes: Notes,
         duration: float = 15.0,
         deadline: float = 10.0,
         retry: float = 2.0,
@@ -43,6 +54,7 @@ class Lease:
         self._path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._name = name
         self.identity = identity
+        self._notes = notes
         self._duration, self._deadline, self._retry = duration, deadline, retry
         self.term = 0
         self._valid_until = 0.0
@@ -91,6 +103,8 @@ class Lease:
             )
         spec = lease.get("spec") or {}
         holder = spec.get("holderIdentity") or ""
+        if holder != self.identity:
+            self._notes.read(lease["metadata"].get("annotations") or {})
         now = asyncio.get_running_loop().time()
         seen = (holder, str(spec.get("renewTime")))
         if seen != self._seen:
@@ -109,10 +123,12 @@ class Lease:
                 "acquireTime": _now(),
                 "leaseTransitions": int(spec.get("leaseTransitions") or 0) + 1,
             }
+        metadata = lease["metadata"]
+        annotations = {**(metadata.get("annotations") or {}), **self._notes.write()}
         return {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
-            "metadata": lease["metadata"],
+            "metadata": {**metadata, "annotations": annotations},
             "spec": {
                 **spec,
                 "holderIdentity": self.identity,

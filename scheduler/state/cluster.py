@@ -62,6 +62,8 @@ class Cluster:
         self._card_rows: dict[tuple[int, str], int] = {}
         self._records = Records(scheduler_name)
         self._charges: dict[templates.PodTemplate, Charge] = {}
+        # Streams of pods, ours and others', that were listed once.
+        self._listed: set[bool] = set()
         # What an assumed pod has become while its bind is under way.
         self._meanwhile: dict[str, PodRecord] = {}
 
@@ -150,8 +152,11 @@ class Cluster:
 
     # Pods.
 
-    def see_pod(self, pod: wire.Pod) -> PodRecord | None:
-        """A pod was added or changed; its record, None when it is finished."""
+    def see_pod(self, pod: wire.Pod, *, listed: bool = False) -> PodRecord | None:
+        """A pod was added or changed; its record, None when it is finished.
+
+        ``listed``: it is of the first list of its stream, so nobody saw it come.
+        """
         uid = pod.metadata.uid
         old = self.pods.get(uid)
         if pod.status.phase in _FINISHED:
@@ -170,7 +175,7 @@ class Cluster:
             elif new.node:
                 self.pods_on[new.node][uid] = new
         else:
-            self.demand.arrived(new.template)
+            self.demand.arrived(new.template, listed=listed)
             self._attach(new)
         self.pods[uid] = new
         return new
@@ -187,9 +192,11 @@ class Cluster:
     def relist_pods(self, pods: Iterable[wire.Pod], *, ours: bool) -> None:
         """All unfinished pods of one stream: those of ours (or of others) not among them are gone."""
         present = set()
+        first = ours not in self._listed
+        self._listed.add(ours)
         for pod in pods:
             present.add(pod.metadata.uid)
-            self.see_pod(pod)
+            self.see_pod(pod, listed=first)
         for uid in [u for u, pod in self.pods.items() if pod.ours == ours and u not in present]:
             self.pod_gone(uid)
 

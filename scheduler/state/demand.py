@@ -86,14 +86,14 @@ class Demand:
     def __init__(self) -> None:
         self.seen = 0
         self.departures = 0.0
-        self._left = 0
+        self._left = self._watched = 0
         self._counts: dict[DemandShape, float] = {}
         self._shapes: dict[PodTemplate, DemandShape] = {}
         # Instead of shrinking all counts, what is new counts more and more.
         self._unit = 1.0
 
-    def arrived(self, template: PodTemplate) -> None:
-        """A pod was seen for the first time."""
+    def arrived(self, template: PodTemplate, *, listed: bool = False) -> None:
+        """A pod was seen for the first time; ``listed``: it came before anybody watched."""
         shape = self._shapes.get(template)
         if shape is None:
             if len(self._shapes) >= _SHAPES_MAX:
@@ -103,15 +103,22 @@ class Demand:
             self._drop_rarest()
         if shape.cards:
             self.seen += 1
-            self.departures += (self._left - self.departures) / _HORIZON
-            self._left = 0
             self._age()
+            if not listed:
+                self.departures += (self._left - self.departures) / _HORIZON
+                self._left = 0
+                self._watched += 1
         self._counts[shape] = self._counts.get(shape, 0.0) + self._unit
 
     def left(self, template: PodTemplate) -> None:
         """A pod left the node that it was on."""
         if template.gpu is not None:
             self._left += 1
+
+    def recall(self, departures: float) -> None:
+        """What another has learnt of departures, until enough arrivals were watched."""
+        if self._watched < _HORIZON:
+            self.departures = departures
 
     def counts(self) -> dict[DemandShape, float]:
         """Pods of each shape; one seen just now counts 1."""

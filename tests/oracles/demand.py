@@ -150,7 +150,9 @@ def kappa(counts: Mapping[Shape, float], card: Mean) -> float:
     ])  # fmt: skip
 
 
-def prices(counts: Mapping[Shape, float], nodes: Sequence[fleet.Node]) -> dict[str, float]:
+def prices(
+    counts: Mapping[Shape, float], nodes: Sequence[fleet.Node], departures: float = 0.0
+) -> dict[str, float]:
     """By node with GPUs, what a milli of it is worth to others."""
     card = mean_card(nodes)
     gpu_nodes = [node for node in nodes if node.count]
@@ -171,7 +173,7 @@ def prices(counts: Mapping[Shape, float], nodes: Sequence[fleet.Node]) -> dict[s
                 if shape.hosted(node)
             )
         )
-        found[node.name] = min(1.0, need) ** 4
+        found[node.name] = min(1.0, need) ** (3.5 - 2 * departures)
     return found
 
 

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from scheduler.api import names, wire
+from scheduler.kube.memory import DemandNotes
 from scheduler.state import demand
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import Demand, DemandShape
@@ -69,7 +70,8 @@ def test_a_shape_in_milli_of_a_card() -> None:
     assert shape.milli(100, 16000) == (250, 250)
     assert shape.milli(200, 8000) == (125, 500)
     assert shape.milli(100, 0) == (250, 1000)
-    assert DemandShape(cpu=0, cards=2, percent=81, cores=81).milli(100, 15360) == (810, 810)
+    # What is charged: 81 % of 15,360 MiB are 12,441.
+    assert DemandShape(cpu=0, cards=2, percent=81, cores=81).milli(100, 15360) == (810, 809)
 
 
 def test_half_is_forgotten_after_a_half_life_of_others() -> None:
@@ -145,3 +147,44 @@ def test_a_list_without_a_pod_is_its_departure() -> None:
 def test_shapes_are_values() -> None:
     first = msgspec.convert(msgspec.to_builtins(gpu_pod("p")), wire.Pod)
     assert demand.shape_of(make.cluster(pods=[first]).pods["default/p"].template) == HALF_CARD
+
+
+def test_what_was_there_before_anybody_watched_is_no_arrival() -> None:
+    """A restart lists ten thousand pods: they would drown what is known of departures."""
+    cluster = Cluster()
+    cluster.demand.recall(0.8)
+    cluster.relist_pods([gpu_pod(f"p{i}", node="a") for i in range(50)], ours=True)
+    cluster.relist_pods(
+        [gpu_pod(f"q{i}", node="a", scheduler_name="x") for i in range(50)], ours=False
+    )
+    assert cluster.demand.departures == 0.8
+    assert cluster.demand.seen == 100
+    # A later list of the same stream tells of pods that came meanwhile.
+    cluster.relist_pods([gpu_pod(f"p{i}", node="a") for i in range(60)], ours=True)
+    assert cluster.demand.departures == pytest.approx(0.8 * 0.999**10)
+
+
+def test_a_predecessors_departures_count_until_enough_was_watched() -> None:
+    seen = Demand()
+    template = make.cluster(pods=[gpu_pod("p")]).pods["default/p"].template
+    seen.recall(0.5)
+    for _ in range(1000):
+        seen.arrived(template)
+    own = seen.departures
+    seen.recall(0.9)
+    assert seen.departures == own
+
+
+@pytest.mark.parametrize("text", ["", "no", "nan", "inf", "-1"])
+def test_a_note_that_is_no_number_is_passed_over(text: str) -> None:
+    seen = Demand()
+    seen.recall(0.3)
+    DemandNotes(seen).read({names.DEPARTURES: text})
+    assert seen.departures == 0.3
+
+
+def test_departures_are_handed_on_by_a_note() -> None:
+    first, second = Demand(), Demand()
+    first.recall(0.3456)
+    DemandNotes(second).read(DemandNotes(first).write())
+    assert second.departures == 0.346

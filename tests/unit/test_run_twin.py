@@ -132,7 +132,7 @@ class Twin:
         assert abs(used - departures) <= 0.1
         card = demand.mean_card(self.nodes)
         self.tables = keel.Tables(
-            demand.prices(known, self.nodes) if seen else {},
+            demand.prices(known, self.nodes, used) if seen else {},
             twin_worlds.values(self.cluster, self.told),
             demand.kappa(known, card),
             demand.keel_typical(known, card),

@@ -294,7 +294,7 @@ def tables(made: World, learnt: c.Demand) -> keel.Tables:
     nodes = list(made.nodes.values())
     known, seen = counts(made)
     return keel.Tables(
-        price=demand.prices(known, nodes) if seen else {},
+        price=demand.prices(known, nodes, float(learnt.rates[c.RATE_DEPARTURES])) if seen else {},
         value=values(made.cluster, learnt),
         kappa=demand.kappa(known, demand.mean_card(nodes)),
         typical=demand.keel_typical(known, demand.mean_card(nodes)),
@@ -317,7 +317,8 @@ def wrong(
 ) -> list[str]:
     """What differs between the scheduler's tables and the twin's; empty: nothing."""
     found, card = [], demand.mean_card(nodes)
-    price = demand.prices(known, nodes) if seen else {}
+    used = float(learnt.rates[c.RATE_DEPARTURES])
+    price = demand.prices(known, nodes, used) if seen else {}
     for node in nodes:
         told = float(learnt.price[cluster.nodes.row_of(node.name)])
         if node.has_gpu and abs(told - price.get(node.name, 1.0)) > 1e-9:

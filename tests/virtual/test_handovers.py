@@ -206,6 +206,24 @@ def locks_of(world: World) -> list[str]:
     return locks
 
 
+@pytest.mark.parametrize("seed", SEEDS[:4])
+def test_who_starts_anew_knows_from_the_lease_how_fast_pods_leave(
+    make_world: Make, seed: int
+) -> None:
+    """It stands in no pod; learning it takes a thousand arrivals, a day on many a cluster."""
+    world = make_world(seed, climate.quiet(replicas=1))
+    leader = led(world)
+    leader.operator.loop.cluster.demand.recall(0.7)
+    world.run(5.0)
+    world.kill(leader)
+    world.run(1.0)
+    world.start_replica()
+    successor = led(world)
+    assert successor is not leader
+    found = successor.operator.loop.cluster.demand.departures
+    assert found == pytest.approx(0.7, abs=0.05), world.report([str(found)])
+
+
 def assert_given_up(world: World, replica: Replica) -> None:
     """It comes back to a decision that another carried out meanwhile, and lets go of it."""
     binder = replica.operator._binder
