@@ -1,0 +1,108 @@
+"""How well it places: the published policies come out as published, keel beats them, small clusters too.
+
+Runs are deterministic; the bounds leave room for a change of the formula, not for a mistake.
+"""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scheduler.simulate import engine, measures, traces, workloads
+from scheduler.simulate.experiment import RunOptions, Series, Trace, TraceNode, TracePod, Workload
+
+OPENB = Path(__file__).parents[2] / "bench" / "data" / "openb"
+DEFAULT = traces.read(OPENB)
+SEED = 1000
+# Allocated % at load 100 and 130, mean of the artifact's 10 seeds, and the spread of one seed.
+PUBLISHED = {
+    "random": (86.30, 87.47, 1.0),
+    "dot-product": (90.62, 90.85, 1.0),
+    "gpu-clustering": (91.65, 91.88, 1.5),
+    "gpu-packing": (91.78, 92.00, 1.5),
+    "best-fit": (92.86, 93.08, 0.6),
+    "first-fit": (94.35, 94.54, 0.5),
+    "fgd": (95.23, 95.39, 0.4),
+}
+
+
+def options(mode: str, learn: str = "seen") -> RunOptions:
+    return RunOptions(mode=mode, learn=learn, queue=False, seed=SEED, measure_frag=False)
+
+
+def at_100_and_130(mode: str, learn: str) -> tuple[float, float]:
+    workload = workloads.fill(DEFAULT, SEED)
+    series = engine.run(DEFAULT, workload, options(mode, learn))
+    found = measures.fill(DEFAULT, series)
+    return float(found["allocated_percent_at_100"] or 0), float(
+        found["allocated_percent_at_130"] or 0
+    )
+
+
+@pytest.mark.parametrize("mode", PUBLISHED)
+def test_a_published_policy_fills_openb_as_was_published(mode: str) -> None:
+    first, last, spread = PUBLISHED[mode]
+    assert at_100_and_130(mode, "trace") == pytest.approx((first, last), abs=spread)
+
+
+@pytest.mark.parametrize("learn", ["seen", "trace"])
+def test_keel_leaves_less_unallocated_than_any_of_them(learn: str) -> None:
+    first, last = at_100_and_130("keel", learn)
+    assert first > 96.0
+    assert last > 96.1
+
+
+def small(trace: Trace, n: int, seed: int, model: str = "") -> tuple[Trace, Workload]:
+    """Some nodes of a trace and pods for 1.3 times their cards."""
+    rng = np.random.default_rng(seed)
+    indices = [i for i, node in enumerate(trace.nodes) if model in {"", node.model}]
+    picked = sorted(rng.choice(indices, n, replace=False).tolist())
+    few = replace(trace, nodes=tuple(trace.nodes[i] for i in picked))
+    pod = rng.integers(len(trace.pods), size=40 * n)
+    milli = workloads.milli_asked(trace)[pod]
+    pod = pod[: int(np.searchsorted(np.cumsum(milli), 1.3 * few.capacity))]
+    return few, Workload(
+        rng.permutation(n), pod, np.arange(pod.size, dtype=float), np.full(pod.size, math.inf)
+    )
+
+
+@pytest.mark.parametrize("variant", ["default", "gpuspec33", "gpushare100"])
+@pytest.mark.parametrize(("n", "model"), [(8, ""), (20, ""), (8, "G2")])
+def test_a_cold_start_is_no_worse_than_best_fit(variant: str, n: int, model: str) -> None:
+    """So few pods are seen that most or all are placed by the assumed demand; means of 24 clusters."""
+    trace = traces.read(OPENB, variant)
+    gains = []
+    for seed in range(24):
+        few, workload = small(trace, n, seed, model)
+        keel, best = (
+            engine.run(few, workload, options(mode)).allocated[-1] / few.capacity
+            for mode in ("keel", "best-fit")
+        )
+        gains.append(keel - best)
+    assert np.mean(gains) > 0
+
+
+def occupied(series: Series) -> int:
+    return int(series.occupied[-1])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_without_any_gpu_it_packs_as_a_packing_scheduler_does(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    nodes = tuple(TraceNode(f"n{i}", 32_000, 131_072, 0, "") for i in range(40))
+    pods = tuple(
+        TracePod(f"p{i}", int(rng.integers(1, 17)) * 500, int(rng.integers(1, 17)) * 2048, 0, 0, ())
+        for i in range(60)
+    )
+    workload = Workload(
+        rng.permutation(40), rng.integers(60, size=120), np.arange(120.0), np.full(120, math.inf)
+    )
+    trace = Trace("no GPU", nodes, pods)
+    runs = {
+        mode: occupied(engine.run(trace, workload, options(mode)))
+        for mode in ("keel", "best-fit", "most-allocated", "least-allocated")
+    }
+    assert runs["keel"] <= min(runs["best-fit"], runs["most-allocated"]) + 1
+    assert runs["keel"] < runs["least-allocated"]
