@@ -56,6 +56,8 @@ _TYPICAL_MAX = 64
 _FGD_TYPICAL_MAX = 128
 # Shapes that prices are made of at most, the heaviest first.
 _PRICED_MAX = 256
+# Sizes of shares that cards are thought to be cut into, likewise: each makes the programme longer.
+_SIZES_MAX = 32
 # Weights are whole numbers in parts of this, so that equal nodes have equal measures.
 _PARTS = 1 << 20
 _NEVER = 1 << 40
@@ -122,8 +124,12 @@ class Learner:
         return True
 
     def fits_nodes(self) -> bool:
-        """Whether the tables have a figure for every node row."""
-        return self.tables.price.size == self._cluster.nodes.capacity
+        """Whether the tables have a figure for every node row and every kind of cards."""
+        tables, cluster = self.tables, self._cluster
+        return (tables.price.size, len(tables.value)) == (
+            cluster.nodes.capacity,
+            len(cluster.cards.kinds),
+        )
 
 
 def _same(a: c.Demand, b: c.Demand) -> bool:
@@ -255,6 +261,8 @@ def _prices(
     demand = sum(asked.values())
     need = np.zeros(nodes.cpu.size)
     heaviest = sorted(asked, key=lambda shape: -asked[shape])[:_PRICED_MAX]
+    for forgotten in hosts.keys() - set(heaviest):
+        del hosts[forgotten]
     for shape in heaviest:
         if shape not in hosts:
             hosts[shape] = nodes.hosts(shape)
@@ -277,7 +285,8 @@ def _values(nodes: _Nodes, counts: Counts) -> c.Floats:
             size = max(shape.milli(cores, mib))
             if 0 < size < c.WHOLE:
                 sizes[size] += n * shape.cards
-        key = tuple(sorted(sizes.items()))
+        heaviest = sorted(sizes.items(), key=lambda item: (-item[0] * item[1], item[0]))
+        key = tuple(sorted(heaviest[:_SIZES_MAX]))
         if key in known:
             out[kind] = out[known[key]]
             continue

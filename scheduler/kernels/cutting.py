@@ -12,8 +12,8 @@ from scheduler.kernels import columns as c
 from scheduler.kernels._jit import inlined, kernel
 
 _TOLERANCE = 1e-9
-# Sizes are at most a thousand, and each needs a few patterns; more would mean that it does not end.
-_ROUNDS_MAX = 20_000
+# Each size needs a few patterns; what is known after so many rounds is good enough.
+_ROUNDS_MAX = 1000
 
 
 @kernel

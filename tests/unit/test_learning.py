@@ -1,0 +1,98 @@
+"""When the demand is learnt anew, and that what it takes is bounded; what is learnt has its twin."""
+
+import numpy as np
+import pytest
+
+from scheduler.api import names
+from scheduler.cycle import learning
+from scheduler.kernels import columns as c
+from scheduler.kernels import cutting
+from tests import make
+
+
+def gpu_pod(i: int, **more: object) -> object:
+    return make.pod(name=f"p{i}", **{"cpu": 2, "gpu": 1, "gpucores": 30, "gpumem": 3000, **more})
+
+
+def test_it_is_learnt_again_when_a_third_more_was_seen() -> None:
+    cluster = make.cluster(nodes=[make.hami_node(name="a", cards=4)])
+    cycle = make.cycle(cluster=cluster)
+    assert cycle.learn()
+    learnt = []
+    for i in range(1000):
+        cluster.see_pod(gpu_pod(i, gpucores=10 + i % 50))
+        if cycle.learn():
+            learnt.append(i + 1)
+    assert learnt[:4] == [300, 390, 507, 659]
+
+
+def test_nothing_new_is_no_new_generation_and_no_board_is_scored_again() -> None:
+    cluster = make.cluster(nodes=[make.hami_node(name="a")])
+    cycle = make.cycle(cluster=cluster)
+    assert cycle.learn()
+    assert not cycle.learn()
+    assert not cycle.learn(anew=True)
+    assert cycle.learner.generation == 1
+
+
+def test_nodes_that_came_after_it_was_learnt_have_their_figures_before_they_are_scored() -> None:
+    """Kernels index the tables by node row and by kind of card, and check no bounds."""
+    cluster = make.cluster(nodes=[make.hami_node(name="a")])
+    cycle = make.cycle(cluster=cluster)
+    cycle.learn()
+    pod = cluster.see_pod(gpu_pod(0))
+    assert pod is not None
+    assert cycle.could_place(pod)
+    odd = [make.card(uuid="odd", mib=81920)]
+    cluster.see_node(make.hami_node(name="b", cards=odd))
+    assert cycle.could_place(pod)
+    assert cycle.learner.tables.value.shape[0] == len(cluster.cards.kinds) == 3
+    for i in range(100):
+        cluster.see_node(make.hami_node(name=f"n{i}"))
+    assert cycle.could_place(pod)
+    assert cycle.learner.tables.price.size == cluster.nodes.capacity == 128
+
+
+def test_what_a_thousand_shapes_cost_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    solved = []
+    solve = cutting.values
+
+    def counted(sizes: c.Ints, *rest: object) -> int:
+        solved.append(sizes.size)
+        return solve(sizes, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(cutting, "values", counted)
+    cluster = make.cluster(nodes=[make.hami_node(name="a", cards=4)])
+    for i in range(1000):
+        more = {names.USE_TYPE: f"model-{i}"} if i % 2 else {}
+        cluster.see_pod(gpu_pod(i, cpu=1 + i % 90, gpumem=100 + 13 * i, annotations=more))
+    cycle = make.cycle(cluster=cluster)
+    cycle.learn()
+    assert max(solved) == 32
+    assert len(cycle.learner._hosts) == 256
+    tables = cycle.learner.tables
+    assert tables.keel.weight.size <= 64
+    assert tables.fgd.weight.size <= 128
+
+
+def test_shapes_that_are_seen_no_more_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learning, "_PRICED_MAX", 3)
+    cluster = make.cluster(nodes=[make.hami_node(name="a", cards=4)])
+    cycle = make.cycle(cluster=cluster)
+    for i in range(600):
+        cluster.see_pod(gpu_pod(i, cpu=1 + i // 60))
+        cycle.learn(anew=True)
+    assert len(cycle.learner._hosts) == 3
+
+
+def test_values_grow_with_what_is_free_and_a_whole_card_is_worth_a_card() -> None:
+    cluster = make.cluster(nodes=[make.hami_node(name="a", cards=4)])
+    for i in range(400):
+        cluster.see_pod(gpu_pod(i, gpumem=1000 + 700 * (i % 17)))
+    cycle = make.cycle(cluster=cluster)
+    cycle.learn()
+    # The first kind is whole cards, which nobody cuts.
+    for value in cycle.learner.tables.value[1:]:
+        assert value[0] == 0
+        assert (np.diff(value) >= 0).all()
+        assert value[c.WHOLE] == pytest.approx(1000)
