@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+RUNTIME := $(VENV)/.runtime
 STAMP := $(VENV)/.installed
 
 .PHONY: help demo test cluster-test check bench bench-lambda-g lock image kind-trial clean
@@ -10,17 +11,23 @@ STAMP := $(VENV)/.installed
 help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(STAMP): requirements-dev.lock pyproject.toml
+# What the scheduler itself needs: the demo waits for nothing else.
+$(RUNTIME): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Evenkeel needs Python 3.11 or newer; set PYTHON=") if sys.version_info < (3, 11) else None'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing dependencies into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@echo "compiling kernels"
 	@$(BIN)/evenkeel warm
 	@touch $@
 
-demo: $(STAMP)  ## Four patterns on an embedded cluster, drawn (KEEP=1 leaves it running)
+$(STAMP): requirements-dev.lock $(RUNTIME)
+	@echo "installing what tests, checks and benchmarks need"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@touch $@
+
+demo: $(RUNTIME)  ## Four patterns on an embedded cluster, drawn (KEEP=1 leaves it running)
 	@$(BIN)/evenkeel demo $(if $(KEEP),--keep)
 
 test: $(STAMP)  ## Unit, oracle, scenario and embedded-cluster tests

@@ -71,6 +71,12 @@ class Shape:
     most_picks: int = 1
     words: tuple[int, int, int] = (0, 0, 0)
 
+    def mode_on(self, *, has_gpu: bool) -> Mode:
+        """The mode that scores it on nodes with GPUs, or on those without: keel is for the former only."""
+        if self.placement.mode is None and has_gpu:
+            return Mode.KEEL
+        return Mode.MOST_ALLOCATED if self.mode == Mode.KEEL and not has_gpu else self.mode
+
     @property
     def is_learning(self) -> bool:
         """Whether its scores depend on what was learnt."""

@@ -66,7 +66,7 @@ def _scores(cluster: Cluster, shape: Shape, row: int) -> dict[str, Any]:
         points = float(gpus.node_score(cluster.nodes.columns, row))
         weighted = float(board.part[row]) / kernel.HAMI_UNIT / 1000
     else:
-        mode = str(shape.mode)
+        mode = str(shape.mode_on(has_gpu=bool(cluster.nodes.columns.has_gpu[row])))
         points = float(board.part[row]) / int(shape.ask.mode[1]) / 1000
         weighted = float(board.part[row]) / 1000
     scores = {mode: points, "TaintToleration": taints, "NodeAffinity": affinity}

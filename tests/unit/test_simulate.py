@@ -85,6 +85,21 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
     }
 
 
+def test_explain_names_the_mode_that_scored_each_node() -> None:
+    """Keel is for nodes with GPUs: a pod without any is scored by it there, and there only."""
+    gpu = msgspec.to_builtins(make.hami_node(name="g")) | {"kind": "Node"}
+    asking = pod("p", containers=[make.container(cpu=1, gpu=1)])
+    for given, on_gpu, elsewhere in (
+        (pod("q"), "keel", "least-allocated"),
+        (asking, "keel", None),
+    ):
+        found = answer("-f", "-", "--explain", stdin=yaml.safe_dump_all([NODE, gpu, given]))
+        (row,) = found["pods"]
+        assert on_gpu in row["nodes"]["g"]["scores"]
+        scores = row["nodes"]["a"]["scores"]
+        assert elsewhere in scores if elsewhere else not scores
+
+
 def test_explain_says_of_every_node_whether_why_and_how_good() -> None:
     cordoned = make.node(name="c", unschedulable=True)
     small = make.node(name="s", cpu="500m")
