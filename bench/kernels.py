@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from scheduler.api import wire
-from scheduler.api.placement import Mode, Placement
+from scheduler.api.placement import MODES, Mode, Placement
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.kernels import board as boards
@@ -31,7 +31,7 @@ def run() -> dict[str, Any]:
     return {
         "lambda_g_kernel": _kernel(),
         "growth_lambda_g": growth,
-        "modes_5000_nodes": {str(mode): _at_size(5_000, mode) for mode in Mode},
+        "modes_5000_nodes": {str(mode): _at_size(5_000, mode) for mode in MODES},
         "goals": {"full_score_ns_per_node": 25, "run_ns_per_node": 1},
     }
 

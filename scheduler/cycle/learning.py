@@ -205,10 +205,13 @@ def _tables(
     assume: bool,
 ) -> c.Demand:
     """The tables for a demand; while it is too small to be believed, for the assumed one."""
-    # In an order of their own: sums of floats must not depend on which pod came first.
-    asking = {shape: counts[shape] for shape in sorted(counts, key=_order) if shape.cards}
+    largest = int(nodes.count.max(initial=1))
+    # What no node has cards for, a typing error more often than not, would outweigh all that can be. In
+    # an order of their own: sums of floats must not depend on which pod came first.
+    asking = {
+        shape: counts[shape] for shape in sorted(counts, key=_order) if 0 < shape.cards <= largest
+    }
     judged = _assumed(nodes) if assume else asking
-    largest = nodes.count.max(initial=1)
     rates = np.zeros(c.N_RATES)
     rates[c.RATE_CPU] = _milli_per_cpu(nodes, judged)
     rates[c.RATE_DEPARTURES] = departures

@@ -99,6 +99,12 @@ def counted(arrivals: Sequence[fleet.Pod]) -> dict[Shape, float]:
     return dict(counts)
 
 
+def possible(counts: Mapping[Shape, float], nodes: Sequence[fleet.Node]) -> dict[Shape, float]:
+    """Without the pods that ask more cards than any node has."""
+    most = max((node.count for node in nodes), default=0)
+    return {shape: n for shape, n in counts.items() if shape.cards <= most}
+
+
 def departures(happened: Sequence[str]) -> float:
     """Departures per arrival, from "came" and "left" of pods that ask GPUs."""
     mean, left = 0.0, 0

@@ -96,3 +96,20 @@ def test_values_grow_with_what_is_free_and_a_whole_card_is_worth_a_card() -> Non
         assert value[0] == 0
         assert (np.diff(value) >= 0).all()
         assert value[c.WHOLE] == pytest.approx(1000)
+
+
+def test_a_billion_cards_asked_by_mistake_change_nothing() -> None:
+    """Their weight would be beyond 64 bits, and nobody else's demand would count."""
+    worlds = []
+    for mistakes in (0, 5):
+        cluster = make.cluster(nodes=[make.hami_node(name="a", cards=4), make.hami_node(name="b")])
+        for i in range(400):
+            cluster.see_pod(gpu_pod(i, gpu=1 + i % 4))
+        for i in range(mistakes):
+            cluster.see_pod(make.pod(name=f"m{i}", cpu=1, gpu=1_000_000_000))
+        cycle = make.cycle(cluster=cluster)
+        cycle.learn()
+        worlds.append(cycle.learner.tables)
+    for name in ("price", "value", "rates"):
+        assert getattr(worlds[0], name) == pytest.approx(getattr(worlds[1], name), rel=1e-9)
+    assert worlds[0].keel.cards.tolist() == worlds[1].keel.cards.tolist()

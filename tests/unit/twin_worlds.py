@@ -293,6 +293,7 @@ def tables(made: World, learnt: c.Demand) -> keel.Tables:
     """The twin's tables; only what an optimum leaves open is taken from the scheduler's."""
     nodes = list(made.nodes.values())
     known, seen = counts(made)
+    known = demand.possible(known, nodes) if seen else known
     return keel.Tables(
         price=demand.prices(known, nodes, float(learnt.rates[c.RATE_DEPARTURES])) if seen else {},
         value=values(made.cluster, learnt),
@@ -317,6 +318,8 @@ def wrong(
 ) -> list[str]:
     """What differs between the scheduler's tables and the twin's; empty: nothing."""
     found, card = [], demand.mean_card(nodes)
+    everything = known
+    known = demand.possible(known, nodes) if seen else dict(known)
     used = float(learnt.rates[c.RATE_DEPARTURES])
     price = demand.prices(known, nodes, used) if seen else {}
     for node in nodes:
@@ -333,7 +336,7 @@ def wrong(
     kinds = cluster.cards.kinds.values
     for name, expected, told in (
         ("keel", demand.keel_typical(known, card), learnt.keel),
-        ("fgd", demand.fgd_typical(known, card), learnt.fgd),
+        ("fgd", demand.fgd_typical(everything, card), learnt.fgd),
     ):
         mine, theirs = typical_rows(expected, kinds), learnt_rows(told, kinds)
         if mine != theirs:
