@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
 STAMP := $(VENV)/.installed
+# Kernels write without looking; these tests drive all of them over odd clusters.
+BOUNDS := $(addprefix tests/unit/test_,kernels_place.py keel_twin.py run_twin.py learning.py never_over_allocated.py)
 
 .PHONY: help demo test cluster-test check bench bench-lambda-g lock image kind-trial clean
 
@@ -32,6 +34,8 @@ demo: $(RUNTIME)  ## Four patterns on an embedded cluster, drawn (KEEP=1 leaves 
 
 test: $(STAMP)  ## Unit, oracle, scenario and embedded-cluster tests
 	@$(BIN)/python -m pytest tests --ignore tests/cluster $(ARGS)
+	@echo "again with kernels that check bounds"
+	@NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q $(BOUNDS)
 
 cluster-test: $(STAMP)  ## Tests against a real etcd and kube-apiserver (builds them once: Go >= 1.26, or set KUBEBUILDER_ASSETS)
 	@$(BIN)/python -m tests.controlplane.build

@@ -69,7 +69,7 @@ class Shape:
     described: int = -1
     learnt: int = -1
     most_picks: int = 1
-    words: tuple[int, int, int] = (0, 0, 0)
+    words: tuple[int, int, int, int] = (0, 0, 0, 0)
 
     def mode_on(self, *, has_gpu: bool) -> Mode:
         """The mode that scores it on nodes with GPUs, or on those without: keel is for the former only."""
@@ -121,12 +121,13 @@ class Boards:
         stale = shape.is_learning and shape.learnt != self._learner.generation
         if moved is not None and moved.size == 0 and not stale:
             return
-        words = (len(cluster.cards.models), len(cluster.cards.modes), len(cluster.cards.uuids))
+        cards = cluster.cards
+        words = (len(cards.models), len(cards.modes), len(cards.uuids), cards.most_on_a_node)
         if moved is None or shape.words != words:
             shape.words = words
             shape.ask = self._compile(shape)
             # No node has more cards than exist.
-            wanted = np.minimum(shape.ask.containers[c.N_CARDS], cluster.cards.most_on_a_node)
+            wanted = np.minimum(shape.ask.containers[c.N_CARDS], cards.most_on_a_node)
             shape.most_picks = max(1, int(wanted.sum()))
         described = None if moved is None else cluster.described.since(shape.described)
         if moved is None or described is None:

@@ -11,6 +11,8 @@ What is learnt, of shapes k seen n_k times (pods that ask GPUs, unless said othe
   shape of several cards, weighed by cards; pods of one whole card are left out.
 - typical pods of ``fgd``, as published: the most frequent (cpu, cards, share, models) that make 95 % of all
   pods, those without GPU among them; ties by larger CPU, share, cards, models.
+- what a milli-GPU short of CPU counts: 0.3 where nodes with GPUs have 1.25 times the CPU that their GPUs would
+  be asked with, falling to 0 where they have just as much: there GPUs are left over whatever one does.
 - milli-GPU that a milli-CPU serves: 1 / (0.85 κ), κ the median of CPU asked per GPU asked, weighed by GPU.
 
 Before 300 pods are seen an assumed demand stands in (not for prices): without any, nothing keeps runs of
@@ -38,7 +40,7 @@ import numpy as np
 
 from scheduler import devices
 from scheduler.kernels import columns as c
-from scheduler.kernels import cutting
+from scheduler.kernels import cutting, keel
 from scheduler.plugins import node_affinity, taints
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
@@ -49,7 +51,9 @@ Pick = tuple[DemandShape, float]
 # Pods seen until their demand is believed.
 ENOUGH = 300
 _COVERED = 0.95
-_CPU_SLACK = 0.85
+_CPU_SLACK, _CPU_MARGIN = 0.85, 0.25
+# Pods seen until it is believed how scarce CPU is, in general and in clusters of few cards.
+_TOLD, _TOLD_SMALL = 60, 15
 _PRICE_EXPONENT, _EXPONENT_FALL = 3.5, 2.0
 # Typical pods at most: a measure is taken of every node for each.
 _TYPICAL_MAX = 64
@@ -93,7 +97,7 @@ class Learner:
     def learn(self, *, anew: bool = False) -> bool:
         """Make the tables anew if enough has changed, or ``anew``; whether they changed."""
         demand = self._cluster.demand
-        departures = min(1.0, demand.departures)
+        departures = demand.departures
         described = self._cluster.described.position
         if (
             not anew
@@ -112,11 +116,12 @@ class Learner:
         enough = self._known is not None or demand.seen >= ENOUGH
         nodes = _Nodes(self._cluster)
         departures = self._departures
-        if not enough and nodes.count.sum() < _SMALL_CARDS:
+        if not enough and nodes.are_few:
             departures = max(departures, _SMALL_DEPARTURES)
         tables = _tables(nodes, counts, departures, self._hosts, assume=not enough)
         more = max(_MORE_LEAST, min(_MORE_MOST, int(demand.seen * _MORE)))
-        self._next = demand.seen + more if enough else ENOUGH
+        soon = min(ENOUGH, max(nodes.told, 2 * demand.seen))
+        self._next = demand.seen + more if enough else soon
         if _same(tables, self.tables):
             return False
         self.tables = tables
@@ -153,6 +158,8 @@ class _Nodes:
         self.count = np.where(nodes.valid, count, 0)
         self.cpu, self.memory = nodes.allocatable[c.CPU], nodes.allocatable[c.MEMORY]
         self.capacity = self.count * c.WHOLE
+        self.are_few = bool(self.count.sum() < _SMALL_CARDS)
+        self.told = _TOLD_SMALL if self.are_few else _TOLD
         self.model = np.where(
             nodes.managed & (nodes.card_count > 0), cards.columns.model[nodes.card_start], -1
         )
@@ -214,6 +221,9 @@ def _tables(
     judged = _assumed(nodes) if assume else asking
     rates = np.zeros(c.N_RATES)
     rates[c.RATE_CPU] = _milli_per_cpu(nodes, judged)
+    # How scarce CPU is shows early, long before shapes can be told.
+    told = asking if round(sum(asking.values())) >= nodes.told else judged
+    rates[c.RATE_SHORT] = keel.SHORT_WEIGHT * _cpu_plenty(nodes, told)
     rates[c.RATE_DEPARTURES] = departures
     rates[c.RATE_KEEL] = rates[c.RATE_FGD] = _PARTS
     rates[c.RATE_MOST_CPU] = nodes.cpu.max(initial=1)
@@ -254,6 +264,17 @@ def _milli_per_cpu(nodes: _Nodes, counts: Counts) -> float:
     weights = np.cumsum([weight for _, weight in pairs])
     kappa = pairs[int(np.searchsorted(weights, weights[-1] / 2))][0]
     return 1 / (_CPU_SLACK * kappa) if kappa > 0 else 0.0
+
+
+def _cpu_plenty(nodes: _Nodes, counts: Counts) -> float:
+    """1 where the nodes have 1.25 times the CPU that pods ask for all their cards, 0 where they lack any."""
+    asked = sum(n * shape.cpu for shape, n in counts.items())
+    cards = sum(n * nodes.asked(shape) for shape, n in counts.items())
+    has = nodes.count > 0
+    if not asked or not has.any():
+        return 1.0
+    ratio = (nodes.cpu[has].sum() / nodes.capacity[has].sum()) / (asked / cards)
+    return float(min(1.0, max(0.0, (ratio - 1) / _CPU_MARGIN)))
 
 
 def _prices(
@@ -370,7 +391,7 @@ def _typical(nodes: _Nodes, picks: list[Pick], *, everywhere: bool) -> c.Typical
             allowed = np.column_stack(by_shape)
     return c.Typical(
         cpu=np.array([shape.cpu for shape, _ in picks], np.int64),
-        cards=np.array([shape.cards or _NEVER for shape, _ in picks], np.int64),
+        cards=np.array([min(shape.cards or _NEVER, _NEVER) for shape, _ in picks], np.int64),
         cores=np.ascontiguousarray(milli[:, :, 0]),
         mib=np.ascontiguousarray(milli[:, :, 1]),
         weight=np.array([round(weight * _PARTS) for _, weight in picks], np.int64),

@@ -166,6 +166,8 @@ def _try_each(
             if (
                 s.free[0, i] == s.free[0, j]
                 and s.free[1, i] == s.free[1, j]
+                and cards.milli[0, start + i] == cards.milli[0, start + j]
+                and cards.milli[1, start + i] == cards.milli[1, start + j]
                 and _is_last(cards, start + i) == _is_last(cards, start + j)
             ):
                 alike = True

@@ -129,8 +129,18 @@ class Demand(NamedTuple):
 
 
 # Milli-GPU that a milli-CPU can serve, 0: any; departures per arrival; what the weights of each of the two
-# sets of typical pods are parts of; most milli-CPU and milli-GPU of any node.
-RATE_CPU, RATE_DEPARTURES, RATE_KEEL, RATE_FGD, RATE_MOST_CPU, RATE_MOST_GPU, N_RATES = range(7)
+# sets of typical pods are parts of; most milli-CPU and milli-GPU of any node; what a milli-GPU short of CPU
+# counts.
+(
+    RATE_CPU,
+    RATE_DEPARTURES,
+    RATE_KEEL,
+    RATE_FGD,
+    RATE_MOST_CPU,
+    RATE_MOST_GPU,
+    RATE_SHORT,
+    N_RATES,
+) = range(8)
 
 
 # Offsets in Scratch.lanes, in lanes.

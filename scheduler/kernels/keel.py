@@ -5,7 +5,8 @@
 - taken: idle milli-GPU of the cards that the pod takes away. A card gives the lesser of its free cores and
   its free memory, so a pod that fills up the dimension that is left over takes little.
 - price: what a milli-GPU of this node is worth to pods that can go to few nodes, 0..1.
-- short: idle milli-GPU for which the node has no CPU left.
+- short: idle milli-GPU for which the node has no CPU left. It counts less where CPU is scarce for the pods as
+  a whole, and nothing where GPUs must be left over whatever one does.
 - cut, shares only: value(before) − value(after) − value(size), where value(x) is the most that shares of
   the sizes seen can make of x: what the best filling of the remainder loses by this cut.
 - rest, shares only: what is left on the card: best fit among equals.
@@ -67,7 +68,7 @@ def lost(
     m = free.with_pod(nodes, cards, ask, row, n, s)
     idle = free.idle(s.after, m)
     cost = demand.price[row] * (free.idle(s.states, n) - idle)
-    cost += SHORT_WEIGHT * (_short(demand, idle, cpu) - was[0])
+    cost += demand.rates[c.RATE_SHORT] * (_short(demand, idle, cpu) - was[0])
     cost += (
         FRAGMENT_WEIGHT
         * demand.rates[c.RATE_DEPARTURES]

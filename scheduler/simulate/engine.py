@@ -59,7 +59,7 @@ def node_object(node: TraceNode, place: int) -> wire.Node:
                 count=_SHARERS,
                 devmem=_CARD_MIB.get(node.model, _OTHER_MIB),
                 devcore=100,
-                type=node.model,
+                type=_token(node.model),
                 health=True,
             )
             for i in range(node.gpus)
@@ -70,6 +70,11 @@ def node_object(node: TraceNode, place: int) -> wire.Node:
         wire.Meta(name=name, uid=name, annotations=annotations),
         status=wire.NodeStatus(allocatable),
     )
+
+
+def _token(model: str) -> str:
+    """A model as HAMi's annotation takes it, by part of its name: in brackets, A10 is no part of A100."""
+    return f"<{model.replace(',', ';')}>"
 
 
 def pod_spec(pod: TracePod, scheduler_name: str) -> tuple[wire.PodSpec, dict[str, str]]:
@@ -84,7 +89,7 @@ def pod_spec(pod: TracePod, scheduler_name: str) -> tuple[wire.PodSpec, dict[str
         else:
             limits[names.GPU_MEMORY_PERCENT] = percent
     container = wire.Container("main", wire.Resources(requests=limits, limits=limits))
-    annotations = {names.USE_TYPE: ",".join(pod.models)} if pod.models else {}
+    annotations = {names.USE_TYPE: ",".join(map(_token, pod.models))} if pod.models else {}
     return wire.PodSpec(scheduler_name=scheduler_name, containers=[container]), annotations
 
 

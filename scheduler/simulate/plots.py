@@ -25,6 +25,8 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 _DASHES = ("-", "--", "-.", ":")
 _INK, _FAINT = "#333333", "#DDDDDD"
 _STYLE: dict[Any, Any] = {
+    # A model may be called a$b.
+    "text.parse_math": False,
     "axes.edgecolor": _INK,
     "axes.labelcolor": _INK,
     "axes.spines.right": False,

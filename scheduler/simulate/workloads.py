@@ -12,7 +12,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from scheduler.simulate.experiment import Ints, Trace, Workload
+from scheduler.errors import BadInput
+from scheduler.simulate.experiment import WHOLE, Ints, Trace, Workload
 
 FILL_LOAD, STREAM_LOAD = 1.3, 1.0
 ARRIVALS = 50_000
@@ -33,6 +34,9 @@ def fill(trace: Trace, seed: int, load: float = FILL_LOAD) -> Workload:
     appended until the next draw would pass it; that draw is dropped. Above it, uniformly random pods
     are deleted until they do not. As in the paper's artifact, the test for the next draw counts a
     pod's milli per GPU once, not times its GPUs. Arrivals are at 0, 1, 2, ... and never leave.
+
+    Raises:
+        BadInput: the load is too little for any pod that asks GPUs.
     """
     rng = np.random.default_rng(seed)
     by_name = np.array(sorted(range(len(trace.pods)), key=lambda i: trace.pods[i].name))
@@ -53,6 +57,13 @@ def fill(trace: Trace, seed: int, load: float = FILL_LOAD) -> Workload:
         total += int(asked[kept].sum())
         parts.append(kept)
     pod = np.concatenate(parts)
+    if not asked[pod].any():
+        least = int(asked[asked > 0].min(initial=WHOLE))
+        raise BadInput(
+            "--load",
+            f"{load:g} of {trace.capacity / WHOLE:g} GPUs is less than the {least / WHOLE:g} that the "
+            "smallest pod asks, or by chance none was left: ask for more",
+        )
     at = np.arange(len(pod), dtype=np.float64)
     return Workload(_order(rng, trace), pod, at, np.full(len(pod), np.inf))
 

@@ -11,7 +11,7 @@ from scheduler.state.interning import Interner
 _FIRST_CAPACITY = 256
 
 
-# Kinds of cards that are told apart; of a cluster with more the rest count as the last.
+# Kinds of cards that are told apart; of a cluster with more the rest count as the most like them.
 KINDS_MAX = 32
 # What a card of a node without HAMi counts as.
 WHOLE_KIND = (100, 0)
@@ -37,6 +37,9 @@ class CardTable:
     def place(self, cards: tuple[hami.Card, ...]) -> int:
         """Write the cards of one node, unused, and return the row of the first."""
         n = len(cards)
+        if not n:
+            # A row that there always is: columns are indexed by the first card of nodes without any, too.
+            return 0
         free = self._free.get(n)
         start = free.pop() if free else self._extend(n)
         self.most_on_a_node = max(self.most_on_a_node, n)
@@ -61,7 +64,9 @@ class CardTable:
         """The kind of a card."""
         kind = (card.devcore, card.devmem)
         if self.kinds.find(kind) < 0 and len(self.kinds) >= KINDS_MAX:
-            return KINDS_MAX - 1
+            known = self.kinds.values[1:]
+            alike = min(known, key=lambda k: (abs(k[1] - kind[1]), abs(k[0] - kind[0])))
+            return self.kinds.number(alike)
         return self.kinds.number(kind)
 
     def give_back(self, start: int, n: int) -> None:

@@ -105,7 +105,9 @@ class Demand:
             self.seen += 1
             self._age()
             if not listed:
-                self.departures += (self._left - self.departures) / _HORIZON
+                mean = self.departures + (self._left - self.departures) / _HORIZON
+                # A thousand pods deleted at once must not stand for those to come for ever.
+                self.departures = min(1.0, mean)
                 self._left = 0
                 self._watched += 1
         self._counts[shape] = self._counts.get(shape, 0.0) + self._unit
@@ -118,7 +120,7 @@ class Demand:
     def recall(self, departures: float) -> None:
         """What another has learnt of departures, until enough arrivals were watched."""
         if self._watched < _HORIZON:
-            self.departures = departures
+            self.departures = min(1.0, departures)
 
     def counts(self) -> dict[DemandShape, float]:
         """Pods of each shape; one seen just now counts 1."""

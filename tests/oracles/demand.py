@@ -112,9 +112,9 @@ def departures(happened: Sequence[str]) -> float:
         if what == "left":
             left += 1
         else:
-            mean += (left - mean) / HORIZON
+            mean = min(1.0, mean + (left - mean) / HORIZON)
             left = 0
-    return min(1.0, mean)
+    return mean
 
 
 def assumed(nodes: Sequence[fleet.Node]) -> dict[Shape, float]:
@@ -154,6 +154,17 @@ def kappa(counts: Mapping[Shape, float], card: Mean) -> float:
         for shape, n in counts.items()
         if shape.cards and milli(shape, card)
     ])  # fmt: skip
+
+
+def short_weight(counts: Mapping[Shape, float], nodes: Sequence[fleet.Node], card: Mean) -> float:
+    """0.3, less where GPU pods ask more than 1/1.25 of the CPU per GPU that GPU nodes have."""
+    asked = sum(n * shape.cpu for shape, n in counts.items() if shape.cards)
+    gpus = sum(n * milli(shape, card) for shape, n in counts.items() if shape.cards)
+    there = [node for node in nodes if node.count]
+    if not asked or not there:
+        return 0.3
+    has = sum(node.cpu for node in there) / sum(fleet.WHOLE * node.count for node in there)
+    return 0.3 * min(1.0, max(0.0, (has * gpus / asked - 1) / 0.25))
 
 
 def prices(

@@ -19,6 +19,7 @@ class Tables:
         kappa: milli-CPU per GPU.
         typical: the shapes of F.
         departures: D.
+        short: what a milli-GPU short of CPU counts.
     """
 
     price: Mapping[str, float]
@@ -26,6 +27,7 @@ class Tables:
     kappa: float
     typical: Sequence[fragments.Typical]
     departures: float
+    short: float
 
 
 def short(node: fleet.Node, kappa: float) -> float:
@@ -40,7 +42,7 @@ def cost(node: fleet.Node, pod: fleet.Pod, charge: fleet.Charge, tables: Tables)
     after = fleet.placed(node, pod, charge)
     taken = sum(fleet.idles(node)) - sum(fleet.idles(after))
     result = tables.price.get(node.name, 1.0) * taken if taken else 0.0
-    result += 0.3 * (short(after, tables.kappa) - short(node, tables.kappa))
+    result += tables.short * (short(after, tables.kappa) - short(node, tables.kappa))
     for card, then in zip(node.cards, after.cards, strict=True):
         if card.uuid not in charge:
             continue

@@ -15,7 +15,7 @@ from tests.unit.twin_worlds import Kit, World
 
 PUBLISHED = tuple(mode for mode in twin_worlds.MODES if mode not in {"keel", "fgd"})
 ANY = Kit(even=False, mixed=True)
-# What is left out here is tried in test_twins_differ.py.
+# What is left out here is tried in test_twin_corners.py.
 KEEL = Kit()
 FGD = Kit(taints=False, plain=False, even=False)
 

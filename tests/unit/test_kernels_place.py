@@ -10,6 +10,7 @@ from scheduler.api import names
 from scheduler.api.decisions import Outcome
 from scheduler.api.placement import MODES, NODE_POLICIES, Mode, Placement
 from scheduler.config import Config
+from scheduler.cycle import learning
 from scheduler.cycle.boards import Boards, Shape
 from scheduler.cycle.schedule import Cycle
 from scheduler.kernels import board, diagnose, fit, gpus, lambda_g, place, score
@@ -146,8 +147,12 @@ def differences(kept: Shape, fresh: Shape, valid: c.Flags) -> list[str]:
 
 @every_placement
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_boards_kept_up_to_date_are_boards_made_anew(seed: int, placement: Placement) -> None:
+def test_boards_kept_up_to_date_are_boards_made_anew(
+    monkeypatch: pytest.MonkeyPatch, seed: int, placement: Placement
+) -> None:
     """120 random events on nodes and pods, growth from 64 rows included; every kind of pod looks."""
+    # Few pods come: what they ask is learnt all the same.
+    monkeypatch.setattr(learning, "ENOUGH", 5)
     rng = np.random.default_rng(seed)
     config = Config(placement=placement)
     cluster = make.cluster(nodes=random_clusters.nodes(rng, 40, gpus=True))
@@ -163,7 +168,7 @@ def test_boards_kept_up_to_date_are_boards_made_anew(seed: int, placement: Place
         if step % 6:
             continue
         if step % 18 == 0:
-            cycle.learn()
+            cycle.learn(anew=True)
         anew = Boards(cluster, config, cycle.learner)
         for watcher in watchers:
             assert watcher is not None
@@ -242,3 +247,43 @@ def test_annotations_choose_the_mode_ahead_of_the_configuration() -> None:
         )
         outcome = make.cycle(cluster=cluster).schedule([cluster.pods["default/new"]])
         assert [bind.node for bind in outcome.binds] == [node]
+
+
+def test_a_pod_of_more_cards_than_any_node_had_finds_the_node_that_has_them() -> None:
+    """The same cards, on one node now: nothing is known by a name it was not, but there is room for picks."""
+    names_of = [f"GPU-{i}" for i in range(8)]
+    cluster = make.cluster(
+        nodes=[
+            make.hami_node(name=node, cards=[make.card(uuid=uuid, index=i) for i, uuid in cards])
+            for node, cards in (
+                ("a", list(enumerate(names_of[:4]))),
+                ("b", list(enumerate(names_of[4:]))),
+            )
+        ],
+        pods=[make.pod(name="eight", cpu=1, gpu=8)],
+    )
+    cycle = make.cycle(cluster=cluster)
+    waiting = list(cluster.pods.values())
+    assert not cycle.schedule(waiting).binds
+    cluster.node_gone("a")
+    cluster.node_gone("b")
+    cards = [make.card(uuid=uuid, index=i) for i, uuid in enumerate(names_of)]
+    cluster.see_node(make.hami_node(name="c", cards=cards))
+    (bind,) = cycle.schedule(waiting).binds
+    assert sorted(use.uuid for use in bind.slots[0]) == names_of
+    checks.verify(cluster)
+
+
+@pytest.mark.parametrize("large_first", [True, False])
+def test_cards_with_all_of_theirs_free_are_not_alike_when_one_has_more(
+    *, large_first: bool
+) -> None:
+    """Half of the small card leaves a half of use, whichever has the lower index."""
+    sizes = [81920, 16384] if large_first else [16384, 81920]
+    cards = [make.card(uuid=f"{mib}", index=i, mib=mib) for i, mib in enumerate(sizes)]
+    cluster = make.cluster(
+        nodes=[make.hami_node(name="a", cards=cards)],
+        pods=[make.pod(name="p", cpu=1, gpu=1, gpumem=8192)],
+    )
+    (bind,) = make.cycle(cluster=cluster).schedule(list(cluster.pods.values())).binds
+    assert bind.slots[0][0].uuid == "16384"

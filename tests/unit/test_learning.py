@@ -23,7 +23,8 @@ def test_it_is_learnt_again_when_a_third_more_was_seen() -> None:
         cluster.see_pod(gpu_pod(i, gpucores=10 + i % 50))
         if cycle.learn():
             learnt.append(i + 1)
-    assert learnt[:4] == [300, 390, 507, 659]
+    # On few cards it is told from 15 pods on how scarce CPU is; here it is.
+    assert learnt[:5] == [15, 300, 390, 507, 659]
 
 
 def test_nothing_new_is_no_new_generation_and_no_board_is_scored_again() -> None:
@@ -113,3 +114,43 @@ def test_a_billion_cards_asked_by_mistake_change_nothing() -> None:
     for name in ("price", "value", "rates"):
         assert getattr(worlds[0], name) == pytest.approx(getattr(worlds[1], name), rel=1e-9)
     assert worlds[0].keel.cards.tolist() == worlds[1].keel.cards.tolist()
+
+
+def test_a_node_without_cards_is_learnt_of_however_full_the_table_of_cards_is() -> None:
+    """Its first card would be the one behind the last of the table, where the table ends."""
+    cluster = make.cluster(nodes=[make.hami_node(name=f"n{i:02}", cards=8) for i in range(32)])
+    assert cluster.cards.columns.numa.size == 256
+    cluster.see_node(make.node(name="plain"))
+    cycle = make.cycle(cluster=cluster)
+    cycle.learn()
+    pod = cluster.see_pod(gpu_pod(0))
+    assert pod is not None
+    assert len(cycle.schedule([pod]).binds) == 1
+
+
+def test_cpu_that_gpus_would_leave_over_anyway_is_not_spared() -> None:
+    """Where pods ask as much CPU per card as there is, GPUs stay over whatever one does."""
+    weights = {}
+    for cpu in (2, 8, 9, 10, 16):
+        cluster = make.cluster(nodes=[make.hami_node(name="a", cards=4, cpu=40)])
+        for i in range(400):
+            cluster.see_pod(make.pod(name=f"p{i}", cpu=cpu, gpu=1))
+        cycle = make.cycle(cluster=cluster)
+        cycle.learn()
+        weights[cpu] = float(cycle.learner.tables.rates[c.RATE_SHORT])
+    expected = {2: 0.3, 8: 0.3, 9: 0.3 * (10 / 9 - 1) / 0.25, 10: 0.0, 16: 0.0}
+    assert weights == pytest.approx(expected)
+
+
+def test_the_33rd_kind_of_cards_counts_as_the_one_most_like_it() -> None:
+    cluster = make.cluster(
+        nodes=[
+            make.hami_node(name=f"n{i:02}", cards=[make.card(uuid=f"g{i}", mib=1000 * (i + 1))])
+            for i in range(40)
+        ]
+    )
+    kinds = cluster.cards.kinds.values
+    assert len(kinds) == 32
+    row = cluster.nodes.row_of("n39")
+    assert kinds[int(cluster.nodes.columns.kind[row])] == (100, 31_000)
+    make.cycle(cluster=cluster).learn()

@@ -102,6 +102,14 @@ def test_models_are_honoured_and_mib_are_of_the_card() -> None:
     assert engine.run(trace, workload, options()).node.tolist() == [0, 0]
 
 
+def test_a_model_is_not_another_whose_name_holds_its_own() -> None:
+    nodes = (TraceNode("a", 8000, 8192, 2, "A100"), TraceNode("b", 8000, 8192, 2, "A10"))
+    picky = TracePod("picky", 1000, 0, 2, 1000, ("A10",))
+    trace = Trace("models", nodes, (picky,))
+    workload = Workload(np.arange(2), np.zeros(2, int), np.arange(2.0), np.full(2, math.inf))
+    assert engine.run(trace, workload, options()).node.tolist() == [1, -1]
+
+
 def test_a_share_that_is_no_whole_percent_is_rounded_up() -> None:
     spec, _ = engine.pod_spec(TracePod("p", 1, 1, 1, 333, ()), "evenkeel")
     resources = spec.containers[0].resources

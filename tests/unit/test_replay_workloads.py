@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from scheduler.errors import BadInput
 from scheduler.simulate import traces, workloads
-from scheduler.simulate.experiment import Trace, Workload
+from scheduler.simulate.experiment import Trace, TraceNode, TracePod, Workload
 from tests.unit import replay_engine
 
 OPENB = Path(__file__).parents[2] / "bench/data/openb"
@@ -146,3 +147,10 @@ def test_a_seed_draws_the_same_again_and_another_seed_something_else(name: str) 
     assert one.pod.tobytes() != other.pod.tobytes()
     assert one.pod.dtype == one.order.dtype == np.int64
     assert one.at.dtype == one.lifetime.dtype == np.float64
+
+
+def test_a_fill_of_nothing_is_refused() -> None:
+    """Else the table would be empty, and nobody told why."""
+    trace = Trace("t", (TraceNode("n", 1, 1, 1, ""),), (TracePod("p", 1, 1, 1, 500, ()),))
+    with pytest.raises(BadInput, match=r"--load: 0.1 of 1 GPUs is less than the 0.5"):
+        workloads.fill(trace, 1, 0.1)

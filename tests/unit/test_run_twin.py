@@ -137,6 +137,9 @@ class Twin:
             demand.kappa(known, card),
             demand.keel_typical(known, card),
             used,
+            demand.short_weight(
+                self.known or twin_worlds.scarcity(came, known, self.nodes), self.nodes, card
+            ),
         )
         self.typical = demand.fgd_typical(known, card)
         self.checked += 1

@@ -300,7 +300,20 @@ def tables(made: World, learnt: c.Demand) -> keel.Tables:
         kappa=demand.kappa(known, demand.mean_card(nodes)),
         typical=demand.keel_typical(known, demand.mean_card(nodes)),
         departures=float(learnt.rates[c.RATE_DEPARTURES]),
+        short=demand.short_weight(
+            scarcity(made.arrivals, known, nodes), nodes, demand.mean_card(nodes)
+        ),
     )
+
+
+def scarcity(
+    arrivals: Sequence[fleet.Pod], known: Mapping[demand.Shape, float], nodes: Sequence[fleet.Node]
+) -> Mapping[demand.Shape, float]:
+    """The demand by which it is told how scarce CPU is: that seen, from 60 pods on."""
+    seen = demand.possible(demand.counted(arrivals), nodes)
+    told = sum(n for shape, n in seen.items() if shape.cards)
+    few = sum(node.count for node in nodes) < 64
+    return seen if round(told) >= (15 if few else 60) else known
 
 
 def values(cluster: Cluster, learnt: c.Demand) -> dict[fleet.Kind, list[float]]:
