@@ -157,10 +157,9 @@ class Boards:
 
     def draw(self, shape: Shape, number: int) -> None:
         """A decision of the mode that draws lots: every node's lot is drawn anew."""
-        if shape.mode == Mode.RANDOM:
-            self.refresh(shape)
-            shape.ask.card_rules[c.RULE_DRAW] = number
-            shape.learnt = -1
+        self.refresh(shape)
+        shape.ask.card_rules[c.RULE_DRAW] = number
+        shape.learnt = -1
 
     def placed(self, shape: Shape, rows: c.Ints) -> None:
         """The placing kernel changed these rows and has scored them on this shape's board.

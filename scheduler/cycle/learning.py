@@ -121,7 +121,7 @@ class Learner:
         tables = _tables(nodes, counts, departures, self._hosts, assume=not enough)
         more = max(_MORE_LEAST, min(_MORE_MOST, int(demand.seen * _MORE)))
         soon = min(ENOUGH, max(nodes.told, 2 * demand.seen))
-        self._next = demand.seen + more if enough else soon
+        self._next = soon if not enough else demand.seen + more if self._known is None else _NEVER
         if _same(tables, self.tables):
             return False
         self.tables = tables

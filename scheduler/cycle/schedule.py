@@ -39,7 +39,6 @@ class Cycle:
         self._policies = policies
         self.learner = Learner(cluster, known)
         self._draws = seed << 32
-        self._explain = True
         self.boards = Boards(cluster, config, self.learner)
 
     def learn(self, *, anew: bool = False) -> bool:
@@ -56,12 +55,11 @@ class Cycle:
         ``explain``, holds do not say why, which takes longer than the decision.
         """
         outcome = Outcome()
-        self._explain = explain
         for shape, run in itertools.groupby(
             batch, key=lambda pod: self._shape_or_hold(pod, outcome)
         ):
             if shape is not None:
-                self._place(shape, list(run), outcome)
+                self._place(shape, list(run), outcome, explain=explain)
         return outcome
 
     def could_place(self, pod: PodRecord) -> bool:
@@ -117,7 +115,9 @@ class Cycle:
             return f"{pod.template.unsupported[0]}: not supported by this version of Evenkeel"
         return self._policies.resolve(pod).problem
 
-    def _place(self, shape: Shape, run: list[PodRecord], outcome: Outcome) -> None:
+    def _place(
+        self, shape: Shape, run: list[PodRecord], outcome: Outcome, *, explain: bool
+    ) -> None:
         # A host port that one pod of the run takes is seen by the next only through the mask.
         step = 1 if shape.template.ports or shape.mode == Mode.RANDOM else len(run)
         for at in range(0, len(run), step):
@@ -128,7 +128,7 @@ class Cycle:
             self.boards.refresh(shape)
             n = self._place_part(shape, part, outcome)
             if n < len(part):
-                why = self._why(shape) if self._explain else None
+                why = self._why(shape) if explain else None
                 outcome.holds += [Hold(pod.uid, why) for pod in run[at + n :]]
                 return
 

@@ -31,7 +31,7 @@ def place(
     n = free.read(nodes, cards, row, s)
     was = (0.0, 0.0)
     fragments = 0
-    cpu = nodes.allocatable[c.CPU, row] - nodes.requested[c.CPU, row]
+    cpu = free.cpu(nodes, row)
     if mode == KEEL:
         was = keel.before(nodes, demand, row, n, s)
     elif mode == FGD:
@@ -178,7 +178,7 @@ def _try_each(
             cost = keel.lost(nodes, cards, ask, demand, row, n, was, s)
         else:
             m = free.with_pod(nodes, cards, ask, row, n, s)
-            cpu = nodes.allocatable[c.CPU, row] - nodes.requested[c.CPU, row] - ask.dim_amounts[0]
+            cpu = free.cpu(nodes, row) - ask.dim_amounts[0]
             after = published.measure(nodes, demand, row, cpu, s.after, m, s)
             # As published: the whole score, so that cards tie within a step and the first is taken.
             cost = -float(published.fgd(fragments, after, demand.rates[c.RATE_FGD]))

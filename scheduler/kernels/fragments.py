@@ -54,5 +54,5 @@ def of_rows(
     for i in range(rows.size):
         row = rows[i]
         n = free.read(nodes, cards, row, s)
-        cpu = nodes.allocatable[c.CPU, row] - nodes.requested[c.CPU, row]
+        cpu = free.cpu(nodes, row)
         out[row] = fragments(typical, nodes.kind[row], row, cpu, s.states, n, s)

@@ -44,6 +44,12 @@ def read(nodes: c.Nodes, cards: c.Cards, row: int, s: c.Scratch) -> int:
 
 
 @inlined
+def cpu(nodes: c.Nodes, row: int) -> int:
+    """Milli-CPU that nobody asked for."""
+    return int(nodes.allocatable[c.CPU, row] - nodes.requested[c.CPU, row])
+
+
+@inlined
 def milli(cards: c.Cards, figure: int, d: int, amount: int) -> int:
     """An amount of cores or MiB in milli of the card; a card that counts none of them has all."""
     scale = cards.milli[figure, d]

@@ -43,7 +43,7 @@ def points(lost: float) -> int:
 @inlined
 def before(nodes: c.Nodes, demand: c.Demand, row: int, n: int, s: c.Scratch) -> tuple[float, float]:
     """What is short and what is fragmented on a node as it is, in milli-GPU."""
-    cpu = nodes.allocatable[c.CPU, row] - nodes.requested[c.CPU, row]
+    cpu = free.cpu(nodes, row)
     return _short(demand, free.idle(s.states, n), cpu), _fragments(
         nodes, demand, row, cpu, s.states, n, s
     )
@@ -64,7 +64,7 @@ def lost(
 
     ``n`` states as ``free.read`` left them; ``was`` as ``before`` told.
     """
-    cpu = nodes.allocatable[c.CPU, row] - nodes.requested[c.CPU, row] - ask.dim_amounts[0]
+    cpu = free.cpu(nodes, row) - ask.dim_amounts[0]
     m = free.with_pod(nodes, cards, ask, row, n, s)
     idle = free.idle(s.after, m)
     cost = demand.price[row] * (free.idle(s.states, n) - idle)

@@ -11,26 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduler.api.placement import Mode
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 WHOLE = 1000  # milli of one GPU
 
-MODES = (
-    "keel",
-    "fgd",
-    "best-fit",
-    "first-fit",
-    "dot-product",
-    "gpu-packing",
-    "gpu-clustering",
-    "random",
-    "lambda-g",
-    "lambda-g-v3",
-    "least-allocated",
-    "most-allocated",
-    "balanced-allocation",
-)
+# Requested-to-capacity-ratio is left out: it is its curve, and which would one compare?
+MODES = tuple(str(mode) for mode in Mode if mode != Mode.REQUESTED_TO_CAPACITY_RATIO)
 # What a mode that learns the mix of pods may learn from: those that arrived, or the whole trace.
 LEARNING = ("seen", "trace")
 
