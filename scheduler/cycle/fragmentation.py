@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.cycle.boards import scratch
-from scheduler.cycle.learning import Counts, Learner
+from scheduler.cycle.learning import Learner
+from scheduler.cycle.tables import Counts
 from scheduler.kernels import columns as c
 from scheduler.kernels import fragments
 from scheduler.state.cluster import Cluster
@@ -37,7 +38,7 @@ class FragmentGauge:
         fragments.of_rows(
             cluster.nodes.columns,
             cluster.cards.columns,
-            self._tables.fgd,
+            self._tables,
             rows,
             self.by_row,
             self._scratch,

@@ -118,19 +118,25 @@ class Typical(NamedTuple):
     allowed: Flags  # [N, K] or [0, K], when every node will do
 
 
+# How much of a typical pod is there, in parts of PER_WHOLE: floor(PER_WHOLE · x / asked) for an x below what is
+# asked is (x · Demand.close) >> PER_SHIFT, exactly, while what is asked is below 2^20.
+PER_WHOLE, PER_SHIFT = 1024, 40
+
+
 class Demand(NamedTuple):
     """What is expected of the pods to come, as ``cycle/learning.py`` makes it. Q = kinds of cards."""
 
     price: Floats  # [N] what a milli-GPU of the node is worth to others, 0..1
     value: Floats  # [Q, WHOLE + 1] the most that a remainder of that many milli can hold, milli-GPU
     keel: Typical
+    close: Ints  # [2, K of keel] 2^PER_SHIFT · PER_WHOLE over the cards and over the milli-CPU asked, rounded up
     fgd: Typical
     rates: Floats  # [N_RATES] see RATE_*
 
 
 # Milli-GPU that a milli-CPU can serve, 0: any; departures per arrival; what the weights of each of the two
-# sets of typical pods are parts of; most milli-CPU and milli-GPU of any node; what a milli-GPU short of CPU
-# counts.
+# sets of typical pods are parts of; most milli-CPU and milli-GPU of any node; what a milli-GPU counts that is
+# short of CPU, one that is left on the node, and the CPU left for one.
 (
     RATE_CPU,
     RATE_DEPARTURES,
@@ -139,8 +145,10 @@ class Demand(NamedTuple):
     RATE_MOST_CPU,
     RATE_MOST_GPU,
     RATE_SHORT,
+    RATE_LEFT,
+    RATE_LEFT_CPU,
     N_RATES,
-) = range(8)
+) = range(10)
 
 
 # Offsets in Scratch.lanes, in lanes.

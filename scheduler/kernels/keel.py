@@ -1,17 +1,20 @@
 """The ``keel`` mode: what a placement loses, in milli-GPU (1000 is one whole GPU).
 
-    lost GPU = price · taken + 0.3 · Δshort + 3 · cut + 0.07 · rest + 2 · D · ΔF
+    lost GPU = price · taken + 0.3 · Δshort + 0.3 · left + 3 · cut + 0.07 · rest + 2 · D · ΔF
 
 - taken: idle milli-GPU of the cards that the pod takes away. A card gives the lesser of its free cores and
   its free memory, so a pod that fills up the dimension that is left over takes little.
 - price: what a milli-GPU of this node is worth to pods that can go to few nodes, 0..1.
 - short: idle milli-GPU for which the node has no CPU left. It counts less where CPU is scarce for the pods as
   a whole, and nothing where GPUs must be left over whatever one does.
+- left: milli-GPU that the node's free CPU could serve: best fit by CPU. It counts as much as short counts less:
+  where CPU is what runs out, nodes are to be filled up with it. In clusters of less than 1,000 cards it also
+  counts before the demand is known, then with the milli-GPU that are left: best fit by both.
 - cut, shares only: value(before) − value(after) − value(size), where value(x) is the most that shares of
   the sizes seen can make of x: what the best filling of the remainder loses by this cut.
 - rest, shares only: what is left on the card: best fit among equals.
-- F: FGD's fragment measure, weighed by D, departures per arrival: holes are worth keeping usable only
-  where they come back.
+- F: FGD's fragment measure, with credit for being close, weighed by D, departures per arrival: holes are worth
+  keeping usable only where they come back.
 
 Scores fall by one step for every 30 milli-GPU lost: less is noise. All figures that are learnt come from
 ``Demand``; the formula was found by simulation on the openb trace, see ``cycle/learning.py``.
@@ -25,7 +28,7 @@ from scheduler.kernels import columns as c
 from scheduler.kernels import fragments, free
 from scheduler.kernels._jit import inlined
 
-SHORT_WEIGHT, CUT_WEIGHT, REST_WEIGHT, FRAGMENT_WEIGHT = 0.3, 3.0, 0.07, 2.0
+CPU_WEIGHT, CUT_WEIGHT, REST_WEIGHT, FRAGMENT_WEIGHT = 0.3, 3.0, 0.07, 2.0
 STEP = 30.0
 # A step is worth this many milli-points around the middle of a mode's range 0..100,000.
 STEP_POINTS, MIDDLE_POINTS = 50, 50_000
@@ -74,6 +77,8 @@ def lost(
         * demand.rates[c.RATE_DEPARTURES]
         * (_fragments(nodes, demand, row, cpu, s.after, m, s) - was[1])
     )
+    cost += demand.rates[c.RATE_LEFT] * idle
+    cost += demand.rates[c.RATE_LEFT_CPU] * (cpu * demand.rates[c.RATE_CPU])
     if nodes.managed[row] and ask.containers.shape[1] > 0:
         kind, start = nodes.kind[row], nodes.card_start[row]
         for j in range(nodes.card_count[row]):
@@ -112,5 +117,7 @@ def _fragments(
 ) -> float:
     if demand.rates[c.RATE_DEPARTURES] == 0:
         return 0.0
-    measure = fragments.fragments(demand.keel, nodes.kind[row], row, cpu, states, n, s)
+    measure = fragments.fragments(
+        demand.keel, nodes.kind[row], row, cpu, states, n, s, demand.close, True
+    )
     return float(measure / demand.rates[c.RATE_KEEL])

@@ -82,7 +82,9 @@ def measure(
     nodes: c.Nodes, demand: c.Demand, row: int, cpu: int, states: c.Ints, n: int, s: c.Scratch
 ) -> int:
     """Fragments of a node as FGD weighs them, in weight · milli-GPU."""
-    return fragments.fragments(demand.fgd, nodes.kind[row], row, cpu, states, n, s)
+    return fragments.fragments(
+        demand.fgd, nodes.kind[row], row, cpu, states, n, s, demand.close, False
+    )
 
 
 @inlined

@@ -14,8 +14,8 @@ from scheduler.api.templates import PodTemplate, Term, TolerationKey
 
 # A pod counts half after so many others that ask GPUs (or, for the others, so many of any kind).
 HALF_LIFE = 20_000
-# Departures are averaged over about so many arrivals.
-_HORIZON = 1000
+# Departures are averaged over about so many arrivals, and begin as if so many had come and none left.
+_HORIZON, _PRIOR = 1000, 20
 # A cluster has hundreds of shapes; what asks a figure of its own for every pod must not grow for ever.
 _SHAPES_MAX = 4096
 _UNIT_MAX = 1e100
@@ -87,6 +87,7 @@ class Demand:
         self.seen = 0
         self.departures = 0.0
         self._left = self._watched = 0
+        self._horizon = _PRIOR
         self._counts: dict[DemandShape, float] = {}
         self._shapes: dict[PodTemplate, DemandShape] = {}
         # Instead of shrinking all counts, what is new counts more and more.
@@ -105,7 +106,9 @@ class Demand:
             self.seen += 1
             self._age()
             if not listed:
-                mean = self.departures + (self._left - self.departures) / _HORIZON
+                # At first over the few that came: a small cluster is full after as many.
+                mean = self.departures + (self._left - self.departures) / self._horizon
+                self._horizon = min(_HORIZON, self._horizon + 1)
                 # A thousand pods deleted at once must not stand for those to come for ever.
                 self.departures = min(1.0, mean)
                 self._left = 0
@@ -121,6 +124,7 @@ class Demand:
         """What another has learnt of departures, until enough arrivals were watched."""
         if self._watched < _HORIZON:
             self.departures = min(1.0, departures)
+            self._horizon = _HORIZON
 
     def counts(self) -> dict[DemandShape, float]:
         """Pods of each shape; one seen just now counts 1."""

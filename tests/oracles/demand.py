@@ -18,8 +18,10 @@ from tests.oracles import filters, fleet, fragments, hami
 
 Mean = tuple[int, float]
 HALF_LIFE = 20_000
-HORIZON = 1000
-ENOUGH = 300
+HORIZON, PRIOR = 1000, 20
+ENOUGH = 60
+# Clusters of fewer cards begin with best fit.
+FEW = 1000
 
 
 @dataclass(frozen=True)
@@ -100,21 +102,32 @@ def counted(arrivals: Sequence[fleet.Pod]) -> dict[Shape, float]:
 
 
 def possible(counts: Mapping[Shape, float], nodes: Sequence[fleet.Node]) -> dict[Shape, float]:
-    """Without the pods that ask more cards than any node has."""
-    most = max((node.count for node in nodes), default=0)
-    return {shape: n for shape, n in counts.items() if shape.cards <= most}
+    """Without the pods that no empty node holds."""
+    return {
+        shape: n
+        for shape, n in counts.items()
+        if shape.cards and any(shape.hosted(node) for node in nodes if node.count)
+    }
 
 
 def departures(happened: Sequence[str]) -> float:
     """Departures per arrival, from "came" and "left" of pods that ask GPUs."""
-    mean, left = 0.0, 0
+    mean = 0.0
+    for i, what in enumerate(_came(happened)):
+        mean = min(1.0, mean + (what - mean) / min(HORIZON, PRIOR + i))
+    return mean
+
+
+def _came(happened: Sequence[str]) -> list[int]:
+    """Before each arrival, how many had left since the one before."""
+    before, left = [], 0
     for what in happened:
         if what == "left":
             left += 1
         else:
-            mean = min(1.0, mean + (left - mean) / HORIZON)
+            before.append(left)
             left = 0
-    return mean
+    return before
 
 
 def assumed(nodes: Sequence[fleet.Node]) -> dict[Shape, float]:
@@ -156,15 +169,20 @@ def kappa(counts: Mapping[Shape, float], card: Mean) -> float:
     ])  # fmt: skip
 
 
-def short_weight(counts: Mapping[Shape, float], nodes: Sequence[fleet.Node], card: Mean) -> float:
-    """0.3, less where GPU pods ask more than 1/1.25 of the CPU per GPU that GPU nodes have."""
+def plenty(counts: Mapping[Shape, float], nodes: Sequence[fleet.Node], card: Mean) -> float:
+    """1, less where GPU pods ask more than 1/1.25 of the CPU per GPU that GPU nodes have; at least 0."""
     asked = sum(n * shape.cpu for shape, n in counts.items() if shape.cards)
     gpus = sum(n * milli(shape, card) for shape, n in counts.items() if shape.cards)
     there = [node for node in nodes if node.count]
     if not asked or not there:
-        return 0.3
+        return 1.0
     has = sum(node.cpu for node in there) / sum(fleet.WHOLE * node.count for node in there)
-    return 0.3 * min(1.0, max(0.0, (has * gpus / asked - 1) / 0.25))
+    return min(1.0, max(0.0, (has * gpus / asked - 1) / 0.25))
+
+
+def is_cold(nodes: Sequence[fleet.Node], *, seen: bool) -> bool:
+    """Whether best fit decides beside all else."""
+    return not seen and sum(node.count for node in nodes) < FEW
 
 
 def prices(

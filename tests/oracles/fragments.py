@@ -1,11 +1,15 @@
-"""FGD's fragment measure of one node, one typical pod after the other."""
+"""FGD's fragment measure of one node, one typical pod after the other; and keel's, with its credit."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from tests.oracles import fleet
 
 STEPS = 1 << 20
+# How near a node is to holding a pod is told in parts of this.
+CLOSE = 1024
 
 
 @dataclass(frozen=True)
@@ -17,6 +21,9 @@ class Typical:
     asks: Callable[[fleet.Kind], tuple[int, int]]
     weight: int
     allowed: Callable[[fleet.Node], bool]
+
+
+Measure = Callable[[fleet.Node, Typical], int]
 
 
 def measure(node: fleet.Node, typical: Typical) -> int:
@@ -35,6 +42,22 @@ def measure(node: fleet.Node, typical: Typical) -> int:
     return everything - sum(useful)
 
 
-def total(node: fleet.Node, typicals: Sequence[Typical]) -> int:
+def with_credit(node: fleet.Node, typical: Typical) -> int:
+    """The same, but half of what is idle is forgiven where the pod almost fits."""
+    everything, cpu = sum(fleet.idles(node)), max(0, node.cpu - node.cpu_used)
+    core, memory = typical.asks(node.kind)
+    cards = sum(
+        min(pair) > 0 and pair[0] >= core and pair[1] >= memory for pair in fleet.frees(node)
+    )
+    if cards >= typical.cards and node.cpu - node.cpu_used >= typical.cpu:
+        return measure(node, typical)
+    parts = [Fraction(cards, typical.cards)]
+    if typical.cpu:
+        parts.append(Fraction(cpu, typical.cpu))
+    there = min(CLOSE, *(math.floor(CLOSE * part) for part in parts))
+    return everything - everything * there // (2 * CLOSE)
+
+
+def total(node: fleet.Node, typicals: Sequence[Typical], how: Measure = measure) -> int:
     """Σ weight times measure, in 2^-20 milli."""
-    return sum(typical.weight * measure(node, typical) for typical in typicals)
+    return sum(typical.weight * how(node, typical) for typical in typicals)

@@ -20,6 +20,8 @@ class Tables:
         typical: the shapes of F.
         departures: D.
         short: what a milli-GPU short of CPU counts.
+        left: what a milli-GPU counts that stays idle on the node.
+        left_cpu: what the CPU for a milli-GPU counts that stays free on the node.
     """
 
     price: Mapping[str, float]
@@ -28,6 +30,8 @@ class Tables:
     typical: Sequence[fragments.Typical]
     departures: float
     short: float
+    left: float
+    left_cpu: float
 
 
 def short(node: fleet.Node, kappa: float) -> float:
@@ -43,17 +47,22 @@ def cost(node: fleet.Node, pod: fleet.Pod, charge: fleet.Charge, tables: Tables)
     taken = sum(fleet.idles(node)) - sum(fleet.idles(after))
     result = tables.price.get(node.name, 1.0) * taken if taken else 0.0
     result += tables.short * (short(after, tables.kappa) - short(node, tables.kappa))
-    for card, then in zip(node.cards, after.cards, strict=True):
+    for card, later in zip(node.cards, after.cards, strict=True):
         if card.uuid not in charge:
             continue
         size = fleet.size(pod, card, charge[card.uuid])
         if size < fleet.WHOLE:
             value = tables.value[node.kind]
-            lost = value[fleet.idle(card)] - value[fleet.idle(then)] - value[size]
-            result += 3 * max(0.0, lost) + 0.07 * fleet.idle(then)
+            lost = value[fleet.idle(card)] - value[fleet.idle(later)] - value[size]
+            result += 3 * max(0.0, lost) + 0.07 * fleet.idle(later)
+    result += tables.left * sum(fleet.idles(after))
+    if tables.kappa > 0:
+        result += tables.left_cpu * (node.cpu - after.cpu_used) / (0.85 * tables.kappa / 1000)
     if tables.departures:
-        grown = fragments.total(after, tables.typical) - fragments.total(node, tables.typical)
-        result += 2 * tables.departures * grown / fragments.STEPS
+        was, then = (
+            fragments.total(one, tables.typical, fragments.with_credit) for one in (node, after)
+        )
+        result += 2 * tables.departures * (then - was) / fragments.STEPS
     return result
 
 

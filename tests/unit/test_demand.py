@@ -130,7 +130,8 @@ def departures(*stories: str) -> float:
 
 
 def test_departures_are_of_pods_with_gpus_that_had_a_node() -> None:
-    one = 1 - 0.999**999
+    # As if 20 more had come of whom none left; the last 19 fade what was before them.
+    one = 1 - 20 / 1000 * 0.999**19
     assert departures("deleted") == pytest.approx(one, rel=1e-6)
     assert departures("finished") == pytest.approx(one, rel=1e-6)
     assert departures("pending") == departures("stays") == departures("cpu") == 0.0
@@ -141,7 +142,21 @@ def test_a_list_without_a_pod_is_its_departure() -> None:
     cluster = make.cluster(pods=[gpu_pod("p", node="a"), gpu_pod("q", node="a")])
     cluster.relist_pods([gpu_pod("q", node="a")], ours=True)
     cluster.see_pod(gpu_pod("r"))
-    assert cluster.demand.departures == pytest.approx(1 / 1000)
+    assert cluster.demand.departures == pytest.approx(1 / 22)
+
+
+def test_departures_are_an_average_until_a_thousand_came_and_fade_after_that() -> None:
+    seen = Demand()
+    template = make.cluster(pods=[gpu_pod("p")]).pods["default/p"].template
+    for _ in range(980):
+        seen.arrived(template)
+        seen.left(template)
+    told = seen.departures
+    assert told == pytest.approx(979 / 999)
+    seen.arrived(template)
+    for i in range(1, 100):
+        assert seen.departures == pytest.approx((told * 0.999 + 0.001) * 0.999 ** (i - 1))
+        seen.arrived(template)
 
 
 def test_shapes_are_values() -> None:

@@ -84,6 +84,54 @@ def test_a_cold_start_is_no_worse_than_best_fit(variant: str, n: int, model: str
     assert np.mean(gains) > 0
 
 
+def equal_nodes(seed: int, cpu_asked: tuple[float, ...]) -> tuple[Trace, Workload]:
+    """A few equal nodes and pods that ask so many times the node's CPU per GPU."""
+    rng = np.random.default_rng(seed)
+    n, gpus = int(rng.integers(3, 13)), int(rng.choice([2, 4, 8]))
+    cpu = int(rng.choice([32, 64, 128])) * 1000
+    pods = []
+    for i in range(150):
+        wanted, share = int(rng.choice([1, 2, gpus])), 1000
+        if rng.random() < 0.3:
+            wanted, share = 1, int(rng.choice([250, 500]))
+        asked = int(cpu / gpus * wanted * share / 1000 * rng.choice(cpu_asked))
+        pods.append(TracePod(f"p{i}", min(cpu, asked), 0, wanted, share, ()))
+    nodes = tuple(TraceNode(f"n{i}", cpu, 1 << 20, gpus, "A100") for i in range(n))
+    trace = Trace("equal", nodes, tuple(pods))
+    return trace, workloads.fill(trace, seed)
+
+
+@pytest.mark.parametrize("cpu_asked", [(0.3, 0.5, 0.9), (0.8, 1.2, 2.0), (2.0, 3.0, 4.0)])
+def test_a_cold_start_is_no_worse_than_best_fit_where_cpu_is_scarce(
+    cpu_asked: tuple[float, ...],
+) -> None:
+    """GPUs stay over whatever one does: CPU is what nodes are to be filled with. Means of 24."""
+    gains = []
+    for seed in range(24):
+        trace, workload = equal_nodes(seed, cpu_asked)
+        keel, best = (
+            engine.run(trace, workload, options(mode)).allocated[-1] / trace.capacity
+            for mode in ("keel", "best-fit")
+        )
+        gains.append(keel - best)
+    assert np.mean(gains) > -0.003
+
+
+def test_on_nodes_that_are_all_alike_room_for_big_pods_comes_back() -> None:
+    """Nodes of 8 GPUs, half of the demand in pods of several: almost empty nodes are to become empty."""
+    trace = traces.read(OPENB, "multigpu50")
+    gains = []
+    for seed in range(4):
+        few, _ = small(trace, 12, seed, "G2")
+        workload = workloads.churn(few, seed, 1.0, 4000)
+        keel, best = (
+            engine.run(few, workload, options(mode)).allocated[2000:].mean() / few.capacity
+            for mode in ("keel", "best-fit")
+        )
+        gains.append(keel - best)
+    assert np.mean(gains) > -0.01
+
+
 def occupied(series: Series) -> int:
     return int(series.occupied[-1])
 

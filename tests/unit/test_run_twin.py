@@ -131,17 +131,20 @@ class Twin:
         used = float(self.told.rates[c.RATE_DEPARTURES])
         assert abs(used - departures) <= 0.1
         card = demand.mean_card(self.nodes)
-        self.tables = keel.Tables(
-            demand.prices(known, self.nodes, used) if seen else {},
-            twin_worlds.values(self.cluster, self.told),
-            demand.kappa(known, card),
-            demand.keel_typical(known, card),
-            used,
-            demand.short_weight(
-                self.known or twin_worlds.scarcity(came, known, self.nodes), self.nodes, card
-            ),
-        )
         self.typical = demand.fgd_typical(known, card)
+        possible = demand.possible(known, self.nodes)
+        plenty = demand.plenty(possible, self.nodes, card)
+        cold = demand.is_cold(self.nodes, seen=seen)
+        self.tables = keel.Tables(
+            demand.prices(possible, self.nodes, used) if seen else {},
+            twin_worlds.values(self.cluster, self.told),
+            demand.kappa(possible, card),
+            demand.keel_typical(possible, card),
+            used,
+            short=0.3 * plenty,
+            left=0.3 if cold else 0.0,
+            left_cpu=0.3 if cold else 0.3 * (1 - plenty),
+        )
         self.checked += 1
 
     def judge(self, i: int, node: fleet.Node, pod: fleet.Pod) -> float | None:

@@ -293,27 +293,18 @@ def tables(made: World, learnt: c.Demand) -> keel.Tables:
     """The twin's tables; only what an optimum leaves open is taken from the scheduler's."""
     nodes = list(made.nodes.values())
     known, seen = counts(made)
-    known = demand.possible(known, nodes) if seen else known
+    known, card = demand.possible(known, nodes), demand.mean_card(nodes)
+    plenty, cold = demand.plenty(known, nodes, card), demand.is_cold(nodes, seen=seen)
     return keel.Tables(
         price=demand.prices(known, nodes, float(learnt.rates[c.RATE_DEPARTURES])) if seen else {},
         value=values(made.cluster, learnt),
-        kappa=demand.kappa(known, demand.mean_card(nodes)),
-        typical=demand.keel_typical(known, demand.mean_card(nodes)),
+        kappa=demand.kappa(known, card),
+        typical=demand.keel_typical(known, card),
         departures=float(learnt.rates[c.RATE_DEPARTURES]),
-        short=demand.short_weight(
-            scarcity(made.arrivals, known, nodes), nodes, demand.mean_card(nodes)
-        ),
+        short=0.3 * plenty,
+        left=0.3 if cold else 0.0,
+        left_cpu=0.3 if cold else 0.3 * (1 - plenty),
     )
-
-
-def scarcity(
-    arrivals: Sequence[fleet.Pod], known: Mapping[demand.Shape, float], nodes: Sequence[fleet.Node]
-) -> Mapping[demand.Shape, float]:
-    """The demand by which it is told how scarce CPU is: that seen, from 60 pods on."""
-    seen = demand.possible(demand.counted(arrivals), nodes)
-    told = sum(n for shape, n in seen.items() if shape.cards)
-    few = sum(node.count for node in nodes) < 64
-    return seen if round(told) >= (15 if few else 60) else known
 
 
 def values(cluster: Cluster, learnt: c.Demand) -> dict[fleet.Kind, list[float]]:
@@ -332,7 +323,7 @@ def wrong(
     """What differs between the scheduler's tables and the twin's; empty: nothing."""
     found, card = [], demand.mean_card(nodes)
     everything = known
-    known = demand.possible(known, nodes) if seen else dict(known)
+    known = demand.possible(known, nodes)
     used = float(learnt.rates[c.RATE_DEPARTURES])
     price = demand.prices(known, nodes, used) if seen else {}
     for node in nodes:
