@@ -1,6 +1,6 @@
 """``make bench``: everything, as one JSON document on standard output, progress on standard error.
 
-``ARGS="kernels replay end-to-end scale"`` picks parts; ``ARGS="end-to-end --quick"`` runs the smallest sizes.
+``ARGS="kernels replay small end-to-end scale"`` picks parts; ``ARGS="end-to-end --quick"`` runs the smallest sizes.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from bench import end_to_end, kernels, replay, scale
+from bench import end_to_end, kernels, replay, scale, small
 
 _PARTS: dict[str, Callable[[bool], Any]] = {
     "kernels": lambda _: kernels.run(),
     "replay": replay.run,
+    "small": small.run,
     "end-to-end": end_to_end.run,
     "scale": scale.run,
 }
