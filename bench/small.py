@@ -1,7 +1,7 @@
 """Small clusters, where the first pods decide: ``keel`` against best fit, from the first pod on.
 
 Nothing is known of the demand beforehand. Clusters are drawn from openb (mixed nodes, or its G2: 8 GPUs
-each, all alike) or made of equal nodes whose pods ask so many times the node's CPU per GPU.
+each, all alike) or made of equal nodes whose pods ask so many times the node's CPU or memory per GPU.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ _OPENB = Path(__file__).parent / "data" / "openb"
 _FIRST_SEED, _SEEDS, _QUICK_SEEDS = 5000, 40, 4
 _FILL_LOAD = 1.3
 _POD_KINDS, _PODS_A_NODE = 150, 40
+_MIB = 1 << 20
 _MODES = ("keel", "best-fit")
 
 Case = Callable[[int], tuple[Trace, Workload]]
@@ -41,7 +42,11 @@ def of_openb(trace: Trace, n: int, seed: int, model: str = "") -> tuple[Trace, W
 
 
 def equal_nodes(
-    cpu_asked: tuple[float, ...], seed: int, n: int = 0, arrivals: int = 0
+    cpu_asked: tuple[float, ...],
+    seed: int,
+    n: int = 0,
+    arrivals: int = 0,
+    memory_asked: tuple[float, ...] = (0.0,),
 ) -> tuple[Trace, Workload]:
     """N equal nodes (0: 3 to 12) of 2, 4 or 8 GPUs; with ``arrivals`` pods come and go, else they stay."""
     rng = np.random.default_rng(seed)
@@ -52,9 +57,11 @@ def equal_nodes(
         wanted, share = int(rng.choice([1, 2, gpus])), 1000
         if rng.random() < 0.3:
             wanted, share = 1, int(rng.choice([250, 500]))
-        asked = int(cpu / gpus * wanted * share / 1000 * rng.choice(cpu_asked))
-        pods.append(TracePod(f"p{i}", min(cpu, asked), 0, wanted, share, ()))
-    nodes = tuple(TraceNode(f"n{i}", cpu, 1 << 20, gpus, "A100") for i in range(n))
+        part = wanted * share / 1000 / gpus
+        cores = min(cpu, int(cpu * part * rng.choice(cpu_asked)))
+        mib = min(_MIB, int(_MIB * part * rng.choice(memory_asked)))
+        pods.append(TracePod(f"p{i}", cores, mib, wanted, share, ()))
+    nodes = tuple(TraceNode(f"n{i}", cpu, _MIB, gpus, "A100") for i in range(n))
     trace = Trace("equal", nodes, tuple(pods))
     if arrivals:
         return trace, workloads.churn(trace, seed, 1.0, arrivals)
@@ -82,8 +89,13 @@ def _of_openb(variant: str, n: int, model: str = "", arrivals: int = 0) -> Case:
     return case
 
 
-def _equal(cpu_asked: tuple[float, ...], n: int = 0, arrivals: int = 0) -> Case:
-    return lambda seed: equal_nodes(cpu_asked, seed, n, arrivals)
+def _equal(
+    cpu_asked: tuple[float, ...],
+    n: int = 0,
+    arrivals: int = 0,
+    memory_asked: tuple[float, ...] = (0.0,),
+) -> Case:
+    return lambda seed: equal_nodes(cpu_asked, seed, n, arrivals, memory_asked)
 
 
 def _cases() -> dict[str, Case]:
@@ -101,6 +113,12 @@ def _cases() -> dict[str, Case]:
         found[f"fill, 3 to 12 equal nodes, {name} times the CPU"] = _equal(asked)
         found[f"churn, 3 to 12 equal nodes, {name} times the CPU"] = _equal(asked, 0, 300)
         found[f"fill, 30 equal nodes, {name} times the CPU"] = _equal(asked, 30)
+    found["churn, 10 equal nodes, 0.02 or 5 times the CPU"] = _equal(
+        (0.02, 0.02, 0.02, 5.0), 10, 1500
+    )
+    for times in (1.1, 1.3):
+        asked = (0.5 * times, times, 1.5 * times)
+        found[f"churn, 24 equal nodes, {times} times the memory"] = _equal((0.5,), 24, 2500, asked)
     return found
 
 

@@ -11,9 +11,10 @@ What is in them, of shapes k seen n_k times (pods that ask GPUs, unless said oth
   shape of several cards, weighed by cards; pods of one whole card are left out.
 - typical pods of ``fgd``, as published: the most frequent (cpu, cards, share, models) that make 95 % of all
   pods, those without GPU among them; ties by larger CPU, share, cards, models.
-- what a milli-GPU short of CPU counts: 0.3 where nodes with GPUs have 1.25 times the CPU that their GPUs would
-  be asked with, falling to 0 where they have just as much: there GPUs are left over whatever one does. What is
-  missing to 0.3 is what the CPU counts that is left on a node.
+- what a milli-GPU short of CPU counts: 0.3 where nodes with GPUs have 1.25 times the CPU and the memory that
+  their GPUs would be asked with, falling to 0 where they have just as much of either: there GPUs are left over
+  whatever one does. What is missing to 0.3 is what CPU counts that is left on a node, and where it is memory
+  that runs out, what GPU counts that is left there.
 - milli-GPU that a milli-CPU serves: 1 / (0.85 κ), κ the median of CPU asked per GPU asked, weighed by GPU.
 
 Shapes that no node holds even when it is empty count for nothing.
@@ -29,6 +30,9 @@ churn: default 95.0, multigpu50 94.8, gpuspec33 91.9, gpushare60 91.6):
   G2, 8 GPUs, multigpu50) −2.5, 2 below best fit. Full credit: churn default −0.2, gpushare60 −0.5. By the square
   or the root of what is there: within 0.2. A cost for every GPU left on the node instead (0.1 · D): nearly as
   good on like nodes, churn gpuspec33 −1.4; for its CPU, whether scarce or not: churn multigpu50 −4.4.
+- no left: on like nodes as above −2.3, cpu250 in filling −0.1. A left CPU worth all the GPU it could serve,
+  not only what is there: up to 1.2 below best fit where three pods of four ask next to no CPU.
+- memory not looked at: up to 1 below best fit on 10 and 24 equal nodes whose pods ask 1.1 to 1.3 of it.
 - an assumed demand until 300 pods: fill gpuspec33 −0.1; in clusters of 3 to 12 nodes up to −1 in churn.
 - best fit beside the assumed demand in all clusters: fill default and gpushare100 −0.3, until 300 pods −1.1; in
   no clusters: up to 5 below best fit on 3 to 40 nodes where CPU is scarce or nodes are mixed.
@@ -59,7 +63,7 @@ Counts = Mapping[DemandShape, float]
 Pick = tuple[DemandShape, float]
 
 _COVERED = 0.95
-_CPU_SLACK, _CPU_MARGIN = 0.85, 0.25
+_CPU_SLACK, _MARGIN = 0.85, 0.25
 _PRICE_EXPONENT, _EXPONENT_FALL = 3.5, 2.0
 # Typical pods at most: a measure is taken of every node for each.
 _TYPICAL_MAX = 64
@@ -75,7 +79,7 @@ _NEVER = 1 << 40
 _ASSUMED = ((10, 1, 50), (14, 1, 100), (2, 2, 100), (2, 4, 100), (2, 8, 100))
 _ASSUMED_CPU = 0.75
 # In clusters of fewer cards what is placed by the assumed demand is much of all.
-_FEW_CARDS, _COLD_WEIGHT = 1000, 0.3
+_FEW_CARDS = 1000
 
 
 class EmptyNodes:
@@ -90,7 +94,7 @@ class EmptyNodes:
         count = np.where(nodes.managed, of_hami, nodes.allocatable[c.GPU])
         self.count = np.where(nodes.valid, count, 0)
         self.cpu, self.memory = nodes.allocatable[c.CPU], nodes.allocatable[c.MEMORY]
-        self.capacity = self.count * c.WHOLE
+        self.capacity = self.count * float(c.WHOLE)
         self.model = np.where(
             nodes.managed & (nodes.card_count > 0), cards.columns.model[nodes.card_start], -1
         )
@@ -161,13 +165,24 @@ def made(
         if 0 < shape.cards <= largest
     }
     judged = _hosted(nodes, asking, hosts)
-    plenty = _cpu_plenty(nodes, judged)
-    is_cold = assume and nodes.count.sum() < _FEW_CARDS
+    memory = _plenty(
+        nodes, {shape: n * shape.memory for shape, n in judged.items()}, judged, nodes.memory
+    )
+    plenty = min(
+        memory,
+        _plenty(nodes, {shape: n * shape.cpu for shape, n in judged.items()}, judged, nodes.cpu),
+    )
+    if assume and nodes.count.sum() < _FEW_CARDS:
+        left, left_cpu = 1.0, 1.0
+    else:
+        left, left_cpu = 1 - memory, 1 - plenty
     rates = np.zeros(c.N_RATES)
     rates[c.RATE_CPU] = _milli_per_cpu(nodes, judged)
-    rates[c.RATE_SHORT] = keel.CPU_WEIGHT * plenty
-    rates[c.RATE_LEFT] = _COLD_WEIGHT if is_cold else 0.0
-    rates[c.RATE_LEFT_CPU] = _COLD_WEIGHT if is_cold else keel.CPU_WEIGHT * (1 - plenty)
+    rates[c.RATE_SHORT] = keel.LEFT_WEIGHT * plenty
+    rates[c.RATE_LEFT] = keel.LEFT_WEIGHT * left
+    rates[c.RATE_LEFT_CPU] = (
+        keel.LEFT_WEIGHT * left_cpu * _milli_per_free_cpu(nodes, rates[c.RATE_CPU])
+    )
     rates[c.RATE_DEPARTURES] = departures
     rates[c.RATE_KEEL] = rates[c.RATE_FGD] = _PARTS
     rates[c.RATE_MOST_CPU] = nodes.cpu.max(initial=1)
@@ -229,15 +244,26 @@ def _milli_per_cpu(nodes: EmptyNodes, counts: Counts) -> float:
     return 1 / (_CPU_SLACK * kappa) if kappa > 0 else 0.0
 
 
-def _cpu_plenty(nodes: EmptyNodes, counts: Counts) -> float:
-    """1 where the nodes have 1.25 times the CPU that pods ask for all their cards, 0 where they lack any."""
-    asked = sum(n * shape.cpu for shape, n in counts.items())
+def _milli_per_free_cpu(nodes: EmptyNodes, rate: float) -> float:
+    """Milli-GPU of a milli-CPU that is left: as many as it serves, but no more than twice what there is beside it.
+
+    Where most pods ask next to no CPU and a few much, one could serve a hundred times that.
+    """
+    cpu = float(nodes.cpu[nodes.count > 0].sum())
+    return min(rate, 2 * float(nodes.capacity.sum()) / cpu) if cpu else 0.0
+
+
+def _plenty(
+    nodes: EmptyNodes, amounts: Mapping[DemandShape, float], counts: Counts, there: c.Ints
+) -> float:
+    """1 where the nodes have 1.25 times what pods would ask for all their cards, 0 where they lack any."""
+    asked = float(sum(amounts.values()))
     cards = sum(n * nodes.asked(shape) for shape, n in counts.items())
     has = nodes.count > 0
     if not asked or not has.any():
         return 1.0
-    ratio = (nodes.cpu[has].sum() / nodes.capacity[has].sum()) / (asked / cards)
-    return float(min(1.0, max(0.0, (ratio - 1) / _CPU_MARGIN)))
+    ratio = (there[has].sum(dtype=np.float64) / nodes.capacity[has].sum()) / (asked / cards)
+    return float(min(1.0, max(0.0, (ratio - 1) / _MARGIN)))
 
 
 def _prices(

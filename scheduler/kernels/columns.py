@@ -124,7 +124,7 @@ PER_WHOLE, PER_SHIFT = 1024, 40
 
 
 class Demand(NamedTuple):
-    """What is expected of the pods to come, as ``cycle/learning.py`` makes it. Q = kinds of cards."""
+    """What is expected of the pods to come, as ``cycle/tables.py`` makes it. Q = kinds of cards."""
 
     price: Floats  # [N] what a milli-GPU of the node is worth to others, 0..1
     value: Floats  # [Q, WHOLE + 1] the most that a remainder of that many milli can hold, milli-GPU
@@ -136,7 +136,7 @@ class Demand(NamedTuple):
 
 # Milli-GPU that a milli-CPU can serve, 0: any; departures per arrival; what the weights of each of the two
 # sets of typical pods are parts of; most milli-CPU and milli-GPU of any node; what a milli-GPU counts that is
-# short of CPU, one that is left on the node, and the CPU left for one.
+# short of CPU and one that is left on the node, and what a milli-CPU counts that is left there.
 (
     RATE_CPU,
     RATE_DEPARTURES,

@@ -8,7 +8,7 @@ have equal measures.
 Ours is the credit for being close: where pods come and go, a node that lacks one card of eight is soon one
 that has them, and one that lacks seven is not. So a node where the pod does not fit is forgiven half of what
 is idle, times the part of the pod's cards or of its CPU that is there, whichever is less. It makes nodes that
-are almost empty stay so, and costs nothing where nobody asks for many cards.
+are almost empty become empty, and CPU stay together for pods that ask much of it.
 """
 
 from __future__ import annotations
@@ -57,10 +57,9 @@ def fragments(
         lost = idle
         if credit:
             # No branch and no division: as many shapes at once as the machine has lanes.
-            of_cards = (s.fits[k] * close[0, k]) >> c.PER_SHIFT
+            of_cards = (min(s.fits[k], typical.cards[k]) * close[0, k]) >> c.PER_SHIFT
             of_cpu = (left * close[1, k]) >> c.PER_SHIFT
-            there = min(c.PER_WHOLE, of_cards)
-            there = min(there, of_cpu if left < typical.cpu[k] else c.PER_WHOLE)
+            there = min(of_cards, of_cpu if left < typical.cpu[k] else c.PER_WHOLE)
             lost -= (idle * there) // (2 * c.PER_WHOLE)
         total += typical.weight[k] * (s.frag[k] if fits else lost)
     return total

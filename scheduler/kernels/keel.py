@@ -7,9 +7,9 @@
 - price: what a milli-GPU of this node is worth to pods that can go to few nodes, 0..1.
 - short: idle milli-GPU for which the node has no CPU left. It counts less where CPU is scarce for the pods as
   a whole, and nothing where GPUs must be left over whatever one does.
-- left: milli-GPU that the node's free CPU could serve: best fit by CPU. It counts as much as short counts less:
-  where CPU is what runs out, nodes are to be filled up with it. In clusters of less than 1,000 cards it also
-  counts before the demand is known, then with the milli-GPU that are left: best fit by both.
+- left: milli-GPU of which the node keeps the CPU: best fit by CPU. It counts as much as short counts less:
+  where CPU is what runs out, nodes are to be filled up with it. Where memory runs out, and before the demand is
+  known in clusters of less than 1,000 cards, the milli-GPU that are left count as well: best fit by both.
 - cut, shares only: value(before) − value(after) − value(size), where value(x) is the most that shares of
   the sizes seen can make of x: what the best filling of the remainder loses by this cut.
 - rest, shares only: what is left on the card: best fit among equals.
@@ -17,7 +17,7 @@
   keeping usable only where they come back.
 
 Scores fall by one step for every 30 milli-GPU lost: less is noise. All figures that are learnt come from
-``Demand``; the formula was found by simulation on the openb trace, see ``cycle/learning.py``.
+``Demand``; the formula was found by simulation on the openb trace, see ``cycle/tables.py``.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from scheduler.kernels import columns as c
 from scheduler.kernels import fragments, free
 from scheduler.kernels._jit import inlined
 
-CPU_WEIGHT, CUT_WEIGHT, REST_WEIGHT, FRAGMENT_WEIGHT = 0.3, 3.0, 0.07, 2.0
+LEFT_WEIGHT, CUT_WEIGHT, REST_WEIGHT, FRAGMENT_WEIGHT = 0.3, 3.0, 0.07, 2.0
 STEP = 30.0
 # A step is worth this many milli-points around the middle of a mode's range 0..100,000.
-STEP_POINTS, MIDDLE_POINTS = 50, 50_000
+STEP_POINTS, MIDDLE_POINTS = 10, 50_000
 # A loss of exactly so many steps must not fall short by its last bit.
 _EPSILON = 1e-9
 
 
 @inlined
 def points(lost: float) -> int:
-    """Milli-points of a loss: 50 less for every 30 milli-GPU, within 0..100,000."""
+    """Milli-points of a loss: 10 less for every 30 milli-GPU, within 0..100,000."""
     steps = math.floor(-lost / STEP + _EPSILON)
     return max(0, min(2 * MIDDLE_POINTS, MIDDLE_POINTS + STEP_POINTS * int(steps)))
 
@@ -78,7 +78,7 @@ def lost(
         * (_fragments(nodes, demand, row, cpu, s.after, m, s) - was[1])
     )
     cost += demand.rates[c.RATE_LEFT] * idle
-    cost += demand.rates[c.RATE_LEFT_CPU] * (cpu * demand.rates[c.RATE_CPU])
+    cost += demand.rates[c.RATE_LEFT_CPU] * cpu
     if nodes.managed[row] and ask.containers.shape[1] > 0:
         kind, start = nodes.kind[row], nodes.card_start[row]
         for j in range(nodes.card_count[row]):

@@ -1,7 +1,7 @@
 """What is learnt of the demand and stands in no pod, handed on with the lease.
 
 The shapes of pods are found again in the pods that are there; how fast pods leave is not. Without it a new
-leader would score for a cluster that only fills up until a thousand pods have come.
+leader would score for a cluster that only fills up until some tens of pods have come.
 """
 
 from __future__ import annotations
@@ -13,20 +13,21 @@ from scheduler.state.demand import Demand
 
 
 class DemandNotes:
-    """Departures per arrival as an annotation of the lease."""
+    """Departures per arrival, and over how many that is a mean, as an annotation of the lease: 0.532/1000."""
 
     def __init__(self, demand: Demand) -> None:
         self._demand = demand
 
     def write(self) -> dict[str, str]:
         """The annotation for whoever leads next."""
-        return {names.DEPARTURES: f"{self._demand.departures:.3f}"}
+        return {names.DEPARTURES: f"{self._demand.departures:.3f}/{self._demand.horizon}"}
 
     def read(self, annotations: dict[str, str]) -> None:
-        """Take over what another leader has left; anything but a number of 0 or more is passed over."""
+        """Take over what another leader has left; anything but two numbers of 0 or more is passed over."""
+        mean, _, over = annotations.get(names.DEPARTURES, "").partition("/")
         try:
-            departures = float(annotations.get(names.DEPARTURES, ""))
+            departures, horizon = float(mean), int(over)
         except ValueError:
             return
-        if math.isfinite(departures) and departures >= 0:
-            self._demand.recall(departures)
+        if math.isfinite(departures) and departures >= 0 and horizon >= 0:
+            self._demand.recall(departures, horizon)

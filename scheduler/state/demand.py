@@ -80,14 +80,15 @@ class Demand:
 
     Attributes:
         seen: pods that asked GPUs, ever.
-        departures: pods that left their node, per arrival, over about 1,000 arrivals; of pods with GPUs.
+        departures: pods that left their node, per arrival, over about ``horizon`` arrivals; of pods with GPUs.
+        horizon: grows with the arrivals up to 1,000.
     """
 
     def __init__(self) -> None:
         self.seen = 0
         self.departures = 0.0
         self._left = self._watched = 0
-        self._horizon = _PRIOR
+        self.horizon = _PRIOR
         self._counts: dict[DemandShape, float] = {}
         self._shapes: dict[PodTemplate, DemandShape] = {}
         # Instead of shrinking all counts, what is new counts more and more.
@@ -107,8 +108,8 @@ class Demand:
             self._age()
             if not listed:
                 # At first over the few that came: a small cluster is full after as many.
-                mean = self.departures + (self._left - self.departures) / self._horizon
-                self._horizon = min(_HORIZON, self._horizon + 1)
+                mean = self.departures + (self._left - self.departures) / self.horizon
+                self.horizon = min(_HORIZON, self.horizon + 1)
                 # A thousand pods deleted at once must not stand for those to come for ever.
                 self.departures = min(1.0, mean)
                 self._left = 0
@@ -120,11 +121,11 @@ class Demand:
         if template.gpu is not None:
             self._left += 1
 
-    def recall(self, departures: float) -> None:
-        """What another has learnt of departures, until enough arrivals were watched."""
+    def recall(self, departures: float, horizon: int) -> None:
+        """What another has learnt of departures over so many arrivals, until enough were watched."""
         if self._watched < _HORIZON:
             self.departures = min(1.0, departures)
-            self._horizon = _HORIZON
+            self.horizon = max(_PRIOR, min(_HORIZON, horizon))
 
     def counts(self) -> dict[DemandShape, float]:
         """Pods of each shape; one seen just now counts 1."""

@@ -169,15 +169,40 @@ def kappa(counts: Mapping[Shape, float], card: Mean) -> float:
     ])  # fmt: skip
 
 
-def plenty(counts: Mapping[Shape, float], nodes: Sequence[fleet.Node], card: Mean) -> float:
-    """1, less where GPU pods ask more than 1/1.25 of the CPU per GPU that GPU nodes have; at least 0."""
-    asked = sum(n * shape.cpu for shape, n in counts.items() if shape.cards)
-    gpus = sum(n * milli(shape, card) for shape, n in counts.items() if shape.cards)
+@dataclass(frozen=True)
+class Weights:
+    """What a milli-GPU counts that is short of CPU or left on the node, and a milli-CPU left there."""
+
+    short: float
+    left: float
+    left_cpu: float
+
+
+def weights(
+    counts: Mapping[Shape, float], nodes: Sequence[fleet.Node], card: Mean, *, seen: bool
+) -> Weights:
     there = [node for node in nodes if node.count]
-    if not asked or not there:
+    gpus = sum(fleet.WHOLE * node.count for node in there)
+    cpu = sum(node.cpu for node in there)
+    by_cpu = _plenty(counts, card, {s: s.cpu for s in counts}, cpu, gpus)
+    memory = sum(node.memory for node in there)
+    by_memory = _plenty(counts, card, {s: s.memory for s in counts}, memory, gpus)
+    both, middle = min(by_cpu, by_memory), kappa(counts, card)
+    of_cpu = min(fleet.WHOLE / (0.85 * middle), 2 * gpus / cpu) if middle and cpu else 0.0
+    if is_cold(nodes, seen=seen):
+        return Weights(0.3 * both, 0.3, 0.3 * of_cpu)
+    return Weights(0.3 * both, 0.3 * (1 - by_memory), 0.3 * (1 - both) * of_cpu)
+
+
+def _plenty(
+    counts: Mapping[Shape, float], card: Mean, each: Mapping[Shape, int], there: int, gpus: int
+) -> float:
+    """1, less where GPU pods ask more than 1/1.25 of what GPU nodes have per GPU; at least 0."""
+    asked = sum(n * each[shape] for shape, n in counts.items())
+    milli_asked = sum(n * milli(shape, card) for shape, n in counts.items())
+    if not asked or not gpus:
         return 1.0
-    has = sum(node.cpu for node in there) / sum(fleet.WHOLE * node.count for node in there)
-    return min(1.0, max(0.0, (has * gpus / asked - 1) / 0.25))
+    return min(1.0, max(0.0, (there / gpus * milli_asked / asked - 1) / 0.25))
 
 
 def is_cold(nodes: Sequence[fleet.Node], *, seen: bool) -> bool:

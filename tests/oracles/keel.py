@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tests.oracles import fleet, fragments
 
-STEP, MIDDLE, POINTS_MAX, POINTS_A_STEP = 30.0, 50_000, 100_000, 50
+STEP, MIDDLE, POINTS_MAX, POINTS_A_STEP = 30.0, 50_000, 100_000, 10
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Tables:
         departures: D.
         short: what a milli-GPU short of CPU counts.
         left: what a milli-GPU counts that stays idle on the node.
-        left_cpu: what the CPU for a milli-GPU counts that stays free on the node.
+        left_cpu: what a milli-CPU counts that stays free on the node.
     """
 
     price: Mapping[str, float]
@@ -56,8 +56,7 @@ def cost(node: fleet.Node, pod: fleet.Pod, charge: fleet.Charge, tables: Tables)
             lost = value[fleet.idle(card)] - value[fleet.idle(later)] - value[size]
             result += 3 * max(0.0, lost) + 0.07 * fleet.idle(later)
     result += tables.left * sum(fleet.idles(after))
-    if tables.kappa > 0:
-        result += tables.left_cpu * (node.cpu - after.cpu_used) / (0.85 * tables.kappa / 1000)
+    result += tables.left_cpu * (node.cpu - after.cpu_used)
     if tables.departures:
         was, then = (
             fragments.total(one, tables.typical, fragments.with_credit) for one in (node, after)

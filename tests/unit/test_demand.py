@@ -167,7 +167,7 @@ def test_shapes_are_values() -> None:
 def test_what_was_there_before_anybody_watched_is_no_arrival() -> None:
     """A restart lists ten thousand pods: they would drown what is known of departures."""
     cluster = Cluster()
-    cluster.demand.recall(0.8)
+    cluster.demand.recall(0.8, 1000)
     cluster.relist_pods([gpu_pod(f"p{i}", node="a") for i in range(50)], ours=True)
     cluster.relist_pods(
         [gpu_pod(f"q{i}", node="a", scheduler_name="x") for i in range(50)], ours=False
@@ -182,24 +182,26 @@ def test_what_was_there_before_anybody_watched_is_no_arrival() -> None:
 def test_a_predecessors_departures_count_until_enough_was_watched() -> None:
     seen = Demand()
     template = make.cluster(pods=[gpu_pod("p")]).pods["default/p"].template
-    seen.recall(0.5)
+    seen.recall(0.5, 1000)
     for _ in range(1000):
         seen.arrived(template)
     own = seen.departures
-    seen.recall(0.9)
+    seen.recall(0.9, 1000)
     assert seen.departures == own
 
 
-@pytest.mark.parametrize("text", ["", "no", "nan", "inf", "-1"])
+@pytest.mark.parametrize("text", ["", "no", "0.5", "nan/1", "inf/1", "-1/1", "0.5/x", "0.5/-1"])
 def test_a_note_that_is_no_number_is_passed_over(text: str) -> None:
     seen = Demand()
-    seen.recall(0.3)
+    seen.recall(0.3, 1000)
     DemandNotes(seen).read({names.DEPARTURES: text})
     assert seen.departures == 0.3
 
 
 def test_departures_are_handed_on_by_a_note() -> None:
     first, second = Demand(), Demand()
-    first.recall(0.3456)
+    first.recall(0.3456, 25)
     DemandNotes(second).read(DemandNotes(first).write())
     assert second.departures == 0.346
+    # What was a mean of few is still one of few.
+    assert second.horizon == 25

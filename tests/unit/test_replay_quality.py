@@ -71,13 +71,29 @@ def test_a_cold_start_is_no_worse_than_best_fit(variant: str, n: int, model: str
     assert np.mean(gains) > -NOISE
 
 
-@pytest.mark.parametrize("cpu_asked", [(0.3, 0.5, 0.9), (0.8, 1.2, 2.0), (2.0, 3.0, 4.0)])
+@pytest.mark.parametrize("cpu_asked", [(0.8, 1.2, 2.0), (2.0, 3.0, 4.0)])
 def test_a_cold_start_is_no_worse_than_best_fit_where_cpu_is_scarce(
     cpu_asked: tuple[float, ...],
 ) -> None:
     """GPUs stay over whatever one does: CPU is what nodes are to be filled with. Means of 24."""
     gains = [gain(*small.equal_nodes(cpu_asked, seed)) for seed in range(24)]
     assert np.mean(gains) > -NOISE
+
+
+@pytest.mark.parametrize(
+    ("cpu_asked", "memory_asked"),
+    [
+        ((0.8, 1.2, 2.0), (0.0,)),
+        # Most ask next to no CPU and a few much: what is left could serve a hundred times the GPUs.
+        ((0.02, 0.02, 0.02, 5.0), (0.0,)),
+        ((0.5,), (0.6, 1.3, 2.0)),
+    ],
+)
+def test_what_runs_out_other_than_gpus_is_packed_too(
+    cpu_asked: tuple[float, ...], memory_asked: tuple[float, ...]
+) -> None:
+    gains = [gain(*small.equal_nodes(cpu_asked, seed, 24, 2500, memory_asked)) for seed in range(5)]
+    assert np.mean(gains) > -0.6
 
 
 def test_on_nodes_that_are_all_alike_room_for_big_pods_comes_back() -> None:

@@ -133,17 +133,16 @@ class Twin:
         card = demand.mean_card(self.nodes)
         self.typical = demand.fgd_typical(known, card)
         possible = demand.possible(known, self.nodes)
-        plenty = demand.plenty(possible, self.nodes, card)
-        cold = demand.is_cold(self.nodes, seen=seen)
+        weights = demand.weights(possible, self.nodes, card, seen=seen)
         self.tables = keel.Tables(
             demand.prices(possible, self.nodes, used) if seen else {},
             twin_worlds.values(self.cluster, self.told),
             demand.kappa(possible, card),
             demand.keel_typical(possible, card),
             used,
-            short=0.3 * plenty,
-            left=0.3 if cold else 0.0,
-            left_cpu=0.3 if cold else 0.3 * (1 - plenty),
+            short=weights.short,
+            left=weights.left,
+            left_cpu=weights.left_cpu,
         )
         self.checked += 1
 

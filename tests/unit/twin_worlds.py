@@ -294,16 +294,16 @@ def tables(made: World, learnt: c.Demand) -> keel.Tables:
     nodes = list(made.nodes.values())
     known, seen = counts(made)
     known, card = demand.possible(known, nodes), demand.mean_card(nodes)
-    plenty, cold = demand.plenty(known, nodes, card), demand.is_cold(nodes, seen=seen)
+    weights = demand.weights(known, nodes, card, seen=seen)
     return keel.Tables(
         price=demand.prices(known, nodes, float(learnt.rates[c.RATE_DEPARTURES])) if seen else {},
         value=values(made.cluster, learnt),
         kappa=demand.kappa(known, card),
         typical=demand.keel_typical(known, card),
         departures=float(learnt.rates[c.RATE_DEPARTURES]),
-        short=0.3 * plenty,
-        left=0.3 if cold else 0.0,
-        left_cpu=0.3 if cold else 0.3 * (1 - plenty),
+        short=weights.short,
+        left=weights.left,
+        left_cpu=weights.left_cpu,
     )
 
 

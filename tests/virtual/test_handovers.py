@@ -213,7 +213,7 @@ def test_who_starts_anew_knows_from_the_lease_how_fast_pods_leave(
     """It stands in no pod; learning it takes a thousand arrivals, a day on many a cluster."""
     world = make_world(seed, climate.quiet(replicas=1))
     leader = led(world)
-    leader.operator.loop.cluster.demand.recall(0.7)
+    leader.operator.loop.cluster.demand.recall(0.7, 1000)
     world.run(5.0)
     world.kill(leader)
     world.run(1.0)
