@@ -91,7 +91,11 @@ async def a_live_run_places_exactly_as_the_simulator_does(world: World) -> None:
             if not seen[-1]:
                 await world.delete(f"{PODS}/p{i}")
     expected = [trace.nodes[n].name if n >= 0 else "" for n in replayed.node.tolist()]
-    assert [name.partition("-")[2] for name in seen] == expected
+    found = [name.partition("-")[2] for name in seen]
+    differing = {
+        i: pair for i, pair in enumerate(zip(found, expected, strict=True)) if pair[0] != pair[1]
+    }
+    assert not differing, f"live and simulated, by arrival: {differing}"
     # It was a story worth telling: the demand was learnt on the way, nodes filled up, some fitted nowhere.
     assert "" in expected
     assert len(set(expected)) > _NODES // 2
