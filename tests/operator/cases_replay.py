@@ -108,7 +108,10 @@ async def _decided(world: World, name: str) -> str:
         if node := found["spec"].get("nodeName"):
             return str(node)
         conditions = found["status"].get("conditions", [])
-        if any(c["type"] == "PodScheduled" and c["status"] == "False" for c in conditions):
+        # A bind that failed is tried again, and says so in the same condition with a reason of its own.
+        if any(
+            c["type"] == "PodScheduled" and c.get("reason") == "Unschedulable" for c in conditions
+        ):
             return ""
         await asyncio.sleep(0.005)
 
