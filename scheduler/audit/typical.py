@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.api import names
-from scheduler.cycle import tables
+from scheduler.cycle import demand_tables
 from scheduler.kernels import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
@@ -59,7 +59,7 @@ def of_cluster(cluster: Cluster, fixed: Collection[str] = ()) -> Typical:
     gpu_seen = cluster.demand.seen
     gpu_assumed = gpu_seen < ENOUGH
     if gpu_assumed:
-        assumed = tables.assumed_demand(cluster)
+        assumed = demand_tables.assumed_demand(cluster)
         # Beside the others they count as many as were seen.
         scale = max(gpu_seen, 1) / sum(assumed.values())
         asking = [TypicalPod(shape, count * scale) for shape, count in assumed.items()]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.cycle.boards import scratch
+from scheduler.cycle.demand_tables import Counts
 from scheduler.cycle.learning import Learner
-from scheduler.cycle.tables import Counts
 from scheduler.kernels import columns as c
 from scheduler.kernels import fragments
 from scheduler.state.cluster import Cluster

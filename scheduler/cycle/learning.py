@@ -1,15 +1,15 @@
 """Learns the demand: when the tables that ``keel`` and ``fgd`` score by are made anew.
 
 Between batches, never within: after 30 % more pods were seen, when nodes or what they are have changed, when
-pods leave at another rate. What the tables hold, and what else was tried: ``cycle/tables.py``.
+pods leave at another rate. What the tables hold, and what else was tried: ``cycle/demand_tables.py``.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from scheduler.cycle import tables
-from scheduler.cycle.tables import Counts, EmptyNodes
+from scheduler.cycle import demand_tables
+from scheduler.cycle.demand_tables import Counts, EmptyNodes
 from scheduler.kernels import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
@@ -40,7 +40,7 @@ class Learner:
         self._departures = 0.0
         self._hosts: dict[DemandShape, c.Flags] = {}
         self.generation = 0
-        self.tables = tables.made(EmptyNodes(cluster), {}, 0.0, {}, assume=True)
+        self.tables = demand_tables.made(EmptyNodes(cluster), {}, 0.0, {}, assume=True)
 
     def learn(self, *, anew: bool = False) -> bool:
         """Make the tables anew if enough has changed, or ``anew``; whether they changed."""
@@ -63,7 +63,7 @@ class Learner:
         counts = demand.counts() if self._known is None else self._known
         enough = self._known is not None or demand.seen >= ENOUGH
         nodes = EmptyNodes(self._cluster)
-        made = tables.made(nodes, counts, self._departures, self._hosts, assume=not enough)
+        made = demand_tables.made(nodes, counts, self._departures, self._hosts, assume=not enough)
         more = max(_MORE_LEAST, min(_MORE_MOST, int(demand.seen * _MORE)))
         if self._known is None:
             self._next = demand.seen + more if enough else ENOUGH

@@ -14,8 +14,8 @@ from scheduler.api.reasons import Refusal
 from scheduler.config import Config
 from scheduler.cycle import diagnosis
 from scheduler.cycle.boards import Boards, Shape
+from scheduler.cycle.demand_tables import Counts
 from scheduler.cycle.learning import Learner
-from scheduler.cycle.tables import Counts
 from scheduler.kernels import columns as c
 from scheduler.kernels import place
 from scheduler.plugins import FILTERS

@@ -124,7 +124,7 @@ PER_WHOLE, PER_SHIFT = 1024, 40
 
 
 class Demand(NamedTuple):
-    """What is expected of the pods to come, as ``cycle/tables.py`` makes it. Q = kinds of cards."""
+    """What is expected of the pods to come, as ``cycle/demand_tables.py`` makes it. Q = kinds of cards."""
 
     price: Floats  # [N] what a milli-GPU of the node is worth to others, 0..1
     value: Floats  # [Q, WHOLE + 1] the most that a remainder of that many milli can hold, milli-GPU

@@ -17,7 +17,7 @@
   keeping usable only where they come back.
 
 Scores fall by one step for every 30 milli-GPU lost: less is noise. All figures that are learnt come from
-``Demand``; the formula was found by simulation on the openb trace, see ``cycle/tables.py``.
+``Demand``; the formula was found by simulation on the openb trace, see ``cycle/demand_tables.py``.
 """
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ import numpy as np
 from scheduler.api import names, placement, templates, wire
 from scheduler.api.hami import Card
 from scheduler.config import Config
+from scheduler.cycle.demand_tables import Counts
 from scheduler.cycle.fragmentation import FragmentGauge
 from scheduler.cycle.schedule import Cycle
-from scheduler.cycle.tables import Counts
 from scheduler.kernels import columns as c
 from scheduler.kernels.columns import Floats, Ints
 from scheduler.pending import Pending

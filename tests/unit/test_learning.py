@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from scheduler.api import names
-from scheduler.cycle import tables
+from scheduler.cycle import demand_tables
 from scheduler.kernels import columns as c
 from scheduler.kernels import cutting
 from tests import make
@@ -77,7 +77,7 @@ def test_what_a_thousand_shapes_cost_is_bounded(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_shapes_that_are_seen_no_more_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "_PRICED_MAX", 3)
+    monkeypatch.setattr(demand_tables, "_PRICED_MAX", 3)
     cluster = make.cluster(nodes=[make.hami_node(name="a", cards=4)])
     cycle = make.cycle(cluster=cluster)
     for i in range(600):

@@ -210,7 +210,7 @@ def locks_of(world: World) -> list[str]:
 def test_who_starts_anew_knows_from_the_lease_how_fast_pods_leave(
     make_world: Make, seed: int
 ) -> None:
-    """It stands in no pod; learning it takes a thousand arrivals, a day on many a cluster."""
+    """It stands in no pod; a mean over a thousand arrivals is a day's work on many a cluster."""
     world = make_world(seed, climate.quiet(replicas=1))
     leader = led(world)
     leader.operator.loop.cluster.demand.recall(0.7, 1000)

@@ -165,12 +165,9 @@ def made(
         if 0 < shape.cards <= largest
     }
     judged = _hosted(nodes, asking, hosts)
-    memory = _plenty(
-        nodes, {shape: n * shape.memory for shape, n in judged.items()}, judged, nodes.memory
-    )
+    memory = _plenty(nodes, judged, sum(n * s.memory for s, n in judged.items()), nodes.memory)
     plenty = min(
-        memory,
-        _plenty(nodes, {shape: n * shape.cpu for shape, n in judged.items()}, judged, nodes.cpu),
+        memory, _plenty(nodes, judged, sum(n * s.cpu for s, n in judged.items()), nodes.cpu)
     )
     if assume and nodes.count.sum() < _FEW_CARDS:
         left, left_cpu = 1.0, 1.0
@@ -253,11 +250,8 @@ def _milli_per_free_cpu(nodes: EmptyNodes, rate: float) -> float:
     return min(rate, 2 * float(nodes.capacity.sum()) / cpu) if cpu else 0.0
 
 
-def _plenty(
-    nodes: EmptyNodes, amounts: Mapping[DemandShape, float], counts: Counts, there: c.Ints
-) -> float:
+def _plenty(nodes: EmptyNodes, counts: Counts, asked: float, there: c.Ints) -> float:
     """1 where the nodes have 1.25 times what pods would ask for all their cards, 0 where they lack any."""
-    asked = float(sum(amounts.values()))
     cards = sum(n * nodes.asked(shape) for shape, n in counts.items())
     has = nodes.count > 0
     if not asked or not has.any():
