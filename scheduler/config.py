@@ -9,7 +9,8 @@ from typing import Any
 
 import yaml
 
-from scheduler.api import names, placement
+from scheduler.api import names, placement, values
+from scheduler.api.limits import PodLimits
 from scheduler.api.placement import Placement
 from scheduler.errors import BadInput
 
@@ -26,6 +27,7 @@ class Config:
         binds_in_flight: requests to the API server at once.
         slice_pods: most pods decided between two looks at the streams.
         lock_timeout_seconds: age at which a HAMi node lock may be taken over.
+        pod_limits: how much one pod may say, see ``api/limits.py``.
     """
 
     scheduler_name: str = names.SCHEDULER
@@ -36,13 +38,14 @@ class Config:
     binds_in_flight: int = 32
     slice_pods: int = 64
     lock_timeout_seconds: float = 300.0
+    pod_limits: PodLimits = field(default_factory=PodLimits)
 
 
 def load(path: Path | None) -> Config:
     """The configuration of a YAML file, the defaults without one.
 
-    The file has the camel-case names of ``Config``'s fields, and ``placement`` with the fields of a
-    BalancePolicy's spec (scoring, nodePolicy, gpuPolicy).
+    The file has the camel-case names of ``Config``'s fields, ``placement`` with the fields of a
+    BalancePolicy's spec (scoring, nodePolicy, gpuPolicy), and ``podLimits`` with those of ``PodLimits``.
 
     Raises:
         BadInput: a field is unknown or not what is allowed; names it.
@@ -72,9 +75,19 @@ def parse(raw: Any) -> Config:
         if key == "placement":
             parsed = placement.parse(given, "placement")
             changes["placement"] = replace(Placement(), **parsed)
+        elif key == "podLimits":
+            changes["pod_limits"] = _pod_limits(given)
         else:
             changes[known[key].name] = _scalar(key, given, getattr(Config(), known[key].name))
     return Config(**changes)
+
+
+def _pod_limits(given: Any) -> PodLimits:
+    bounds = values.mapping(given, "podLimits")
+    values.known(bounds, "podLimits", tuple(f.name for f in fields(PodLimits)))
+    return PodLimits(
+        **{k: values.integer(n, f"podLimits.{k}", 1, 2**31 - 1) for k, n in bounds.items()}
+    )
 
 
 def _camel(name: str) -> str:

@@ -5,12 +5,16 @@
 
 A pod that failed waits in ``unschedulable`` until something changed that could help its shape; if it
 failed only just now it sits out its backoff first (1 s doubling to 10 s by default).
+
+Pods go by priority, then age. What is dear to decide, a kind of pod that was not looked at lately, is paid
+by its namespace: one that has spent more than its allowance stands behind the others of equal priority,
+the least spent first, until that is forgotten (by half every ten seconds). Nobody else's pods wait for it.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from enum import StrEnum
 
 import msgspec
@@ -18,6 +22,9 @@ import msgspec
 from scheduler.config import Config
 from scheduler.state.pods import PodRecord
 
+# What a namespace may spend before others go first, in units of ``cost``, and how soon half is forgotten.
+_ALLOWANCE = 100.0
+_HALF_LIFE_SECONDS = 10.0
 # As kube-scheduler: whatever an event missed is tried again after five minutes.
 _FLUSH_SECONDS = 300.0
 
@@ -40,6 +47,13 @@ class _Entry(msgspec.Struct):
     kind: Hashable = None
 
 
+_Heap = list[tuple[int, str, int, int, str]]
+
+
+def _free_of_charge(_: PodRecord) -> int:
+    return 0
+
+
 class Pending:
     """The pods of ours that have no node. One writer, like the cluster."""
 
@@ -47,7 +61,11 @@ class Pending:
         self._config = config
         self._entries: dict[str, _Entry] = {}
         # Heaps hold (order..., ticket, uid); an entry whose ticket moved on is stale.
-        self._active: list[tuple[int, str, int, int, str]] = []
+        self._active: _Heap = []
+        # Of namespaces that have spent more than their allowance.
+        self._behind: dict[str, _Heap] = {}
+        self._spent: dict[str, float] = {}
+        self._faded_at = 0.0
         self._backoff: list[tuple[float, int, str]] = []
         # Parked pods by what decides whether they fit: one question for all of a kind.
         self._parked: dict[Hashable, dict[str, _Entry]] = {}
@@ -79,19 +97,77 @@ class Pending:
             self._unpark(entry)
         self._popped.discard(uid)
 
-    def pop(self, limit: int, now: float) -> list[PodRecord]:
-        """Up to ``limit`` active pods: by priority, then age, then arrival. They count as tried."""
+    def pop(
+        self,
+        limit: int,
+        now: float,
+        cost: Callable[[PodRecord], int] = _free_of_charge,
+        most: int = 0,
+    ) -> list[PodRecord]:
+        """Up to ``limit`` active pods: by priority, then age, then arrival. They count as tried.
+
+        ``cost`` is what a pod costs beyond the usual, and is paid by its namespace; a batch ends before it
+        costs more than ``most``, with one pod at least.
+        """
         self._release_backoff(now)
+        self._fade(now)
         batch: list[PodRecord] = []
-        while self._active and len(batch) < limit:
-            *_, ticket, uid = heapq.heappop(self._active)
-            entry = self._entries.get(uid)
-            if entry is None or entry.ticket != ticket:
-                continue
+        spent = 0
+        while len(batch) < limit and (heap := self._next_heap()) is not None:
+            entry = self._entries[heap[0][-1]]
+            dear = cost(entry.pod)
+            if batch and dear and spent + dear > most:
+                break
+            heapq.heappop(heap)
+            if dear:
+                spent += dear
+                namespace = entry.pod.namespace
+                self._spent[namespace] = self._spent.get(namespace, 0.0) + dear
             entry.attempts += 1
-            self._popped.add(uid)
+            self._popped.add(entry.pod.uid)
             batch.append(entry.pod)
         return batch
+
+    def _next_heap(self) -> _Heap | None:
+        """The heap whose head is next; its head is not stale."""
+        active = self._active
+        while active:
+            if self._is_stale(active[0]):
+                heapq.heappop(active)
+                continue
+            namespace = self._entries[active[0][-1]].pod.namespace
+            if self._spent.get(namespace, 0.0) <= _ALLOWANCE:
+                break
+            heapq.heappush(self._behind.setdefault(namespace, []), heapq.heappop(active))
+        best, heap = (active[0][0], 0.0) if active else None, active or None
+        for namespace, behind in list(self._behind.items()):
+            while behind and self._is_stale(behind[0]):
+                heapq.heappop(behind)
+            if not behind:
+                del self._behind[namespace]
+                continue
+            key = (behind[0][0], self._spent.get(namespace, 0.0))
+            if best is None or key < best:
+                best, heap = key, behind
+        return heap
+
+    def _is_stale(self, ticketed: tuple[int, str, int, int, str]) -> bool:
+        entry = self._entries.get(ticketed[-1])
+        return entry is None or entry.ticket != ticketed[-2]
+
+    def _fade(self, now: float) -> None:
+        """What was spent is forgotten in time; who has allowance again stands among all others."""
+        passed = now - self._faded_at
+        if not self._spent or passed < 1.0:
+            self._faded_at = now if not self._spent else self._faded_at
+            return
+        self._faded_at = now
+        left = 0.5 ** (passed / _HALF_LIFE_SECONDS)
+        self._spent = {n: spent * left for n, spent in self._spent.items() if spent * left >= 1.0}
+        for namespace in list(self._behind):
+            if self._spent.get(namespace, 0.0) <= _ALLOWANCE:
+                for ticketed in self._behind.pop(namespace):
+                    heapq.heappush(self._active, ticketed)
 
     def failed(self, uid: str, now: float, kind: Hashable) -> None:
         """Nothing fits: wait until a change could help; ``kind`` is equal for pods that fit the same."""
@@ -111,6 +187,12 @@ class Pending:
     def kinds(self) -> list[Hashable]:
         """The kinds of pods that wait for a change."""
         return list(self._parked)
+
+    def one_of(self, kind: Hashable) -> PodRecord | None:
+        """A pod of a kind that waits for a change; None when all have moved on."""
+        for entry in self._parked.get(kind, {}).values():
+            return entry.pod
+        return None
 
     def alike(self, kind: Hashable) -> list[PodRecord]:
         """The pods of a kind that wait for a change; none when all have moved on."""
@@ -146,7 +228,7 @@ class Pending:
     @property
     def has_active(self) -> bool:
         """Whether a pod may be waiting for the cycle (stale entries count)."""
-        return bool(self._active)
+        return bool(self._active or self._behind)
 
     @property
     def n_parked(self) -> int:

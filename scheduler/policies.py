@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from scheduler.api import names, placement, values
 from scheduler.api.placement import Placement
@@ -18,6 +19,8 @@ from scheduler.state.pods import PodRecord
 
 Labels = Mapping[str, str]
 _ANNOTATIONS = "metadata.annotations"
+# Remembered for one template: a tenant may give each of its pods labels of its own.
+_ANSWERS_MAX = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +65,11 @@ class PolicyBook:
         self._policies: dict[str, Policy] = {}
         self._ordered: list[Policy] = []
         self._namespaces: dict[str, Labels] = {}
-        self._answers: dict[tuple[object, ...], Resolved] = {}
+        # By template, which goes with its last pod, and by what policies select by.
+        self._answers: WeakKeyDictionary[PodTemplate, dict[tuple[object, ...], Resolved]] = (
+            WeakKeyDictionary()
+        )
+        self._selecting: tuple[str, ...] = ()
 
     def put(self, policy: Policy) -> bool:
         """A policy was added or changed; whether anything in it is new."""
@@ -90,16 +97,15 @@ class PolicyBook:
     def resolve(self, pod: PodRecord) -> Resolved:
         """The placement of a pod. A malformed annotation stands in ``problem``."""
         labels = pod.labels or {}
-        key = (
-            (pod.template, pod.namespace, tuple(labels.items()))
-            if self._policies
-            else (pod.template,)
-        )
-        answer = self._answers.get(key)
+        key: tuple[object, ...] = ()
+        if self._policies:
+            key = pod.namespace, tuple(map(labels.get, self._selecting))
+        answers = self._answers.setdefault(pod.template, {})
+        answer = answers.get(key)
         if answer is None:
-            if len(self._answers) > 20_000:
-                self._answers.clear()
-            answer = self._answers[key] = self._resolve(pod.template, pod.namespace, labels)
+            if len(answers) > _ANSWERS_MAX:
+                answers.clear()
+            answer = answers[key] = self._resolve(pod.template, pod.namespace, labels)
         return answer
 
     def _resolve(self, template: PodTemplate, namespace: str, labels: Labels) -> Resolved:
@@ -119,6 +125,14 @@ class PolicyBook:
 
     def _reorder(self) -> None:
         self._ordered = sorted(self._policies.values(), key=lambda p: (-p.priority, p.name))
+        selectors = [policy.pods for policy in self._ordered]
+        self._selecting = tuple(
+            {
+                key: None
+                for s in selectors
+                for key in (*dict(s.labels), *(e[0] for e in s.expressions))
+            }
+        )
         self._answers.clear()
 
 

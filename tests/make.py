@@ -229,3 +229,19 @@ def _meta(
 
 def _given(figures: Mapping[str, Any]) -> Json:
     return {key: value for key, value in figures.items() if value is not None}
+
+
+def relist_pods(cluster: Cluster, pods: Sequence[wire.Pod], *, ours: bool) -> None:
+    """A list of one stream's pods, applied as the loop does."""
+    first = cluster.begin_list(ours=ours)
+    for one in pods:
+        cluster.see_pod(one, listed=first)
+    for uid in cluster.missing({one.metadata.uid for one in pods}, ours=ours):
+        cluster.pod_gone(uid)
+
+
+def relist_nodes(cluster: Cluster, nodes: Sequence[wire.Node]) -> None:
+    """A list of all nodes, applied as the loop does."""
+    present = {cluster.see_node(one).name for one in nodes}
+    for name in [name for name in cluster.nodes.rows if name not in present]:
+        cluster.node_gone(name)

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import msgspec
 
-from scheduler.api import gpus, names, requests, wire
+from scheduler.api import gpus, limits, names, requests, wire
 from scheduler.errors import BadInput
 
 _encoder = msgspec.json.Encoder()
@@ -21,9 +21,10 @@ Term = tuple[tuple[Expression, ...], tuple[Expression, ...]]
 TolerationKey = tuple[str, str, str, str]
 
 _HARD = "DoNotSchedule"
+_DEFAULT_LIMITS = limits.PodLimits()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
 class PodTemplate:
     """One distinct pod spec; interned by ``key``, so it is compared by identity.
 
@@ -40,6 +41,7 @@ class PodTemplate:
         kinds: kind of every container, init containers first (slots of HAMi's annotations).
         unsupported: fields that Evenkeel cannot honour yet; a pod with any is not placed.
         problem: what a person must mend before the pod can be placed.
+        words: how much there was to compile, see ``limits.words``.
     """
 
     requests: requests.Requests
@@ -54,6 +56,7 @@ class PodTemplate:
     kinds: tuple[gpus.Kind, ...]
     unsupported: tuple[str, ...]
     problem: BadInput | None
+    words: int
 
 
 class Whereabouts(Protocol):
@@ -87,22 +90,25 @@ def key(pod: wire.Pod) -> bytes:
         for s in statuses or ()
         if s.allocated_resources or s.resources
     ]
+    encoded += pod.oversized.encode()
     if resized:
         encoded += _encoder.encode(resized)
         encoded += b"infeasible" if requests.is_resize_infeasible(pod) else b""
     return encoded
 
 
-def of_pod(pod: wire.Pod) -> PodTemplate:
+def of_pod(pod: wire.Pod, bounds: limits.PodLimits = _DEFAULT_LIMITS) -> PodTemplate:
     """Parse the template of a pod. Never raises: what is wrong stands in ``problem``."""
-    problem: BadInput | None = None
+    problem = limits.exceeded(pod, bounds)
+    if problem is not None:
+        pod = limits.cut(pod, bounds, problem)
     asked = requests.Requests((), 0, 0)
     gpu: gpus.GpuAsk | None = None
     try:
         asked = requests.of_pod(pod)
         gpu = gpus.of_pod(pod)
     except BadInput as error:
-        problem = error
+        problem = problem or error
     spec = pod.spec
     affinity = (spec.affinity and spec.affinity.node_affinity) or wire.NodeAffinity()
     required = affinity.required_during_scheduling_ignored_during_execution
@@ -135,6 +141,7 @@ def of_pod(pod: wire.Pod) -> PodTemplate:
         ),
         unsupported=tuple(_unsupported(spec)),
         problem=problem,
+        words=limits.words(pod),
     )
 
 

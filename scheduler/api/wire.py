@@ -187,11 +187,15 @@ class PodStatus(_Wire):
 
 
 class Pod(_Wire):
-    """A pod."""
+    """A pod.
+
+    ``oversized`` is no field of the API: the path of one that was too large to be decoded, and left out.
+    """
 
     metadata: Meta = msgspec.field(default_factory=Meta)
     spec: PodSpec = msgspec.field(default_factory=PodSpec)
     status: PodStatus = msgspec.field(default_factory=PodStatus)
+    oversized: str = msgspec.field(default="", name="(oversized)")
 
 
 class Taint(_Wire):

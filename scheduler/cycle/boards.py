@@ -69,13 +69,18 @@ class Shape:
     described: int = -1
     learnt: int = -1
     most_picks: int = 1
-    words: tuple[int, int, int, int] = (0, 0, 0, 0)
+    words: tuple[int, ...] = ()
 
     def mode_on(self, *, has_gpu: bool) -> Mode:
         """The mode that scores it on nodes with GPUs, or on those without: keel is for the former only."""
         if self.placement.mode is None and has_gpu:
             return Mode.KEEL
         return Mode.MOST_ALLOCATED if self.mode == Mode.KEEL and not has_gpu else self.mode
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """Names of what it asks, in the order of ``ask.resources``."""
+        return (names.PODS, *(resource for resource, _ in self.template.requests.amounts))
 
     @property
     def is_learning(self) -> bool:
@@ -111,6 +116,17 @@ class Boards:
         self._shapes[key] = shape
         return shape
 
+    def has(self, template: PodTemplate, placement: Placement) -> bool:
+        """Whether the shape is live: its next decision looks only at rows that changed."""
+        return (template, placement) in self._shapes
+
+    def unscored(self, template: PodTemplate, placement: Placement) -> Shape:
+        """A shape with its compiled request and no board, to ask what fits; it displaces no live one."""
+        shape = Shape(template, placement, _NO_ASK, _NO_BOARD)
+        self._compile_request(shape)
+        self._fit_scratch(shape)
+        return shape
+
     def refresh(self, shape: Shape) -> None:
         """Bring a shape's board up to date with the columns and with what was learnt."""
         cluster = self._cluster
@@ -122,13 +138,16 @@ class Boards:
         if moved is not None and moved.size == 0 and not stale:
             return
         cards = cluster.cards
-        words = (len(cards.models), len(cards.modes), len(cards.uuids), cards.most_on_a_node)
+        words = (
+            len(cards.models),
+            len(cards.modes),
+            len(cards.uuids),
+            cards.most_on_a_node,
+            len(cluster.nodes.resources),
+        )
         if moved is None or shape.words != words:
             shape.words = words
-            shape.ask = self._compile(shape)
-            # No node has more cards than exist.
-            wanted = np.minimum(shape.ask.containers[c.N_CARDS], cards.most_on_a_node)
-            shape.most_picks = max(1, int(wanted.sum()))
+            self._compile_request(shape)
         described = None if moved is None else cluster.described.since(shape.described)
         if moved is None or described is None:
             moved = described = np.arange(cluster.nodes.capacity)
@@ -206,6 +225,13 @@ class Boards:
                 max(cards, s.order.size), max(picks, s.picks.size), max(typical, s.fits.size)
             )
 
+    def _compile_request(self, shape: Shape) -> None:
+        shape.ask = self._compile(shape)
+        # No node has more cards than exist.
+        most = self._cluster.cards.most_on_a_node
+        wanted = np.minimum(shape.ask.containers[c.N_CARDS], most)
+        shape.most_picks = max(1, int(wanted.sum()))
+
     def _compile(self, shape: Shape) -> c.Ask:
         template, placement, nodes = shape.template, shape.placement, self._cluster.nodes
         rows, amounts = self._cluster.charge_of(template)
@@ -218,7 +244,7 @@ class Boards:
             resources=np.array(rows, np.int64),
             amounts=np.array(amounts, np.int64),
             hami_only=np.array(
-                [nodes.resources.values[row] in names.HAMI_ONLY for row in rows], np.bool_
+                [resource in names.HAMI_ONLY for resource in shape.resources], np.bool_
             ),
             nonzero=np.array(
                 [template.requests.nonzero_cpu, template.requests.nonzero_memory], np.int64
@@ -237,7 +263,7 @@ class Boards:
             mode=self._mode(shape),
             weights=np.array(placement.weights, np.int64),
             dims=np.array(
-                [nodes.resource_row(dims[d]) if d in dims else -1 for d in range(c.N_DIMS)],
+                [nodes.row_asked(dims[d]) if d in dims else -1 for d in range(c.N_DIMS)],
                 np.int64,
             ),
             curve=np.ascontiguousarray((np.array(placement.curve, np.int64) * (1, 10)).T),

@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 
+from scheduler.api import names
 from scheduler.api.decisions import Diagnosis
 from scheduler.api.reasons import CARD_CODES, UNRESOLVABLE, WORDS, CardRefusal, Refusal
 from scheduler.cycle.boards import Shape
@@ -25,8 +26,8 @@ def of_shape(cluster: Cluster, shape: Shape, scratch: c.Scratch) -> Diagnosis:
         counts[text] += n
         unresolvable += n if refusal in UNRESOLVABLE else 0
     starved = verdict == Refusal.RESOURCES
-    for i, resource_row in enumerate(shape.ask.resources.tolist()):
-        counts[resource_reason(cluster, resource_row)] += int(short[starved, i].sum())
+    for i, resource in enumerate(shape.resources):
+        counts[resource_reason(resource)] += int(short[starved, i].sum())
     unresolvable += int(beyond_capacity(cluster, shape, rows, short)[starved].sum())
     without = verdict == Refusal.CARDS
     if without.any():
@@ -66,11 +67,9 @@ def of_rows(
     return rows, verdict, short, codes
 
 
-def resource_reason(cluster: Cluster, resource_row: int) -> str:
+def resource_reason(resource: str) -> str:
     """kube-scheduler's words for a resource that is short."""
-    if resource_row == c.PODS:
-        return "Too many pods"
-    return f"Insufficient {cluster.nodes.resources.values[resource_row]}"
+    return "Too many pods" if resource == names.PODS else f"Insufficient {resource}"
 
 
 def card_reason(codes: c.Ints, n_cards: int) -> str:

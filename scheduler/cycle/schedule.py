@@ -9,7 +9,7 @@ import numpy as np
 
 from scheduler.api.decisions import Bind, Diagnosis, Hold, Outcome
 from scheduler.api.hami import CardUse
-from scheduler.api.placement import Mode
+from scheduler.api.placement import Mode, Placement
 from scheduler.api.reasons import Refusal
 from scheduler.config import Config
 from scheduler.cycle import diagnosis
@@ -22,6 +22,9 @@ from scheduler.plugins import FILTERS
 from scheduler.policies import PolicyBook
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import CardCharge, Life, PodRecord
+
+# A pod that says so much takes twice the time of one that says nothing, the first time it is decided for.
+_WORDS_A_UNIT = 64
 
 
 class Cycle:
@@ -63,13 +66,25 @@ class Cycle:
                 self._place(shape, list(run), outcome, explain=explain)
         return outcome
 
-    def could_place(self, pod: PodRecord) -> bool:
-        """Whether a pending pod fits somewhere now, without placing it."""
-        shape = self.shape_of(pod)
-        if shape is None:
+    def could_place(self, pod: PodRecord, rows: c.Ints | None = None) -> bool:
+        """Whether a pending pod fits on one of some node rows now (None: on any), without placing it."""
+        placement = self._placement_of(pod)
+        if placement is None:
             return False
-        self.boards.refresh(shape)
-        return bool((shape.board.best >= 0).any())
+        if self.boards.has(pod.template, placement):
+            shape = self.boards.shape(pod.template, placement)
+            self.boards.refresh(shape)
+            return bool((shape.board.best >= 0).any())
+        # Thousands that wait must not displace what is live.
+        shape = self.boards.unscored(pod.template, placement)
+        return bool((self._verdicts(shape, rows) == Refusal.NONE).any())
+
+    def cost_of(self, pod: PodRecord) -> int:
+        """What deciding for a pod costs beyond the usual: 0 for a live shape, else by how much it says."""
+        placement = self._placement_of(pod)
+        if placement is None or self.boards.has(pod.template, placement):
+            return 0
+        return 1 + pod.template.words // _WORDS_A_UNIT
 
     def kind_of(self, pod: PodRecord) -> Hashable:
         """Equal for pods that fit the same nodes, or that are held for the same mistake."""
@@ -77,10 +92,11 @@ class Cycle:
 
     def why_not(self, pod: PodRecord) -> Hold | None:
         """Why a pending pod fits nowhere now; None when it does."""
-        shape = self.shape_of(pod)
-        if shape is None:
+        placement = self._placement_of(pod)
+        if placement is None:
             return Hold(pod.uid, problem=self.problem_of(pod))
-        if self.could_place(pod):
+        shape = self.boards.unscored(pod.template, placement)
+        if (self._verdicts(shape, None) == Refusal.NONE).any():
             return None
         return Hold(pod.uid, self._why(shape))
 
@@ -95,12 +111,19 @@ class Cycle:
 
     def shape_of(self, pod: PodRecord) -> Shape | None:
         """The pod's shape; None when something on the pod must be mended first."""
+        placement = self._placement_of(pod)
+        return None if placement is None else self.boards.shape(pod.template, placement)
+
+    def _placement_of(self, pod: PodRecord) -> Placement | None:
         if pod.problem or pod.template.unsupported:
             return None
         resolved = self._policies.resolve(pod)
-        if resolved.problem:
-            return None
-        return self.boards.shape(pod.template, resolved.placement)
+        return None if resolved.problem else resolved.placement
+
+    def _verdicts(self, shape: Shape, rows: c.Ints | None) -> c.Ints:
+        cluster = self._cluster
+        asked = diagnosis.all_rows(cluster) if rows is None else rows
+        return diagnosis.of_rows(cluster, shape, self.boards.scratch, asked)[1]
 
     def _shape_or_hold(self, pod: PodRecord, outcome: Outcome) -> Shape | None:
         shape = self.shape_of(pod)

@@ -39,7 +39,7 @@ def all_nodes(cluster: Cluster, cycle: Cycle, pod: PodRecord) -> dict[str, dict[
         elif refusal == Refusal.RESOURCES:
             status = "unresolvable" if beyond[i] else "unschedulable"
             reasons = [
-                diagnosis.resource_reason(cluster, int(r)) for r in shape.ask.resources[short[i]]
+                diagnosis.resource_reason(shape.resources[k]) for k in np.flatnonzero(short[i])
             ]
         elif refusal == Refusal.CARDS:
             status = "unschedulable"

@@ -17,8 +17,8 @@ Floats = NDArray[np.float64]
 
 BLOCK = 64
 N_DIMS = 6
-# Rows of the resource matrix that are always there.
-CPU, MEMORY, EPHEMERAL, PODS, GPU = 0, 1, 2, 3, 4
+# Rows of the resource matrix that are always there; of UNKNOWN, what no node offers, all is 0 for ever.
+CPU, MEMORY, EPHEMERAL, PODS, GPU, UNKNOWN = 0, 1, 2, 3, 4, 5
 N_CARD_CODES = 13
 # Sizes of pods that ask GPUs: a share of one, one, two, three or four, more.
 N_SIZES = 5

@@ -38,6 +38,7 @@ def refused_resources(nodes: c.Nodes, ask: c.Ask, row: int, out: c.Flags) -> boo
 def charge(nodes: c.Nodes, ask: c.Ask, row: int, sign: int) -> None:
     """Add (or with sign -1 take back) the pod's requests on a row, cards apart."""
     for i in range(ask.resources.size):
-        nodes.requested[ask.resources[i], row] += sign * ask.amounts[i]
+        if ask.resources[i] != c.UNKNOWN:
+            nodes.requested[ask.resources[i], row] += sign * ask.amounts[i]
     nodes.nonzero[0, row] += sign * ask.nonzero[0]
     nodes.nonzero[1, row] += sign * ask.nonzero[1]

@@ -14,6 +14,7 @@ from scheduler.api import events, names, wire
 from scheduler.config import Config
 from scheduler.cycle.warm import warm
 from scheduler.errors import ApiError, BadInput
+from scheduler.kube import listing
 from scheduler.kube.binder import Binder
 from scheduler.kube.client import Access, ApiClient, backoff
 from scheduler.kube.health import Health
@@ -298,7 +299,7 @@ class Operator:
                 self._api,
                 "/api/v1/pods",
                 {"fieldSelector": f"{selector},{_UNFINISHED}"},
-                kind=wire.Pod,
+                read=listing.read_pod(self.options.config.pod_limits),
                 on_list=lambda pods, ours=ours: put(events.PodsListed(pods, ours)),  # type: ignore[misc]
                 on_event=on_pod,
             )
@@ -312,7 +313,7 @@ class Operator:
             self._api,
             "/api/v1/nodes",
             {},
-            kind=wire.Node,
+            read=listing.read_node,
             on_list=lambda nodes: put(events.NodesListed(nodes)),
             on_event=on_node,
         )

@@ -49,6 +49,10 @@ class Access:
     verify: bool = True
 
 
+class TooLarge(Exception):  # noqa: N818
+    """An answer had more bytes than were asked for at most."""
+
+
 class _Status(msgspec.Struct):
     message: str = ""
     reason: str = ""
@@ -119,10 +123,12 @@ class ApiClient:
         content_type: str = JSON,
         params: Mapping[str, str] | None = None,
         timeout_seconds: float = 5.0,
+        most_bytes: int = 0,
     ) -> bytes:
         """One call, one answer.
 
         Raises:
+            TooLarge: the answer has more than ``most_bytes``; 0 takes any.
             ApiError: any status of 400 or more (with the Status object's reason), or no answer in time.
         """
         try:
@@ -134,7 +140,7 @@ class ApiClient:
                 headers=self._headers(content_type if body is not None else None),
                 timeout=aiohttp.ClientTimeout(total=timeout_seconds),
             ) as response:
-                payload = await response.read()
+                payload = await _body(response, most_bytes)
                 if response.status >= 400:
                     raise error_of(response.status, payload)
                 return payload
@@ -196,6 +202,20 @@ class ApiClient:
             else:
                 self._bearer = f"Bearer {token}" if token else ""
         return self._bearer
+
+
+async def _body(response: aiohttp.ClientResponse, most_bytes: int) -> bytes:
+    if not most_bytes:
+        return await response.read()
+    chunks, n_bytes = [], 0
+    async for chunk in response.content.iter_any():
+        chunks.append(chunk)
+        n_bytes += len(chunk)
+        if n_bytes > most_bytes:
+            # The rest will not be read: the connection is of no more use.
+            response.close()
+            raise TooLarge
+    return b"".join(chunks)
 
 
 def error_of(status: int, payload: bytes) -> ApiError:

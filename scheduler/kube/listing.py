@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Generic, TypeVar
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 import msgspec
 
-from scheduler.api import wire
+from scheduler.api import bounded, wire
+from scheduler.api.limits import PodLimits
 from scheduler.errors import ApiError
-from scheduler.kube.client import Access, ApiClient
+from scheduler.kube.client import Access, ApiClient, TooLarge
 
 T = TypeVar("T", wire.Pod, wire.Node)
+Read = Callable[[bytes | msgspec.Raw], T]
 
 NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
 _PAGE = 500
+# A page of large objects is asked for again in smaller pages: it would be in memory as a whole.
+_PAGE_BYTES = 16 << 20
+_PAGE_SMALLER = 8
+# After so much, others get their turn.
+_SLICE_ITEMS, _SLICE_BYTES = 100, 1 << 20
 _GONE = 410
 _TRIES = 3
 
@@ -24,19 +32,38 @@ class _ListMeta(msgspec.Struct, rename="camel"):
     continue_: str = msgspec.field(default="", name="continue")
 
 
-class Page(msgspec.Struct, Generic[T]):
-    """A page of a list."""
-
+class _Page(msgspec.Struct):
     metadata: _ListMeta
-    items: list[T]
+    items: list[msgspec.Raw]
+
+
+_pages = msgspec.json.Decoder(_Page)
+_nodes = msgspec.json.Decoder(wire.Node)
+_small_pods = msgspec.json.Decoder(wire.Pod)
 
 
 class Expired(Exception):  # noqa: N818
     """The version to resume from is too old: list again."""
 
 
+def read_node(raw: bytes | msgspec.Raw) -> wire.Node:
+    """A node from its JSON."""
+    return _nodes.decode(raw)
+
+
+def read_pod(limits: PodLimits) -> Read[wire.Pod]:
+    """Reads a pod from its JSON; of one beyond the limits only what is charged."""
+
+    def read(raw: bytes | msgspec.Raw) -> wire.Pod:
+        if len(raw) <= bounded.LARGE_BYTES:
+            return _small_pods.decode(raw)
+        return bounded.pod(raw, limits)
+
+    return read
+
+
 async def whole(
-    api: ApiClient, path: str, params: Mapping[str, str], pages: msgspec.json.Decoder[Page[T]]
+    api: ApiClient, path: str, params: Mapping[str, str], read: Read[T]
 ) -> tuple[list[T], str]:
     """Everything under a path, and the version to watch from.
 
@@ -46,22 +73,38 @@ async def whole(
         MsgspecError: what came is no such list.
     """
     items: list[T] = []
-    token = ""
+    token, limit = "", _PAGE
     while True:
-        asked = {**params, "limit": str(_PAGE)}
+        asked = {**params, "limit": str(limit)}
         if token:
             asked["continue"] = token
         try:
-            payload = await api.request("GET", path, params=asked, timeout_seconds=60.0)
+            payload = await api.request(
+                "GET", path, params=asked, timeout_seconds=60.0,
+                most_bytes=_PAGE_BYTES if limit > 1 else 0,
+            )  # fmt: skip
+        except TooLarge:
+            limit = max(1, limit // _PAGE_SMALLER)
+            continue
         except ApiError as error:
             if error.status == _GONE:
                 raise Expired from error
             raise
-        page = pages.decode(payload)
-        items += page.items
-        token = page.metadata.continue_
+        page = _pages.decode(payload)
+        await _read_all(page.items, read, items)
+        token, limit = page.metadata.continue_, min(_PAGE, limit * 2)
         if not token:
             return items, page.metadata.resource_version
+
+
+async def _read_all(raws: list[msgspec.Raw], read: Read[T], into: list[T]) -> None:
+    n_items = n_bytes = 0
+    for raw in raws:
+        into.append(read(raw))
+        n_items, n_bytes = n_items + 1, n_bytes + len(raw)
+        if n_items >= _SLICE_ITEMS or n_bytes >= _SLICE_BYTES:
+            n_items = n_bytes = 0
+            await asyncio.sleep(0)
 
 
 async def nodes_and_pods(access: Access) -> tuple[list[wire.Node], list[wire.Pod]]:
@@ -72,17 +115,17 @@ async def nodes_and_pods(access: Access) -> tuple[list[wire.Node], list[wire.Pod
     """
     api = ApiClient(access, connections=2)
     try:
-        nodes = await _again(api, NODES, msgspec.json.Decoder(Page[wire.Node]))
-        pods = await _again(api, PODS, msgspec.json.Decoder(Page[wire.Pod]))
+        nodes = await _again(api, NODES, read_node)
+        pods = await _again(api, PODS, read_pod(PodLimits()))
     finally:
         await api.close()
     return nodes, pods
 
 
-async def _again(api: ApiClient, path: str, pages: msgspec.json.Decoder[Page[T]]) -> list[T]:
+async def _again(api: ApiClient, path: str, read: Read[T]) -> list[T]:
     for _ in range(_TRIES):
         try:
-            items, _version = await whole(api, path, {}, pages)
+            items, _version = await whole(api, path, {}, read)
         except Expired:
             continue
         except msgspec.MsgspecError as error:

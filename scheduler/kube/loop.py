@@ -9,13 +9,15 @@ from collections.abc import Callable, Iterator
 import structlog
 
 from scheduler import explain, policies
-from scheduler.api import events
+from scheduler.api import events, wire
 from scheduler.api.decisions import Bind, Hold
 from scheduler.api.reasons import WORDS, Refusal
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.errors import BadInput
 from scheduler.kube.binder import Binder
+from scheduler.kube.chores import Chores
+from scheduler.kube.intake import Intake
 from scheduler.kube.policy_status import PolicyStatus
 from scheduler.kube.reporter import Reporter
 from scheduler.metrics import Metrics
@@ -27,11 +29,8 @@ from scheduler.state.pods import Life, PodRecord
 
 # Streams and binds get their turn at least this often.
 _SLICE_SECONDS = 0.01
-_HELP_SECONDS = 0.02
-_FLUSH_SECONDS = 30.0
-# What waiting pods are told is made anew this often, and never for more pods a second than this.
-_EXPLAIN_SECONDS = 5.0
-_EXPLAIN_RATE = 100.0
+# What a batch may cost beyond the usual, in units of about a millisecond per so many nodes.
+_DEAR_UNITS, _NODES_A_UNIT = 8, 500
 _IDLE_SECONDS = 1.0
 _COUNT_SLICE = 500
 _LISTS = (events.PodsListed, events.NodesListed)
@@ -55,7 +54,7 @@ class Loop:
         policy_status: PolicyStatus,
     ) -> None:
         self.config = config
-        self.cluster = Cluster(config.scheduler_name)
+        self.cluster = Cluster(config.scheduler_name, config.pod_limits)
         self.policies = PolicyBook(config.placement)
         self.pending = Pending(config)
         self.cycle = Cycle(self.cluster, self.policies, config)
@@ -64,15 +63,10 @@ class Loop:
         self._inbox: deque[events.Event] = deque()
         self._lists_waiting = 0
         self._wake = asyncio.Event()
-        self._helped_at = 0.0
-        self._helped_position = -1
-        self._flushed_at = 0.0
-        # Work on all that waits, one step at a time: others get their turn between steps.
-        self._helping: Iterator[None] = iter(())
-        self._explaining: Iterator[None] = iter(())
-        self._has_chores = False
-        self._explained_at = 0.0
-        self._explained_position = -1
+        self._intake = Intake()
+        # The list that is being applied, one object at a time: others get their turn between.
+        self._listing: Iterator[None] = iter(())
+        self._chores = Chores(self.cluster, self.cycle, self.pending, reporter)
         self.turned_at = 0.0
         self.binder: Binder | None = None
 
@@ -101,7 +95,9 @@ class Loop:
 
     async def _sleep(self) -> None:
         """Until there is something to do."""
-        if self._inbox or (self._is_leading() and self.pending.has_active and self._has_room()):
+        if self._inbox or len(self._intake) or self._lists_waiting:
+            return
+        if self._is_leading() and self.pending.has_active and self._has_room():
             return
         self._wake.clear()
         wait = _IDLE_SECONDS
@@ -118,13 +114,8 @@ class Loop:
 
     def _due(self) -> float:
         """Loop time of the next thing to decide that no event will tell of."""
-        if self._has_chores:
-            return 0.0
         due = self.pending.next_due()
-        times = [float("inf") if due is None else due]
-        if self.pending.n_parked and self._helped_position != self.cluster.moved.position:
-            times.append(self._helped_at + _HELP_SECONDS)
-        return min(times)
+        return min(self._chores.due(), float("inf") if due is None else due)
 
     def _has_room(self) -> bool:
         # Far ahead of the binder every decision would be older news than need be.
@@ -134,13 +125,23 @@ class Loop:
 
     def _apply(self, until: float) -> None:
         clock = asyncio.get_running_loop().time
-        while self._inbox and clock() < until:
+        while clock() < until:
+            if self._lists_waiting and next(self._listing, self) is None:
+                continue
+            if not self._inbox:
+                break
             self._apply_one(self._inbox.popleft())
+        # What is dear to compile has half a slice of its own, and holds up no news.
+        until = clock() + _SLICE_SECONDS / 2
+        while len(self._intake) and clock() < until:
+            pod = self._intake.next()
+            self._saw(self.cluster.see_pod(pod), pod.metadata.uid)
 
     def _apply_one(self, event: events.Event) -> None:
         match event:
             case events.PodSeen(pod):
-                self._saw(self.cluster.see_pod(pod), pod.metadata.uid)
+                if not self._intake.takes(pod):
+                    self._saw(self.cluster.see_pod(pod), pod.metadata.uid)
                 if self.binder is not None:
                     self.binder.see_pod(pod)
             case events.PodGone(uid):
@@ -157,7 +158,7 @@ class Loop:
             case events.BindDone(uid) | events.BindFailed(uid):
                 self._bound(uid, event)
             case events.PodsListed() | events.NodesListed():
-                self._listed(event)
+                self._listing = self._list_steps(event)
             case _:
                 self._heard(event)
 
@@ -168,22 +169,47 @@ class Loop:
         else:
             self._steer(event)
 
-    def _listed(self, event: events.PodsListed | events.NodesListed) -> None:
-        self._lists_waiting -= 1
+    def _list_steps(self, event: events.PodsListed | events.NodesListed) -> Iterator[None]:
         if isinstance(event, events.PodsListed):
-            self.cluster.relist_pods(event.pods, ours=event.ours)
-            self._reconcile()
-            if self.binder is not None and event.ours:
+            return self._pods_listed(event.pods, ours=event.ours)
+        return self._nodes_listed(event.nodes)
+
+    def _pods_listed(self, pods: list[wire.Pod], *, ours: bool) -> Iterator[None]:
+        """All unfinished pods of one stream, one at a time; what is not among them is gone."""
+        first = self.cluster.begin_list(ours=ours)
+        for pod in pods:
+            if not self._intake.takes(pod):
+                self._saw(self.cluster.see_pod(pod, listed=first), pod.metadata.uid)
+            if self.binder is not None and ours:
+                self.binder.see_pod(pod)
+            yield
+        present = {pod.metadata.uid for pod in pods}
+        for uid in self.cluster.missing(present, ours=ours):
+            self.cluster.pod_gone(uid)
+            self._left(uid)
+            yield
+        if ours:
+            self._intake.keep(present)
+            for uid in [pod.uid for pod in self.pending.pods() if pod.uid not in self.cluster.pods]:
+                self._left(uid)
+            if self.binder is not None:
                 self.binder.reconcile(self.cluster.pods)
-                for pod in event.pods:
-                    self.binder.see_pod(pod)
-            return
-        self.cluster.relist_nodes(event.nodes)
-        self._check_nodes()
+        self._lists_waiting -= 1
+
+    def _nodes_listed(self, nodes: list[wire.Node]) -> Iterator[None]:
+        """All nodes, one at a time; what is not among them is gone."""
+        for node in nodes:
+            self._check_node(self.cluster.see_node(node))
+            if self.binder is not None:
+                self.binder.see_node(node)
+            yield
+        present = {node.metadata.name for node in nodes}
+        for name in [name for name in self.cluster.nodes.rows if name not in present]:
+            self.cluster.node_gone(name)
+            yield
         if self.binder is not None:
             self.binder.reconcile_nodes(self.cluster.nodes.rows)
-            for node in event.nodes:
-                self.binder.see_node(node)
+        self._lists_waiting -= 1
 
     def tell_mistakes(self) -> None:
         """As a new leader: what is malformed on nodes and bound pods, told by a predecessor or not."""
@@ -207,17 +233,11 @@ class Loop:
             self.pending.offer(pod)
 
     def _left(self, uid: str) -> None:
+        self._intake.drop(uid)
         self.pending.drop(uid)
         self._reporter.forget(uid)
         if self.binder is not None:
             self.binder.cancel(uid)
-
-    def _reconcile(self) -> None:
-        """After a list: what waits must be what the cluster holds."""
-        for uid in [pod.uid for pod in self.pending.pods() if pod.uid not in self.cluster.pods]:
-            self._left(uid)
-        for pod in self.cluster.pods.values():
-            self._saw(pod, pod.uid)
 
     def _check_nodes(self) -> None:
         for facts in self.cluster.nodes.facts:
@@ -323,12 +343,10 @@ class Loop:
     def _decide(self, until: float) -> None:
         clock = asyncio.get_running_loop().time
         now = clock()
-        if now - self._flushed_at >= _FLUSH_SECONDS:
-            self._flushed_at = now
-            self.pending.flush(now)
-        self._do_chores(now, now + (until - now) / 2)
+        self._chores.work(now, now + (until - now) / 2, clock)
+        most_dear = max(1, _DEAR_UNITS // (1 + len(self.cluster.nodes.rows) // _NODES_A_UNIT))
         while now < until and self._has_room():
-            batch = self.pending.pop(self.config.slice_pods, now)
+            batch = self.pending.pop(self.config.slice_pods, now, self.cycle.cost_of, most_dear)
             if not batch:
                 break
             self.cycle.learn()
@@ -342,44 +360,6 @@ class Loop:
                 self._hold(hold, now)
             began, now = now, clock()
             self._metrics.decided(len(outcome.binds), len(outcome.holds), now - began)
-
-    def _do_chores(self, now: float, until: float) -> None:
-        """Look after the pods that wait for a change, as far as the time goes."""
-        clock, position = asyncio.get_running_loop().time, self.cluster.moved.position
-        if not self._has_chores and self.pending.n_parked:
-            if self._helped_position != position and now - self._helped_at >= _HELP_SECONDS:
-                self._helped_position, self._helped_at = position, now
-                self._helping = self._help(now)
-            rest = max(_EXPLAIN_SECONDS, self.pending.n_parked / _EXPLAIN_RATE)
-            if self._explained_position != position and now - self._explained_at >= rest:
-                self._explained_position, self._explained_at = position, now
-                self._explaining = self._explain_again()
-        self._has_chores = True
-        for chore in (self._helping, self._explaining):
-            for _ in chore:
-                if clock() >= until:
-                    return
-        self._has_chores = False
-
-    def _help(self, now: float) -> Iterator[None]:
-        """Move the pods that a change could help; one question per kind."""
-        for kind in self.pending.kinds():
-            alike = self.pending.alike(kind)
-            if alike and self.cycle.could_place(alike[0]):
-                self.pending.helped(kind, now)
-            yield
-
-    def _explain_again(self) -> Iterator[None]:
-        """A change that did not help may still have changed why: no pod shall read old news."""
-        for kind in self.pending.kinds():
-            alike = self.pending.alike(kind)
-            hold = self.cycle.why_not(alike[0]) if alike else None
-            text = explain.sentence(hold) if hold else ""
-            for pod in alike if text else ():
-                if self.pending.is_parked(pod.uid):
-                    self._reporter.unschedulable(pod, text)
-                yield
-            yield
 
     def _hold(self, hold: Hold, now: float) -> None:
         pod = self.cluster.pods[hold.uid]

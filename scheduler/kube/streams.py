@@ -18,7 +18,7 @@ from scheduler.api import wire
 from scheduler.errors import ApiError
 from scheduler.kube import client, listing
 from scheduler.kube.client import ApiClient
-from scheduler.kube.listing import Expired, Page
+from scheduler.kube.listing import Expired
 
 T = TypeVar("T", wire.Pod, wire.Node)
 
@@ -28,9 +28,9 @@ _GONE = 410
 _log = structlog.get_logger("evenkeel.streams")
 
 
-class _Event(msgspec.Struct, Generic[T]):
+class _Event(msgspec.Struct):
     type: str
-    object: T
+    object: msgspec.Raw
 
 
 class _Bookmarked(msgspec.Struct):
@@ -54,6 +54,11 @@ class _Error(msgspec.Struct):
     object: _Failure
 
 
+_events = msgspec.json.Decoder(_Event)
+_errors = msgspec.json.Decoder(_Error)
+_bookmarks = msgspec.json.Decoder(_Bookmark)
+
+
 class Stream(Generic[T]):
     """One resource under one selector.
 
@@ -69,16 +74,13 @@ class Stream(Generic[T]):
         path: str,
         params: dict[str, str],
         *,
-        kind: type[T],
+        read: listing.Read[T],
         on_list: Callable[[list[T]], None],
         on_event: Callable[[str, T], None],
     ) -> None:
         self.name = name
         self._api, self._path, self._params = api, path, params
-        self._pages: msgspec.json.Decoder[Page[T]] = msgspec.json.Decoder(Page[kind])  # type: ignore[valid-type]
-        self._events: msgspec.json.Decoder[_Event[T]] = msgspec.json.Decoder(_Event[kind])  # type: ignore[valid-type]
-        self._errors = msgspec.json.Decoder(_Error)
-        self._bookmarks = msgspec.json.Decoder(_Bookmark)
+        self._read: listing.Read[T] = read
         self._on_list: Callable[[list[T]], None] = on_list
         self._on_event: Callable[[str, T], None] = on_event
         self._version = ""
@@ -128,7 +130,7 @@ class Stream(Generic[T]):
                 await asyncio.sleep(wait)
 
     async def _list(self) -> None:
-        items, self._version = await listing.whole(self._api, self._path, self._params, self._pages)
+        items, self._version = await listing.whole(self._api, self._path, self._params, self._read)
         self.relists += 1
         self._heard()
         self._on_list(items)
@@ -164,13 +166,17 @@ class Stream(Generic[T]):
                 if response.status >= 400:
                     raise client.error_of(response.status, await response.read())
                 self._heard()
-                rest = b""
+                # A line can be a megabyte in many chunks: they are joined once, when it is complete.
+                begun: list[bytes] = []
                 async for chunk in response.content.iter_any():
-                    lines = (rest + chunk).split(b"\n")
-                    rest = lines.pop()
                     self._heard()
-                    for line in lines:
-                        self._take(line)
+                    first, *lines = chunk.split(b"\n")
+                    begun.append(first)
+                    if lines:
+                        self._take(b"".join(begun))
+                        begun = [lines.pop()]
+                        for line in lines:
+                            self._take(line)
         except client.TRANSPORT_ERRORS as error:
             raise ApiError(0, "Connection", f"watch {self.name}: {error!r}") from error
 
@@ -178,16 +184,17 @@ class Stream(Generic[T]):
         if not line:
             return
         if line.startswith(b'{"type":"ERROR"'):
-            failure = self._errors.decode(line).object
+            failure = _errors.decode(line).object
             if failure.code == _GONE:
                 raise Expired
             raise ApiError(failure.code, failure.reason, failure.message)
         if line.startswith(b'{"type":"BOOKMARK"'):
-            self._version = self._bookmarks.decode(line).object.metadata.resource_version
+            self._version = _bookmarks.decode(line).object.metadata.resource_version
             return
-        event = self._events.decode(line)
-        self._on_event(event.type, event.object)
-        self._version = event.object.metadata.resource_version
+        event = _events.decode(line)
+        found = self._read(event.object)
+        self._on_event(event.type, found)
+        self._version = found.metadata.resource_version
 
     def _heard(self) -> None:
         self.heard_at = asyncio.get_running_loop().time()

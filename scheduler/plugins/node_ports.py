@@ -10,22 +10,11 @@ import numpy as np
 
 from scheduler.api.templates import PodTemplate
 from scheduler.kernels.columns import Flags, Ints
-from scheduler.state.nodes import NodeTable, Port
-
-_ANY = "0.0.0.0"  # noqa: S104 - compared with, not bound to
+from scheduler.state.nodes import NodeTable
 
 
 def refuses(template: PodTemplate, nodes: NodeTable, rows: Ints) -> Flags:
     """Rows where a host port of the pod is taken."""
-    refused = np.zeros(rows.size, np.bool_)
-    if template.ports:
-        for i, row in enumerate(rows.tolist()):
-            used = nodes.ports[row]
-            refused[i] = any(
-                _conflict(wanted, taken) for wanted in template.ports for taken in used
-            )
-    return refused
-
-
-def _conflict(a: Port, b: Port) -> bool:
-    return a[:2] == b[:2] and (a[2] == b[2] or _ANY in {a[2], b[2]})
+    if not template.ports:
+        return np.zeros(rows.size, np.bool_)
+    return np.isin(rows, list(nodes.ports.taken(template.ports)))

@@ -29,7 +29,7 @@ def fingerprint(cluster: Cluster) -> dict[str, Any]:
             "gpu": (nodes.gpu_total[:, row].tolist(), nodes.gpu_used[:, row].tolist()),
             "kind": cluster.cards.kinds.values[int(nodes.kind[row])],
             "sizes": nodes.sizes[:, row].tolist(),
-            "ports": dict(cluster.nodes.ports[row]),
+            "ports": cluster.nodes.ports.on(row),
             "holders": (
                 int(cluster.nodes.card_holders[row]),
                 int(cluster.nodes.unreadable[row]),
@@ -69,7 +69,9 @@ def verify(cluster: Cluster) -> None:
         used: dict[str, list[int]] = {uuid: [0, 0, 0] for uuid in figures["cards"]}
         for pod in pods:
             asked = pod.template.requests
-            requested.update(dict(asked.amounts))
+            # What no node offers is charged to nobody.
+            offered = cluster.nodes.resources
+            requested.update({name: n for name, n in asked.amounts if offered.find(name) >= 0})
             requested[names.PODS] += 1
             nonzero[0] += asked.nonzero_cpu
             nonzero[1] += asked.nonzero_memory

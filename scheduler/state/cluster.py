@@ -17,9 +17,11 @@ them are free.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
+from weakref import WeakKeyDictionary
 
 from scheduler.api import gpus, hami, names, templates, wire
+from scheduler.api.limits import PodLimits
 from scheduler.kernels import columns as c
 from scheduler.state import facts
 from scheduler.state.cards import CardTable
@@ -35,9 +37,10 @@ from scheduler.state.pods import (
     is_unreadable,
     tells_no_cards,
 )
-from scheduler.state.records import TEMPLATES_MAX, Records
+from scheduler.state.records import Records
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
+_DEFAULT_LIMITS = PodLimits()
 Charge = tuple[tuple[int, ...], tuple[int, ...]]
 
 
@@ -50,7 +53,9 @@ class Cluster:
         demand: what the pods seen so far ask.
     """
 
-    def __init__(self, scheduler_name: str = names.SCHEDULER) -> None:
+    def __init__(
+        self, scheduler_name: str = names.SCHEDULER, limits: PodLimits = _DEFAULT_LIMITS
+    ) -> None:
         self.scheduler_name = scheduler_name
         self.nodes = NodeTable()
         self.cards = CardTable()
@@ -60,8 +65,8 @@ class Cluster:
         self.described = Changes()
         self.demand = Demand()
         self._card_rows: dict[tuple[int, str], int] = {}
-        self._records = Records(scheduler_name)
-        self._charges: dict[templates.PodTemplate, Charge] = {}
+        self._records = Records(scheduler_name, limits)
+        self._charges: WeakKeyDictionary[templates.PodTemplate, Charge] = WeakKeyDictionary()
         # Streams of pods, ours and others', that were listed once.
         self._listed: set[bool] = set()
         # What an assumed pod has become while its bind is under way.
@@ -80,7 +85,10 @@ class Cluster:
             old = self.nodes.facts[row]
             if old == new:
                 return new
+        n_resources = len(self.nodes.resources)
         static = self.nodes.describe(row, new)
+        if len(self.nodes.resources) > n_resources:
+            self._charge_new_resources(n_resources)
         if (
             old is None
             or bool(old.problem) != bool(new.problem)
@@ -144,12 +152,6 @@ class Cluster:
             "node that HAMi manages"
         )
 
-    def relist_nodes(self, nodes: Iterable[wire.Node]) -> None:
-        """All nodes there are: those not among them are gone."""
-        present = {self.see_node(node).name for node in nodes}
-        for name in [name for name in self.nodes.rows if name not in present]:
-            self.node_gone(name)
-
     # Pods.
 
     def see_pod(self, pod: wire.Pod, *, listed: bool = False) -> PodRecord | None:
@@ -189,16 +191,15 @@ class Cluster:
                 self.demand.left(pod.template)
             self._detach(pod)
 
-    def relist_pods(self, pods: Iterable[wire.Pod], *, ours: bool) -> None:
-        """All unfinished pods of one stream: those of ours (or of others) not among them are gone."""
-        present = set()
+    def begin_list(self, *, ours: bool) -> bool:
+        """A list of a stream's pods is about to be seen; whether it is the stream's first."""
         first = ours not in self._listed
         self._listed.add(ours)
-        for pod in pods:
-            present.add(pod.metadata.uid)
-            self.see_pod(pod, listed=first)
-        for uid in [u for u, pod in self.pods.items() if pod.ours == ours and u not in present]:
-            self.pod_gone(uid)
+        return first
+
+    def missing(self, present: Container[str], *, ours: bool) -> list[str]:
+        """Uids of the pods of one stream that are not among those present."""
+        return [u for u, pod in self.pods.items() if pod.ours == ours and u not in present]
 
     def assume(self, uid: str, node: str, cards: tuple[CardCharge, ...]) -> None:
         """Charge a pending pod to a node, ahead of its binding."""
@@ -213,8 +214,7 @@ class Cluster:
         self.pods_on.setdefault(node, {})[uid] = pod
         row = self.nodes.row_of(node)
         for port in pod.template.ports:
-            counts = self.nodes.ports[row]
-            counts[port] = counts.get(port, 0) + 1
+            self.nodes.ports.change(row, port, 1)
         self._count_holder(pod, row, 1)
 
     def forget(self, uid: str) -> None:
@@ -226,17 +226,17 @@ class Cluster:
             self.pods[uid] = self._meanwhile.pop(uid, pod)
 
     def charge_of(self, template: templates.PodTemplate) -> Charge:
-        """Resource rows and amounts that a pod of the template is charged, the pod itself included."""
+        """Resource rows and amounts that a pod of the template is charged, the pod itself included.
+
+        What no node offers has the row ``UNKNOWN``, on which nothing fits and nothing is charged.
+        """
         charge = self._charges.get(template)
         if charge is None:
             amounts = [(names.PODS, 1), *template.requests.amounts]
-            charge = (
-                tuple(self.nodes.resource_row(resource) for resource, _ in amounts),
+            charge = self._charges[template] = (
+                tuple(self.nodes.row_asked(resource) for resource, _ in amounts),
                 tuple(amount for _, amount in amounts),
             )
-            if len(self._charges) >= TEMPLATES_MAX:
-                self._charges.clear()
-            self._charges[template] = charge
         return charge
 
     # How records are charged.
@@ -264,24 +264,34 @@ class Cluster:
         resource_rows, amounts = self.charge_of(pod.template)
         nodes = self.nodes.columns
         for r, amount in zip(resource_rows, amounts, strict=True):
-            nodes.requested[r, row] += sign * amount
+            if r != c.UNKNOWN:
+                nodes.requested[r, row] += sign * amount
         nodes.nonzero[0, row] += sign * pod.template.requests.nonzero_cpu
         nodes.nonzero[1, row] += sign * pod.template.requests.nonzero_memory
         if pod.template.size >= 0:
             nodes.sizes[pod.template.size, row] += sign
-        counts = self.nodes.ports[row]
         for port in pod.template.ports:
-            left = counts.get(port, 0) + sign
-            if left:
-                counts[port] = left
-            else:
-                del counts[port]
+            self.nodes.ports.change(row, port, sign)
         for card in pod.cards:
             self._charge_card(row, card, sign)
         self._count_holder(pod, row, sign)
         if not nodes.managed[row]:
             nodes.gpu_used[c.CORES, row] = nodes.requested[c.GPU, row] * gpus.FULL_CORES
         self.moved.add(row)
+
+    def _charge_new_resources(self, first: int) -> None:
+        """A node offers what none did: pods that asked for it have not been charged for it yet."""
+        self._charges.clear()
+        rows = {name: first + i for i, name in enumerate(self.nodes.resources.values[first:])}
+        requested = self.nodes.columns.requested
+        for node, pods in self.pods_on.items():
+            row = self.nodes.row_of(node)
+            if row < 0 or not requested[c.PODS, row]:
+                continue
+            for pod in pods.values():
+                for resource, amount in pod.template.requests.amounts:
+                    if resource in rows:
+                        requested[rows[resource], row] += amount
 
     def _count_holder(self, pod: PodRecord, row: int, sign: int) -> None:
         """What pods with cards make of their node: HAMi's, and closed while one cannot be read."""

@@ -8,8 +8,9 @@ own in their spec all that counts is what they ask and where they may go.
 from __future__ import annotations
 
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
-from scheduler.api import gpus, names
+from scheduler.api import gpus, limits, names
 from scheduler.api.templates import PodTemplate, Term, TolerationKey
 
 # A pod counts half after so many others that ask GPUs (or, for the others, so many of any kind).
@@ -19,6 +20,13 @@ _HORIZON, _PRIOR = 1000, 20
 # A cluster has hundreds of shapes; what asks a figure of its own for every pod must not grow for ever.
 _SHAPES_MAX = 4096
 _UNIT_MAX = 1e100
+Whereabouts = tuple[
+    tuple[tuple[str, str], ...],
+    tuple[Term, ...] | None,
+    tuple[TolerationKey, ...],
+    tuple[str, ...],
+    tuple[str, ...],
+]
 
 
 class DemandShape(NamedTuple):
@@ -67,6 +75,15 @@ def shape_of(template: PodTemplate) -> DemandShape:
         ask.mem_mib,
         0 if ask.mem_mib else ask.mem_percent,
         ask.cores,
+        *_whereabouts(template),
+    )
+
+
+def _whereabouts(template: PodTemplate) -> Whereabouts:
+    """Where a pod may go. Shapes outlive their pods, so of one that says very much nothing is remembered."""
+    if template.gpu is None or template.words > limits.LIGHT_WORDS:
+        return (), None, (), (), ()
+    return (
         template.selector,
         template.required,
         template.tolerations,
@@ -90,7 +107,7 @@ class Demand:
         self._left = self._watched = 0
         self.horizon = _PRIOR
         self._counts: dict[DemandShape, float] = {}
-        self._shapes: dict[PodTemplate, DemandShape] = {}
+        self._shapes: WeakKeyDictionary[PodTemplate, DemandShape] = WeakKeyDictionary()
         # Instead of shrinking all counts, what is new counts more and more.
         self._unit = 1.0
 
@@ -98,8 +115,6 @@ class Demand:
         """A pod was seen for the first time; ``listed``: it came before anybody watched."""
         shape = self._shapes.get(template)
         if shape is None:
-            if len(self._shapes) >= _SHAPES_MAX:
-                self._shapes.clear()
             shape = self._shapes[template] = shape_of(template)
         if shape not in self._counts and len(self._counts) >= _SHAPES_MAX:
             self._drop_rarest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
@@ -10,9 +11,9 @@ import numpy as np
 from scheduler.api import names
 from scheduler.kernels import columns as c
 from scheduler.state.interning import Interner
+from scheduler.state.ports import PortTable
 
 TaintKey = tuple[str, str, str]
-Port = tuple[str, int, str]
 ABSENT = -1
 
 
@@ -46,16 +47,19 @@ class NodeTable:
 
     def __init__(self) -> None:
         self.resources: Interner[str] = Interner(
-            names.CPU, names.MEMORY, names.EPHEMERAL, names.PODS, names.GPU
+            names.CPU, names.MEMORY, names.EPHEMERAL, names.PODS, names.GPU, ""
         )
         self.taint_sets: Interner[tuple[TaintKey, ...]] = Interner(())
         self.label_values: Interner[str] = Interner()
         self.rows: dict[str, int] = {}
         self.facts: list[NodeFacts | None] = []
-        self.ports: list[dict[Port, int]] = []
+        self.ports = PortTable()
         self.capacity = 0
         self._free: list[int] = []
         self._label_columns: dict[str, c.Ints] = {}
+        # How many nodes have a label: only what some node has gets a column, whatever pods ask for.
+        self._labelled: Counter[str] = Counter()
+        self._no_label: c.Ints = np.zeros(0, np.int64)
         self._ranks_stale = False
         self.unschedulable: c.Flags = np.zeros(0, np.bool_)
         self.taint_set: c.Ints = np.zeros(0, np.int64)
@@ -75,7 +79,7 @@ class NodeTable:
         return facts.name if facts else ""
 
     def resource_row(self, resource: str) -> int:
-        """The resource's row in the matrices, made when it is new."""
+        """The row of a resource that a node offers, made when it is new."""
         row = self.resources.number(resource)
         if row >= self.columns.allocatable.shape[0]:
             old = self.columns
@@ -84,6 +88,14 @@ class NodeTable:
                 allocatable=np.pad(old.allocatable, more), requested=np.pad(old.requested, more)
             )
         return row
+
+    def row_asked(self, resource: str) -> int:
+        """The row of a resource that a pod asks; ``UNKNOWN`` for what no node has offered so far.
+
+        Whoever may create pods could otherwise make rows without end.
+        """
+        row = self.resources.find(resource)
+        return row if row >= 0 else c.UNKNOWN
 
     def add(self, name: str) -> int:
         """A row for a new node, with nothing on it yet."""
@@ -98,8 +110,9 @@ class NodeTable:
     def remove(self, name: str) -> int:
         """Give a node's row back; every figure of the row becomes zero."""
         row = self.rows.pop(name)
+        self._count_labels(self.facts[row], None)
         self.facts[row] = None
-        self.ports[row] = {}
+        self.ports.clear(row)
         nodes = self.columns
         for column in (nodes.valid, nodes.managed, nodes.has_gpu, self.unschedulable, self.silent):
             column[row] = False
@@ -132,8 +145,8 @@ class NodeTable:
         """Write what was read of a node; whether a static filter may now answer differently."""
         old = self.facts[row]
         self.facts[row] = facts
-        nodes = self.columns
-        wanted = {self.resource_row(resource): n for resource, n in facts.allocatable}
+        self._count_labels(old, facts)
+        wanted = {self.resource_row(resource): n for resource, n in facts.allocatable if resource}
         nodes = self.columns
         nodes.allocatable[:, row] = 0
         for resource_row, n in wanted.items():
@@ -151,6 +164,8 @@ class NodeTable:
 
     def label_column(self, key: str) -> c.Ints:
         """[N] interned value of a label on every node, -1 where absent; kept up from now on."""
+        if not self._labelled[key]:
+            return self._no_label
         column = self._label_columns.get(key)
         if column is None:
             column = np.full(self.capacity, ABSENT, np.int64)
@@ -167,6 +182,16 @@ class NodeTable:
             for rank, name in enumerate(sorted(self.rows)):
                 self.columns.rank[self.rows[name]] = rank
             self._ranks_stale = False
+
+    def _count_labels(self, old: NodeFacts | None, new: NodeFacts | None) -> None:
+        """Keep count of who has which label; a column whose label no node has any more goes."""
+        before, after = old.labels.keys() if old else set(), new.labels.keys() if new else set()
+        self._labelled.update(after - before)
+        for key in before - after:
+            self._labelled[key] -= 1
+            if not self._labelled[key]:
+                del self._labelled[key]
+                self._label_columns.pop(key, None)
 
     def _label(self, facts: NodeFacts, key: str) -> int:
         value = facts.labels.get(key)
@@ -185,8 +210,8 @@ class NodeTable:
         self.silent = np.pad(self.silent, (0, capacity - n))
         for key, column in self._label_columns.items():
             self._label_columns[key] = np.pad(column, (0, capacity - n), constant_values=ABSENT)
+        self._no_label = np.full(capacity, ABSENT, np.int64)
         self.facts += [None] * (capacity - n)
-        self.ports += [{} for _ in range(capacity - n)]
         self._free = list(range(n, capacity))
         self.capacity = capacity
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+from weakref import WeakValueDictionary
+
 from scheduler.api import gpus, hami, names, templates, wire
+from scheduler.api.limits import PodLimits
 from scheduler.errors import BadInput
 from scheduler.state.pods import CardCharge, Life, PodRecord, collapse
 
-# Distinct templates remembered by key. A cluster has hundreds; one that stamps a nonce into every
-# pod spec must not grow the process for ever.
-TEMPLATES_MAX = 20_000
+# Of a template's key only so many bytes of a digest are kept: a spec can be a megabyte.
+_KEY_BYTES = 20
 
 
 class Records:
-    """Makes records; interns templates and numbers pods as they arrive."""
+    """Makes records; interns templates, which go with their last pod, and numbers pods as they arrive."""
 
-    def __init__(self, scheduler_name: str) -> None:
+    def __init__(self, scheduler_name: str, limits: PodLimits) -> None:
         self._scheduler_name = scheduler_name
-        self._templates: dict[bytes, templates.PodTemplate] = {}
+        self._limits = limits
+        self._templates: WeakValueDictionary[bytes, templates.PodTemplate] = WeakValueDictionary()
         self._arrivals = 0
 
     def of(self, pod: wire.Pod, old: PodRecord | None) -> PodRecord:
@@ -61,12 +65,10 @@ class Records:
         )
 
     def _template(self, pod: wire.Pod) -> templates.PodTemplate:
-        key = templates.key(pod)
+        key = hashlib.blake2b(templates.key(pod), digest_size=_KEY_BYTES).digest()
         template = self._templates.get(key)
         if template is None:
-            if len(self._templates) >= TEMPLATES_MAX:
-                self._templates.clear()
-            template = self._templates[key] = templates.of_pod(pod)
+            template = self._templates[key] = templates.of_pod(pod, self._limits)
         return template
 
 

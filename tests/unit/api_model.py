@@ -163,14 +163,14 @@ class Server:
             self.late[stream].clear()
         if stream == "nodes":
             nodes = [msgspec.convert(body, wire.Node) for body in self.nodes.values()]
-            cluster.relist_nodes(rng.sample(nodes, len(nodes)))
+            make.relist_nodes(cluster, rng.sample(nodes, len(nodes)))
             return
         pods = [
             msgspec.convert(body, wire.Pod)
             for body in self.pods.values()
             if _stream(body) == stream
         ]
-        cluster.relist_pods(rng.sample(pods, len(pods)), ours=stream == "ours")
+        make.relist_pods(cluster, rng.sample(pods, len(pods)), ours=stream == "ours")
 
     def fresh(self, rng: random.Random) -> Cluster:
         """A cluster that has only ever seen today's objects, pods and nodes in any order."""

@@ -198,6 +198,7 @@ class ModelClient(client.ApiClient):
         content_type: str = client.JSON,  # noqa: ARG002 - the model knows what it is by the path
         params: Mapping[str, str] | None = None,
         timeout_seconds: float = 5.0,
+        most_bytes: int = 0,  # noqa: ARG002 - the model's answers are small
     ) -> bytes:
         answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
 

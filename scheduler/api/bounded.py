@@ -1,0 +1,94 @@
+"""Pods too large to be decoded at once: every field is measured as text first, and decoded only within a bound.
+
+An API server takes objects of more than a megabyte. Most of that is commands and environment, which are
+skipped; but 30,000 affinity terms cost 50 ms to decode, for each change of each such pod.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from scheduler.api import limits, wire
+from scheduler.api.limits import PodLimits
+
+# Smaller ones are decoded at once: what is in them cannot cost much.
+LARGE_BYTES = 64 * 1024
+
+_PLAIN = (str, int, bool, str | None)
+# The API server bounds annotations itself, and what a running pod holds stands in one.
+_UNBOUNDED = frozenset({"metadata.annotations"})
+_PARTS: dict[str, type[msgspec.Struct]] = {
+    "metadata": wire.Meta,
+    "spec": wire.PodSpec,
+    "status": wire.PodStatus,
+}
+_LISTS = frozenset({"spec.containers", "spec.initContainers"})
+
+
+def pod(raw: bytes | msgspec.Raw, bounds: PodLimits) -> wire.Pod:
+    """A pod from its JSON. Of one beyond the bounds only what is charged is kept; ``oversized`` says why.
+
+    Raises:
+        MsgspecError: it is no pod.
+    """
+    oversized: list[str] = []
+    bound = bounds.text
+    parts = _measured(wire.Pod).decode(raw)
+    found = {
+        name: _assembled(getattr(parts, name), kind, bound, name, oversized)
+        for name, kind in _PARTS.items()
+        if getattr(parts, name)
+    }
+    made = wire.Pod(**found, oversized=limits.too_large(oversized[0], bound) if oversized else "")
+    problem = limits.exceeded(made, bounds)
+    return made if problem is None else limits.cut(made, bounds, problem)
+
+
+def _assembled(
+    raw: msgspec.Raw, kind: type[msgspec.Struct], bound: int, path: str, oversized: list[str]
+) -> Any:
+    measured = _measured(kind).decode(raw)
+    values: dict[str, Any] = {}
+    for field in msgspec.structs.fields(kind):
+        value, where = getattr(measured, field.name), f"{path}.{field.encode_name}"
+        if not isinstance(value, msgspec.Raw):
+            values[field.name] = value
+        elif not value:
+            continue
+        elif where in _LISTS:
+            values[field.name] = _containers(value, bound, where, oversized)
+        elif len(value) > bound and where not in _UNBOUNDED:
+            oversized.append(where)
+        else:
+            values[field.name] = _decoder(field.type).decode(value)
+    return kind(**values)
+
+
+def _containers(
+    raw: msgspec.Raw, bound: int, path: str, oversized: list[str]
+) -> list[wire.Container]:
+    parts = _decoder(list[msgspec.Raw] | None).decode(raw) or ()
+    if all(len(part) <= bound for part in parts):
+        whole: list[wire.Container] = _decoder(list[wire.Container] | None).decode(raw) or []
+        return whole
+    return [_assembled(part, wire.Container, bound, path, oversized) for part in parts]
+
+
+@cache
+def _decoder(kind: Any) -> Any:
+    return msgspec.json.Decoder(kind)
+
+
+@cache
+def _measured(kind: type[msgspec.Struct]) -> Any:
+    """A decoder of the same fields that leaves all but plain ones as text."""
+    fields: list[tuple[str, Any, Any]] = [
+        (field.name, field.type, msgspec.field(name=field.encode_name, default=field.default))
+        if field.type in _PLAIN
+        else (field.name, msgspec.Raw, msgspec.field(name=field.encode_name, default=msgspec.Raw()))
+        for field in msgspec.structs.fields(kind)
+    ]
+    return msgspec.json.Decoder(msgspec.defstruct(f"Measured{kind.__name__}", fields, gc=False))

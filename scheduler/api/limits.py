@@ -1,0 +1,178 @@
+"""How much a pod may say: bounds on the words that decide where it goes, known before they are compiled.
+
+The API server bounds the size of an object and of no list in it, so one pod can carry 30,000 affinity terms
+and make every node be looked at for each. The bounds are so wide that no pod written for a purpose meets
+them. A pod beyond one is held with an event that names the field; running already, it counts by what it
+asks, and what only says where it would have liked to go is not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sized
+from dataclasses import dataclass
+
+import msgspec
+
+from scheduler.api import names, wire
+from scheduler.errors import BadInput
+
+# Annotations that are lists of names with commas between them.
+_LISTS = (names.USE_TYPE, names.NOUSE_TYPE, names.USE_UUID, names.NOUSE_UUID)
+# Pods that say more are dear to compile: their namespaces take turns.
+LIGHT_WORDS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodLimits:
+    """The most of each that a pod may have.
+
+    Attributes:
+        terms: node affinity terms, required and preferred.
+        keys: labels of the nodeSelector and expressions of all terms.
+        values: values of all expressions.
+        tolerations: likewise.
+        ports: host ports.
+        resources: names of resources, over all containers.
+        containers: containers and init containers.
+        labels: the pod's own.
+        names: cards or types in one annotation.
+        text: bytes of one field as JSON; above it the field is not even decoded.
+    """
+
+    terms: int = 1000
+    keys: int = 1000
+    values: int = 10_000
+    tolerations: int = 1000
+    ports: int = 256
+    resources: int = 256
+    containers: int = 1000
+    labels: int = 1000
+    names: int = 1000
+    text: int = 256 * 1024
+
+
+def exceeded(pod: wire.Pod, limits: PodLimits) -> BadInput | None:
+    """The first bound that a pod exceeds, None when it exceeds none. O(what is within bounds)."""
+    if pod.oversized:
+        field, _, problem = pod.oversized.partition(": ")
+        return BadInput(field, problem)
+    for field, most, sizes in _lists(pod, limits):
+        total = 0
+        for part in sizes:
+            total += len(part)
+            if total > most:
+                return BadInput(field, f"has more than {most} entries, the most that is read")
+    for name in _LISTS:
+        text = (pod.metadata.annotations or {}).get(name, "")
+        if text.count(",") >= limits.names:
+            field = f"metadata.annotations[{name}]"
+            return BadInput(field, f"has more than {limits.names} names, the most that is read")
+    return None
+
+
+def too_large(field: str, bytes_read: int) -> str:
+    """What ``wire.Pod.oversized`` says of a field that was not decoded."""
+    return f"{field}: is larger than {bytes_read} bytes, the most that is read"
+
+
+def words(pod: wire.Pod) -> int:
+    """How much a pod says that has to be compiled: entries of all lists above."""
+    counted = sum(len(part) for _, _, sizes in _lists(pod, PodLimits()) for part in sizes)
+    annotations = pod.metadata.annotations or {}
+    return counted + sum(annotations[name].count(",") for name in _LISTS if name in annotations)
+
+
+def cut(pod: wire.Pod, limits: PodLimits, problem: BadInput) -> wire.Pod:
+    """What counts of a pod beyond the bounds once it runs: what it asks, cut to the bounds.
+
+    No node offers as many resources, so what is cut is nothing that a kubelet would admit.
+    """
+    named = sorted(
+        _resource_names(pod.spec, limits.resources), key=lambda name: (not _usual(name), name)
+    )
+    kept = frozenset(named[: limits.resources])
+    ports_left = limits.ports
+
+    def fewer(container: wire.Container) -> wire.Container:
+        nonlocal ports_left
+        ports = [p for p in container.ports or () if p.host_port][:ports_left]
+        ports_left -= len(ports)
+        resources = container.resources and wire.Resources(
+            _only(container.resources.requests, kept), _only(container.resources.limits, kept)
+        )
+        return wire.Container(container.name, resources, ports, container.restart_policy)
+
+    spec, metadata = pod.spec, msgspec.structs.replace(pod.metadata)
+    metadata.annotations = {
+        name: text for name, text in (metadata.annotations or {}).items() if name not in _LISTS
+    }
+    if len(metadata.labels or ()) > limits.labels:
+        metadata.labels = None
+    kept_spec = msgspec.structs.replace(
+        spec,
+        affinity=None,
+        node_selector=None,
+        tolerations=None,
+        containers=[fewer(one) for one in spec.containers[: limits.containers]],
+        init_containers=[fewer(one) for one in (spec.init_containers or ())[: limits.containers]],
+        overhead=_only(spec.overhead, kept),
+    )
+    return wire.Pod(metadata, kept_spec, pod.status, str(problem))
+
+
+def _usual(name: str) -> bool:
+    """Resources that nodes have: those of Kubernetes itself and GPUs."""
+    return "/" not in name or name in {names.GPU, *names.HAMI_ONLY}
+
+
+def _only(quantities: wire.Quantities | None, kept: frozenset[str]) -> wire.Quantities:
+    return {name: amount for name, amount in (quantities or {}).items() if name in kept}
+
+
+_Lists = Iterator[tuple[str, int, Iterator[Sized]]]
+
+
+def _lists(pod: wire.Pod, limits: PodLimits) -> _Lists:
+    """Every list that is bounded: its field, the bound, and its parts, counted as far as need be."""
+    spec = pod.spec
+    yield "spec.containers", limits.containers, iter((spec.containers, spec.init_containers or ()))
+    yield "metadata.labels", limits.labels, iter((pod.metadata.labels or {},))
+    yield "spec.tolerations", limits.tolerations, iter((spec.tolerations or (),))
+    yield "spec.nodeSelector", limits.keys, iter((spec.node_selector or {},))
+    ports = ([p for p in c.ports or () if p.host_port] for c in _containers(spec))
+    yield "spec.containers[].ports (host ports)", limits.ports, ports
+    field = "spec.containers[].resources"
+    yield field, limits.resources, iter((_resource_names(spec, limits.resources),))
+    if spec.affinity is not None and spec.affinity.node_affinity is not None:
+        yield from _affinity(spec.affinity.node_affinity, limits)
+
+
+def _affinity(affinity: wire.NodeAffinity, limits: PodLimits) -> _Lists:
+    field = "spec.affinity.nodeAffinity"
+    required = affinity.required_during_scheduling_ignored_during_execution
+    terms = (required and required.node_selector_terms) or []
+    preferred = affinity.preferred_during_scheduling_ignored_during_execution or []
+    yield f"{field} (terms)", limits.terms, iter((terms, preferred))
+    all_terms = [*terms, *(p.preference for p in preferred if p.preference)]
+    lists = [part for t in all_terms for part in (t.match_expressions or (), t.match_fields or ())]
+    yield f"{field} (expressions)", limits.keys, iter(lists)
+    yield f"{field} (values)", limits.values, (e.values or () for part in lists for e in part)
+
+
+def _containers(spec: wire.PodSpec) -> Iterator[wire.Container]:
+    yield from spec.containers
+    yield from spec.init_containers or ()
+
+
+def _resource_names(spec: wire.PodSpec, most: int) -> set[str]:
+    """Distinct names of resources; no more of them than it takes to exceed ``most``."""
+    found: set[str] = set(spec.overhead or ())
+    for container in _containers(spec):
+        for section in (
+            container.resources and container.resources.requests,
+            container.resources and container.resources.limits,
+        ):
+            found.update(section or ())
+        if len(found) > most:
+            break
+    return found

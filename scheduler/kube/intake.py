@@ -1,0 +1,58 @@
+"""Pods that say very much wait here until they are compiled, and namespaces take turns at it.
+
+A pod within the bounds can still cost milliseconds to compile, and a tenant can make hundreds of them in a
+second, each another. What waits here is not known to the cluster yet; nothing is charged for it, because a
+pod with a node never waits.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Container
+
+from scheduler.api import limits, wire
+
+
+class Intake:
+    """The last seen state of each pod that waits, by namespace in turns."""
+
+    def __init__(self) -> None:
+        self._turns: OrderedDict[str, OrderedDict[str, wire.Pod]] = OrderedDict()
+        self._namespaces: dict[str, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._namespaces)
+
+    def takes(self, pod: wire.Pod) -> bool:
+        """Whether a pod that was just seen waits here now, in the place of what was seen of it before."""
+        uid, namespace = pod.metadata.uid, pod.metadata.namespace
+        if pod.spec.node_name or limits.words(pod) <= limits.LIGHT_WORDS:
+            self.drop(uid)
+            return False
+        self._turns.setdefault(namespace, OrderedDict())[uid] = pod
+        self._namespaces[uid] = namespace
+        return True
+
+    def drop(self, uid: str) -> None:
+        """The pod is gone, or is no longer one that waits."""
+        namespace = self._namespaces.pop(uid, None)
+        if namespace is None:
+            return
+        waiting = self._turns[namespace]
+        del waiting[uid]
+        if not waiting:
+            del self._turns[namespace]
+
+    def keep(self, uids: Container[str]) -> None:
+        """After a list: pods that are not among these are gone."""
+        for uid in [uid for uid in self._namespaces if uid not in uids]:
+            self.drop(uid)
+
+    def next(self) -> wire.Pod:
+        """The oldest pod of the namespace whose turn it is. There must be one."""
+        namespace, waiting = next(iter(self._turns.items()))
+        pod = next(iter(waiting.values()))
+        self.drop(pod.metadata.uid)
+        if namespace in self._turns:
+            self._turns.move_to_end(namespace)
+        return pod
