@@ -1,6 +1,6 @@
 """``make bench``: everything, as one JSON document on standard output, progress on standard error.
 
-``ARGS="kernels replay small end-to-end scale"`` picks parts; ``ARGS="end-to-end --quick"`` runs the smallest sizes.
+``ARGS="kernels replay small end-to-end scale hostile"`` picks parts; ``ARGS="end-to-end --quick"`` runs the smallest sizes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from bench import end_to_end, kernels, replay, scale, small
+from bench import end_to_end, hostile, kernels, replay, scale, small
 
 _PARTS: dict[str, Callable[[bool], Any]] = {
     "kernels": lambda _: kernels.run(),
@@ -21,6 +21,7 @@ _PARTS: dict[str, Callable[[bool], Any]] = {
     "small": small.run,
     "end-to-end": end_to_end.run,
     "scale": scale.run,
+    "hostile": hostile.run,
 }
 
 

@@ -85,11 +85,16 @@ class Operator:
             else:
                 time.sleep(_POLL_SECONDS)
 
-    def get(self, path: str) -> tuple[int, str]:
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        return self._popen.pid
+
+    def get(self, path: str, timeout_seconds: float = 10.0) -> tuple[int, str]:
         """Status and text of its own small server; 0 while it does not answer."""
         try:
             url = f"http://127.0.0.1:{self._port}{path}"
-            with urllib.request.urlopen(url, timeout=10) as answer:
+            with urllib.request.urlopen(url, timeout=timeout_seconds) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:

@@ -1,0 +1,265 @@
+"""A hostile tenant against normal work, on a real API server: time to bind, leases lost, memory.
+
+Every second a normal CPU pod and a normal GPU pod (a share of a card) are created on 500 plain and 10 GPU
+nodes, while a tenant who may only create pods attacks from a namespace of its own (or, all attacks at once,
+from ten). ``bulk`` also restarts the scheduler in its middle. The attacks: tests/operator/attacks.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import statistics
+import sys
+import time
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+import msgspec
+
+from scheduler.embedded import agents, nodes
+from tests.controlplane import objects
+from tests.operator import attacks, servers
+from tests.operator.process import Operator
+
+_GOALS = {"p99_seconds": 1.0, "terms_lost": 0, "restarts": 0, "rss_mib": 600, "rss_after_mib": 350}
+_NORMAL = "normal"
+_ATTACKERS = 8
+_LEAD_IN_SECONDS = 4.0
+# A kubelet that waits five seconds for /livez, every ten, kills after the third failure.
+_LIVEZ_SECONDS, _LIVEZ_EVERY, _LIVEZ_FAILURES = 5.0, 10.0, 3
+_LATE_SECONDS = 60.0
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(slots=True)
+class Normal:
+    """The normal pods: when each was created and when it was seen bound (loop time)."""
+
+    created: dict[str, float] = field(default_factory=dict)
+    bound: dict[str, float] = field(default_factory=dict)
+
+    def waits(self) -> list[float]:
+        return sorted(
+            at - self.created[name] for name, at in self.bound.items() if name in self.created
+        )
+
+    def figures(self) -> dict[str, Any]:
+        waits = self.waits()
+        result: dict[str, Any] = {
+            "pods": len(self.created),
+            "never_bound": len(self.created) - len(waits),
+        }
+        if waits:
+            result |= {
+                "median_seconds": round(statistics.median(waits), 3),
+                "p99_seconds": round(waits[min(len(waits) - 1, int(len(waits) * 0.99))], 3),
+                "longest_seconds": round(waits[-1], 3),
+            }
+        return result
+
+
+@dataclass(slots=True)
+class Watched:
+    """What is seen of the scheduler's process."""
+
+    operator: Operator
+    rss_mib: int = 0
+    restarts: int = 0
+
+    def rss(self) -> int:
+        try:
+            with open(f"/proc/{self.operator.pid}/statm", encoding="ascii") as file:
+                return int(file.read().split()[1]) * _PAGE_BYTES >> 20
+        except OSError:
+            return 0
+
+    async def memory(self) -> None:
+        while True:
+            self.rss_mib = max(self.rss_mib, self.rss())
+            await asyncio.sleep(0.2)
+
+    async def liveness(self) -> None:
+        """Probe as a kubelet would, and count how often it would have killed the container."""
+        failures = 0
+        while True:
+            status, _ = await asyncio.to_thread(self.operator.get, "/livez", _LIVEZ_SECONDS)
+            failures = 0 if status == 200 else failures + 1
+            if failures == _LIVEZ_FAILURES or not self.operator.is_running:
+                self.restarts += 1
+                failures = 0
+            await asyncio.sleep(_LIVEZ_EVERY)
+
+
+async def _traffic(server: servers.Server, normal: Normal) -> None:
+    """A CPU pod and a GPU pod a second, no two alike."""
+    async with objects.connect(server.plane) as session:  # type: ignore[arg-type]
+        loop = asyncio.get_running_loop()
+        i = 0
+        while True:
+            due = loop.time() + 1.0
+            gpu = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 400 + i % 50}
+            for name, limits in ((f"cpu-{i:05}", {"cpu": f"{50 + i % 40}m"}), (f"gpu-{i:05}", gpu)):
+                pod = objects.pod(name, _NORMAL, requests=limits, limits=limits)
+                normal.created[name] = loop.time()
+                async with session.post(f"/api/v1/namespaces/{_NORMAL}/pods", json=pod) as answer:
+                    if answer.status >= 400:
+                        del normal.created[name]
+            i += 1
+            await asyncio.sleep(max(0.0, due - loop.time()))
+
+
+async def _binds(server: servers.Server, normal: Normal) -> None:
+    loop = asyncio.get_running_loop()
+    query = {"watch": "true", "fieldSelector": "spec.nodeName!=", "resourceVersion": "0"}
+    accept = {"Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}
+    async with objects.connect(server.plane) as session:  # type: ignore[arg-type]
+        while True:
+            timeout = aiohttp.ClientTimeout(total=None)
+            async with session.get(
+                f"/api/v1/namespaces/{_NORMAL}/pods", params=query, headers=accept, timeout=timeout
+            ) as answer:
+                async for line in answer.content:
+                    event = msgspec.json.decode(line)
+                    if event["type"] == "ADDED":
+                        normal.bound.setdefault(event["object"]["metadata"]["name"], loop.time())
+
+
+async def _attack(server: servers.Server, pods: Iterable[dict[str, Any]]) -> int:
+    """Create them, some at a time; what the API server refuses is refused. How many there are now."""
+    queue, created = iter(pods), 0
+
+    async def work(session: aiohttp.ClientSession) -> None:
+        nonlocal created
+        for pod in queue:
+            body = msgspec.json.encode(pod)
+            for _ in range(5):
+                async with session.post(
+                    objects.collection(pod), data=body, headers={"Content-Type": "application/json"}
+                ) as answer:
+                    await answer.read()
+                    created += answer.status == 201
+                    if answer.status != 429:
+                        break
+                await asyncio.sleep(1.0)
+
+    async with objects.connect(server.plane) as session, asyncio.TaskGroup() as group:  # type: ignore[arg-type]
+        for _ in range(_ATTACKERS):
+            group.create_task(work(session))
+    return created
+
+
+@asynccontextmanager
+async def _background(*work: Any) -> AsyncIterator[None]:
+    tasks = [asyncio.create_task(one) for one in work]
+    try:
+        yield
+        for task in tasks:
+            if task.done():
+                task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def measure(names: tuple[str, ...], *, scale: float, rest_seconds: float) -> dict[str, Any]:
+    """One scheduler under some attacks at once, each from a namespace of its own."""
+    with servers.real() as server:
+        plane = server.plane
+        assert plane is not None
+        spaces = [f"tenant-{i}" for i in range(max(10, len(names)))]
+        await objects.create_many(plane, [objects.namespace(s) for s in (*spaces, _NORMAL)])
+        fleet = [nodes.plain_node(f"plain-{i:03}") for i in range(round(500 * min(1.0, scale * 2)))]
+        fleet += [nodes.gpu_node(f"gpu-{i:02}") for i in range(10)]
+        await objects.create_many(plane, fleet)
+        operator = Operator(server, name="bench")
+        normal, seen = Normal(), Watched(operator)
+        try:
+            await asyncio.to_thread(operator.wait_ready)
+            while not await asyncio.to_thread(lambda: operator.is_deciding):
+                await asyncio.sleep(0.1)
+            before_mib = seen.rss()
+            kubelets = agents.run(server.url, nodes=None, token=server.token, ssl=server.tls)
+            async with (
+                kubelets,
+                _background(seen.memory(), seen.liveness(), _binds(server, normal)),
+            ):
+                async with _background(_traffic(server, normal)):
+                    await asyncio.sleep(_LEAD_IN_SECONDS)
+                    began = time.monotonic()
+                    pods = [
+                        pod
+                        for space, name in zip(spaces, names, strict=False)
+                        for pod in attacks.ALL[name](space, scale)
+                    ]
+                    n_created = await _attack(server, pods)
+                    n_pods = len(pods)
+                    del pods
+                    attacked = time.monotonic() - began
+                    if "bulk" in names:
+                        await asyncio.to_thread(operator.stop)
+                        operator = seen.operator = Operator(server, name="bench")
+                        await asyncio.to_thread(operator.wait_ready)
+                    await asyncio.sleep(rest_seconds)
+                gives_up_at = time.monotonic() + _LATE_SECONDS
+                while (
+                    normal.created.keys() - normal.bound.keys() and time.monotonic() < gives_up_at
+                ):
+                    await asyncio.sleep(0.2)
+                conditions = await _told(server, spaces) if "unlike" in names else None
+                peak = seen.rss_mib
+                for space in spaces:
+                    await objects.delete_all(plane, f"/api/v1/namespaces/{space}/pods")
+                await asyncio.sleep(60.0 if scale >= 1 else 20.0)
+                after_mib = seen.rss()
+            result = {
+                "attack": "+".join(names),
+                "attack_pods": f"{n_created} of {n_pods}",
+                "attack_seconds": round(attacked, 1),
+                **normal.figures(),
+                "terms_lost": len(operator.said("no longer leading")),
+                "restarts": seen.restarts,
+                "rss_before_mib": before_mib,
+                "rss_mib": peak,
+                "rss_after_mib": after_mib,
+            }
+            if conditions is not None:
+                result |= conditions
+            return result
+        finally:
+            operator.kill()
+
+
+async def _told(server: servers.Server, spaces: list[str]) -> dict[str, Any]:
+    """How many waiting pods never got a PodScheduled condition, once nothing new is being written."""
+    previous = -1
+    while True:
+        without = waiting = 0
+        for space in spaces:
+            for pod in await objects.list_all(server.plane, f"/api/v1/namespaces/{space}/pods"):  # type: ignore[arg-type]
+                if "nodeName" not in pod["spec"]:
+                    waiting += 1
+                    kinds = {one["type"] for one in pod["status"].get("conditions") or ()}
+                    without += "PodScheduled" not in kinds
+        if without in {0, previous}:
+            return {"waiting": waiting, "without_condition": without}
+        previous = without
+        await asyncio.sleep(15.0)
+
+
+def run(quick: bool) -> dict[str, Any]:
+    """Every attack alone, then all at once."""
+    chosen = [(name,) for name in attacks.ALL] + [tuple(attacks.ALL)]
+    if given := os.environ.get("ATTACKS"):
+        chosen = [tuple(one.split("+")) for one in given.split(",")]
+    results = []
+    for names in chosen:
+        scale, rest = (0.1, 10.0) if quick else (1.0, 30.0)
+        result = asyncio.run(measure(names, scale=scale, rest_seconds=rest))
+        print(f"bench: {result}", file=sys.stderr, flush=True)
+        results.append(result)
+    return {"results": results, "goals": _GOALS}
