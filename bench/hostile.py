@@ -15,6 +15,7 @@ import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -43,11 +44,13 @@ class Normal:
     bound: dict[str, float] = field(default_factory=dict)
 
     def waits(self) -> list[float]:
+        """Seconds to bind of those that were bound, ascending."""
         return sorted(
             at - self.created[name] for name, at in self.bound.items() if name in self.created
         )
 
     def figures(self) -> dict[str, Any]:
+        """What became of them."""
         waits = self.waits()
         result: dict[str, Any] = {
             "pods": len(self.created),
@@ -71,13 +74,15 @@ class Watched:
     restarts: int = 0
 
     def rss(self) -> int:
+        """Resident MiB, 0 when it is gone."""
         try:
-            with open(f"/proc/{self.operator.pid}/statm", encoding="ascii") as file:
-                return int(file.read().split()[1]) * _PAGE_BYTES >> 20
+            pages = Path(f"/proc/{self.operator.pid}/statm").read_text(encoding="ascii").split()[1]
+            return int(pages) * _PAGE_BYTES >> 20
         except OSError:
             return 0
 
     async def memory(self) -> None:
+        """Keep the most that was resident."""
         while True:
             self.rss_mib = max(self.rss_mib, self.rss())
             await asyncio.sleep(0.2)
@@ -183,7 +188,8 @@ async def measure(names: tuple[str, ...], *, scale: float, rest_seconds: float) 
             while not await asyncio.to_thread(lambda: operator.is_deciding):
                 await asyncio.sleep(0.1)
             before_mib = seen.rss()
-            kubelets = agents.run(server.url, nodes=None, token=server.token, ssl=server.tls)
+            gpu_nodes = [node["metadata"]["name"] for node in fleet[-10:]]
+            kubelets = agents.run(server.url, nodes=gpu_nodes, token=server.token, ssl=server.tls)
             async with (
                 kubelets,
                 _background(seen.memory(), seen.liveness(), _binds(server, normal)),

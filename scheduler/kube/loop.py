@@ -140,10 +140,7 @@ class Loop:
     def _apply_one(self, event: events.Event) -> None:
         match event:
             case events.PodSeen(pod):
-                if not self._intake.takes(pod):
-                    self._saw(self.cluster.see_pod(pod), pod.metadata.uid)
-                if self.binder is not None:
-                    self.binder.see_pod(pod)
+                self._pod_seen(pod)
             case events.PodGone(uid):
                 self.cluster.pod_gone(uid)
                 self._left(uid)
@@ -162,6 +159,12 @@ class Loop:
             case _:
                 self._heard(event)
 
+    def _pod_seen(self, pod: wire.Pod, *, listed: bool = False) -> None:
+        if not self._intake.takes(pod):
+            self._saw(self.cluster.see_pod(pod, listed=listed), pod.metadata.uid)
+        if self.binder is not None:
+            self.binder.see_pod(pod)
+
     def _heard(self, event: events.Event) -> None:
         """What comes seldom."""
         if isinstance(event, events.PluginSilent):
@@ -178,10 +181,7 @@ class Loop:
         """All unfinished pods of one stream, one at a time; what is not among them is gone."""
         first = self.cluster.begin_list(ours=ours)
         for pod in pods:
-            if not self._intake.takes(pod):
-                self._saw(self.cluster.see_pod(pod, listed=first), pod.metadata.uid)
-            if self.binder is not None and ours:
-                self.binder.see_pod(pod)
+            self._pod_seen(pod, listed=first)
             yield
         present = {pod.metadata.uid for pod in pods}
         for uid in self.cluster.missing(present, ours=ours):
