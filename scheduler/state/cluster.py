@@ -225,6 +225,11 @@ class Cluster:
             pod.node, pod.life, pod.cards = "", Life.PENDING, ()
             self.pods[uid] = self._meanwhile.pop(uid, pod)
 
+    def version_of(self, uid: str) -> str:
+        """The last ``resourceVersion`` seen of a pod, assumed or not; empty when it is not known."""
+        pod = self._meanwhile.get(uid) or self.pods.get(uid)
+        return pod.version if pod is not None else ""
+
     def charge_of(self, template: templates.PodTemplate) -> Charge:
         """Resource rows and amounts that a pod of the template is charged, the pod itself included.
 

@@ -43,6 +43,7 @@ class PodRecord(msgspec.Struct, gc=False):
         order: arrival, ties in priority go to the lower.
         created: creation time as the API writes it.
         problem: what a person must mend, empty when nothing.
+        version: the object's ``resourceVersion``; other than the rest it moves without any meaning.
     """
 
     uid: str
@@ -60,6 +61,7 @@ class PodRecord(msgspec.Struct, gc=False):
     order: int
     created: str
     problem: str
+    version: str
 
     @property
     def key(self) -> str:

@@ -62,6 +62,7 @@ class Records:
             order=self._arrivals if old is None else old.order,
             created=meta.creation_timestamp,
             problem=problem,
+            version=meta.resource_version,
         )
 
     def _template(self, pod: wire.Pod) -> templates.PodTemplate:
