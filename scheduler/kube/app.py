@@ -196,6 +196,7 @@ class Operator:
             controller=options.config.scheduler_name,
             instance=options.identity,
             is_binding=lambda: self._binder.n_queued > 0,
+            version_of=self._version_of,
         )
         self._policy_status = PolicyStatus(self._api, is_leading=self.is_deciding)
         self.loop = Loop(
@@ -235,6 +236,9 @@ class Operator:
             allocate_timeout=options.config.lock_timeout_seconds,
         )
         self._make_streams()
+
+    def _version_of(self, uid: str) -> str:
+        return self.loop.cluster.version_of(uid)
 
     def _run_parts(self) -> None:
         for work in (

@@ -1,52 +1,34 @@
-"""Events and conditions: what people and autoscalers read, written behind the binds.
+"""Events and conditions: what people and autoscalers read of a pod or a node.
 
-A bounded queue: when the API server is slow, binds go first and the oldest reports are dropped (and
-counted), because a late event helps nobody. A text is written once, not every cycle.
+A text is said once, not every cycle; how it gets to the API server is told in ``outbox``.
 """
 
 from __future__ import annotations
 
-import asyncio
 import itertools
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
-import structlog
 
-from scheduler.errors import ApiError
 from scheduler.kube import client, wall_clock
 from scheduler.kube.client import ApiClient
+from scheduler.kube.outbox import Lane, Outbox, Report
 from scheduler.state.pods import PodRecord
 
 _NOTE_MAX = 1024
-_YIELD_SECONDS = 0.02
-_QUIET_POLL_SECONDS = 0.005
-# About half a minute: an API server that restarts must not cost anyone the reason why a pod waits.
-_ATTEMPTS = 8
-_FORBIDDEN, _NOT_FOUND = 403, 404
-_log = structlog.get_logger("evenkeel.reporter")
-
-
-@dataclass(frozen=True, slots=True)
-class _Report:
-    method: str
-    path: str
-    body: bytes
-    content_type: str = client.JSON
-    uid: str = ""
-    text: str = ""
-    # Not written any more once something newer is said of the object: conditions are, events are not.
-    expires: bool = False
+_CONDITION = "condition"
 
 
 class Reporter:
-    """Writes events and conditions in the background.
+    """Says what is new, through an outbox.
 
-    Attributes:
-        dropped: reports given up because the queue was full.
+    Args:
+        api: the API server.
+        controller, instance: who says it.
+        is_binding: whether binds wait to be written.
+        version_of: the last known resourceVersion of a pod, empty when it is not known.
     """
 
     def __init__(
@@ -56,20 +38,23 @@ class Reporter:
         controller: str,
         instance: str,
         is_binding: Callable[[], bool],
-        capacity: int = 20_000,
-        workers: int = 4,
+        version_of: Callable[[str], str],
     ) -> None:
-        self._api = api
         self._controller, self._instance = controller, instance
-        self._queue: deque[_Report] = deque()
-        self._is_binding = is_binding
-        self._capacity, self._workers = capacity, workers
-        self._wake = asyncio.Event()
+        self._version_of = version_of
+        self._outbox = Outbox(api, is_binding=is_binding)
         self._serial = itertools.count(int(wall_clock.now().timestamp() * 1e6))
         self._said: dict[str, str] = {}
-        self._writing: set[str] = set()
-        self._working = 0
-        self.dropped = 0
+
+    @property
+    def dropped(self) -> int:
+        """Reports given up."""
+        return self._outbox.dropped
+
+    @property
+    def waiting(self) -> int:
+        """Reports not written yet."""
+        return len(self._outbox)
 
     def scheduled(self, pod: PodRecord, node: str) -> None:
         """The pod is bound."""
@@ -92,23 +77,29 @@ class Reporter:
             "lastProbeTime": None,
             "lastTransitionTime": _now(micro=False),
         }
-        self._put(
-            _Report(
+        self._outbox.put(
+            Report(
+                (pod.uid, _CONDITION),
+                Lane.CONDITION,
                 "PATCH",
                 f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status",
-                msgspec.json.encode(
-                    {"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}}
-                ),
+                partial(self._condition_body, pod.uid, condition),
                 client.STRATEGIC_PATCH,
-                pod.uid,
-                message,
-                expires=True,
+                given_up=partial(self._unsay, pod.uid, message),
             )
         )
+
+    def _condition_body(self, uid: str, condition: dict[str, Any]) -> bytes:
+        """With the pod's version: a condition that is delivered late must not land behind a binding."""
+        metadata = {"uid": uid}
+        if version := self._version_of(uid):
+            metadata["resourceVersion"] = version
+        return msgspec.json.encode({"metadata": metadata, "status": {"conditions": [condition]}})
 
     def forget(self, uid: str) -> None:
         """The object is gone: its last text need not be remembered."""
         self._said.pop(uid, None)
+        self._outbox.forget((uid, _CONDITION))
 
     async def quiet(self, uid: str) -> None:
         """Wait until nothing is being written on the pod, and let nothing that waits be written.
@@ -116,9 +107,8 @@ class Reporter:
         A condition that lands behind the pod's binding would say "unschedulable" of a pod that runs,
         and autoscalers would add a node for it.
         """
-        self.forget(uid)
-        while uid in self._writing:
-            await asyncio.sleep(_QUIET_POLL_SECONDS)
+        self._said.pop(uid, None)
+        await self._outbox.quiet((uid, _CONDITION))
 
     def malformed_pod(self, pod: PodRecord, problem: str) -> None:
         """What a bound pod holds cannot be read; said once for each text."""
@@ -139,15 +129,11 @@ class Reporter:
 
     async def run(self) -> None:
         """Work until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            for number in range(self._workers):
-                group.create_task(self._work(yields=number > 0))
+        await self._outbox.run()
 
     async def drain(self, seconds: float) -> None:
         """Wait until all is written, or the time is up."""
-        deadline = asyncio.get_running_loop().time() + seconds
-        while (self._queue or self._working) and asyncio.get_running_loop().time() < deadline:
-            await asyncio.sleep(0.01)
+        await self._outbox.drain(seconds)
 
     def _pod_event(
         self, pod: PodRecord, kind: str, reason: str, action: str, note: str, *, said: str = ""
@@ -192,70 +178,23 @@ class Reporter:
             "note": note,
             "type": kind,
         }
-        path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
-        uid = regarding["uid"] if said else ""
-        self._put(_Report("POST", path, msgspec.json.encode(body), uid=uid, text=said))
-
-    def _drop(self, report: _Report) -> None:
-        """Give a report up; what it said may be said again."""
-        self.dropped += 1
-        if self._said.get(report.uid) == report.text:
-            del self._said[report.uid]
-
-    def _put(self, report: _Report) -> None:
-        if len(self._queue) >= self._capacity:
-            self._drop(self._queue.popleft())
-        self._queue.append(report)
-        self._wake.set()
-
-    async def _work(self, *, yields: bool) -> None:
-        while True:
-            if not self._queue:
-                self._wake.clear()
-                await self._wake.wait()
-                continue
-            # While binds wait, one worker is enough, unless reports would be dropped.
-            if yields and self._is_binding() and len(self._queue) < self._capacity // 2:
-                await asyncio.sleep(_YIELD_SECONDS)
-                continue
-            report = self._queue.popleft()
-            self._working += 1
-            try:
-                await self._write(report)
-            finally:
-                self._working -= 1
-
-    async def _write(self, report: _Report) -> None:
-        for attempt in range(_ATTEMPTS):
-            while report.expires and report.uid in self._writing:
-                # Conditions of one pod land in the order in which they were said.
-                await asyncio.sleep(_QUIET_POLL_SECONDS)
-            if report.expires and self._said.get(report.uid) != report.text:
-                # The pod was placed, or told something newer, while this waited.
-                return
-            try:
-                await self._send(report)
-            except ApiError as error:
-                # An API server that has just started refuses everyone until it has read its roles.
-                retry = client.is_transient(error) or error.status == _FORBIDDEN
-                if retry and attempt + 1 < _ATTEMPTS:
-                    await asyncio.sleep(client.backoff(attempt, first=0.5))
-                    continue
-                if error.status != _NOT_FOUND:
-                    self._drop(report)
-                    _log.warning("report not written", path=report.path, error=str(error))
-            return
-
-    async def _send(self, report: _Report) -> None:
-        if report.expires:
-            self._writing.add(report.uid)
-        try:
-            await self._api.request(
-                report.method, report.path, body=report.body, content_type=report.content_type
+        uid = regarding["uid"]
+        is_why = reason == "FailedScheduling"
+        self._outbox.put(
+            Report(
+                (uid, "why" if is_why else reason),
+                Lane.WHY if is_why else Lane.NEWS,
+                "POST",
+                f"/apis/events.k8s.io/v1/namespaces/{namespace}/events",
+                partial(msgspec.json.encode, body),
+                given_up=partial(self._unsay, uid, said) if said else lambda: None,
             )
-        finally:
-            if report.expires:
-                self._writing.discard(report.uid)
+        )
+
+    def _unsay(self, uid: str, text: str) -> None:
+        """What was given up may be said again."""
+        if self._said.get(uid) == text:
+            del self._said[uid]
 
 
 def _now(*, micro: bool) -> str:

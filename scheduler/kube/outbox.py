@@ -1,0 +1,225 @@
+"""Writes that nobody waits for: events and conditions, behind the binds, until they are written.
+
+One of a kind for each object: what is newer takes the place of what still waits, so there are never more
+than a few for each pod. Oldest first, in three lanes that take turns: conditions, on which autoscalers live;
+news, such as that a pod was bound; and why pods wait, of which there can be as many as there are pods. The
+first and the last share a bounded rate, because each such write comes back as a change of a pod. A write
+that fails is tried again until it is an hour old.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+
+import structlog
+
+from scheduler.errors import ApiError
+from scheduler.kube import client
+from scheduler.kube.client import ApiClient
+
+_WORKERS = 4
+# Binds go first: while some wait, one worker is enough, unless this many reports wait too.
+_CROWDED = 10_000
+_YIELD_SECONDS = 0.02
+_QUIET_POLL_SECONDS = 0.005
+# Writes a second of the lanes that are bounded, and how many may come at once.
+_RATE, _BURST = 400.0, 400.0
+_BACKOFF_MOST_SECONDS = 30.0
+_GIVE_UP_SECONDS = 3600.0
+# Why pods wait is given up beyond this, the oldest first: a later one is as good.
+_WHY_MAX = 50_000
+_FORBIDDEN, _NOT_FOUND, _CONFLICT = 403, 404, 409
+_log = structlog.get_logger("evenkeel.reporter")
+
+Key = tuple[str, str]
+
+
+class Lane(IntEnum):
+    """What a report is, by the order in which lanes take turns."""
+
+    CONDITION = 0
+    NEWS = 1
+    WHY = 2
+
+
+@dataclass(slots=True, eq=False)
+class Report:
+    """One write.
+
+    Attributes:
+        key: uid of the object and what is said of it; a newer report of the same key replaces this one.
+        body: makes the body, right before it is sent.
+        written, given_up: called once, when it is over.
+    """
+
+    key: Key
+    lane: Lane
+    method: str
+    path: str
+    body: Callable[[], bytes]
+    content_type: str = client.JSON
+    given_up: Callable[[], None] = lambda: None
+    since: float = 0.0
+    attempts: int = 0
+
+
+class Outbox:
+    """Writes reports in the background.
+
+    Args:
+        api: the API server.
+        is_binding: whether binds wait to be written.
+
+    Attributes:
+        dropped: reports given up.
+    """
+
+    def __init__(self, api: ApiClient, *, is_binding: Callable[[], bool]) -> None:
+        self._api, self._is_binding = api, is_binding
+        self._lanes: dict[Lane, OrderedDict[Key, Report]] = {lane: OrderedDict() for lane in Lane}
+        # Those that failed, by when they are tried again; stale once another of their key waits.
+        self._later: list[tuple[float, int, Report]] = []
+        self._failed: dict[Key, Report] = {}
+        self._serial = itertools.count()
+        self._turns = itertools.cycle(Lane)
+        self._writing: set[Key] = set()
+        self._working = 0
+        self._tokens, self._refilled_at = _BURST, 0.0
+        self._wake = asyncio.Event()
+        self.dropped = 0
+
+    def __len__(self) -> int:
+        return sum(map(len, self._lanes.values())) + len(self._failed)
+
+    def put(self, report: Report) -> None:
+        """Write a report when its turn comes, in the place of one of the same key that still waits."""
+        report.since = asyncio.get_running_loop().time()
+        self._failed.pop(report.key, None)
+        lane = self._lanes[report.lane]
+        if report.lane == Lane.NEWS:
+            # Why the pod waited is told before that it waits no more.
+            why = self._lanes[Lane.WHY].pop((report.key[0], "why"), None)
+            if why is not None:
+                lane[why.key] = why
+        # An older one keeps its place: the oldest are written first.
+        lane[report.key] = report
+        if len(self._lanes[Lane.WHY]) > _WHY_MAX:
+            self._give_up(self._lanes[Lane.WHY].popitem(last=False)[1])
+        self._wake.set()
+
+    def forget(self, key: Key) -> None:
+        """Do not write what still waits under a key."""
+        self._failed.pop(key, None)
+        for lane in self._lanes.values():
+            lane.pop(key, None)
+
+    async def quiet(self, key: Key) -> None:
+        """Forget a key, and wait until nothing is being written under it."""
+        self.forget(key)
+        while key in self._writing:
+            await asyncio.sleep(_QUIET_POLL_SECONDS)
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for number in range(_WORKERS):
+                group.create_task(self._work(yields=number > 0))
+
+    async def drain(self, seconds: float) -> None:
+        """Wait until all is written, or the time is up."""
+        deadline = asyncio.get_running_loop().time() + seconds
+        while (len(self) or self._working) and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(0.01)
+
+    async def _work(self, *, yields: bool) -> None:
+        while True:
+            if yields and self._is_binding() and len(self) < _CROWDED:
+                await asyncio.sleep(_YIELD_SECONDS)
+                continue
+            report = self._next()
+            if report is None:
+                await self._sleep()
+                continue
+            self._working += 1
+            self._writing.add(report.key)
+            try:
+                await self._write(report)
+            finally:
+                self._writing.discard(report.key)
+                self._working -= 1
+
+    def _next(self) -> Report | None:
+        """The oldest report of the lane whose turn it is, if the rate allows."""
+        now = asyncio.get_running_loop().time()
+        while self._later and self._later[0][0] <= now:
+            _, _, report = heapq.heappop(self._later)
+            if self._failed.get(report.key) is report:
+                del self._failed[report.key]
+                self._lanes[report.lane].setdefault(report.key, report)
+        self._tokens = min(_BURST, self._tokens + (now - self._refilled_at) * _RATE)
+        self._refilled_at = now
+        for lane in itertools.islice(self._turns, len(Lane)):
+            if lane != Lane.NEWS and self._tokens < 1.0:
+                continue
+            for key, report in self._lanes[lane].items():
+                # What is said of one object lands in the order in which it was said.
+                if key not in self._writing:
+                    del self._lanes[lane][key]
+                    self._tokens -= lane != Lane.NEWS
+                    return report
+        return None
+
+    async def _sleep(self) -> None:
+        """Until there may be something to write."""
+        self._wake.clear()
+        waits = [1.0]
+        if any(self._lanes.values()):
+            waits.append(1.0 / _RATE)
+        if self._later:
+            waits.append(max(0.0, self._later[0][0] - asyncio.get_running_loop().time()))
+        alarm = asyncio.get_running_loop().call_later(min(waits), self._wake.set)
+        try:
+            await self._wake.wait()
+        finally:
+            alarm.cancel()
+
+    async def _write(self, report: Report) -> None:
+        try:
+            await self._api.request(
+                report.method, report.path, body=report.body(), content_type=report.content_type
+            )
+        except ApiError as error:
+            self._failed_with(report, error)
+
+    def _failed_with(self, report: Report, error: ApiError) -> None:
+        is_over = error.status == _NOT_FOUND or "being terminated" in error.message
+        if error.status == _CONFLICT and report.method == "POST":
+            # An earlier try took effect, and its answer was lost.
+            is_over = True
+        if is_over:
+            return
+        now = asyncio.get_running_loop().time()
+        # An API server that has just started refuses everyone until it has read its roles; a conflict
+        # says that the object has changed, which the watch will tell.
+        again = client.is_transient(error) or error.status in {_FORBIDDEN, _CONFLICT}
+        if not again or now - report.since >= _GIVE_UP_SECONDS:
+            _log.warning("report not written", path=report.path, error=str(error))
+            self._give_up(report)
+            return
+        if any(report.key in lane for lane in self._lanes.values()):
+            # Something newer is said by now.
+            return
+        wait = client.backoff(report.attempts, first=0.5, most=_BACKOFF_MOST_SECONDS)
+        report.attempts += 1
+        self._failed[report.key] = report
+        heapq.heappush(self._later, (now + wait, next(self._serial), report))
+
+    def _give_up(self, report: Report) -> None:
+        self.dropped += 1
+        report.given_up()
