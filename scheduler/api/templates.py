@@ -35,6 +35,7 @@ class PodTemplate:
         preferred: (weight, term) of preferred node affinity.
         tolerations: (key, operator, value, effect).
         gpu: GPUs asked, None for none.
+        most: what its containers may hold on cards, empty for none; also of a malformed request.
         size: how many, as a class: see ``gpus.size``; -1 for none.
         steering: the pod's own placement annotations, sorted.
         kinds: kind of every container, init containers first (slots of HAMi's annotations).
@@ -49,6 +50,7 @@ class PodTemplate:
     preferred: tuple[tuple[int, Term], ...]
     tolerations: tuple[TolerationKey, ...]
     gpu: gpus.GpuAsk | None
+    most: tuple[gpus.ContainerAsk, ...]
     size: int
     steering: tuple[tuple[str, str], ...]
     kinds: tuple[gpus.Kind, ...]
@@ -124,6 +126,7 @@ def of_pod(pod: wire.Pod) -> PodTemplate:
             )
         ),
         gpu=gpu,
+        most=gpus.most(pod) if problem else gpu.containers if gpu else (),
         size=gpus.size(gpu),
         steering=_steering(pod.metadata.annotations or {}),
         kinds=(

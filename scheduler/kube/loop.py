@@ -232,7 +232,7 @@ class Loop:
             self._reporter.malformed_node(facts.name, facts.uid, facts.problem)
 
     def _check_bound(self, pod: PodRecord) -> None:
-        """Of a bound pod, ours or another's, nothing can be malformed but the cards it holds."""
+        """Of a bound pod, ours or another's, nothing can be malformed but what it tells of its cards."""
         if pod.life != Life.BOUND:
             return
         problem = self.cluster.problem_of(pod)
@@ -241,7 +241,9 @@ class Loop:
             self._reporter.forget(pod.uid)
         elif self._is_leading():
             self._reporter.malformed_pod(
-                pod, f"{problem}; until it is mended node {pod.node} gives no card away"
+                pod,
+                f"{problem}; until it is mended the pod is taken to hold what it asks on the first "
+                f"cards of node {pod.node}",
             )
 
     def _bound(self, uid: str, event: events.BindDone | events.BindFailed) -> None:

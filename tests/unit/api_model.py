@@ -172,12 +172,10 @@ class Server:
         ]
         cluster.relist_pods(rng.sample(pods, len(pods)), ours=stream == "ours")
 
-    def fresh(self, rng: random.Random) -> Cluster:
-        """A cluster that has only ever seen today's objects, pods and nodes in any order."""
-        cluster = Cluster()
+    def build(self, cluster: Cluster, rng: random.Random) -> None:
+        """Show a cluster today's objects and no others, pods and nodes in any order."""
         for stream in rng.sample(STREAMS, len(STREAMS)):
             self.relist(stream, rng, into=cluster)
-        return cluster
 
 
 def _stream(body: Json) -> str:
