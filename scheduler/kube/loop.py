@@ -55,7 +55,7 @@ class Loop:
         policy_status: PolicyStatus,
     ) -> None:
         self.config = config
-        self.cluster = Cluster(config.scheduler_name)
+        self.cluster = Cluster(config.scheduler_name, config.hami_node_label)
         self.policies = PolicyBook(config.placement)
         self.pending = Pending(config)
         self.cycle = Cycle(self.cluster, self.policies, config)
@@ -73,6 +73,7 @@ class Loop:
         self._has_chores = False
         self._explained_at = 0.0
         self._explained_position = -1
+        self._has_seen_hami = False
         self.turned_at = 0.0
         self.binder: Binder | None = None
 
@@ -225,6 +226,13 @@ class Loop:
                 self._check_node(facts)
 
     def _check_node(self, facts: NodeFacts) -> None:
+        if facts.register and not self._has_seen_hami:
+            self._has_seen_hami = True
+            _log.warning(
+                "HAMi's device configuration is not read: requests are taken as HAMi's defaults have them",
+                node=facts.name,
+                taken="gpumem in MiB (memoryFactor 1), default memory and cores 0, resources nvidia.com/*",
+            )
         if not facts.problem:
             # Should the same mistake come back, it is news again.
             self._reporter.forget(facts.uid)

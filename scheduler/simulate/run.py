@@ -66,7 +66,7 @@ def schedule(
 class _Simulation:
     def __init__(self, config: Config, *, only_ours: bool) -> None:
         self._config, self._only_ours = config, only_ours
-        self._cluster = Cluster(config.scheduler_name)
+        self._cluster = Cluster(config.scheduler_name, config.hami_node_label)
         self._book = PolicyBook(config.placement)
         self._cycle = Cycle(self._cluster, self._book, config)
 

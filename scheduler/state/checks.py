@@ -77,8 +77,7 @@ def verify(cluster: Cluster) -> None:
         _same(name, "nonzero", figures["nonzero"], nonzero)
         _same(name, "sizes", figures["sizes"], sizes)
         _same(name, "ports", figures["ports"], dict(ports))
-        was_hami = bool(cluster.nodes.was_hami[cluster.nodes.rows[name]])
-        _same(name, "managed", figures["managed"], was_hami)
+        _same(name, "managed", figures["managed"], cluster.is_hamis(cluster.nodes.rows[name]))
         for uuid, counted in used.items():
             _same(name, f"card {uuid}", figures["cards"][uuid][1], counted)
             named = uuid in [part.strip() for part in figures["facts"].cordon.split(",")]

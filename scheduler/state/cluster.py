@@ -10,8 +10,15 @@ Every event carries a whole object, never a delta, so applying one twice changes
 assumption has no timer: it ends with the bind's result or with what the watch says. Pods may be
 seen before their node and outlive it; their charges wait by node name.
 
-A node is HAMi's once it has registered cards, whatever pods say of themselves: what they hold counts as
-far as their own requests allow, see ``claims``.
+What a pod with a node holds on cards is its claim as far as its own requests allow: see ``claims``.
+
+On a node of HAMi's ``nvidia.com/gpu`` counts shares, so no whole GPU is ever given away there, least of
+all in the moment in which its device plugin has told the kubelet of the shares and nobody of the cards.
+A node is HAMi's when the plugin has written on it, now or earlier under the same uid; before that it
+looks like it, when it has GPUs and the label of the nodes that the plugin runs on, or more GPUs than a
+machine has while the plugin writes on other nodes. Only people with rights on nodes write any of these.
+What pods say of themselves is no sign, for whoever creates a pod can say it. So that a start in which a
+register is gone gives nothing away under running pods, the label must be right.
 """
 
 from __future__ import annotations
@@ -28,6 +35,8 @@ from scheduler.state.nodes import NodeFacts, NodeTable
 from scheduler.state.pods import Life, PodRecord, charged, tells_cards
 from scheduler.state.records import TEMPLATES_MAX, Records
 
+# The most GPUs that a machine has.
+_MACHINE_MAX = 16
 _FINISHED = frozenset({"Succeeded", "Failed"})
 Charge = tuple[tuple[int, ...], tuple[int, ...]]
 
@@ -41,8 +50,11 @@ class Cluster:
         demand: what the pods seen so far ask.
     """
 
-    def __init__(self, scheduler_name: str = names.SCHEDULER) -> None:
+    def __init__(
+        self, scheduler_name: str = names.SCHEDULER, hami_label: str = names.HAMI_NODE_LABEL
+    ) -> None:
         self.scheduler_name = scheduler_name
+        self._hami_label = hami_label.partition("=")
         self.nodes = NodeTable()
         self.cards = CardTable()
         self.pods: dict[str, PodRecord] = {}
@@ -72,12 +84,13 @@ class Cluster:
             old = self.nodes.facts[row]
             if old == new:
                 return new
+        elsewhere = bool(self.nodes.was_hami.any())
         static = self.nodes.describe(row, new)
         if (
             old is None
             or bool(old.problem) != bool(new.problem)
             or (old.register, old.cordon) != (new.register, new.cordon)
-            or bool(self.nodes.columns.managed[row]) != self._is_managed(row)
+            or bool(self.nodes.columns.managed[row]) != self.is_hamis(row)
         ):
             self._register_cards(row, new)
             static = True
@@ -88,6 +101,7 @@ class Cluster:
         self.moved.add(row)
         if static or old is None or old.problem != new.problem:
             self.described.add(row)
+        self._look_again(elsewhere)
         return new
 
     def node_gone(self, name: str) -> None:
@@ -95,10 +109,24 @@ class Cluster:
         row = self.nodes.row_of(name)
         if row < 0:
             return
+        elsewhere = bool(self.nodes.was_hami.any())
         self._forget_cards(row)
         self.nodes.remove(name)
         self.moved.add(row)
         self.described.add(row)
+        self._look_again(elsewhere)
+
+    def is_hamis(self, row: int) -> bool:
+        """Whether a node is or looks like one of HAMi's: see the module's words."""
+        facts = self.nodes.facts[row]
+        whole = int(self.nodes.columns.allocatable[c.GPU, row])
+        if self.nodes.was_hami[row] or not (facts and whole):
+            return bool(self.nodes.was_hami[row])
+        key, wants_value, value = self._hami_label
+        label = facts.labels.get(key)
+        if label is not None and (not wants_value or label == value):
+            return True
+        return whole > _MACHINE_MAX and bool(self.nodes.was_hami.any())
 
     def has_cards(self, name: str, uuids: Iterable[str]) -> bool:
         """Whether a node is there and usable, with these cards registered, healthy and not over-full."""
@@ -299,7 +327,7 @@ class Cluster:
         nodes.card_start[row], nodes.card_count[row] = start, len(cards)
         # The cards of a node are of one kind but for odd ones, which count as the first.
         nodes.kind[row] = self.cards.kind_of(cards[0]) if cards else 0
-        nodes.managed[row] = self._is_managed(row)
+        nodes.managed[row] = self.is_hamis(row)
         if cards:
             self._cards_on[row] = {card.id: d for d, card in enumerate(cards, start)}
         self._cordon_cards(row, new)
@@ -307,10 +335,17 @@ class Cluster:
         for pod in self.pods_on.get(new.name, {}).values() if self._is_charged(row) else ():
             self._charge_cards(pod, row, 1)
 
-    def _is_managed(self, row: int) -> bool:
-        # An empty register is HAMi's too: its nvidia.com/gpu counts shares, not cards. So it is when
-        # the register is gone and pods with cards still run.
-        return bool(self.nodes.was_hami[row])
+    def _look_again(self, elsewhere: bool) -> None:
+        """The first node of HAMi's came or the last one went: what other nodes look like may differ."""
+        if bool(self.nodes.was_hami.any()) == elsewhere:
+            return
+        for row in self.nodes.rows.values():
+            facts = self.nodes.facts[row]
+            if facts and bool(self.nodes.columns.managed[row]) != self.is_hamis(row):
+                self._register_cards(row, facts)
+                self._refresh_gpu(row)
+                self.moved.add(row)
+                self.described.add(row)
 
     def _cordon_cards(self, row: int, facts: NodeFacts) -> None:
         """Close the cards that HAMi's annotation names; all of them while the plugin does not answer."""

@@ -21,6 +21,7 @@ class NodeFacts(NamedTuple):
 
     Attributes:
         register, cordon: HAMi's annotations as text, empty when absent.
+        plugin: HAMi's device plugin has written on the node.
         problem: what is malformed on the node, empty when nothing is; such a node is left out.
     """
 
@@ -32,6 +33,7 @@ class NodeFacts(NamedTuple):
     allocatable: tuple[tuple[str, int], ...]
     register: str
     cordon: str
+    plugin: bool
     problem: str
 
 
@@ -39,7 +41,7 @@ class NodeTable:
     """Name ↔ row, growth, interned words, and the columns of ``kernels.columns.Nodes``.
 
     Attributes:
-        was_hami: [N] whether it registers HAMi's cards, or did so as long as it is the same node.
+        was_hami: [N] whether HAMi's device plugin writes on it, or did so as long as it is the same node.
         silent: [N] whether its device plugin does not answer.
     """
 
@@ -144,7 +146,7 @@ class NodeTable:
         nodes.valid[row] = not facts.problem
         self.unschedulable[row] = facts.unschedulable
         same = old is not None and old.uid == facts.uid
-        self.was_hami[row] = bool(facts.register) or (same and self.was_hami[row])
+        self.was_hami[row] = facts.plugin or (same and self.was_hami[row])
         self.taint_set[row] = self.taint_sets.number(facts.taints)
         for key, column in self._label_columns.items():
             column[row] = self._label(facts, key)

@@ -58,7 +58,9 @@ def node(rng: random.Random, name: str) -> Json:
         return raw(make.node(annotations={names.HAMI_REGISTER: "[oops"}, gpus=2, **figures))
     if kind < 0.7:
         figures["allocatable"] = {"example.com/late-0": "two"}
-    return raw(make.node(gpus=rng.randrange(3), **figures))
+    if rng.random() < 0.2:
+        figures["labels"] |= {"gpu": rng.choice(["on", "off"])}
+    return raw(make.node(gpus=rng.choice([0, 1, 2, 20]), **figures))
 
 
 def slots(rng: random.Random, body: Json, node_name: str) -> Slots:
