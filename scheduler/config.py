@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -14,6 +15,10 @@ from scheduler.api.limits import PodLimits
 from scheduler.api.placement import Placement
 from scheduler.errors import BadInput
 
+# As kube-scheduler's own weights: the keys by which nodes are compared have room for far more.
+_MOST = {"modeWeight": 100}
+_LABEL = re.compile(r"([a-zA-Z0-9._-]+/)?[a-zA-Z0-9._-]+(=[a-zA-Z0-9._-]*)?|")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
@@ -22,10 +27,11 @@ class Config:
     Attributes:
         scheduler_name: pods with this ``spec.schedulerName`` are ours.
         placement: the default for pods that neither an annotation nor a BalancePolicy steers.
-        mode_weight: weight of the mode's term beside taints 3 and node affinity 2.
+        mode_weight: weight of the mode's term beside taints 3 and node affinity 2, at most 100.
         backoff_seconds, backoff_max_seconds: a pod that failed waits this long, doubling up to the most.
         binds_in_flight: requests to the API server at once.
         slice_pods: most pods decided between two looks at the streams.
+        hami_node_label: key=value, or a key, of the nodes on which HAMi's device plugin runs; empty for none.
         lock_timeout_seconds: age at which a HAMi node lock may be taken over.
         pod_limits: how much one pod may say, see ``api/limits.py``.
     """
@@ -37,6 +43,7 @@ class Config:
     backoff_max_seconds: float = 10.0
     binds_in_flight: int = 32
     slice_pods: int = 64
+    hami_node_label: str = names.HAMI_NODE_LABEL
     lock_timeout_seconds: float = 300.0
     pod_limits: PodLimits = field(default_factory=PodLimits)
 
@@ -77,6 +84,8 @@ def parse(raw: Any) -> Config:
             changes["placement"] = replace(Placement(), **parsed)
         elif key == "podLimits":
             changes["pod_limits"] = _pod_limits(given)
+        elif key == "hamiNodeLabel":
+            changes["hami_node_label"] = _label(key, given)
         else:
             changes[known[key].name] = _scalar(key, given, getattr(Config(), known[key].name))
     return Config(**changes)
@@ -95,6 +104,12 @@ def _camel(name: str) -> str:
     return first + "".join(word.title() for word in rest)
 
 
+def _label(key: str, given: Any) -> str:
+    if not isinstance(given, str) or not _LABEL.fullmatch(given):
+        raise BadInput(key, f'{given!r} is neither "key=value" nor "key" nor empty')
+    return given
+
+
 def _scalar(key: str, given: Any, default: str | float) -> str | int | float:
     if isinstance(default, str):
         if not isinstance(given, str) or not given:
@@ -102,7 +117,9 @@ def _scalar(key: str, given: Any, default: str | float) -> str | int | float:
         return given
     wanted = (int,) if isinstance(default, int) else (int, float)
     # Neither .inf nor .nan is within: no comparison holds for nan.
-    if not isinstance(given, wanted) or isinstance(given, bool) or not 0 < given < 2**31:
+    most = _MOST.get(key, 2**31 - 1)
+    if not isinstance(given, wanted) or isinstance(given, bool) or not 0 < given <= most:
         kind = "a whole number" if isinstance(default, int) else "a number"
-        raise BadInput(key, f"{given!r} is not {kind} above 0")
+        allowed = f"within 1..{most}" if key in _MOST else "above 0"
+        raise BadInput(key, f"{given!r} is not {kind} {allowed}")
     return type(default)(given)

@@ -7,6 +7,7 @@ treats a malformed request as no request, Evenkeel refuses the pod and says whic
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
@@ -77,16 +78,7 @@ def of_pod(pod: wire.Pod) -> GpuAsk | None:
     Raises:
         BadInput: a figure that HAMi's device plugin could not serve.
     """
-    slots: list[ContainerAsk] = []
-    for section, containers in (
-        ("initContainers", pod.spec.init_containers or ()),
-        ("containers", pod.spec.containers),
-    ):
-        for i, container in enumerate(containers):
-            kind = Kind.APP
-            if section == "initContainers":
-                kind = Kind.SIDECAR if container.restart_policy == "Always" else Kind.INIT
-            slots.append(_container(kind, container, f"spec.{section}[{i}].resources.limits"))
+    slots = [_container(kind, container, field) for kind, container, field in _containers(pod)]
     if not any(slot.cards for slot in slots):
         return None
     annotations = pod.metadata.annotations or {}
@@ -99,6 +91,21 @@ def of_pod(pod: wire.Pod) -> GpuAsk | None:
         vgpu_mode=annotations.get(names.VGPU_MODE, ""),
         numa_bind=_bool(annotations.get(names.NUMA_BIND, "")),
     )
+
+
+def most(pod: wire.Pod) -> tuple[ContainerAsk, ...]:
+    """The most that a pod may hold of which the request is malformed: its cards as whole ones.
+
+    HAMi lowers or passes over some figures that are refused here, so such pods run on its nodes.
+    """
+    slots: list[ContainerAsk] = []
+    for kind, container, field in _containers(pod):
+        try:
+            count = _integer(container, names.GPU, field) or 0
+        except BadInput:
+            count = 0
+        slots.append(ContainerAsk(kind, count, 0, WHOLE_CARD_PERCENT, FULL_CORES))
+    return tuple(slots) if any(slot.cards for slot in slots) else ()
 
 
 def total(ask: GpuAsk) -> ContainerAsk:
@@ -123,6 +130,19 @@ def size(ask: GpuAsk | None) -> int:
     if asked.cards == 1:
         return 1 if WHOLE_CARD_PERCENT in (asked.mem_percent, asked.cores) else 0
     return 2 if asked.cards == 2 else 3 if asked.cards <= 4 else 4
+
+
+def _containers(pod: wire.Pod) -> Iterator[tuple[Kind, wire.Container, str]]:
+    """Every container, init containers first, and the field of what it asks."""
+    for section, containers in (
+        ("initContainers", pod.spec.init_containers or ()),
+        ("containers", pod.spec.containers),
+    ):
+        for i, container in enumerate(containers):
+            kind = Kind.APP
+            if section == "initContainers":
+                kind = Kind.SIDECAR if container.restart_policy == "Always" else Kind.INIT
+            yield kind, container, f"spec.{section}[{i}].resources.limits"
 
 
 def _container(kind: Kind, container: wire.Container, field: str) -> ContainerAsk:
@@ -154,11 +174,11 @@ def _container(kind: Kind, container: wire.Container, field: str) -> ContainerAs
         )
     if percent is not None and percent > WHOLE_CARD_PERCENT:
         raise BadInput(f"{field}[{names.GPU_MEMORY_PERCENT}]", f"{percent} is not within 0..100")
-    if cores is not None and cores > FULL_CORES:
-        raise BadInput(f"{field}[{names.GPU_CORES}]", f"{cores} is not within 0..100")
     whole = percent == WHOLE_CARD_PERCENT or (percent is None and mem is None)
     if cores is None:
         cores = FULL_CORES if whole else 0
+    # HAMi lowers what is above a whole card, for cards that are scaled up too.
+    cores = min(cores, FULL_CORES)
     if not mem and not percent:
         percent = WHOLE_CARD_PERCENT
     return ContainerAsk(kind, count, mem or 0, 0 if mem else percent or 0, cores)

@@ -34,6 +34,12 @@ HAMI_ONLY = (GPU_MEMORY, GPU_MEMORY_PERCENT, GPU_CORES, GPU_PRIORITY)
 HAMI_REGISTER = "hami.io/node-nvidia-register"
 HAMI_CORDON = "hami.io/device-cordon"
 HAMI_LOCK = "hami.io/mutex.lock"
+HAMI_SCORE = "hami.io/node-nvidia-score"
+HAMI_HANDSHAKE = "hami.io/node-handshake"
+# What HAMi's device plugin begins its half of the handshake with; the other half is a scheduler's.
+HANDSHAKE_REPORTED = "Reported"
+# The label of the nodes that HAMi's chart runs the device plugin on.
+HAMI_NODE_LABEL = "gpu=on"
 
 # HAMi, pod side: written by a scheduler or by the device plugin.
 HAMI_NODE = "hami.io/vgpu-node"

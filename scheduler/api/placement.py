@@ -107,16 +107,17 @@ def gpu_policy(text: str, field: str) -> str:
 
 
 def device_weights(text: str, field: str) -> tuple[int, int, int]:
-    """``slot=1,core=1,memory=3`` as three integers.
+    """``slot=1,core=1,memory=3`` as three integers; blanks around words and figures count for nothing.
 
     Raises:
         BadInput: not exactly the three keys once each with integers of 0 or more, one of them over 0.
     """
-    pairs = dict(part.strip().partition("=")[::2] for part in text.split(","))
+    parts = [part.partition("=") for part in text.split(",")]
+    pairs = {key.strip(): figure.strip() for key, _, figure in parts}
     figures = [pairs.get(key, "") for key in ("slot", "core", "memory")]
     if (
         len(pairs) != len(figures)
-        or text.count(",") != len(figures) - 1
+        or len(parts) != len(figures)
         or not all(f.isascii() and f.isdigit() and len(f) <= 6 for f in figures)
         or not any(int(f) for f in figures)
     ):

@@ -36,6 +36,7 @@ class PodTemplate:
         preferred: (weight, term) of preferred node affinity.
         tolerations: (key, operator, value, effect).
         gpu: GPUs asked, None for none.
+        most: what its containers may hold on cards, empty for none; also of a malformed request.
         size: how many, as a class: see ``gpus.size``; -1 for none.
         steering: the pod's own placement annotations, sorted.
         kinds: kind of every container, init containers first (slots of HAMi's annotations).
@@ -51,6 +52,7 @@ class PodTemplate:
     preferred: tuple[tuple[int, Term], ...]
     tolerations: tuple[TolerationKey, ...]
     gpu: gpus.GpuAsk | None
+    most: tuple[gpus.ContainerAsk, ...]
     size: int
     steering: tuple[tuple[str, str], ...]
     kinds: tuple[gpus.Kind, ...]
@@ -130,6 +132,7 @@ def of_pod(pod: wire.Pod, bounds: limits.PodLimits = _DEFAULT_LIMITS) -> PodTemp
             )
         ),
         gpu=gpu,
+        most=gpus.most(pod) if problem else gpu.containers if gpu else (),
         size=gpus.size(gpu),
         steering=_steering(pod.metadata.annotations or {}),
         kinds=(

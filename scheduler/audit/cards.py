@@ -97,15 +97,11 @@ def _unlimited(cluster: Cluster, holders: c.Ints, cards: c.Ints) -> c.Floats:
     To HAMi they use none and may use all. As much as they hold of the memory is the middle way: a card
     full of such pods is not one whose compute lies idle. ``holders`` [D] are the rows of the cards' nodes.
     """
-    uuids = cluster.cards.columns.uuid[cards].tolist()
-    # Of different nodes: only there is a UUID sure to be one card.
-    place = {key: i for i, key in enumerate(zip(holders.tolist(), uuids, strict=True))}
+    place = {d: i for i, d in enumerate(cards.tolist())}
     out = np.zeros(cards.size)
     for row in dict.fromkeys(holders.tolist()):
         for pod in cluster.pods_on.get(cluster.nodes.name_of(row), {}).values():
-            for charge in pod.cards:
-                i = place.get((row, cluster.cards.uuids.find(charge.uuid)), -1)
-                if i >= 0 and not charge.cores:
-                    d = int(cards[i])
-                    out[i] += charge.mem_mib * cluster.cards.columns.milli[c.MIB, d] / c.WHOLE
+            for d, (cores, mib, _) in cluster.held(pod, row).items():
+                if d in place and not cores:
+                    out[place[d]] += mib * cluster.cards.columns.milli[c.MIB, d] / c.WHOLE
     return out

@@ -85,7 +85,7 @@ def run(
     if mode is not None:
         # A node policy would stand in the mode's place.
         config = replace(config, placement=replace(config.placement, mode=mode, node_policy=""))
-    cluster = Cluster(config.scheduler_name, config.pod_limits)
+    cluster = Cluster(config.scheduler_name, config.hami_node_label, config.pod_limits)
     for node in nodes:
         cluster.see_node(node)
     for pod in staying:

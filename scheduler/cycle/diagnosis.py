@@ -8,7 +8,15 @@ import numpy as np
 
 from scheduler.api import names
 from scheduler.api.decisions import Diagnosis
-from scheduler.api.reasons import CARD_CODES, UNRESOLVABLE, WORDS, CardRefusal, Refusal
+from scheduler.api.reasons import (
+    CARD_CODES,
+    NOT_REGISTERED,
+    REGISTERED_NONE,
+    UNRESOLVABLE,
+    WORDS,
+    CardRefusal,
+    Refusal,
+)
 from scheduler.cycle.boards import Shape
 from scheduler.kernels import columns as c
 from scheduler.kernels import diagnose
@@ -31,8 +39,9 @@ def of_shape(cluster: Cluster, shape: Shape, scratch: c.Scratch) -> Diagnosis:
     unresolvable += int(beyond_capacity(cluster, shape, rows, short)[starved].sum())
     without = verdict == Refusal.CARDS
     if without.any():
-        n_cards = cluster.nodes.columns.card_count[rows[without]]
-        refused = np.column_stack((n_cards, codes[without]))
+        counted = n_cards(cluster, rows[without])
+        unresolvable += int((counted <= 0).sum())
+        refused = np.column_stack((counted, codes[without]))
         kinds, how_many = np.unique(refused, axis=0, return_counts=True)
         for kind, n in zip(kinds, how_many.tolist(), strict=True):
             counts[card_reason(kind[1:], kind[0])] += n
@@ -72,11 +81,26 @@ def resource_reason(resource: str) -> str:
     return "Too many pods" if resource == names.PODS else f"Insufficient {resource}"
 
 
-def card_reason(codes: c.Ints, n_cards: int) -> str:
-    """HAMi's text for one node: of its cards, how many were refused for what."""
-    found = sorted(
-        f"{int(n)}/{n_cards} {CARD_CODES[CardRefusal(i)]}" for i, n in enumerate(codes) if n
-    )
+def n_cards(cluster: Cluster, rows: c.Ints) -> c.Ints:
+    """Cards of nodes of HAMi's: 0 where none is registered, -1 where nothing was said of cards yet."""
+    counted: c.Ints = cluster.nodes.columns.card_count[rows]
+    for i in np.flatnonzero(counted == 0).tolist():
+        facts = cluster.nodes.facts[rows[i]]
+        counted[i] = 0 if facts and facts.register else -1
+    return counted
+
+
+def card_reason(codes: c.Ints, cards: int) -> str:
+    """HAMi's text for one node with so many cards: how many of them were refused for what."""
+    if cards <= 0:
+        return NOT_REGISTERED if cards < 0 else REGISTERED_NONE
+    if codes[CardRefusal.TOO_MANY_ASKED]:
+        # A word about the node, not about some of its cards.
+        found = [CARD_CODES[CardRefusal.TOO_MANY_ASKED]]
+    else:
+        found = sorted(
+            f"{int(n)}/{cards} {CARD_CODES[CardRefusal(i)]}" for i, n in enumerate(codes) if n
+        )
     return f"node(s) had no fitting GPU ({', '.join(found)})"
 
 

@@ -21,7 +21,7 @@ from scheduler.kernels import place
 from scheduler.plugins import FILTERS
 from scheduler.policies import PolicyBook
 from scheduler.state.cluster import Cluster
-from scheduler.state.pods import CardCharge, Life, PodRecord
+from scheduler.state.pods import Life, PodRecord
 
 # A pod that says so much takes twice the time of one that says nothing, the first time it is decided for.
 _WORDS_A_UNIT = 64
@@ -174,15 +174,13 @@ class Cycle:
         for k in range(n):
             pod = part[k]
             node = cluster.nodes.name_of(int(placed.row[k]))
-            slots, charges = self._cards(shape, placed, k) if placed.n_picks[k] else ((), ())
-            cluster.assume_charged(pod.uid, node, charges)
+            slots = self._cards(shape, placed, k) if placed.n_picks[k] else ()
+            cluster.assume_charged(pod.uid, node, slots)
             outcome.binds.append(Bind(pod.uid, node, slots))
         self.boards.placed(shape, placed.row[:n])
         return n
 
-    def _cards(
-        self, shape: Shape, placed: place.Placed, k: int
-    ) -> tuple[tuple[tuple[CardUse, ...], ...], tuple[CardCharge, ...]]:
+    def _cards(self, shape: Shape, placed: place.Placed, k: int) -> tuple[tuple[CardUse, ...], ...]:
         cards = self._cluster.cards
         slots: list[list[CardUse]] = [[] for _ in shape.template.kinds]
         for p in range(int(placed.n_picks[k])):
@@ -190,17 +188,7 @@ class Cycle:
             cores = int(shape.ask.containers[c.ASK_CORES, slot])
             uuid = cards.uuid_of(int(placed.card[k, p]))
             slots[slot].append(CardUse(uuid, int(placed.mib[k, p]), cores))
-        charges = sorted(
-            CardCharge(
-                cards.uuid_of(d),
-                int(placed.peak[c.CORES, k, i]),
-                int(placed.peak[c.MIB, k, i]),
-                int(placed.peak[c.SLOTS, k, i]),
-            )
-            for i, d in enumerate(placed.peak_card[k].tolist())
-            if d >= 0
-        )
-        return tuple(map(tuple, slots)), tuple(charges)
+        return tuple(map(tuple, slots))
 
 
 def is_waiting(pod: PodRecord) -> bool:
@@ -215,6 +203,4 @@ def _placed(pods: int, picks: int) -> place.Placed:
         card=np.zeros((pods, picks), np.int64),
         mib=np.zeros((pods, picks), np.int64),
         slot=np.zeros((pods, picks), np.int64),
-        peak_card=np.zeros((pods, picks), np.int64),
-        peak=np.zeros((3, pods, picks), np.int64),
     )

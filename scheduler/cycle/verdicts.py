@@ -42,8 +42,9 @@ def all_nodes(cluster: Cluster, cycle: Cycle, pod: PodRecord) -> dict[str, dict[
                 diagnosis.resource_reason(shape.resources[k]) for k in np.flatnonzero(short[i])
             ]
         elif refusal == Refusal.CARDS:
-            status = "unschedulable"
-            reasons = [diagnosis.card_reason(codes[i], int(cluster.nodes.columns.card_count[row]))]
+            cards = int(diagnosis.n_cards(cluster, rows[i : i + 1])[0])
+            status = "unschedulable" if cards > 0 else "unresolvable"
+            reasons = [diagnosis.card_reason(codes[i], cards)]
         else:
             status = "unresolvable" if refusal in UNRESOLVABLE else "unschedulable"
             reasons = [WORDS[refusal]]

@@ -15,7 +15,7 @@ from scheduler.state.cluster import Cluster
 
 def warm(config: Config) -> None:
     """Place a plain pod and a GPU pod on a toy cluster, and fail to place a third."""
-    cluster = Cluster(config.scheduler_name, config.pod_limits)
+    cluster = Cluster(config.scheduler_name, config.hami_node_label, config.pod_limits)
     cycle = Cycle(cluster, PolicyBook(config.placement), config)
     card = Card(id="toy", count=2, devmem=1000, devcore=100, type="toy", health=True)
     register = msgspec.json.encode([card]).decode()

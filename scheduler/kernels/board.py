@@ -173,7 +173,8 @@ def _score_block(nodes: c.Nodes, ask: c.Ask, board: c.Board, s: c.Scratch, lanes
     if mode >= score.HAMI_BINPACK:
         for lane in range(lanes):
             row = s.rows[lane]
-            steps = int(np.float64(gpus.node_score(nodes, row)) * _STEPS)
+            # Over-full cards may take the score above 30: fuller than full is full, or the tiers break.
+            steps = min(HAMI_UNIT, int(np.float64(gpus.node_score(nodes, row)) * _STEPS))
             if mode == score.HAMI_SPREAD:
                 steps = HAMI_UNIT - steps
             board.part[row] = max(0, steps) * weight * _POINTS

@@ -148,12 +148,16 @@ def lambda_g_v3(s: c.Scratch, lanes: int) -> None:
             cap = w[_CAP + o + lane]
             on = cap > 0.0
             safe = cap if on else 1.0
-            after = w[_USED + o + lane] + w[_ASK + o + lane]
-            n = (cap - w[_USED + o + lane]) / safe if on else 0.0
-            p = w[_ASK + o + lane] / safe if on else 0.0
+            asked = w[_ASK + o + lane]
+            after = w[_USED + o + lane] + asked
+            # Of a dimension over its capacity nothing is free; that refuses only who asks some of it.
+            left = cap - w[_USED + o + lane]
+            left = left if left > 0.0 else 0.0
+            n = left / safe if on else 0.0
+            p = asked / safe if on else 0.0
             u = after / safe if on else 0.0
             w[_FREE + o + lane] = u
-            w[_FITS + lane] += 1.0 if on & (after > cap) else 0.0
+            w[_FITS + lane] += 1.0 if on & (asked > left) else 0.0
             w[_KEPT + lane] += 1.0 if on else 0.0
             w[_DOT + lane] += n * p
             w[_FREE2 + lane] += n * n

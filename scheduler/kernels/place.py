@@ -21,8 +21,6 @@ class Placed(NamedTuple):
     card: c.Ints  # [K, Q] card rows in pick order
     mib: c.Ints  # [K, Q]
     slot: c.Ints  # [K, Q] container of the pick
-    peak_card: c.Ints  # [K, Q] card rows charged, -1 beyond the last
-    peak: c.Ints  # [3, K, Q] what they are charged
 
 
 @kernel
@@ -50,7 +48,6 @@ def place_run(
             return k
         out.row[k] = row
         out.n_picks[k] = 0
-        out.peak_card[k, :] = -1
         if ask.containers.shape[1] > 0 and nodes.managed[row]:
             n = boards.choose(nodes, cards, ask, demand, row, s)
             out.n_picks[k] = n
@@ -58,7 +55,7 @@ def place_run(
                 out.card[k, p] = s.picks[p]
                 out.mib[k, p] = s.pick_mib[p]
                 out.slot[k, p] = s.pick_slot[p]
-            _charge_cards(nodes, cards, row, s, out, k)
+            _charge_cards(nodes, cards, row, s)
         fit.charge(nodes, ask, row, 1)
         if ask.card_rules[c.RULE_SIZE] >= 0:
             nodes.sizes[ask.card_rules[c.RULE_SIZE], row] += 1
@@ -70,17 +67,9 @@ def place_run(
 
 
 @inlined
-def _charge_cards(
-    nodes: c.Nodes, cards: c.Cards, row: int, s: c.Scratch, out: Placed, k: int
-) -> None:
+def _charge_cards(nodes: c.Nodes, cards: c.Cards, row: int, s: c.Scratch) -> None:
     start = nodes.card_start[row]
-    n = 0
     for j in range(nodes.card_count[row]):
-        if s.peak[c.SLOTS, j] == 0:
-            continue
-        out.peak_card[k, n] = start + j
         for i in range(3):
-            out.peak[i, k, n] = s.peak[i, j]
             cards.used[i, start + j] += s.peak[i, j]
             nodes.gpu_used[i, row] += s.peak[i, j]
-        n += 1

@@ -54,7 +54,7 @@ class Loop:
         policy_status: PolicyStatus,
     ) -> None:
         self.config = config
-        self.cluster = Cluster(config.scheduler_name, config.pod_limits)
+        self.cluster = Cluster(config.scheduler_name, config.hami_node_label, config.pod_limits)
         self.policies = PolicyBook(config.placement)
         self.pending = Pending(config)
         self.cycle = Cycle(self.cluster, self.policies, config)
@@ -67,6 +67,7 @@ class Loop:
         # The list that is being applied, one object at a time: others get their turn between.
         self._listing: Iterator[None] = iter(())
         self._chores = Chores(self.cluster, self.cycle, self.pending, reporter)
+        self._has_seen_hami = False
         self.turned_at = 0.0
         self.binder: Binder | None = None
 
@@ -245,6 +246,13 @@ class Loop:
                 self._check_node(facts)
 
     def _check_node(self, facts: NodeFacts) -> None:
+        if facts.register and not self._has_seen_hami:
+            self._has_seen_hami = True
+            _log.warning(
+                "HAMi's device configuration is not read: requests are taken as HAMi's defaults have them",
+                node=facts.name,
+                taken="gpumem in MiB (memoryFactor 1), default memory and cores 0, resources nvidia.com/*",
+            )
         if not facts.problem:
             # Should the same mistake come back, it is news again.
             self._reporter.forget(facts.uid)
@@ -252,7 +260,7 @@ class Loop:
             self._reporter.malformed_node(facts.name, facts.uid, facts.problem)
 
     def _check_bound(self, pod: PodRecord) -> None:
-        """Of a bound pod, ours or another's, nothing can be malformed but the cards it holds."""
+        """Of a bound pod, ours or another's, nothing can be malformed but what it tells of its cards."""
         if pod.life != Life.BOUND:
             return
         problem = self.cluster.problem_of(pod)
@@ -261,7 +269,9 @@ class Loop:
             self._reporter.forget(pod.uid)
         elif self._is_leading():
             self._reporter.malformed_pod(
-                pod, f"{problem}; until it is mended node {pod.node} gives no card away"
+                pod,
+                f"{problem}; until it is mended the pod is taken to hold what it asks on the first "
+                f"cards of node {pod.node}",
             )
 
     def _bound(self, uid: str, event: events.BindDone | events.BindFailed) -> None:

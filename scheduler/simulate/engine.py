@@ -114,7 +114,7 @@ class Replay:
             Config(),
             placement=replace(Config().placement, mode=placement.Mode(options.mode)),
         )
-        self.cluster = Cluster(self._config.scheduler_name)
+        self.cluster = Cluster(self._config.scheduler_name, self._config.hami_node_label)
         self._nodes = {}
         for place, index in enumerate(workload.order.tolist()):
             facts = self.cluster.see_node(node_object(trace.nodes[index], place))

@@ -65,4 +65,5 @@ def _check(pod: wire.Pod, reader: Cluster) -> None:
     record = reader.see_pod(pod)
     if record is not None:
         requests.of_pod(pod)
-        raise_problem(record.problem)
+        if not record.node:
+            raise_problem(record.problem)

@@ -30,10 +30,6 @@ def fingerprint(cluster: Cluster) -> dict[str, Any]:
             "kind": cluster.cards.kinds.values[int(nodes.kind[row])],
             "sizes": nodes.sizes[:, row].tolist(),
             "ports": cluster.nodes.ports.on(row),
-            "holders": (
-                int(cluster.nodes.card_holders[row]),
-                int(cluster.nodes.unreadable[row]),
-            ),
             "cards": {
                 cluster.cards.uuid_of(d): (
                     cards.total[:, d].tolist(),
@@ -61,8 +57,6 @@ def verify(cluster: Cluster) -> None:
     found = fingerprint(cluster)
     for name, figures in found.items():
         pods = list(cluster.pods_on.get(name, {}).values())
-        holders = [pod for pod in pods if pod.cards or pod.problem]
-        unreadable = [pod for pod in pods if pod.problem or (pod.template.gpu and not pod.cards)]
         requested: Counter[str] = Counter()
         nonzero, sizes = [0, 0], [0] * c.N_SIZES
         ports: Counter[tuple[str, int, str]] = Counter()
@@ -78,21 +72,19 @@ def verify(cluster: Cluster) -> None:
             ports.update(pod.template.ports)
             if pod.template.size >= 0:
                 sizes[pod.template.size] += 1
-            for card in pod.cards:
-                if card.uuid in used:
-                    for i, figure in enumerate((card.cores, card.mem_mib, card.slots)):
-                        used[card.uuid][i] += figure
+            for d, figures_held in cluster.held(pod, cluster.nodes.rows[name]).items():
+                for i, figure in enumerate(figures_held):
+                    used[cluster.cards.uuid_of(d)][i] += figure
         _same(name, "requested", figures["requested"], dict(requested))
         _same(name, "nonzero", figures["nonzero"], nonzero)
         _same(name, "sizes", figures["sizes"], sizes)
         _same(name, "ports", figures["ports"], dict(ports))
-        _same(name, "holders", figures["holders"], (len(holders), len(unreadable)))
-        _same(name, "managed", figures["managed"], bool(figures["facts"].register or holders))
+        _same(name, "managed", figures["managed"], cluster.is_hamis(cluster.nodes.rows[name]))
         for uuid, counted in used.items():
             _same(name, f"card {uuid}", figures["cards"][uuid][1], counted)
             named = uuid in [part.strip() for part in figures["facts"].cordon.split(",")]
             silent = bool(cluster.nodes.silent[cluster.nodes.rows[name]])
-            closed = named or bool(unreadable) or silent
+            closed = named or silent
             _same(name, f"card {uuid} cordoned", figures["cards"][uuid][3], closed)
         if figures["managed"]:
             sums = [sum(counted[i] for counted in used.values()) for i in range(3)]

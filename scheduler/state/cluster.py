@@ -10,9 +10,15 @@ Every event carries a whole object, never a delta, so applying one twice changes
 assumption has no timer: it ends with the bind's result or with what the watch says. Pods may be
 seen before their node and outlive it; their charges wait by node name.
 
-A node is HAMi's while it registers cards or while pods hold cards on it. Pods whose cards cannot be
-read, or are not told although they ask for some, close the cards of their node: nobody can say which of
-them are free.
+What a pod with a node holds on cards is its claim as far as its own requests allow: see ``claims``.
+
+On a node of HAMi's ``nvidia.com/gpu`` counts shares, so no whole GPU is ever given away there, least of
+all in the moment in which its device plugin has told the kubelet of the shares and nobody of the cards.
+A node is HAMi's when the plugin has written on it, now or earlier under the same uid; before that it
+looks like it, when it has GPUs and the label of the nodes that the plugin runs on, or more GPUs than a
+machine has while the plugin writes on other nodes. Only people with rights on nodes write any of these.
+What pods say of themselves is no sign, for whoever creates a pod can say it. So that a start in which a
+register is gone gives nothing away under running pods, the label must be right.
 """
 
 from __future__ import annotations
@@ -23,22 +29,16 @@ from weakref import WeakKeyDictionary
 from scheduler.api import gpus, hami, names, templates, wire
 from scheduler.api.limits import PodLimits
 from scheduler.kernels import columns as c
-from scheduler.state import facts
+from scheduler.state import claims, facts
 from scheduler.state.cards import CardTable
 from scheduler.state.changes import Changes
 from scheduler.state.demand import Demand
 from scheduler.state.nodes import NodeFacts, NodeTable
-from scheduler.state.pods import (
-    CardCharge,
-    Life,
-    PodRecord,
-    charged,
-    holds_cards,
-    is_unreadable,
-    tells_no_cards,
-)
+from scheduler.state.pods import Life, PodRecord, charged, tells_cards
 from scheduler.state.records import Records
 
+# The most GPUs that a machine has.
+_MACHINE_MAX = 16
 _FINISHED = frozenset({"Succeeded", "Failed"})
 _DEFAULT_LIMITS = PodLimits()
 Charge = tuple[tuple[int, ...], tuple[int, ...]]
@@ -54,9 +54,13 @@ class Cluster:
     """
 
     def __init__(
-        self, scheduler_name: str = names.SCHEDULER, limits: PodLimits = _DEFAULT_LIMITS
+        self,
+        scheduler_name: str = names.SCHEDULER,
+        hami_label: str = names.HAMI_NODE_LABEL,
+        limits: PodLimits = _DEFAULT_LIMITS,
     ) -> None:
         self.scheduler_name = scheduler_name
+        self._hami_label = hami_label.partition("=")
         self.nodes = NodeTable()
         self.cards = CardTable()
         self.pods: dict[str, PodRecord] = {}
@@ -64,7 +68,8 @@ class Cluster:
         self.moved = Changes()
         self.described = Changes()
         self.demand = Demand()
-        self._card_rows: dict[tuple[int, str], int] = {}
+        # Of each row its card rows by UUID, in the order of the register.
+        self._cards_on: dict[int, dict[str, int]] = {}
         self._records = Records(scheduler_name, limits)
         self._charges: WeakKeyDictionary[templates.PodTemplate, Charge] = WeakKeyDictionary()
         # Streams of pods, ours and others', that were listed once.
@@ -85,6 +90,7 @@ class Cluster:
             old = self.nodes.facts[row]
             if old == new:
                 return new
+        elsewhere = bool(self.nodes.was_hami.any())
         n_resources = len(self.nodes.resources)
         static = self.nodes.describe(row, new)
         if len(self.nodes.resources) > n_resources:
@@ -93,6 +99,7 @@ class Cluster:
             old is None
             or bool(old.problem) != bool(new.problem)
             or (old.register, old.cordon) != (new.register, new.cordon)
+            or bool(self.nodes.columns.managed[row]) != self.is_hamis(row)
         ):
             self._register_cards(row, new)
             static = True
@@ -103,6 +110,7 @@ class Cluster:
         self.moved.add(row)
         if static or old is None or old.problem != new.problem:
             self.described.add(row)
+        self._look_again(elsewhere)
         return new
 
     def node_gone(self, name: str) -> None:
@@ -110,17 +118,32 @@ class Cluster:
         row = self.nodes.row_of(name)
         if row < 0:
             return
+        elsewhere = bool(self.nodes.was_hami.any())
         self._forget_cards(row)
         self.nodes.remove(name)
         self.moved.add(row)
         self.described.add(row)
+        self._look_again(elsewhere)
+
+    def is_hamis(self, row: int) -> bool:
+        """Whether a node is or looks like one of HAMi's: see the module's words."""
+        facts = self.nodes.facts[row]
+        whole = int(self.nodes.columns.allocatable[c.GPU, row])
+        if self.nodes.was_hami[row] or not (facts and whole):
+            return bool(self.nodes.was_hami[row])
+        key, wants_value, value = self._hami_label
+        label = facts.labels.get(key)
+        if label is not None and (not wants_value or label == value):
+            return True
+        return whole > _MACHINE_MAX and bool(self.nodes.was_hami.any())
 
     def has_cards(self, name: str, uuids: Iterable[str]) -> bool:
         """Whether a node is there and usable, with these cards registered, healthy and not over-full."""
         row = self.nodes.row_of(name)
         if row < 0 or not self.nodes.columns.valid[row]:
             return False
-        rows = [self._card_rows.get((row, uuid), -1) for uuid in uuids]
+        there = self._cards_on.get(row, {})
+        rows = [there.get(uuid, -1) for uuid in uuids]
         cards = self.cards.columns
         return all(
             d >= 0
@@ -141,13 +164,13 @@ class Cluster:
 
     def problem_of(self, pod: PodRecord) -> str:
         """What a person must mend on a pod, empty when nothing."""
-        if pod.problem or not tells_no_cards(pod):
+        if not pod.node:
             return pod.problem
         row = self.nodes.row_of(pod.node)
         facts = self.nodes.facts[row] if row >= 0 else None
-        if facts is None or not facts.register:
+        if tells_cards(pod) or facts is None or not facts.register:
             return ""
-        return (
+        return pod.problem or (
             f"metadata.annotations[{names.HAMI_ALLOCATED}]: is missing on a pod that asks GPUs of a "
             "node that HAMi manages"
         )
@@ -201,28 +224,34 @@ class Cluster:
         """Uids of the pods of one stream that are not among those present."""
         return [u for u, pod in self.pods.items() if pod.ours == ours and u not in present]
 
-    def assume(self, uid: str, node: str, cards: tuple[CardCharge, ...]) -> None:
+    def held(self, pod: PodRecord, row: int) -> dict[int, claims.Figures]:
+        """Cores, MiB and slots that a pod on the node of a row holds there, by card row."""
+        cards = self._cards_on.get(row)
+        if not (cards and pod.asks):
+            return {}
+        return claims.charges(pod.claim, pod.asks, cards, self.cards.columns.total[c.MIB])
+
+    def assume(self, uid: str, node: str, claim: claims.Slots) -> None:
         """Charge a pending pod to a node, ahead of its binding."""
         pod = self.pods[uid]
-        pod.node, pod.life, pod.cards = node, Life.ASSUMED, cards
+        pod.node, pod.life, pod.claim = node, Life.ASSUMED, claim
         self._attach(pod)
 
-    def assume_charged(self, uid: str, node: str, cards: tuple[CardCharge, ...]) -> None:
+    def assume_charged(self, uid: str, node: str, claim: claims.Slots) -> None:
         """As ``assume``, where the placing kernel has charged the columns already."""
         pod = self.pods[uid]
-        pod.node, pod.life, pod.cards = node, Life.ASSUMED, cards
+        pod.node, pod.life, pod.claim = node, Life.ASSUMED, claim
         self.pods_on.setdefault(node, {})[uid] = pod
         row = self.nodes.row_of(node)
         for port in pod.template.ports:
             self.nodes.ports.change(row, port, 1)
-        self._count_holder(pod, row, 1)
 
     def forget(self, uid: str) -> None:
         """The bind failed: what was assumed is free again. Nothing when the watch knows better."""
         pod = self.pods.get(uid)
         if pod is not None and pod.life == Life.ASSUMED:
             self._detach(pod)
-            pod.node, pod.life, pod.cards = "", Life.PENDING, ()
+            pod.node, pod.life, pod.claim = "", Life.PENDING, ()
             self.pods[uid] = self._meanwhile.pop(uid, pod)
 
     def version_of(self, uid: str) -> str:
@@ -277,9 +306,7 @@ class Cluster:
             nodes.sizes[pod.template.size, row] += sign
         for port in pod.template.ports:
             self.nodes.ports.change(row, port, sign)
-        for card in pod.cards:
-            self._charge_card(row, card, sign)
-        self._count_holder(pod, row, sign)
+        self._charge_cards(pod, row, sign)
         if not nodes.managed[row]:
             nodes.gpu_used[c.CORES, row] = nodes.requested[c.GPU, row] * gpus.FULL_CORES
         self.moved.add(row)
@@ -298,33 +325,12 @@ class Cluster:
                     if resource in rows:
                         requested[rows[resource], row] += amount
 
-    def _count_holder(self, pod: PodRecord, row: int, sign: int) -> None:
-        """What pods with cards make of their node: HAMi's, and closed while one cannot be read."""
-        unreadable = is_unreadable(pod)
-        if not (pod.cards or unreadable):
-            return
-        self.nodes.card_holders[row] += sign * holds_cards(pod)
-        self.nodes.unreadable[row] += sign * unreadable
-        facts = self.nodes.facts[row]
-        if facts is None:
-            return
-        if bool(self.nodes.columns.managed[row]) != self._is_managed(row, facts):
-            self.nodes.columns.managed[row] = self._is_managed(row, facts)
-            self._refresh_gpu(row)
-            self.described.add(row)
-        if unreadable:
-            self._cordon_cards(row, facts)
-            self.described.add(row)
-
-    def _charge_card(self, row: int, card: CardCharge, sign: int) -> None:
-        d = self._card_rows.get((row, card.uuid), -1)
-        if d < 0:
-            # A card the node no longer lists; should it come back, its node's pods are recounted.
-            return
-        figures = (card.cores, card.mem_mib, card.slots)
-        for i, figure in enumerate(figures):
-            self.cards.columns.used[i, d] += sign * figure
-            self.nodes.columns.gpu_used[i, row] += sign * figure
+    def _charge_cards(self, pod: PodRecord, row: int, sign: int) -> None:
+        used, gpu_used = self.cards.columns.used, self.nodes.columns.gpu_used
+        for d, figures in self.held(pod, row).items():
+            for i, figure in enumerate(figures):
+                used[i, d] += sign * figure
+                gpu_used[i, row] += sign * figure
 
     # Cards.
 
@@ -337,24 +343,30 @@ class Cluster:
         nodes.card_start[row], nodes.card_count[row] = start, len(cards)
         # The cards of a node are of one kind but for odd ones, which count as the first.
         nodes.kind[row] = self.cards.kind_of(cards[0]) if cards else 0
-        nodes.managed[row] = self._is_managed(row, new)
-        for d, card in enumerate(cards, start):
-            self._card_rows[row, card.id] = d
+        nodes.managed[row] = self.is_hamis(row)
+        if cards:
+            self._cards_on[row] = {card.id: d for d, card in enumerate(cards, start)}
         self._cordon_cards(row, new)
         # Pods that are charged already hold cards that were just made anew. On a new node none is.
         for pod in self.pods_on.get(new.name, {}).values() if self._is_charged(row) else ():
-            for card_charge in pod.cards:
-                self._charge_card(row, card_charge, 1)
+            self._charge_cards(pod, row, 1)
 
-    def _is_managed(self, row: int, facts: NodeFacts) -> bool:
-        # An empty register is HAMi's too: its nvidia.com/gpu counts shares, not cards. So it is when
-        # the register is gone and pods with cards still run.
-        return bool(facts.register) or bool(self.nodes.card_holders[row])
+    def _look_again(self, elsewhere: bool) -> None:
+        """The first node of HAMi's came or the last one went: what other nodes look like may differ."""
+        if bool(self.nodes.was_hami.any()) == elsewhere:
+            return
+        for row in self.nodes.rows.values():
+            facts = self.nodes.facts[row]
+            if facts and bool(self.nodes.columns.managed[row]) != self.is_hamis(row):
+                self._register_cards(row, facts)
+                self._refresh_gpu(row)
+                self.moved.add(row)
+                self.described.add(row)
 
     def _cordon_cards(self, row: int, facts: NodeFacts) -> None:
-        """Close the cards that HAMi's annotation names, or all: see the module's words on closing."""
+        """Close the cards that HAMi's annotation names; all of them while the plugin does not answer."""
         named = {part.strip() for part in facts.cordon.split(",")}
-        closed = bool(self.nodes.unreadable[row] or self.nodes.silent[row])
+        closed = bool(self.nodes.silent[row])
         start = int(self.nodes.columns.card_start[row])
         for d in range(start, start + int(self.nodes.columns.card_count[row])):
             self.cards.columns.cordoned[d] = closed or self.cards.uuid_of(d) in named
@@ -365,8 +377,7 @@ class Cluster:
     def _forget_cards(self, row: int) -> None:
         nodes = self.nodes.columns
         start, count = int(nodes.card_start[row]), int(nodes.card_count[row])
-        for d in range(start, start + count):
-            self._card_rows.pop((row, self.cards.uuid_of(d)), None)
+        self._cards_on.pop(row, None)
         self.cards.give_back(start, count)
         nodes.card_count[row] = nodes.kind[row] = 0
         nodes.managed[row] = False

@@ -31,5 +31,9 @@ def of_node(node: wire.Node) -> NodeFacts:
         allocatable=tuple(sorted((resource, n) for resource, n in allocatable if n)),
         register=register,
         cordon=annotations.get(names.HAMI_CORDON, ""),
+        # A scheduler of HAMi's asks for the handshake on every node, so only the answer tells something.
+        plugin=bool(register)
+        or names.HAMI_SCORE in annotations
+        or annotations.get(names.HAMI_HANDSHAKE, "").startswith(names.HANDSHAKE_REPORTED),
         problem=problem,
     )

@@ -22,6 +22,7 @@ class NodeFacts(NamedTuple):
 
     Attributes:
         register, cordon: HAMi's annotations as text, empty when absent.
+        plugin: HAMi's device plugin has written on the node.
         problem: what is malformed on the node, empty when nothing is; such a node is left out.
     """
 
@@ -33,6 +34,7 @@ class NodeFacts(NamedTuple):
     allocatable: tuple[tuple[str, int], ...]
     register: str
     cordon: str
+    plugin: bool
     problem: str
 
 
@@ -40,8 +42,7 @@ class NodeTable:
     """Name ↔ row, growth, interned words, and the columns of ``kernels.columns.Nodes``.
 
     Attributes:
-        card_holders: [N] pods that hold HAMi's cards there.
-        unreadable: [N] pods that hold GPUs there, nobody knows which.
+        was_hami: [N] whether HAMi's device plugin writes on it, or did so as long as it is the same node.
         silent: [N] whether its device plugin does not answer.
     """
 
@@ -63,8 +64,7 @@ class NodeTable:
         self._ranks_stale = False
         self.unschedulable: c.Flags = np.zeros(0, np.bool_)
         self.taint_set: c.Ints = np.zeros(0, np.int64)
-        self.card_holders: c.Ints = np.zeros(0, np.int64)
-        self.unreadable: c.Ints = np.zeros(0, np.int64)
+        self.was_hami: c.Flags = np.zeros(0, np.bool_)
         self.silent: c.Flags = np.zeros(0, np.bool_)
         self.columns = _columns(0, 8)
         self._grow_rows(c.BLOCK)
@@ -114,7 +114,14 @@ class NodeTable:
         self.facts[row] = None
         self.ports.clear(row)
         nodes = self.columns
-        for column in (nodes.valid, nodes.managed, nodes.has_gpu, self.unschedulable, self.silent):
+        for column in (
+            nodes.valid,
+            nodes.managed,
+            nodes.has_gpu,
+            self.unschedulable,
+            self.was_hami,
+            self.silent,
+        ):
             column[row] = False
         for figures in (
             nodes.rank,
@@ -122,8 +129,6 @@ class NodeTable:
             nodes.card_count,
             nodes.kind,
             self.taint_set,
-            self.card_holders,
-            self.unreadable,
         ):
             figures[row] = 0
         for matrix in (
@@ -153,6 +158,8 @@ class NodeTable:
             nodes.allocatable[resource_row, row] = n
         nodes.valid[row] = not facts.problem
         self.unschedulable[row] = facts.unschedulable
+        same = old is not None and old.uid == facts.uid
+        self.was_hami[row] = facts.plugin or (same and self.was_hami[row])
         self.taint_set[row] = self.taint_sets.number(facts.taints)
         for key, column in self._label_columns.items():
             column[row] = self._label(facts, key)
@@ -205,8 +212,7 @@ class NodeTable:
         self.columns = fresh
         self.unschedulable = np.pad(self.unschedulable, (0, capacity - n))
         self.taint_set = np.pad(self.taint_set, (0, capacity - n))
-        self.card_holders = np.pad(self.card_holders, (0, capacity - n))
-        self.unreadable = np.pad(self.unreadable, (0, capacity - n))
+        self.was_hami = np.pad(self.was_hami, (0, capacity - n))
         self.silent = np.pad(self.silent, (0, capacity - n))
         for key, column in self._label_columns.items():
             self._label_columns[key] = np.pad(column, (0, capacity - n), constant_values=ABSENT)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import IntEnum
-from typing import NamedTuple
 
 import msgspec
 
-from scheduler.api import gpus, hami
 from scheduler.api.templates import PodTemplate
+from scheduler.state import claims
 
 
 class Life(IntEnum):
@@ -20,22 +18,14 @@ class Life(IntEnum):
     BOUND = 2
 
 
-class CardCharge(NamedTuple):
-    """What a pod holds at most on one card while it runs."""
-
-    uuid: str
-    cores: int
-    mem_mib: int
-    slots: int
-
-
 class PodRecord(msgspec.Struct, gc=False):
     """One pod that is not finished.
 
     Attributes:
         node: where it is bound or assumed, empty while pending.
         template: what it asks; shared with all like pods.
-        cards: what it holds on cards of ``node``.
+        asks: what its containers may hold on cards by now, empty for none.
+        claim: which cards of ``node`` they hold, as far as that is allowed; empty when nobody can tell.
         ours: it names our scheduler.
         gated: it waits behind scheduling gates.
         deleting: it has a deletion timestamp; it still holds what it holds.
@@ -52,7 +42,8 @@ class PodRecord(msgspec.Struct, gc=False):
     node: str
     life: Life
     template: PodTemplate
-    cards: tuple[CardCharge, ...]
+    asks: claims.Asks
+    claim: claims.Slots
     priority: int
     ours: bool
     gated: bool
@@ -69,53 +60,11 @@ class PodRecord(msgspec.Struct, gc=False):
         return f"{self.namespace}/{self.name}"
 
 
-def collapse(
-    slots: Iterable[tuple[hami.CardUse, ...]], kinds: tuple[gpus.Kind, ...], *, init_done: bool
-) -> tuple[CardCharge, ...]:
-    """What a pod's containers hold per card at the worst moment.
-
-    App containers and sidecars add up; every other init container runs on top of the sidecars
-    before it. Once init containers are done, only what stays counts. More slots than containers
-    (a pod edited by hand) count as app containers.
-    """
-    held: dict[str, tuple[int, int, int]] = {}
-    peak: dict[str, tuple[int, int, int]] = {}
-    for i, uses in enumerate(slots):
-        kind = kinds[i] if i < len(kinds) else gpus.Kind.APP
-        if kind == gpus.Kind.INIT and init_done:
-            continue
-        for use in uses:
-            before = held.get(use.uuid, (0, 0, 0))
-            after = (before[0] + use.cores, before[1] + use.mem_mib, before[2] + 1)
-            most = peak.get(use.uuid, (0, 0, 0))
-            peak[use.uuid] = (
-                max(most[0], after[0]),
-                max(most[1], after[1]),
-                max(most[2], after[2]),
-            )
-            if kind != gpus.Kind.INIT:
-                held[use.uuid] = after
-    return tuple(CardCharge(uuid, *peak[uuid]) for uuid in sorted(peak))
-
-
 def charged(pod: PodRecord) -> tuple[object, ...]:
     """All that decides what a pod is charged, and where."""
-    return pod.node, pod.cards, pod.template, pod.node and pod.problem
+    return pod.node, pod.claim, pod.asks, pod.template
 
 
-def holds_cards(pod: PodRecord) -> bool:
-    """Whether a pod with a node holds cards of HAMi, readable or not.
-
-    The only problem there can be on a pod with a node is that its cards cannot be read.
-    """
-    return bool(pod.cards or pod.problem)
-
-
-def tells_no_cards(pod: PodRecord) -> bool:
-    """Whether a pod with a node asks GPUs and does not say which it has: right where HAMi is not."""
-    return pod.template.gpu is not None and not holds_cards(pod)
-
-
-def is_unreadable(pod: PodRecord) -> bool:
-    """Whether nobody can say which cards a pod with a node holds."""
-    return bool(pod.problem) or tells_no_cards(pod)
+def tells_cards(pod: PodRecord) -> bool:
+    """Whether a pod with a node tells which cards it has, if it asks any."""
+    return claims.tells_cards(pod.claim, pod.asks)

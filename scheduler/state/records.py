@@ -8,7 +8,8 @@ from weakref import WeakValueDictionary
 from scheduler.api import gpus, hami, names, templates, wire
 from scheduler.api.limits import PodLimits
 from scheduler.errors import BadInput
-from scheduler.state.pods import CardCharge, Life, PodRecord, collapse
+from scheduler.state import claims
+from scheduler.state.pods import Life, PodRecord
 
 # Of a template's key only so many bytes of a digest are kept: a spec can be a megabyte.
 _KEY_BYTES = 20
@@ -27,21 +28,19 @@ class Records:
         """The record of a pod, bound or pending; ``old`` is the one before, if there is one.
 
         The cards of a bound pod are those its annotation tells, whatever node that one names: it runs
-        where it runs. Never raises: what cannot be read stands in ``problem``.
+        where it runs. Of a pod that asks none it is not even read. Never raises: what cannot be read
+        stands in ``problem``.
         """
         meta, spec = pod.metadata, pod.spec
         template = self._template(pod)
         node = spec.node_name or ""
         problem = str(template.problem) if template.problem and not node else ""
-        cards: tuple[CardCharge, ...] = ()
-        text = (meta.annotations or {}).get(names.HAMI_ALLOCATED, "") if node else ""
-        if text:
+        asks = claims.staying(template.most) if _init_done(pod, template) else template.most
+        claim: claims.Slots = ()
+        if node and asks:
+            text = (meta.annotations or {}).get(names.HAMI_ALLOCATED, "")
             try:
-                cards = collapse(
-                    hami.decode_devices(text),
-                    template.kinds,
-                    init_done=_init_done(pod, template),
-                )
+                claim = claims.allowed(hami.decode_devices(text), asks)
             except BadInput as error:
                 problem = str(error)
         if old is None:
@@ -53,7 +52,8 @@ class Records:
             node=node,
             life=Life.BOUND if node else Life.PENDING,
             template=template,
-            cards=cards,
+            asks=asks,
+            claim=claim,
             priority=spec.priority,
             ours=spec.scheduler_name == self._scheduler_name,
             gated=bool(spec.scheduling_gates),

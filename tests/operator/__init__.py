@@ -16,6 +16,7 @@ pytest.register_assert_rewrite(
             "audit",
             "world",
             "cases_binding",
+            "cases_claims",
             "cases_waiting",
             "cases_mistakes",
             "cases_hami",

@@ -190,6 +190,15 @@ async def twelve_pods_share_six_cards_of_two_nodes(world: World) -> None:
             await world.refused(name, "0/2 nodes are available")
 
 
+async def what_is_not_read_of_hami_is_said_once(world: World) -> None:
+    """With memoryFactor 1024 in HAMi's configuration a request of 8 becomes 8 MiB without a word."""
+    await world.create(nodes.gpu_node("g0"), nodes.gpu_node("g1"))
+    await world.create(vgpu("p", mem=100))
+    await world.bound("p")
+    assert world.operator
+    assert world.operator.log.count("HAMi's device configuration is not read") == 1
+
+
 ALL = (
     node_and_annotations_come_in_one_write,
     the_lock_names_the_pod_before_it_is_bound_and_goes_after,
@@ -200,4 +209,5 @@ ALL = (
     a_pod_that_is_deleted_gives_its_share_back,
     a_card_that_falls_ill_gets_no_new_pods,
     twelve_pods_share_six_cards_of_two_nodes,
+    what_is_not_read_of_hami_is_said_once,
 )

@@ -6,6 +6,7 @@ import pytest
 
 from tests.operator import (
     cases_binding,
+    cases_claims,
     cases_hami,
     cases_locks,
     cases_mistakes,
@@ -38,6 +39,7 @@ def operator(server: servers.Server) -> Iterator[process.Operator]:
         *cases_binding.ALL,
         *cases_waiting.ALL,
         *cases_mistakes.ALL,
+        *cases_claims.ALL,
         *cases_hami.ALL,
         *cases_locks.ALL,
         *cases_policies.ALL,

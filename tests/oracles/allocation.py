@@ -87,7 +87,10 @@ def cards_of(node: Json) -> dict[str, Json]:
 
 
 def peaks(pod: Json) -> dict[str, Counter[str]]:
-    """The most that a pod holds at once on each card, over the moments of its life."""
+    """The most that a pod claims at once on each card, over the moments of its life.
+
+    Of pods that the scheduler has bound, whose claims are what they ask; see ``oracles.claims``.
+    """
     slots = slots_of(pod)
     init = pod["spec"].get("initContainers", [])
     n_init = len(init)

@@ -86,9 +86,9 @@ def lambda_g_v3(capacity: Vector, used: Vector, request: Vector) -> float:
     ]
     if not dims:
         return 0.0
-    if any(taken + wanted > total for total, taken, wanted in dims):
+    if any(max(0.0, total - taken) < wanted for total, taken, wanted in dims):
         return -1.0
-    free = [(total - taken) / total for total, taken, wanted in dims]
+    free = [max(0.0, total - taken) / total for total, taken, wanted in dims]
     asked = [wanted / total for total, taken, wanted in dims]
     shares = [(taken + wanted) / total for total, taken, wanted in dims]
     mean = sum(shares) / len(shares)

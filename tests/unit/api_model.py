@@ -58,7 +58,9 @@ def node(rng: random.Random, name: str) -> Json:
         return raw(make.node(annotations={names.HAMI_REGISTER: "[oops"}, gpus=2, **figures))
     if kind < 0.7:
         figures["allocatable"] = {"example.com/late-0": "two"}
-    return raw(make.node(gpus=rng.randrange(3), **figures))
+    if rng.random() < 0.2:
+        figures["labels"] |= {"gpu": rng.choice(["on", "off"])}
+    return raw(make.node(gpus=rng.choice([0, 1, 2, 20]), **figures))
 
 
 def slots(rng: random.Random, body: Json, node_name: str) -> Slots:
@@ -172,12 +174,10 @@ class Server:
         ]
         make.relist_pods(cluster, rng.sample(pods, len(pods)), ours=stream == "ours")
 
-    def fresh(self, rng: random.Random) -> Cluster:
-        """A cluster that has only ever seen today's objects, pods and nodes in any order."""
-        cluster = Cluster()
+    def build(self, cluster: Cluster, rng: random.Random) -> None:
+        """Show a cluster today's objects and no others, pods and nodes in any order."""
         for stream in rng.sample(STREAMS, len(STREAMS)):
             self.relist(stream, rng, into=cluster)
-        return cluster
 
 
 def _stream(body: Json) -> str:

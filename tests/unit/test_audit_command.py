@@ -107,10 +107,6 @@ def test_a_wrong_flag_is_refused_before_anything_is_read(arguments: list[str], t
         (node(), "-: Node n: metadata.name: the object is given twice"),
         (specified(priorityClassName="x"), "-: Pod default/p: spec.priorityClassName: "),
         (specified(containers=3), "-: Pod default/p: spec.containers: Expected `array`"),
-        (
-            pod(annotations={"hami.io/vgpu-devices-allocated": "x"}, gpu=1),
-            "-: Pod default/p: metadata.annotations[hami.io/vgpu-devices-allocated]",
-        ),
     ],
 )
 def test_a_malformed_object_is_told_with_file_object_and_field(body: Json, told: str) -> None:

@@ -37,13 +37,17 @@ def gpu_node(**figures: object) -> wire.Node:
 
 
 def holder(name: str, charges: str, *, node: str = "g", cpu: float = 0, memory: str = "0", **more: str) -> wire.Pod:  # fmt: skip
-    """A pod that holds cards as HAMi writes them: ``uuid,NVIDIA,MiB,cores:`` each."""
-    notes = {names.HAMI_NODE: node, names.HAMI_ALLOCATED: f"{charges};"}
-    n = charges.count(":")
-    return make.pod(
-        name=name, node=node, annotations=notes | more, cpu=f"{int(cpu * 1000)}m", memory=memory,
-        gpu=n, gpumem=1, gpucores=1,
-    )  # fmt: skip
+    """A pod that holds cards as HAMi writes them, ``uuid,NVIDIA,MiB,cores:`` each, one a container."""
+    notes = {names.HAMI_NODE: node, names.HAMI_ALLOCATED: charges.replace(":", ":;")}
+    asked = [record.split(",")[2:] for record in charges.split(":")[:-1]]
+    containers = [
+        make.container(
+            name=f"c{i}", gpu=1, gpumem=mib, gpucores=cores,
+            cpu=f"{0 if i else int(cpu * 1000)}m", memory="0" if i else memory,
+        )
+        for i, (mib, cores) in enumerate(asked)
+    ]  # fmt: skip
+    return make.pod(name=name, node=node, annotations=notes | more, containers=containers)
 
 
 def plain(name: str, node: str, cpu: object, memory: object) -> wire.Pod:

@@ -31,10 +31,19 @@ def test_what_is_given_stands_and_the_rest_is_default() -> None:
     given = {
         "schedulerName": "mine",
         "backoffSeconds": 2,
+        "modeWeight": 100,
+        "hamiNodeLabel": "",
         "placement": {"scoring": {"mode": "lambda-g", "weights": {"cpu": 3}}, "nodePolicy": "spread"},
     }  # fmt: skip
     placement = Placement(mode=Mode.LAMBDA_G, weights=(3, 0, 0, 0, 0, 0), node_policy="spread")
-    wanted = replace(Config(), scheduler_name="mine", backoff_seconds=2.0, placement=placement)
+    wanted = replace(
+        Config(),
+        scheduler_name="mine",
+        backoff_seconds=2.0,
+        placement=placement,
+        mode_weight=100,
+        hami_node_label="",
+    )
     assert config.parse(given) == wanted
 
 
@@ -50,7 +59,10 @@ def test_what_is_given_stands_and_the_rest_is_default() -> None:
         ({"modeWeight": 0}, "modeWeight"),
         ({"modeWeight": 1.5}, "modeWeight"),
         ({"modeWeight": True}, "modeWeight"),
-        ({"modeWeight": 2**40}, "modeWeight"),
+        ({"modeWeight": 101}, "modeWeight"),
+        ({"hamiNodeLabel": "a=b=c"}, "hamiNodeLabel"),
+        ({"hamiNodeLabel": "a b"}, "hamiNodeLabel"),
+        ({"hamiNodeLabel": 5}, "hamiNodeLabel"),
         ({"slicePods": "64"}, "slicePods"),
         ({"backoffSeconds": -1}, "backoffSeconds"),
         ({"backoffSeconds": float("nan")}, "backoffSeconds"),

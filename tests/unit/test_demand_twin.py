@@ -6,7 +6,7 @@ import pytest
 from scheduler.kernels import columns as c
 from tests import make
 from tests.oracles import demand, fleet, hami
-from tests.unit import twin_worlds
+from tests.unit import twin_objects, twin_worlds
 from tests.unit.twin_worlds import Kit, World
 
 WHOLE = hami.Container(nums=1, percent=100, cores=100)
@@ -16,7 +16,7 @@ def one_node(mib: int = 15360, cards: int = 2) -> World:
     """A world of one node with like cards."""
     made = [hami.Card(f"GPU-{i}", i, mem=mib, model="NVIDIA-Tesla T4") for i in range(cards)]
     node = fleet.Node("node", 16000, 64 << 30, made, gpus=10 * cards)
-    return World(make.cluster(nodes=[twin_worlds.wire_node(node)]), {"node": node})
+    return World(make.cluster(nodes=[twin_objects.wire_node(node)]), {"node": node})
 
 
 def asking(container: hami.Container, cpu: int = 0) -> fleet.Pod:

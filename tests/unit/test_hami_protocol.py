@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scheduler.api import gpus, hami
 from scheduler.api.hami import Card, CardUse
 from scheduler.errors import BadInput
-from scheduler.state.pods import CardCharge, collapse
 from tests import make
 
 INIT, SIDECAR, APP = gpus.Kind.INIT, gpus.Kind.SIDECAR, gpus.Kind.APP
@@ -170,61 +169,6 @@ def test_a_node_lock_names_time_namespace_and_pod_and_a_bare_time_names_nobody()
     for text in (f"{time},ns", f"{time},ns,pod,more", *(f"{time},{names}" for names in odd)):
         with pytest.raises(BadInput, match="neither a time nor"):
             hami.lock_holder(text)
-
-
-A, B = (
-    (lambda mem, cores: CardUse("GPU-a", mem, cores)),
-    (lambda mem, cores: CardUse("GPU-b", mem, cores)),
-)
-
-
-@pytest.mark.parametrize(
-    ("kinds", "slots", "running", "afterwards"),
-    [
-        pytest.param(
-            (APP, APP), ((A(100, 10),), (A(200, 20),)),
-            {"GPU-a": (30, 300, 2)}, {"GPU-a": (30, 300, 2)}, id="apps add up",
-        ),
-        pytest.param(
-            (INIT, APP), ((A(500, 5),), (A(200, 20),)),
-            {"GPU-a": (20, 500, 1)}, {"GPU-a": (20, 200, 1)}, id="init and app each have a maximum",
-        ),
-        pytest.param(
-            (INIT, INIT, APP), ((A(100, 0),), (A(300, 0),), ()),
-            {"GPU-a": (0, 300, 1)}, {}, id="the largest init counts, once",
-        ),
-        pytest.param(
-            (INIT, APP), ((A(100, 10),), (B(200, 20),)),
-            {"GPU-a": (10, 100, 1), "GPU-b": (20, 200, 1)}, {"GPU-b": (20, 200, 1)},
-            id="init on another card",
-        ),
-        pytest.param(
-            (SIDECAR, INIT, APP), ((A(100, 10),), (A(400, 10),), (A(200, 20),)),
-            {"GPU-a": (30, 500, 2)}, {"GPU-a": (30, 300, 2)}, id="init runs on top of the sidecar before it",
-        ),
-        pytest.param(
-            (INIT, SIDECAR, APP), ((A(400, 10),), (A(100, 10),), (A(200, 20),)),
-            {"GPU-a": (30, 400, 2)}, {"GPU-a": (30, 300, 2)}, id="init before the sidecar runs alone",
-        ),
-        pytest.param(
-            (APP,), ((A(1, 1), B(1, 1)), (A(2, 2),)),
-            {"GPU-a": (3, 3, 2), "GPU-b": (1, 1, 1)}, {"GPU-a": (3, 3, 2), "GPU-b": (1, 1, 1)},
-            id="a slot too many counts as an app's",
-        ),
-        pytest.param((APP,), (), {}, {}, id="no devices"),
-    ],
-)  # fmt: skip
-def test_a_pod_is_charged_its_worst_moment_per_card(
-    kinds: tuple[gpus.Kind, ...],
-    slots: tuple[tuple[CardUse, ...], ...],
-    running: dict[str, tuple[int, int, int]],
-    afterwards: dict[str, tuple[int, int, int]],
-) -> None:
-    """``running`` while init containers may still run, ``afterwards`` once they are done."""
-    for init_done, wanted in ((False, running), (True, afterwards)):
-        assert collapse(slots, kinds, init_done=init_done) == tuple(
-            CardCharge(uuid, *figures) for uuid, figures in sorted(wanted.items())
-        )
 
 
 def test_a_bound_pod_is_charged_from_allocated_whatever_node_it_names() -> None:

@@ -38,7 +38,7 @@ def scored(
 
 
 def random_figures(seed: int) -> Figures:
-    """Nodes of all kinds; half of the shares on the formulas' edges, exact fills, idle and full."""
+    """Nodes of all kinds; half of the shares on the formulas' edges, exact fills, idle, full and over-full."""
     rng = np.random.default_rng(seed)
     shape = (c.N_DIMS, BLOCKS * c.BLOCK)
     cap = FULL[:, None] // rng.choice([1, 2, 4, 16, 50], shape)
@@ -47,10 +47,13 @@ def random_figures(seed: int) -> Figures:
     used_share = np.where(
         rng.random(shape) < 0.5, rng.choice(EDGES, shape) / 100, rng.random(shape) ** 2
     )
+    # Limits are not requests, and what is allocatable may shrink under running pods.
+    over = rng.random(shape) < 0.03
+    used_share[over] += rng.choice([0.01, 0.2, 1.0], over.sum())
     used = np.rint(cap * used_share).astype(np.int64)
     loose = rng.random(shape) < 0.5
     ask_share = np.where(loose, rng.random(shape) * 0.5, rng.choice(EDGES, shape) / 100)
-    left = cap - used
+    left = np.maximum(0, cap - used)
     ask = np.rint(np.where(loose, left, cap) * ask_share).astype(np.int64)
     ask = np.where((rng.random(shape) < 0.9) & (ask > left), left, ask)
     ask[rng.random(shape) < 0.2] = 0

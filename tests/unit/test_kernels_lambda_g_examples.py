@@ -222,6 +222,18 @@ def test_v3_refuses_with_minus_1_and_never_otherwise_falls_below_0() -> None:
     assert v3(FULL, [95] + [0] * 5, [5] + [0] * 5) == 0.0
 
 
+def test_v3_is_only_refused_by_a_dimension_that_the_pod_asks() -> None:
+    """Of what is over its capacity nothing is free, no less; who asks none of it may come."""
+    pod = [0, 5, 0, 0, 5, 0]
+    caps = [100, 100, 0, 0, 100, 0]
+    assert v3(caps, [101, 60, 0, 0, 60, 0], pod) == pytest.approx(30.755, abs=1e-3)
+    assert v3(caps, [95, 10, 0, 0, 10, 0], pod) == pytest.approx(7.018, abs=1e-3)
+    assert v3(caps, [101, 60, 0, 0, 60, 0], [1, 5, 0, 0, 5, 0]) == -1.0
+    assert first(caps, [95, 10, 0, 0, 10, 0], pod) == 0.5
+    assert first(caps, [101, 60, 0, 0, 60, 0], pod) == 0.5
+    assert first(caps, [60, 101, 0, 0, 60, 0], [5, 1, 0, 0, 5, 0]) == 0.0
+
+
 @compiled.needs_jit
 def test_both_kernels_compiled_exactly_one_version() -> None:
     first(FULL, EMPTY, EMPTY)

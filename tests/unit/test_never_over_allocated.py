@@ -139,7 +139,8 @@ class World:
         """Binds under way are lost with it; it knows only what the server shows."""
         for stream in self.server.late.values():
             stream.clear()
-        self.cluster = self.server.cluster = self.server.fresh(rng)
+        self.cluster = self.server.cluster = Cluster()
+        self.server.build(self.cluster, rng)
         self.cycle = make.cycle(cluster=self.cluster, config=self.config)
         self.in_flight: list[Bind] = []
 

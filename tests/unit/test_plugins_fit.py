@@ -57,6 +57,14 @@ def test_a_resource_fits_to_the_last_unit(
     assert found == (f"0/1 nodes are available: 1 {reason}." if reason else "")
 
 
+def test_a_resource_that_is_over_full_refuses_only_who_asks_some_of_it() -> None:
+    node = make.node(cpu=1, memory="1Gi", allocatable={"example.com/x": 1})
+    there = make.pod(name="there", node="node", cpu=2, requests={"example.com/x": 2})
+    assert not sentence(make.pod(name="p", memory="1Gi"), [node], there)
+    assert not sentence(make.pod(name="p", cpu=0, requests={"example.com/x": 0}), [node], there)
+    assert "Insufficient cpu" in sentence(make.pod(name="p", cpu="1m"), [node], there)
+
+
 def test_what_others_hold_is_not_free_whichever_scheduler_placed_them() -> None:
     nodes = [make.node(cpu=2, pods=2, allocatable={"example.com/x": 2})]
     other = make.pod(

@@ -1,4 +1,4 @@
-"""Cards whose holders cannot be read, and nodes whose register is gone: nothing is given away."""
+"""Pods that do not tell their cards, and nodes whose register is gone: no more is closed than must be."""
 
 from typing import Any
 
@@ -29,39 +29,73 @@ def fits(cluster: Cluster, **figures: Any) -> bool:
 
 
 @pytest.mark.parametrize("scheduler_name", [names.SCHEDULER, "other"])
-def test_a_pod_whose_cards_cannot_be_read_closes_the_cards_of_its_node(scheduler_name: str) -> None:
+@pytest.mark.parametrize("text", [NONSENSE, ""])
+def test_a_pod_that_does_not_tell_its_cards_is_charged_what_it_asks_on_the_first(
+    scheduler_name: str, text: str
+) -> None:
     cluster = Cluster()
     cluster.see_node(make.hami_node(cards=2))
-    readable = holder(HELD, scheduler_name=scheduler_name)
-    cluster.see_pod(readable)
-    assert fits(cluster, gpu=1, gpumem=100)
-    nonsense = holder(NONSENSE, scheduler_name=scheduler_name)
-    pod = cluster.see_pod(nonsense)
+    pod = cluster.see_pod(holder(text, scheduler_name=scheduler_name))
     assert pod is not None
-    assert names.HAMI_ALLOCATED in pod.problem
-    assert "lots" in pod.problem
-    assert not fits(cluster, gpu=1, gpumem=100)
-    assert fits(cluster, cpu="1")
-    cluster.see_pod(readable)
-    assert fits(cluster, gpu=1, gpumem=100)
-    cluster.see_pod(nonsense)
+    problem = cluster.problem_of(pod)
+    assert names.HAMI_ALLOCATED in problem
+    assert ("lots" if text else "is missing") in problem
+    assert not fits(cluster, gpu=2, gpumem=8000)
+    assert fits(cluster, gpu=2, gpumem=make.T4_MIB - 8000)
+    assert fits(cluster, gpu=1)
+    cluster.see_pod(holder(HELD, scheduler_name=scheduler_name))
+    assert not cluster.problem_of(cluster.pods[pod.uid])
+    cluster.see_pod(holder(text, scheduler_name=scheduler_name))
     cluster.pod_gone(pod.uid)
-    assert fits(cluster, gpu=2, gpumem=100)
+    assert fits(cluster, gpu=2)
 
 
-def test_cards_that_come_while_a_pod_cannot_be_read_are_closed_too() -> None:
+def test_a_pod_that_asks_no_cards_has_nothing_to_tell() -> None:
     cluster = Cluster()
-    cluster.see_pod(holder(NONSENSE))
     cluster.see_node(make.hami_node(cards=2))
-    assert not fits(cluster, gpu=1, gpumem=100)
+    for i, text in enumerate((HELD, NONSENSE, "x")):
+        notes = {names.HAMI_ALLOCATED: text}
+        pod = cluster.see_pod(make.pod(name=f"p{i}", node="node", annotations=notes))
+        assert pod is not None
+        assert not cluster.problem_of(pod)
+    assert fits(cluster, gpu=2)
+
+
+def test_cards_that_come_after_such_a_pod_are_charged_too() -> None:
+    cluster = Cluster()
+    pod = cluster.see_pod(holder(NONSENSE))
+    assert pod is not None
+    cluster.see_node(make.hami_node(cards=2))
+    assert not fits(cluster, gpu=2)
     cluster.see_node(make.hami_node(cards=3, cordoned=["node-GPU-1"]))
-    assert not fits(cluster, gpu=1, gpumem=100)
-    cluster.pod_gone("default/holder")
-    assert fits(cluster, gpu=2, gpumem=100)
-    assert not fits(cluster, gpu=3, gpumem=100)
+    assert fits(cluster, gpu=1)
+    assert not fits(cluster, gpu=2)
+    cluster.pod_gone(pod.uid)
+    assert fits(cluster, gpu=2)
 
 
-def test_a_node_whose_register_is_gone_stays_hamis_while_pods_hold_its_cards() -> None:
+def test_what_pods_say_of_themselves_makes_no_node_hamis() -> None:
+    """Else one pod with a forged annotation closes the plain GPUs of a node."""
+    cluster = Cluster()
+    cluster.see_node(make.node(gpus=4))
+    for text in (HELD, NONSENSE):
+        pod = cluster.see_pod(holder(text))
+        assert pod is not None
+        assert not cluster.problem_of(pod)
+        assert fits(cluster, gpu=3)
+        assert not fits(cluster, gpu=4)
+
+
+def test_a_node_with_the_name_of_one_that_was_hamis_is_a_new_one() -> None:
+    cluster = Cluster()
+    cluster.see_node(make.hami_node(cards=2, uid="first"))
+    cluster.see_node(make.node(gpus=2, uid="first"))
+    assert not fits(cluster, gpu=1)
+    cluster.see_node(make.node(gpus=2, uid="second"))
+    assert fits(cluster, gpu=1)
+
+
+def test_a_node_whose_register_is_gone_stays_hamis() -> None:
     """Its nvidia.com/gpu counts shares: read as cards, ten pods would get a whole card each."""
     cluster = Cluster()
     node = make.hami_node(cards=2)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from scheduler.api import names
 from scheduler.cycle.schedule import is_waiting
-from scheduler.state import checks
+from scheduler.state import checks, claims
 from scheduler.state.cluster import Cluster
-from scheduler.state.pods import CardCharge, Life, collapse
+from scheduler.state.pods import Life
 from tests import make
 from tests.unit import api_model, random_clusters
 
@@ -27,7 +27,7 @@ class World:
         self.cluster = Cluster()
         self.server = api_model.Server(self.cluster)
         self.cycle = make.cycle(cluster=self.cluster)
-        self.in_flight: dict[str, tuple[str, api_model.Slots, tuple[CardCharge, ...]]] = {}
+        self.in_flight: dict[str, tuple[str, api_model.Slots]] = {}
 
     # What may happen. Each takes a source of chance of its own.
 
@@ -143,21 +143,20 @@ class World:
         pod, node = rng.choice(waiting), rng.choice([*NODES, "never-seen"])
         body = self.server.pods.get(pod.uid)
         cards = api_model.slots(rng, body, node) if body else ()
-        charges = collapse(cards, pod.template.kinds, init_done=False)
-        self.cluster.assume(pod.uid, node, charges)
-        self.in_flight[pod.uid] = (node, cards, charges)
+        self.cluster.assume(pod.uid, node, claims.allowed(cards, pod.asks))
+        self.in_flight[pod.uid] = (node, cards)
 
     def cycle_decides(self, rng: random.Random) -> None:
         waiting = [pod for pod in self.cluster.pods.values() if is_waiting(pod)]
         for bind in self.cycle.schedule(waiting[: rng.randrange(1, 9)]).binds:
-            self.in_flight[bind.uid] = (bind.node, bind.slots, self.cluster.pods[bind.uid].cards)
+            self.in_flight[bind.uid] = (bind.node, bind.slots)
 
     def bind_takes_effect(self, rng: random.Random) -> None:
         """The server binds; the answer may come before the watch, after it, be lost, or be wrong."""
         if not self.in_flight:
             return
         uid = rng.choice(sorted(self.in_flight))
-        node, cards, _ = self.in_flight[uid]
+        node, cards = self.in_flight[uid]
         done = self.server.bind(uid, node, cards)
         if rng.random() < 0.5:
             self._heard_gone(self.server.deliver("ours"))
@@ -188,10 +187,18 @@ class World:
         self._heard_gone(self.server.deliver_all())
 
     def expected(self, rng: random.Random) -> Cluster:
-        fresh = self.server.fresh(rng)
-        for uid, (node, _, charges) in self.in_flight.items():
-            if fresh.pods[uid].life == Life.PENDING:
-                fresh.assume(uid, node, charges)
+        fresh = Cluster()
+        for name, row in self.cluster.nodes.rows.items():
+            facts = self.cluster.nodes.facts[row]
+            if facts and self.cluster.nodes.was_hami[row]:
+                # What no object tells any more: that the node registered cards.
+                registered = {names.HAMI_REGISTER: "[]"}
+                fresh.see_node(make.node(name=name, uid=facts.uid, annotations=registered))
+        self.server.build(fresh, rng)
+        for uid, (node, cards) in self.in_flight.items():
+            pod = fresh.pods[uid]
+            if pod.life == Life.PENDING:
+                fresh.assume(uid, node, claims.allowed(cards, pod.asks))
         return fresh
 
     def _some_pod(self, rng: random.Random) -> str:

@@ -4,7 +4,7 @@ import pytest
 
 from tests import make
 from tests.oracles import demand, fleet, hami, keel
-from tests.unit import test_keel_twin, twin_worlds
+from tests.unit import test_keel_twin, twin_objects, twin_worlds
 from tests.unit.test_demand_twin import WHOLE, asking, one_node
 from tests.unit.twin_worlds import Kit, World
 
@@ -54,7 +54,7 @@ def test_fgd_counts_a_taint_that_typical_pods_do_not_tolerate() -> None:
     """With a node selector on the typical pod the scheduler counts the taint, without it does not."""
     world = one_node(cards=1)
     world.nodes["node"].taints = [twin_worlds.TAINT]
-    world.cluster.see_node(twin_worlds.wire_node(world.nodes["node"]))
+    world.cluster.see_node(twin_objects.wire_node(world.nodes["node"]))
     for _ in range(300):
         world.see(asking(WHOLE))
     pod = asking(WHOLE)
@@ -68,7 +68,7 @@ def test_a_wish_that_a_node_meets_changes_nothing_in_fgds_measure() -> None:
     found = []
     for nouse in ("", "P100"):
         node = fleet.Node("node", 16000, 64 << 30, gpus=1)
-        world = World(make.cluster(nodes=[twin_worlds.wire_node(node)]), {"node": node})
+        world = World(make.cluster(nodes=[twin_objects.wire_node(node)]), {"node": node})
         typical = asking(HALF)
         assert typical.gpu is not None
         typical.gpu = hami.Pod(typical.gpu.containers, policy="", nouse_type=nouse)
@@ -84,7 +84,7 @@ def test_keel_sees_that_a_card_has_one_sharer_left_though_another_has_the_same_f
     """With its last sharer a card is idle no more; its neighbour keeps a quarter."""
     cards = [hami.Card(f"GPU-{i}", i, count=3, mem=16384, model="M") for i in range(2)]
     node = fleet.Node("node", 96000, 256 << 30, cards, gpus=6)
-    world = World(make.cluster(nodes=[twin_worlds.wire_node(node)]), {"node": node})
+    world = World(make.cluster(nodes=[twin_objects.wire_node(node)]), {"node": node})
     for card, container in (("GPU-0", QUARTER), ("GPU-0", QUARTER), ("GPU-1", HALF)):
         figures = {card: (1, 16384 * container.percent // 100, container.cores)}
         world.see(asking(container), node="node", charge=figures)
@@ -106,7 +106,7 @@ def test_a_card_with_fewer_cores_than_are_asked_does_not_host_the_pod(cores: int
     for name, total in (("few", cores), ("full", 100)):
         card = hami.Card(f"GPU-{name}", 0, cores=total, model="M")
         nodes[name] = fleet.Node(name, 16000, 64 << 30, [card], gpus=10)
-    world = World(make.cluster(nodes=map(twin_worlds.wire_node, nodes.values())), nodes)
+    world = World(make.cluster(nodes=map(twin_objects.wire_node, nodes.values())), nodes)
     for _ in range(300):
         world.see(asking(WHOLE))
     told = twin_worlds.cycle_of(world).learner.tables.price

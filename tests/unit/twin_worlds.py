@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.api import names, wire
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.kernels import columns as c
 from scheduler.state.cluster import Cluster
 from tests import make
 from tests.oracles import demand, fleet, fragments, hami, keel, published
+from tests.unit import twin_objects
 
 Rng = np.random.Generator
 MODES = ("keel", "fgd", "best-fit", "first-fit", "dot-product", "gpu-packing", "gpu-clustering")
@@ -53,7 +53,9 @@ class World:
     ) -> str:
         """A pod is seen, running when a node is told; its uid."""
         number = len(self.arrivals)
-        record = self.cluster.see_pod(wire_pod(pod, f"{pod.name}-{number}", mode, node, charge))
+        claim = twin_objects.claim(self.nodes[node], pod, charge) if charge else ""
+        wire = twin_objects.wire_pod(pod, f"{pod.name}-{number}", mode, node, claim)
+        record = self.cluster.see_pod(wire)
         assert record is not None
         self.arrivals.append(pod)
         if pod.gpu:
@@ -66,66 +68,6 @@ class World:
         if self.cluster.pods[uid].node and pod.gpu:
             self.happened.append("left")
         self.cluster.pod_gone(uid)
-
-
-def wire_pod(
-    pod: fleet.Pod, name: str, mode: str, node: str, charge: fleet.Charge | None
-) -> wire.Pod:
-    annotations = {names.MODE: mode} if mode else {}
-    containers = [make.container(cpu=f"{pod.cpu}m", memory=pod.memory)]
-    if pod.gpu:
-        asked = {
-            names.HAMI_GPU_POLICY: pod.gpu.policy,
-            names.USE_TYPE: pod.gpu.use_type,
-            names.NOUSE_TYPE: pod.gpu.nouse_type,
-            names.NUMA_BIND: "true" if pod.gpu.numa_bind else "",
-        }
-        annotations |= {key: value for key, value in asked.items() if value}
-        containers = [
-            make.container(
-                name=f"c{i}",
-                cpu=f"{pod.cpu}m" if i == 0 else None,
-                memory=pod.memory if i == 0 else None,
-                gpu=one.nums or None,
-                gpumem=None if pod.bare else one.mem or None,
-                gpumem_percent=None if pod.bare or one.mem or not one.nums else one.percent,
-                gpucores=None if pod.bare or not one.nums else one.cores,
-            )
-            for i, one in enumerate(pod.gpu.containers)
-        ]
-    if charge:
-        # Two containers on one card are two sharers: the second record has no figures of its own.
-        parts = [
-            f"{uuid},NVIDIA,{mib},{cores}:" + f"{uuid},NVIDIA,0,0:" * (slots - 1)
-            for uuid, (slots, mib, cores) in charge.items()
-        ]
-        annotations |= {names.HAMI_NODE: node, names.HAMI_ALLOCATED: "".join(parts) + ";"}
-    return make.pod(
-        name=name, node=node, containers=containers, annotations=annotations, spec=pod.spec
-    )
-
-
-def wire_node(node: fleet.Node) -> wire.Node:
-    figures: dict[str, Any] = {
-        "name": node.name,
-        "cpu": f"{node.cpu}m",
-        "memory": node.memory,
-        "pods": node.pods,
-        "labels": node.labels,
-        "taints": [(t["key"], t["value"], t["effect"]) for t in node.taints],
-        "unschedulable": node.cordoned,
-    }
-    if not node.managed:
-        return make.node(gpus=node.gpus, **figures)
-    cards = [
-        make.card(
-            uuid=card.uuid, index=card.index, sharers=card.count, mib=card.mem, cores=card.cores,
-            model=card.model, numa=card.numa, mode=card.mode, healthy=card.health,
-        )
-        for card in node.cards
-    ]  # fmt: skip
-    cordoned = [card.uuid for card in node.cards if card.cordoned]
-    return make.hami_node(cards=cards, cordoned=cordoned, **figures)
 
 
 @dataclass(frozen=True)
@@ -250,7 +192,9 @@ def world(
 ) -> World:
     """A cluster of n nodes with up to `load` pods running, after `past` pods that are gone again."""
     nodes = [node(rng, f"node-{i:03}", kit) for i in rng.permutation(n).tolist()]
-    made = World(make.cluster(nodes=map(wire_node, nodes)), {node.name: node for node in nodes})
+    made = World(
+        make.cluster(nodes=map(twin_objects.wire_node, nodes)), {node.name: node for node in nodes}
+    )
     kinds = [pod(rng, kit, f"past-{i}") for i in range(25)]
     for _ in range(past):
         # The first are the most frequent.

@@ -150,7 +150,9 @@ class World:
 
     def _restless(self) -> list[str]:
         """Pods that fit by a fresh look at the server's truth, or were not told why they wait."""
-        cluster = Cluster(self.config.scheduler_name, self.config.pod_limits)
+        cluster = Cluster(
+            self.config.scheduler_name, self.config.hami_node_label, self.config.pod_limits
+        )
         for node in self.server.of_kind("nodes"):
             cluster.see_node(msgspec.convert(node, wire.Node))
         for pod in self._unfinished():

@@ -1,0 +1,70 @@
+"""A tenant who may create pods claims cards that its pods do not ask: nobody else is harmed by it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduler.embedded import nodes
+from tests.operator import audit
+from tests.operator.manifests import pod
+from tests.operator.world import PODS, World
+
+_WHOLE = {"nvidia.com/gpu": 1}
+
+
+def _claiming(name: str, node: str, claim: str, **more: Any) -> audit.Json:
+    """A pod that its tenant puts on a node without any scheduler, with a claim of its own making."""
+    notes = {audit.ALLOCATED: claim}
+    return pod(name, annotations=notes, nodeName=node, schedulerName="nobody", **more)
+
+
+async def pods_without_gpus_that_claim_cards_close_no_node(world: World) -> None:
+    """One on each GPU node, put there by the tenant or by the scheduler."""
+    for i in range(4):
+        await world.create(nodes.gpu_node(f"g{i}", cards=1))
+    for i in range(4):
+        card = next(iter(audit.cards(await world.node(f"g{i}"))))
+        claim = f"{card},NVIDIA,16384,100:;" if i % 2 else "x"
+        if i < 2:
+            await world.create(_claiming(f"tenant-{i}", f"g{i}", claim))
+        else:
+            here = {"kubernetes.io/hostname": f"g{i}"}
+            notes = {audit.ALLOCATED: claim}
+            await world.create(pod(f"tenant-{i}", annotations=notes, nodeSelector=here))
+            await world.bound(f"tenant-{i}")
+    async with world.agents():
+        names = [f"somebody-{i}" for i in range(4)]
+        await world.create(*(pod(name, limits=_WHOLE) for name in names))
+        running = await world.running(*names)
+    assert {one["spec"]["nodeName"] for one in running} == {f"g{i}" for i in range(4)}
+
+
+async def a_pod_that_claims_all_cards_holds_what_it_asks(world: World) -> None:
+    await world.create(nodes.gpu_node("g0", cards=2))
+    there = audit.cards(await world.node("g0"))
+    claim = "".join(f"{card},NVIDIA,{there[card]['devmem']},100:" for card in there) + ";"
+    limits = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 100}
+    await world.create(_claiming("tenant", "g0", claim, limits=limits))
+    await world.create(pod("more", limits={"nvidia.com/gpu": 2}))
+    await world.refused("more", "0/1 nodes are available")
+    await world.create(pod("somebody", limits=_WHOLE))
+    await world.bound("somebody")
+    # Of what it claims more is given away than there is, so the last look at all pods must not see it.
+    await world.delete(f"{PODS}/tenant")
+
+
+async def a_claim_makes_no_plain_node_hamis(world: World) -> None:
+    """The GPUs that its pod does not ask stay free."""
+    await world.create(nodes.plain_node("p0", resources={"nvidia.com/gpu": "2"}))
+    await world.create(_claiming("tenant", "p0", "GPU-0,NVIDIA,16384,100:;", limits=_WHOLE))
+    await world.create(pod("somebody", limits=_WHOLE))
+    assert await world.bound("somebody") == ["p0"]
+    await world.create(pod("more", limits=_WHOLE))
+    await world.refused("more", "Insufficient nvidia.com/gpu")
+
+
+ALL = (
+    pods_without_gpus_that_claim_cards_close_no_node,
+    a_pod_that_claims_all_cards_holds_what_it_asks,
+    a_claim_makes_no_plain_node_hamis,
+)

@@ -1,0 +1,73 @@
+"""The keys by which nodes are compared hold at the highest weight, against Python's integers."""
+
+from typing import Any
+
+import pytest
+
+from scheduler import config
+from scheduler.api.placement import NODE_POLICIES, Mode, Placement
+from scheduler.config import Config
+from scheduler.kernels import board as kernel
+from scheduler.kernels import gpus
+from scheduler.state.cluster import Cluster
+from tests import make
+
+MOST = config._MOST["modeWeight"]
+POINTS = 100_000
+TIER = 2**60
+HAMI_UNIT = 30 * 2**26
+SOFT = [(f"soft-{i}", "", "PreferNoSchedule") for i in range(3)]
+WITH_GPUS = ("idle", "full", "over-full", "whole")
+
+
+def cluster_of_extremes() -> Cluster:
+    """Nodes with and without GPUs, from idle to many times over-full, tainted and preferred or not."""
+    nodes = [
+        make.hami_node(name="idle", cards=2),
+        make.hami_node(name="full", cards=1, labels={"zone": "a"}),
+        make.hami_node(name="over-full", cards=1, pods=2000),
+        make.node(name="whole", gpus=2, taints=SOFT),
+        make.node(name="plain", labels={"zone": "a"}),
+        make.node(name="tainted", taints=SOFT),
+    ]
+    pods = [make.pod(name="full", node="full", gpu=1)]
+    pods += [make.pod(name=f"over-{i}", node="over-full", gpu=1) for i in range(900)]
+    return make.cluster(nodes=nodes, pods=pods)
+
+
+@pytest.mark.parametrize("policy", ["", *NODE_POLICIES])
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("figures", [{}, {"gpu": 1}])
+def test_at_the_highest_weight_the_tiers_hold_and_nothing_overflows(
+    mode: Mode, policy: str, figures: dict[str, Any]
+) -> None:
+    """Else a pod without GPUs lands on a GPU node, or a key turns negative and its node disappears."""
+    cluster = cluster_of_extremes()
+    settings = Config(placement=Placement(mode=mode, node_policy=policy), mode_weight=MOST)
+    cycle = make.cycle(cluster=cluster, config=settings)
+    pod = make.pod(name="p", cpu="1m", preferred=[(100, "zone", "a")], **figures)
+    record = cluster.see_pod(pod)
+    assert record is not None
+    shape = cycle.shape_of(record)
+    assert shape is not None
+    cycle.learn()
+    cycle.boards.refresh(shape)
+    unit = HAMI_UNIT if policy else 1
+    keys: dict[str, int] = {}
+    for name, row in cluster.nodes.rows.items():
+        part, key = int(shape.board.part[row]), int(shape.board.key[row])
+        if part < 0:
+            assert key == -1
+            continue
+        if policy:
+            steps = min(unit, int(float(gpus.node_score(cluster.nodes.columns, row)) * 2**26))
+            assert part == (unit - steps if policy == "spread" else steps) * MOST * POINTS
+        assert 0 <= part <= unit * MOST * POINTS
+        affinity, taints = kernel.normalised(shape.board, row)
+        tier = TIER if not figures and name not in WITH_GPUS else 0
+        assert key == tier + unit * (3 * taints + 2 * affinity) * 1000 + part
+        keys[name] = key
+    assert set(keys) == ({"idle", "whole"} if figures else set(cluster.nodes.rows))
+    if not figures:
+        highest = max(key for name, key in keys.items() if name in WITH_GPUS)
+        assert all(key > highest for name, key in keys.items() if name not in WITH_GPUS)

@@ -1,0 +1,249 @@
+"""A claim counts as far as the pod's own requests go, and no further."""
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler.api import gpus, hami, names, wire
+from scheduler.state import claims
+from scheduler.state.cluster import Cluster
+from tests import make
+from tests.oracles import claims as oracle
+
+CARDS = (15360, 24576, 999)
+UUIDS = [*(f"node-GPU-{i}" for i in range(len(CARDS))), "elsewhere", ""]
+INIT, SIDECAR, APP = gpus.Kind
+
+figures = st.one_of(
+    st.just({}),
+    st.fixed_dictionaries(
+        {"gpu": st.integers(1, 4)},
+        optional={
+            "gpumem": st.sampled_from([0, 1, 500, 9000, 40000]),
+            "gpumem_percent": st.sampled_from([0, 1, 30, 50, 100]),
+            "gpucores": st.sampled_from([0, 10, 100, 150]),
+        },
+    ),
+)
+records = st.builds(
+    "{},NVIDIA,{},{}".format,
+    st.sampled_from(UUIDS),
+    st.sampled_from([0, 1, 500, 7680, 15360, 10**6]),
+    st.sampled_from([0, 10, 30, 100, 10**6]),
+)
+texts = st.one_of(
+    st.lists(st.lists(records, max_size=4), max_size=5).map(
+        lambda slots: "".join("".join(f"{one}:" for one in slot) + ";" for slot in slots)
+    ),
+    st.sampled_from(["", "x", "a,b,c;", "node-GPU-0,NVIDIA,-1,0:;", "node-GPU-0,NVIDIA,1,1e9:;"]),
+)
+
+
+def cluster_with(pod: wire.Pod) -> Cluster:
+    cards = [make.card(uuid=f"node-GPU-{i}", index=i, mib=mib) for i, mib in enumerate(CARDS)]
+    cluster = Cluster()
+    cluster.see_node(make.hami_node(cards=cards))
+    cluster.see_pod(pod)
+    return cluster
+
+
+def used(cluster: Cluster) -> dict[str, tuple[int, ...]]:
+    columns = cluster.cards.columns
+    return {
+        cluster.cards.uuid_of(d): tuple(columns.used[:, d].tolist())
+        for d in range(len(CARDS))
+        if columns.used[:, d].any()
+    }
+
+
+@given(
+    init=st.lists(st.tuples(figures, st.booleans()), max_size=2),
+    app=st.lists(figures, min_size=1, max_size=3),
+    text=texts,
+    done=st.booleans(),
+)
+def test_a_pod_is_charged_its_claim_as_far_as_it_asks(
+    init: list[tuple[dict[str, int], bool]], app: list[dict[str, int]], text: str, done: bool
+) -> None:
+    """Against the slow twin: whatever is asked and whatever is claimed."""
+    pod = make.pod(
+        name="p",
+        node="node",
+        init_containers=[
+            make.container(name=f"i{i}", sidecar=sidecar, **asked)
+            for i, (asked, sidecar) in enumerate(init)
+        ],
+        containers=[make.container(name=f"a{i}", **asked) for i, asked in enumerate(app)],
+        annotations={names.HAMI_ALLOCATED: text},
+    )
+    if done:
+        pod.status.conditions = [wire.Condition(type="Initialized", status="True")]
+    cluster = cluster_with(pod)
+    registered = {f"node-GPU-{i}": {"devmem": mib} for i, mib in enumerate(CARDS)}
+    assert used(cluster) == oracle.held(msgspec.to_builtins(pod), registered)
+
+
+@pytest.mark.parametrize(
+    ("asked", "claim", "held"),
+    [
+        pytest.param(
+            {}, "node-GPU-0,NVIDIA,15360,100:;", {}, id="a pod that asks no device holds none"
+        ),
+        pytest.param({}, "x", {}, id="nor does one whose claim nobody can read"),
+        pytest.param(
+            {"gpu": 1, "gpumem": 500},
+            "node-GPU-1,NVIDIA,15360,100:node-GPU-0,NVIDIA,15360,100:;",
+            {"node-GPU-1": (0, 500, 1)},
+            id="the first card, and no more on it than is asked",
+        ),
+        pytest.param(
+            {"gpu": 1, "gpumem_percent": 50},
+            "node-GPU-1,NVIDIA,24576,0:;",
+            {"node-GPU-1": (0, 12288, 1)},
+            id="percent of the card's own memory",
+        ),
+        pytest.param(
+            {"gpu": 2, "gpumem": 500, "gpucores": 10},
+            "node-GPU-2,NVIDIA,400,5:node-GPU-2,NVIDIA,400,5:;node-GPU-1,NVIDIA,9,9:;",
+            {"node-GPU-2": (5, 400, 1)},
+            id="a card twice is one card, a slot of no container is none",
+        ),
+        pytest.param(
+            {"gpu": 2, "gpumem": 500, "gpucores": 10},
+            "x",
+            {"node-GPU-0": (10, 500, 1), "node-GPU-1": (10, 500, 1)},
+            id="the first cards when nobody can read which",
+        ),
+        pytest.param(
+            {"gpu": 9, "gpumem_percent": 10},
+            "",
+            {"node-GPU-0": (0, 1536, 1), "node-GPU-1": (0, 2457, 1), "node-GPU-2": (0, 99, 1)},
+            id="all cards when more are asked than there are",
+        ),
+        pytest.param(
+            {"gpu": 1, "gpumem_percent": 150},
+            "node-GPU-1,NVIDIA,24576,50:;",
+            {"node-GPU-1": (50, 24576, 1)},
+            id="a whole card of a request that is refused here and lowered by HAMi",
+        ),
+    ],
+)
+def test_a_claim_is_cut_to_what_is_asked(
+    asked: dict[str, Any], claim: str, held: dict[str, tuple[int, ...]]
+) -> None:
+    pod = make.pod(name="p", node="node", annotations={names.HAMI_ALLOCATED: claim}, **asked)
+    assert used(cluster_with(pod)) == held
+
+
+def test_slots_that_hami_left_out_are_found_again() -> None:
+    """HAMi 2.10.0 writes no slot for a container without cards; the card is held all the same."""
+    pod = make.pod(
+        name="p",
+        node="node",
+        containers=[make.container(name="a"), make.container(name="b", gpu=1, gpumem=500)],
+        annotations={names.HAMI_ALLOCATED: "node-GPU-1,NVIDIA,500,0:;"},
+    )
+    assert used(cluster_with(pod)) == {"node-GPU-1": (0, 500, 1)}
+
+
+def test_pods_that_do_not_tell_their_cards_share_the_first_and_leave_the_rest() -> None:
+    """However many there are, and though the first card is over-full by then."""
+    cluster = cluster_with(make.pod(name="p", node="node", gpu=1))
+    for i in range(3):
+        cluster.see_pod(make.pod(name=f"p{i}", node="node", gpu=1, gpumem=9000, gpucores=90))
+    assert used(cluster) == {"node-GPU-0": (370, 15360 + 27000, 4)}
+    cycle = make.cycle(cluster=cluster)
+    for figures, card in (({"gpumem": 1}, "node-GPU-1"), ({"gpucores": 0}, "node-GPU-2")):
+        pod = cluster.see_pod(make.pod(name=f"asks-{card}", gpu=1, **figures))
+        assert pod is not None
+        [bind] = cycle.schedule([pod]).binds
+        assert {use.uuid for slot in bind.slots for use in slot} <= {"node-GPU-1", "node-GPU-2"}
+
+
+def test_a_pod_that_we_bound_comes_back_by_watch_as_it_was_charged() -> None:
+    """What the kernel charged, what the record holds and what the annotation tells are the same."""
+    cluster = cluster_with(make.pod(name="nothing"))
+    containers = [
+        make.container(name="a", gpu=2, gpumem_percent=33, gpucores=10),
+        make.container(name="b"),
+        make.container(name="c", gpu=1, gpumem=100),
+    ]
+    init = [make.container(name="i", gpu=1, gpumem_percent=50)]
+    pod = make.pod(name="p", containers=containers, init_containers=init)
+    record = cluster.see_pod(pod)
+    assert record is not None
+    [bind] = make.cycle(cluster=cluster).schedule([record]).binds
+    before = used(cluster)
+    pod.spec.node_name = bind.node
+    pod.metadata.annotations = hami.bind_annotations(bind.node, bind.slots, 1)
+    bound = cluster.see_pod(pod)
+    assert bound is not None
+    assert bound.claim is not record.claim
+    assert (bound.claim, bound.asks) == (record.claim, record.asks)
+    assert (
+        used(cluster)
+        == before
+        == oracle.held(
+            msgspec.to_builtins(pod),
+            {f"node-GPU-{i}": {"devmem": mib} for i, mib in enumerate(CARDS)},
+        )
+    )
+    cluster.pod_gone(pod.metadata.uid)
+    assert used(cluster) == {}
+
+
+A, B = (
+    (lambda mem, cores: hami.CardUse("GPU-a", mem, cores)),
+    (lambda mem, cores: hami.CardUse("GPU-b", mem, cores)),
+)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "slots", "running", "afterwards"),
+    [
+        pytest.param(
+            (APP, APP), ((A(100, 10),), (A(200, 20),)),
+            {"GPU-a": (30, 300, 2)}, {"GPU-a": (30, 300, 2)}, id="apps add up",
+        ),
+        pytest.param(
+            (INIT, APP), ((A(500, 5),), (A(200, 20),)),
+            {"GPU-a": (20, 500, 1)}, {"GPU-a": (20, 200, 1)}, id="init and app each have a maximum",
+        ),
+        pytest.param(
+            (INIT, INIT, APP), ((A(100, 0),), (A(300, 0),), ()),
+            {"GPU-a": (0, 300, 1)}, {}, id="the largest init counts, once",
+        ),
+        pytest.param(
+            (INIT, APP), ((A(100, 10),), (B(200, 20),)),
+            {"GPU-a": (10, 100, 1), "GPU-b": (20, 200, 1)}, {"GPU-b": (20, 200, 1)},
+            id="init on another card",
+        ),
+        pytest.param(
+            (SIDECAR, INIT, APP), ((A(100, 10),), (A(400, 10),), (A(200, 20),)),
+            {"GPU-a": (30, 500, 2)}, {"GPU-a": (30, 300, 2)}, id="init runs on top of the sidecar before it",
+        ),
+        pytest.param(
+            (INIT, SIDECAR, APP), ((A(400, 10),), (A(100, 10),), (A(200, 20),)),
+            {"GPU-a": (30, 400, 2)}, {"GPU-a": (30, 300, 2)}, id="init before the sidecar runs alone",
+        ),
+    ],
+)  # fmt: skip
+def test_a_pod_is_charged_its_worst_moment_per_card(
+    kinds: tuple[gpus.Kind, ...],
+    slots: claims.Slots,
+    running: dict[str, tuple[int, int, int]],
+    afterwards: dict[str, tuple[int, int, int]],
+) -> None:
+    """``running`` while init containers may still run, ``afterwards`` once they are done."""
+    asks = tuple(
+        gpus.ContainerAsk(kind, len(uses), 1000, 0, 100)
+        for kind, uses in zip(kinds, slots, strict=True)
+    )
+    rows, memory = {"GPU-a": 0, "GPU-b": 1}, np.array([1000, 1000])
+    for now, wanted in ((asks, running), (claims.staying(asks), afterwards)):
+        charged = claims.charges(claims.allowed(slots, now), now, rows, memory)
+        assert charged == {rows[uuid]: figures for uuid, figures in wanted.items()}
