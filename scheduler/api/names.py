@@ -12,6 +12,13 @@ POLICIES = "balancepolicies"
 # Our own pod annotation; the two axes are steered by HAMi's.
 MODE = "scheduling.evenkeel.dev/mode"
 
+# Who touched a pod so that binds of before cannot land on it, and when; also the type of a condition,
+# where annotations are full.
+FENCED = "scheduling.evenkeel.dev/fenced"
+
+# On a lease given back, the number of its transitions: nothing that any holder sent is on its way.
+SETTLED = "scheduling.evenkeel.dev/settled"
+
 # On the lease: what is learnt of the demand and stands in no pod.
 DEPARTURES = "scheduling.evenkeel.dev/departures"
 

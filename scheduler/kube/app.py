@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,11 +15,14 @@ import structlog
 from scheduler.api import events, names, wire
 from scheduler.config import Config
 from scheduler.cycle.warm import warm
-from scheduler.errors import ApiError, BadInput
-from scheduler.kube import listing
+from scheduler.errors import BadInput
+from scheduler.kube import sources
 from scheduler.kube.binder import Binder
-from scheduler.kube.client import Access, ApiClient, backoff
+from scheduler.kube.binding import Binding
+from scheduler.kube.client import Access, ApiClient
+from scheduler.kube.fence import Fence
 from scheduler.kube.health import Health
+from scheduler.kube.leading import Leading
 from scheduler.kube.lease import AlwaysLeader, Lease
 from scheduler.kube.loop import Loop
 from scheduler.kube.memory import DemandNotes
@@ -28,12 +33,10 @@ from scheduler.kube.streams import Stream
 from scheduler.metrics import Metrics
 from scheduler.state import checks
 
-_UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
 _STALE_SECONDS = 180.0
 _STUCK_SECONDS = 60.0
 _VERIFY_SECONDS = 600.0
 _DRAIN_SECONDS = 10.0
-_NOT_FOUND = 404
 _log = structlog.get_logger("evenkeel")
 
 
@@ -70,10 +73,11 @@ class Operator:
     _binder: Binder = field(init=False)
     _pods: list[Stream[wire.Pod]] = field(init=False)
     _nodes: Stream[wire.Node] = field(init=False)
+    _leading: Leading = field(init=False)
     _metrics: Metrics = field(init=False)
     _policy_status: PolicyStatus = field(init=False)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
-    _settled_term: int = 0
+    _is_frozen: bool = False
     _stopping: bool = False
     _stop_flag: asyncio.Event = field(default_factory=asyncio.Event)
     _failure: BaseException | None = None
@@ -113,8 +117,7 @@ class Operator:
 
     def is_deciding(self) -> bool:
         """Whether this replica leads and has seen all that its predecessor did."""
-        is_settled = self._settled_term == self._lease.term
-        return is_settled and not self._stopping and self._lease.is_held()
+        return self._leading.is_settled() and not self._stopping
 
     # kopf's handlers.
 
@@ -131,7 +134,7 @@ class Operator:
         options = self.options
         warm(options.config)
         self._make_parts(ApiClient(options.access))
-        await self._read_rare_kinds_until_there()
+        await sources.read_rare_kinds(self._api, self.loop.put)
         self.health = Health(alive=self._ill, ready=self._not_ready, metrics=self._metrics_text)
         try:
             await self.health.start(options.host, options.port)
@@ -153,9 +156,9 @@ class Operator:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=_DRAIN_SECONDS)
-        if not self._binder.backlog:
-            # Else a write may still be on its way: the next leader must wait the lease out.
-            await self._lease.release()
+        # With a bind still on its way the next leader has to fence before it decides.
+        settled = not self._binder.backlog and self._leading.is_fenced()
+        await self._lease.release(settled=settled)
         await self.health.stop()
         await self._api.close()
         _log.info("stopped")
@@ -206,7 +209,6 @@ class Operator:
             metrics=self._metrics,
             policy_status=self._policy_status,
         )
-        duration, deadline, retry = options.lease_seconds
         self._lease = (
             Lease(
                 self._api,
@@ -214,28 +216,46 @@ class Operator:
                 name=options.lease_name,
                 identity=options.identity,
                 notes=DemandNotes(self.loop.cluster.demand),
-                duration=duration,
-                deadline=deadline,
-                retry=retry,
+                seconds=options.lease_seconds,
+                clock=self._clock(),
             )
             if options.lease_namespace
             else AlwaysLeader()
         )
+        fence = Fence(self._api, identity=options.identity)
         self._binder = self.loop.binder = Binder(
-            self._api,
+            Binding(self._api, fence, self.loop.cluster.version_of),
             NodeLock(
                 self._api,
                 scheduler_name=options.config.scheduler_name,
                 timeout_seconds=options.config.lock_timeout_seconds,
             ),
-            term=lambda: self._lease.term if self._lease.is_held() else 0,
+            term=self._lease.present_term,
             objection=self.loop.objection,
             report=self.loop.put,
             quiet=self._reporter.quiet,
             in_flight=options.config.binds_in_flight,
             allocate_timeout=options.config.lock_timeout_seconds,
         )
-        self._make_streams()
+        self._pods, self._nodes = sources.streams(
+            self._api,
+            options.config,
+            self.loop.put,
+            self._saw_ours,
+        )
+        self._leading = Leading(
+            self._lease,
+            fence,
+            self._pods,
+            self._nodes,
+            on_leading=self._begins,
+            on_lost=lambda: self._binder.give_back("no longer the leader"),
+        )
+
+    @staticmethod
+    def _clock() -> Callable[[], float]:
+        # Not the loop's, which stands still while it is busy.
+        return time.monotonic
 
     def _version_of(self, uid: str) -> str:
         return self.loop.cluster.version_of(uid)
@@ -248,7 +268,7 @@ class Operator:
             self._nodes.run(),
             *(stream.run() for stream in self._pods),
             self.loop.run(),
-            self._lead(),
+            self._leading.run(),
             self._verify(),
             self._policy_status.run(self.loop.count_governed),
         ):
@@ -256,94 +276,16 @@ class Operator:
             task.add_done_callback(self._ended)
             self._tasks.append(task)
 
-    async def _read_rare_kinds_until_there(self) -> None:
-        attempt = 0
-        while True:
-            try:
-                await self._read_rare_kinds()
-            except ApiError as error:
-                wait = backoff(attempt, first=0.5, most=5.0)
-                attempt += 1
-                _log.warning(
-                    "the API server cannot be read yet", error=str(error), retry_seconds=wait
-                )
-                await asyncio.sleep(wait)
-            else:
-                return
+    def _saw_ours(self, pods: list[wire.Pod]) -> None:
+        self._leading.saw_list(pods)
 
-    async def _read_rare_kinds(self) -> None:
-        """Policies and namespaces before the first pod, so that none is placed without them."""
-        for namespace in (await self._api.get("/api/v1/namespaces"))["items"]:
-            metadata = namespace["metadata"]
-            self.loop.put(events.NamespaceSeen(metadata["name"], metadata.get("labels") or {}))
-        try:
-            found = await self._api.get(f"/apis/{names.GROUP}/{names.VERSION}/{names.POLICIES}")
-        except ApiError as error:
-            if error.status != _NOT_FOUND:
-                raise
-            _log.warning(
-                "the BalancePolicy CRD is not installed; pods are placed by the configuration"
-            )
-            return
-        for policy in found["items"]:
-            self.loop.put(events.PolicySeen(policy))
-
-    def _make_streams(self) -> None:
-        put, name = self.loop.put, self.options.config.scheduler_name
-
-        def on_pod(kind: str, pod: wire.Pod) -> None:
-            put(events.PodGone(pod.metadata.uid) if kind == "DELETED" else events.PodSeen(pod))
-
-        def on_node(kind: str, node: wire.Node) -> None:
-            put(events.NodeGone(node.metadata.name) if kind == "DELETED" else events.NodeSeen(node))
-
-        self._pods = [
-            Stream(
-                stream_name,
-                self._api,
-                "/api/v1/pods",
-                {"fieldSelector": f"{selector},{_UNFINISHED}"},
-                read=listing.read_pod(self.options.config.pod_limits),
-                on_list=lambda pods, ours=ours: put(events.PodsListed(pods, ours)),  # type: ignore[misc]
-                on_event=on_pod,
-            )
-            for stream_name, selector, ours in (
-                ("pods-ours", f"spec.schedulerName={name}", True),
-                ("pods-others", f"spec.nodeName!=,spec.schedulerName!={name}", False),
-            )
-        ]
-        self._nodes = Stream(
-            "nodes",
-            self._api,
-            "/api/v1/nodes",
-            {},
-            read=listing.read_node,
-            on_list=lambda nodes: put(events.NodesListed(nodes)),
-            on_event=on_node,
-        )
-
-    async def _lead(self) -> None:
-        """Before the first decision as leader, list pods anew: a predecessor's last binds count."""
-        frozen = False
-        while True:
-            held = self._lease.is_held()
-            if held and self._settled_term != self._lease.term:
-                term = self._lease.term
-                await asyncio.gather(*(stream.relist() for stream in self._pods))
-                while not self._nodes.is_listed:
-                    await asyncio.sleep(0.05)
-                self._settled_term = term
-                _log.info("leading", identity=self._lease.identity)
-                if not frozen:
-                    self._freeze()
-                    frozen = True
-                self.loop.tell_mistakes()
-                self.loop.wake()
-            elif not held and self._settled_term:
-                self._settled_term = 0
-                self._binder.give_back("no longer the leader")
-                _log.warning("no longer leading", identity=self._lease.identity)
-            await asyncio.sleep(0.1)
+    def _begins(self) -> None:
+        """What there is to do before the first decision of a term."""
+        if not self._is_frozen:
+            self._freeze()
+            self._is_frozen = True
+        self.loop.tell_mistakes()
+        self.loop.wake()
 
     @staticmethod
     def _freeze() -> None:

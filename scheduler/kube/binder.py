@@ -17,9 +17,7 @@ from scheduler.api import names, wire
 from scheduler.api.decisions import Bind
 from scheduler.api.events import BindDone, BindFailed, PluginSilent
 from scheduler.errors import ApiError
-from scheduler.kube import binding
-from scheduler.kube.binding import Fate
-from scheduler.kube.client import ApiClient
+from scheduler.kube.binding import Binding, Fate
 from scheduler.kube.node_lock import NodeLock
 from scheduler.state.pods import PodRecord
 
@@ -77,7 +75,7 @@ class Binder:
     """Binds pods; reports each result through ``report`` exactly once.
 
     Args:
-        api: the API server.
+        binding: writes one bind until its outcome is known.
         lock: node locks.
         term: the present term of leadership, 0 when not leading; asked right before every write.
         objection: why a decision may no longer be carried out, empty when it may; asked likewise. The
@@ -90,7 +88,7 @@ class Binder:
 
     def __init__(
         self,
-        api: ApiClient,
+        binding: Binding,
         lock: NodeLock,
         *,
         term: Callable[[], int],
@@ -100,7 +98,7 @@ class Binder:
         in_flight: int,
         allocate_timeout: float,
     ) -> None:
-        self._api, self._lock = api, lock
+        self._binding, self._lock = binding, lock
         self._term, self._objection, self._report = term, objection, report
         self._quiet = quiet
         self._in_flight, self._allocate_timeout = in_flight, allocate_timeout
@@ -230,10 +228,7 @@ class Binder:
             except Exception as error:  # noqa: BLE001
                 # Whatever one object provokes, the others are bound.
                 _log.exception("a bind failed in an unexpected way", pod=job.pod.key)
-                # A write may be on its way.
-                self._doubt(job)
-                await asyncio.sleep(binding.LATE_SECONDS)
-                await self._give_up(job, f"internal error: {error!r}")
+                await self._ascertain(job, f"internal error: {error!r}")
             if job.in_doubt:
                 self._n_doubts -= 1
                 return
@@ -269,6 +264,12 @@ class Binder:
         await self._quiet(job.bind.uid)
         await self._bind(job)
 
+    async def _ascertain(self, job: Job, message: str) -> None:
+        """End a job of which nobody knows how far it came: a write may be on its way."""
+        self._doubt(job)
+        fate = await self._binding.ascertain(job.bind, job.pod, lambda: self._doubt(job))
+        await self._end(job, fate, message)
+
     def _may_write(self, job: Job) -> bool:
         """Whether this is the term of the decision: a leader in between may have given its cards away.
 
@@ -285,13 +286,15 @@ class Binder:
         return self._objection(job.bind)
 
     async def _bind(self, job: Job) -> None:
-        fate, message = await binding.settle(
-            self._api,
+        fate, message = await self._binding.settle(
             job.bind,
             job.pod,
             obstacle=lambda: self._obstacle(job),
             doubt=lambda: self._doubt(job),
         )
+        await self._end(job, fate, message)
+
+    async def _end(self, job: Job, fate: Fate, message: str) -> None:
         if fate == Fate.DONE:
             self._bound(job)
         else:

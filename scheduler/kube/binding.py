@@ -1,8 +1,8 @@
 """One bind, written until it is known what became of it.
 
-``POST pods/{name}/binding`` with the pod's uid and, where HAMi serves the node, the device annotations:
-the API server merges them in the transaction that sets the node, so a pod is never bound without its
-cards.
+``POST pods/{name}/binding`` with the pod's uid and version and, where HAMi serves the node, the device
+annotations: the API server merges them in the transaction that sets the node, so a pod is never bound
+without its cards.
 """
 
 from __future__ import annotations
@@ -21,20 +21,19 @@ from scheduler.api.decisions import Bind
 from scheduler.errors import ApiError
 from scheduler.kube import client, wall_clock
 from scheduler.kube.client import ApiClient
+from scheduler.kube.fence import Fence, Gate, Target, is_closed
 from scheduler.state.pods import PodRecord
-
-Gate = contextlib.AbstractAsyncContextManager[None]
 
 _NOT_FOUND, _CONFLICT = 404, 409
 _ATTEMPTS = 6
-# A write whose answer was lost may take effect that long after it was sent: as long as the lease leaves
-# room for requests in flight.
-LATE_SECONDS = 5.0
 _log = structlog.get_logger("evenkeel.binding")
 
 
 class Fate(Enum):
-    """What became of a bind: it took effect, it never will, the pod is gone, or it still might."""
+    """What became of a bind: it took effect, it was refused, the pod is gone, or it may be tried anew.
+
+    Whichever it is, no try of it can land any more.
+    """
 
     DONE = 1
     REFUSED = 2
@@ -42,62 +41,117 @@ class Fate(Enum):
     OPEN = 4
 
 
-async def settle(
-    api: ApiClient,
-    bind: Bind,
-    pod: PodRecord,
-    *,
-    obstacle: Callable[[], str],
-    doubt: Callable[[], Gate],
-) -> tuple[Fate, str]:
-    """Write until the outcome is known; what became of the bind, and the last that was said of it.
-
-    A write whose answer was lost may still take effect, even after a look at the pod says that it
-    did not. So it is written again, the same, until the API server says yes, conflict or not found.
-    When it says nothing of the kind, the pod is looked at once no try can be on its way any more: only
-    then can none land on cards that were given away meanwhile.
+class Binding:
+    """Carries decisions out, one pod each.
 
     Args:
         api: the API server.
-        bind: the decision.
-        pod: its pod.
-        obstacle: asked before every write, the first included (taking a lock may have lasted longer
-            than the lease): why nothing may be written any more, empty when nothing is in the way.
-        doubt: called when the first write did not settle it; what it gives is entered for every
-            request from then on.
-
-    Returns:
-        ``OPEN`` when it was given up and no try is on its way.
+        fence: makes tries impossible whose answers were lost.
+        version: the version of a pod by its uid, as last seen; empty when the pod is gone.
     """
-    clock = asyncio.get_running_loop().time
-    path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
-    body = _body(bind, pod)
-    gate: Gate = contextlib.nullcontext()
-    late_until, message = 0.0, ""
-    for attempt in range(_ATTEMPTS):
-        if attempt:
-            gate = doubt()
-            await asyncio.sleep(client.backoff(attempt))
-        try:
-            async with gate:
-                if reason := obstacle():
-                    message = message or reason
-                    break
-                await api.request("POST", f"{path}/binding", body=body)
-        except ApiError as error:
-            message = str(error)
-            if client.is_unknown(error):
-                late_until = clock() + LATE_SECONDS
-            fate = _fate_after(error, unknown=late_until > 0)
-            if error.status == _CONFLICT:
-                fate = await _fate(api, path, bind, doubt)
-            if fate != Fate.OPEN:
-                return fate, message
-        else:
-            return Fate.DONE, ""
-    if not late_until:
-        return Fate.OPEN, message
-    return await _fate(api, path, bind, doubt, late_until), message
+
+    def __init__(self, api: ApiClient, fence: Fence, version: Callable[[str], str]) -> None:
+        self._api, self._fence, self._version = api, fence, version
+
+    async def settle(
+        self,
+        bind: Bind,
+        pod: PodRecord,
+        *,
+        obstacle: Callable[[], str],
+        doubt: Callable[[], Gate],
+    ) -> tuple[Fate, str]:
+        """Write until the outcome is known; what became of the bind, and the last that was said of it.
+
+        A write whose answer was lost may still take effect, even after a look at the pod says that it
+        did not. So it is written again until the API server says yes, conflict or not found. When it
+        says nothing of the kind, the pod is fenced: only then can no try land on cards that were given
+        away meanwhile.
+
+        Args:
+            bind: the decision.
+            pod: its pod.
+            obstacle: asked before every write, the first included (taking a lock may have lasted longer
+                than the lease): why nothing may be written any more, empty when nothing is in the way.
+            doubt: called when the first write did not settle it; what it gives is entered for every
+                request from then on.
+        """
+        gate: Gate = contextlib.nullcontext()
+        # ``read``: the version as read here, ``at_large``: that of tries whose fate is not known.
+        read = at_large = message = ""
+        moved = False
+        for attempt in range(_ATTEMPTS):
+            if attempt and not moved:
+                gate = doubt()
+                await asyncio.sleep(client.backoff(attempt))
+            moved = False
+            try:
+                async with gate:
+                    # The version first: what is sent in a term carries what was known in that term.
+                    version = read or self._version(bind.uid)
+                    if reason := obstacle() or ("" if version else "the pod is gone"):
+                        message = message or reason
+                        break
+                    await self._api.request(
+                        "POST", f"{_path(pod)}/binding", body=_body(bind, pod, version)
+                    )
+            except ApiError as error:
+                message = str(error)
+                if client.is_unknown(error):
+                    at_large = version
+                fate = _fate_after(error, unknown=bool(at_large))
+                if error.status == _CONFLICT:
+                    found = await self._look(pod, doubt)
+                    fate = _fate_of(found, bind)
+                    read = found["metadata"]["resourceVersion"] if found else ""
+                    moved = read != version
+                    at_large = "" if read != at_large else at_large
+                if fate != Fate.OPEN:
+                    return fate, message
+            else:
+                return Fate.DONE, ""
+        if not at_large:
+            return Fate.OPEN, message
+        return await self._seal(bind, pod, at_large, doubt), message
+
+    async def ascertain(self, bind: Bind, pod: PodRecord, doubt: Callable[[], Gate]) -> Fate:
+        """What became of a bind of which nobody knows whether it was sent; no try of it lands any more."""
+        found = await self._look(pod, doubt)
+        fate = _fate_of(found, bind)
+        if found is None or fate != Fate.OPEN:
+            return fate
+        return await self._seal(bind, pod, found["metadata"]["resourceVersion"], doubt)
+
+    async def _seal(
+        self, bind: Bind, pod: PodRecord, version: str, doubt: Callable[[], Gate]
+    ) -> Fate:
+        def trouble(error: Exception) -> Gate:
+            _log.warning("a pod in doubt cannot be fenced", pod=pod.key, error=str(error))
+            return doubt()
+
+        target = Target(pod.namespace, pod.name, pod.uid, version)
+        return _fate_of(await self._fence.seal(target, trouble), bind)
+
+    async def _look(self, pod: PodRecord, doubt: Callable[[], Gate]) -> dict[str, Any] | None:
+        """The pod as it is; None when it is gone. Asks until it is told: a guess could give cards away twice."""
+        gate: Gate = contextlib.nullcontext()
+        attempt = 0
+        while True:
+            try:
+                async with gate:
+                    found: dict[str, Any] = await self._api.get(_path(pod))
+                    return found if found["metadata"]["uid"] == pod.uid else None
+            except Exception as error:  # noqa: BLE001 - whatever keeps it from being told
+                if isinstance(error, ApiError) and error.status == _NOT_FOUND:
+                    return None
+                _log.warning("a pod in doubt cannot be read", pod=pod.key, error=str(error))
+                gate = doubt()
+                attempt += 1
+                await asyncio.sleep(client.backoff(attempt))
+
+
+def _path(pod: PodRecord) -> str:
+    return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
 
 
 def _fate_after(error: ApiError, *, unknown: bool) -> Fate:
@@ -107,48 +161,19 @@ def _fate_after(error: ApiError, *, unknown: bool) -> Fate:
     return Fate.OPEN if unknown or client.is_transient(error) else Fate.REFUSED
 
 
-async def _fate(
-    api: ApiClient, path: str, bind: Bind, doubt: Callable[[], Gate], until: float = 0.0
-) -> Fate:
-    """What became of the pod meanwhile. Asks until it is told: a guess could give cards away twice.
-
-    As long as a try may be on its way, until loop time ``until``, a pod without a node tells nothing.
-    """
-    clock = asyncio.get_running_loop().time
-    gate: Gate = contextlib.nullcontext()
-    attempt = 0
-    while True:
-        is_final = clock() >= until
-        try:
-            async with gate:
-                fate = _fate_of(await api.get(path), bind)
-        except (ApiError, KeyError, TypeError) as error:
-            if isinstance(error, ApiError) and error.status == _NOT_FOUND:
-                return Fate.GONE
-            _log.warning("a pod in doubt cannot be read", path=path, error=str(error))
-            gate = doubt()
-            attempt += 1
-            await asyncio.sleep(client.backoff(attempt))
-            continue
-        if fate != Fate.OPEN or is_final:
-            return fate
-        await asyncio.sleep(max(0.0, until - clock()))
-
-
-def _fate_of(found: dict[str, Any], bind: Bind) -> Fate:
-    metadata, node = found["metadata"], found["spec"].get("nodeName")
-    if metadata["uid"] != bind.uid:
+def _fate_of(found: dict[str, Any] | None, bind: Bind) -> Fate:
+    if found is None:
         return Fate.GONE
-    if not node:
-        # A pod that is being deleted is bound no more.
-        return Fate.REFUSED if metadata.get("deletionTimestamp") else Fate.OPEN
-    written = (metadata.get("annotations") or {}).get(names.HAMI_ALLOCATED)
+    if not is_closed(found):
+        return Fate.OPEN
+    node = found["spec"].get("nodeName")
+    written = (found["metadata"].get("annotations") or {}).get(names.HAMI_ALLOCATED)
     ours = node == bind.node and (not bind.slots or written == hami.encode_devices(bind.slots))
     return Fate.DONE if ours else Fate.REFUSED
 
 
-def _body(bind: Bind, pod: PodRecord) -> bytes:
-    metadata: dict[str, object] = {"name": pod.name, "uid": pod.uid}
+def _body(bind: Bind, pod: PodRecord, version: str) -> bytes:
+    metadata: dict[str, object] = {"name": pod.name, "uid": pod.uid, "resourceVersion": version}
     if bind.slots:
         now = int(wall_clock.now().timestamp())
         metadata["annotations"] = hami.bind_annotations(bind.node, bind.slots, now)

@@ -2,16 +2,19 @@
 
 The same rules as client-go's leader election: a holder renews every ``retry``; it stops acting when it
 could not renew for ``deadline``; others take over when the record has not changed for ``duration``,
-by their own clock. Between the two lies room for requests in flight, which time out sooner.
+by their own clock. That keeps leaders apart in what they send, not in what lands: for that see ``fence``.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Protocol
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
 
 import structlog
 
+from scheduler.api import names
 from scheduler.errors import ApiError
 from scheduler.kube import wall_clock
 from scheduler.kube.client import ApiClient
@@ -30,12 +33,29 @@ class Notes(Protocol):
         """What another leader has left."""
 
 
+class Held(NamedTuple):
+    """What a replica knows of its own hold on the lease; replaced as a whole, so any thread may read it.
+
+    Attributes:
+        until: until when it may act, by its clock.
+        term: counts the times it could act again; what was decided in one term is not carried out in
+            another.
+        reign: counts the times it took the lease over, be it from itself without having known.
+        is_clean: the lease was given back before this reign, with nothing on its way.
+    """
+
+    until: float = 0.0
+    term: int = 0
+    reign: int = 0
+    is_clean: bool = False
+
+
 class Lease:
     """This replica's view of the lease.
 
     Attributes:
         identity: what is written as holder.
-        term: counts the times it was taken; what was decided in one term is not carried out in another.
+        held: the present hold on it, or the last.
     """
 
     def __init__(
@@ -46,40 +66,43 @@ class Lease:
         name: str,
         identity: str,
         notes: Notes,
-        duration: float = 15.0,
-        deadline: float = 10.0,
-        retry: float = 2.0,
+        seconds: tuple[float, float, float] = (15.0, 10.0, 2.0),
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """``seconds``: duration, deadline and retry. ``clock`` must go on while the process is busy."""
         self._api = api
         self._path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._name = name
         self.identity = identity
-        self._notes = notes
-        self._duration, self._deadline, self._retry = duration, deadline, retry
-        self.term = 0
-        self._valid_until = 0.0
+        self._notes, self._clock = notes, clock
+        self._duration, self._deadline, self._retry = seconds
+        self.held = Held()
+        self._acquired = ""
         self._seen: tuple[str, str] = ("", "")
         self._seen_at = 0.0
 
-    def is_held(self) -> bool:
-        """Whether this replica may act right now."""
-        return asyncio.get_running_loop().time() < self._valid_until
+    def present_term(self) -> int:
+        """The term that lasts right now, 0 when none does."""
+        held = self.held
+        return held.term if self._clock() < held.until else 0
 
     async def run(self) -> None:
         """Take the lease when it is free and keep it, until cancelled."""
         while True:
-            began = asyncio.get_running_loop().time()
             try:
-                if await self._try():
-                    self.term += not self.is_held()
-                    self._valid_until = began + self._deadline
+                await self._try()
             except ApiError as error:
-                _log.warning("lease not renewed", error=str(error), held=self.is_held())
+                is_held = bool(self.present_term())
+                _log.warning("lease not renewed", error=str(error), held=is_held)
             await asyncio.sleep(self._retry)
 
-    async def release(self) -> None:
-        """Give the lease back so that a standby need not wait it out."""
-        was_held, self._valid_until = self.is_held(), 0.0
+    async def release(self, *, settled: bool) -> None:
+        """Give the lease back so that a standby need not wait it out.
+
+        ``settled``: nothing that this replica or one before it has sent is on its way any more.
+        """
+        was_held = self.present_term()
+        self.held = self.held._replace(until=0.0)
         if not was_held:
             return
         try:
@@ -88,44 +111,48 @@ class Lease:
                 lease["spec"] |= {
                     "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _now()
                 }  # fmt: skip
+                if settled:
+                    # Only true of this reign: whoever takes the lease counts on.
+                    reign = str(lease["spec"]["leaseTransitions"])
+                    lease["metadata"]["annotations"][names.SETTLED] = reign
                 await self._api.send("PUT", f"{self._path}/{self._name}", lease)
         except ApiError as error:
             _log.warning("lease not released", error=str(error))
 
-    async def _try(self) -> bool:
+    async def _try(self) -> None:
+        began = self._clock()
         try:
             lease = await self._api.get(f"{self._path}/{self._name}")
         except ApiError as error:
             if error.status != _NOT_FOUND:
                 raise
-            return await self._write(
-                "POST", self._path, self._record({"metadata": {"name": self._name}})
-            )
+            await self._write(began, "POST", {"metadata": {"name": self._name}})
+            return
         spec = lease.get("spec") or {}
         holder = spec.get("holderIdentity") or ""
         if holder != self.identity:
             self._notes.read(lease["metadata"].get("annotations") or {})
-        now = asyncio.get_running_loop().time()
+        now = self._clock()
         seen = (holder, str(spec.get("renewTime")))
         if seen != self._seen:
             self._seen, self._seen_at = seen, now
         duration = float(spec.get("leaseDurationSeconds") or self._duration)
         if holder and holder != self.identity and now - self._seen_at < duration:
-            self._valid_until = 0.0
-            return False
-        return await self._write("PUT", f"{self._path}/{self._name}", self._record(lease))
+            self.held = self.held._replace(until=0.0)
+            return
+        await self._write(began, "PUT", lease)
 
-    def _record(self, lease: dict[str, Any]) -> dict[str, Any]:
-        spec = lease.get("spec") or {}
-        if spec.get("holderIdentity") != self.identity:
-            spec = {
-                **spec,
-                "acquireTime": _now(),
-                "leaseTransitions": int(spec.get("leaseTransitions") or 0) + 1,
-            }
-        metadata = lease["metadata"]
+    async def _write(self, began: float, method: str, lease: dict[str, Any]) -> None:
+        """Take or renew the lease, as it was read: 409 when someone else wrote first."""
+        spec, metadata = lease.get("spec") or {}, lease["metadata"]
+        # A write whose answer was lost may have taken it over too: then the time is not the one known.
+        goes_on = spec.get("holderIdentity") == self.identity and (
+            spec.get("acquireTime") == self._acquired
+        )
         annotations = {**(metadata.get("annotations") or {}), **self._notes.write()}
-        return {
+        settled = annotations.pop(names.SETTLED, "")
+        acquired = self._acquired if goes_on else _now()
+        record = {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
             "metadata": {**metadata, "annotations": annotations},
@@ -134,18 +161,28 @@ class Lease:
                 "holderIdentity": self.identity,
                 "leaseDurationSeconds": max(1, round(self._duration)),
                 "renewTime": _now(),
+                "acquireTime": acquired,
+                "leaseTransitions": int(spec.get("leaseTransitions") or 0) + (not goes_on),
             },
         }
-
-    async def _write(self, method: str, path: str, record: dict[str, Any]) -> bool:
+        path = self._path if method == "POST" else f"{self._path}/{self._name}"
         try:
             await self._api.send(method, path, record)
         except ApiError as error:
             if error.status == _CONFLICT:
-                # Someone else wrote first: look again next time.
-                return False
+                # Look again next time.
+                return
             raise
-        return True
+        held = self.held
+        if not goes_on:
+            self._acquired = acquired
+            is_clean = (settled, spec.get("holderIdentity")) == (
+                str(spec.get("leaseTransitions")),
+                "",
+            )
+            held = held._replace(reign=held.reign + 1, is_clean=is_clean)
+        is_new = not goes_on or not self.present_term()
+        self.held = held._replace(until=began + self._deadline, term=held.term + is_new)
 
 
 def _now() -> str:
@@ -156,15 +193,14 @@ class AlwaysLeader:
     """Leadership without a lease, for a single replica and for trials."""
 
     identity = "single"
-    term = 1
+    held = Held(until=float("inf"), term=1, reign=1)
 
-    @staticmethod
-    def is_held() -> bool:
-        """Always."""
-        return True
+    def present_term(self) -> int:
+        """Always the first."""
+        return self.held.term
 
     async def run(self) -> None:
         """Nothing to keep."""
 
-    async def release(self) -> None:
+    async def release(self, *, settled: bool) -> None:
         """Nothing to give back."""

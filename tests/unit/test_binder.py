@@ -5,13 +5,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-import pytest
+import msgspec
 
 from scheduler.api import events, names
 from scheduler.api.decisions import Bind
 from scheduler.errors import ApiError
-from scheduler.kube import binding
 from scheduler.kube.binder import Binder
+from scheduler.kube.binding import Binding
+from scheduler.kube.fence import Fence
 from scheduler.kube.node_lock import NodeLock
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
@@ -24,10 +25,15 @@ class Api:
     def __init__(self, answer: Callable[[str, str], Any]) -> None:
         self.answer = answer
         self.asked: list[tuple[str, str]] = []
+        self.sent: list[Any] = []
 
     async def request(self, method: str, path: str, **_: Any) -> bytes:
         self._ask(method, path)
         return b""
+
+    async def send(self, method: str, path: str, body: Any, **_: Any) -> bytes:
+        self.sent.append(body)
+        return msgspec.json.encode(self._ask(method, path))
 
     async def get(self, path: str) -> Any:
         return self._ask("GET", path)
@@ -49,8 +55,9 @@ async def binder(
     async def quiet(_: str) -> None:
         """Nothing else is written."""
 
+    fence = Fence(api, identity="test")  # type: ignore[arg-type]
     made = Binder(
-        api,  # type: ignore[arg-type]
+        Binding(api, fence, lambda _: "1"),  # type: ignore[arg-type]
         NodeLock(api, scheduler_name=names.SCHEDULER, timeout_seconds=300.0),  # type: ignore[arg-type]
         term=term,
         objection=lambda _: "",
@@ -71,6 +78,12 @@ def pod(name: str) -> PodRecord:
     record = Cluster().see_pod(make.pod(name=name))
     assert record is not None
     return record
+
+
+def unbound(path: str, *, version: str) -> Any:
+    """The pod of a path, without a node."""
+    name = path.split("/")[6]
+    return {"metadata": {"uid": f"default/{name}", "resourceVersion": version}, "spec": {}}
 
 
 def submit(made: Binder, *wanted: str) -> None:
@@ -111,17 +124,65 @@ async def test_pods_that_can_be_neither_bound_nor_read_hold_up_no_others() -> No
         assert made.backlog == 3
 
 
-async def test_what_nobody_thought_of_ends_one_bind_and_not_the_binder(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(binding, "LATE_SECONDS", 0.05)
-    api = Api(lambda _, path: RuntimeError("odd") if "/bad" in path else {})
+async def test_what_nobody_thought_of_ends_one_bind_and_not_the_binder() -> None:
+    """Nor is it given up before the pod was touched, for nobody knows whether it was sent."""
+
+    def answer(method: str, path: str) -> Any:
+        if "/bad" not in path:
+            return {}
+        if method == "POST":
+            return RuntimeError("odd")
+        return unbound(path, version="1" if method == "GET" else "2")
+
+    api = Api(answer)
     async with binder(api, in_flight=1) as (made, reported):
         submit(made, "bad-0", "bad-1", "good")
         await until(lambda: len(reported) == 3)
     assert events.BindDone("default/good") in reported
     assert events.BindFailed("default/bad-0", "internal error: RuntimeError('odd')") in reported
     assert made.backlog == 0
+    assert len(api.sent) == 2
+
+
+async def test_a_pod_that_changed_meanwhile_is_bound_as_it_is_now() -> None:
+    """A label set by anybody must not send a decided pod back to the queue."""
+    versions: list[str] = []
+
+    class Changed(Api):
+        async def request(self, *_: Any, body: bytes, **__: Any) -> bytes:
+            versions.append(msgspec.json.decode(body)["metadata"]["resourceVersion"])
+            if len(versions) < 3:
+                raise ApiError(409, "Conflict", "the version moved")
+            return b""
+
+    changed = Changed(lambda _, path: unbound(path, version=f"{len(versions) + 1}"))
+    async with binder(changed) as (made, reported):
+        submit(made, "p")
+        await until(lambda: bool(reported))
+    assert reported == [events.BindDone("default/p")]
+    assert versions == ["1", "2", "3"]
+
+
+async def test_after_lost_answers_a_pod_is_fenced_before_it_is_given_up() -> None:
+    """No answer tells whether it took effect, and the lease is lost: only the touch makes sure."""
+    lost = ApiError(0, "Timeout", "no answer")
+    term = 1
+
+    def answer(method: str, path: str) -> Any:
+        nonlocal term
+        if method == "POST":
+            term = 0
+            return lost
+        return unbound(path, version="2")
+
+    api = Api(answer)
+    async with binder(api, term=lambda: term) as (made, reported):
+        submit(made, "p")
+        await until(lambda: bool(reported))
+    assert reported == [events.BindFailed("default/p", str(lost))]
+    assert [method for method, _ in api.asked] == ["POST", "PATCH"]
+    (touch,) = api.sent
+    assert (touch["metadata"]["uid"], touch["metadata"]["resourceVersion"]) == ("default/p", "1")
 
 
 async def test_workers_neither_grow_nor_shrink_in_number_by_binds_in_doubt() -> None:

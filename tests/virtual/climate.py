@@ -33,6 +33,7 @@ class Climate:
         churn_seconds: mean time between pods that come.
         life_seconds: mean time that a pod keeps its cards.
         pause_seconds: a pause lasts at most that long.
+        has_lease: whether replicas are led by a lease; without one there may be one replica only.
         plugin: how often the device plugin answers success and failure; else it never does.
     """
 
@@ -51,12 +52,13 @@ class Climate:
     plugin: tuple[float, float]
     plugin_seconds: float
     lock_timeout_seconds: float
+    has_lease: bool = True
 
 
 def of(rng: random.Random) -> Climate:
-    """Any climate, or one of those in which leaders change hands with news under way."""
+    """Any climate, or one of those in which leaders change hands with news or writes under way."""
     climate = _anything(rng)
-    change = rng.choice((_nothing_more, _handovers, _handovers, _long_pauses))
+    change = rng.choice((_nothing_more, _handovers, _handovers, _long_pauses, _late_writes))
     return change(rng, climate)
 
 
@@ -85,7 +87,7 @@ def _anything(rng: random.Random) -> Climate:
         refused=rng.choice(often),
         lost=rng.choice(often),
         late=rng.choice((0.0, 0.2, 0.5)),
-        late_seconds=5.0,
+        late_seconds=rng.choice((5.0, 30.0, 120.0)),
         slow=rng.choice(often),
         slow_seconds=rng.choice((1.0, 8.0, 40.0)),
     )
@@ -142,8 +144,9 @@ def _handovers(rng: random.Random, climate: Climate) -> Climate:
 def _long_pauses(rng: random.Random, climate: Climate) -> Climate:
     """A leader sleeps through its lease in the middle of a write, and its successor acts."""
     faults = replace(
-        climate.calm, seconds=rng.choice((0.05, 0.3)), news_seconds=0.5, lag=0.0, lost=0.05
-    )
+        climate.calm, seconds=rng.choice((0.05, 0.3)), news_seconds=0.5, lag=0.0, lost=0.05,
+        late=rng.choice((0.0, 0.2)), late_seconds=120.0,
+    )  # fmt: skip
     return replace(
         climate,
         replicas=2,
@@ -158,3 +161,26 @@ def _long_pauses(rng: random.Random, climate: Climate) -> Climate:
         plugin=(1.0, 0.0),
         plugin_seconds=0.02,
     )
+
+
+def _late_writes(rng: random.Random, climate: Climate) -> Climate:
+    """Leaders die in the middle of their binds, and what they sent lands when others lead."""
+    faults = replace(
+        climate.calm, seconds=0.02, news_seconds=0.5, lag=0.0, late=rng.choice((0.2, 0.5)),
+        late_seconds=rng.choice((60.0, 600.0)),
+    )  # fmt: skip
+    return replace(
+        climate,
+        replicas=2,
+        nodes=1,
+        slowness=0.0,
+        calm=replace(faults, late=0.0),
+        storm=faults,
+        storm_seconds=6.0,
+        mishaps={"replica_is_killed": 3, "replica_is_stopped": rng.choice((0, 1)), "nothing_happens": 4},
+        mishap_seconds=4.0,
+        churn_seconds=0.5,
+        life_seconds=rng.choice((3.0, 30.0)),
+        plugin=(1.0, 0.0),
+        plugin_seconds=0.02,
+    )  # fmt: skip

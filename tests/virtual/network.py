@@ -14,6 +14,8 @@ from tests.virtual.clock import Clock
 from tests.virtual.server import Answer, Server
 from tests.virtual.watches import Opening, Response, Watch
 
+Request = tuple[str, str, dict[str, str], bytes | None]
+
 _BROKEN: Answer = (0, b"")
 _LOST = (_BROKEN, (500, b"{}"), (504, b"{}"))
 
@@ -26,8 +28,8 @@ class Faults:
         seconds: mean time of a request on its way, and of its answer.
         refused: a request is turned away before it took effect, with one of ``refusals``.
         lost: it takes effect, and its answer is lost.
-        late: as lost, and it takes effect only after the client may have given up; at most
-            ``late_seconds`` after it was sent.
+        late: as lost, and it takes effect after the client may have given up, or is no more: seconds
+            later as often as minutes, at most ``late_seconds`` after it was sent.
         slow, slow_lists: an answer takes up to ``slow_seconds``.
         there_seconds, back_seconds: a request, and its answer, take exactly that much longer.
         news_seconds: mean time after which a watch hears of a change.
@@ -57,6 +59,9 @@ class Network:
     Attributes:
         say: gets a line for everything worth reading afterwards.
         special: may choose other faults for one request, by who sends it, method and path.
+        holds: whether a request of that sender, method and path gets no further than ``held``, until it is
+            let go.
+        last_arrival: when the last of all that is on its way arrives.
     """
 
     clock: Clock
@@ -66,6 +71,9 @@ class Network:
     say: Callable[[str], None]
     watches: list[Watch] = field(default_factory=list)
     special: Callable[[str, str, str], Faults | None] = lambda _who, _method, _path: None
+    holds: Callable[[str, str, str], bool] = lambda _who, _method, _path: False
+    held: list[Request] = field(default_factory=list)
+    last_arrival: float = 0.0
     _pumping: set[Watch] = field(default_factory=set)
     _reminding: set[Watch] = field(default_factory=set)
 
@@ -74,11 +82,15 @@ class Network:
 
     def send(
         self,
-        request: tuple[str, str, dict[str, str], bytes | None],
+        request: Request,
         answer: Callable[[Answer], None],
         who: str,
     ) -> None:
         """Carry a request to the server, and what it says back; either may fail."""
+        if self.holds(who, *request[:2]):
+            self._note(who, request, "is held")
+            self.held.append(request)
+            return
         rng, faults = self.rng, self.special(who, *request[:2]) or self.faults
         is_write = request[0] != "GET"
         speed = 1.0 / faults.seconds
@@ -98,7 +110,8 @@ class Network:
         if is_write and fate < faults.lost + faults.late:
             lost = rng.choice(_LOST)
             if fate < faults.late:
-                there = rng.uniform(0.0, faults.late_seconds)
+                there = faults.late_seconds ** rng.random() - rng.random()
+                self._note(who, request, f"is on its way for {there:.1f} s")
             gone = rng.choice((0.01, 0.5, 30.0))
             self.clock.after(gone, lambda: answer(lost or _BROKEN))
 
@@ -109,7 +122,16 @@ class Network:
             if lost is None:
                 self.clock.after(back, lambda: answer(said))
 
+        self.last_arrival = max(self.last_arrival, self.clock.now + there)
         self.clock.after(there, arrive)
+
+    def let_go(self) -> list[int]:
+        """Let all that was held arrive at once; what it got for an answer, which reaches nobody."""
+        held, self.held = self.held, []
+        answers = [self.server.handle(*request)[0] for request in held]
+        for request, status in zip(held, answers, strict=True):
+            self._note("late", request, f"answers {status}")
+        return answers
 
     def open(self, response: Response, kind: str, params: dict[str, str]) -> None:
         """Open a watch."""

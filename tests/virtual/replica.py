@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from scheduler.config import Config
+from scheduler.kube import sources
 from scheduler.kube.app import Operator, Options
 from scheduler.kube.client import Access
 from tests.virtual.clock import Process
@@ -17,6 +19,10 @@ class VirtualOperator(Operator):
     @staticmethod
     def _freeze() -> None:
         """Nothing is frozen."""
+
+    @staticmethod
+    def _clock() -> Callable[[], float]:
+        return asyncio.get_running_loop().time
 
 
 class _NoProbes:
@@ -31,7 +37,9 @@ class Replica:
         is_over: it was killed or has stopped by itself.
     """
 
-    def __init__(self, network: Network, config: Config, name: str) -> None:
+    def __init__(
+        self, network: Network, config: Config, name: str, *, has_lease: bool = True
+    ) -> None:
         self.name = name
         self.network = network
         self.process = Process(network.clock)
@@ -42,7 +50,7 @@ class Replica:
                 access=Access(url="http://model"),
                 config=config,
                 identity=name,
-                lease_namespace="evenkeel",
+                lease_namespace="evenkeel" if has_lease else "",
             )
         )
         self._stopping: asyncio.Task[None] | None = None
@@ -85,5 +93,5 @@ class Replica:
     async def _run(self) -> None:
         self.operator._make_parts(self.api)
         self.operator.health = _NoProbes()  # type: ignore[assignment]
-        await self.operator._read_rare_kinds_until_there()
+        await sources.read_rare_kinds(self.api, self.operator.loop.put)
         self.operator._run_parts()

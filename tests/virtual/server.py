@@ -114,7 +114,7 @@ class Server:
             case "POST", ["api", "v1", "namespaces", namespace, "pods", name, "binding"]:
                 found = self._bind(namespace, name, sent)
             case "PATCH", ["api", "v1", "namespaces", namespace, "pods", name, "status"]:
-                found = self._patch_conditions(namespace, name, sent)
+                found = self._patch_status(namespace, name, sent)
             case "POST", ["apis", "events.k8s.io", "v1", "namespaces", _, "events"]:
                 found = sent
             case _, ["apis", "coordination.k8s.io", "v1", "namespaces", namespace, "leases", *rest]:
@@ -155,17 +155,19 @@ class Server:
         self._store(("pods", namespace, name), pod)
         return {"kind": "Status", "status": "Success"}
 
-    def _patch_conditions(self, namespace: str, name: str, sent: Json) -> Json:
+    def _patch_status(self, namespace: str, name: str, sent: Json) -> Json:
+        """Conditions, and annotations too, as the real one takes them."""
         found = self._get("pods", namespace, name)
-        if (
-            sent.get("metadata", {}).get("uid", found["metadata"]["uid"])
-            != found["metadata"]["uid"]
-        ):
-            raise Refused(409, "Conflict", "precondition failed: uid")
+        metadata = sent.get("metadata", {})
+        for field in ("uid", "resourceVersion"):
+            if metadata.get(field) and metadata[field] != found["metadata"][field]:
+                raise Refused(409, "Conflict", f"precondition failed: {field}")
 
         def edit(pod: Json) -> None:
             for condition in sent.get("status", {}).get("conditions", ()):
                 _set_condition(pod, condition)
+            if notes := metadata.get("annotations"):
+                pod["metadata"]["annotations"] = (pod["metadata"].get("annotations") or {}) | notes
 
         self.change("pods", namespace, name, edit)
         return self._get("pods", namespace, name)

@@ -13,7 +13,6 @@ from tests.virtual.world import World
 
 SEEDS = range(16)
 REFUSED = Faults(refused=1.0, refusals=(503,))
-NEVER_ARRIVES = Faults(refused=1.0, refusals=(0,), there_seconds=600.0)
 NODE = "/api/v1/nodes/node-0"
 
 
@@ -81,39 +80,6 @@ def test_pods_that_queue_for_a_node_that_a_list_no_longer_has_go_elsewhere_at_on
 ) -> None:
     """The same when the deletion itself was never heard of: watches broke, history is compacted."""
     delete_with_a_queue(make_world(seed, climate.quiet(replicas=1, nodes=2)), unheard=True)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_who_stops_with_a_binding_on_its_way_does_not_give_the_lease_back(
-    make_world: Make, seed: int
-) -> None:
-    """Else the next leader would give the same cards away before it lands."""
-    world = make_world(seed, climate.quiet())
-    leader = led(world)
-    tries: list[float] = []
-
-    def only_the_third_arrives(who: str, method: str, path: str) -> Faults | None:
-        if who != leader.name or method != "POST" or not path.endswith("/binding"):
-            return None
-        tries.append(world.clock.now)
-        return NEVER_ARRIVES if len(tries) != 3 else Faults(there_seconds=4.9, back_seconds=60.0)
-
-    world.network.special = only_the_third_arrives
-    world.create("exclusive", count=1)
-    (pod,) = world.server.of_kind("pods")
-    while not tries:
-        world.run(0.02)
-    # Each try is waited for for five seconds, so the third is sent just before ten are over.
-    world.run(0.75)
-    leader.stop()
-    world.create("exclusive", count=6, priority=10)
-    while leader in world.replicas:
-        world.run(0.1)
-    assert len(tries) == 3, world.report([f"{tries}"])
-    world.run(40.0)
-    assert node_of(world, pod) == "node-0"
-    assert led(world) is not leader
-    world.settle()
 
 
 @pytest.mark.parametrize("others", ["exclusive", "fat"])

@@ -1,0 +1,213 @@
+"""The fence: binds that were sent and whose fate nobody knows are made impossible, not waited out.
+
+A request that was sent may take effect at any time later, also that of a process that is gone. Every
+Binding carries the ``resourceVersion`` of its pod, so it lands only while the pod is as its sender knew
+it; and its sender learnt that version before it asked whether its term lasts. So whoever changes a pod
+has made every bind impossible that was sent of it before: within a term those whose answers were lost,
+and after a change of leaders all that the leaders of before have sent.
+
+The change is a touch: an annotation that says who touched, when. It carries the pod's uid and version
+itself, so it can only land on the very state that was read, which is that of an unbound pod.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import msgspec
+import structlog
+
+from scheduler.api import names, wire
+from scheduler.errors import ApiError
+from scheduler.kube import client, wall_clock
+from scheduler.kube.client import ApiClient
+
+Json = dict[str, Any]
+Gate = contextlib.AbstractAsyncContextManager[None]
+
+_NOT_FOUND, _CONFLICT, _TOO_LARGE, _INVALID = 404, 409, 413, 422
+# Requests at once after a change of leaders: half of the client's connections, for the lists and the
+# watches need some too.
+_AT_ONCE = 32
+_TELL_SECONDS = 5.0
+_log = structlog.get_logger("evenkeel.fence")
+
+
+class Target(NamedTuple):
+    """A pod at one version."""
+
+    namespace: str
+    name: str
+    uid: str
+    version: str
+
+    @property
+    def path(self) -> str:
+        """Where it is."""
+        return f"/api/v1/namespaces/{self.namespace}/pods/{self.name}"
+
+
+def targets(pods: Iterable[wire.Pod]) -> list[Target]:
+    """Those that a bind could still land on: the API server binds none that is bound, deleted or gated.
+
+    No gate can be set on a pod that has none, so of one that still has some no bind was ever sent.
+    """
+    return [
+        Target(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid, pod.metadata.resource_version)
+        for pod in pods
+        if not (pod.spec.node_name or pod.metadata.deletion_timestamp or pod.spec.scheduling_gates)
+    ]  # fmt: skip
+
+
+class Fence:
+    """Touches pods.
+
+    Args:
+        api: the API server.
+        identity: who touches, for people who read the annotation.
+
+    Attributes:
+        n_left: pods of the present sweep that are not fenced yet.
+        trouble: what the last of its requests that failed met, empty when none has.
+    """
+
+    def __init__(self, api: ApiClient, *, identity: str) -> None:
+        self._api, self._identity = api, identity
+        self._serial = itertools.count(1)
+        self.n_left = 0
+        self.trouble = ""
+
+    async def seal(self, pod: Target, trouble: Callable[[Exception], Gate]) -> Json | None:
+        """Return once no bind that carries the pod's version, or an older one, can land any more.
+
+        Tries until it is so, for there is no other way to know. A pod that is found at another version
+        needs no touch: whatever changed it has done what the touch would do.
+
+        Args:
+            pod: the pod, at the newest version that a bind may carry.
+            trouble: told what a failed request met; what it gives is entered for every request from
+                then on. May raise to give the pod up.
+
+        Returns:
+            The pod as it is by now, bound perhaps; None when it is gone.
+        """
+        gate: Gate = contextlib.nullcontext()
+        attempt = 0
+        while True:
+            try:
+                async with gate:
+                    return await self._seal_once(pod)
+            except Exception as error:  # noqa: BLE001 - to give up would be to give cards away twice
+                if isinstance(error, ApiError) and error.status == _NOT_FOUND:
+                    return None
+                gate = trouble(error)
+            attempt += 1
+            await asyncio.sleep(client.backoff(attempt))
+
+    async def sweep(self, pods: list[Target]) -> int:
+        """Fence all of these; how many of them were bound meanwhile."""
+        began = asyncio.get_running_loop().time()
+        self.n_left, self.trouble = len(pods), ""
+        n_bound, waiting = 0, iter(pods)
+
+        async def work() -> None:
+            nonlocal n_bound
+            for pod in waiting:
+                try:
+                    found = await self.seal(pod, self._hindered)
+                except _TooLargeError as error:
+                    _log.error("a pod is too large to be fenced", pod=pod.path, error=str(error))
+                else:
+                    n_bound += bool(found and found["spec"].get("nodeName"))
+                self.n_left -= 1
+
+        async with asyncio.TaskGroup() as group:
+            telling = group.create_task(self._tell())
+            working = [group.create_task(work()) for _ in range(min(_AT_ONCE, len(pods)))]
+            await asyncio.gather(*working)
+            telling.cancel()
+        _log.info(
+            "fenced the pods that leaders of before may have been binding",
+            pods=len(pods),
+            bound_meanwhile=n_bound,
+            seconds=round(asyncio.get_running_loop().time() - began, 3),
+        )
+        return n_bound
+
+    def _hindered(self, error: Exception) -> Gate:
+        if isinstance(error, ApiError) and _is_too_large(error):
+            raise _TooLargeError(str(error))
+        self.trouble = str(error) or repr(error)
+        return contextlib.nullcontext()
+
+    async def _tell(self) -> None:
+        """One line now and then for all that is hindered, not one for each try."""
+        while True:
+            await asyncio.sleep(_TELL_SECONDS)
+            if self.trouble:
+                _log.warning("pods are not fenced yet", left=self.n_left, error=self.trouble)
+
+    async def _seal_once(self, pod: Target) -> Json | None:
+        try:
+            return await self._touch(pod)
+        except ApiError as error:
+            if error.status != _CONFLICT:
+                raise
+            conflict = error
+        found: Json = await self._api.get(pod.path)
+        metadata = found["metadata"]
+        if metadata["uid"] != pod.uid:
+            return None
+        if metadata["resourceVersion"] == pod.version and not is_closed(found):
+            raise conflict
+        return found
+
+    async def _touch(self, pod: Target) -> Json:
+        now = wall_clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        # Never twice the same: a patch that changes nothing leaves the version as it is.
+        word = f"{now} {self._identity} {next(self._serial)}"
+        metadata = {"uid": pod.uid, "resourceVersion": pod.version}
+        annotated = {"metadata": {**metadata, "annotations": {names.FENCED: word}}}
+        found: Json
+        try:
+            payload = await self._api.send(
+                "PATCH", f"{pod.path}/status", annotated, content_type=client.MERGE_PATCH
+            )
+        except ApiError as error:
+            if error.status != _INVALID:
+                raise
+            # Its annotations are as large as they may be, which must not keep anyone from leading.
+            condition = {
+                "type": names.FENCED, "status": "True", "message": word, "lastTransitionTime": now
+            }  # fmt: skip
+            payload = await self._api.send(
+                "PATCH",
+                f"{pod.path}/status",
+                {"metadata": metadata, "status": {"conditions": [condition]}},
+                content_type=client.STRATEGIC_PATCH,
+            )
+        found = msgspec.json.decode(payload)
+        if found["metadata"]["resourceVersion"] == pod.version:
+            raise ApiError(0, "NotTouched", f"{pod.path}: its version is still {pod.version}")
+        return found
+
+
+class _TooLargeError(Exception):
+    """A pod fills what etcd takes in one request, so nothing can be written on it any more.
+
+    That goes for a bind too, which also adds to the pod. Who waited for such a pod would let anyone who
+    may create pods keep everyone from leading.
+    """
+
+
+def _is_too_large(error: ApiError) -> bool:
+    return error.status == _TOO_LARGE or "request is too large" in error.message
+
+
+def is_closed(pod: Json) -> bool:
+    """Whether no bind at all can land on a pod any more."""
+    return bool(pod["spec"].get("nodeName") or pod["metadata"].get("deletionTimestamp"))

@@ -1,0 +1,108 @@
+"""What is read of the cluster: streams of what there can be many of, and the rare kinds once at the start."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from scheduler.api import events, names, wire
+from scheduler.config import Config
+from scheduler.errors import ApiError
+from scheduler.kube import listing
+from scheduler.kube.client import ApiClient, backoff
+from scheduler.kube.streams import Stream
+
+Put = Callable[[events.Event], None]
+
+_UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
+_NOT_FOUND = 404
+_log = structlog.get_logger("evenkeel")
+
+
+def streams(
+    api: ApiClient, config: Config, put: Put, saw_ours: Callable[[list[wire.Pod]], None]
+) -> tuple[list[Stream[wire.Pod]], Stream[wire.Node]]:
+    """The streams of pods, ours first, and that of nodes.
+
+    Args:
+        api: the API server.
+        config: whose pods are ours, and how much of one is read.
+        put: takes all that is heard of, as events.
+        saw_ours: takes every list of our pods before that.
+    """
+    scheduler_name, read_pod = config.scheduler_name, listing.read_pod(config.pod_limits)
+
+    def on_pod(kind: str, pod: wire.Pod) -> None:
+        put(events.PodGone(pod.metadata.uid) if kind == "DELETED" else events.PodSeen(pod))
+
+    def on_node(kind: str, node: wire.Node) -> None:
+        put(events.NodeGone(node.metadata.name) if kind == "DELETED" else events.NodeSeen(node))
+
+    def on_our_list(pods: list[wire.Pod]) -> None:
+        saw_ours(pods)
+        put(events.PodsListed(pods, ours=True))
+
+    pods = [
+        Stream(
+            name,
+            api,
+            "/api/v1/pods",
+            {"fieldSelector": f"{selector},{_UNFINISHED}"},
+            read=read_pod,
+            on_list=on_list,
+            on_event=on_pod,
+        )
+        for name, selector, on_list in (
+            ("pods-ours", f"spec.schedulerName={scheduler_name}", on_our_list),
+            (
+                "pods-others",
+                f"spec.nodeName!=,spec.schedulerName!={scheduler_name}",
+                lambda pods: put(events.PodsListed(pods, ours=False)),
+            ),
+        )
+    ]
+    nodes = Stream(
+        "nodes",
+        api,
+        "/api/v1/nodes",
+        {},
+        read=listing.read_node,
+        on_list=lambda nodes: put(events.NodesListed(nodes)),
+        on_event=on_node,
+    )
+    return pods, nodes
+
+
+async def read_rare_kinds(api: ApiClient, put: Put) -> None:
+    """Policies and namespaces before the first pod, so that none is placed without them.
+
+    Tries until they can be read.
+    """
+    attempt = 0
+    while True:
+        try:
+            await _read_rare_kinds(api, put)
+        except ApiError as error:
+            wait = backoff(attempt, first=0.5, most=5.0)
+            attempt += 1
+            _log.warning("the API server cannot be read yet", error=str(error), retry_seconds=wait)
+            await asyncio.sleep(wait)
+        else:
+            return
+
+
+async def _read_rare_kinds(api: ApiClient, put: Put) -> None:
+    for namespace in (await api.get("/api/v1/namespaces"))["items"]:
+        metadata = namespace["metadata"]
+        put(events.NamespaceSeen(metadata["name"], metadata.get("labels") or {}))
+    try:
+        found = await api.get(f"/apis/{names.GROUP}/{names.VERSION}/{names.POLICIES}")
+    except ApiError as error:
+        if error.status != _NOT_FOUND:
+            raise
+        _log.warning("the BalancePolicy CRD is not installed; pods are placed by the configuration")
+        return
+    for policy in found["items"]:
+        put(events.PolicySeen(policy))

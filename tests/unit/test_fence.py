@@ -1,0 +1,129 @@
+"""The touch alone: whatever a pod is like, a leader gets past it."""
+
+import contextlib
+import itertools
+from typing import Any
+
+import msgspec
+import pytest
+
+from scheduler.api import names, wire
+from scheduler.errors import ApiError
+from scheduler.kube import client, fence
+from scheduler.kube.fence import Fence, Target
+from tests import make
+
+POD = Target("default", "p", "uid", "7")
+
+
+class Api:
+    """One pod; ``refuse`` may raise on a write."""
+
+    def __init__(self, refuse: Any = lambda _: None) -> None:
+        self.version, self.node, self.uid = 7, "", "uid"
+        self.refuse = refuse
+        self.bodies: list[Any] = []
+
+    async def send(self, method: str, path: str, body: Any, *, content_type: str) -> bytes:
+        assert (method, path) == ("PATCH", "/api/v1/namespaces/default/pods/p/status")
+        assert content_type == (client.STRATEGIC_PATCH if "status" in body else client.MERGE_PATCH)
+        self.bodies.append(body)
+        self.refuse(body)
+        sent = body["metadata"]
+        if (sent["uid"], sent["resourceVersion"]) != (self.uid, str(self.version)):
+            raise ApiError(409, "Conflict", "")
+        self.version += 1
+        return msgspec.json.encode(self._pod())
+
+    async def get(self, path: str) -> Any:
+        assert path == "/api/v1/namespaces/default/pods/p"
+        return self._pod()
+
+    def _pod(self) -> Any:
+        metadata = {"uid": self.uid, "resourceVersion": str(self.version)}
+        return {"metadata": metadata, "spec": {"nodeName": self.node} if self.node else {}}
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "backoff", lambda *_, **__: 0.0)
+
+
+def made(api: Api) -> Fence:
+    return Fence(api, identity="me")  # type: ignore[arg-type]
+
+
+async def test_a_touch_says_who_and_is_never_twice_the_same() -> None:
+    """The API server leaves the version as it is when a patch changes nothing."""
+    api = Api()
+    one = made(api)
+    assert await one.sweep([POD]) == 0
+    assert await one.sweep([POD._replace(version="8")]) == 0
+    words = [body["metadata"]["annotations"][names.FENCED] for body in api.bodies]
+    assert "me" in words[0]
+    assert words[0] != words[1]
+    assert api.version == 9
+
+
+async def test_what_landed_first_is_counted_and_what_changed_needs_no_touch() -> None:
+    api = Api()
+    api.version, api.node = 8, "n"
+    assert await made(api).sweep([POD]) == 1
+    api.node = ""
+    assert await made(api).sweep([POD]) == 0
+    api.uid = "another"
+    assert await made(api).sweep([POD]) == 0
+    assert api.version == 8
+
+
+async def test_a_pod_whose_annotations_are_full_is_touched_by_a_condition() -> None:
+    """Else anyone who may create a pod could keep everyone from leading."""
+
+    def full(body: Any) -> None:
+        if "annotations" in body["metadata"]:
+            raise ApiError(422, "Invalid", "metadata.annotations: Too long")
+
+    api = Api(full)
+    assert await made(api).sweep([POD]) == 0
+    assert api.version == 8
+    (condition,) = api.bodies[-1]["status"]["conditions"]
+    assert condition["type"] == names.FENCED
+
+
+async def test_a_pod_that_fills_etcds_request_keeps_nobody_from_leading() -> None:
+    def too_large(_: Any) -> None:
+        raise ApiError(500, "", "etcdserver: request is too large")
+
+    one = made(Api(too_large))
+    assert await one.sweep([POD]) == 0
+    assert one.n_left == 0
+
+
+async def test_it_is_tried_until_it_is_done() -> None:
+    answers = itertools.chain([ApiError(503, "", "busy"), RuntimeError("odd")], itertools.repeat(None))  # fmt: skip
+
+    def busy(_: Any) -> None:
+        if error := next(answers):
+            raise error
+
+    api = Api(busy)
+    troubles: list[Exception] = []
+
+    def trouble(error: Exception) -> contextlib.AbstractAsyncContextManager[None]:
+        troubles.append(error)
+        return contextlib.nullcontext()
+
+    found = await made(api).seal(POD, trouble)
+    assert found is not None
+    assert found["metadata"]["resourceVersion"] == "8"
+    assert len(troubles) == 2
+
+
+def test_only_pods_that_a_bind_could_land_on_are_fenced() -> None:
+    gate = {"schedulingGates": [{"name": "g"}]}
+    deleted = make.pod(name="deleted")
+    deleted.metadata.deletion_timestamp = "2026-01-01T00:00:00Z"
+    pods: list[wire.Pod] = [
+        make.pod(name="waits"), make.pod(name="bound", node="n"), make.pod(name="gated", spec=gate), deleted,
+    ]  # fmt: skip
+    assert [one.name for one in fence.targets(pods)] == ["waits"]
