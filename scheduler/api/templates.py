@@ -132,7 +132,7 @@ def of_pod(pod: wire.Pod, bounds: limits.PodLimits = _DEFAULT_LIMITS) -> PodTemp
             )
         ),
         gpu=gpu,
-        most=gpus.most(pod) if problem else gpu.containers if gpu else (),
+        most=gpu.containers if gpu else gpus.most(pod) if problem else (),
         size=gpus.size(gpu),
         steering=_steering(pod.metadata.annotations or {}),
         kinds=(

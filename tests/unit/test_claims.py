@@ -139,6 +139,15 @@ def test_a_claim_is_cut_to_what_is_asked(
     assert used(cluster_with(pod)) == held
 
 
+def test_a_pod_that_says_too_much_is_held_to_what_it_asks_all_the_same() -> None:
+    """Whoever may put pods on nodes would else close whole cards with pods that ask a MiB."""
+    selector = {f"key-{i}": "" for i in range(20_000)}
+    pod = make.pod(name="p", node="node", gpu=1, gpumem=1, node_selector=selector)
+    cluster = cluster_with(pod)
+    assert cluster.pods["default/p"].template.problem
+    assert used(cluster) == {"node-GPU-0": (0, 1, 1)}
+
+
 def test_slots_that_hami_left_out_are_found_again() -> None:
     """HAMi 2.10.0 writes no slot for a container without cards; the card is held all the same."""
     pod = make.pod(
