@@ -64,8 +64,8 @@ def verify(cluster: Cluster) -> None:
         for pod in pods:
             asked = pod.template.requests
             # What no node offers is charged to nobody.
-            offered = cluster.nodes.resources
-            requested.update({name: n for name, n in asked.amounts if offered.find(name) >= 0})
+            row_asked = cluster.nodes.row_asked
+            requested.update({name: n for name, n in asked.amounts if row_asked(name) != c.UNKNOWN})
             requested[names.PODS] += 1
             nonzero[0] += asked.nonzero_cpu
             nonzero[1] += asked.nonzero_memory
