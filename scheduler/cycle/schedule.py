@@ -74,7 +74,8 @@ class Cycle:
         if self.boards.has(pod.template, placement):
             shape = self.boards.shape(pod.template, placement)
             self.boards.refresh(shape)
-            return bool((shape.board.best >= 0).any())
+            fitting = shape.board.best if rows is None else shape.board.part[rows]
+            return bool((fitting >= 0).any())
         # Thousands that wait must not displace what is live.
         shape = self.boards.unscored(pod.template, placement)
         return bool((self._verdicts(shape, rows) == Refusal.NONE).any())

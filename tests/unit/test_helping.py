@@ -1,0 +1,71 @@
+"""Whom a change could help: the cheap bounds rule out nobody whom it does help."""
+
+import numpy as np
+import pytest
+
+from scheduler.cycle.helping import Changed
+from tests import make
+from tests.unit import random_clusters
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_fits_on_a_row_that_changed_is_never_ruled_out(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    cluster = make.cluster(nodes=random_clusters.nodes(rng, 12, gpus=True))
+    cycle = make.cycle(cluster=cluster)
+    happen = random_clusters.events(rng, cycle)
+    for _ in range(20):
+        happen()
+    pods = [cluster.see_pod(random_clusters.pending(k, f"asks-{k}")) for k in random_clusters.PODS]
+    all_rows = np.array(sorted(cluster.nodes.rows.values()), np.int64)
+    fitting = 0
+    for rows in (all_rows, *(all_rows[i : i + 1] for i in range(all_rows.size))):
+        changed = Changed(cluster, rows)
+        for pod in pods:
+            assert pod is not None
+            if cycle.could_place(pod, rows):
+                fitting += 1
+                assert changed.may_help(pod.template)
+    assert fitting
+
+
+def test_a_node_without_the_label_or_the_room_asked_for_is_ruled_out_without_looking_closer() -> (
+    None
+):
+    cluster = make.cluster(nodes=[make.node(name="n", cpu="4", labels={"rack": "r1"})])
+    changed = Changed(cluster, np.array([cluster.nodes.row_of("n")], np.int64))
+
+    def may_help(**words: object) -> bool:
+        pod = cluster.see_pod(make.pod(**words))  # type: ignore[arg-type]
+        assert pod is not None
+        return changed.may_help(pod.template)
+
+    assert may_help(cpu="4")
+    assert not may_help(cpu="5")
+    assert may_help(node_selector={"rack": "r1"})
+    assert not may_help(node_selector={"rack": "r2"})
+    assert not may_help(requests={"example.com/none": 1})
+
+
+def test_nobody_is_ruled_out_where_nobody_can_say_what_changed() -> None:
+    cluster = make.cluster(nodes=[])
+    pod = cluster.see_pod(make.pod(cpu="5"))
+    assert pod is not None
+    assert Changed(cluster, None).may_help(pod.template)
+    assert not Changed(cluster, np.zeros(0, np.int64)).may_help(pod.template)
+
+
+def test_asking_what_fits_displaces_no_live_shape() -> None:
+    cluster = make.cluster(nodes=[make.node(name="n")])
+    cycle = make.cycle(cluster=cluster)
+    live = cluster.see_pod(make.pod(name="live", cpu="1"))
+    assert live is not None
+    cycle.schedule([live])
+    for i in range(600):
+        pod = cluster.see_pod(make.pod(name=f"p{i}", cpu=f"{i + 2}m"))
+        assert pod is not None
+        assert cycle.could_place(pod)
+        assert cycle.why_not(pod) is None
+    again = cluster.see_pod(make.pod(name="again", cpu="1"))
+    assert again is not None
+    assert cycle.cost_of(again) == 0

@@ -1,0 +1,131 @@
+"""What tenants write leaves nothing behind: columns, rows, templates and answers go with their last user."""
+
+import gc
+from typing import Any
+
+import msgspec
+import pytest
+
+from scheduler.api import wire
+from scheduler.config import Config
+from scheduler.cycle.schedule import Cycle
+from scheduler.kernels import columns as c
+from scheduler.policies import PolicyBook, parse
+from scheduler.state import checks
+from scheduler.state.cluster import Cluster
+from tests import make
+from tests.operator import attacks
+
+Json = dict[str, Any]
+
+
+def a_cluster() -> tuple[Cluster, Cycle]:
+    cluster = make.cluster(
+        nodes=[make.node(name=f"n{i}", labels={"zone": f"z{i}"}) for i in range(4)]
+    )
+    return cluster, make.cycle(cluster=cluster)
+
+
+def seen(cluster: Cluster, manifests: list[Json]) -> list[str]:
+    uids = []
+    for i, manifest in enumerate(manifests):
+        pod = msgspec.convert(manifest, wire.Pod)
+        pod.metadata.uid = f"{manifest['metadata']['namespace']}/{i}"
+        pod.spec.node_name = None
+        cluster.see_pod(pod)
+        uids.append(pod.metadata.uid)
+    return uids
+
+
+@pytest.mark.parametrize("name", list(attacks.ALL))
+def test_an_attack_leaves_nothing_behind(name: str) -> None:
+    cluster, cycle = a_cluster()
+    policies = PolicyBook(Config().placement)
+    policies.put(parse(make_policy()))
+    resources = list(cluster.nodes.resources.values)
+    uids = seen(cluster, attacks.ALL[name]("tenant", 0.1 if name != "unlike" else 0.01))
+    for uid in uids:
+        policies.resolve(cluster.pods[uid])
+    cycle.schedule([cluster.pods[uid] for uid in uids])
+    assert cluster.nodes.resources.values == resources
+    assert set(cluster.nodes._label_columns) <= set(cluster.nodes._labelled)
+    for uid in uids:
+        cluster.pod_gone(uid)
+    cycle.boards._shapes.clear()
+    gc.collect()
+    assert not len(cluster._records._templates)
+    assert not len(cluster._charges)
+    assert not len(policies._answers)
+    assert not len(cluster.demand._shapes)
+    assert cluster.nodes.ports._rows == {}
+    checks.verify(cluster)
+
+
+def make_policy() -> Json:
+    return {
+        "metadata": {"name": "p"},
+        "spec": {"nodePolicy": "binpack", "podSelector": {"matchLabels": {"app": "x"}}},
+    }
+
+
+@pytest.mark.parametrize("name", ["terms", "keys", "resources", "wishes"])
+def test_a_pod_beyond_the_bounds_is_held_before_any_node_is_looked_at(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, cycle = a_cluster()
+    compiled: list[str] = []
+    for step in ("shape", "unscored"):
+        monkeypatch.setattr(cycle.boards, step, lambda *_, step=step: compiled.append(step))
+    (uid, *_) = seen(cluster, attacks.ALL[name]("tenant", 0.1))
+    outcome = cycle.schedule([cluster.pods[uid]])
+    assert [hold.uid for hold in outcome.holds] == [uid]
+    assert "the most that is read" in outcome.holds[0].problem
+    assert not cycle.could_place(cluster.pods[uid])
+    assert not compiled
+
+
+def test_a_label_that_no_node_has_any_more_has_no_column() -> None:
+    cluster, _ = a_cluster()
+    assert cluster.nodes.label_column("zone")[cluster.nodes.row_of("n1")] >= 0
+    for i in range(4):
+        cluster.see_node(make.node(name=f"n{i}"))
+    assert (cluster.nodes.label_column("zone") == -1).all()
+    assert "zone" not in cluster.nodes._label_columns
+    cluster.see_node(make.node(name="n2", labels={"zone": "back"}))
+    assert cluster.nodes.label_column("zone")[cluster.nodes.row_of("n2")] >= 0
+
+
+def test_what_no_node_offers_is_charged_once_a_node_does() -> None:
+    cluster, cycle = a_cluster()
+    asks = {"example.com/part": 2}
+    pod = make.pod(node="n0", containers=[make.container(requests=asks, limits=asks)])
+    cluster.see_pod(pod)
+    waiting = cluster.see_pod(
+        make.pod(name="waits", containers=[make.container(requests=asks, limits=asks)])
+    )
+    assert waiting is not None
+    assert cluster.nodes.row_asked("example.com/part") == c.UNKNOWN
+    (hold,) = cycle.schedule([waiting]).holds
+    assert hold.diagnosis is not None
+    assert ("Insufficient example.com/part", 4) in hold.diagnosis.reasons
+    cluster.see_node(make.node(name="n0", allocatable={"example.com/part": 3}))
+    row = cluster.nodes.row_asked("example.com/part")
+    assert cluster.nodes.columns.requested[row, cluster.nodes.row_of("n0")] == 2
+    checks.verify(cluster)
+    assert not cycle.could_place(waiting)
+    cluster.pod_gone(pod.metadata.uid)
+    assert cycle.could_place(waiting)
+    checks.verify(cluster)
+
+
+def test_thousands_of_ports_on_every_node_cost_what_is_held_of_just_the_one_asked() -> None:
+    cluster, cycle = a_cluster()
+    for i in range(3):
+        taken = [make.container(host_ports=range(1000, 1200))]
+        cluster.see_pod(make.pod(name=f"p{i}", node=f"n{i}", containers=taken))
+    wants = cluster.see_pod(make.pod(name="wants", containers=[make.container(host_ports=[1100])]))
+    assert wants is not None
+    (bind,) = cycle.schedule([wants]).binds
+    assert bind.node == "n3"
+    assert cluster.nodes.ports.taken((("TCP", 1100, "0.0.0.0"),)) == {0, 1, 2, 3}
+    assert cluster.nodes.ports.taken((("UDP", 1100, "0.0.0.0"),)) == set()

@@ -1,0 +1,154 @@
+"""How much a pod may say: bounds, what counts of a pod beyond them, and what is never even decoded."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from scheduler.api import bounded, limits, names, templates, wire
+from scheduler.api.limits import PodLimits
+from tests import make
+from tests.operator import attacks
+
+Json = dict[str, Any]
+SMALL = PodLimits(
+    terms=2, keys=3, values=4, tolerations=2, ports=2, resources=3, containers=2, labels=2, names=2
+)
+
+
+def affinity(*terms: Json) -> Json:
+    required = {"nodeSelectorTerms": list(terms)}
+    return {
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    }
+
+
+def term(*keys: str, values: int = 1) -> Json:
+    words = [f"v{i}" for i in range(values)]
+    return {"matchExpressions": [{"key": k, "operator": "In", "values": words} for k in keys]}
+
+
+def ports(n: int) -> list[Json]:
+    return [make.container(host_ports=range(1000, 1000 + n))]
+
+
+def asking(n: int) -> list[Json]:
+    return [make.container(requests={f"example.com/r{i}": 1 for i in range(n)})]
+
+
+CASES: dict[str, tuple[wire.Pod, wire.Pod, str]] = {
+    "terms": (
+        make.pod(spec=affinity(term("a"), term("b"))),
+        make.pod(spec=affinity(term("a"), term("b"), term("c"))),
+        "spec.affinity.nodeAffinity (terms)",
+    ),
+    "expressions": (
+        make.pod(spec=affinity(term("a", "b", "c"))),
+        make.pod(spec=affinity(term("a", "b", "c", "d"))),
+        "spec.affinity.nodeAffinity (expressions)",
+    ),
+    "values": (
+        make.pod(spec=affinity(term("a", values=4))),
+        make.pod(spec=affinity(term("a", values=5))),
+        "spec.affinity.nodeAffinity (values)",
+    ),
+    "selector": (
+        make.pod(node_selector=dict.fromkeys("abc", "x")),
+        make.pod(node_selector=dict.fromkeys("abcd", "x")),
+        "spec.nodeSelector",
+    ),
+    "tolerations": (
+        make.pod(tolerations=[{"key": k} for k in "ab"]),
+        make.pod(tolerations=[{"key": k} for k in "abc"]),
+        "spec.tolerations",
+    ),
+    "ports": (
+        make.pod(containers=ports(2)),
+        make.pod(containers=ports(3)),
+        "spec.containers[].ports (host ports)",
+    ),
+    "resources": (
+        make.pod(containers=asking(3)),
+        make.pod(containers=asking(4)),
+        "spec.containers[].resources",
+    ),
+    "containers": (
+        make.pod(containers=[make.container()] * 2),
+        make.pod(containers=[make.container()] * 3),
+        "spec.containers",
+    ),
+    "labels": (
+        make.pod(labels=dict.fromkeys("ab", "x")),
+        make.pod(labels=dict.fromkeys("abc", "x")),
+        "metadata.labels",
+    ),
+    "names": (
+        make.pod(gpu=1, annotations={names.USE_UUID: "a,b"}),
+        make.pod(gpu=1, annotations={names.USE_UUID: "a,b,c"}),
+        f"metadata.annotations[{names.USE_UUID}]",
+    ),
+}
+
+
+@pytest.mark.parametrize(("within", "beyond", "field"), CASES.values(), ids=CASES)
+def test_a_pod_at_a_bound_passes_and_one_beyond_is_held_by_the_name_of_the_field(
+    within: wire.Pod, beyond: wire.Pod, field: str
+) -> None:
+    assert limits.exceeded(within, SMALL) is None
+    problem = templates.of_pod(beyond, SMALL).problem
+    assert problem is not None
+    assert problem.field == field
+    assert "the most that is read" in problem.problem
+
+
+def test_the_bounds_are_so_wide_that_no_real_manifest_meets_them() -> None:
+    bounds = PodLimits()
+    assert min(bounds.terms, bounds.keys) >= 1000
+    assert min(bounds.ports, bounds.resources) >= 256
+
+
+def test_a_pod_beyond_the_bounds_that_runs_already_is_charged_what_it_asks() -> None:
+    """With what says where it would have liked to go left out, and what no node has cut."""
+    wanted = [
+        make.container(cpu="2", memory="1Gi", gpu=1, requests=asking(9)[0]["resources"]["requests"])
+    ]
+    pod = make.pod(node="n", containers=wanted, node_selector=dict.fromkeys("abcd", "x"))
+    template = templates.of_pod(pod, SMALL)
+    asked = dict(template.requests.amounts)
+    assert (asked["cpu"], asked["memory"], asked[names.GPU]) == (2000, 1 << 30, 1)
+    assert len(asked) == SMALL.resources
+    assert template.selector == ()
+    assert template.gpu is not None
+
+
+@pytest.mark.parametrize("name", ["terms", "keys", "ports", "resources", "wishes", "containers"])
+def test_a_large_pod_within_the_bounds_is_decoded_like_any_other(name: str) -> None:
+    raw = msgspec.json.encode(attacks.ALL[name]("ns", 0.1)[0])
+    boundless = PodLimits(
+        **dict.fromkeys(PodLimits.__dataclass_fields__, 1 << 30)  # every bound out of reach
+    )
+    assert bounded.pod(raw, boundless) == msgspec.json.decode(raw, type=wire.Pod)
+
+
+def test_a_field_that_is_too_large_is_not_decoded_and_named() -> None:
+    pod = attacks.terms("ns", 0.1)[0]
+    pod["metadata"]["uid"] = "u"
+    found = bounded.pod(msgspec.json.encode(pod), PodLimits(text=1000))
+    assert found.spec.affinity is None
+    assert found.metadata.uid == "u"
+    problem = limits.exceeded(found, PodLimits())
+    assert problem is not None
+    assert str(problem) == "spec.affinity: is larger than 1000 bytes, the most that is read"
+
+
+def test_a_large_pod_beyond_the_bounds_keeps_no_more_than_what_is_charged() -> None:
+    raw = msgspec.json.encode(attacks.keys("ns", 0.1)[0])
+    found = bounded.pod(raw, PodLimits())
+    assert found.spec.node_selector is None
+    assert found.oversized.startswith("spec.nodeSelector: ")
+
+
+def test_two_oversized_pods_with_other_fields_missing_are_of_two_templates() -> None:
+    one, other = make.pod(), make.pod()
+    one.oversized, other.oversized = "spec.affinity: too large", "spec.volumes: too large"
+    assert templates.key(one) != templates.key(other)

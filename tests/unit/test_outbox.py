@@ -1,0 +1,193 @@
+"""Reports: one of a kind for each object, oldest first, until they are written."""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from scheduler.errors import ApiError
+from scheduler.kube import outbox
+from scheduler.kube.outbox import Lane, Outbox, Report
+
+
+class Api:
+    """An API server that takes or refuses what it is sent, in its own words."""
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+        self.refuse: Callable[[str], ApiError | None] = lambda _: None
+
+    async def request(self, _method: str, path: str, *, body: bytes, content_type: str) -> bytes:
+        assert content_type
+        await asyncio.sleep(0)
+        if error := self.refuse(path):
+            raise error
+        self.sent.append(f"{path} {json.loads(body)}")
+        return b"{}"
+
+
+def report(uid: str, text: str, lane: Lane = Lane.CONDITION, method: str = "PATCH") -> Report:
+    what = {Lane.CONDITION: "condition", Lane.NEWS: "news", Lane.WHY: "why"}[lane]
+    return Report((uid, what), lane, method, f"/{uid}/{what}", lambda: json.dumps(text).encode())
+
+
+async def written(box: Outbox, seconds: float = 5.0) -> None:
+    """Let it work until nothing waits."""
+    working = asyncio.ensure_future(box.run())
+    try:
+        async with asyncio.timeout(seconds):
+            while len(box) or box._working:
+                await asyncio.sleep(0.005)
+    finally:
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+
+
+@pytest.fixture
+def api() -> Api:
+    return Api()
+
+
+@pytest.fixture
+def box(api: Api) -> Outbox:
+    return Outbox(api, is_binding=lambda: False)  # type: ignore[arg-type]
+
+
+async def test_every_one_of_thousands_is_written_once_with_what_was_said_last(
+    api: Api, box: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox, "_RATE", 1e6)
+    for text in ("first", "last"):
+        for i in range(3000):
+            box.put(report(f"p{i}", text))
+    await written(box, 30.0)
+    assert Counter(api.sent) == Counter(f"/p{i}/condition last" for i in range(3000))
+    assert box.dropped == 0
+
+
+async def test_what_is_said_anew_keeps_the_place_of_the_old(api: Api, box: Outbox) -> None:
+    for uid in ("a", "b", "c"):
+        box.put(report(uid, "old"))
+    box.put(report("a", "new"))
+    await written(box)
+    assert api.sent[0] == "/a/condition new"
+
+
+async def test_a_write_that_fails_is_tried_until_it_is_written(
+    api: Api, box: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox.client, "backoff", lambda *_, **__: 0.001)
+    tries: Counter[str] = Counter()
+
+    def refuse(path: str) -> ApiError | None:
+        tries[path] += 1
+        return ApiError(500, "InternalError", "") if tries[path] <= 20 else None
+
+    api.refuse = refuse
+    for i in range(10):
+        box.put(report(f"p{i}", "bound", Lane.NEWS, "POST"))
+    await written(box)
+    assert len(api.sent) == 10
+    assert box.dropped == 0
+
+
+async def test_after_an_hour_a_report_is_given_up_and_may_be_said_again(
+    api: Api, box: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox, "_GIVE_UP_SECONDS", 0.0)
+    api.refuse = lambda _: ApiError(503, "ServiceUnavailable", "")
+    given_up: list[str] = []
+    late = report("p", "x")
+    late.given_up = lambda: given_up.append("p")
+    box.put(late)
+    await written(box)
+    assert (given_up, box.dropped) == (["p"], 1)
+
+
+@pytest.mark.parametrize(
+    ("error", "dropped"),
+    [
+        (ApiError(404, "NotFound", "gone"), 0),
+        (ApiError(409, "AlreadyExists", "an earlier try took effect"), 0),
+        (ApiError(403, "Forbidden", "unable to create: it is being terminated"), 0),
+        (ApiError(422, "Invalid", "nobody will take it"), 1),
+    ],
+)
+async def test_what_is_of_no_use_is_not_tried_again(
+    api: Api, box: Outbox, error: ApiError, dropped: int
+) -> None:
+    api.refuse = lambda _: error
+    box.put(report("p", "x", Lane.NEWS, "POST"))
+    await written(box)
+    assert (api.sent, box.dropped) == ([], dropped)
+
+
+async def test_a_newer_report_takes_the_place_of_one_that_failed(
+    api: Api, box: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox.client, "backoff", lambda *_, **__: 0.02)
+    api.refuse = lambda _: ApiError(500, "InternalError", "")
+    box.put(report("p", "old"))
+    working = asyncio.ensure_future(box.run())
+    while not box._failed:
+        await asyncio.sleep(0.001)
+    api.refuse = lambda _: None
+    box.put(report("p", "new"))
+    await asyncio.sleep(0.1)
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
+    assert api.sent == ["/p/condition new"]
+
+
+async def test_why_a_pod_waited_is_told_before_that_it_waits_no_more(api: Api, box: Outbox) -> None:
+    box._tokens = 0.0
+    for i in range(5):
+        box.put(report(f"other-{i}", "why", Lane.WHY, "POST"))
+    box.put(report("p", "why", Lane.WHY, "POST"))
+    box.put(report("p", "bound", Lane.NEWS, "POST"))
+    await written(box)
+    ours = [line for line in api.sent if line.startswith("/p/")]
+    assert ours == ["/p/why why", "/p/news bound"]
+
+
+async def test_the_rate_of_what_comes_back_as_a_change_is_bounded_and_news_are_not(
+    api: Api, box: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox, "_RATE", 0.0)
+    monkeypatch.setattr(outbox, "_BURST", 3.0)
+    box._tokens = 3.0
+    for i in range(10):
+        box.put(report(f"p{i}", "x"))
+        box.put(report(f"p{i}", "bound", Lane.NEWS, "POST"))
+    working = asyncio.ensure_future(box.run())
+    await asyncio.sleep(0.2)
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
+    kinds: Counter[str] = Counter(line.split()[0].rsplit("/", 1)[1] for line in api.sent)
+    assert kinds == {"news": 10, "condition": 3}
+
+
+async def test_nothing_that_waits_is_written_on_a_pod_that_is_about_to_be_bound(
+    api: Api, box: Outbox
+) -> None:
+    box.put(report("p", "waits"))
+    box.put(report("q", "waits"))
+    await box.quiet(("p", "condition"))
+    await written(box)
+    assert api.sent == ["/q/condition waits"]
+
+
+async def test_the_oldest_reasons_are_given_up_when_there_are_too_many_and_no_condition_is(
+    box: Outbox, monkeypatch: pytest.MonkeyPatch, api: Api
+) -> None:
+    monkeypatch.setattr(outbox, "_WHY_MAX", 3)
+    for i in range(5):
+        box.put(report(f"p{i}", "why", Lane.WHY, "POST"))
+        box.put(report(f"p{i}", "waits"))
+    assert box.dropped == 2
+    await written(box)
+    told = {line.split()[0] for line in api.sent}
+    conditions = {f"/p{i}/condition" for i in range(5)}
+    assert told == conditions | {f"/p{i}/why" for i in (2, 3, 4)}

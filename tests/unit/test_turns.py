@@ -1,0 +1,136 @@
+"""Namespaces take turns: at what is dear to compile, and at what is dear to decide."""
+
+from scheduler.api import limits, wire
+from scheduler.config import Config
+from scheduler.kube.intake import Intake
+from scheduler.pending import Pending
+from scheduler.state.pods import PodRecord
+from tests import make
+
+
+def record(name: str, namespace: str = "default", **words: object) -> PodRecord:
+    cluster = make.cluster()
+    found = cluster.see_pod(make.pod(name=name, namespace=namespace, **words))  # type: ignore[arg-type]
+    assert found is not None
+    return found
+
+
+def names(batch: list[PodRecord]) -> list[str]:
+    return [pod.name for pod in batch]
+
+
+def dear(pod: PodRecord) -> int:
+    return 1 if pod.namespace.startswith("tenant") else 0
+
+
+def everything(pending: Pending, *, most: int, until: str) -> int:
+    """Pods popped before the one of that name; each fails and is not tried again."""
+    popped = 0
+    while batch := pending.pop(64, 0.0, dear, most):
+        for pod in batch:
+            if pod.name == until:
+                return popped
+            popped += 1
+            pending.failed(pod.uid, 0.0, pod.uid)
+    raise AssertionError(f"{until} was never popped")
+
+
+def test_a_pod_waits_for_no_more_of_other_namespaces_dear_pods_than_they_are_allowed() -> None:
+    """Ten tenants of 300 unlike pods each, all older; counted in pods, not in seconds."""
+    pending = Pending(Config())
+    for i in range(300):
+        for t in range(10):
+            pending.offer(record(f"p{i}", f"tenant-{t}"))
+    pending.offer(record("normal", "normal"))
+    assert everything(pending, most=8, until="normal") <= 10 * 101
+
+
+def test_who_has_spent_least_goes_first_among_those_beyond_their_allowance() -> None:
+    pending = Pending(Config())
+    for i in range(250):
+        pending.offer(record(f"p{i}", "tenant-0"))
+    assert len(pending.pop(250, 0.0, dear, 1000)) == 250
+    for i in range(150):
+        pending.offer(record(f"q{i}", "tenant-1"))
+    assert len(pending.pop(150, 0.0, dear, 1000)) == 150
+    for t in (0, 1):
+        pending.offer(record("again", f"tenant-{t}"))
+    assert [pod.namespace for pod in pending.pop(2, 0.0, dear, 1000)] == ["tenant-1", "tenant-0"]
+
+
+def test_priority_goes_before_turns() -> None:
+    pending = Pending(Config())
+    for i in range(200):
+        pending.offer(record(f"p{i}", "tenant-0"))
+    pending.pop(200, 0.0, dear, 1000)
+    pending.offer(record("urgent", "tenant-0", priority=10))
+    pending.offer(record("normal", "normal"))
+    assert names(pending.pop(2, 0.0, dear, 1000)) == ["urgent", "normal"]
+
+
+def test_what_was_spent_is_forgotten() -> None:
+    pending = Pending(Config())
+    pending.pop(1, 0.0, dear, 1)
+    for i in range(200):
+        pending.offer(record(f"p{i}", "tenant-0"))
+    pending.pop(200, 0.0, dear, 1000)
+    pending.offer(record("old", "tenant-0"))
+    pending.offer(record("young", "normal"))
+    assert names(pending.pop(1, 1.0, dear, 1000)) == ["young"]
+    pending.offer(record("young", "normal"))
+    # Four half-lives later a sixteenth of it is left, less than the allowance.
+    assert names(pending.pop(2, 40.0, dear, 1000)) == ["old"]
+
+
+def test_a_batch_ends_before_it_costs_more_than_it_may_and_has_one_pod_at_least() -> None:
+    pending = Pending(Config())
+    for i in range(5):
+        pending.offer(record(f"p{i}", "tenant-0"))
+    assert len(pending.pop(64, 0.0, dear, 3)) == 3
+    assert len(pending.pop(64, 0.0, lambda _: 100, 3)) == 1
+
+
+def test_pods_that_cost_nothing_go_as_they_came() -> None:
+    pending = Pending(Config())
+    expected = [f"p{i}" for i in range(300)]
+    for i, name in enumerate(expected):
+        pending.offer(record(name, f"ns-{i % 3}"))
+    assert names(pending.pop(300, 0.0, dear, 1)) == expected
+
+
+def wordy(name: str, namespace: str, *, node: str = "") -> wire.Pod:
+    keys = {f"k{i}": "v" for i in range(limits.LIGHT_WORDS + 1)}
+    return make.pod(name=name, namespace=namespace, node=node, node_selector=keys)
+
+
+def test_namespaces_take_turns_at_being_compiled() -> None:
+    intake = Intake()
+    for i in range(3):
+        assert intake.takes(wordy(f"a{i}", "a"))
+    assert intake.takes(wordy("b0", "b"))
+    order = [intake.next().metadata.name for _ in range(len(intake))]
+    assert order == ["a0", "b0", "a1", "a2"]
+    assert not len(intake)
+
+
+def test_pods_that_say_little_or_run_already_do_not_wait_to_be_compiled() -> None:
+    intake = Intake()
+    assert not intake.takes(make.pod(name="small"))
+    assert not intake.takes(wordy("bound", "a", node="n"))
+
+
+def test_the_last_state_counts_and_what_is_gone_or_bound_waits_no_more() -> None:
+    intake = Intake()
+    intake.takes(wordy("p", "a"))
+    newer = wordy("p", "a")
+    newer.metadata.resource_version = "2"
+    intake.takes(newer)
+    assert len(intake) == 1
+    assert intake.next().metadata.resource_version == "2"
+    intake.takes(wordy("p", "a"))
+    assert not intake.takes(wordy("p", "a", node="n"))
+    assert not len(intake)
+    intake.takes(wordy("p", "a"))
+    intake.takes(wordy("q", "a"))
+    intake.keep({"a/q"})
+    assert intake.next().metadata.name == "q"
