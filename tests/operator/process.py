@@ -14,7 +14,8 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tests.operator.servers import OPERATOR_NAMESPACE, Server
+from tests.operator.installed import NAMESPACE
+from tests.operator.servers import Server
 
 START_SECONDS = 120.0  # two, unless every kernel has to be compiled first
 STOP_SECONDS = 30.0
@@ -46,7 +47,7 @@ class Operator:
         command = [sys.executable, "-m", "scheduler", "run", "--port", "0"]
         command += ["--kubeconfig", str(server.kubeconfig)]
         if lease:
-            command += ["--lease-namespace", OPERATOR_NAMESPACE]
+            command += ["--lease-namespace", NAMESPACE]
         with self.log_path.open("wb") as log:
             self._popen = subprocess.Popen(
                 [*command, *args],
