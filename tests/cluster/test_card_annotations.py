@@ -234,6 +234,20 @@ def test_a_template_brings_none_in_whoever_runs_the_controllers(
     assert tenant.call("GET", f"{PODS}?labelSelector=app%3Dhostile").body["items"] == []
 
 
+@pytest.mark.usefixtures("peers")
+def test_every_expression_fits_the_types_it_is_asked_about(
+    tenant: Tenant, request: pytest.FixtureRequest
+) -> None:
+    """One that does not fails at a user's request, and nothing said so before."""
+    cp = tenant.cp
+    cp.start_controller_manager(("validatingadmissionpolicy-status-controller",))
+    request.addfinalizer(partial(cp.kill, "kube-controller-manager"))
+    policy = "validatingadmissionpolicy/evenkeel"
+    cp.kubectl("wait", policy, "--for=jsonpath={.status.observedGeneration}=1", "--timeout=30s")
+    status = json.loads(cp.kubectl("get", policy, "-o", "json"))["status"]
+    assert status["typeChecking"] == {}, status
+
+
 async def test_scheduler_and_plugin_write_them_and_the_owner_keeps_his_pod(
     world: World, tenant: Tenant
 ) -> None:
