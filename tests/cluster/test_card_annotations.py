@@ -223,12 +223,9 @@ def test_a_template_brings_none_in_whoever_runs_the_controllers(
     }
     made = tenant.call("POST", f"/apis/apps/v1/namespaces/{TENANT}/deployments", body)
     assert made.status == 201, made.body
-    said = cp.kubectl(
-        "wait", "-n", TENANT, "replicaset", "-l", "app=hostile", "--timeout=30s",
-        "--for=condition=ReplicaFailure=True", check=False,
-    )  # fmt: skip
-    assert "condition met" in said
-    told = cp.kubectl("get", "replicaset", "-n", TENANT, "-l", "app=hostile", "-o", "json")
+    hostile = ("deployment/hostile", "-n", TENANT)
+    cp.kubectl("wait", *hostile, "--for=condition=ReplicaFailure=True", "--timeout=30s")
+    told = cp.kubectl("get", *hostile, "-o", "json")
     assert f"{names.HAMI_ALLOCATED}: decides which GPUs a pod holds" in told
     assert "remove it from the template" in told
     assert tenant.call("GET", f"{PODS}?labelSelector=app%3Dhostile").body["items"] == []

@@ -68,6 +68,9 @@ def test_a_release_is_installed_upgraded_rolled_back_and_uninstalled(
     _create(bare, policy("kept", nodePolicy="spread"))
     assert _log_level(bare) == "info"
 
+    crds = installed.helm(bare, "show", "crds", installed.CHART)
+    again = ("apply", "--server-side", "--force-conflicts", "-f", "-")
+    assert "serverside-applied" in bare.kubectl(*again, stdin=crds)
     upgrade = ("upgrade", "evenkeel", installed.CHART, "--reset-then-reuse-values")
     installed.helm(bare, *upgrade, "--set", "logLevel=debug", "--set", "replicas=3")
     assert _log_level(bare) == "debug"

@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import json
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -147,3 +148,25 @@ def test_the_version_is_that_of_the_distribution() -> None:
         assert scheduler.__version__ == version[1]
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert version[1] in changelog or "Unreleased" in changelog
+
+
+def test_the_image_and_the_chart_have_the_version_too() -> None:
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    version = tomllib.loads(text)["project"]["version"]
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert f'org.opencontainers.image.version="{version}"' in dockerfile
+    chart = yaml.safe_load((ROOT / "manifests/chart/Chart.yaml").read_text(encoding="utf-8"))
+    assert chart["version"] == chart["appVersion"] == version
+
+
+def test_the_image_is_built_from_what_is_pinned_and_ends_with_no_tool_of_the_build() -> None:
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert re.search(r"^ARG PYTHON=python:\S+@sha256:[0-9a-f]{64}$", dockerfile, re.MULTILINE)
+    bases = re.findall(r"^FROM (\S+)", dockerfile, re.MULTILINE)
+    assert bases == ["${PYTHON}", "base", "base"]
+    assert not re.search(r"pip install(?!.*(--require-hashes|--no-index))", dockerfile)
+    last = dockerfile.rpartition("\nFROM ")[2]
+    assert "\nRUN" not in last
+    assert "\nUSER 65532:65532\n" in last
+    locked = (ROOT / "requirements-build.lock").read_text(encoding="utf-8")
+    assert re.search(r"^hatchling==\S+ \\$", locked, re.MULTILINE)
