@@ -14,6 +14,7 @@ import yaml
 import scheduler
 from scheduler import config
 from scheduler.api import names
+from scheduler.api.limits import PodLimits
 from scheduler.api.placement import MODES
 
 ROOT = Path(__file__).parents[2]
@@ -89,6 +90,8 @@ def test_the_charts_schema_knows_every_setting_and_what_a_policy_may_say() -> No
     settings = yaml.safe_load((ROOT / "manifests/base/config.yaml").read_text())
     fields = {config._camel(field.name) for field in dataclasses.fields(config.Config)}
     assert fields == known.keys() == settings.keys()
+    limits = {field.name for field in dataclasses.fields(PodLimits)}
+    assert known["podLimits"]["properties"].keys() == limits == settings["podLimits"].keys()
     (crd,) = documents(CRD)
     (version,) = crd["spec"]["versions"]
     spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
