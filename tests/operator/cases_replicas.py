@@ -8,13 +8,13 @@ from typing import Any
 
 from scheduler.embedded import agents, cards, nodes
 from tests.operator import audit
-from tests.operator.installed import NAMESPACE
 from tests.operator.manifests import pod, vgpu
 from tests.operator.process import START_SECONDS, Operator
+from tests.operator.servers import OPERATOR_NAMESPACE
 from tests.operator.world import PODS, World
 
 Json = dict[str, Any]
-_LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/evenkeel"
+_LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{OPERATOR_NAMESPACE}/leases/evenkeel"
 
 
 async def _deciding(world: World, operator: Operator) -> None:

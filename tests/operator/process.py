@@ -14,8 +14,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tests.operator.installed import NAMESPACE
-from tests.operator.servers import Server
+from tests.operator.servers import OPERATOR_NAMESPACE, Server
 
 START_SECONDS = 120.0  # two, unless every kernel has to be compiled first
 STOP_SECONDS = 30.0
@@ -48,7 +47,7 @@ class Operator:
         command = [*program, "run", "--port", "0"]
         command += ["--kubeconfig", str(server.kubeconfig)]
         if lease:
-            command += ["--lease-namespace", NAMESPACE]
+            command += ["--lease-namespace", OPERATOR_NAMESPACE]
         with self.log_path.open("wb") as log:
             self._popen = subprocess.Popen(
                 [*command, *args],

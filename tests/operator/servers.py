@@ -23,6 +23,7 @@ Json = dict[str, Any]
 T = TypeVar("T")
 
 ROOT = Path(__file__).parents[2]
+OPERATOR_NAMESPACE = installed.NAMESPACE
 EMBEDDED_TOKEN = "embedded-token"
 
 
@@ -88,7 +89,7 @@ def crd() -> Json:
 
 
 def _namespace() -> Json:
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": installed.NAMESPACE}}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": OPERATOR_NAMESPACE}}
 
 
 @contextmanager
