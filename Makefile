@@ -5,10 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
 STAMP := $(VENV)/.installed
+IMAGE ?= evenkeel:dev
+LABELS = $(if $(REVISION),--label org.opencontainers.image.revision=$(REVISION))
+REVISION := $(shell git rev-parse HEAD 2>/dev/null)
 # Kernels write without looking; these tests drive all of them over odd clusters.
 BOUNDS := $(addprefix tests/unit/test_,kernels_place.py keel_twin.py run_twin.py learning.py never_over_allocated.py)
 
-.PHONY: help demo test cluster-test check bench bench-lambda-g lock image kind-trial clean
+.PHONY: help demo test cluster-test check bench bench-lambda-g lock image wheel chart kind-trial clean
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,10 +59,19 @@ bench-lambda-g: $(STAMP)  ## The five scenarios of Lambda-G's author: his strate
 
 lock:  ## Write the lock files anew from pyproject.toml (needs uv)
 	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --quiet -o requirements.lock
+	@$(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' | uv pip compile - --universal --python-version 3.11 --generate-hashes --no-header --quiet -o requirements-build.lock
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-header --quiet -c requirements.lock -o requirements-dev.lock
 
-image:  ## Build the container image (needs docker)
-	docker build --tag evenkeel:dev .
+image:  ## Build the container image (needs docker; PLATFORMS=linux/amd64,linux/arm64 IMAGE=… builds for both and pushes)
+	$(if $(PLATFORMS),docker buildx build --platform $(PLATFORMS) --push,docker build) $(LABELS) --tag $(IMAGE) .
+
+wheel:  ## Build the wheel into dist/
+	@$(PYTHON) -m venv $(VENV)/.build
+	@$(VENV)/.build/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-build.lock
+	$(VENV)/.build/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+
+chart: $(STAMP)  ## Package the Helm chart into dist/ (builds helm with Go)
+	@helm=$$($(BIN)/python -m tests.controlplane.build helm | cut -f 2) && "$$helm" lint --strict manifests/chart && "$$helm" package manifests/chart --destination dist
 
 kind-trial: $(STAMP)  ## A kind cluster on your own machine with Evenkeel in it (needs docker and Go)
 	@$(BIN)/python -m tests.controlplane.build kind kubectl

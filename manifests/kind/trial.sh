@@ -10,6 +10,7 @@ trap '[ -n "${KEEP:-}" ] || "$kind" delete cluster --name evenkeel-trial' EXIT
 docker build --tag evenkeel:dev .
 "$kind" create cluster --config manifests/kind/cluster.yaml --wait 120s
 "$kind" load docker-image evenkeel:dev --name evenkeel-trial
+"$kubectl" apply --server-side -k crds
 "$kubectl" apply --server-side -k manifests/kind
 "$kubectl" -n evenkeel-system rollout status deployment/evenkeel --timeout=180s
 "$kubectl" apply -f manifests/kind/pods.yaml

@@ -12,6 +12,7 @@ import yaml
 from scheduler.api import hami, names
 
 _FOLDER = Path(__file__).parent / "manifests"
+NODES = _FOLDER / "nodes.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +32,14 @@ class Pattern:
         """In words."""
         return _words(self.cards_per_node)
 
+    @property
+    def file(self) -> Path:
+        """Where its pods are."""
+        return _FOLDER / f"{self.name}.yaml"
+
     def manifests(self) -> list[dict[str, Any]]:
         """The pods, as a user would write them."""
-        text = (_FOLDER / f"{self.name}.yaml").read_text(encoding="utf-8")
+        text = self.file.read_text(encoding="utf-8")
         return [document for document in yaml.safe_load_all(text) if document]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable
@@ -21,7 +22,7 @@ from rich.table import Table
 from scheduler.demo import patterns, picture
 from scheduler.embedded import agents, cluster, nodes
 
-_START_SECONDS = 90.0
+_START_SECONDS = 180.0  # a few, unless every kernel has to be compiled first
 _PATTERN_SECONDS = 20.0
 _PODS = "/api/v1/namespaces/default/pods"
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -54,7 +55,28 @@ async def demo(console: Console, *, keep: bool) -> bool:
                     _conclude(console, results)
                     if keep:
                         await _keep(console, kubeconfig, ready)
+    if not keep:
+        console.print("\nNext, the last of these from manifests alone, with what every node says:")
+        # Never broken into lines: it is there to be copied.
+        console.print(f"  {next_command()}", soft_wrap=True, markup=False, highlight=False)
     return all(pattern.cards_per_node == seen for pattern, seen in results)
+
+
+def next_command() -> str:
+    """What to type next: this very installation, on manifests that are there."""
+    script = Path(sys.argv[0])
+    installed = script.name == "evenkeel" and script.exists()
+    words = [_near(script)] if installed else [_near(Path(sys.executable)), "-m", "scheduler"]
+    words.append("simulate")
+    for file in (patterns.NODES, patterns.ALL[-1].file):
+        words += ["-f", _near(file)]
+    return shlex.join([*words, "--explain"])
+
+
+def _near(path: Path) -> str:
+    """A path as short as it can be typed from here."""
+    here, path = Path.cwd(), path.absolute()
+    return f"./{path.relative_to(here)}" if path.is_relative_to(here) else str(path)
 
 
 async def _furnish(api: aiohttp.ClientSession) -> None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
+from numba.core import caching
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -20,7 +22,36 @@ R = TypeVar("R")
 _config: Any = numba.config
 
 
-def _cache_folder() -> str | None:
+class _ReadOnlyLocator(caching.UserProvidedCacheLocator):
+    """numba's own takes no folder that it cannot write to."""
+
+    def ensure_cache_path(self) -> None:
+        """It is there, or there is nothing in it to find."""
+
+
+_only_that: Any = (_ReadOnlyLocator,)
+
+
+class _ReadOnlyFiles(caching.CompileResultCacheImpl):
+    _locator_classes = _only_that
+
+
+class _ReadOnlyCache(caching.FunctionCache):
+    """What an image brings: read, never written."""
+
+    _impl_class = _ReadOnlyFiles
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Nowhere to save it; whoever wonders about a slow start shall find out why."""
+        del sig, data
+        warnings.warn(
+            f"{self._name} is not in the read-only cache of kernels {_folder} and was compiled",
+            stacklevel=2,
+        )
+
+
+def _cache_folder() -> tuple[Path | None, bool]:
+    """Where compiled kernels are, None where there is no place for them, and whether it can be written."""
     digest = hashlib.sha256(numba.__version__.encode())
     digest.update(str((_config.BOUNDSCHECK, _config.CPU_NAME)).encode())
     for source in sorted(Path(__file__).parent.glob("*.py")):
@@ -30,29 +61,24 @@ def _cache_folder() -> str | None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
-            return str(folder)
+            return folder, True
     except OSError:
-        # A read-only container without a volume for the cache: compile at every start instead.
-        return None
+        # Neither a cache nor a place for one: compile at every start.
+        return (folder if folder.is_dir() else None), False
 
 
-_folder = _cache_folder()
+_folder, _is_writable = _cache_folder()
 # No reference counts (``_nrt``): with bundles of arrays they cost 1,500 ns a node, and kernels never
 # allocate; one that tries does not compile. Division as in C: the check for zero that Python's rule adds is a branch, and keeps LLVM from
 # vectorising (79 ns against 15 ns for a full score of six dimensions).
-_flags: dict[str, Any] = {
-    "nogil": True,
-    "error_model": "numpy",
-    "_nrt": False,
-    "cache": _folder is not None,
-}
+_flags: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 if _folder is not None:
-    _config.CACHE_DIR = _folder
+    _config.CACHE_DIR = str(_folder)
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile at the first call; keeps the signature for the type checker."""
-    return cast("Callable[P, R]", numba.njit(**_flags)(function))
+    return cast("Callable[P, R]", _cached(numba.njit(**_flags)(function)))
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
@@ -61,4 +87,13 @@ def inlined(function: Callable[P, R]) -> Callable[P, R]:
     A call that hands over bundles of arrays costs half a microsecond in reference counts, more than
     most kernels compute for a node; inlined, it costs nothing.
     """
-    return cast("Callable[P, R]", numba.njit(forceinline=True, **_flags)(function))
+    return cast("Callable[P, R]", _cached(numba.njit(forceinline=True, **_flags)(function)))
+
+
+def _cached(dispatcher: Any) -> Any:
+    if _is_writable:
+        dispatcher.enable_caching()
+    elif _folder is not None:
+        of: Any = _ReadOnlyCache
+        dispatcher._cache = of(dispatcher.py_func)  # noqa: SLF001 - numba has no door for it
+    return dispatcher

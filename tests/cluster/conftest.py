@@ -13,13 +13,19 @@ from tests.controlplane import build, objects, plane
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Who brings KUBEBUILDER_ASSETS and no Go has etcd, kube-apiserver and kubectl, and no peers to compare.
 
-    What needs no peers is all of Evenkeel's own; the others are deselected, and pytest says how many.
+    What needs no peers is all of Evenkeel's own but the chart; the others are deselected, and pytest
+    says how many.
     """
     if not os.environ.get("KUBEBUILDER_ASSETS") or shutil.which("go"):
         return
-    without = [item for item in items if "peers" in getattr(item, "fixturenames", ())]
+    without = [item for item in items if _needs_go(item)]
     items[:] = [item for item in items if item not in without]
     config.hook.pytest_deselected(items=without)
+
+
+def _needs_go(item: pytest.Item) -> bool:
+    chosen = getattr(getattr(item, "callspec", None), "params", {}).values()
+    return not {"peers", "helm"}.isdisjoint({*getattr(item, "fixturenames", ()), *chosen})
 
 
 @pytest.fixture(scope="session")
@@ -33,6 +39,12 @@ def control_plane(request: pytest.FixtureRequest) -> Iterator[plane.ControlPlane
 def peers(request: pytest.FixtureRequest) -> None:
     """The programs that few ready-made sets have."""
     build_in_sight(request, "kube-scheduler", "kube-controller-manager", "kwok")
+
+
+@pytest.fixture(scope="session")
+def helm(request: pytest.FixtureRequest) -> None:
+    """For the chart."""
+    build_in_sight(request, "helm")
 
 
 @pytest.fixture

@@ -1,19 +1,20 @@
-"""The manifests as a real API server takes them."""
+"""The kustomization as a real API server takes it."""
 
 import json
+import re
 
 import pytest
 import yaml
 
 from scheduler import config
 from tests.controlplane.plane import ControlPlane
+from tests.operator import installed
 
 
 @pytest.fixture(scope="module")
-def installed(control_plane: ControlPlane) -> ControlPlane:
-    """`kubectl apply -k`, as the README says."""
-    applied = control_plane.kubectl("apply", "--server-side", "-k", "manifests/base")
-    assert "deployment.apps/evenkeel serverside-applied" in applied
+def applied(control_plane: ControlPlane) -> ControlPlane:
+    """As the README says."""
+    installed.by_kustomize(control_plane)
     return control_plane
 
 
@@ -28,8 +29,30 @@ def test_the_kind_variant_differs_in_its_pull_policy_only(control_plane: Control
     assert kind.replace("        imagePullPolicy: Never\n", "") == base
 
 
-def test_everything_is_there_after_one_apply(installed: ControlPlane) -> None:
-    namespaced = installed.kubectl(
+def test_rendering_renames_nothing_but_the_configuration(control_plane: ControlPlane) -> None:
+    """kustomize takes what is called like a generated ConfigMap for a reference to it, the lease too."""
+    text = control_plane.kubectl("kustomize", "manifests/base")
+    rendered = installed.objects(text)
+    (role,) = (one for one in rendered if one["kind"] == "Role")
+    assert [rule.get("resourceNames") for rule in role["rules"]] == [None, ["evenkeel"]]
+    assert set(re.findall(r"evenkeel-[-a-z0-9]+", text)) == {
+        installed.NAMESPACE, next(o["metadata"]["name"] for o in rendered if o["kind"] == "ConfigMap")
+    }  # fmt: skip
+
+
+def test_what_has_no_namespace_is_given_none(control_plane: ControlPlane) -> None:
+    everywhere = control_plane.kubectl(
+        "api-resources", "--namespaced=false", "--no-headers", "-o", "name"
+    )
+    plurals = {name.partition(".")[0] for name in everywhere.split()}
+    for one in installed.objects(control_plane.kubectl("kustomize", "manifests/base")):
+        kind = one["kind"].lower()
+        plural = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
+        assert ("namespace" in one["metadata"]) == (plural not in plurals), one
+
+
+def test_everything_is_there_after_two_applies(applied: ControlPlane) -> None:
+    namespaced = applied.kubectl(
         "get", "deployment,service,serviceaccount,role,rolebinding,configmap", "-n", "evenkeel-system",
         "-o", "name",
     )  # fmt: skip
@@ -39,25 +62,26 @@ def test_everything_is_there_after_one_apply(installed: ControlPlane) -> None:
         "serviceaccount/evenkeel",
         "role.rbac.authorization.k8s.io/evenkeel",
         "rolebinding.rbac.authorization.k8s.io/evenkeel",
-        "configmap/evenkeel-",
+        "configmap/evenkeel-config-",
     ):
         assert name in namespaced
-    cluster_wide = installed.kubectl(
+    cluster_wide = applied.kubectl(
         "get", "clusterrole/evenkeel", "clusterrolebinding/evenkeel", "flowschema/evenkeel",
-        "crd/balancepolicies.scheduling.evenkeel.dev", "-o", "name",
+        "crd/balancepolicies.scheduling.evenkeel.dev", "validatingadmissionpolicy/evenkeel",
+        "validatingadmissionpolicybinding/evenkeel", "-o", "name",
     )  # fmt: skip
-    assert cluster_wide.count("\n") == 4
+    assert cluster_wide.count("\n") == 6
 
 
-def test_the_flow_schema_points_at_a_level_that_exists(installed: ControlPlane) -> None:
-    waited = installed.kubectl(
+def test_the_flow_schema_points_at_a_level_that_exists(applied: ControlPlane) -> None:
+    waited = applied.kubectl(
         "wait", "--for=condition=Dangling=false", "flowschema/evenkeel", "--timeout=20s"
     )
     assert "condition met" in waited
 
 
-def test_the_deployment_runs_as_nobody_on_a_read_only_root(installed: ControlPlane) -> None:
-    spec = _get(installed, "deployment", "evenkeel", "-n", "evenkeel-system")["spec"]
+def test_the_deployment_runs_as_nobody_on_a_read_only_root(applied: ControlPlane) -> None:
+    spec = _get(applied, "deployment", "evenkeel", "-n", "evenkeel-system")["spec"]
     assert isinstance(spec, dict)
     pod = spec["template"]["spec"]
     container = pod["containers"][0]
@@ -67,8 +91,8 @@ def test_the_deployment_runs_as_nobody_on_a_read_only_root(installed: ControlPla
     assert {"livenessProbe", "readinessProbe", "startupProbe"} <= container.keys()
 
 
-def test_the_config_map_holds_the_defaults(installed: ControlPlane) -> None:
-    found = _get(installed, "configmap", "-n", "evenkeel-system")["items"]
+def test_the_config_map_holds_the_defaults(applied: ControlPlane) -> None:
+    found = _get(applied, "configmap", "-n", "evenkeel-system")["items"]
     assert isinstance(found, list)
     texts = [
         c["data"]["config.yaml"] for c in found if c["metadata"]["name"].startswith("evenkeel-")

@@ -53,7 +53,11 @@ class Tool:
 
 def kubernetes_version() -> str:
     """Return the version that the module pins, as in "v1.36.3"."""
-    _, _, rest = (MODULES / "kubernetes" / "go.mod").read_text().partition("k8s.io/kubernetes v")
+    return _pinned("kubernetes", "k8s.io/kubernetes")
+
+
+def _pinned(module: str, dependency: str) -> str:
+    _, _, rest = (MODULES / module / "go.mod").read_text().partition(f"{dependency} v")
     return "v" + rest.split()[0]
 
 
@@ -69,6 +73,20 @@ def _kubernetes(name: str) -> Tool:
     )
 
 
+def _helm() -> Tool:
+    """Helm renders for the Kubernetes of its client library, and says so only when stamped."""
+    _, minor, _ = _pinned("helm", "k8s.io/client-go").split(".")
+    helm = "helm.sh/helm/v3/"
+    values = {
+        f"{helm}internal/version.version": _pinned("helm", "helm.sh/helm/v3"),
+        f"{helm}pkg/chartutil.k8sVersionMajor": "1",
+        f"{helm}pkg/chartutil.k8sVersionMinor": minor,
+        f"{helm}pkg/lint/rules.k8sVersionMajor": "1",
+        f"{helm}pkg/lint/rules.k8sVersionMinor": minor,
+    }
+    return Tool(module="helm", package=f"{helm}cmd/helm", variables=tuple(values.items()))
+
+
 TOOLS = {
     "etcd": Tool(module="etcd", package="go.etcd.io/etcd/server/v3"),
     "kube-apiserver": _kubernetes("kube-apiserver"),
@@ -76,6 +94,7 @@ TOOLS = {
     "kube-scheduler": _kubernetes("kube-scheduler"),
     "kube-controller-manager": _kubernetes("kube-controller-manager"),
     "kwok": Tool(module="kwok", package="sigs.k8s.io/kwok/cmd/kwok"),
+    "helm": _helm(),
     "kind": Tool(module="kind", package="sigs.k8s.io/kind", is_for_tests=False),
 }
 

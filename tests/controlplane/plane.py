@@ -42,14 +42,6 @@ class User:
 # Kubernetes itself may do anything until they are given a role.
 USERS: Mapping[str, User] = {
     "admin": User("admin", ("system:masters",)),
-    "evenkeel": User(
-        "system:serviceaccount:evenkeel-system:evenkeel",
-        (
-            "system:serviceaccounts",
-            "system:serviceaccounts:evenkeel-system",
-            "system:authenticated",
-        ),
-    ),
     "kube-scheduler": User("system:kube-scheduler"),
     "stranger": User("stranger"),
 }

@@ -40,10 +40,11 @@ class Operator:
         lease: bool = True,
         env: Mapping[str, str] | None = None,
         args: Sequence[str] = (),
+        program: Sequence[str] = (sys.executable, "-m", "scheduler"),
     ) -> None:
         self.log_path = server.folder / f"operator-{next(_serial)}-{name}.log"
         self._port = 0
-        command = [sys.executable, "-m", "scheduler", "run", "--port", "0"]
+        command = [*program, "run", "--port", "0"]
         command += ["--kubeconfig", str(server.kubeconfig)]
         if lease:
             command += ["--lease-namespace", OPERATOR_NAMESPACE]

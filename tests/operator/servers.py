@@ -17,12 +17,13 @@ import yaml
 from scheduler.embedded import cluster
 from scheduler.embedded.server import Settings
 from tests.controlplane import plane
+from tests.operator import installed
 
 Json = dict[str, Any]
 T = TypeVar("T")
 
 ROOT = Path(__file__).parents[2]
-OPERATOR_NAMESPACE = "evenkeel-system"
+OPERATOR_NAMESPACE = installed.NAMESPACE
 EMBEDDED_TOKEN = "embedded-token"
 
 
@@ -113,19 +114,19 @@ def embedded(*, history: int = 10_000) -> Iterator[Server]:
 
 
 @contextmanager
-def real(*, extra_apiserver_flags: tuple[str, ...] = ()) -> Iterator[Server]:
-    """A control plane with the CRD, where the operator has the rights of manifests/base and no more."""
+def real(
+    *,
+    extra_apiserver_flags: tuple[str, ...] = (),
+    install: Callable[[plane.ControlPlane], None] = installed.by_kustomize,
+) -> Iterator[Server]:
+    """A control plane with Evenkeel installed, where the operator is its ServiceAccount and nobody else."""
     with plane.start(extra_apiserver_flags=extra_apiserver_flags) as cp:
-        cp.kubectl("create", "namespace", OPERATOR_NAMESPACE)
-        cp.kubectl("apply", "-k", str(ROOT / "crds"))
-        rights = ROOT / "manifests" / "base" / "rbac.yaml"
-        cp.kubectl("apply", "-n", OPERATOR_NAMESPACE, "-f", str(rights))
-        cp.kubectl("wait", "--for=condition=Established", f"crd/{crd()['metadata']['name']}")
+        install(cp)
         yield Server(
             url=cp.url,
             token=cp.token,
             tls=cp.trust(),
-            kubeconfig=cp.kubeconfig(token=cp.tokens["evenkeel"]),
+            kubeconfig=cp.kubeconfig(token=installed.token(cp)),
             folder=cp.folder,
             plane=cp,
         )

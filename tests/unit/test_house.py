@@ -1,7 +1,10 @@
 """The house keeps its own rules: names in one place, small modules, papers that tell the truth."""
 
 import ast
+import dataclasses
+import json
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +14,16 @@ import yaml
 import scheduler
 from scheduler import config
 from scheduler.api import names
+from scheduler.api.limits import PodLimits
 from scheduler.api.placement import MODES
 
 ROOT = Path(__file__).parents[2]
 MODULES = sorted((ROOT / "scheduler").rglob("*.py"))
 CRD = ROOT / "crds/balancepolicies.yaml"
-MANIFESTS = sorted((ROOT / "manifests").rglob("*.yaml"))
+# The chart's templates are no YAML; a cluster test compares what they render with the base.
+MANIFESTS = sorted(
+    path for path in (ROOT / "manifests").rglob("*.yaml") if "templates" not in path.parts
+)
 LINES_MAX = 400
 
 
@@ -72,6 +79,38 @@ def test_the_configuration_map_carries_the_defaults() -> None:
     assert config.load(ROOT / "manifests/base/config.yaml") == config.Config()
     kustomization = (ROOT / "manifests/base/kustomization.yaml").read_text(encoding="utf-8")
     assert "config.yaml" in kustomization
+    values = yaml.safe_load((ROOT / "manifests/chart/values.yaml").read_text(encoding="utf-8"))
+    assert values["config"] == yaml.safe_load((ROOT / "manifests/base/config.yaml").read_text())
+
+
+def test_the_charts_schema_knows_every_setting_and_what_a_policy_may_say() -> None:
+    """What the schema lacks cannot be set through the chart; what it gets wrong is refused late."""
+    schema = json.loads((ROOT / "manifests/chart/values.schema.json").read_text(encoding="utf-8"))
+    known = schema["properties"]["config"]["properties"]
+    settings = yaml.safe_load((ROOT / "manifests/base/config.yaml").read_text())
+    fields = {config._camel(field.name) for field in dataclasses.fields(config.Config)}
+    assert fields == known.keys() == settings.keys()
+    limits = {field.name for field in dataclasses.fields(PodLimits)}
+    assert known["podLimits"]["properties"].keys() == limits == settings["podLimits"].keys()
+    (crd,) = documents(CRD)
+    (version,) = crd["spec"]["versions"]
+    spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    wanted = {name: _closed(spec[name]) for name in ("scoring", "nodePolicy", "gpuPolicy")}
+    assert known["placement"]["properties"] == wanted
+
+
+def _closed(schema: Any) -> Any:
+    """A part of the CRD's schema as plain JSON schema that allows no unknown field."""
+    if isinstance(schema, list):
+        return [_closed(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    words = {k: v for k, v in schema.items() if k not in {"description", "default", "format"}}
+    closed = {k: _closed(v) for k, v in words.items() if not k.startswith("x-")}
+    if "properties" in schema:
+        closed["properties"] = {k: _closed(v) for k, v in schema["properties"].items()}
+        closed["additionalProperties"] = False
+    return closed
 
 
 def test_rights_are_given_for_our_policies_by_the_names_in_the_code() -> None:
@@ -112,3 +151,25 @@ def test_the_version_is_that_of_the_distribution() -> None:
         assert scheduler.__version__ == version[1]
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert version[1] in changelog or "Unreleased" in changelog
+
+
+def test_the_image_and_the_chart_have_the_version_too() -> None:
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    version = tomllib.loads(text)["project"]["version"]
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert f'org.opencontainers.image.version="{version}"' in dockerfile
+    chart = yaml.safe_load((ROOT / "manifests/chart/Chart.yaml").read_text(encoding="utf-8"))
+    assert chart["version"] == chart["appVersion"] == version
+
+
+def test_the_image_is_built_from_what_is_pinned_and_ends_with_no_tool_of_the_build() -> None:
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert re.search(r"^ARG PYTHON=python:\S+@sha256:[0-9a-f]{64}$", dockerfile, re.MULTILINE)
+    bases = re.findall(r"^FROM (\S+)", dockerfile, re.MULTILINE)
+    assert bases == ["${PYTHON}", "base", "base"]
+    assert not re.search(r"pip install(?!.*(--require-hashes|--no-index))", dockerfile)
+    last = dockerfile.rpartition("\nFROM ")[2]
+    assert "\nRUN" not in last
+    assert "\nUSER 65532:65532\n" in last
+    locked = (ROOT / "requirements-build.lock").read_text(encoding="utf-8")
+    assert re.search(r"^hatchling==\S+ \\$", locked, re.MULTILINE)

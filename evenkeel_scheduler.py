@@ -1,0 +1,40 @@
+"""The console script ``evenkeel``: sure that ``scheduler`` is Evenkeel's before anything of it runs.
+
+The package has a name that other distributions use too. Installed in one environment they write over
+each other, and what comes first on the path wins; this module has a name of its own.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+_FIRST_WORD = '"""Evenkeel:'
+
+
+def main() -> None:
+    """Run ``evenkeel``, or end with 2 and say why when ``scheduler`` is somebody else's."""
+    if complaint := _stranger():
+        sys.stderr.write(f"evenkeel: {complaint}\n")
+        sys.exit(2)
+    from scheduler.cli import main as run  # noqa: PLC0415 - only once it is known to be ours
+
+    run()
+
+
+def _stranger() -> str:
+    """What is wrong with the package that ``import scheduler`` would take; empty when nothing."""
+    spec = importlib.util.find_spec("scheduler")
+    origin = spec.origin if spec is not None else None
+    if origin is None:
+        found = "is not there" if spec is None else f"has no code of its own ({spec.name})"
+    elif Path(origin).read_text(encoding="utf-8", errors="replace").startswith(_FIRST_WORD):
+        return ""
+    else:
+        found = f"is not Evenkeel's but another's: {origin}"
+    return (
+        f"the Python package `scheduler` {found}. Another distribution installs a package of that"
+        " name too, or it comes earlier on the path (PYTHONPATH). Install Evenkeel in an environment"
+        " of its own, `python3 -m venv evenkeel && evenkeel/bin/pip install …`, or use its image."
+    )

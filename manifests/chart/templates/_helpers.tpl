@@ -1,0 +1,40 @@
+{{- define "evenkeel.name" -}}
+{{- if contains "evenkeel" .Release.Name -}}
+{{ .Release.Name | trunc 50 | trimSuffix "-" }}
+{{- else -}}
+{{ printf "%s-evenkeel" .Release.Name | trunc 50 | trimSuffix "-" }}
+{{- end -}}
+{{- end -}}
+
+{{- define "evenkeel.selector" -}}
+app.kubernetes.io/name: evenkeel
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "evenkeel.labels" -}}
+{{ include "evenkeel.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end -}}
+
+{{- define "evenkeel.image" -}}
+{{- if .digest -}}
+{{ .repository }}@{{ .digest }}
+{{- else -}}
+{{ .repository }}:{{ .tag }}
+{{- end -}}
+{{- end -}}
+
+{{- define "evenkeel.metadata" -}}
+name: {{ include "evenkeel.name" . }}
+namespace: {{ .Release.Namespace }}
+labels:
+  {{- include "evenkeel.labels" . | nindent 2 }}
+{{- end -}}
+
+{{- define "evenkeel.clusterMetadata" -}}
+name: {{ include "evenkeel.name" . }}
+labels:
+  {{- include "evenkeel.labels" . | nindent 2 }}
+{{- end -}}

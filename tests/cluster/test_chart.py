@@ -1,0 +1,176 @@
+"""The chart renders what the kustomization is, and refuses what it does not know."""
+
+import copy
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from scheduler import config
+from scheduler.metrics import Metrics
+from tests.controlplane.plane import ControlPlane
+from tests.operator import installed
+
+Json = dict[str, Any]
+
+# Labels of every chart, and what Helm does to restart pods when their configuration changes.
+_HELMS_OWN = {
+    "app.kubernetes.io/instance",
+    "app.kubernetes.io/managed-by",
+    "app.kubernetes.io/version",
+    "helm.sh/chart",
+    "checksum/config",
+}
+_OPTIONS = ("podDisruptionBudget", "networkPolicy", "serviceMonitor", "alerts", "dashboard")
+_ALL = [f"--set={option}.enabled=true" for option in _OPTIONS]
+_OF_PROMETHEUS = {"ServiceMonitor", "PrometheusRule"}
+_NAME = re.compile(r"\b(?:evenkeel|scheduler)_[a-z_]+\b")
+
+pytestmark = pytest.mark.usefixtures("helm")
+
+
+def _plain(value: Any) -> Any:
+    """A value without what Helm adds, and without empty mappings that this leaves."""
+    if isinstance(value, dict):
+        kept = {key: _plain(one) for key, one in value.items() if key not in _HELMS_OWN}
+        return {key: one for key, one in kept.items() if one != {}}
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    return value
+
+
+def _by_name(text: str) -> dict[tuple[str, str], Json]:
+    found = {}
+    for one in installed.objects(text):
+        body = _plain(one)
+        body["metadata"].pop("labels", None)
+        # kustomize marks a configuration by its hash.
+        name = re.sub(r"^evenkeel-config-\w+$", "evenkeel-config", body["metadata"]["name"])
+        body["metadata"]["name"] = name
+        found[body["kind"], name] = body
+    return found
+
+
+def _config(objects: dict[tuple[str, str], Json]) -> config.Config:
+    text = objects.pop(("ConfigMap", "evenkeel-config"))["data"]["config.yaml"]
+    return config.parse(yaml.safe_load(text))
+
+
+def test_the_chart_and_the_kustomization_are_the_same(
+    control_plane: ControlPlane, tmp_path: Path
+) -> None:
+    rendered = control_plane.kubectl("kustomize", "manifests/base")
+    base = _by_name(re.sub(r"evenkeel-config-\w+", "evenkeel-config", rendered))
+    chart = _by_name(installed.rendered_chart(tmp_path))
+    del base["Namespace", installed.NAMESPACE]
+    assert base.keys() == chart.keys()
+    for key, body in base.items():
+        if key[0] != "ConfigMap":
+            assert chart[key] == body
+    assert _config(base) == _config(chart) == config.Config()
+
+
+def test_the_chart_brings_the_crd_as_it_is() -> None:
+    """Helm wants a copy; `helm package` does not follow links out of the chart."""
+    for file in (installed.ROOT / "crds").glob("balance*.yaml"):
+        assert (Path(installed.CHART) / "crds" / file.name).read_text() == file.read_text()
+    version = yaml.safe_load((Path(installed.CHART) / "Chart.yaml").read_text())["version"]
+    assert f'\nversion = "{version}"\n' in (installed.ROOT / "pyproject.toml").read_text()
+
+
+def test_the_chart_lints(tmp_path: Path) -> None:
+    assert "0 chart(s) failed" in installed.lint(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("value", "field"),
+    [
+        ("replicas=-1", "/replicas"),
+        ("replica=1", "replica"),
+        ("image.digest=latest", "/image/digest"),
+        ("image.pullPolicy=Sometimes", "/image/pullPolicy"),
+        ("logLevel=loud", "/logLevel"),
+        ("config.slicePod=1", "slicePod"),
+        ("config.bindsInFlight=0", "/config/bindsInFlight"),
+        ("config.placement.scoring.mode=kel", "/config/placement/scoring/mode"),
+        ("config.placement.scoring.weights.cpu=101", "/config/placement/scoring/weights/cpu"),
+        ("config.placement.nodePolicy=pack", "/config/placement/nodePolicy"),
+        ("admissionPolicy.enable=false", "enable"),
+        ("serviceMonitor.interval=often", "/serviceMonitor/interval"),
+        ("extraArgs={debug}", "/extraArgs/0"),
+    ],
+)
+def test_a_wrong_value_is_refused_by_name(value: str, field: str, tmp_path: Path) -> None:
+    said = installed.rendered_chart(tmp_path, f"--set={value}", check=False)
+    assert "values don't meet the specifications" in said
+    assert field in said
+
+
+def test_values_reach_the_objects(control_plane: ControlPlane, tmp_path: Path) -> None:
+    values = {
+        "replicas": 3,
+        "image": {
+            "repository": "example.com/evenkeel",
+            "digest": f"sha256:{'a' * 64}",
+            "pullPolicy": "Always",
+            "pullSecrets": [{"name": "mine"}],
+        },
+        "config": {"schedulerName": "cards", "placement": {"scoring": {"mode": "best-fit"}}},
+        "logLevel": "debug",
+        "resources": {"requests": {"cpu": "2"}},
+        "priorityClassName": "urgent",
+        "nodeSelector": {"pool": "system"},
+        "tolerations": [{"key": "system", "operator": "Exists"}],
+        "affinity": {"nodeAffinity": {}},
+        "extraArgs": ["--context=other"],
+        "extraEnv": [{"name": "HTTPS_PROXY", "value": "proxy"}],
+        "admissionPolicy": {"allowed": ["system:serviceaccount:backup:restore"]},
+    }
+    file = tmp_path / "values.yaml"
+    file.write_text(yaml.safe_dump(values))
+    chart = _by_name(installed.rendered_chart(tmp_path, "-f", str(file), *_ALL))
+    taken = [copy.deepcopy(o) for (kind, _), o in chart.items() if kind not in _OF_PROMETHEUS]
+    for one in taken:
+        one["metadata"].pop("namespace", None)
+    control_plane.kubectl(
+        "apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-",
+        stdin=yaml.safe_dump_all(taken),
+    )  # fmt: skip
+    deployment = chart["Deployment", "evenkeel"]["spec"]
+    pod = deployment["template"]["spec"]
+    (container,) = pod["containers"]
+    assert deployment["replicas"] == 3
+    assert container["image"] == f"example.com/evenkeel@sha256:{'a' * 64}"
+    assert container["imagePullPolicy"] == "Always"
+    assert pod["imagePullSecrets"] == [{"name": "mine"}]
+    assert {"--log-level=debug", "--context=other"} <= set(container["args"])
+    assert container["resources"]["requests"]["cpu"] == "2"
+    assert container["env"][-1] == {"name": "HTTPS_PROXY", "value": "proxy"}
+    assert pod["priorityClassName"] == "urgent"
+    assert pod["nodeSelector"] == {"pool": "system"}
+    assert pod["tolerations"] == [{"key": "system", "operator": "Exists"}]
+    assert "podAntiAffinity" not in pod.get("affinity", {})
+    policy = chart["ValidatingAdmissionPolicy", "evenkeel"]["spec"]
+    assert policy["variables"][0]["expression"] == '["system:serviceaccount:backup:restore"]'
+    settings = _config(chart)
+    assert settings.scheduler_name == "cards"
+    assert str(settings.placement.mode) == "best-fit"
+
+
+def test_the_admission_policy_can_be_left_out(tmp_path: Path) -> None:
+    text = installed.rendered_chart(tmp_path, "--set=admissionPolicy.enabled=false")
+    assert "ValidatingAdmissionPolicy" not in text
+
+
+def test_alerts_and_dashboard_ask_for_metrics_that_exist(tmp_path: Path) -> None:
+    """An alert on a name that nobody exports never fires."""
+    metrics = Metrics("evenkeel")
+    exported = set(re.findall(r"^# TYPE (\w+)", metrics.text().decode(), re.MULTILINE))
+    text = installed.rendered_chart(tmp_path, *_ALL)
+    parts = [o for o in installed.objects(text) if o["kind"] in {"PrometheusRule", "ConfigMap"}]
+    asked = {name for part in parts for name in _NAME.findall(str(part))}
+    asked = {name.removesuffix("_bucket") for name in asked}
+    assert len(asked) > 6
+    assert asked <= exported
