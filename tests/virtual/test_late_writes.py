@@ -10,7 +10,7 @@ from tests.virtual import climate
 from tests.virtual.conftest import Make
 from tests.virtual.network import Faults
 from tests.virtual.replica import Replica
-from tests.virtual.server import Change, Json
+from tests.virtual.server import Change, Json, Refused
 from tests.virtual.test_interleavings import LATE_NEWS, cordon, led
 from tests.virtual.world import World
 
@@ -240,7 +240,20 @@ def held_bind(world: World, *, all_tries: bool = False) -> tuple[World, Replica,
         return holds(who, method, path) and pod["metadata"]["name"] in path
 
     world.network.holds = only_of_the_pod
+    refuse_conditions(world)
     return world, leader, pod
+
+
+def refuse_conditions(world: World) -> None:
+    """A condition changes the version as well, but nobody can rely on its being written in time."""
+    patch = world.server._patch_status
+
+    def touches_only(namespace: str, name: str, sent: Json) -> Json:
+        if "annotations" not in sent["metadata"] and not world.is_calm:
+            raise Refused(503, "ServiceUnavailable")
+        return patch(namespace, name, sent)
+
+    world.server._patch_status = touches_only  # type: ignore[method-assign]
 
 
 def let_go_when_bound(world: World) -> list[int]:
