@@ -379,5 +379,5 @@ class Operator:
 
 
 async def _client(access: Access) -> ApiClient:
-    """A client of the loop that this runs in."""
-    return ApiClient(access, connections=8)
+    """A client of the loop that this runs in: all rights are asked for at once, and nothing waits."""
+    return ApiClient(access, connections=32)
