@@ -54,6 +54,29 @@ class Metrics:
         self.leader = Gauge(
             "evenkeel_leader", "1 on the replica that decides.", registry=self.registry
         )
+        self.lease_holder = Gauge(
+            "evenkeel_lease_holder",
+            "1 for who holds the lease: self, another replica, a stranger, nobody.",
+            ("holder",),
+            registry=self.registry,
+        )
+        self.streams_refused = Gauge(
+            "evenkeel_stream_refused",
+            "1 while the API server refuses a list or watch.",
+            ("stream",),
+            registry=self.registry,
+        )
+        self.missing_rights = Gauge(
+            "evenkeel_missing_right",
+            "1 for each right that is missing.",
+            ("right",),
+            registry=self.registry,
+        )
+        self.unfenced = Gauge(
+            "evenkeel_unfenced_pods",
+            "Pods that a new leader still has to fence before it decides.",
+            registry=self.registry,
+        )
         self.reports_dropped = Gauge(
             "evenkeel_reports_dropped", "Events and conditions given up.", registry=self.registry
         )

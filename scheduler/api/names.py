@@ -16,6 +16,9 @@ MODE = "scheduling.evenkeel.dev/mode"
 # where annotations are full.
 FENCED = "scheduling.evenkeel.dev/fenced"
 
+# On the lease: its holder, if that is one of ours.
+HOLDER = "scheduling.evenkeel.dev/holder"
+
 # On a lease given back, the number of its transitions: nothing that any holder sent is on its way.
 SETTLED = "scheduling.evenkeel.dev/settled"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,27 +16,29 @@ from scheduler.api import events, names, wire
 from scheduler.config import Config
 from scheduler.cycle.warm import warm
 from scheduler.errors import BadInput
-from scheduler.kube import sources
+from scheduler.kube import rights, sources
 from scheduler.kube.binder import Binder
 from scheduler.kube.binding import Binding
 from scheduler.kube.client import Access, ApiClient
 from scheduler.kube.fence import Fence
 from scheduler.kube.health import Health
 from scheduler.kube.leading import Leading
-from scheduler.kube.lease import AlwaysLeader, Lease
+from scheduler.kube.lease import AlwaysLeader, Holder, Lease
+from scheduler.kube.lifeline import Lifeline, NotesAcross
 from scheduler.kube.loop import Loop
 from scheduler.kube.memory import DemandNotes
 from scheduler.kube.node_lock import NodeLock
 from scheduler.kube.policy_status import PolicyStatus
+from scheduler.kube.probes import Probes
 from scheduler.kube.reporter import Reporter
+from scheduler.kube.rights import Rights
 from scheduler.kube.streams import Stream
 from scheduler.metrics import Metrics
 from scheduler.state import checks
 
-_STALE_SECONDS = 180.0
-_STUCK_SECONDS = 60.0
 _VERIFY_SECONDS = 600.0
 _DRAIN_SECONDS = 10.0
+_METRICS_SECONDS = 5.0
 _log = structlog.get_logger("evenkeel")
 
 
@@ -74,6 +76,11 @@ class Operator:
     _pods: list[Stream[wire.Pod]] = field(init=False)
     _nodes: Stream[wire.Node] = field(init=False)
     _leading: Leading = field(init=False)
+    _fence: Fence = field(init=False)
+    _rights: Rights = field(init=False)
+    _main: asyncio.AbstractEventLoop = field(init=False)
+    _lifeline: Lifeline = field(init=False)
+    _side_api: ApiClient = field(init=False)
     _metrics: Metrics = field(init=False)
     _policy_status: PolicyStatus = field(init=False)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
@@ -132,16 +139,27 @@ class Operator:
 
     async def _start_parts(self) -> None:
         options = self.options
-        warm(options.config)
-        self._make_parts(ApiClient(options.access))
-        await sources.read_rare_kinds(self._api, self.loop.put)
-        self.health = Health(alive=self._ill, ready=self._not_ready, metrics=self._metrics_text)
+        if not options.access.verify:
+            _log.warning("the API server's certificate is not verified: anyone between can read the token")  # fmt: skip
+        self._main = asyncio.get_running_loop()
+        self._lifeline = Lifeline()
+        self._side_api = await self._lifeline.call(_client(options.access))
+        self._make_parts(ApiClient(options.access), self._side_api)
+        probes = Probes(
+            lambda: self.loop.turned_at, self._lease, self._fence, self._streams(), self._rights
+        )
+        self.health = Health(alive=probes.ill, ready=probes.not_ready, metrics=self._metrics_across)
         try:
-            await self.health.start(options.host, options.port)
+            await self._lifeline.call(self.health.start(options.host, options.port))
         except OSError as error:
-            await self._api.close()
+            await self._let_go()
             where = f"--host {options.host} --port {options.port}"
             raise BadInput(where, f"cannot listen for probes: {error.strerror}") from error
+        for work in (self._rights.run(), probes.tell()):
+            self._keep(self._lifeline.call(work))
+        warm(options.config)
+        await sources.read_rare_kinds(self._api, self.loop.put)
+        self._keep(self._lifeline.call(self._lease.run()))
         self._run_parts()
         _log.info("started", identity=options.identity, port=self.health.port)
 
@@ -158,10 +176,15 @@ class Operator:
             await asyncio.wait(self._tasks, timeout=_DRAIN_SECONDS)
         # With a bind still on its way the next leader has to fence before it decides.
         settled = not self._binder.backlog and self._leading.is_fenced()
-        await self._lease.release(settled=settled)
-        await self.health.stop()
-        await self._api.close()
+        await self._lifeline.call(self._lease.release(settled=settled))
+        await self._let_go()
         _log.info("stopped")
+
+    async def _let_go(self) -> None:
+        await self._lifeline.call(self.health.stop())
+        await self._lifeline.call(self._side_api.close())
+        await self._lifeline.stop()
+        await self._api.close()
 
     def _login(self, **_: Any) -> kopf.ConnectionInfo:
         access = self.options.access
@@ -189,10 +212,12 @@ class Operator:
 
     # Parts.
 
-    def _make_parts(self, api: ApiClient) -> None:
-        """All parts, wired; none runs yet."""
+    def _make_parts(self, api: ApiClient, side_api: ApiClient) -> None:
+        """All parts, wired; none runs yet. ``side_api`` is the lifeline's."""
         options = self.options
         self._api = api
+        needed = rights.needed(options.lease_namespace, options.lease_name)
+        self._rights = Rights(side_api, needed)
         self._metrics = Metrics(options.config.scheduler_name)
         self._reporter = Reporter(
             self._api,
@@ -211,18 +236,20 @@ class Operator:
         )
         self._lease = (
             Lease(
-                self._api,
+                side_api,
                 namespace=options.lease_namespace,
                 name=options.lease_name,
                 identity=options.identity,
-                notes=DemandNotes(self.loop.cluster.demand),
+                notes=NotesAcross(
+                    DemandNotes(self.loop.cluster.demand), asyncio.get_running_loop()
+                ),
                 seconds=options.lease_seconds,
                 clock=self._clock(),
             )
             if options.lease_namespace
             else AlwaysLeader()
         )
-        fence = Fence(self._api, identity=options.identity)
+        fence = self._fence = Fence(self._api, identity=options.identity)
         self._binder = self.loop.binder = Binder(
             Binding(self._api, fence, self.loop.cluster.version_of),
             NodeLock(
@@ -262,7 +289,6 @@ class Operator:
 
     def _run_parts(self) -> None:
         for work in (
-            self._lease.run(),
             self._reporter.run(),
             self._binder.run(),
             self._nodes.run(),
@@ -272,9 +298,13 @@ class Operator:
             self._verify(),
             self._policy_status.run(self.loop.count_governed),
         ):
-            task = asyncio.ensure_future(work)
-            task.add_done_callback(self._ended)
-            self._tasks.append(task)
+            self._keep(work)
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        """Let a part work until the stop; none may end by itself."""
+        task = asyncio.ensure_future(work)
+        task.add_done_callback(self._ended)
+        self._tasks.append(task)
 
     def _saw_ours(self, pods: list[wire.Pod]) -> None:
         self._leading.saw_list(pods)
@@ -314,18 +344,6 @@ class Operator:
     def _streams(self) -> list[Stream[wire.Pod] | Stream[wire.Node]]:
         return [*self._pods, self._nodes]
 
-    def _ill(self) -> list[str]:
-        idle = asyncio.get_running_loop().time() - self.loop.turned_at
-        return [f"the loop has not turned for {idle:.0f} s"] if idle > _STUCK_SECONDS else []
-
-    def _not_ready(self) -> list[str]:
-        now = asyncio.get_running_loop().time()
-        return self._ill() + [
-            f"stream {stream.name} is not fresh"
-            for stream in self._streams()
-            if not stream.is_listed or stream.age(now) > _STALE_SECONDS
-        ]
-
     def _metrics_text(self) -> bytes:
         metrics, now = self._metrics, asyncio.get_running_loop().time()
         for queue, n in self.loop.pending.counts().items():
@@ -333,10 +351,33 @@ class Operator:
         for stream in self._streams():
             metrics.stream_age.labels(stream.name).set(stream.age(now))
             metrics.relists.labels(stream.name).set(stream.relists)
+            trouble = stream.trouble
+            metrics.streams_refused.labels(stream.name).set(bool(trouble and trouble.is_refused))
         metrics.leader.set(self.is_deciding())
+        for holder in Holder:
+            metrics.lease_holder.labels(holder).set(holder == self._lease.holder())
+        metrics.missing_rights.clear()
+        for right in self._rights.missing:
+            metrics.missing_rights.labels(right).set(1)
+        metrics.unfenced.set(self._fence.n_left)
         metrics.reports_dropped.set(self._reporter.dropped)
         metrics.nodes.set(len(self.loop.cluster.nodes.rows))
         for seconds in self._binder.durations:
             metrics.bind_seconds.observe(seconds)
         self._binder.durations.clear()
         return metrics.text()
+
+    async def _metrics_across(self) -> bytes:
+        """Made where everything else changes, asked for by the lifeline."""
+
+        async def text() -> bytes:
+            return self._metrics_text()
+
+        made = asyncio.run_coroutine_threadsafe(text(), self._main)
+        async with asyncio.timeout(_METRICS_SECONDS):
+            return await asyncio.wrap_future(made)
+
+
+async def _client(access: Access) -> ApiClient:
+    """A client of the loop that this runs in: all rights are asked for at once, and nothing waits."""
+    return ApiClient(access, connections=32)

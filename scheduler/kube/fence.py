@@ -23,8 +23,9 @@ import structlog
 
 from scheduler.api import names, wire
 from scheduler.errors import ApiError
-from scheduler.kube import client, wall_clock
+from scheduler.kube import client, troubles, wall_clock
 from scheduler.kube.client import ApiClient
+from scheduler.kube.troubles import Trouble
 
 Json = dict[str, Any]
 Gate = contextlib.AbstractAsyncContextManager[None]
@@ -72,14 +73,14 @@ class Fence:
 
     Attributes:
         n_left: pods of the present sweep that are not fenced yet.
-        trouble: what the last of its requests that failed met, empty when none has.
+        trouble: what requests of the present sweep met that failed, None while none has.
     """
 
     def __init__(self, api: ApiClient, *, identity: str) -> None:
         self._api, self._identity = api, identity
         self._serial = itertools.count(1)
         self.n_left = 0
-        self.trouble = ""
+        self.trouble: Trouble | None = None
 
     async def seal(self, pod: Target, trouble: Callable[[Exception], Gate]) -> Json | None:
         """Return once no bind that carries the pod's version, or an older one, can land any more.
@@ -111,7 +112,7 @@ class Fence:
     async def sweep(self, pods: list[Target]) -> int:
         """Fence all of these; how many of them were bound meanwhile."""
         began = asyncio.get_running_loop().time()
-        self.n_left, self.trouble = len(pods), ""
+        self.n_left, self.trouble = len(pods), None
         n_bound, waiting = 0, iter(pods)
 
         async def work() -> None:
@@ -130,6 +131,7 @@ class Fence:
             working = [group.create_task(work()) for _ in range(min(_AT_ONCE, len(pods)))]
             await asyncio.gather(*working)
             telling.cancel()
+        self.trouble = None
         _log.info(
             "fenced the pods that leaders of before may have been binding",
             pods=len(pods),
@@ -141,7 +143,7 @@ class Fence:
     def _hindered(self, error: Exception) -> Gate:
         if isinstance(error, ApiError) and _is_too_large(error):
             raise _TooLargeError(str(error))
-        self.trouble = str(error) or repr(error)
+        self.trouble = troubles.after(self.trouble, error)
         return contextlib.nullcontext()
 
     async def _tell(self) -> None:
@@ -149,7 +151,9 @@ class Fence:
         while True:
             await asyncio.sleep(_TELL_SECONDS)
             if self.trouble:
-                _log.warning("pods are not fenced yet", left=self.n_left, error=self.trouble)
+                _log.warning(
+                    "pods are not fenced yet", left=self.n_left, error=self.trouble.message
+                )
 
     async def _seal_once(self, pod: Target) -> Json | None:
         try:

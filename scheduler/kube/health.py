@@ -14,10 +14,12 @@ class Health:
 
     Args:
         alive, ready: what is wrong, empty when nothing.
-        metrics: the exposition text.
+        metrics: makes the exposition text; ``TimeoutError`` when that takes too long.
     """
 
-    def __init__(self, *, alive: Check, ready: Check, metrics: Callable[[], bytes]) -> None:
+    def __init__(
+        self, *, alive: Check, ready: Check, metrics: Callable[[], Awaitable[bytes]]
+    ) -> None:
         self._app = web.Application()
         self._app.router.add_get("/livez", _probe(alive))
         self._app.router.add_get("/readyz", _probe(ready))
@@ -47,10 +49,16 @@ def _probe(check: Check) -> Callable[[web.Request], Awaitable[web.Response]]:
     return answer
 
 
-def _text(metrics: Callable[[], bytes]) -> Callable[[web.Request], Awaitable[web.Response]]:
+def _text(
+    metrics: Callable[[], Awaitable[bytes]],
+) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def answer(_: web.Request) -> web.Response:
+        try:
+            body = await metrics()
+        except TimeoutError:
+            return web.Response(status=503, text="the loop is busy\n")
         return web.Response(
-            body=metrics(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
+            body=body, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
         )
 
     return answer

@@ -10,14 +10,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
 import structlog
 
 from scheduler.api import names
 from scheduler.errors import ApiError
-from scheduler.kube import wall_clock
+from scheduler.kube import troubles, wall_clock
 from scheduler.kube.client import ApiClient
+from scheduler.kube.troubles import Trouble
 
 _NOT_FOUND, _CONFLICT = 404, 409
 _log = structlog.get_logger("evenkeel.lease")
@@ -31,6 +33,15 @@ class Notes(Protocol):
 
     def read(self, annotations: dict[str, str]) -> None:
         """What another leader has left."""
+
+
+class Holder(StrEnum):
+    """Who holds the lease, as one replica sees it."""
+
+    SELF = "self"
+    REPLICA = "replica"
+    STRANGER = "stranger"
+    NOBODY = "nobody"
 
 
 class Held(NamedTuple):
@@ -50,12 +61,32 @@ class Held(NamedTuple):
     is_clean: bool = False
 
 
+class Seen(NamedTuple):
+    """The lease as it was found last; replaced as a whole.
+
+    Attributes:
+        holder: who holds it, empty when nobody does.
+        renewed: the time that the holder wrote.
+        at: since when it has been the same, by this replica's clock.
+        duration: seconds after which others may take it.
+        is_stranger: the holder is none of Evenkeel's replicas.
+    """
+
+    holder: str = ""
+    renewed: str = ""
+    at: float = 0.0
+    duration: float = 0.0
+    is_stranger: bool = False
+
+
 class Lease:
     """This replica's view of the lease.
 
     Attributes:
         identity: what is written as holder.
         held: the present hold on it, or the last.
+        seen: how it was found last.
+        trouble: what keeps it from being read or written, None while nothing does.
     """
 
     def __init__(
@@ -78,20 +109,31 @@ class Lease:
         self._duration, self._deadline, self._retry = seconds
         self.held = Held()
         self._acquired = ""
-        self._seen: tuple[str, str] = ("", "")
-        self._seen_at = 0.0
+        self.seen = Seen()
+        self.trouble: Trouble | None = None
 
     def present_term(self) -> int:
         """The term that lasts right now, 0 when none does."""
         held = self.held
         return held.term if self._clock() < held.until else 0
 
+    def holder(self) -> Holder:
+        """Who holds the lease by what is known now."""
+        if self.present_term():
+            return Holder.SELF
+        seen = self.seen
+        if not seen.holder or self._clock() - seen.at >= seen.duration:
+            return Holder.NOBODY
+        return Holder.STRANGER if seen.is_stranger else Holder.REPLICA
+
     async def run(self) -> None:
         """Take the lease when it is free and keep it, until cancelled."""
         while True:
             try:
                 await self._try()
+                self.trouble = None
             except ApiError as error:
+                self.trouble = troubles.after(self.trouble, error)
                 is_held = bool(self.present_term())
                 _log.warning("lease not renewed", error=str(error), held=is_held)
             await asyncio.sleep(self._retry)
@@ -133,11 +175,12 @@ class Lease:
         if holder != self.identity:
             self._notes.read(lease["metadata"].get("annotations") or {})
         now = self._clock()
-        seen = (holder, str(spec.get("renewTime")))
-        if seen != self._seen:
-            self._seen, self._seen_at = seen, now
-        duration = float(spec.get("leaseDurationSeconds") or self._duration)
-        if holder and holder != self.identity and now - self._seen_at < duration:
+        renewed = str(spec.get("renewTime"))
+        if (holder, renewed) != (self.seen.holder, self.seen.renewed):
+            signed = (lease["metadata"].get("annotations") or {}).get(names.HOLDER, "")
+            duration = float(spec.get("leaseDurationSeconds") or self._duration)
+            self.seen = Seen(holder, renewed, now, duration, is_stranger=signed != holder)
+        if holder and holder != self.identity and now - self.seen.at < self.seen.duration:
             self.held = self.held._replace(until=0.0)
             return
         await self._write(began, "PUT", lease)
@@ -149,7 +192,9 @@ class Lease:
         goes_on = spec.get("holderIdentity") == self.identity and (
             spec.get("acquireTime") == self._acquired
         )
-        annotations = {**(metadata.get("annotations") or {}), **self._notes.write()}
+        # Who takes the lease and is not one of us leaves this as it was.
+        signed = {names.HOLDER: self.identity}
+        annotations = {**(metadata.get("annotations") or {}), **self._notes.write(), **signed}
         settled = annotations.pop(names.SETTLED, "")
         acquired = self._acquired if goes_on else _now()
         record = {
@@ -194,6 +239,13 @@ class AlwaysLeader:
 
     identity = "single"
     held = Held(until=float("inf"), term=1, reign=1)
+
+    seen = Seen()
+    trouble = None
+
+    def holder(self) -> Holder:
+        """This process."""
+        return Holder.SELF
 
     def present_term(self) -> int:
         """Always the first."""

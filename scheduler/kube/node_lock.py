@@ -121,7 +121,7 @@ class NodeLock:
         spec, annotations = holder["spec"], holder["metadata"].get("annotations") or {}
         if not spec.get("nodeName"):
             # In this process pods of one node take turns, so an unbound holder of ours was left by
-            # a leader that died between its lock and its bind.
+            # a leader that died between its lock and its bind; that bind was fenced off since.
             return bool(spec.get("schedulerName") == self._scheduler_name)
         if holder.get("status", {}).get("phase") in {"Succeeded", "Failed"}:
             return True

@@ -16,9 +16,10 @@ import structlog
 
 from scheduler.api import wire
 from scheduler.errors import ApiError
-from scheduler.kube import client, listing
+from scheduler.kube import client, listing, troubles
 from scheduler.kube.client import ApiClient
 from scheduler.kube.listing import Expired
+from scheduler.kube.troubles import Trouble
 
 T = TypeVar("T", wire.Pod, wire.Node)
 
@@ -65,6 +66,7 @@ class Stream(Generic[T]):
     Attributes:
         heard_at: loop time of the last sign of life; 0 before the first list.
         relists: how often it had to list, the first included.
+        trouble: what keeps it from being read, None while nothing does.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class Stream(Generic[T]):
         self._listed = asyncio.Event()
         self.heard_at = 0.0
         self.relists = 0
+        self.trouble: Trouble | None = None
 
     @property
     def is_listed(self) -> bool:
@@ -124,6 +127,7 @@ class Stream(Generic[T]):
                 if self.heard_at > broke_at:
                     attempt = 0
                 broke_at = asyncio.get_running_loop().time()
+                self.trouble = troubles.after(self.trouble, error)
                 wait = client.backoff(attempt, first=0.2, most=5.0)
                 attempt += 1
                 _log.warning("stream broke", stream=self.name, error=str(error), retry_seconds=wait)
@@ -197,4 +201,5 @@ class Stream(Generic[T]):
         self._version = found.metadata.resource_version
 
     def _heard(self) -> None:
+        self.trouble = None
         self.heard_at = asyncio.get_running_loop().time()

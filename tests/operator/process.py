@@ -81,15 +81,19 @@ class Operator:
                 )
             if time.monotonic() > gives_up_at:
                 raise AssertionError(f"the operator did not become ready: {self.log}")
-            if started := self.said("started"):
-                self._port = started[0]["port"]
-            else:
+            if not self.find_port():
                 time.sleep(_POLL_SECONDS)
 
     @property
     def pid(self) -> int:
         """Its process."""
         return self._popen.pid
+
+    def find_port(self) -> bool:
+        """Whether its small server is known by now."""
+        if started := self.said("started"):
+            self._port = started[0]["port"]
+        return bool(started)
 
     def get(self, path: str, timeout_seconds: float = 10.0) -> tuple[int, str]:
         """Status and text of its own small server; 0 while it does not answer."""
@@ -132,6 +136,10 @@ class Operator:
     def resume(self) -> None:
         """SIGCONT."""
         self._popen.send_signal(signal.SIGCONT)
+
+    def be_busy(self) -> None:
+        """Of one that runs ``tests.operator.busy``: its main loop stands still from now on."""
+        self._popen.send_signal(signal.SIGUSR1)
 
     def kill(self) -> None:
         """SIGKILL; no harm if it has ended."""

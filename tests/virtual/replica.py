@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 from scheduler.config import Config
 from scheduler.kube import sources
@@ -11,6 +12,8 @@ from scheduler.kube.app import Operator, Options
 from scheduler.kube.client import Access
 from tests.virtual.clock import Process
 from tests.virtual.network import ModelClient, Network
+
+T = TypeVar("T")
 
 
 class VirtualOperator(Operator):
@@ -20,14 +23,19 @@ class VirtualOperator(Operator):
     def _freeze() -> None:
         """Nothing is frozen."""
 
+    async def _let_go(self) -> None:
+        """Nothing listens, and no connection is open."""
+
     @staticmethod
     def _clock() -> Callable[[], float]:
         return asyncio.get_running_loop().time
 
 
-class _NoProbes:
-    async def stop(self) -> None:
-        """Nothing listens."""
+class _Here:
+    """In the place of the lifeline: a model has no threads."""
+
+    async def call(self, work: Coroutine[Any, Any, T]) -> T:
+        return await work
 
 
 class Replica:
@@ -91,7 +99,8 @@ class Replica:
         return [f"{self.name}: {one}" for one in found]
 
     async def _run(self) -> None:
-        self.operator._make_parts(self.api)
-        self.operator.health = _NoProbes()  # type: ignore[assignment]
+        self.operator._make_parts(self.api, self.api)
+        self.operator._lifeline = _Here()  # type: ignore[assignment]
         await sources.read_rare_kinds(self.api, self.operator.loop.put)
+        self.operator._keep(self.operator._lease.run())
         self.operator._run_parts()

@@ -10,7 +10,7 @@ from tests.virtual import climate
 from tests.virtual.conftest import Make
 from tests.virtual.network import Faults
 from tests.virtual.replica import Replica
-from tests.virtual.server import Change, Json
+from tests.virtual.server import Change, Json, Refused
 from tests.virtual.test_interleavings import LATE_NEWS, cordon, led
 from tests.virtual.world import World
 
@@ -113,19 +113,17 @@ def test_who_stops_before_it_has_fenced_leaves_that_to_the_next(
 ) -> None:
     """It has nothing on its way itself, but the leader before it has."""
     world, first, late = held_bind(make_world(seed, climate.quiet()))
-    (second,) = (replica for replica in world.replicas if replica is not first)
-    refused = Faults(refused=1.0, refusals=(503,))
-
-    def cannot_touch(who: str, method: str, path: str) -> Faults | None:
-        return refused if who == second.name and is_touch(method, path) else None
-
-    world.network.special = cannot_touch
+    unfenced = Faults(refused=1.0, refusals=(503,))
+    world.network.special = lambda _, method, path: unfenced if is_touch(method, path) else None
     world.kill(first)
-    while world.leader() is not second:
-        world.run(0.1)
-    world.run(5.0)
+    world.run(20.0)
+    second = world.leader()
+    assert second is not None
     assert not second.is_deciding()
     second.stop()
+    while second in world.replicas:
+        world.run(0.1)
+    world.network.special = lambda *_: None
     world.create("exclusive", **OTHERS)
     assert let_go_when_bound(world) == [409]
     assert world.leader() not in {first, second}
@@ -240,7 +238,20 @@ def held_bind(world: World, *, all_tries: bool = False) -> tuple[World, Replica,
         return holds(who, method, path) and pod["metadata"]["name"] in path
 
     world.network.holds = only_of_the_pod
+    refuse_conditions(world)
     return world, leader, pod
+
+
+def refuse_conditions(world: World) -> None:
+    """A condition changes the version as well, but nobody can rely on its being written in time."""
+    patch = world.server._patch_status
+
+    def touches_only(namespace: str, name: str, sent: Json) -> Json:
+        if "annotations" not in sent["metadata"] and not world.is_calm:
+            raise Refused(503, "ServiceUnavailable")
+        return patch(namespace, name, sent)
+
+    world.server._patch_status = touches_only  # type: ignore[method-assign]
 
 
 def let_go_when_bound(world: World) -> list[int]:

@@ -49,6 +49,7 @@ class World:
 
     Attributes:
         silent: nodes whose device plugin never answers.
+        is_calm: faults have stopped.
     """
 
     def __init__(self, seed: int, given: climate.Climate | None = None) -> None:
@@ -65,7 +66,7 @@ class World:
         self.silent: set[str] = set()
         self.found: list[str] = []
         self._serial = 0
-        self._is_calm = False
+        self.is_calm = False
         # Few kinds of pods, so that many wait for what one leaves.
         self._kinds = rng.sample(list(_SHAPES), self.climate.kinds)
         self.server.create("namespaces", {"metadata": {"name": "default"}})
@@ -97,7 +98,7 @@ class World:
         """Stop the faults, and see that everyone comes to rest with every pod placed or told why."""
         self.say("faults stop")
         self.network.faults = Faults()
-        self._is_calm = True
+        self.is_calm = True
         self.clock.slowness = 0.0
         for replica in self.replicas:
             replica.process.paused_until = 0.0
@@ -105,7 +106,7 @@ class World:
         while self.clock.now < end and self._restless():
             self.run(3.0)
         assert not (left := self._restless()), self.report(left)
-        # All that was sent lands, whoever sent it.
+        # All that was sent lands.
         self.run(max(0.0, self.network.last_arrival - self.clock.now))
         turns = self.clock.turns
         self.run(10.0)
@@ -134,9 +135,8 @@ class World:
         body = change.after
         if body is None or change.kind not in {"nodes", "pods"}:
             return
-        name = body["metadata" if change.kind == "nodes" else "spec"].get(
-            "name" if change.kind == "nodes" else "nodeName"
-        )
+        is_node = change.kind == "nodes"
+        name = body["metadata"]["name"] if is_node else body["spec"].get("nodeName")
         if not name:
             return
         node = self.server.find("nodes", "", name)
@@ -180,7 +180,7 @@ class World:
         """Let something happen now and then, until the faults stop."""
 
         def again() -> None:
-            if not self._is_calm:
+            if not self.is_calm:
                 happen()
                 self._keep_on(happen, mean_seconds)
 
@@ -285,7 +285,7 @@ class World:
     def leader(self) -> Replica | None:
         """The replica that the lease names, or the only one."""
         if not self.climate.has_lease:
-            return next(iter(self.replicas), None)
+            return self.replicas[0]
         lease = self.server.find("leases", "evenkeel", "evenkeel")
         holder = lease["spec"]["holderIdentity"] if lease else ""
         return next((replica for replica in self.replicas if replica.name == holder), None)
@@ -300,8 +300,8 @@ class World:
     def start_replica(self) -> None:
         if len(self.replicas) < self.climate.replicas:
             self._serial += 1
-            name, has_lease = f"replica-{self._serial}", self.climate.has_lease
-            replica = Replica(self.network, self.config, name, has_lease=has_lease)
+            name = f"replica-{self._serial}"
+            replica = Replica(self.network, self.config, name, has_lease=self.climate.has_lease)
             self.say(f"{replica.name} starts")
             self.replicas.append(replica)
 
@@ -332,7 +332,7 @@ class World:
             self.clock.after(self.rng.uniform(0.0, 2.0), lambda: self._phase(name, "Running"))
             return
         fate = self.rng.random()
-        answers, fails = (1.0, 0.0) if self._is_calm else self.climate.plugin
+        answers, fails = (1.0, 0.0) if self.is_calm else self.climate.plugin
         if fate >= answers + fails or node in self.silent:
             self.say(f"the plugin of {node} never answers {name}")
             return
@@ -372,7 +372,7 @@ class World:
         self.server.change("pods", "default", name, edit)
 
     def _ends(self, name: str) -> None:
-        if self._is_calm:
+        if self.is_calm:
             return
         if self.rng.random() < 0.5:
             self._phase(name, "Succeeded")

@@ -1,0 +1,31 @@
+"""Something that cannot be read: since when, and what was said."""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+from scheduler.errors import ApiError
+
+_UNAUTHORIZED, _FORBIDDEN = 401, 403
+
+
+class Trouble(NamedTuple):
+    """A row of failures of one thing.
+
+    Attributes:
+        since: monotonic time of the first.
+        message: the last.
+        is_refused: the API server knows who asks and says no, or does not know.
+    """
+
+    since: float
+    message: str
+    is_refused: bool
+
+
+def after(before: Trouble | None, error: Exception) -> Trouble:
+    """The trouble after one more failure."""
+    since = time.monotonic() if before is None else before.since
+    refused = isinstance(error, ApiError) and error.status in {_UNAUTHORIZED, _FORBIDDEN}
+    return Trouble(since, str(error) or repr(error), refused)

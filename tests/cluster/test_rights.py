@@ -1,0 +1,88 @@
+"""On a real API server, without rights that it needs: each is named, by the log and by /readyz."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from tests.operator import servers
+from tests.operator.process import Operator
+from tests.operator.world import World, enter
+
+Json = dict[str, Any]
+_RBAC = "/apis/rbac.authorization.k8s.io/v1"
+_CLUSTER_ROLES = f"{_RBAC}/clusterroles"
+_ROLES = f"{_RBAC}/namespaces/{servers.OPERATOR_NAMESPACE}/roles"
+MISSING = (
+    "create pods/binding at the cluster scope",
+    "patch pods/status at the cluster scope",
+    "patch nodes at the cluster scope",
+    "create events.events.k8s.io at the cluster scope",
+    f"get leases.coordination.k8s.io evenkeel in namespace {servers.OPERATOR_NAMESPACE}",
+    f"update leases.coordination.k8s.io evenkeel in namespace {servers.OPERATOR_NAMESPACE}",
+    f"create leases.coordination.k8s.io in namespace {servers.OPERATOR_NAMESPACE}",
+)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[servers.Server]:
+    with servers.real() as running:
+        yield running
+
+
+@pytest.fixture
+async def world(server: servers.Server) -> AsyncIterator[World]:
+    async with enter(server) as made:
+        yield made
+
+
+async def test_with_the_rights_of_the_manifests_none_is_missing(world: World) -> None:
+    operator = await world.start_operator()
+    await world.wait_until(lambda: asyncio.to_thread(lambda: operator.is_deciding))
+    assert operator.get("/readyz") == (200, "ok\n")
+    assert not operator.said("a right is missing")
+    assert not operator.said("rights cannot be asked for")
+
+
+async def test_missing_rights_are_named_and_what_is_mended_is_noticed(world: World) -> None:
+    before = [one for path in (_CLUSTER_ROLES, _ROLES) for one in await _ours(world, path)]
+    for role in before:
+        await _put(world, role, _without(role["rules"]))
+    world.rights_in_doubt = True
+    operator = Operator(world.server)
+    world.operators.append(operator)
+    try:
+        await world.wait_until(lambda: asyncio.to_thread(operator.find_port))
+
+        async def readyz() -> tuple[int, str]:
+            return await asyncio.to_thread(operator.get, "/readyz")
+
+        status, text = await world.wait_until(readyz, lambda found: "pods/binding" in found[1])
+        assert status == 503
+        assert {f"a right is missing: {right}" for right in MISSING} <= {*text.splitlines()}
+        told = [line for line in operator.said("a right is missing") if line["level"] == "error"]
+        assert sorted(line["right"] for line in told) == sorted(MISSING)
+        counted = [name for name in operator.metrics() if name.startswith("evenkeel_missing_right{")]  # fmt: skip
+        assert len(counted) == len(MISSING)
+    finally:
+        for role in before:
+            await _put(world, role, role["rules"])
+    await world.wait_until(readyz, lambda found: found[0] == 200, 100.0)
+    assert operator.said("no right is missing any more")
+
+
+async def _ours(world: World, path: str) -> list[Json]:
+    return [one for one in await world.list(path) if one["metadata"]["name"].startswith("evenkeel")]
+
+
+async def _put(world: World, role: Json, rules: list[Json]) -> None:
+    name = role["metadata"]["name"]
+    path = _ROLES if role["metadata"].get("namespace") else _CLUSTER_ROLES
+    await world.call("PATCH", f"{path}/{name}", {"rules": rules})
+
+
+def _without(rules: list[Json]) -> list[Json]:
+    """Without the leases, the events, and every write on pods and nodes."""
+    kept = [one for one in rules if not {"leases", "events", "pods/binding", "pods/status"} & {*one["resources"]}]  # fmt: skip
+    return [one | {"verbs": [verb for verb in one["verbs"] if verb != "patch"]} if "nodes" in one["resources"] else one for one in kept]  # fmt: skip

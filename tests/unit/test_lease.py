@@ -1,0 +1,147 @@
+"""The lease alone: who may act, until when, and what is known of those before."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from scheduler.api import names
+from scheduler.errors import ApiError
+from scheduler.kube.lease import Holder, Lease
+
+Json = dict[str, Any]
+
+
+class Api:
+    """One lease; ``lose`` swallows the next answer to a write."""
+
+    def __init__(self) -> None:
+        self.lease: Json | None = None
+        self.version = 0
+        self.lose = False
+
+    async def get(self, _: str) -> Json:
+        if self.lease is None:
+            raise ApiError(404, "NotFound", "")
+        metadata = self.lease["metadata"]
+        return self.lease | {"metadata": {**metadata, "annotations": {**metadata["annotations"]}}, "spec": {**self.lease["spec"]}}  # fmt: skip
+
+    async def send(self, method: str, _: str, body: Json) -> bytes:
+        if method == "PUT" and body["metadata"]["resourceVersion"] != str(self.version):
+            raise ApiError(409, "Conflict", "")
+        self.version += 1
+        body["metadata"]["resourceVersion"] = str(self.version)
+        self.lease = body
+        if self.lose:
+            self.lose = False
+            raise ApiError(0, "Timeout", "no answer")
+        return b""
+
+
+class Notes:
+    """Nothing to hand on."""
+
+    def write(self) -> dict[str, str]:
+        return {}
+
+    def read(self, _: dict[str, str]) -> None:
+        """Nothing to take over."""
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+Make = Callable[[str], Lease]
+
+
+@pytest.fixture
+def api() -> Api:
+    return Api()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def make(api: Api, clock: Clock) -> Make:
+    def made(name: str) -> Lease:
+        return Lease(api, namespace="n", name="l", identity=name, notes=Notes(), clock=clock)  # type: ignore[arg-type]
+
+    return made
+
+
+async def test_a_lease_given_back_settled_is_clean_for_the_next_and_for_no_other(
+    make: Make, clock: Clock
+) -> None:
+    first, second, third = (make(name) for name in ("first", "second", "third"))
+    await first._try()
+    assert (first.held.reign, first.held.is_clean) == (1, False)
+    await first.release(settled=True)
+    await second._try()
+    assert (second.held.reign, second.held.is_clean) == (1, True)
+    await third._try()
+    clock.now += 20.0
+    await third._try()
+    assert third.present_term() == 1
+    assert not third.held.is_clean
+
+
+async def test_a_lease_given_back_with_something_on_its_way_is_not_clean(make: Make) -> None:
+    first, second = make("first"), make("second")
+    await first._try()
+    await first.release(settled=False)
+    await second._try()
+    assert second.present_term() == 1
+    assert not second.held.is_clean
+
+
+async def test_who_takes_its_own_lease_back_reigns_on_in_a_new_term(
+    make: Make, clock: Clock
+) -> None:
+    lease = make("only")
+    await lease._try()
+    clock.now += 60.0
+    assert lease.present_term() == 0
+    await lease._try()
+    assert (lease.present_term(), lease.held.reign) == (2, 1)
+
+
+async def test_a_take_over_whose_answer_was_lost_is_one_all_the_same(
+    make: Make, api: Api, clock: Clock
+) -> None:
+    """Else what the leader between has sent would not be fenced."""
+    first, second = make("first"), make("second")
+    await first._try()
+    await second._try()
+    clock.now += 20.0
+    await second._try()
+    await first._try()
+    clock.now += 20.0
+    api.lose = True
+    with pytest.raises(ApiError):
+        await first._try()
+    await first._try()
+    assert first.held.reign == 2
+    assert not first.held.is_clean
+
+
+async def test_who_holds_it_is_told(make: Make, api: Api, clock: Clock) -> None:
+    first, second = make("first"), make("second")
+    await first._try()
+    await second._try()
+    assert (first.holder(), second.holder()) == (Holder.SELF, Holder.REPLICA)
+    assert api.lease is not None
+    assert api.lease["metadata"]["annotations"][names.HOLDER] == "first"
+    # As any other leader election writes: its name, and nothing else of ours is changed.
+    api.lease["spec"]["holderIdentity"] = "somebody"
+    api.lease["spec"]["renewTime"] = "now"
+    await second._try()
+    assert second.holder() == Holder.STRANGER
+    clock.now += 20.0
+    assert second.holder() == Holder.NOBODY

@@ -1,0 +1,87 @@
+"""What the probes say of a replica: what a person must mend, and not what heals by itself."""
+
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from scheduler.kube.lease import Holder, Seen
+from scheduler.kube.probes import Probes
+from scheduler.kube.troubles import Trouble
+
+
+class Replica:
+    """Parts of a replica as the probes look at them; well unless changed."""
+
+    def __init__(self) -> None:
+        self.turned_at = time.monotonic()
+        self.lease = SimpleNamespace(holder=lambda: self.holder, seen=Seen(), trouble=None)
+        self.holder = Holder.SELF
+        self.fence = SimpleNamespace(trouble=None)
+        self.stream = SimpleNamespace(name="nodes", is_listed=True, trouble=None, age=lambda _: 1.0)
+        self.rights = SimpleNamespace(missing=())
+
+    def probes(self) -> Probes:
+        parts: Any = (lambda: self.turned_at, self.lease, self.fence, [self.stream], self.rights)
+        return Probes(*parts)
+
+
+def trouble(seconds: float) -> Trouble:
+    return Trouble(time.monotonic() - seconds, "403 Forbidden: no", is_refused=True)
+
+
+def test_who_is_well_says_nothing() -> None:
+    assert (Replica().probes().ill(), Replica().probes().not_ready()) == ([], [])
+
+
+def test_who_has_not_begun_is_not_ready_and_not_ill() -> None:
+    """Kernels may be compiled for a minute before the first turn."""
+    replica = Replica()
+    replica.turned_at = 0.0
+    assert replica.probes().ill() == []
+    assert replica.probes().not_ready() == ["starting"]
+
+
+def test_a_loop_that_does_not_turn_is_ill() -> None:
+    replica = Replica()
+    replica.turned_at -= 70.0
+    assert replica.probes().ill() == ["the loop has not turned for 70 s"]
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(5.0, False), (40.0, True)])
+def test_what_cannot_be_read_for_long_is_told(seconds: float, *, told: bool) -> None:
+    replica = Replica()
+    replica.stream.trouble = replica.lease.trouble = replica.fence.trouble = trouble(seconds)
+    wanted = [
+        "stream nodes cannot be read: 403 Forbidden: no",
+        "the lease cannot be read or written: 403 Forbidden: no",
+        "pods cannot be fenced before leading: 403 Forbidden: no",
+    ]
+    assert replica.probes().not_ready() == (wanted if told else [])
+
+
+def test_missing_rights_are_told() -> None:
+    replica = Replica()
+    replica.rights.missing = ("create pods/binding at the cluster scope",)
+    assert replica.probes().not_ready() == [
+        "a right is missing: create pods/binding at the cluster scope"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("holder", "seconds", "told"),
+    [
+        (Holder.REPLICA, 1.0, []),
+        (Holder.STRANGER, 1.0, ["the lease is held by x, which is no replica of Evenkeel"]),
+        (Holder.NOBODY, 20.0, []),
+        (Holder.NOBODY, 31.0, ["nobody leads"]),
+    ],
+)
+def test_a_lease_that_nobody_or_a_stranger_holds_is_told(
+    holder: Holder, seconds: float, told: list[str]
+) -> None:
+    replica = Replica()
+    replica.holder = holder
+    replica.lease.seen = Seen("x", "then", time.monotonic() - seconds, 15.0)
+    assert replica.probes().not_ready() == told
