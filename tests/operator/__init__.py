@@ -20,6 +20,7 @@ pytest.register_assert_rewrite(
             "cases_waiting",
             "cases_mistakes",
             "cases_hami",
+            "cases_hostile",
             "cases_locks",
             "cases_policies",
             "cases_replicas",

@@ -37,7 +37,7 @@ def _limits(pod: Json, limits: Mapping[str, str]) -> Json:
 def claims(namespace: str, scale: float) -> list[Json]:
     """One pod without any GPU request on each GPU node, which claims what nobody can read."""
     pods = [
-        _pod(f"claim-{i}", namespace, nodeName=f"gpu-{i:02}")
+        _pod(f"claim-{i}", namespace, nodeName=f"gpu-{i:02}", schedulerName="nobody")
         for i in range(max(1, round(10 * scale)))
     ]
     for pod in pods:
