@@ -85,6 +85,7 @@ class Operator:
     _policy_status: PolicyStatus = field(init=False)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
     _is_frozen: bool = False
+    _hears_policies: bool = False
     _stopping: bool = False
     _stop_flag: asyncio.Event = field(default_factory=asyncio.Event)
     _failure: BaseException | None = None
@@ -158,7 +159,9 @@ class Operator:
         for work in (self._rights.run(), probes.tell()):
             self._keep(self._lifeline.call(work))
         warm(options.config)
-        await sources.read_rare_kinds(self._api, self.loop.put)
+        if not await sources.read_rare_kinds(self._api, self.loop.put):
+            late = sources.late_policies(self._api, self.loop.put, lambda: self._hears_policies)
+            self._keep(late)
         self._keep(self._lifeline.call(self._lease.run()))
         self._run_parts()
         _log.info("started", identity=options.identity, port=self.health.port)
@@ -198,6 +201,7 @@ class Operator:
         )
 
     async def _on_policy(self, event: Any, body: Any, **_: Any) -> None:
+        self._hears_policies = True
         if event["type"] == "DELETED":
             self.loop.put(events.PolicyGone(body["metadata"]["name"]))
         else:
@@ -301,7 +305,7 @@ class Operator:
             self._keep(work)
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> None:
-        """Let a part work until the stop; none may end by itself."""
+        """Let a part work until the stop; what ends one ends all."""
         task = asyncio.ensure_future(work)
         task.add_done_callback(self._ended)
         self._tasks.append(task)

@@ -17,6 +17,8 @@ from scheduler.kube.streams import Stream
 Put = Callable[[events.Event], None]
 
 _UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
+_POLICIES = f"/apis/{names.GROUP}/{names.VERSION}/{names.POLICIES}"
+_LATE_SECONDS = 5.0
 _NOT_FOUND = 404
 _log = structlog.get_logger("evenkeel")
 
@@ -75,34 +77,56 @@ def streams(
     return pods, nodes
 
 
-async def read_rare_kinds(api: ApiClient, put: Put) -> None:
+async def read_rare_kinds(api: ApiClient, put: Put) -> bool:
     """Policies and namespaces before the first pod, so that none is placed without them.
 
-    Tries until they can be read.
+    Tries until they can be read. Returns whether there are policies, which is to say their CRD.
     """
     attempt = 0
     while True:
         try:
-            await _read_rare_kinds(api, put)
+            return await _read_rare_kinds(api, put)
         except ApiError as error:
             wait = backoff(attempt, first=0.5, most=5.0)
             attempt += 1
             _log.warning("the API server cannot be read yet", error=str(error), retry_seconds=wait)
             await asyncio.sleep(wait)
-        else:
+
+
+async def late_policies(api: ApiClient, put: Put, is_heard: Callable[[], bool]) -> None:
+    """Policies whose CRD was not there at the start, until kopf tells of them.
+
+    kopf looks for a new kind when its CRD changes; the API server may offer the kind only after the last
+    of these changes, and then kopf never finds it.
+    """
+    known: set[str] = set()
+    while not is_heard():
+        await asyncio.sleep(_LATE_SECONDS)
+        try:
+            found = (await api.get(_POLICIES))["items"]
+        except ApiError:
+            continue  # not there yet, and the rest of trouble others tell of
+        if is_heard():
             return
+        for policy in found:
+            put(events.PolicySeen(policy))
+        there = {policy["metadata"]["name"] for policy in found}
+        for name in known - there:
+            put(events.PolicyGone(name))
+        known = there
 
 
-async def _read_rare_kinds(api: ApiClient, put: Put) -> None:
+async def _read_rare_kinds(api: ApiClient, put: Put) -> bool:
     for namespace in (await api.get("/api/v1/namespaces"))["items"]:
         metadata = namespace["metadata"]
         put(events.NamespaceSeen(metadata["name"], metadata.get("labels") or {}))
     try:
-        found = await api.get(f"/apis/{names.GROUP}/{names.VERSION}/{names.POLICIES}")
+        found = await api.get(_POLICIES)
     except ApiError as error:
         if error.status != _NOT_FOUND:
             raise
         _log.warning("the BalancePolicy CRD is not installed; pods are placed by the configuration")
-        return
+        return False
     for policy in found["items"]:
         put(events.PolicySeen(policy))
+    return True
