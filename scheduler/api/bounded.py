@@ -74,7 +74,7 @@ def _containers(
     if all(len(part) <= bound for part in parts):
         whole: list[wire.Container] = _decoder(list[wire.Container] | None).decode(raw) or []
         return whole
-    return [_assembled(part, wire.Container, bound, path, oversized) for part in parts]
+    return [_assembled(part, wire.Container, bound, f"{path}[]", oversized) for part in parts]
 
 
 @cache

@@ -126,7 +126,8 @@ def bulk(namespace: str, scale: float) -> list[Json]:
         for i in range(round(300 * scale))
     ]
     for i, pod in enumerate(pods):
-        pod["spec"]["containers"][0]["args"] = [f"{i}-" + "x" * 1000] * 1250
+        lines = round(1250 * min(1.0, scale * 7))
+        pod["spec"]["containers"][0]["args"] = [f"{i}-" + "x" * 1000] * lines
     return pods
 
 
