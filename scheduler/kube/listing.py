@@ -92,7 +92,9 @@ async def whole(
             raise
         page = _pages.decode(payload)
         await _read_all(page.items, read, items)
-        token, limit = page.metadata.continue_, min(_PAGE, limit * 2)
+        # Half of the bound, should the next ones be as large as these.
+        fitting = _PAGE_BYTES // 2 * len(page.items) // len(payload)
+        token, limit = page.metadata.continue_, max(1, min(_PAGE, fitting))
         if not token:
             return items, page.metadata.resource_version
 

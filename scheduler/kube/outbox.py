@@ -3,8 +3,8 @@
 One of a kind for each object: what is newer takes the place of what still waits, so there are never more
 than a few for each pod. Oldest first, in three lanes that take turns: conditions, on which autoscalers live;
 news, such as that a pod was bound; and why pods wait, of which there can be as many as there are pods. The
-first and the last share a bounded rate, because each such write comes back as a change of a pod. A write
-that fails is tried again until it is an hour old.
+first and the last share a bounded part of the API server's time, because it has better to do, and each such
+write comes back as a change of a pod. A write that fails is tried again until it is an hour old.
 """
 
 from __future__ import annotations
@@ -28,8 +28,10 @@ _WORKERS = 4
 _CROWDED = 10_000
 _YIELD_SECONDS = 0.02
 _QUIET_POLL_SECONDS = 0.005
-# Writes a second of the lanes that are bounded, and how many may come at once.
-_RATE, _BURST = 400.0, 400.0
+# Seconds of requests in each second that the bounded lanes may take of the API server, and how many at
+# once: some hundred small writes, and a few of a megabyte, which it takes a tenth of a second each for.
+_SHARE, _BURST = 0.5, 0.5
+_POLL_SECONDS = 0.01
 _BACKOFF_MOST_SECONDS = 30.0
 _GIVE_UP_SECONDS = 3600.0
 # Why pods wait is given up beyond this, the oldest first: a later one is as good.
@@ -90,7 +92,8 @@ class Outbox:
         self._turns = itertools.cycle(Lane)
         self._writing: set[Key] = set()
         self._working = 0
-        self._tokens, self._refilled_at = _BURST, 0.0
+        # Seconds of requests that the bounded lanes may still take; below 0 when one took long.
+        self._allowance, self._refilled_at = _BURST, 0.0
         self._wake = asyncio.Event()
         self.dropped = 0
 
@@ -162,16 +165,15 @@ class Outbox:
             if self._failed.get(report.key) is report:
                 del self._failed[report.key]
                 self._lanes[report.lane].setdefault(report.key, report)
-        self._tokens = min(_BURST, self._tokens + (now - self._refilled_at) * _RATE)
+        self._allowance = min(_BURST, self._allowance + (now - self._refilled_at) * _SHARE)
         self._refilled_at = now
         for lane in itertools.islice(self._turns, len(Lane)):
-            if lane != Lane.NEWS and self._tokens < 1.0:
+            if lane != Lane.NEWS and self._allowance <= 0.0:
                 continue
             for key, report in self._lanes[lane].items():
                 # What is said of one object lands in the order in which it was said.
                 if key not in self._writing:
                     del self._lanes[lane][key]
-                    self._tokens -= lane != Lane.NEWS
                     return report
         return None
 
@@ -180,7 +182,7 @@ class Outbox:
         self._wake.clear()
         waits = [1.0]
         if any(self._lanes.values()):
-            waits.append(1.0 / _RATE)
+            waits.append(_POLL_SECONDS)
         if self._later:
             waits.append(max(0.0, self._later[0][0] - asyncio.get_running_loop().time()))
         alarm = asyncio.get_running_loop().call_later(min(waits), self._wake.set)
@@ -190,12 +192,16 @@ class Outbox:
             alarm.cancel()
 
     async def _write(self, report: Report) -> None:
+        began = asyncio.get_running_loop().time()
         try:
             await self._api.request(
                 report.method, report.path, body=report.body(), content_type=report.content_type
             )
         except ApiError as error:
             self._failed_with(report, error)
+        finally:
+            if report.lane != Lane.NEWS:
+                self._allowance -= asyncio.get_running_loop().time() - began
 
     def _failed_with(self, report: Report, error: ApiError) -> None:
         is_over = error.status == _NOT_FOUND or "being terminated" in error.message
