@@ -38,6 +38,19 @@ _TELL_SECONDS = 5.0
 _log = structlog.get_logger("evenkeel.fence")
 
 
+class _Meta(msgspec.Struct, rename="camel"):
+    resource_version: str
+
+
+class _Touched(msgspec.Struct):
+    """Of a pod that may be a megabyte only what is new."""
+
+    metadata: _Meta
+
+
+_touched = msgspec.json.Decoder(_Touched)
+
+
 class Target(NamedTuple):
     """A pod at one version."""
 
@@ -94,7 +107,7 @@ class Fence:
                 then on. May raise to give the pod up.
 
         Returns:
-            The pod as it is by now, bound perhaps; None when it is gone.
+            The pod as it is by now, bound perhaps, and at least its version; None when it is gone.
         """
         gate: Gate = contextlib.nullcontext()
         attempt = 0
@@ -176,7 +189,6 @@ class Fence:
         word = f"{now} {self._identity} {next(self._serial)}"
         metadata = {"uid": pod.uid, "resourceVersion": pod.version}
         annotated = {"metadata": {**metadata, "annotations": {names.FENCED: word}}}
-        found: Json
         try:
             payload = await self._api.send(
                 "PATCH", f"{pod.path}/status", annotated, content_type=client.MERGE_PATCH
@@ -194,10 +206,10 @@ class Fence:
                 {"metadata": metadata, "status": {"conditions": [condition]}},
                 content_type=client.STRATEGIC_PATCH,
             )
-        found = msgspec.json.decode(payload)
-        if found["metadata"]["resourceVersion"] == pod.version:
-            raise ApiError(0, "NotTouched", f"{pod.path}: its version is still {pod.version}")
-        return found
+        version = _touched.decode(payload).metadata.resource_version
+        if version == pod.version:
+            raise ApiError(0, "NotTouched", f"{pod.path}: its version is still {version}")
+        return {"metadata": {"uid": pod.uid, "resourceVersion": version}, "spec": {}}
 
 
 class _TooLargeError(Exception):

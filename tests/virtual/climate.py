@@ -8,6 +8,7 @@ import random
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tests.unit.test_never_over_allocated import GPU_KINDS
 from tests.virtual.network import Faults
 
 MISHAPS = (
@@ -20,6 +21,15 @@ MISHAPS = (
     "replica_is_paused",
     "start_replica",
 )
+
+
+# What a pod of each kind asks.
+SHAPES: dict[str, dict[str, Any]] = GPU_KINDS | {
+    "plain": {"cpu": "1400m"},
+    "fat": {"cpu": "2500m"},
+    "most": {"gpu": 1, "gpumem": 9000, "gpucores": 60},
+    "half": {"gpu": 1, "gpumem_percent": 50, "gpucores": 50},
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,7 +95,7 @@ def test_a_lease_that_is_lost_and_regained_frees_nothing_that_is_still_on_its_wa
     world.network.special = cut_off
     lease = leader.operator._lease
     assert isinstance(lease, Lease)
-    while lease._valid_until - world.clock.now > 0.2:
+    while lease.held.until - world.clock.now > 0.2:
         world.run(0.02)
     world.create("exclusive", count=1)
     while leader.is_deciding():

@@ -18,7 +18,6 @@ from scheduler.state.cluster import Cluster
 from tests import make
 from tests.oracles import allocation
 from tests.unit import api_model
-from tests.unit.test_never_over_allocated import GPU_KINDS
 from tests.virtual import climate
 from tests.virtual.clock import Clock
 from tests.virtual.network import Faults, Network
@@ -32,12 +31,6 @@ _SETTLE_SECONDS = 420.0
 _ORPHAN_SECONDS = 40.0
 # A replica at rest looks at a few dates ten times a second; this many turns are no rest.
 _TURNS_PER_SECOND = 400.0
-_SHAPES: dict[str, dict[str, Any]] = GPU_KINDS | {
-    "plain": {"cpu": "1400m"},
-    "fat": {"cpu": "2500m"},
-    "most": {"gpu": 1, "gpumem": 9000, "gpucores": 60},
-    "half": {"gpu": 1, "gpumem_percent": 50, "gpucores": 50},
-}
 
 
 class OverAllocatedError(AssertionError):
@@ -68,7 +61,7 @@ class World:
         self._serial = 0
         self.is_calm = False
         # Few kinds of pods, so that many wait for what one leaves.
-        self._kinds = rng.sample(list(_SHAPES), self.climate.kinds)
+        self._kinds = rng.sample(list(climate.SHAPES), self.climate.kinds)
         self.server.create("namespaces", {"metadata": {"name": "default"}})
         for i in range(self.climate.nodes):
             self.server.create("nodes", self._node(f"node-{i}"))
@@ -219,7 +212,7 @@ class World:
 
     def create(self, kind: str, *, count: int, priority: int = 0, **figures: Any) -> None:
         """Pods of one kind; of a new kind with ``figures``."""
-        shape = figures or _SHAPES[kind]
+        shape = figures or climate.SHAPES[kind]
         for _ in range(count):
             self._serial += 1
             pod = api_model.raw(make.pod(name=f"{kind}-{self._serial}", priority=priority, **shape))
