@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import ssl
+import sys
 
 import aiohttp
 import msgspec
@@ -13,18 +15,17 @@ from tests.controlplane import objects
 from tests.operator import attacks
 
 _AT_ONCE = 8
-Given = tuple[str, str, str, list[str], tuple[str, ...], float]
 
 
-def run(given: Given) -> tuple[int, int]:
-    """Create them; how many were, and of how many."""
-    url, ca_file, token, spaces, names, scale = given
+def main() -> None:
+    """Create them; print how many were, and of how many."""
+    url, ca_file, token, spaces, names, scale = json.loads(sys.argv[1])
     pods = [
         pod
         for space, name in zip(spaces, names, strict=False)
         for pod in attacks.ALL[name](space, scale)
     ]
-    return asyncio.run(_create(url, ca_file, token, pods)), len(pods)
+    print(json.dumps([asyncio.run(_create(url, ca_file, token, pods)), len(pods)]))
 
 
 async def _create(url: str, ca_file: str, token: str, pods: list[objects.Manifest]) -> int:
@@ -51,3 +52,7 @@ async def _create(url: str, ca_file: str, token: str, pods: list[objects.Manifes
         for _ in range(_AT_ONCE):
             group.create_task(work(session))
     return created
+
+
+if __name__ == "__main__":
+    main()

@@ -8,13 +8,12 @@ from ten). ``bulk`` also restarts the scheduler in its middle. The attacks: test
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
+import json
 import os
 import statistics
 import sys
 import time
 from collections.abc import AsyncIterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +22,6 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from bench import attacker
 from scheduler.embedded import agents, nodes
 from tests.controlplane import access, objects
 from tests.operator import attacks, servers
@@ -148,9 +146,13 @@ async def _attack(
 
     How many pods were created, and of how many; what the API server refuses is refused.
     """
-    given = (plane.url, str(plane.ca_file), plane.token, spaces, names, scale)
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        return await asyncio.get_running_loop().run_in_executor(pool, attacker.run, given)
+    given = [plane.url, str(plane.ca_file), plane.token, spaces, names, scale]
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "bench.attacker", json.dumps(given)), stdout=asyncio.subprocess.PIPE
+    )
+    said, _ = await process.communicate()
+    n_created, n_pods = json.loads(said)
+    return n_created, n_pods
 
 
 @asynccontextmanager

@@ -296,13 +296,17 @@ class Operator:
             self._reporter.run(),
             self._binder.run(),
             self._nodes.run(),
-            *(stream.run() for stream in self._pods),
+            *(self._follow(stream) for stream in self._pods),
             self.loop.run(),
             self._leading.run(),
             self._verify(),
             self._policy_status.run(self.loop.count_governed),
         ):
             self._keep(work)
+
+    async def _follow(self, pods: Stream[wire.Pod]) -> None:
+        await self._leading.looked.wait()
+        await pods.run()
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> None:
         """Let a part work until the stop; what ends one ends all."""

@@ -14,6 +14,8 @@ from scheduler.kube.lease import AlwaysLeader, Held, Lease
 from scheduler.kube.streams import Stream
 
 _TURN_SECONDS = 0.1
+# So often it is looked whether the lease is known before the streams begin all the same: two seconds.
+_LOOKS = 100
 _log = structlog.get_logger("evenkeel")
 
 
@@ -51,6 +53,9 @@ class Leading:
         self._fenced_reign = 0
         self._wants_list = False
         self._unbound: list[Target] = []
+        # Set when the streams of pods may begin. Who takes the lease at once lists once: what was asked
+        # before the list begins needs no second one, and a list can be hundreds of megabytes.
+        self.looked = asyncio.Event()
 
     def is_settled(self) -> bool:
         """Whether this process may decide right now."""
@@ -67,6 +72,10 @@ class Leading:
 
     async def run(self) -> None:
         """Follow the lease until cancelled."""
+        for _ in range(_LOOKS):
+            if self._lease.is_known():
+                break
+            await asyncio.sleep(_TURN_SECONDS / 5)
         while True:
             held = self._lease.held
             is_held = self._lease.present_term() == held.term
@@ -76,6 +85,8 @@ class Leading:
                 self._settled_term = 0
                 self._on_lost()
                 _log.warning("no longer leading", identity=self._lease.identity)
+            if not self._lease.present_term():
+                self.looked.set()
             await asyncio.sleep(_TURN_SECONDS)
 
     async def _take_over(self, held: Held) -> None:
@@ -97,7 +108,10 @@ class Leading:
     async def _catch_up(self, held: Held) -> None:
         needs_fence = self._fenced_reign != held.reign and not held.is_clean
         self._wants_list = needs_fence
-        await asyncio.gather(*(stream.relist() for stream in self._pods))
+        listing = [asyncio.ensure_future(stream.relist()) for stream in self._pods]
+        await asyncio.sleep(0)
+        self.looked.set()
+        await asyncio.gather(*listing)
         self._wants_list = False
         if needs_fence:
             unbound, self._unbound = self._unbound, []

@@ -117,6 +117,10 @@ class Lease:
         held = self.held
         return held.term if self._clock() < held.until else 0
 
+    def is_known(self) -> bool:
+        """Whether the lease was read, or is known not to be readable."""
+        return bool(self.held.term or self.seen.renewed or self.trouble)
+
     def holder(self) -> Holder:
         """Who holds the lease by what is known now."""
         if self.present_term():
@@ -250,6 +254,11 @@ class AlwaysLeader:
     def present_term(self) -> int:
         """Always the first."""
         return self.held.term
+
+    @staticmethod
+    def is_known() -> bool:
+        """Always."""
+        return True
 
     async def run(self) -> None:
         """Nothing to keep."""
