@@ -80,7 +80,18 @@ class Metrics:
         self.reports_dropped = Gauge(
             "evenkeel_reports_dropped", "Events and conditions given up.", registry=self.registry
         )
+        self.reports_waiting = Gauge(
+            "evenkeel_reports_waiting",
+            "Events and conditions not written yet.",
+            registry=self.registry,
+        )
         self.nodes = Gauge("evenkeel_nodes", "Nodes known.", registry=self.registry)
+        self.nodes_closed = Gauge(
+            "evenkeel_nodes_closed",
+            "Nodes of which something is not given away: malformed, plugin-silent, over-full-card, cordoned.",
+            ("reason",),
+            registry=self.registry,
+        )
 
     def decided(self, scheduled: int, unschedulable: int, seconds: float) -> None:
         """A batch was decided in that time."""

@@ -69,10 +69,14 @@ class BindFailed:
 
 @dataclass(frozen=True, slots=True)
 class PluginSilent:
-    """The device plugin of a node does not answer any more, or does again."""
+    """The device plugin of a node does not answer any more, or does again.
+
+    ``waits_for`` is the uid of the pod that it was asked to serve, empty when nobody can say.
+    """
 
     node: str
     silent: bool
+    waits_for: str = ""
 
 
 @dataclass(frozen=True, slots=True)

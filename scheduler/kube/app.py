@@ -336,7 +336,8 @@ class Operator:
         """Now and then recount every total, and compare the columns with a fresh list."""
         while True:
             await asyncio.sleep(_VERIFY_SECONDS)
-            checks.verify(self.loop.cluster)
+            for _ in checks.verify_by_node(self.loop.cluster):
+                await asyncio.sleep(0)
             await asyncio.gather(self._nodes.relist(), *(stream.relist() for stream in self._pods))
 
     def _ended(self, task: asyncio.Task[None]) -> None:
@@ -370,6 +371,9 @@ class Operator:
         metrics.unfenced.set(self._fence.n_left)
         metrics.reports_dropped.set(self._reporter.dropped)
         metrics.nodes.set(len(self.loop.cluster.nodes.rows))
+        for why, n in checks.closed_nodes(self.loop.cluster).items():
+            metrics.nodes_closed.labels(why).set(n)
+        metrics.reports_waiting.set(self._reporter.waiting)
         for seconds in self._binder.durations:
             metrics.bind_seconds.observe(seconds)
         self._binder.durations.clear()

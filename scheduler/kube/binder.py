@@ -383,7 +383,7 @@ class Binder:
         turn.stuck_since = 0.0
         until = turn.until if turn.silent else now + _LEFT_ALONE_SECONDS
         if node not in self._silent:
-            self._report(PluginSilent(node, silent=True))
+            self._report(PluginSilent(node, silent=True, waits_for=turn.holder))
         self._silent[node] = max(until, self._silent.get(node, 0.0))
         self._give_back(turn, f"the device plugin of node {node} does not answer")
 

@@ -170,8 +170,17 @@ class Loop:
         """What comes seldom."""
         if isinstance(event, events.PluginSilent):
             self.cluster.close_cards(event.node, closed=event.silent)
+            if event.silent:
+                self._plugin_silent(event)
         else:
             self._steer(event)
+
+    def _plugin_silent(self, event: events.PluginSilent) -> None:
+        node, pod = self.cluster.facts_of(event.node), self.cluster.pods.get(event.waits_for)
+        if node is not None:
+            whom = f"pod {pod.key}" if pod else "a pod of another scheduler"
+            note = f"its device plugin has not served {whom}: until it answers no GPU is given away"
+            self._reporter.on_node(node, "DevicePluginSilent", note)
 
     def _list_steps(self, event: events.PodsListed | events.NodesListed) -> Iterator[None]:
         if isinstance(event, events.PodsListed):
@@ -257,7 +266,7 @@ class Loop:
             # Should the same mistake come back, it is news again.
             self._reporter.forget(facts.uid)
         elif self._is_leading():
-            self._reporter.malformed_node(facts.name, facts.uid, facts.problem)
+            self._reporter.malformed_node(facts)
 
     def _check_bound(self, pod: PodRecord) -> None:
         """Of a bound pod, ours or another's, nothing can be malformed but what it tells of its cards."""
@@ -270,6 +279,7 @@ class Loop:
         elif self._is_leading():
             self._reporter.malformed_pod(
                 pod,
+                self.cluster.facts_of(pod.node),
                 f"{problem}; until it is mended the pod is taken to hold what it asks on the first "
                 f"cards of node {pod.node}",
             )

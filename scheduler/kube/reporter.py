@@ -15,6 +15,7 @@ import msgspec
 from scheduler.kube import client, wall_clock
 from scheduler.kube.client import ApiClient
 from scheduler.kube.outbox import Lane, Outbox, Report
+from scheduler.state.nodes import NodeFacts
 from scheduler.state.pods import PodRecord
 
 _NOTE_MAX = 1024
@@ -110,22 +111,28 @@ class Reporter:
         self._said.pop(uid, None)
         await self._outbox.quiet((uid, _CONDITION))
 
-    def malformed_pod(self, pod: PodRecord, problem: str) -> None:
-        """What a bound pod holds cannot be read; said once for each text."""
-        if self._said.get(pod.uid) != problem:
-            self._said[pod.uid] = problem
-            self._pod_event(pod, "Warning", "MalformedPod", "Scheduling", problem, said=problem)
-
-    def malformed_node(self, name: str, uid: str, problem: str) -> None:
-        """A node's annotations or status cannot be read; said once for each text."""
-        if self._said.get(uid) == problem:
+    def malformed_pod(self, pod: PodRecord, node: NodeFacts | None, problem: str) -> None:
+        """What a bound pod holds cannot be read; said once for each text, on the pod and on its node."""
+        if self._said.get(pod.uid) == problem:
             return
-        self._said[uid] = problem
-        regarding = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}
-        note = f"left out by {self._controller}: {problem}"
-        self._event(
-            "default", name, regarding, "Warning", "MalformedNode", "Scheduling", note, said=problem
-        )
+        self._said[pod.uid] = problem
+        self._pod_event(pod, "Warning", "MalformedPod", "Scheduling", problem, said=problem)
+        if node is not None:
+            self.on_node(node, "MalformedPod", f"pod {pod.key}: {problem}", about=pod.uid)
+
+    def malformed_node(self, node: NodeFacts) -> None:
+        """A node's annotations or status cannot be read; said once for each text."""
+        if self._said.get(node.uid) != node.problem:
+            self._said[node.uid] = node.problem
+            note = f"left out by {self._controller}: {node.problem}"
+            self.on_node(node, "MalformedNode", note, said=node.problem)
+
+    def on_node(
+        self, node: NodeFacts, reason: str, note: str, *, about: str = "", said: str = ""
+    ) -> None:
+        """A warning on a node's own page; one waits for each of ``about``."""
+        regarding = {"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": node.uid}
+        self._event("default", regarding, ("Warning", reason, "Scheduling", note), about, said)
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -145,20 +152,19 @@ class Reporter:
             "name": pod.name,
             "uid": pod.uid,
         }
-        self._event(pod.namespace, pod.name, regarding, kind, reason, action, note, said=said)
+        self._event(pod.namespace, regarding, (kind, reason, action, note), "", said)
 
     def _event(
         self,
         namespace: str,
-        name: str,
         regarding: dict[str, str],
-        kind: str,
-        reason: str,
-        action: str,
-        note: str,
-        *,
-        said: str = "",
+        words: tuple[str, str, str, str],
+        about: str,
+        said: str,
     ) -> None:
+        """``words``: type, reason, action and note; ``about`` tells events of one reason apart."""
+        kind, reason, action, note = words
+        name = regarding["name"]
         if len(note.encode()) > _NOTE_MAX:
             note = note.encode()[: _NOTE_MAX - 4].decode(errors="ignore") + " ..."
         body: dict[str, Any] = {
@@ -182,7 +188,7 @@ class Reporter:
         is_why = reason == "FailedScheduling"
         self._outbox.put(
             Report(
-                (uid, "why" if is_why else reason),
+                (uid, "why" if is_why else f"{reason} {about}"),
                 Lane.WHY if is_why else Lane.NEWS,
                 "POST",
                 f"/apis/events.k8s.io/v1/namespaces/{namespace}/events",

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
+
+import numpy as np
 
 from scheduler.api import gpus, names
 from scheduler.errors import BrokenInvariant
@@ -13,39 +16,40 @@ from scheduler.state.cluster import Cluster
 
 def fingerprint(cluster: Cluster) -> dict[str, Any]:
     """All figures by name, without rows: equal for equal clusters however they came about."""
+    return {name: _figures(cluster, row) for name, row in cluster.nodes.rows.items()}
+
+
+def _figures(cluster: Cluster, row: int) -> dict[str, Any]:
     nodes, cards = cluster.nodes.columns, cluster.cards.columns
-    result: dict[str, Any] = {}
-    for name, row in cluster.nodes.rows.items():
-        start = int(nodes.card_start[row])
-        span = range(start, start + int(nodes.card_count[row]))
-        result[name] = {
-            "facts": cluster.nodes.facts[row],
-            "valid": bool(nodes.valid[row]),
-            "allocatable": _by_resource(cluster, nodes.allocatable, row),
-            "requested": _by_resource(cluster, nodes.requested, row),
-            "nonzero": nodes.nonzero[:, row].tolist(),
-            "managed": bool(nodes.managed[row]),
-            "has_gpu": bool(nodes.has_gpu[row]),
-            "gpu": (nodes.gpu_total[:, row].tolist(), nodes.gpu_used[:, row].tolist()),
-            "kind": cluster.cards.kinds.values[int(nodes.kind[row])],
-            "sizes": nodes.sizes[:, row].tolist(),
-            "ports": cluster.nodes.ports.on(row),
-            "cards": {
-                cluster.cards.uuid_of(d): (
-                    cards.total[:, d].tolist(),
-                    cards.used[:, d].tolist(),
-                    bool(cards.healthy[d]),
-                    bool(cards.cordoned[d]),
-                    bool(cards.mig[d]),
-                    int(cards.numa[d]),
-                    int(cards.position[d]),
-                    cluster.cards.models.values[int(cards.model[d])],
-                    cluster.cards.modes.values[int(cards.mode[d])],
-                )
-                for d in span
-            },
-        }
-    return result
+    start = int(nodes.card_start[row])
+    span = range(start, start + int(nodes.card_count[row]))
+    return {
+        "facts": cluster.nodes.facts[row],
+        "valid": bool(nodes.valid[row]),
+        "allocatable": _by_resource(cluster, nodes.allocatable, row),
+        "requested": _by_resource(cluster, nodes.requested, row),
+        "nonzero": nodes.nonzero[:, row].tolist(),
+        "managed": bool(nodes.managed[row]),
+        "has_gpu": bool(nodes.has_gpu[row]),
+        "gpu": (nodes.gpu_total[:, row].tolist(), nodes.gpu_used[:, row].tolist()),
+        "kind": cluster.cards.kinds.values[int(nodes.kind[row])],
+        "sizes": nodes.sizes[:, row].tolist(),
+        "ports": cluster.nodes.ports.on(row),
+        "cards": {
+            cluster.cards.uuid_of(d): (
+                cards.total[:, d].tolist(),
+                cards.used[:, d].tolist(),
+                bool(cards.healthy[d]),
+                bool(cards.cordoned[d]),
+                bool(cards.mig[d]),
+                int(cards.numa[d]),
+                int(cards.position[d]),
+                cluster.cards.models.values[int(cards.model[d])],
+                cluster.cards.modes.values[int(cards.mode[d])],
+            )
+            for d in span
+        },
+    }
 
 
 def verify(cluster: Cluster) -> None:
@@ -54,44 +58,16 @@ def verify(cluster: Cluster) -> None:
     Raises:
         BrokenInvariant: a total is not the sum of its pods.
     """
-    found = fingerprint(cluster)
-    for name, figures in found.items():
-        pods = list(cluster.pods_on.get(name, {}).values())
-        requested: Counter[str] = Counter()
-        nonzero, sizes = [0, 0], [0] * c.N_SIZES
-        ports: Counter[tuple[str, int, str]] = Counter()
-        used: dict[str, list[int]] = {uuid: [0, 0, 0] for uuid in figures["cards"]}
-        for pod in pods:
-            asked = pod.template.requests
-            # What no node offers is charged to nobody.
-            row_asked = cluster.nodes.row_asked
-            requested.update({name: n for name, n in asked.amounts if row_asked(name) != c.UNKNOWN})
-            requested[names.PODS] += 1
-            nonzero[0] += asked.nonzero_cpu
-            nonzero[1] += asked.nonzero_memory
-            ports.update(pod.template.ports)
-            if pod.template.size >= 0:
-                sizes[pod.template.size] += 1
-            for d, figures_held in cluster.held(pod, cluster.nodes.rows[name]).items():
-                for i, figure in enumerate(figures_held):
-                    used[cluster.cards.uuid_of(d)][i] += figure
-        _same(name, "requested", figures["requested"], dict(requested))
-        _same(name, "nonzero", figures["nonzero"], nonzero)
-        _same(name, "sizes", figures["sizes"], sizes)
-        _same(name, "ports", figures["ports"], dict(ports))
-        _same(name, "managed", figures["managed"], cluster.is_hamis(cluster.nodes.rows[name]))
-        for uuid, counted in used.items():
-            _same(name, f"card {uuid}", figures["cards"][uuid][1], counted)
-            named = uuid in [part.strip() for part in figures["facts"].cordon.split(",")]
-            silent = bool(cluster.nodes.silent[cluster.nodes.rows[name]])
-            closed = named or silent
-            _same(name, f"card {uuid} cordoned", figures["cards"][uuid][3], closed)
-        if figures["managed"]:
-            sums = [sum(counted[i] for counted in used.values()) for i in range(3)]
-            _same(name, "gpu_used", figures["gpu"][1], sums)
-        else:
-            whole = [requested[names.GPU] * gpus.FULL_CORES, 0, 0]
-            _same(name, "gpu_used", figures["gpu"][1], whole)
+    for _ in verify_by_node(cluster):
+        pass
+
+
+def verify_by_node(cluster: Cluster) -> Iterator[None]:
+    """As ``verify``, a node at a time: what may change between two steps is looked at in one of them."""
+    for name in list(cluster.nodes.rows):
+        if name in cluster.nodes.rows:
+            _verify_node(cluster, name)
+            yield
     # By identity: an old record of a pod would be charged and taken back by other figures.
     there = {(node, id(pod)) for node, pods in cluster.pods_on.items() for pod in pods.values()}
     placed = {(pod.node, id(pod)) for pod in cluster.pods.values() if pod.node}
@@ -99,6 +75,61 @@ def verify(cluster: Cluster) -> None:
         raise BrokenInvariant(
             f"pods by node and pods by uid differ on {len(there ^ placed)} records"
         )
+
+
+def _verify_node(cluster: Cluster, name: str) -> None:
+    figures = _figures(cluster, cluster.nodes.rows[name])
+    pods = list(cluster.pods_on.get(name, {}).values())
+    requested: Counter[str] = Counter()
+    nonzero, sizes = [0, 0], [0] * c.N_SIZES
+    ports: Counter[tuple[str, int, str]] = Counter()
+    used: dict[str, list[int]] = {uuid: [0, 0, 0] for uuid in figures["cards"]}
+    for pod in pods:
+        asked = pod.template.requests
+        # What no node offers is charged to nobody.
+        row_asked = cluster.nodes.row_asked
+        requested.update({name: n for name, n in asked.amounts if row_asked(name) != c.UNKNOWN})
+        requested[names.PODS] += 1
+        nonzero[0] += asked.nonzero_cpu
+        nonzero[1] += asked.nonzero_memory
+        ports.update(pod.template.ports)
+        if pod.template.size >= 0:
+            sizes[pod.template.size] += 1
+        for d, figures_held in cluster.held(pod, cluster.nodes.rows[name]).items():
+            for i, figure in enumerate(figures_held):
+                used[cluster.cards.uuid_of(d)][i] += figure
+    _same(name, "requested", figures["requested"], dict(requested))
+    _same(name, "nonzero", figures["nonzero"], nonzero)
+    _same(name, "sizes", figures["sizes"], sizes)
+    _same(name, "ports", figures["ports"], dict(ports))
+    _same(name, "managed", figures["managed"], cluster.is_hamis(cluster.nodes.rows[name]))
+    for uuid, counted in used.items():
+        _same(name, f"card {uuid}", figures["cards"][uuid][1], counted)
+        named = uuid in [part.strip() for part in figures["facts"].cordon.split(",")]
+        silent = bool(cluster.nodes.silent[cluster.nodes.rows[name]])
+        closed = named or silent
+        _same(name, f"card {uuid} cordoned", figures["cards"][uuid][3], closed)
+    if figures["managed"]:
+        sums = [sum(counted[i] for counted in used.values()) for i in range(3)]
+        _same(name, "gpu_used", figures["gpu"][1], sums)
+    else:
+        whole = [requested[names.GPU] * gpus.FULL_CORES, 0, 0]
+        _same(name, "gpu_used", figures["gpu"][1], whole)
+
+
+def closed_nodes(cluster: Cluster) -> dict[str, int]:
+    """How many nodes give no GPU away at all or in part, by why; O(cards) in columns."""
+    nodes, cards = cluster.nodes.columns, cluster.cards.columns
+    is_full = (cards.used > cards.total).any(axis=0)
+    starts = nodes.card_start[nodes.card_count > 0]
+    ends = starts + nodes.card_count[nodes.card_count > 0]
+    over = np.concatenate(([0], np.cumsum(is_full)))
+    return {
+        "malformed": sum(bool(f and f.problem) for f in cluster.nodes.facts),
+        "plugin-silent": int(cluster.nodes.silent.sum()),
+        "over-full-card": int((over[ends] > over[starts]).sum()),
+        "cordoned": int((cluster.nodes.unschedulable & nodes.valid).sum()),
+    }
 
 
 def overcommitted(cluster: Cluster) -> list[str]:

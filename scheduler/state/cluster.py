@@ -34,7 +34,7 @@ from scheduler.state.cards import CardTable
 from scheduler.state.changes import Changes
 from scheduler.state.demand import Demand
 from scheduler.state.nodes import NodeFacts, NodeTable
-from scheduler.state.pods import Life, PodRecord, charged, tells_cards
+from scheduler.state.pods import Life, PodRecord, charged, problem_of
 from scheduler.state.records import Records
 
 # The most GPUs that a machine has.
@@ -42,6 +42,7 @@ _MACHINE_MAX = 16
 _FINISHED = frozenset({"Succeeded", "Failed"})
 _DEFAULT_LIMITS = PodLimits()
 Charge = tuple[tuple[int, ...], tuple[int, ...]]
+Charges = WeakKeyDictionary[templates.PodTemplate, Charge]
 
 
 class Cluster:
@@ -71,7 +72,7 @@ class Cluster:
         # Of each row its card rows by UUID, in the order of the register.
         self._cards_on: dict[int, dict[str, int]] = {}
         self._records = Records(scheduler_name, limits)
-        self._charges: WeakKeyDictionary[templates.PodTemplate, Charge] = WeakKeyDictionary()
+        self._charges: Charges = WeakKeyDictionary()
         # Streams of pods, ours and others', that were listed once.
         self._listed: set[bool] = set()
         # What an assumed pod has become while its bind is under way.
@@ -112,6 +113,11 @@ class Cluster:
             self.described.add(row)
         self._look_again(elsewhere)
         return new
+
+    def facts_of(self, name: str) -> NodeFacts | None:
+        """What was last read of a node; None when it is not there."""
+        row = self.nodes.row_of(name)
+        return self.nodes.facts[row] if row >= 0 else None
 
     def node_gone(self, name: str) -> None:
         """A node was deleted; its pods stay charged to the name, should it come back."""
@@ -154,8 +160,7 @@ class Cluster:
 
     def close_cards(self, name: str, *, closed: bool) -> None:
         """Give no card of a node away for now: its device plugin does not answer."""
-        row = self.nodes.row_of(name)
-        facts = self.nodes.facts[row] if row >= 0 else None
+        row, facts = self.nodes.row_of(name), self.facts_of(name)
         if facts is not None:
             self.nodes.silent[row] = closed
             self._cordon_cards(row, facts)
@@ -164,16 +169,7 @@ class Cluster:
 
     def problem_of(self, pod: PodRecord) -> str:
         """What a person must mend on a pod, empty when nothing."""
-        if not pod.node:
-            return pod.problem
-        row = self.nodes.row_of(pod.node)
-        facts = self.nodes.facts[row] if row >= 0 else None
-        if tells_cards(pod) or facts is None or not facts.register:
-            return ""
-        return pod.problem or (
-            f"metadata.annotations[{names.HAMI_ALLOCATED}]: is missing on a pod that asks GPUs of a "
-            "node that HAMi manages"
-        )
+        return problem_of(pod, self.facts_of(pod.node))
 
     # Pods.
 

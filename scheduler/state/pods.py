@@ -6,8 +6,10 @@ from enum import IntEnum
 
 import msgspec
 
+from scheduler.api import names
 from scheduler.api.templates import PodTemplate
 from scheduler.state import claims
+from scheduler.state.nodes import NodeFacts
 
 
 class Life(IntEnum):
@@ -68,3 +70,15 @@ def charged(pod: PodRecord) -> tuple[object, ...]:
 def tells_cards(pod: PodRecord) -> bool:
     """Whether a pod with a node tells which cards it has, if it asks any."""
     return claims.tells_cards(pod.claim, pod.asks)
+
+
+def problem_of(pod: PodRecord, node: NodeFacts | None) -> str:
+    """What a person must mend on a pod, empty when nothing; of one with a node, what it tells of its cards."""
+    if not pod.node:
+        return pod.problem
+    if tells_cards(pod) or node is None or not node.register:
+        return ""
+    return pod.problem or (
+        f"metadata.annotations[{names.HAMI_ALLOCATED}]: is missing on a pod that asks GPUs of a "
+        "node that HAMi manages"
+    )

@@ -63,8 +63,21 @@ async def a_claim_makes_no_plain_node_hamis(world: World) -> None:
     await world.refused("more", "Insufficient nvidia.com/gpu")
 
 
+async def a_claim_that_cannot_be_read_is_told_on_the_pod_and_on_its_nodes_page(
+    world: World,
+) -> None:
+    await world.create(nodes.gpu_node("g0", cards=2))
+    await world.create(_claiming("tenant", "g0", "x", limits=_WHOLE))
+    (on_node,) = await world.wait_until(lambda: world.events("MalformedPod", "g0"))
+    assert on_node["regarding"]["kind"] == "Node"
+    assert on_node["note"].startswith("pod default/tenant: metadata.annotations[hami.io/vgpu-")
+    assert await world.wait_until(lambda: world.events("MalformedPod", "tenant"))
+    await world.delete(f"{PODS}/tenant")
+
+
 ALL = (
     pods_without_gpus_that_claim_cards_close_no_node,
     a_pod_that_claims_all_cards_holds_what_it_asks,
     a_claim_makes_no_plain_node_hamis,
+    a_claim_that_cannot_be_read_is_told_on_the_pod_and_on_its_nodes_page,
 )
