@@ -207,7 +207,10 @@ async def measure(names: tuple[str, ...], *, scale: float, rest_seconds: float) 
                     normal.created.keys() - normal.bound.keys() and time.monotonic() < gives_up_at
                 ):
                     await asyncio.sleep(0.2)
-                conditions = await _told(server, spaces) if "unlike" in names else None
+                more: dict[str, Any] = {}
+                if "unlike" in names:
+                    space = spaces[names.index("unlike")]
+                    more = await _helped(plane, space, scale) | await _told(server, spaces)
                 peak = seen.rss_mib
                 for space in spaces:
                     await objects.delete_all(plane, f"/api/v1/namespaces/{space}/pods")
@@ -224,11 +227,25 @@ async def measure(names: tuple[str, ...], *, scale: float, rest_seconds: float) 
                 "rss_mib": peak,
                 "rss_after_mib": after_mib,
             }
-            if conditions is not None:
-                result |= conditions
-            return result
+            return result | more
         finally:
             operator.kill()
+
+
+async def _helped(plane: access.Access, space: str, scale: float) -> dict[str, Any]:
+    """Seconds until a pod is bound to a new node that helps just it, of thousands that wait."""
+    number = round(10_000 * scale)
+    node = nodes.plain_node("helps", cpu="64", labels={"rack": f"r{number}"})
+    began = time.monotonic()
+    await objects.create_many(plane, [node])
+    async with objects.connect(plane) as session:
+        while True:
+            async with session.get(f"/api/v1/namespaces/{space}/pods/unlike-{number}") as answer:
+                if "nodeName" in (await answer.json())["spec"]:
+                    return {"helped_seconds": round(time.monotonic() - began, 3)}
+            if time.monotonic() - began > _LATE_SECONDS:
+                return {"helped_seconds": None}
+            await asyncio.sleep(0.02)
 
 
 async def _told(server: servers.Server, spaces: list[str]) -> dict[str, Any]:
