@@ -18,6 +18,8 @@ from scheduler.errors import BadInput
 
 # Annotations that are lists of names with commas between them.
 _LISTS = (names.USE_TYPE, names.NOUSE_TYPE, names.USE_UUID, names.NOUSE_UUID)
+# Of an annotation that is a word or a few.
+_WORD_MAX = 1000
 # Pods that say more are dear to compile: their namespaces take turns.
 LIGHT_WORDS = 200
 
@@ -62,10 +64,11 @@ def exceeded(pod: wire.Pod, limits: PodLimits) -> BadInput | None:
             total += len(part)
             if total > most:
                 return BadInput(field, f"has more than {most} entries, the most that is read")
-    for name in _LISTS:
-        text = (pod.metadata.annotations or {}).get(name, "")
+    for name, text in _steering(pod):
+        field = f"metadata.annotations[{name}]"
+        if name not in _LISTS and len(text) > _WORD_MAX:
+            return BadInput(field, f"has more than {_WORD_MAX} characters, the most that is read")
         if text.count(",") >= limits.names:
-            field = f"metadata.annotations[{name}]"
             return BadInput(field, f"has more than {limits.names} names, the most that is read")
     return None
 
@@ -78,8 +81,13 @@ def too_large(field: str, bytes_read: int) -> str:
 def words(pod: wire.Pod) -> int:
     """How much a pod says that has to be compiled: entries of all lists above."""
     counted = sum(len(part) for _, _, sizes in _lists(pod, PodLimits()) for part in sizes)
+    return counted + sum(text.count(",") for _, text in _steering(pod))
+
+
+def _steering(pod: wire.Pod) -> list[tuple[str, str]]:
+    """The annotations that decide where a pod goes."""
     annotations = pod.metadata.annotations or {}
-    return counted + sum(annotations[name].count(",") for name in _LISTS if name in annotations)
+    return [(name, annotations[name]) for name in sorted(names.STEERING & annotations.keys())]
 
 
 def cut(pod: wire.Pod, limits: PodLimits, problem: BadInput) -> wire.Pod:
@@ -104,7 +112,9 @@ def cut(pod: wire.Pod, limits: PodLimits, problem: BadInput) -> wire.Pod:
 
     spec, metadata = pod.spec, msgspec.structs.replace(pod.metadata)
     metadata.annotations = {
-        name: text for name, text in (metadata.annotations or {}).items() if name not in _LISTS
+        name: text
+        for name, text in (metadata.annotations or {}).items()
+        if name not in names.STEERING
     }
     if len(metadata.labels or ()) > limits.labels:
         metadata.labels = None

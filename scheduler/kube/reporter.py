@@ -18,7 +18,8 @@ from scheduler.kube.outbox import Lane, Outbox, Report
 from scheduler.state.nodes import NodeFacts
 from scheduler.state.pods import PodRecord
 
-_NOTE_MAX = 1024
+# The API's own bound on an event's note, and ours on a condition's message: it is part of the pod.
+_NOTE_MAX, _MESSAGE_MAX = 1024, 8192
 _CONDITION = "condition"
 
 
@@ -74,7 +75,7 @@ class Reporter:
             "type": "PodScheduled",
             "status": "False",
             "reason": reason,
-            "message": message,
+            "message": _cut(message, _MESSAGE_MAX),
             "lastProbeTime": None,
             "lastTransitionTime": _now(micro=False),
         }
@@ -165,8 +166,7 @@ class Reporter:
         """``words``: type, reason, action and note; ``about`` tells events of one reason apart."""
         kind, reason, action, note = words
         name = regarding["name"]
-        if len(note.encode()) > _NOTE_MAX:
-            note = note.encode()[: _NOTE_MAX - 4].decode(errors="ignore") + " ..."
+        note = _cut(note, _NOTE_MAX)
         body: dict[str, Any] = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
@@ -201,6 +201,12 @@ class Reporter:
         """What was given up may be said again."""
         if self._said.get(uid) == text:
             del self._said[uid]
+
+
+def _cut(text: str, most: int) -> str:
+    """At most so many bytes of a text."""
+    encoded = text.encode()
+    return text if len(encoded) <= most else encoded[: most - 4].decode(errors="ignore") + " ..."
 
 
 def _now(*, micro: bool) -> str:

@@ -87,6 +87,11 @@ CASES: dict[str, tuple[wire.Pod, wire.Pod, str]] = {
         make.pod(gpu=1, annotations={names.USE_UUID: "a,b,c"}),
         f"metadata.annotations[{names.USE_UUID}]",
     ),
+    "words": (
+        make.pod(annotations={names.MODE: "x" * 1000}),
+        make.pod(annotations={names.MODE: "x" * 1001}),
+        f"metadata.annotations[{names.MODE}]",
+    ),
 }
 
 
