@@ -1,0 +1,92 @@
+"""The loop gives others their turn: a list is applied, and dear pods are compiled, a slice at a time."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from scheduler.api import events, limits
+from scheduler.config import Config
+from scheduler.kube.loop import Loop
+from scheduler.metrics import Metrics
+from tests import make
+
+
+class Silent:
+    """A reporter, and a policy status, to whom nothing is said."""
+
+    def __getattr__(self, _: str) -> Any:
+        return lambda *_, **__: None
+
+
+@pytest.fixture
+async def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that goes a millisecond further with every look at it."""
+    now = 0.0
+
+    def read() -> float:
+        nonlocal now
+        now += 0.001
+        return now
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", read)
+
+
+def a_loop() -> Loop:
+    nobody: Any = Silent()
+    return Loop(
+        Config(),
+        is_leading=lambda: True,
+        reporter=nobody,
+        metrics=Metrics("test"),
+        policy_status=nobody,
+    )
+
+
+def turns_until(loop: Loop, done: Any) -> int:
+    """Turns of ten looks at the clock each until something is so."""
+    for turn in range(1, 1000):
+        loop._apply(asyncio.get_running_loop().time() + 0.010)
+        if done():
+            return turn
+    raise AssertionError("never")
+
+
+@pytest.mark.usefixtures("ticking")
+async def test_a_list_is_applied_in_slices_and_nothing_is_decided_before_its_end() -> None:
+    loop = a_loop()
+    loop.put(events.PodsListed([make.pod(name=f"p{i}") for i in range(200)], ours=True))
+    loop.put(events.NodeSeen(make.node(name="behind")))
+    loop._apply(asyncio.get_running_loop().time() + 0.010)
+    assert 0 < len(loop.cluster.pods) < 20
+    assert loop._lists_waiting == 1
+    assert "behind" not in loop.cluster.nodes.rows
+    assert turns_until(loop, lambda: not loop._lists_waiting) > 10
+    assert len(loop.cluster.pods) == 200
+    assert turns_until(loop, lambda: "behind" in loop.cluster.nodes.rows) <= 1
+
+
+@pytest.mark.usefixtures("ticking")
+async def test_a_list_drops_what_is_gone_of_what_waits_to_be_compiled_too() -> None:
+    loop = a_loop()
+    keys = {f"k{i}": "v" for i in range(limits.LIGHT_WORDS + 1)}
+    gone, stays = (make.pod(name=n, node_selector=keys) for n in ("gone", "stays"))
+    loop._intake.takes(gone)
+    loop.cluster.see_pod(make.pod(name="old"))
+    loop.put(events.PodsListed([stays], ours=True))
+    turns_until(loop, lambda: not loop._lists_waiting and not len(loop._intake))
+    assert set(loop.cluster.pods) == {"default/stays"}
+
+
+@pytest.mark.usefixtures("ticking")
+async def test_news_go_before_what_is_dear_to_compile() -> None:
+    loop = a_loop()
+    keys = {f"k{i}": "v" for i in range(limits.LIGHT_WORDS + 1)}
+    for i in range(100):
+        pod = make.pod(name=f"dear{i}", namespace=f"tenant-{i % 3}", node_selector=keys)
+        loop.put(events.PodSeen(pod))
+    loop.put(events.PodSeen(make.pod(name="normal")))
+    turns_until(loop, lambda: "default/normal" in loop.cluster.pods)
+    assert len(loop._intake) > 50
+    turns_until(loop, lambda: not len(loop._intake))
+    assert len(loop.cluster.pods) == 101
