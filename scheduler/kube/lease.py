@@ -22,6 +22,8 @@ from scheduler.kube.client import ApiClient
 from scheduler.kube.troubles import Trouble
 
 _NOT_FOUND, _CONFLICT = 404, 409
+# Tries to give the lease back: more than one renewal is not on its way.
+_RELEASES = 3
 _log = structlog.get_logger("evenkeel.lease")
 
 
@@ -151,19 +153,25 @@ class Lease:
         self.held = self.held._replace(until=0.0)
         if not was_held:
             return
-        try:
-            lease = await self._api.get(f"{self._path}/{self._name}")
-            if lease["spec"].get("holderIdentity") == self.identity:
-                lease["spec"] |= {
-                    "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _now()
-                }  # fmt: skip
-                if settled:
-                    # Only true of this reign: whoever takes the lease counts on.
-                    reign = str(lease["spec"]["leaseTransitions"])
-                    lease["metadata"]["annotations"][names.SETTLED] = reign
-                await self._api.send("PUT", f"{self._path}/{self._name}", lease)
-        except ApiError as error:
-            _log.warning("lease not released", error=str(error))
+        for _ in range(_RELEASES):
+            try:
+                await self._give_back(settled=settled)
+            except ApiError as error:
+                _log.warning("lease not released", error=str(error))
+                if error.status == _CONFLICT:
+                    # A renewal that was on its way has landed meanwhile.
+                    continue
+            return
+
+    async def _give_back(self, *, settled: bool) -> None:
+        lease = await self._api.get(f"{self._path}/{self._name}")
+        if lease["spec"].get("holderIdentity") != self.identity:
+            return
+        lease["spec"] |= {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _now()}
+        if settled:
+            # Only true of this reign: whoever takes the lease counts on.
+            lease["metadata"]["annotations"][names.SETTLED] = str(lease["spec"]["leaseTransitions"])
+        await self._api.send("PUT", f"{self._path}/{self._name}", lease)
 
     async def _try(self) -> None:
         began = self._clock()
