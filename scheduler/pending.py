@@ -23,8 +23,10 @@ from scheduler.config import Config
 from scheduler.state.pods import PodRecord
 
 # What a namespace may spend before others go first, in units of ``cost``, and how soon half is forgotten.
-_ALLOWANCE = 100.0
+# Nobody owes more than it takes some half-lives to forget: the time may have been nobody else's.
+_ALLOWANCE, _SPENT_MAX = 100.0, 400.0
 _HALF_LIFE_SECONDS = 10.0
+_STALE_MAX = 64
 # As kube-scheduler: whatever an event missed is tried again after five minutes.
 _FLUSH_SECONDS = 300.0
 
@@ -96,6 +98,7 @@ class Pending:
         if entry is not None:
             self._unpark(entry)
         self._popped.discard(uid)
+        self._compact()
 
     def pop(
         self,
@@ -112,17 +115,21 @@ class Pending:
         self._release_backoff(now)
         self._fade(now)
         batch: list[PodRecord] = []
+        paid: set[tuple[str, int]] = set()
         spent = 0
         while len(batch) < limit and (heap := self._next_heap()) is not None:
             entry = self._entries[heap[0][-1]]
-            dear = cost(entry.pod)
+            # What is like one of the batch is dear no more.
+            like = (entry.pod.namespace, id(entry.pod.template))
+            dear = 0 if like in paid else cost(entry.pod)
             if batch and dear and spent + dear > most:
                 break
             heapq.heappop(heap)
             if dear:
+                paid.add(like)
                 spent += dear
                 namespace = entry.pod.namespace
-                self._spent[namespace] = self._spent.get(namespace, 0.0) + dear
+                self._spent[namespace] = min(_SPENT_MAX, self._spent.get(namespace, 0.0) + dear)
             entry.attempts += 1
             self._popped.add(entry.pod.uid)
             batch.append(entry.pod)
@@ -154,6 +161,20 @@ class Pending:
     def _is_stale(self, ticketed: tuple[int, str, int, int, str]) -> bool:
         entry = self._entries.get(ticketed[-1])
         return entry is None or entry.ticket != ticketed[-2]
+
+    def _compact(self) -> None:
+        """Drop what is stale once it is more than what is not: a standby never pops."""
+        most = _STALE_MAX + 2 * len(self._entries)
+        if len(self._active) > most:
+            self._active = [one for one in self._active if not self._is_stale(one)]
+            heapq.heapify(self._active)
+        if len(self._backoff) > most:
+            self._backoff = [
+                (due, ticket, uid)
+                for due, ticket, uid in self._backoff
+                if uid in self._entries and self._entries[uid].ticket == ticket
+            ]
+            heapq.heapify(self._backoff)
 
     def _fade(self, now: float) -> None:
         """What was spent is forgotten in time; who has allowance again stands among all others."""
@@ -269,6 +290,7 @@ class Pending:
 
     def _activate(self, entry: _Entry) -> None:
         self._move(entry, Where.ACTIVE)
+        self._compact()
         pod = entry.pod
         heapq.heappush(self._active, (-pod.priority, pod.created, pod.order, entry.ticket, pod.uid))
 

@@ -18,8 +18,14 @@ from scheduler.api.limits import PodLimits
 LARGE_BYTES = 64 * 1024
 
 _PLAIN = (str, int, bool, str | None)
-# The API server bounds annotations itself, and what a running pod holds stands in one.
-_UNBOUNDED = frozenset({"metadata.annotations"})
+# What a running pod holds is read whatever its size. Of annotations the API server bounds the size itself.
+_UNBOUNDED = frozenset({
+    "metadata.annotations", "spec.overhead", "spec.resources",
+    "spec.containers[].resources", "spec.initContainers[].resources",
+})  # fmt: skip
+# A pod is changed before a bind of it can be given up, and etcd takes no more than 1.5 MiB: one that is
+# nearly as large is not bound, because it could not be changed any more.
+UNCHANGEABLE_BYTES = 1_300_000
 _PARTS: dict[str, type[msgspec.Struct]] = {
     "metadata": wire.Meta,
     "spec": wire.PodSpec,
@@ -30,6 +36,8 @@ _LISTS = frozenset({"spec.containers", "spec.initContainers"})
 
 def pod(raw: bytes | msgspec.Raw, bounds: PodLimits) -> wire.Pod:
     """A pod from its JSON. Of one beyond the bounds only what is charged is kept; ``oversized`` says why.
+
+    A pod without a node is charged nothing, and is held: nothing it asks is kept.
 
     Raises:
         MsgspecError: it is no pod.
@@ -43,8 +51,15 @@ def pod(raw: bytes | msgspec.Raw, bounds: PodLimits) -> wire.Pod:
         if getattr(parts, name)
     }
     made = wire.Pod(**found, oversized=limits.too_large(oversized[0], bound) if oversized else "")
+    if len(raw) > UNCHANGEABLE_BYTES:
+        made.oversized = limits.too_large("pod", UNCHANGEABLE_BYTES)
     problem = limits.exceeded(made, bounds)
-    return made if problem is None else limits.cut(made, bounds, problem)
+    if problem is None:
+        return made
+    kept = limits.cut(made, bounds, problem)
+    if not kept.spec.node_name:
+        kept.spec.containers, kept.spec.init_containers = [], None
+    return kept
 
 
 def _assembled(

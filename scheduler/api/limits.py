@@ -91,24 +91,18 @@ def _steering(pod: wire.Pod) -> list[tuple[str, str]]:
 
 
 def cut(pod: wire.Pod, limits: PodLimits, problem: BadInput) -> wire.Pod:
-    """What counts of a pod beyond the bounds once it runs: what it asks, cut to the bounds.
+    """A pod beyond the bounds without the words that only say where it would have liked to go.
 
-    No node offers as many resources, so what is cut is nothing that a kubelet would admit.
+    What it asks stays, all of it: running already, it holds that, and a kubelet admits a pod that asks
+    for none of a thousand resources, or for some that no node knows.
     """
-    named = sorted(
-        _resource_names(pod.spec, limits.resources), key=lambda name: (not _usual(name), name)
-    )
-    kept = frozenset(named[: limits.resources])
     ports_left = limits.ports
 
-    def fewer(container: wire.Container) -> wire.Container:
+    def fewer_ports(container: wire.Container) -> wire.Container:
         nonlocal ports_left
         ports = [p for p in container.ports or () if p.host_port][:ports_left]
         ports_left -= len(ports)
-        resources = container.resources and wire.Resources(
-            _only(container.resources.requests, kept), _only(container.resources.limits, kept)
-        )
-        return wire.Container(container.name, resources, ports, container.restart_policy)
+        return msgspec.structs.replace(container, ports=ports)
 
     spec, metadata = pod.spec, msgspec.structs.replace(pod.metadata)
     metadata.annotations = {
@@ -118,25 +112,15 @@ def cut(pod: wire.Pod, limits: PodLimits, problem: BadInput) -> wire.Pod:
     }
     if len(metadata.labels or ()) > limits.labels:
         metadata.labels = None
-    kept_spec = msgspec.structs.replace(
+    kept = msgspec.structs.replace(
         spec,
         affinity=None,
         node_selector=None,
         tolerations=None,
-        containers=[fewer(one) for one in spec.containers[: limits.containers]],
-        init_containers=[fewer(one) for one in (spec.init_containers or ())[: limits.containers]],
-        overhead=_only(spec.overhead, kept),
+        containers=[fewer_ports(one) for one in spec.containers],
+        init_containers=[fewer_ports(one) for one in spec.init_containers or ()],
     )
-    return wire.Pod(metadata, kept_spec, pod.status, str(problem))
-
-
-def _usual(name: str) -> bool:
-    """Resources that nodes have: those of Kubernetes itself and GPUs."""
-    return "/" not in name or name in {names.GPU, *names.HAMI_ONLY}
-
-
-def _only(quantities: wire.Quantities | None, kept: frozenset[str]) -> wire.Quantities:
-    return {name: amount for name, amount in (quantities or {}).items() if name in kept}
+    return wire.Pod(metadata, kept, pod.status, str(problem))
 
 
 _Lists = Iterator[tuple[str, int, Iterator[Sized]]]

@@ -57,7 +57,7 @@ class Report:
     Attributes:
         key: uid of the object and what is said of it; a newer report of the same key replaces this one.
         body: makes the body, right before it is sent.
-        written, given_up: called once, when it is over.
+        given_up: called once, should it be given up.
     """
 
     key: Key
@@ -91,6 +91,8 @@ class Outbox:
         self._serial = itertools.count()
         self._turns = itertools.cycle(Lane)
         self._writing: set[Key] = set()
+        # Forgotten while it was being written: should that fail, it is not written again.
+        self._forgotten: set[Key] = set()
         self._working = 0
         # Seconds of requests that the bounded lanes may still take; below 0 when one took long.
         self._allowance, self._refilled_at = _BURST, 0.0
@@ -109,6 +111,7 @@ class Outbox:
             # Why the pod waited is told before that it waits no more.
             why = self._lanes[Lane.WHY].pop((report.key[0], "why"), None)
             if why is not None:
+                why.lane = Lane.NEWS
                 lane[why.key] = why
         # An older one keeps its place: the oldest are written first.
         lane[report.key] = report
@@ -119,6 +122,8 @@ class Outbox:
     def forget(self, key: Key) -> None:
         """Do not write what still waits under a key."""
         self._failed.pop(key, None)
+        if key in self._writing:
+            self._forgotten.add(key)
         for lane in self._lanes.values():
             lane.pop(key, None)
 
@@ -155,6 +160,7 @@ class Outbox:
                 await self._write(report)
             finally:
                 self._writing.discard(report.key)
+                self._forgotten.discard(report.key)
                 self._working -= 1
 
     def _next(self) -> Report | None:
@@ -208,7 +214,7 @@ class Outbox:
         if error.status == _CONFLICT and report.method == "POST":
             # An earlier try took effect, and its answer was lost.
             is_over = True
-        if is_over:
+        if is_over or report.key in self._forgotten:
             return
         now = asyncio.get_running_loop().time()
         # An API server that has just started refuses everyone until it has read its roles; a conflict

@@ -6,7 +6,7 @@ import numpy as np
 
 from scheduler.api.templates import Expression, PodTemplate, Term, Whereabouts
 from scheduler.kernels.columns import Flags, Ints
-from scheduler.state.nodes import NodeTable
+from scheduler.state.nodes import NodeTable, integer
 
 
 def refuses(template: Whereabouts, nodes: NodeTable, rows: Ints) -> Flags:
@@ -77,25 +77,15 @@ def _has_one_of(nodes: NodeTable, key: str, values: tuple[str, ...], rows: Ints)
 def _compares(expression: Expression, nodes: NodeTable, rows: Ints) -> Flags:
     """Gt and Lt: integer comparison of the label with the one value; text that is none fails."""
     key, operator, values = expression
-    bound = _integer(values[0]) if len(values) == 1 else None
+    bound = integer(values[0]) if len(values) == 1 else None
     column = nodes.label_column(key)[rows]
-    if bound is None:
+    integers, is_integer = nodes.label_integers()
+    if bound is None or not integers.size:
         return np.zeros(rows.size, np.bool_)
-    passing = []
-    for number in np.unique(column[column >= 0]).tolist():
-        value = _integer(nodes.label_values.values[number])
-        if value is not None and (value > bound if operator == "Gt" else value < bound):
-            passing.append(number)
-    return np.isin(column, passing)
-
-
-def _integer(text: str) -> int | None:
-    """Go's ParseInt(text, 10, 64): no spaces, no underscores."""
-    body = text[1:] if text[:1] in {"+", "-"} else text
-    if not (body.isascii() and body.isdigit()) or len(body.lstrip("0")) > 19:
-        return None
-    number = int(body.lstrip("0") or "0") * (-1 if text[0] == "-" else 1)
-    return number if -(2**63) <= number < 2**63 else None
+    figures = integers[column]
+    passing: Flags = figures > bound if operator == "Gt" else figures < bound
+    # Where the label is absent, -1 reads the last value: that says nothing.
+    return passing & is_integer[column] & (column >= 0)
 
 
 def _field(field: Expression, nodes: NodeTable, rows: Ints) -> Flags:

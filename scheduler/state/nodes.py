@@ -61,6 +61,8 @@ class NodeTable:
         # How many nodes have a label: only what some node has gets a column, whatever pods ask for.
         self._labelled: Counter[str] = Counter()
         self._no_label: c.Ints = np.zeros(0, np.int64)
+        self._integers: c.Ints = np.zeros(0, np.int64)
+        self._is_integer: c.Flags = np.zeros(0, np.bool_)
         self._ranks_stale = False
         self.unschedulable: c.Flags = np.zeros(0, np.bool_)
         self.taint_set: c.Ints = np.zeros(0, np.int64)
@@ -183,6 +185,19 @@ class NodeTable:
             self._label_columns[key] = column
         return column
 
+    def label_integers(self) -> tuple[c.Ints, c.Flags]:
+        """[values] what each interned label value is as an integer, and whether it is one.
+
+        Each value is read once, however many pods compare with it.
+        """
+        values = self.label_values.values
+        if len(self._integers) < len(values):
+            fresh = [integer(value) for value in values[len(self._integers) :]]
+            figures = np.array([n or 0 for n in fresh], np.int64)
+            self._integers = np.concatenate((self._integers, figures))
+            self._is_integer = np.concatenate((self._is_integer, [n is not None for n in fresh]))
+        return self._integers, self._is_integer
+
     def refresh_ranks(self) -> None:
         """Rank nodes by name, if any came or went since."""
         if self._ranks_stale:
@@ -238,3 +253,12 @@ def _columns(capacity: int, n_resources: int) -> c.Nodes:
         kind=np.zeros(capacity, np.int64),
         sizes=np.zeros((c.N_SIZES, capacity), np.int64),
     )
+
+
+def integer(text: str) -> int | None:
+    """Go's ParseInt(text, 10, 64): no spaces, no underscores; None for what is none."""
+    body = text[1:] if text[:1] in {"+", "-"} else text
+    if not (body.isascii() and body.isdigit()) or len(body.lstrip("0")) > 19:
+        return None
+    number = int(body.lstrip("0") or "0") * (-1 if text[0] == "-" else 1)
+    return number if -(2**63) <= number < 2**63 else None

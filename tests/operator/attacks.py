@@ -69,6 +69,19 @@ def keys(namespace: str, scale: float) -> list[Json]:
     ]
 
 
+def compares(namespace: str, scale: float) -> list[Json]:
+    """As many comparisons with every node's name as the bounds allow."""
+
+    def one(i: int) -> Json:
+        key, n = "kubernetes.io/hostname", 1000
+        expressions = [{"key": key, "operator": "Gt", "values": [f"{i}{j}"]} for j in range(n)]
+        terms = {"nodeSelectorTerms": [{"matchExpressions": [one]} for one in expressions]}
+        affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+        return _pod(f"compares-{i}", namespace, affinity=affinity)
+
+    return [one(i) for i in range(max(1, round(100 * scale)))]
+
+
 def ports(namespace: str, scale: float) -> list[Json]:
     """Very many host ports."""
     pods = [_pod(f"ports-{i}", namespace) for i in range(max(1, round(8 * scale)))]
@@ -146,6 +159,7 @@ ALL: Mapping[str, Attack] = {
     "claims": claims,
     "terms": terms,
     "keys": keys,
+    "compares": compares,
     "ports": ports,
     "resources": resources,
     "wishes": wishes,

@@ -5,8 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.api import bounded, limits, names, templates, wire
+from scheduler.api import bounded, gpus, limits, names, templates, wire
 from scheduler.api.limits import PodLimits
+from scheduler.kube import listing
 from tests import make
 from tests.operator import attacks
 
@@ -112,18 +113,47 @@ def test_the_bounds_are_so_wide_that_no_real_manifest_meets_them() -> None:
     assert min(bounds.ports, bounds.resources) >= 256
 
 
-def test_a_pod_beyond_the_bounds_that_runs_already_is_charged_what_it_asks() -> None:
-    """With what says where it would have liked to go left out, and what no node has cut."""
-    wanted = [
-        make.container(cpu="2", memory="1Gi", gpu=1, requests=asking(9)[0]["resources"]["requests"])
-    ]
-    pod = make.pod(node="n", containers=wanted, node_selector=dict.fromkeys("abcd", "x"))
-    template = templates.of_pod(pod, SMALL)
+WHOLE_NODE: dict[str, str | int] = {"cpu": "60", "memory": "400Gi", names.GPU: 8}
+# What a tenant can put beside it so that the pod is beyond the bounds; a kubelet admits all of them.
+SURPLUS: dict[str, list[Json]] = {
+    "nothing": [],
+    "resources of none": [make.container(requests={f"hugepages-{i}": "0" for i in range(1, 300)})],
+    "resources that no node knows": [
+        make.container(requests={f"a.example/r{i}": 1 for i in range(300)})
+    ],
+    "resources of half a megabyte": [
+        make.container(requests={f"a.example/{'r' * 40}{i}": 1 for i in range(8000)})
+    ],
+    "a thousand containers": [make.container(name=f"c{i}") for i in range(1001)],
+    "ports": ports(300),
+}
+
+
+@pytest.mark.parametrize("surplus", SURPLUS.values(), ids=SURPLUS)
+def test_whatever_a_running_pod_says_besides_it_is_charged_all_that_it_asks(
+    surplus: list[Json],
+) -> None:
+    """Else its cards, memory and CPU would be given away twice."""
+    asks = make.container(name="asks", requests={**WHOLE_NODE, "zzz.example/fpga": 4})
+    pod = make.pod(node="n", containers=[*surplus, asks])
+    read = listing.read_pod(PodLimits())(msgspec.json.encode(pod))
+    template = templates.of_pod(read)
     asked = dict(template.requests.amounts)
-    assert (asked["cpu"], asked["memory"], asked[names.GPU]) == (2000, 1 << 30, 1)
-    assert len(asked) == SMALL.resources
-    assert template.selector == ()
+    assert (asked["cpu"], asked["memory"]) == (60_000, 400 << 30)
+    assert (asked[names.GPU], asked["zzz.example/fpga"]) == (8, 4)
     assert template.gpu is not None
+    assert gpus.total(template.gpu).cards == 8
+    assert bool(surplus) == (template.problem is not None)
+
+
+def test_a_pod_that_etcd_could_hardly_take_again_is_held() -> None:
+    """Before a bind can be given up its pod is changed, so one that cannot be is not bound."""
+    pod = attacks.bulk("ns", 0.1)[0]
+    pod["spec"]["containers"][0]["args"] = ["x" * bounded.UNCHANGEABLE_BYTES]
+    read = listing.read_pod(PodLimits())(msgspec.json.encode(pod))
+    problem = templates.of_pod(read).problem
+    assert problem is not None
+    assert problem.field == "pod"
 
 
 @pytest.mark.parametrize("name", ["terms", "keys", "ports", "resources", "wishes", "containers"])

@@ -183,6 +183,25 @@ async def test_nothing_that_waits_is_written_on_a_pod_that_is_about_to_be_bound(
     assert api.sent == ["/q/condition waits"]
 
 
+async def test_what_is_forgotten_while_it_is_written_is_not_written_again_should_that_fail(
+    api: Api, box: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a condition that failed would be said of a pod that was bound meanwhile."""
+    monkeypatch.setattr(outbox.client, "backoff", lambda *_, **__: 0.001)
+    api.seconds = 0.02
+    api.refuse = lambda _: ApiError(0, "Timeout", "")
+    box.put(report("p", "waits"))
+    working = asyncio.ensure_future(box.run())
+    while not box._writing:
+        await asyncio.sleep(0.001)
+    await box.quiet(("p", "condition"))
+    api.refuse = lambda _: None
+    await asyncio.sleep(0.1)
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
+    assert (api.sent, len(box)) == ([], 0)
+
+
 async def test_the_oldest_reasons_are_given_up_when_there_are_too_many_and_no_condition_is(
     box: Outbox, monkeypatch: pytest.MonkeyPatch, api: Api
 ) -> None:

@@ -90,6 +90,24 @@ def test_a_batch_ends_before_it_costs_more_than_it_may_and_has_one_pod_at_least(
     assert len(pending.pop(64, 0.0, lambda _: 100, 3)) == 1
 
 
+def test_a_new_kind_of_pod_is_paid_once_however_many_there_are_of_it() -> None:
+    cluster, pending = make.cluster(), Pending(Config())
+    for i in range(50):
+        pod = cluster.see_pod(make.pod(name=f"p{i}", namespace="tenant-0", cpu="1"))
+        assert pod is not None
+        pending.offer(pod)
+    assert len(pending.pop(64, 0.0, dear, 1)) == 50
+
+
+def test_a_standby_that_never_pops_keeps_nothing_of_what_has_gone() -> None:
+    pending = Pending(Config())
+    pod = record("p")
+    for _ in range(1000):
+        pending.offer(pod)
+        pending.drop(pod.uid)
+    assert len(pending._active) <= 64
+
+
 def test_pods_that_cost_nothing_go_as_they_came() -> None:
     pending = Pending(Config())
     expected = [f"p{i}" for i in range(300)]
