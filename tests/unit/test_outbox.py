@@ -160,7 +160,7 @@ async def test_reports_take_a_bounded_part_of_the_servers_time_and_news_as_much_
     monkeypatch.setattr(outbox, "_SHARE", 0.0)
     monkeypatch.setattr(outbox, "_WORKERS", 1)
     box._allowance = 0.05
-    api.seconds = 0.03
+    api.seconds = 0.06
     for i in range(10):
         box.put(report(f"p{i}", "x"))
         box.put(report(f"p{i}", "bound", Lane.NEWS, "POST"))
