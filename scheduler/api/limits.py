@@ -53,6 +53,9 @@ class PodLimits:
     text: int = 256 * 1024
 
 
+DEFAULT = PodLimits()
+
+
 def exceeded(pod: wire.Pod, limits: PodLimits) -> BadInput | None:
     """The first bound that a pod exceeds, None when it exceeds none. O(what is within bounds)."""
     if pod.oversized:
@@ -80,7 +83,7 @@ def too_large(field: str, bytes_read: int) -> str:
 
 def words(pod: wire.Pod) -> int:
     """How much a pod says that has to be compiled: entries of all lists above."""
-    counted = sum(len(part) for _, _, sizes in _lists(pod, PodLimits()) for part in sizes)
+    counted = sum(len(part) for _, _, sizes in _lists(pod, DEFAULT) for part in sizes)
     return counted + sum(text.count(",") for _, text in _steering(pod))
 
 

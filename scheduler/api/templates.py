@@ -21,7 +21,6 @@ Term = tuple[tuple[Expression, ...], tuple[Expression, ...]]
 TolerationKey = tuple[str, str, str, str]
 
 _HARD = "DoNotSchedule"
-_DEFAULT_LIMITS = limits.PodLimits()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
@@ -99,7 +98,7 @@ def key(pod: wire.Pod) -> bytes:
     return encoded
 
 
-def of_pod(pod: wire.Pod, bounds: limits.PodLimits = _DEFAULT_LIMITS) -> PodTemplate:
+def of_pod(pod: wire.Pod, bounds: limits.PodLimits = limits.DEFAULT) -> PodTemplate:
     """Parse the template of a pod. Never raises: what is wrong stands in ``problem``."""
     problem = limits.exceeded(pod, bounds)
     if problem is not None:

@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from scheduler.api import bounded, wire
-from scheduler.api.limits import PodLimits
+from scheduler.api.limits import DEFAULT, PodLimits
 from scheduler.errors import ApiError
 from scheduler.kube.client import Access, ApiClient, TooLarge
 
@@ -118,7 +118,7 @@ async def nodes_and_pods(access: Access) -> tuple[list[wire.Node], list[wire.Pod
     api = ApiClient(access, connections=2)
     try:
         nodes = await _again(api, NODES, read_node)
-        pods = await _again(api, PODS, read_pod(PodLimits()))
+        pods = await _again(api, PODS, read_pod(DEFAULT))
     finally:
         await api.close()
     return nodes, pods

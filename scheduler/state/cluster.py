@@ -27,7 +27,7 @@ from collections.abc import Container, Iterable
 from weakref import WeakKeyDictionary
 
 from scheduler.api import gpus, hami, names, templates, wire
-from scheduler.api.limits import PodLimits
+from scheduler.api.limits import DEFAULT, PodLimits
 from scheduler.kernels import columns as c
 from scheduler.state import claims, facts
 from scheduler.state.cards import CardTable
@@ -40,7 +40,6 @@ from scheduler.state.records import Records
 # The most GPUs that a machine has.
 _MACHINE_MAX = 16
 _FINISHED = frozenset({"Succeeded", "Failed"})
-_DEFAULT_LIMITS = PodLimits()
 Charge = tuple[tuple[int, ...], tuple[int, ...]]
 Charges = WeakKeyDictionary[templates.PodTemplate, Charge]
 
@@ -58,7 +57,7 @@ class Cluster:
         self,
         scheduler_name: str = names.SCHEDULER,
         hami_label: str = names.HAMI_NODE_LABEL,
-        limits: PodLimits = _DEFAULT_LIMITS,
+        limits: PodLimits = DEFAULT,
     ) -> None:
         self.scheduler_name = scheduler_name
         self._hami_label = hami_label.partition("=")
