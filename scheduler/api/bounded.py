@@ -50,10 +50,13 @@ def pod(raw: bytes | msgspec.Raw, bounds: PodLimits) -> wire.Pod:
         for name, kind in _PARTS.items()
         if getattr(parts, name)
     }
-    made = wire.Pod(**found, oversized=limits.too_large(oversized[0], bound) if oversized else "")
-    if len(raw) > UNCHANGEABLE_BYTES:
-        made.oversized = limits.too_large("pod", UNCHANGEABLE_BYTES)
+    made = wire.Pod(
+        **found, oversized=str(limits.too_large(oversized[0], bound)) if oversized else ""
+    )
+    # The field that is too long is the better answer; the size of the whole is one only where none is.
     problem = limits.exceeded(made, bounds)
+    if problem is None and len(raw) > UNCHANGEABLE_BYTES:
+        problem = limits.too_large("pod", UNCHANGEABLE_BYTES)
     if problem is None:
         return made
     kept = limits.cut(made, bounds, problem)

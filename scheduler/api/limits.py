@@ -76,9 +76,9 @@ def exceeded(pod: wire.Pod, limits: PodLimits) -> BadInput | None:
     return None
 
 
-def too_large(field: str, bytes_read: int) -> str:
-    """What ``wire.Pod.oversized`` says of a field that was not decoded."""
-    return f"{field}: is larger than {bytes_read} bytes, the most that is read"
+def too_large(field: str, bytes_read: int) -> BadInput:
+    """What is said of a field that was not decoded; its text stands in ``wire.Pod.oversized``."""
+    return BadInput(field, f"is larger than {bytes_read} bytes, the most that is read")
 
 
 def words(pod: wire.Pod) -> int:

@@ -156,6 +156,14 @@ def test_a_pod_that_etcd_could_hardly_take_again_is_held() -> None:
     assert problem.field == "pod"
 
 
+def test_the_field_that_is_too_long_is_named_before_the_size_of_the_whole_pod() -> None:
+    """What the API server adds of its own (managedFields) may double what was created."""
+    pod = attacks.ports("ns", 0.1)[0]
+    pod["metadata"]["managedFields"] = "x" * bounded.UNCHANGEABLE_BYTES
+    found = bounded.pod(msgspec.json.encode(pod), PodLimits())
+    assert found.oversized.startswith("spec.containers[].ports: is larger")
+
+
 @pytest.mark.parametrize("name", ["terms", "keys", "ports", "resources", "wishes", "containers"])
 def test_a_large_pod_within_the_bounds_is_decoded_like_any_other(name: str) -> None:
     raw = msgspec.json.encode(attacks.ALL[name]("ns", 0.1)[0])
