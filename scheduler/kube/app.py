@@ -21,6 +21,7 @@ from scheduler.kube.binder import Binder
 from scheduler.kube.binding import Binding
 from scheduler.kube.client import Access, ApiClient
 from scheduler.kube.fence import Fence
+from scheduler.kube.heads import Heads
 from scheduler.kube.health import Health
 from scheduler.kube.leading import Leading
 from scheduler.kube.lease import AlwaysLeader, Holder, Lease
@@ -37,7 +38,7 @@ from scheduler.metrics import Metrics
 from scheduler.state import checks
 
 _VERIFY_SECONDS = 600.0
-_DRAIN_SECONDS = 10.0
+_DRAIN_SECONDS, _REPORT_SECONDS = 10.0, 2.0
 _METRICS_SECONDS = 5.0
 _log = structlog.get_logger("evenkeel")
 
@@ -84,6 +85,7 @@ class Operator:
     _metrics: Metrics = field(init=False)
     _policy_status: PolicyStatus = field(init=False)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
+    _reporting: asyncio.Task[None] | None = None
     _is_frozen: bool = False
     _hears_policies: bool = False
     _stopping: bool = False
@@ -172,14 +174,13 @@ class Operator:
         # kopf waits five seconds for its own watcher of this flag unless someone sets it.
         self._stop_flag.set()
         await self._binder.drain(_DRAIN_SECONDS)
-        await self._reporter.drain(2.0)
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=_DRAIN_SECONDS)
+        await self._end([task for task in self._tasks if task is not self._reporting])
         # With a bind still on its way the next leader has to fence before it decides.
         settled = not self._binder.backlog and self._leading.is_fenced()
         await self._lifeline.call(self._lease.release(settled=settled))
+        # What is left to say can be said while the next one leads.
+        await self._reporter.drain(_REPORT_SECONDS)
+        await self._end(self._tasks)
         await self._let_go()
         _log.info("stopped")
 
@@ -268,17 +269,13 @@ class Operator:
             in_flight=options.config.binds_in_flight,
             allocate_timeout=options.config.lock_timeout_seconds,
         )
-        self._pods, self._nodes = sources.streams(
-            self._api,
-            options.config,
-            self.loop.put,
-            self._saw_ours,
-        )
+        self._pods, self._nodes = sources.streams(self._api, options.config, self.loop.put)
+        cluster = self.loop.cluster
         self._leading = Leading(
             self._lease,
             fence,
-            self._pods,
-            self._nodes,
+            Heads(self._api, sources.ours(options.config), cluster.pods.get, cluster.version_of),
+            self._streams(),
             on_leading=self._begins,
             on_lost=lambda: self._binder.give_back("no longer the leader"),
         )
@@ -292,11 +289,11 @@ class Operator:
         return self.loop.cluster.version_of(uid)
 
     def _run_parts(self) -> None:
+        self._reporting = self._keep(self._reporter.run())
         for work in (
-            self._reporter.run(),
             self._binder.run(),
             self._nodes.run(),
-            *(self._follow(stream) for stream in self._pods),
+            *(stream.run() for stream in self._pods),
             self.loop.run(),
             self._leading.run(),
             self._verify(),
@@ -304,18 +301,19 @@ class Operator:
         ):
             self._keep(work)
 
-    async def _follow(self, pods: Stream[wire.Pod]) -> None:
-        await self._leading.looked.wait()
-        await pods.run()
-
-    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+    def _keep(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Let a part work until the stop; what ends one ends all."""
         task = asyncio.ensure_future(work)
         task.add_done_callback(self._ended)
         self._tasks.append(task)
+        return task
 
-    def _saw_ours(self, pods: list[wire.Pod]) -> None:
-        self._leading.saw_list(pods)
+    @staticmethod
+    async def _end(tasks: list[asyncio.Task[None]]) -> None:
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=_DRAIN_SECONDS)
 
     def _begins(self) -> None:
         """What there is to do before the first decision of a term."""

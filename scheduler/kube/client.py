@@ -122,6 +122,7 @@ class ApiClient:
         body: bytes | None = None,
         content_type: str = JSON,
         params: Mapping[str, str] | None = None,
+        accept: str = JSON,
         timeout_seconds: float = 5.0,
         most_bytes: int = 0,
     ) -> bytes:
@@ -137,7 +138,7 @@ class ApiClient:
                 self._base + path,
                 data=body,
                 params=params,
-                headers=self._headers(content_type if body is not None else None),
+                headers=self._headers(content_type if body is not None else None, accept),
                 timeout=aiohttp.ClientTimeout(total=timeout_seconds),
             ) as response:
                 payload = await _body(response, most_bytes)
@@ -180,8 +181,8 @@ class ApiClient:
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=silence_seconds),
         )
 
-    def _headers(self, content_type: str | None) -> dict[str, str]:
-        headers = {"Accept": JSON}
+    def _headers(self, content_type: str | None, accept: str = JSON) -> dict[str, str]:
+        headers = {"Accept": accept}
         if content_type is not None:
             headers["Content-Type"] = content_type
         authorization = self._authorization()

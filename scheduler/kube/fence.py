@@ -15,13 +15,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
 import structlog
 
-from scheduler.api import names, wire
+from scheduler.api import names
 from scheduler.errors import ApiError
 from scheduler.kube import client, troubles, wall_clock
 from scheduler.kube.client import ApiClient
@@ -63,18 +63,6 @@ class Target(NamedTuple):
     def path(self) -> str:
         """Where it is."""
         return f"/api/v1/namespaces/{self.namespace}/pods/{self.name}"
-
-
-def targets(pods: Iterable[wire.Pod]) -> list[Target]:
-    """Those that a bind could still land on: the API server binds none that is bound, deleted or gated.
-
-    No gate can be set on a pod that has none, so of one that still has some no bind was ever sent.
-    """
-    return [
-        Target(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid, pod.metadata.resource_version)
-        for pod in pods
-        if not (pod.spec.node_name or pod.metadata.deletion_timestamp or pod.spec.scheduling_gates)
-    ]  # fmt: skip
 
 
 class Fence:

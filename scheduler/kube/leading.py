@@ -8,31 +8,31 @@ from collections.abc import Callable
 import structlog
 
 from scheduler.api import wire
-from scheduler.kube import fence
 from scheduler.kube.fence import Fence, Target
+from scheduler.kube.heads import Heads
 from scheduler.kube.lease import AlwaysLeader, Held, Lease
 from scheduler.kube.streams import Stream
 
 _TURN_SECONDS = 0.1
-# So often it is looked whether the lease is known before the streams begin all the same: two seconds.
-_LOOKS = 100
+# A watch is a moment behind; so often it is looked again before all is listed anew.
+_LOOKS, _HEARINGS, _HEARING_SECONDS = 3, 20, 0.05
 _log = structlog.get_logger("evenkeel")
 
 
 class Leading:
     """Takes over when the lease is held, and lets go when it is lost.
 
-    What a leader of before has bound counts, so pods are listed anew. What it has sent and has not landed
-    must not land later, on cards that are given away meanwhile, so every pod of that list without a node
-    is fenced; pods that come later were not there when that leader could still send. No fence is needed
-    when the lease was given back with nothing on its way, nor when this process itself was the leader of
-    before: what it has sent it follows to its end.
+    What leaders of before have sent and has not landed must not land later, on cards that are given away
+    meanwhile, so every pod without a node is fenced; pods that come later were not there when those
+    leaders could still send. No fence is needed when the lease was given back with nothing on its way,
+    nor when this process itself was the leader of before: what it has sent it follows to its end. After
+    that all that they have bound is at the API server, and none is given away before it is known here.
 
     Args:
         lease: whether this process may act.
         fence: makes the binds of before impossible.
-        pods: the streams of pods; the first is that of ours.
-        nodes: the stream of nodes.
+        heads: what the API server has.
+        streams: of our pods first, of others' and of nodes: all that is heard.
         on_leading: called before the first decision of a term.
         on_lost: called when a term has ended.
     """
@@ -41,21 +41,16 @@ class Leading:
         self,
         lease: Lease | AlwaysLeader,
         fence: Fence,
-        pods: list[Stream[wire.Pod]],
-        nodes: Stream[wire.Node],
+        heads: Heads,
+        streams: list[Stream[wire.Pod] | Stream[wire.Node]],
         *,
         on_leading: Callable[[], None],
         on_lost: Callable[[], None],
     ) -> None:
-        self._lease, self._fence, self._pods, self._nodes = lease, fence, pods, nodes
+        self._lease, self._fence, self._heads, self._streams = lease, fence, heads, streams
         self._on_leading, self._on_lost = on_leading, on_lost
         self._settled_term = 0
         self._fenced_reign = 0
-        self._wants_list = False
-        self._unbound: list[Target] = []
-        # Set when the streams of pods may begin. Who takes the lease at once lists once: what was asked
-        # before the list begins needs no second one, and a list can be hundreds of megabytes.
-        self.looked = asyncio.Event()
 
     def is_settled(self) -> bool:
         """Whether this process may decide right now."""
@@ -65,17 +60,8 @@ class Leading:
         """Whether nothing that leaders of before have sent can land any more."""
         return self._fenced_reign == self._lease.held.reign
 
-    def saw_list(self, pods: list[wire.Pod]) -> None:
-        """All pods of ours, as just listed."""
-        if self._wants_list:
-            self._unbound = fence.targets(pods)
-
     async def run(self) -> None:
         """Follow the lease until cancelled."""
-        for _ in range(_LOOKS):
-            if self._lease.is_known():
-                break
-            await asyncio.sleep(_TURN_SECONDS / 5)
         while True:
             held = self._lease.held
             is_held = self._lease.present_term() == held.term
@@ -85,8 +71,6 @@ class Leading:
                 self._settled_term = 0
                 self._on_lost()
                 _log.warning("no longer leading", identity=self._lease.identity)
-            if not self._lease.present_term():
-                self.looked.set()
             await asyncio.sleep(_TURN_SECONDS)
 
     async def _take_over(self, held: Held) -> None:
@@ -106,18 +90,23 @@ class Leading:
         self._on_leading()
 
     async def _catch_up(self, held: Held) -> None:
-        needs_fence = self._fenced_reign != held.reign and not held.is_clean
-        self._wants_list = needs_fence
-        listing = [asyncio.ensure_future(stream.relist()) for stream in self._pods]
-        await asyncio.sleep(0)
-        self.looked.set()
-        await asyncio.gather(*listing)
-        self._wants_list = False
-        if needs_fence:
-            unbound, self._unbound = self._unbound, []
-            if await self._fence.sweep(unbound):
-                # A watch may take long to tell of what landed between the list and the fence.
-                await self._pods[0].relist()
-        self._fenced_reign = held.reign
-        while not self._nodes.is_listed:
+        while not all(stream.is_listed for stream in self._streams):
             await asyncio.sleep(_TURN_SECONDS / 2)
+        if self._fenced_reign != held.reign and not held.is_clean:
+            await self._fence.sweep(await self._heads.unbound())
+        self._fenced_reign = held.reign
+        for _ in range(_LOOKS):
+            # Looked at anew each time: what is behind may be gone meanwhile.
+            if await self._hears(await self._heads.unheard()):
+                return
+        _log.warning("the watch of our pods stays behind, listing again")
+        await self._streams[0].relist()
+
+    async def _hears(self, pods: list[Target]) -> bool:
+        """Whether these are known here, soon at least."""
+        for _ in range(_HEARINGS):
+            pods = [pod for pod in pods if not self._heads.is_heard(pod)]
+            if not pods:
+                break
+            await asyncio.sleep(_HEARING_SECONDS)
+        return not pods

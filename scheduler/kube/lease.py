@@ -17,13 +17,15 @@ import structlog
 
 from scheduler.api import names
 from scheduler.errors import ApiError
-from scheduler.kube import troubles, wall_clock
+from scheduler.kube import client, troubles, wall_clock
 from scheduler.kube.client import ApiClient
 from scheduler.kube.troubles import Trouble
 
 _NOT_FOUND, _CONFLICT = 404, 409
 # Tries to give the lease back: more than one renewal is not on its way.
 _RELEASES = 3
+_LOOKS_PER_RETRY = 20
+_BAD = 400
 _log = structlog.get_logger("evenkeel.lease")
 
 
@@ -110,7 +112,7 @@ class Lease:
         self._notes, self._clock = notes, clock
         self._duration, self._deadline, self._retry = seconds
         self.held = Held()
-        self._acquired = ""
+        self._acquired = self._version = ""
         self.seen = Seen()
         self.trouble: Trouble | None = None
 
@@ -118,10 +120,6 @@ class Lease:
         """The term that lasts right now, 0 when none does."""
         held = self.held
         return held.term if self._clock() < held.until else 0
-
-    def is_known(self) -> bool:
-        """Whether the lease was read, or is known not to be readable."""
-        return bool(self.held.term or self.seen.renewed or self.trouble)
 
     def holder(self) -> Holder:
         """Who holds the lease by what is known now."""
@@ -142,7 +140,35 @@ class Lease:
                 self.trouble = troubles.after(self.trouble, error)
                 is_held = bool(self.present_term())
                 _log.warning("lease not renewed", error=str(error), held=is_held)
-            await asyncio.sleep(self._retry)
+            try:
+                async with asyncio.timeout(self._retry):
+                    await self._stand_by()
+            except TimeoutError:
+                pass
+
+    async def _stand_by(self) -> None:
+        """Until the lease changes, when another holds it; who held it may have given it back."""
+        if not self.present_term() and self.seen.holder and not self.trouble:
+            # Never more often than this, whoever changes it.
+            await asyncio.sleep(self._retry / _LOOKS_PER_RETRY)
+            if await self._hears_change():
+                return
+        await asyncio.sleep(self._retry)
+
+    async def _hears_change(self) -> bool:
+        """Whether the lease is another than was seen last; False when that cannot be watched."""
+        asked = {
+            "watch": "true",
+            "fieldSelector": f"metadata.name={self._name}",
+            "resourceVersion": self._version,
+        }
+        try:
+            async with self._api.stream(self._path, asked, silence_seconds=self._retry) as response:
+                async for _ in response.content.iter_any():
+                    return bool(response.status < _BAD)
+        except client.TRANSPORT_ERRORS as error:
+            _log.info("lease not watched", error=repr(error))
+        return False
 
     async def release(self, *, settled: bool) -> None:
         """Give the lease back so that a standby need not wait it out.
@@ -182,6 +208,7 @@ class Lease:
                 raise
             await self._write(began, "POST", {"metadata": {"name": self._name}})
             return
+        self._version = lease["metadata"]["resourceVersion"]
         spec = lease.get("spec") or {}
         holder = spec.get("holderIdentity") or ""
         if holder != self.identity:
@@ -262,11 +289,6 @@ class AlwaysLeader:
     def present_term(self) -> int:
         """Always the first."""
         return self.held.term
-
-    @staticmethod
-    def is_known() -> bool:
-        """Always."""
-        return True
 
     async def run(self) -> None:
         """Nothing to keep."""

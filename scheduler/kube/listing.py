@@ -11,9 +11,10 @@ import msgspec
 from scheduler.api import bounded, wire
 from scheduler.api.limits import DEFAULT, PodLimits
 from scheduler.errors import ApiError
+from scheduler.kube import client
 from scheduler.kube.client import Access, ApiClient, TooLarge
 
-T = TypeVar("T", wire.Pod, wire.Node)
+T = TypeVar("T")
 Read = Callable[[bytes | msgspec.Raw], T]
 
 NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
@@ -34,7 +35,8 @@ class _ListMeta(msgspec.Struct, rename="camel"):
 
 class _Page(msgspec.Struct):
     metadata: _ListMeta
-    items: list[msgspec.Raw]
+    # Of metadata alone the API server writes an empty list as null.
+    items: list[msgspec.Raw] | None
 
 
 _pages = msgspec.json.Decoder(_Page)
@@ -63,7 +65,12 @@ def read_pod(limits: PodLimits) -> Read[wire.Pod]:
 
 
 async def whole(
-    api: ApiClient, path: str, params: Mapping[str, str], read: Read[T]
+    api: ApiClient,
+    path: str,
+    params: Mapping[str, str],
+    read: Read[T],
+    *,
+    accept: str = client.JSON,
 ) -> tuple[list[T], str]:
     """Everything under a path, and the version to watch from.
 
@@ -80,7 +87,7 @@ async def whole(
             asked["continue"] = token
         try:
             payload = await api.request(
-                "GET", path, params=asked, timeout_seconds=60.0,
+                "GET", path, params=asked, accept=accept, timeout_seconds=60.0,
                 most_bytes=_PAGE_BYTES if limit > 1 else 0,
             )  # fmt: skip
         except TooLarge:
@@ -91,9 +98,10 @@ async def whole(
                 raise Expired from error
             raise
         page = _pages.decode(payload)
-        await _read_all(page.items, read, items)
+        raws = page.items or []
+        await _read_all(raws, read, items)
         # Half of the bound, should the next ones be as large as these.
-        fitting = _PAGE_BYTES // 2 * len(page.items) // len(payload)
+        fitting = _PAGE_BYTES // 2 * len(raws) // len(payload)
         token, limit = page.metadata.continue_, max(1, min(_PAGE, fitting))
         if not token:
             return items, page.metadata.resource_version

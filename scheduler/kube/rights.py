@@ -55,7 +55,7 @@ def needed(lease_namespace: str, lease_name: str) -> list[Right]:
     ]
     if lease_namespace:
         leases = "coordination.k8s.io", "leases", "", lease_namespace
-        rights += [Right(verb, *leases, lease_name) for verb in ("get", "update")]
+        rights += [Right(verb, *leases, lease_name) for verb in ("get", "update", "watch")]
         rights.append(Right("create", *leases))
     return rights
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
 import structlog
 
@@ -23,8 +24,13 @@ _NOT_FOUND = 404
 _log = structlog.get_logger("evenkeel")
 
 
+def ours(config: Config) -> str:
+    """The field selector of our unfinished pods."""
+    return f"spec.schedulerName={config.scheduler_name},{_UNFINISHED}"
+
+
 def streams(
-    api: ApiClient, config: Config, put: Put, saw_ours: Callable[[list[wire.Pod]], None]
+    api: ApiClient, config: Config, put: Put
 ) -> tuple[list[Stream[wire.Pod]], Stream[wire.Node]]:
     """The streams of pods, ours first, and that of nodes.
 
@@ -32,43 +38,41 @@ def streams(
         api: the API server.
         config: whose pods are ours, and how much of one is read.
         put: takes all that is heard of, as events.
-        saw_ours: takes every list of our pods before that.
     """
-    scheduler_name, read_pod = config.scheduler_name, listing.read_pod(config.pod_limits)
+    read_pod = listing.read_pod(config.pod_limits)
 
     def on_pod(kind: str, pod: wire.Pod) -> None:
         put(events.PodGone(pod.metadata.uid) if kind == "DELETED" else events.PodSeen(pod))
 
+    def on_list(is_ours: bool, pods: list[wire.Pod]) -> None:
+        put(events.PodsListed(pods, ours=is_ours))
+
     def on_node(kind: str, node: wire.Node) -> None:
         put(events.NodeGone(node.metadata.name) if kind == "DELETED" else events.NodeSeen(node))
-
-    def on_our_list(pods: list[wire.Pod]) -> None:
-        saw_ours(pods)
-        put(events.PodsListed(pods, ours=True))
 
     pods = [
         Stream(
             name,
             api,
-            "/api/v1/pods",
-            {"fieldSelector": f"{selector},{_UNFINISHED}"},
+            listing.PODS,
+            {"fieldSelector": selector},
             read=read_pod,
-            on_list=on_list,
+            on_list=partial(on_list, is_ours),
             on_event=on_pod,
         )
-        for name, selector, on_list in (
-            ("pods-ours", f"spec.schedulerName={scheduler_name}", on_our_list),
+        for name, selector, is_ours in (
+            ("pods-ours", ours(config), True),
             (
                 "pods-others",
-                f"spec.nodeName!=,spec.schedulerName!={scheduler_name}",
-                lambda pods: put(events.PodsListed(pods, ours=False)),
+                f"spec.nodeName!=,spec.schedulerName!={config.scheduler_name},{_UNFINISHED}",
+                False,
             ),
         )
     ]
     nodes = Stream(
         "nodes",
         api,
-        "/api/v1/nodes",
+        listing.NODES,
         {},
         read=listing.read_node,
         on_list=lambda nodes: put(events.NodesListed(nodes)),

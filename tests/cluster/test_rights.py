@@ -21,6 +21,7 @@ MISSING = (
     "create events.events.k8s.io at the cluster scope",
     f"get leases.coordination.k8s.io evenkeel in namespace {servers.OPERATOR_NAMESPACE}",
     f"update leases.coordination.k8s.io evenkeel in namespace {servers.OPERATOR_NAMESPACE}",
+    f"watch leases.coordination.k8s.io evenkeel in namespace {servers.OPERATOR_NAMESPACE}",
     f"create leases.coordination.k8s.io in namespace {servers.OPERATOR_NAMESPACE}",
 )
 

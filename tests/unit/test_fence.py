@@ -7,11 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.api import names, wire
+from scheduler.api import names
 from scheduler.errors import ApiError
-from scheduler.kube import client, fence
+from scheduler.kube import client
 from scheduler.kube.fence import Fence, Target
-from tests import make
 
 POD = Target("default", "p", "uid", "7")
 
@@ -117,13 +116,3 @@ async def test_it_is_tried_until_it_is_done() -> None:
     assert found is not None
     assert found["metadata"]["resourceVersion"] == "8"
     assert len(troubles) == 2
-
-
-def test_only_pods_that_a_bind_could_land_on_are_fenced() -> None:
-    gate = {"schedulingGates": [{"name": "g"}]}
-    deleted = make.pod(name="deleted")
-    deleted.metadata.deletion_timestamp = "2026-01-01T00:00:00Z"
-    pods: list[wire.Pod] = [
-        make.pod(name="waits"), make.pod(name="bound", node="n"), make.pod(name="gated", spec=gate), deleted,
-    ]  # fmt: skip
-    assert [one.name for one in fence.targets(pods)] == ["waits"]

@@ -219,6 +219,7 @@ class ModelClient(client.ApiClient):
         body: bytes | None = None,
         content_type: str = client.JSON,  # noqa: ARG002 - the model knows what it is by the path
         params: Mapping[str, str] | None = None,
+        accept: str = client.JSON,  # noqa: ARG002 - the model sends whole objects, as an old server
         timeout_seconds: float = 5.0,
         most_bytes: int = 0,  # noqa: ARG002 - the model's answers are small
     ) -> bytes:

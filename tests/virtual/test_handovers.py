@@ -190,6 +190,52 @@ def test_who_starts_anew_knows_from_the_lease_how_fast_pods_leave(
     assert found == pytest.approx(0.7, abs=0.05), world.report([str(found)])
 
 
+@pytest.mark.parametrize("seed", SEEDS[:8])
+def test_a_standby_goes_on_at_once_with_what_it_has_heard(make_world: Make, seed: int) -> None:
+    """It neither waits out the lease's next look nor lists again what a tenant may have made huge."""
+    world = make_world(seed, climate.quiet())
+    leader = led(world)
+    (standby,) = (replica for replica in world.replicas if replica is not leader)
+    world.create("plain", count=2)
+    world.run(3.0)
+    assert world.n_bound == 2
+    lists = [stream.relists for stream in standby.operator._streams()]
+    leader.stop()
+    world.run(0.7)
+    assert leader.is_stopped()
+    assert standby.is_deciding(), world.report(["it has not heard that the lease is free"])
+    assert [stream.relists for stream in standby.operator._streams()] == lists
+
+
+@pytest.mark.parametrize("seed", SEEDS[:8])
+def test_a_standby_whose_watch_is_silent_lists_before_it_decides(
+    make_world: Make, seed: int
+) -> None:
+    """What the leader of before bound meanwhile it has not heard of."""
+    world = make_world(seed, climate.quiet(plugin=(0.0, 0.0)))
+    leader = led(world)
+    (standby,) = (replica for replica in world.replicas if replica is not leader)
+
+    def deaf_and_next(who: str, method: str, path: str) -> Faults | None:
+        if (who, method) == (standby.name, "WATCH"):
+            return Faults(news_seconds=500.0)
+        # Nor does whoever starts in place of the leader get in between.
+        is_other = who not in {leader.name, standby.name}
+        return REFUSED if is_other and path.endswith("/leases/evenkeel") else None
+
+    world.network.special = deaf_and_next
+    world.create("exclusive", count=1)
+    world.run(2.0)
+    assert world.n_bound == 1
+    world.kill(leader)
+    world.run(40.0)
+    assert standby.is_deciding(), world.report(["it does not lead"])
+    world.create("exclusive", count=1)
+    world.run(5.0)
+    assert standby.operator._pods[0].relists == 2
+    assert world.n_bound == 1
+
+
 def assert_given_up(world: World, replica: Replica) -> None:
     """It comes back to a decision that another carried out meanwhile, and lets go of it."""
     binder = replica.operator._binder
