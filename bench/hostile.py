@@ -2,12 +2,14 @@
 
 Every second a normal CPU pod and a normal GPU pod (a share of a card) are created on 500 plain and 10 GPU
 nodes, while a tenant who may only create pods attacks from a namespace of its own (or, all attacks at once,
-from ten). ``bulk`` also restarts the scheduler in its middle. The attacks: tests/operator/attacks.py.
+from ten). Two replicas run, as installed; ``bulk`` also restarts the leader in its middle, which is then
+the standby. The attacks: tests/operator/attacks.py.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import statistics
@@ -72,19 +74,20 @@ class Normal:
 
 @dataclass(slots=True)
 class Watched:
-    """What is seen of the scheduler's process."""
+    """What is seen of the scheduler's processes; memory is that of the larger one."""
 
-    operator: Operator
+    operators: list[Operator]
     rss_mib: int = 0
     restarts: int = 0
 
     def rss(self) -> int:
-        """Resident MiB, 0 when it is gone."""
-        try:
-            pages = Path(f"/proc/{self.operator.pid}/statm").read_text(encoding="ascii").split()[1]
-            return int(pages) * _PAGE_BYTES >> 20
-        except OSError:
-            return 0
+        """Resident MiB, 0 when none is there."""
+        found = 0
+        for operator in self.operators:
+            with contextlib.suppress(OSError):
+                statm = Path(f"/proc/{operator.pid}/statm").read_text(encoding="ascii")
+                found = max(found, int(statm.split()[1]) * _PAGE_BYTES >> 20)
+        return found
 
     async def memory(self) -> None:
         """Keep the most that was resident."""
@@ -92,16 +95,20 @@ class Watched:
             self.rss_mib = max(self.rss_mib, self.rss())
             await asyncio.sleep(0.2)
 
-    async def liveness(self) -> None:
+    async def liveness(self, operator: Operator) -> None:
         """Probe as a kubelet would, and count how often it would have killed the container."""
         failures = 0
-        while True:
-            status, _ = await asyncio.to_thread(self.operator.get, "/livez", _LIVEZ_SECONDS)
+        while operator in self.operators:
+            status, _ = await asyncio.to_thread(operator.get, "/livez", _LIVEZ_SECONDS)
             failures = 0 if status == 200 else failures + 1
-            if failures == _LIVEZ_FAILURES or not self.operator.is_running:
-                self.restarts += 1
+            if failures == _LIVEZ_FAILURES or not operator.is_running:
+                self.restarts += operator in self.operators
                 failures = 0
             await asyncio.sleep(_LIVEZ_EVERY)
+
+    def leader(self) -> Operator | None:
+        """The one that decides."""
+        return next((one for one in self.operators if one.is_deciding), None)
 
 
 async def _traffic(server: servers.Server, normal: Normal) -> None:
@@ -170,7 +177,7 @@ async def _background(*work: Any) -> AsyncIterator[None]:
 
 
 async def measure(names: tuple[str, ...], *, scale: float, rest_seconds: float) -> dict[str, Any]:
-    """One scheduler under some attacks at once, each from a namespace of its own."""
+    """The scheduler under some attacks at once, each from a namespace of its own."""
     with servers.real() as server:
         plane = server.plane
         assert plane is not None
@@ -179,28 +186,30 @@ async def measure(names: tuple[str, ...], *, scale: float, rest_seconds: float) 
         fleet = [nodes.plain_node(f"plain-{i:03}") for i in range(round(500 * min(1.0, scale * 2)))]
         fleet += [nodes.gpu_node(f"gpu-{i:02}") for i in range(10)]
         await objects.create_many(plane, fleet)
-        operator = Operator(server, name="bench")
-        normal, seen = Normal(), Watched(operator)
+        started = [Operator(server, name=f"bench-{i}") for i in range(2)]
+        normal, seen = Normal(), Watched(list(started))
         try:
-            await asyncio.to_thread(operator.wait_ready)
-            while not await asyncio.to_thread(lambda: operator.is_deciding):
+            for operator in started:
+                await asyncio.to_thread(operator.wait_ready)
+            while not await asyncio.to_thread(seen.leader):
                 await asyncio.sleep(0.1)
             before_mib = seen.rss()
             gpu_nodes = [node["metadata"]["name"] for node in fleet[-10:]]
             kubelets = agents.run(server.url, nodes=gpu_nodes, token=server.token, ssl=server.tls)
             async with (
                 kubelets,
-                _background(seen.memory(), seen.liveness(), _binds(server, normal)),
+                _background(seen.memory(), *map(seen.liveness, started), _binds(server, normal)),
             ):
                 async with _background(_traffic(server, normal)):
                     await asyncio.sleep(_LEAD_IN_SECONDS)
                     began = time.monotonic()
                     n_created, n_pods = await _attack(plane, spaces, names, scale)
                     attacked = time.monotonic() - began
-                    if "bulk" in names:
-                        await asyncio.to_thread(operator.stop)
-                        operator = seen.operator = Operator(server, name="bench")
-                        await asyncio.to_thread(operator.wait_ready)
+                    if "bulk" in names and (leader := await asyncio.to_thread(seen.leader)):
+                        seen.operators.remove(leader)
+                        await asyncio.to_thread(leader.stop)
+                        started.append(Operator(server, name="bench-2"))
+                        seen.operators.append(started[-1])
                     await asyncio.sleep(rest_seconds)
                 gives_up_at = time.monotonic() + _LATE_SECONDS
                 while (
@@ -221,7 +230,7 @@ async def measure(names: tuple[str, ...], *, scale: float, rest_seconds: float) 
                 "attack_pods": f"{n_created} of {n_pods}",
                 "attack_seconds": round(attacked, 1),
                 **normal.figures(),
-                "terms_lost": len(operator.said("no longer leading")),
+                "terms_lost": sum(len(one.said("no longer leading")) for one in started),
                 "restarts": seen.restarts,
                 "rss_before_mib": before_mib,
                 "rss_mib": peak,
@@ -229,7 +238,8 @@ async def measure(names: tuple[str, ...], *, scale: float, rest_seconds: float) 
             }
             return result | more
         finally:
-            operator.kill()
+            for operator in started:
+                operator.kill()
 
 
 async def _helped(plane: access.Access, space: str, scale: float) -> dict[str, Any]:
