@@ -280,7 +280,7 @@ class Loop:
             self._reporter.malformed_pod(
                 pod,
                 self.cluster.facts_of(pod.node),
-                f"{problem}; until it is mended the pod is taken to hold what it asks on the first "
+                f"{problem}; until it is mended, what it asks and does not tell is charged to the first "
                 f"cards of node {pod.node}",
             )
 
