@@ -22,13 +22,14 @@ Asks = tuple[ContainerAsk, ...]
 Figures = tuple[int, int, int]
 
 
-def allowed(slots: Slots, asks: Asks) -> Slots:
+def allowed(slots: Slots, most: Asks, asks: Asks) -> Slots:
     """What counts of a claim: a slot per container, or nothing at all when no card of it counts.
 
-    Memory asked as a share of a card is bounded by ``charges``, where the card is known.
+    ``most`` is what all containers ask, by which a claim was written, ``asks`` what they may hold by
+    now. Memory asked as a share of a card is bounded by ``charges``, where the card is known.
     """
-    if len(slots) != len(asks):
-        slots = _realigned(slots, asks)
+    if len(slots) != len(most):
+        slots = _realigned(slots, most)
     counted = tuple(_within(uses, ask) for uses, ask in zip(slots, asks, strict=True))
     return counted if any(counted) else ()
 

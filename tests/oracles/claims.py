@@ -23,8 +23,9 @@ def held(pod: Json, cards: dict[str, Json]) -> dict[str, tuple[int, ...]]:
         for one in pod.get("status", {}).get("conditions") or ()
     )
     over = [done and i < len(init) and not _stays(init, i) for i in range(len(containers))]
-    asks = [{} if over[i] else _asked(one) for i, one in enumerate(containers)]
-    slots = [_counted(slot, ask) for slot, ask in zip(_told(pod, asks), asks, strict=True)]
+    at_first = [_asked(one) for one in containers]
+    asks = [{} if over[i] else ask for i, ask in enumerate(at_first)]
+    slots = [_counted(slot, ask) for slot, ask in zip(_told(pod, at_first), asks, strict=True)]
     named = [uuid for slot in slots for uuid, *_ in slot]
     unnamed_first = [u for u in cards if u not in named] + [u for u in cards if u in named]
     for slot, ask in zip(slots, asks, strict=True):

@@ -268,6 +268,22 @@ def test_slots_that_hami_left_out_are_found_again() -> None:
     assert used(cluster_with(pod)) == {"node-GPU-1": (0, 500, 1)}
 
 
+def test_slots_that_hami_left_out_are_those_of_containers_that_never_asked() -> None:
+    """Not those of init containers that are done: the app would be charged to their card, and its own be free."""
+    asks = {"gpu": 1, "gpumem": 500}
+    pod = make.pod(
+        name="p",
+        node="node",
+        init_containers=[make.container(name="i", **asks)],
+        containers=[make.container(name="a"), make.container(name="b", **asks)],
+        annotations={names.HAMI_ALLOCATED: "node-GPU-2,NVIDIA,500,0:;node-GPU-1,NVIDIA,500,0:;"},
+    )
+    both = {"node-GPU-1": (0, 500, 1), "node-GPU-2": (0, 500, 1)}
+    assert used(cluster_with(pod)) == charged_by_twin(pod) == both
+    pod.status.conditions = [wire.Condition(type="Initialized", status="True")]
+    assert used(cluster_with(pod)) == charged_by_twin(pod) == {"node-GPU-1": (0, 500, 1)}
+
+
 def test_pods_that_do_not_tell_their_cards_share_the_first_and_leave_the_rest() -> None:
     """However many there are, and though the first card is over-full by then."""
     cluster = cluster_with(make.pod(name="p", node="node", gpu=1))
@@ -357,5 +373,5 @@ def test_a_pod_is_charged_its_worst_moment_per_card(
     rows, table = {"GPU-a": 0, "GPU-b": 1}, CardTable()
     table.place(hami.decode_register(json.dumps([make.card(uuid=u, mib=1000) for u in rows])))
     for now, wanted in ((asks, running), (claims.staying(asks), afterwards)):
-        charged = claims.charges(claims.allowed(slots, now), now, rows, table.columns)
+        charged = claims.charges(claims.allowed(slots, asks, now), now, rows, table.columns)
         assert charged == {rows[uuid]: figures for uuid, figures in wanted.items()}
