@@ -137,14 +137,7 @@ class Boards:
         stale = shape.is_learning and shape.learnt != self._learner.generation
         if moved is not None and moved.size == 0 and not stale:
             return
-        cards = cluster.cards
-        words = (
-            len(cards.models),
-            len(cards.modes),
-            len(cards.uuids),
-            cards.most_on_a_node,
-            len(cluster.nodes.resources),
-        )
+        words = (*cluster.cards.words, len(cluster.nodes.resources))
         if moved is None or shape.words != words:
             shape.words = words
             self._compile_request(shape)

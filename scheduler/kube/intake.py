@@ -9,27 +9,40 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Container
+from typing import NamedTuple
 
 from scheduler.api import limits, wire
+
+
+class Waiting(NamedTuple):
+    """A pod as it was last seen; ``listed``: it came with the first list, nobody saw it arrive."""
+
+    pod: wire.Pod
+    listed: bool
 
 
 class Intake:
     """The last seen state of each pod that waits, by namespace in turns."""
 
     def __init__(self) -> None:
-        self._turns: OrderedDict[str, OrderedDict[str, wire.Pod]] = OrderedDict()
+        self._turns: OrderedDict[str, OrderedDict[str, Waiting]] = OrderedDict()
         self._namespaces: dict[str, str] = {}
 
     def __len__(self) -> int:
         return len(self._namespaces)
 
-    def takes(self, pod: wire.Pod) -> bool:
+    def was_listed(self, uid: str) -> bool:
+        """Whether the pod waits here and came with the first list."""
+        namespace = self._namespaces.get(uid)
+        return namespace is not None and self._turns[namespace][uid].listed
+
+    def takes(self, pod: wire.Pod, *, listed: bool = False) -> bool:
         """Whether a pod that was just seen waits here now, in the place of what was seen of it before."""
         uid, namespace = pod.metadata.uid, pod.metadata.namespace
         if pod.spec.node_name or limits.words(pod) <= limits.LIGHT_WORDS:
             self.drop(uid)
             return False
-        self._turns.setdefault(namespace, OrderedDict())[uid] = pod
+        self._turns.setdefault(namespace, OrderedDict())[uid] = Waiting(pod, listed)
         self._namespaces[uid] = namespace
         return True
 
@@ -48,11 +61,11 @@ class Intake:
         for uid in [uid for uid in self._namespaces if uid not in uids]:
             self.drop(uid)
 
-    def next(self) -> wire.Pod:
+    def next(self) -> Waiting:
         """The oldest pod of the namespace whose turn it is. There must be one."""
         namespace, waiting = next(iter(self._turns.items()))
-        pod = next(iter(waiting.values()))
-        self.drop(pod.metadata.uid)
+        uid, oldest = next(iter(waiting.items()))
+        self.drop(uid)
         if namespace in self._turns:
             self._turns.move_to_end(namespace)
-        return pod
+        return oldest

@@ -135,8 +135,8 @@ class Loop:
         # What is dear to compile has half a slice of its own, and holds up no news.
         until = clock() + _SLICE_SECONDS / 2
         while len(self._intake) and clock() < until:
-            pod = self._intake.next()
-            self._saw(self.cluster.see_pod(pod), pod.metadata.uid)
+            pod, listed = self._intake.next()
+            self._saw(self.cluster.see_pod(pod, listed=listed), pod.metadata.uid)
 
     def _apply_one(self, event: events.Event) -> None:
         match event:
@@ -161,7 +161,8 @@ class Loop:
                 self._heard(event)
 
     def _pod_seen(self, pod: wire.Pod, *, listed: bool = False) -> None:
-        if not self._intake.takes(pod):
+        listed = listed or self._intake.was_listed(pod.metadata.uid)
+        if not self._intake.takes(pod, listed=listed):
             self._saw(self.cluster.see_pod(pod, listed=listed), pod.metadata.uid)
         if self.binder is not None:
             self.binder.see_pod(pod)
@@ -280,7 +281,7 @@ class Loop:
             self._reporter.malformed_pod(
                 pod,
                 self.cluster.facts_of(pod.node),
-                f"{problem}; until it is mended the pod is taken to hold what it asks on the first "
+                f"{problem}; until it is mended, what it asks and does not tell is charged to the first "
                 f"cards of node {pod.node}",
             )
 

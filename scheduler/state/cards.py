@@ -9,7 +9,8 @@ from scheduler.kernels import columns as c
 from scheduler.state.interning import Interner
 
 _FIRST_CAPACITY = 256
-
+# So many UUIDs of cards that are gone are no burden: in a small cluster nothing is numbered anew.
+_SPARE_UUIDS = 64
 
 # Kinds of cards that are told apart; of a cluster with more the rest count as the most like them.
 KINDS_MAX = 32
@@ -31,8 +32,14 @@ class CardTable:
         self.kinds: Interner[tuple[int, int]] = Interner(WHOLE_KIND)
         self.columns = _columns(_FIRST_CAPACITY)
         self.most_on_a_node = 1
-        self._end = 0
+        self._end = self._n_used = self._n_numberings = 0
         self._free: dict[int, list[int]] = {}
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        """Other than before when requests must be compiled anew: there are new words, or new numbers for them."""
+        n_words = len(self.models), len(self.modes), len(self.uuids)
+        return (*n_words, self._n_numberings, self.most_on_a_node)
 
     def place(self, cards: tuple[hami.Card, ...]) -> int:
         """Write the cards of one node, unused, and return the row of the first."""
@@ -58,6 +65,9 @@ class CardTable:
             columns.model[d] = self.models.number(card.type)
             columns.mode[d] = self.modes.number(card.mode)
             columns.uuid[d] = self.uuids.number(card.id)
+        self._n_used += n
+        if len(self.uuids) > 2 * self._n_used + _SPARE_UUIDS:
+            self._give_uuids_back()
         return start
 
     def kind_of(self, card: hami.Card) -> int:
@@ -74,10 +84,22 @@ class CardTable:
         if n:
             self.columns.used[:, start : start + n] = 0
             self._free.setdefault(n, []).append(start)
+            self._n_used -= n
 
     def uuid_of(self, d: int) -> str:
         """The card's UUID."""
         return self.uuids.values[int(self.columns.uuid[d])]
+
+    def _give_uuids_back(self) -> None:
+        """Most UUIDs are of cards that are gone: those that are there are numbered anew."""
+        free = {d for n, starts in self._free.items() for s in starts for d in range(s, s + n)}
+        there = {d: self.uuid_of(d) for d in range(self._end) if d not in free}
+        self.uuids = Interner()
+        # Rows that are free have no card: any number will do that there is.
+        self.columns.uuid[:] = 0
+        for d, uuid in there.items():
+            self.columns.uuid[d] = self.uuids.number(uuid)
+        self._n_numberings += 1
 
     def _extend(self, n: int) -> int:
         start = self._end

@@ -2,15 +2,16 @@
 
 A claim is an annotation, and whoever may create a pod may write one. So it says which cards are held, and
 never that more is held than was asked: a pod that asks none holds none, a container that asks two cards
-holds two at most, and on each no more memory and cores than it asks. A pod that asks cards and does not
-tell which, or tells it so that nobody can read it, is taken to hold the first cards of its node: what it
-asks is charged, and no more is closed.
+holds two at most, and on each no more memory and cores than it asks.
+
+What is asked and not told, or told so that nobody can read it, is somewhere on the node all the same. It
+is taken to be on the node's first cards, before all on those that the claim does not name: what is asked
+is charged, and no more is closed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import islice
 
 from scheduler.api import hami
 from scheduler.api.gpus import WHOLE_CARD_PERCENT, ContainerAsk, Kind
@@ -21,13 +22,14 @@ Asks = tuple[ContainerAsk, ...]
 Figures = tuple[int, int, int]
 
 
-def allowed(slots: Slots, asks: Asks) -> Slots:
+def allowed(slots: Slots, most: Asks, asks: Asks) -> Slots:
     """What counts of a claim: a slot per container, or nothing at all when no card of it counts.
 
-    Memory asked as a share of a card is bounded by ``charges``, where the card is known.
+    ``most`` is what all containers ask, by which a claim was written, ``asks`` what they may hold by
+    now. Memory asked as a share of a card is bounded by ``charges``, where the card is known.
     """
-    if len(slots) != len(asks):
-        slots = _realigned(slots, asks)
+    if len(slots) != len(most):
+        slots = _realigned(slots, most)
     counted = tuple(_within(uses, ask) for uses, ask in zip(slots, asks, strict=True))
     return counted if any(counted) else ()
 
@@ -42,23 +44,32 @@ def tells_cards(claim: Slots, asks: Asks) -> bool:
     return bool(claim) or not any(ask.cards for ask in asks)
 
 
+def incomplete(claim: Slots, asks: Asks, cards: Mapping[str, int], table: c.Cards) -> str:
+    """What a claim leaves open of the cards that are asked, in words; empty when nothing."""
+    for i, (uses, ask) in enumerate(zip(claim, asks, strict=True), 1):
+        if untold := _untold(uses, ask, cards, table):
+            return (
+                f"tells {ask.cards - untold} of the {ask.cards} cards that container {i} asks, init "
+                "containers counted first; only cards of the pod's node count, each once"
+            )
+    return ""
+
+
 def charges(
-    claim: Slots, asks: Asks, cards: Mapping[str, int], memory: c.Ints
+    claim: Slots, asks: Asks, cards: Mapping[str, int], table: c.Cards
 ) -> dict[int, Figures]:
     """Cores, MiB and slots that a pod holds at most on the cards of its node, by card row.
 
     App containers and sidecars add up; every other init container runs on top of the sidecars before
-    it. ``cards`` are the rows of the node's cards by UUID, in the order of its register, ``memory`` [D]
-    the MiB of each row. Cards that the node does not list count for nothing.
+    it. ``cards`` are the rows of the node's cards by UUID, in the order of its register. A card that
+    the node does not list is one that is not told.
     """
     held: dict[int, Figures] = {}
     peak: dict[int, Figures] = {}
     for i, ask in enumerate(asks):
         if not ask.cards:
             continue
-        for d, cores, mib in (
-            _uses(claim[i], ask, cards, memory) if claim else _first(ask, cards, memory)
-        ):
+        for d, cores, mib in _holding(claim, i, ask, cards, table):
             before = held.get(d, (0, 0, 0))
             after = (before[0] + cores, before[1] + mib, before[2] + 1)
             most = peak.get(d)
@@ -89,20 +100,39 @@ def _within(uses: tuple[hami.CardUse, ...], ask: ContainerAsk) -> tuple[hami.Car
     return tuple(counted.values())
 
 
-def _uses(
-    uses: tuple[hami.CardUse, ...], ask: ContainerAsk, cards: Mapping[str, int], memory: c.Ints
+def _holding(
+    claim: Slots, i: int, ask: ContainerAsk, cards: Mapping[str, int], table: c.Cards
 ) -> list[Figures]:
-    found = [(cards.get(use.uuid, -1), use) for use in uses]
-    return [
-        (d, use.cores, min(use.mem_mib, _mib(ask, int(memory[d])))) for d, use in found if d >= 0
+    """Card rows, cores and MiB of one container: what it tells, and the rest where it is taken to be."""
+    uses = claim[i] if claim else ()
+    holding = [
+        (d, use.cores, min(use.mem_mib, _mib(ask, d, table)))
+        for use in uses
+        if (d := cards.get(use.uuid, -1)) >= 0
     ]
+    if untold := _untold(uses, ask, cards, table):
+        named, own = {use.uuid for slot in claim for use in slot}, {use.uuid for use in uses}
+        rest = [cards[uuid] for uuid in sorted(cards, key=named.__contains__) if uuid not in own]
+        holding += [(d, ask.cores, _mib(ask, d, table)) for d in rest[:untold]]
+    return holding
 
 
-def _first(ask: ContainerAsk, cards: Mapping[str, int], memory: c.Ints) -> list[Figures]:
-    rows = islice(cards.values(), ask.cards)
-    return [(d, ask.cores, _mib(ask, int(memory[d]))) for d in rows]
+def _untold(
+    uses: tuple[hami.CardUse, ...], ask: ContainerAsk, cards: Mapping[str, int], table: c.Cards
+) -> int:
+    """How many of the cards that a container asks are not told."""
+    if any(_is_carved(use.uuid, cards, table) for use in uses):
+        return 0
+    return ask.cards - sum(use.uuid in cards for use in uses)
 
 
-def _mib(ask: ContainerAsk, memory: int) -> int:
+def _is_carved(uuid: str, cards: Mapping[str, int], table: c.Cards) -> bool:
+    """A card in MIG mode serves a container several times, up to HAMi 2.9 under names like ``UUID[0-1]``."""
+    d = cards.get(uuid.partition("[")[0], -1)
+    return d >= 0 and bool(table.mig[d])
+
+
+def _mib(ask: ContainerAsk, d: int, table: c.Cards) -> int:
     """As the kernel that places counts it: ``gpus.mib_asked``."""
+    memory = int(table.total[c.MIB, d])
     return max(1, ask.mem_mib or memory * ask.mem_percent // WHOLE_CARD_PERCENT)

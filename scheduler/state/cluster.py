@@ -168,7 +168,8 @@ class Cluster:
 
     def problem_of(self, pod: PodRecord) -> str:
         """What a person must mend on a pod, empty when nothing."""
-        return problem_of(pod, self.facts_of(pod.node))
+        cards = self._cards_on.get(self.nodes.row_of(pod.node), {})
+        return problem_of(pod, self.facts_of(pod.node), cards, self.cards.columns)
 
     # Pods.
 
@@ -224,7 +225,7 @@ class Cluster:
         cards = self._cards_on.get(row)
         if not (cards and pod.asks):
             return {}
-        return claims.charges(pod.claim, pod.asks, cards, self.cards.columns.total[c.MIB])
+        return claims.charges(pod.claim, pod.asks, cards, self.cards.columns)
 
     def assume(self, uid: str, node: str, claim: claims.Slots) -> None:
         """Charge a pending pod to a node, ahead of its binding."""

@@ -1,4 +1,4 @@
-"""Values to small integers, for good: labels, models, resources, shapes."""
+"""Values to small integers, for as long as the interner lives: labels, models, resources, shapes."""
 
 from __future__ import annotations
 

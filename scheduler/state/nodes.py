@@ -15,6 +15,8 @@ from scheduler.state.ports import PortTable
 
 TaintKey = tuple[str, str, str]
 ABSENT = -1
+# So many words of nodes that are gone are no burden: in a small cluster nothing is numbered anew.
+_SPARE_WORDS = 64
 
 
 class NodeFacts(NamedTuple):
@@ -146,6 +148,7 @@ class NodeTable:
             labels[row] = ABSENT
         heapq.heappush(self._free, row)
         self._ranks_stale = True
+        self._give_words_back()
         return row
 
     def describe(self, row: int, facts: NodeFacts) -> bool:
@@ -165,6 +168,7 @@ class NodeTable:
         self.taint_set[row] = self.taint_sets.number(facts.taints)
         for key, column in self._label_columns.items():
             column[row] = self._label(facts, key)
+        self._give_words_back()
         return old is None or (old.labels, old.taints, old.unschedulable) != (
             facts.labels,
             facts.taints,
@@ -214,6 +218,22 @@ class NodeTable:
             if not self._labelled[key]:
                 del self._labelled[key]
                 self._label_columns.pop(key, None)
+
+    def _give_words_back(self) -> None:
+        """Number label values and taint sets anew when nodes have less than half of those there are.
+
+        Nobody else keeps their numbers, so columns of labels are just made again when they are asked for.
+        """
+        n_used = sum(self._labelled[key] for key in self._label_columns)
+        if len(self.label_values) > 2 * n_used + _SPARE_WORDS:
+            self.label_values = Interner()
+            self._label_columns.clear()
+            self._integers, self._is_integer = np.zeros(0, np.int64), np.zeros(0, np.bool_)
+        if len(self.taint_sets) > 2 * len(self.rows) + _SPARE_WORDS:
+            self.taint_sets = Interner(())
+            for row in self.rows.values():
+                facts = self.facts[row]
+                self.taint_set[row] = self.taint_sets.number(facts.taints if facts else ())
 
     def _label(self, facts: NodeFacts, key: str) -> int:
         value = facts.labels.get(key)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum
 
 import msgspec
 
 from scheduler.api import names
 from scheduler.api.templates import PodTemplate
+from scheduler.kernels import columns as c
 from scheduler.state import claims
 from scheduler.state.nodes import NodeFacts
+
+_CLAIM = f"metadata.annotations[{names.HAMI_ALLOCATED}]"
 
 
 class Life(IntEnum):
@@ -67,18 +71,22 @@ def charged(pod: PodRecord) -> tuple[object, ...]:
     return pod.node, pod.claim, pod.asks, pod.template
 
 
-def tells_cards(pod: PodRecord) -> bool:
-    """Whether a pod with a node tells which cards it has, if it asks any."""
-    return claims.tells_cards(pod.claim, pod.asks)
+def problem_of(
+    pod: PodRecord, node: NodeFacts | None, cards: Mapping[str, int], table: c.Cards
+) -> str:
+    """What a person must mend on a pod, empty when nothing; of one with a node, what it tells of its cards.
 
-
-def problem_of(pod: PodRecord, node: NodeFacts | None) -> str:
-    """What a person must mend on a pod, empty when nothing; of one with a node, what it tells of its cards."""
+    ``cards`` are the rows of the node's cards in ``table`` by UUID.
+    """
     if not pod.node:
         return pod.problem
-    if tells_cards(pod) or node is None or not node.register:
+    if node is None or not node.register:
         return ""
-    return pod.problem or (
-        f"metadata.annotations[{names.HAMI_ALLOCATED}]: is missing on a pod that asks GPUs of a "
-        "node that HAMi manages"
-    )
+    if not claims.tells_cards(pod.claim, pod.asks):
+        return (
+            pod.problem
+            or f"{_CLAIM}: is missing on a pod that asks GPUs of a node that HAMi manages"
+        )
+    # A node that is left out has none.
+    unsaid = claims.incomplete(pod.claim, pod.asks, cards, table) if cards else ""
+    return f"{_CLAIM}: {unsaid}" if unsaid else ""

@@ -40,7 +40,7 @@ class Records:
         if node and asks:
             text = (meta.annotations or {}).get(names.HAMI_ALLOCATED, "")
             try:
-                claim = claims.allowed(hami.decode_devices(text), asks)
+                claim = claims.allowed(hami.decode_devices(text), template.most, asks)
             except BadInput as error:
                 problem = str(error)
         if old is None:

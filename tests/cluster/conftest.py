@@ -1,4 +1,4 @@
-"""One control plane for all cluster tests, started for the first test that asks for it."""
+"""One control plane for all cluster tests, and one for each module that runs operators; each starts when first asked for."""
 
 import asyncio
 import os
@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.controlplane import build, objects, plane
+from tests.operator import servers
+from tests.operator.shared import world  # noqa: F401 - a fixture
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -45,6 +47,13 @@ def peers(request: pytest.FixtureRequest) -> None:
 def helm(request: pytest.FixtureRequest) -> None:
     """For the chart."""
     build_in_sight(request, "helm")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[servers.Server]:
+    """An API server of the module's own, with Evenkeel's manifests; one that needs others makes its own fixture."""
+    with servers.real() as running:
+        yield running
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -13,21 +13,9 @@ from scheduler.embedded import nodes
 from tests.operator import audit, servers
 from tests.operator.manifests import pod, vgpu
 from tests.operator.process import Operator
-from tests.operator.world import NODES, World, enter
+from tests.operator.world import NODES, World
 
 SMALL = {"cpu": "100m", "memory": "100Mi"}
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[servers.Server]:
-    with servers.real() as running:
-        yield running
-
-
-@pytest.fixture
-async def world(server: servers.Server) -> AsyncIterator[World]:
-    async with enter(server) as made:
-        yield made
 
 
 async def _burst(world: World, *, n_nodes: int, n_pods: int) -> None:

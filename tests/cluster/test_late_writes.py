@@ -2,29 +2,16 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from scheduler.embedded import nodes
-from tests.operator import audit, proxy, servers
+from tests.operator import audit, proxy
 from tests.operator.manifests import vgpu
 from tests.operator.process import Operator
-from tests.operator.world import PODS, World, enter
+from tests.operator.world import PODS, World
 
 _PRIORITIES = "/apis/scheduling.k8s.io/v1/priorityclasses"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[servers.Server]:
-    with servers.real() as running:
-        yield running
-
-
-@pytest.fixture
-async def world(server: servers.Server) -> AsyncIterator[World]:
-    async with enter(server) as made:
-        yield made
 
 
 async def test_a_bind_that_lands_after_its_card_was_given_away_is_refused(

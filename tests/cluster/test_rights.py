@@ -1,14 +1,11 @@
 """On a real API server, without rights that it needs: each is named, by the log and by /readyz."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
 from typing import Any
-
-import pytest
 
 from tests.operator import servers
 from tests.operator.process import Operator
-from tests.operator.world import World, enter
+from tests.operator.world import World
 
 Json = dict[str, Any]
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -24,18 +21,6 @@ MISSING = (
     f"watch leases.coordination.k8s.io evenkeel in namespace {servers.OPERATOR_NAMESPACE}",
     f"create leases.coordination.k8s.io in namespace {servers.OPERATOR_NAMESPACE}",
 )
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[servers.Server]:
-    with servers.real() as running:
-        yield running
-
-
-@pytest.fixture
-async def world(server: servers.Server) -> AsyncIterator[World]:
-    async with enter(server) as made:
-        yield made
 
 
 async def test_with_the_rights_of_the_manifests_none_is_missing(world: World) -> None:

@@ -75,9 +75,28 @@ async def a_claim_that_cannot_be_read_is_told_on_the_pod_and_on_its_nodes_page(
     await world.delete(f"{PODS}/tenant")
 
 
+async def what_a_claim_leaves_out_is_held_all_the_same_and_told(world: World) -> None:
+    """It asks two cards and names one: the other is no one's either."""
+    await world.create(nodes.gpu_node("g0", cards=3))
+    _, second, third = audit.cards(await world.node("g0"))
+    claim = f"{second},NVIDIA,16384,100:;"
+    await world.create(_claiming("tenant", "g0", claim, limits={"nvidia.com/gpu": 2}))
+    (on_node,) = await world.wait_until(lambda: world.events("MalformedPod", "g0"))
+    assert "tells 1 of the 2 cards that container 1 asks" in on_node["note"]
+    assert await world.wait_until(lambda: world.events("MalformedPod", "tenant"))
+    await world.create(pod("somebody", limits=_WHOLE))
+    await world.bound("somebody")
+    assert third in (await world.pod("somebody"))["metadata"]["annotations"][audit.ALLOCATED]
+    await world.create(pod("more", limits=_WHOLE))
+    await world.refused("more", "0/1 nodes are available")
+    # Nobody but us says that it holds the first card, so the last look at all pods must not see it.
+    await world.delete(f"{PODS}/tenant")
+
+
 ALL = (
     pods_without_gpus_that_claim_cards_close_no_node,
     a_pod_that_claims_all_cards_holds_what_it_asks,
     a_claim_makes_no_plain_node_hamis,
     a_claim_that_cannot_be_read_is_told_on_the_pod_and_on_its_nodes_page,
+    what_a_claim_leaves_out_is_held_all_the_same_and_told,
 )

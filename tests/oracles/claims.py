@@ -13,8 +13,8 @@ Use = tuple[str, int, int]
 def held(pod: Json, cards: dict[str, Json]) -> dict[str, tuple[int, ...]]:
     """(cores, MiB, slots) by card, at the pod's worst moment; ``cards`` as the node registers them.
 
-    A claim counts as far as the containers' own requests go; where no card of it counts, or nobody can
-    read it, the pod has the first cards of its node.
+    A claim counts as far as the containers' own requests go. What a container asks beyond the cards
+    that it names of the node is on the first cards that nobody names, and then on the first of others.
     """
     init = pod["spec"].get("initContainers", [])
     containers = [*init, *pod["spec"]["containers"]]
@@ -23,10 +23,17 @@ def held(pod: Json, cards: dict[str, Json]) -> dict[str, tuple[int, ...]]:
         for one in pod.get("status", {}).get("conditions") or ()
     )
     over = [done and i < len(init) and not _stays(init, i) for i in range(len(containers))]
-    asks = [{} if over[i] else _asked(one) for i, one in enumerate(containers)]
-    slots = _told(pod, asks)
-    if slots is None or not any(_counted(slot, ask) for slot, ask in zip(slots, asks, strict=True)):
-        slots = [[(uuid, 2**31, 100) for uuid in cards] for _ in asks]
+    at_first = [_asked(one) for one in containers]
+    asks = [{} if over[i] else ask for i, ask in enumerate(at_first)]
+    slots = [_counted(slot, ask) for slot, ask in zip(_told(pod, at_first), asks, strict=True)]
+    named = [uuid for slot in slots for uuid, *_ in slot]
+    unnamed_first = [u for u in cards if u not in named] + [u for u in cards if u in named]
+    for slot, ask in zip(slots, asks, strict=True):
+        own = [uuid for uuid, *_ in slot]
+        if not any(cards.get(uuid.split("[")[0], {}).get("mode") == "mig" for uuid in own):
+            missing = ask.get("cards", 0) - len([uuid for uuid in own if uuid in cards])
+            others = [uuid for uuid in unnamed_first if uuid not in own]
+            slot += [(uuid, 2**31, 100) for uuid in others[:missing]]
     shares = [
         {
             uuid: Counter(
@@ -34,7 +41,7 @@ def held(pod: Json, cards: dict[str, Json]) -> dict[str, tuple[int, ...]]:
                 mib=min(mib, max(1, ask["mib"] or cards[uuid]["devmem"] * ask["percent"] // 100)),
                 slots=1,
             )
-            for uuid, mib, cores in _counted(slot, ask)
+            for uuid, mib, cores in slot
             if uuid in cards
         }
         for slot, ask in zip(slots, asks, strict=True)
@@ -75,8 +82,8 @@ def _asked(container: Json) -> dict[str, int]:
     }
 
 
-def _told(pod: Json, asks: list[dict[str, int]]) -> list[list[Use]] | None:
-    """The claim slot by slot, None when it cannot be read."""
+def _told(pod: Json, asks: list[dict[str, int]]) -> list[list[Use]]:
+    """The claim slot by slot, all empty when it cannot be read."""
     text = (pod["metadata"].get("annotations") or {}).get(ALLOCATED, "")
     slots: list[list[Use]] = []
     for slot in text.removesuffix(";").split(";") if text else []:
@@ -86,7 +93,7 @@ def _told(pod: Json, asks: list[dict[str, int]]) -> list[list[Use]] | None:
             if not record:
                 continue
             if len(parts) < 4 or not all(n.isdigit() and int(n) < 2**31 for n in parts[2:4]):
-                return None
+                return [[] for _ in asks]
             slots[-1].append((parts[0], int(parts[2]), int(parts[3])))
     if len(slots) == len(asks):
         return slots

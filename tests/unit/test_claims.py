@@ -1,21 +1,23 @@
 """A claim counts as far as the pod's own requests go, and no further."""
 
+import json
 from typing import Any
 
 import msgspec
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler.api import gpus, hami, names, wire
 from scheduler.state import claims
+from scheduler.state.cards import CardTable
 from scheduler.state.cluster import Cluster
 from tests import make
 from tests.oracles import claims as oracle
 
 CARDS = (15360, 24576, 999)
-UUIDS = [*(f"node-GPU-{i}" for i in range(len(CARDS))), "elsewhere", ""]
+# Up to HAMi 2.9 the second-last is a part of a card in MIG mode.
+UUIDS = [*(f"node-GPU-{i}" for i in range(len(CARDS))), "elsewhere", "node-GPU-2[0-1]", ""]
 INIT, SIDECAR, APP = gpus.Kind
 
 figures = st.one_of(
@@ -43,12 +45,23 @@ texts = st.one_of(
 )
 
 
-def cluster_with(pod: wire.Pod) -> Cluster:
-    cards = [make.card(uuid=f"node-GPU-{i}", index=i, mib=mib) for i, mib in enumerate(CARDS)]
+def cluster_with(pod: wire.Pod, last: str = "hami-core") -> Cluster:
+    """One pod on a node with three cards, the last of them in some mode."""
+    modes = ("hami-core", "hami-core", last)
+    cards = [
+        make.card(uuid=f"node-GPU-{i}", index=i, mib=mib, mode=mode)
+        for i, (mib, mode) in enumerate(zip(CARDS, modes, strict=True))
+    ]
     cluster = Cluster()
     cluster.see_node(make.hami_node(cards=cards))
     cluster.see_pod(pod)
     return cluster
+
+
+def charged_by_twin(pod: wire.Pod, last: str = "hami-core") -> dict[str, tuple[int, ...]]:
+    registered = {f"node-GPU-{i}": {"devmem": mib} for i, mib in enumerate(CARDS)}
+    registered["node-GPU-2"]["mode"] = last
+    return oracle.held(msgspec.to_builtins(pod), registered)
 
 
 def used(cluster: Cluster) -> dict[str, tuple[int, ...]]:
@@ -65,9 +78,14 @@ def used(cluster: Cluster) -> dict[str, tuple[int, ...]]:
     app=st.lists(figures, min_size=1, max_size=3),
     text=texts,
     done=st.booleans(),
+    last=st.sampled_from(["hami-core", "mig"]),
 )
 def test_a_pod_is_charged_its_claim_as_far_as_it_asks(
-    init: list[tuple[dict[str, int], bool]], app: list[dict[str, int]], text: str, done: bool
+    init: list[tuple[dict[str, int], bool]],
+    app: list[dict[str, int]],
+    text: str,
+    done: bool,
+    last: str,
 ) -> None:
     """Against the slow twin: whatever is asked and whatever is claimed."""
     pod = make.pod(
@@ -82,9 +100,7 @@ def test_a_pod_is_charged_its_claim_as_far_as_it_asks(
     )
     if done:
         pod.status.conditions = [wire.Condition(type="Initialized", status="True")]
-    cluster = cluster_with(pod)
-    registered = {f"node-GPU-{i}": {"devmem": mib} for i, mib in enumerate(CARDS)}
-    assert used(cluster) == oracle.held(msgspec.to_builtins(pod), registered)
+    assert used(cluster_with(pod, last)) == charged_by_twin(pod, last)
 
 
 @pytest.mark.parametrize(
@@ -109,8 +125,8 @@ def test_a_pod_is_charged_its_claim_as_far_as_it_asks(
         pytest.param(
             {"gpu": 2, "gpumem": 500, "gpucores": 10},
             "node-GPU-2,NVIDIA,400,5:node-GPU-2,NVIDIA,400,5:;node-GPU-1,NVIDIA,9,9:;",
-            {"node-GPU-2": (5, 400, 1)},
-            id="a card twice is one card, a slot of no container is none",
+            {"node-GPU-2": (5, 400, 1), "node-GPU-0": (10, 500, 1)},
+            id="a card twice is one card and leaves one open, a slot of no container is none",
         ),
         pytest.param(
             {"gpu": 2, "gpumem": 500, "gpucores": 10},
@@ -130,6 +146,30 @@ def test_a_pod_is_charged_its_claim_as_far_as_it_asks(
             {"node-GPU-1": (50, 24576, 1)},
             id="a whole card of a request that is refused here and lowered by HAMi",
         ),
+        pytest.param(
+            {"gpu": 2},
+            "node-GPU-0,NVIDIA,15360,100:;",
+            {"node-GPU-0": (100, 15360, 1), "node-GPU-1": (100, 24576, 1)},
+            id="what is not told is on the first card that is not named",
+        ),
+        pytest.param(
+            {"gpu": 2, "gpumem": 500},
+            "elsewhere,NVIDIA,400,0:node-GPU-0,NVIDIA,400,0:;",
+            {"node-GPU-0": (0, 400, 1), "node-GPU-1": (0, 500, 1)},
+            id="a card that the node does not have tells nothing",
+        ),
+        pytest.param(
+            {"gpu": 2, "gpumem": 500},
+            "else,NVIDIA,400,0:where,NVIDIA,400,0:;",
+            {"node-GPU-0": (0, 500, 1), "node-GPU-1": (0, 500, 1)},
+            id="nor do two of them",
+        ),
+        pytest.param(
+            {"gpu": 9, "gpumem": 500},
+            "node-GPU-1,NVIDIA,400,0:;",
+            {"node-GPU-0": (0, 500, 1), "node-GPU-1": (0, 400, 1), "node-GPU-2": (0, 500, 1)},
+            id="one named and all others when more are asked than there are",
+        ),
     ],
 )
 def test_a_claim_is_cut_to_what_is_asked(
@@ -137,6 +177,75 @@ def test_a_claim_is_cut_to_what_is_asked(
 ) -> None:
     pod = make.pod(name="p", node="node", annotations={names.HAMI_ALLOCATED: claim}, **asked)
     assert used(cluster_with(pod)) == held
+
+
+@pytest.mark.parametrize(
+    ("asked", "claim", "held", "said"),
+    [
+        pytest.param(
+            ({}, {"gpu": 1, "gpumem": 500}, {"gpu": 2, "gpumem": 700}),
+            ";node-GPU-0,NVIDIA,500,0:;node-GPU-0,NVIDIA,700,0:node-GPU-2,NVIDIA,700,0:;",
+            {"node-GPU-0": (0, 1200, 2), "node-GPU-2": (0, 700, 1)},
+            "",
+            id="complete: containers share a card, one asks none",
+        ),
+        pytest.param(
+            ({"gpu": 1, "gpumem": 500}, {"gpu": 1, "gpumem": 700}),
+            "node-GPU-0,NVIDIA,500,0:;",
+            {"node-GPU-0": (0, 500, 1), "node-GPU-1": (0, 700, 1)},
+            "tells 0 of the 1 cards that container 2 asks",
+            id="a card of another container is the last that is taken",
+        ),
+        pytest.param(
+            ({"gpu": 2, "gpumem": 500}, {"gpu": 2, "gpumem": 400}),
+            "node-GPU-0,NVIDIA,500,0:node-GPU-1,NVIDIA,500,0:;node-GPU-1,NVIDIA,300,0:;",
+            {"node-GPU-0": (0, 500, 1), "node-GPU-1": (0, 800, 2), "node-GPU-2": (0, 400, 1)},
+            "tells 1 of the 2 cards that container 2 asks",
+            id="the first that no container names",
+        ),
+        pytest.param(
+            ({"gpu": 3, "gpumem": 500}, {"gpu": 1, "gpumem": 400}),
+            "node-GPU-0,NVIDIA,500,0:node-GPU-1,NVIDIA,500,0:node-GPU-2,NVIDIA,500,0:;;",
+            {"node-GPU-0": (0, 900, 2), "node-GPU-1": (0, 500, 1), "node-GPU-2": (0, 500, 1)},
+            "tells 0 of the 1 cards that container 2 asks",
+            id="but one of them where all are named",
+        ),
+    ],
+)
+def test_what_containers_do_not_tell_is_charged_and_said(
+    asked: tuple[dict[str, Any], ...], claim: str, held: dict[str, tuple[int, ...]], said: str
+) -> None:
+    containers = [make.container(name=f"c{i}", **one) for i, one in enumerate(asked)]
+    notes = {names.HAMI_ALLOCATED: claim}
+    pod = make.pod(name="p", node="node", containers=containers, annotations=notes)
+    cluster = cluster_with(pod)
+    assert used(cluster) == held == charged_by_twin(pod)
+    problem = cluster.problem_of(cluster.pods["default/p"])
+    if said:
+        assert problem.startswith(f"metadata.annotations[{names.HAMI_ALLOCATED}]: {said}")
+    else:
+        assert not problem
+
+
+@pytest.mark.parametrize("card", ["node-GPU-2", "node-GPU-2[0-1]"])
+def test_a_card_in_mig_mode_may_be_all_that_a_container_tells(card: str) -> None:
+    """HAMi gives two parts of one card to a container that asks two."""
+    claim = f"{card},NVIDIA,100,15:{card},NVIDIA,100,15:;"
+    notes = {names.HAMI_ALLOCATED: claim}
+    pod = make.pod(name="p", node="node", gpu=2, gpumem=100, annotations=notes)
+    carved, shared = cluster_with(pod, "mig"), cluster_with(pod)
+    assert used(carved).keys() <= {"node-GPU-2"}
+    assert not carved.problem_of(carved.pods["default/p"])
+    assert used(shared).keys() > {"node-GPU-0"}
+    assert shared.problem_of(shared.pods["default/p"])
+
+
+def test_of_a_node_that_is_left_out_nobody_misses_cards() -> None:
+    notes = {names.HAMI_ALLOCATED: "node-GPU-0,NVIDIA,500,0:;"}
+    cluster = cluster_with(make.pod(name="p", node="node", gpu=2, gpumem=500, annotations=notes))
+    assert cluster.problem_of(cluster.pods["default/p"])
+    cluster.see_node(make.hami_node(cards=3, cpu="a lot"))
+    assert not cluster.problem_of(cluster.pods["default/p"])
 
 
 def test_a_pod_that_says_too_much_is_held_to_what_it_asks_all_the_same() -> None:
@@ -157,6 +266,22 @@ def test_slots_that_hami_left_out_are_found_again() -> None:
         annotations={names.HAMI_ALLOCATED: "node-GPU-1,NVIDIA,500,0:;"},
     )
     assert used(cluster_with(pod)) == {"node-GPU-1": (0, 500, 1)}
+
+
+def test_slots_that_hami_left_out_are_those_of_containers_that_never_asked() -> None:
+    """Not those of init containers that are done: the app would be charged to their card, and its own be free."""
+    asks = {"gpu": 1, "gpumem": 500}
+    pod = make.pod(
+        name="p",
+        node="node",
+        init_containers=[make.container(name="i", **asks)],
+        containers=[make.container(name="a"), make.container(name="b", **asks)],
+        annotations={names.HAMI_ALLOCATED: "node-GPU-2,NVIDIA,500,0:;node-GPU-1,NVIDIA,500,0:;"},
+    )
+    both = {"node-GPU-1": (0, 500, 1), "node-GPU-2": (0, 500, 1)}
+    assert used(cluster_with(pod)) == charged_by_twin(pod) == both
+    pod.status.conditions = [wire.Condition(type="Initialized", status="True")]
+    assert used(cluster_with(pod)) == charged_by_twin(pod) == {"node-GPU-1": (0, 500, 1)}
 
 
 def test_pods_that_do_not_tell_their_cards_share_the_first_and_leave_the_rest() -> None:
@@ -193,14 +318,7 @@ def test_a_pod_that_we_bound_comes_back_by_watch_as_it_was_charged() -> None:
     assert bound is not None
     assert bound.claim is not record.claim
     assert (bound.claim, bound.asks) == (record.claim, record.asks)
-    assert (
-        used(cluster)
-        == before
-        == oracle.held(
-            msgspec.to_builtins(pod),
-            {f"node-GPU-{i}": {"devmem": mib} for i, mib in enumerate(CARDS)},
-        )
-    )
+    assert used(cluster) == before == charged_by_twin(pod)
     cluster.pod_gone(pod.metadata.uid)
     assert used(cluster) == {}
 
@@ -252,7 +370,8 @@ def test_a_pod_is_charged_its_worst_moment_per_card(
         gpus.ContainerAsk(kind, len(uses), 1000, 0, 100)
         for kind, uses in zip(kinds, slots, strict=True)
     )
-    rows, memory = {"GPU-a": 0, "GPU-b": 1}, np.array([1000, 1000])
+    rows, table = {"GPU-a": 0, "GPU-b": 1}, CardTable()
+    table.place(hami.decode_register(json.dumps([make.card(uuid=u, mib=1000) for u in rows])))
     for now, wanted in ((asks, running), (claims.staying(asks), afterwards)):
-        charged = claims.charges(claims.allowed(slots, now), now, rows, memory)
+        charged = claims.charges(claims.allowed(slots, asks, now), now, rows, table.columns)
         assert charged == {rows[uuid]: figures for uuid, figures in wanted.items()}

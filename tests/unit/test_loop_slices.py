@@ -79,6 +79,27 @@ async def test_a_list_drops_what_is_gone_of_what_waits_to_be_compiled_too() -> N
 
 
 @pytest.mark.usefixtures("ticking")
+@pytest.mark.parametrize("meanwhile", ["nothing", "changes", "bound"])
+async def test_what_was_listed_first_is_no_arrival_though_it_waits_to_be_compiled(
+    meanwhile: str,
+) -> None:
+    """Pods that were there before anybody watched do not tell how many come while others leave."""
+    loop = a_loop()
+    keys = {f"k{i}": "v" for i in range(limits.LIGHT_WORDS + 1)}
+    dear = make.pod(name="dear", gpu=1, node_selector=keys)
+    loop.put(events.PodsListed([dear], ours=True))
+    # News go first, so this one comes while the listed pod waits.
+    if meanwhile != "nothing":
+        node = "n" if meanwhile == "bound" else ""
+        loop.put(events.PodSeen(make.pod(name="dear", gpu=1, node_selector=keys, node=node)))
+    turns_until(loop, lambda: "default/dear" in loop.cluster.pods)
+    assert (loop.cluster.demand.seen, loop.cluster.demand._watched) == (1, 0)
+    loop.put(events.PodSeen(make.pod(name="comes", gpu=1, node_selector=keys)))
+    turns_until(loop, lambda: "default/comes" in loop.cluster.pods)
+    assert (loop.cluster.demand.seen, loop.cluster.demand._watched) == (2, 1)
+
+
+@pytest.mark.usefixtures("ticking")
 async def test_news_go_before_what_is_dear_to_compile() -> None:
     loop = a_loop()
     keys = {f"k{i}": "v" for i in range(limits.LIGHT_WORDS + 1)}

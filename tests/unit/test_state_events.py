@@ -143,7 +143,7 @@ class World:
         pod, node = rng.choice(waiting), rng.choice([*NODES, "never-seen"])
         body = self.server.pods.get(pod.uid)
         cards = api_model.slots(rng, body, node) if body else ()
-        self.cluster.assume(pod.uid, node, claims.allowed(cards, pod.asks))
+        self.cluster.assume(pod.uid, node, claims.allowed(cards, pod.asks, pod.asks))
         self.in_flight[pod.uid] = (node, cards)
 
     def cycle_decides(self, rng: random.Random) -> None:
@@ -198,7 +198,7 @@ class World:
         for uid, (node, cards) in self.in_flight.items():
             pod = fresh.pods[uid]
             if pod.life == Life.PENDING:
-                fresh.assume(uid, node, claims.allowed(cards, pod.asks))
+                fresh.assume(uid, node, claims.allowed(cards, pod.asks, pod.asks))
         return fresh
 
     def _some_pod(self, rng: random.Random) -> str:

@@ -126,7 +126,7 @@ def test_namespaces_take_turns_at_being_compiled() -> None:
     for i in range(3):
         assert intake.takes(wordy(f"a{i}", "a"))
     assert intake.takes(wordy("b0", "b"))
-    order = [intake.next().metadata.name for _ in range(len(intake))]
+    order = [intake.next().pod.metadata.name for _ in range(len(intake))]
     assert order == ["a0", "b0", "a1", "a2"]
     assert not len(intake)
 
@@ -144,11 +144,11 @@ def test_the_last_state_counts_and_what_is_gone_or_bound_waits_no_more() -> None
     newer.metadata.resource_version = "2"
     intake.takes(newer)
     assert len(intake) == 1
-    assert intake.next().metadata.resource_version == "2"
+    assert intake.next().pod.metadata.resource_version == "2"
     intake.takes(wordy("p", "a"))
     assert not intake.takes(wordy("p", "a", node="n"))
     assert not len(intake)
     intake.takes(wordy("p", "a"))
     intake.takes(wordy("q", "a"))
     intake.keep({"a/q"})
-    assert intake.next().metadata.name == "q"
+    assert intake.next().pod.metadata.name == "q"
