@@ -4,6 +4,9 @@ Every second a normal CPU pod and a normal GPU pod (a share of a card) are creat
 nodes, while a tenant who may only create pods attacks from a namespace of its own (or, all attacks at once,
 from ten). Two replicas run, as installed; ``bulk`` also restarts the leader in its middle, which is then
 the standby. The attacks: tests/operator/attacks.py.
+
+An API server under attack is slow for everyone, and its watches lag. How slow, a null scheduler tells in
+the same run: a third pod a second is bound by one that watches nothing but these and thinks nothing.
 """
 
 from __future__ import annotations
@@ -49,27 +52,32 @@ class Normal:
     bound: dict[str, float] = field(default_factory=dict)
     creates: list[float] = field(default_factory=list)
 
-    def waits(self) -> list[float]:
-        """Seconds to bind of those that were bound, ascending."""
+    def waits(self, *kinds: str) -> list[float]:
+        """Seconds to bind of those of some kinds that were bound, ascending."""
         return sorted(
-            at - self.created[name] for name, at in self.bound.items() if name in self.created
+            at - self.created[name]
+            for name, at in self.bound.items()
+            if name in self.created and name.startswith(kinds)
         )
 
     def figures(self) -> dict[str, Any]:
         """What became of them."""
-        waits = self.waits()
-        result: dict[str, Any] = {
-            "pods": len(self.created),
-            "never_bound": len(self.created) - len(waits),
+        waits = self.waits("cpu", "gpu")
+        n_created = sum(not name.startswith("null") for name in self.created)
+        return {
+            "pods": n_created,
+            "never_bound": n_created - len(waits),
+            "median_seconds": round(statistics.median(waits), 3),
+            "p99_seconds": _p99(waits),
+            "p99_of_kind": {kind: _p99(self.waits(kind)) for kind in ("cpu", "gpu")},
+            "null_p99_seconds": _p99(self.waits("null")),
+            "longest_seconds": round(waits[-1], 3),
+            "longest_create_seconds": round(max(self.creates), 3),
         }
-        if waits:
-            result |= {
-                "median_seconds": round(statistics.median(waits), 3),
-                "p99_seconds": round(waits[min(len(waits) - 1, int(len(waits) * 0.99))], 3),
-                "longest_seconds": round(waits[-1], 3),
-                "longest_create_seconds": round(max(self.creates), 3),
-            }
-        return result
+
+
+def _p99(ascending: list[float]) -> float:
+    return round(ascending[min(len(ascending) - 1, int(len(ascending) * 0.99))], 3)
 
 
 @dataclass(slots=True)
@@ -112,15 +120,19 @@ class Watched:
 
 
 async def _traffic(server: servers.Server, normal: Normal) -> None:
-    """A CPU pod and a GPU pod a second, no two alike."""
+    """A CPU pod and a GPU pod a second, no two alike, and one for the null scheduler."""
     async with objects.connect(server.plane) as session:  # type: ignore[arg-type]
         loop = asyncio.get_running_loop()
         i = 0
         while True:
             due = loop.time() + 1.0
             gpu = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 400 + i % 50}
-            for name, limits in ((f"cpu-{i:05}", {"cpu": f"{50 + i % 40}m"}), (f"gpu-{i:05}", gpu)):
+            cpu = {"cpu": f"{50 + i % 40}m"}
+            for kind, limits in (("cpu", cpu), ("gpu", gpu), ("null", cpu)):
+                name = f"{kind}-{i:05}"
                 pod = objects.pod(name, _NORMAL, requests=limits, limits=limits)
+                if kind == "null":
+                    pod["spec"]["schedulerName"] = kind
                 began = loop.time()
                 async with session.post(f"/api/v1/namespaces/{_NORMAL}/pods", json=pod) as answer:
                     if answer.status < 400:
@@ -132,18 +144,35 @@ async def _traffic(server: servers.Server, normal: Normal) -> None:
 
 async def _binds(server: servers.Server, normal: Normal) -> None:
     loop = asyncio.get_running_loop()
-    query = {"watch": "true", "fieldSelector": "spec.nodeName!=", "resourceVersion": "0"}
-    accept = {"Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}
     async with objects.connect(server.plane) as session:  # type: ignore[arg-type]
-        while True:
-            timeout = aiohttp.ClientTimeout(total=None)
-            async with session.get(
-                f"/api/v1/namespaces/{_NORMAL}/pods", params=query, headers=accept, timeout=timeout
-            ) as answer:
-                async for line in answer.content:
-                    event = msgspec.json.decode(line)
-                    if event["type"] == "ADDED":
-                        normal.bound.setdefault(event["object"]["metadata"]["name"], loop.time())
+        async for name in _come(session, "spec.nodeName!="):
+            normal.bound.setdefault(name, loop.time())
+
+
+async def _null(server: servers.Server, node: str) -> None:
+    """Bind what asks for the null scheduler, all to one node."""
+    target = {"apiVersion": "v1", "kind": "Node", "name": node}
+    async with objects.connect(server.plane) as session:  # type: ignore[arg-type]
+        async for name in _come(session, "spec.nodeName=,spec.schedulerName=null"):
+            path = f"/api/v1/namespaces/{_NORMAL}/pods/{name}/binding"
+            binding = {"metadata": {"name": name}, "target": target}
+            async with session.post(path, json=binding) as answer:
+                await answer.read()
+
+
+async def _come(session: aiohttp.ClientSession, selector: str) -> AsyncIterator[str]:
+    """Names of normal pods as they come under a selector; of each only the metadata is sent."""
+    query = {"watch": "true", "fieldSelector": selector, "resourceVersion": "0"}
+    accept = {"Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}
+    while True:
+        timeout = aiohttp.ClientTimeout(total=None)
+        async with session.get(
+            f"/api/v1/namespaces/{_NORMAL}/pods", params=query, headers=accept, timeout=timeout
+        ) as answer:
+            async for line in answer.content:
+                event = msgspec.json.decode(line)
+                if event["type"] == "ADDED":
+                    yield event["object"]["metadata"]["name"]
 
 
 async def _attack(
@@ -198,7 +227,12 @@ async def measure(names: tuple[str, ...], *, scale: float, rest_seconds: float) 
             kubelets = agents.run(server.url, nodes=gpu_nodes, token=server.token, ssl=server.tls)
             async with (
                 kubelets,
-                _background(seen.memory(), *map(seen.liveness, started), _binds(server, normal)),
+                _background(
+                    seen.memory(),
+                    *map(seen.liveness, started),
+                    _binds(server, normal),
+                    _null(server, fleet[0]["metadata"]["name"]),
+                ),
             ):
                 async with _background(_traffic(server, normal)):
                     await asyncio.sleep(_LEAD_IN_SECONDS)
