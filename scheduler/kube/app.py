@@ -7,6 +7,7 @@ import gc
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import kopf
@@ -175,9 +176,10 @@ class Operator:
         self._stop_flag.set()
         await self._binder.drain(_DRAIN_SECONDS)
         await self._end([task for task in self._tasks if task is not self._reporting])
+        self.loop.finish()
         # With a bind still on its way the next leader has to fence before it decides.
-        settled = not self._binder.backlog and self._leading.is_fenced()
-        await self._lifeline.call(self._lease.release(settled=settled))
+        settled = 0 if self._binder.backlog else self._leading.fenced_reign
+        await self._lifeline.call(self._lease.release(settled_reign=settled))
         # What is left to say can be said while the next one leads.
         await self._reporter.drain(_REPORT_SECONDS)
         await self._end(self._tasks)
@@ -270,20 +272,21 @@ class Operator:
             allocate_timeout=options.config.lock_timeout_seconds,
         )
         self._pods, self._nodes = sources.streams(self._api, options.config, self.loop.put)
-        cluster = self.loop.cluster
         self._leading = Leading(
             self._lease,
             fence,
-            Heads(self._api, sources.ours(options.config), cluster.pods.get, cluster.version_of),
-            self._streams(),
+            Heads(self._api, options.config.scheduler_name, self.loop.cluster),
+            self._pods,
+            self._nodes,
             on_leading=self._begins,
             on_lost=lambda: self._binder.give_back("no longer the leader"),
         )
 
     @staticmethod
     def _clock() -> Callable[[], float]:
-        # Not the loop's, which stands still while it is busy.
-        return time.monotonic
+        # Not the loop's, which stands still while it is busy; and one that goes on while a machine sleeps.
+        number = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+        return partial(time.clock_gettime, number)
 
     def _version_of(self, uid: str) -> str:
         return self.loop.cluster.version_of(uid)

@@ -1,4 +1,4 @@
-"""Pods of ours by version alone: what a new leader must have heard of, and what it must fence.
+"""Pods by version alone: what a new leader must have heard of, and what it must fence.
 
 A standby has watched all the time, so of nearly every pod it knows the newest state already. To list them
 once more would be to read hundreds of megabytes before the first decision when a tenant has put as much
@@ -8,17 +8,16 @@ into them. What is listed is their metadata; whatever is behind comes by the wat
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
 import msgspec
 import structlog
 
 from scheduler.errors import ApiError
-from scheduler.kube import client, listing
+from scheduler.kube import client, listing, sources
 from scheduler.kube.client import ApiClient
 from scheduler.kube.fence import Target
 from scheduler.kube.listing import Expired
-from scheduler.state.pods import PodRecord
+from scheduler.state.cluster import Cluster
 
 # A server that does not know the form sends whole pods, in which all that is read is there too.
 _METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
@@ -45,49 +44,46 @@ class Heads:
 
     Args:
         api: the API server.
-        selector: the field selector of our unfinished pods.
-        find: a pod as it is known here, by its uid; None when it is not.
-        version_of: the last version heard of a pod, also of one whose bind is under way; may be empty.
+        scheduler_name: which pods are ours.
+        cluster: what is known here.
     """
 
-    def __init__(
-        self,
-        api: ApiClient,
-        selector: str,
-        find: Callable[[str], PodRecord | None],
-        version_of: Callable[[str], str],
-    ) -> None:
-        self._api, self._selector = api, selector
-        self._find, self._version_of = find, version_of
+    def __init__(self, api: ApiClient, scheduler_name: str, cluster: Cluster) -> None:
+        self._api, self._scheduler_name, self._cluster = api, scheduler_name, cluster
+        # Pods that were known when the last list was asked for.
+        self._known: frozenset[str] = frozenset()
 
     async def unbound(self) -> list[Target]:
-        """Those that a bind could still land on: the API server binds none that is deleted or gated.
+        """Those of ours that a bind could land on: the API server binds none that is deleted or gated.
 
         No gate can be set on a pod that has none, so of one that still has some no bind was ever sent.
         """
         return [
             _target(pod)
-            for pod in await self._list("spec.nodeName=")
+            for pod in await self._list(f"spec.nodeName=,spec.schedulerName={self._scheduler_name}")
             if not (pod.deletion_timestamp or self._is_gated(pod))
         ]
 
     async def unheard(self) -> list[Target]:
-        """Those with a node that are newer at the API server than they are known here."""
+        """Those with a node, whoever bound them, that are newer at the API server than they are known here."""
+        self._known = frozenset(self._cluster.pods)
         pods = [_target(pod) for pod in await self._list("spec.nodeName!=")]
         return [pod for pod in pods if not self.is_heard(pod)]
 
     def is_heard(self, pod: Target) -> bool:
-        """Whether a pod is known at that version or a newer one."""
-        known = self._version_of(pod.uid)
+        """Whether a pod is known at that version or a newer one, or is known to be gone since."""
+        known = self._cluster.version_of(pod.uid)
+        if not known:
+            return pod.uid in self._known
         return known == pod.version or _is_newer(known, pod.version)
 
     def _is_gated(self, pod: _Meta) -> bool:
-        known = self._find(pod.uid)
+        known = self._cluster.pods.get(pod.uid)
         return known is not None and known.gated and known.version == pod.resource_version
 
     async def _list(self, where: str) -> list[_Meta]:
         """Tries until it is read: nobody can lead without."""
-        params = {"fieldSelector": f"{where},{self._selector}"}
+        params = {"fieldSelector": f"{where},{sources.UNFINISHED}"}
         attempt = 0
         while True:
             try:

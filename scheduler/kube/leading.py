@@ -26,13 +26,15 @@ class Leading:
     meanwhile, so every pod without a node is fenced; pods that come later were not there when those
     leaders could still send. No fence is needed when the lease was given back with nothing on its way,
     nor when this process itself was the leader of before: what it has sent it follows to its end. After
-    that all that they have bound is at the API server, and none is given away before it is known here.
+    that all that they have bound is at the API server, and nothing is given away before it is known here,
+    what other schedulers have bound included.
 
     Args:
         lease: whether this process may act.
         fence: makes the binds of before impossible.
         heads: what the API server has.
-        streams: of our pods first, of others' and of nodes: all that is heard.
+        pods: the streams of pods.
+        nodes: the stream of nodes.
         on_leading: called before the first decision of a term.
         on_lost: called when a term has ended.
     """
@@ -42,23 +44,22 @@ class Leading:
         lease: Lease | AlwaysLeader,
         fence: Fence,
         heads: Heads,
-        streams: list[Stream[wire.Pod] | Stream[wire.Node]],
+        pods: list[Stream[wire.Pod]],
+        nodes: Stream[wire.Node],
         *,
         on_leading: Callable[[], None],
         on_lost: Callable[[], None],
     ) -> None:
-        self._lease, self._fence, self._heads, self._streams = lease, fence, heads, streams
+        self._lease, self._fence, self._heads = lease, fence, heads
+        self._pods, self._nodes = pods, nodes
         self._on_leading, self._on_lost = on_leading, on_lost
         self._settled_term = 0
-        self._fenced_reign = 0
+        # The reign in which nothing that leaders of before have sent can land any more.
+        self.fenced_reign = 0
 
     def is_settled(self) -> bool:
         """Whether this process may decide right now."""
         return bool(self._settled_term) and self._settled_term == self._lease.present_term()
-
-    def is_fenced(self) -> bool:
-        """Whether nothing that leaders of before have sent can land any more."""
-        return self._fenced_reign == self._lease.held.reign
 
     async def run(self) -> None:
         """Follow the lease until cancelled."""
@@ -90,17 +91,17 @@ class Leading:
         self._on_leading()
 
     async def _catch_up(self, held: Held) -> None:
-        while not all(stream.is_listed for stream in self._streams):
+        while not (self._nodes.is_listed and all(stream.is_listed for stream in self._pods)):
             await asyncio.sleep(_TURN_SECONDS / 2)
-        if self._fenced_reign != held.reign and not held.is_clean:
+        if self.fenced_reign != held.reign and not held.is_clean:
             await self._fence.sweep(await self._heads.unbound())
-        self._fenced_reign = held.reign
+        self.fenced_reign = held.reign
         for _ in range(_LOOKS):
             # Looked at anew each time: what is behind may be gone meanwhile.
             if await self._hears(await self._heads.unheard()):
                 return
-        _log.warning("the watch of our pods stays behind, listing again")
-        await self._streams[0].relist()
+        _log.warning("the watches of pods stay behind, listing again")
+        await asyncio.gather(*(stream.relist() for stream in self._pods))
 
     async def _hears(self, pods: list[Target]) -> bool:
         """Whether these are known here, soon at least."""

@@ -26,6 +26,7 @@ _NOT_FOUND, _CONFLICT = 404, 409
 _RELEASES = 3
 _LOOKS_PER_RETRY = 20
 _BAD = 400
+_ERROR = b'{"type":"ERROR"'
 _log = structlog.get_logger("evenkeel.lease")
 
 
@@ -164,18 +165,21 @@ class Lease:
         }
         try:
             async with self._api.stream(self._path, asked, silence_seconds=self._retry) as response:
-                async for _ in response.content.iter_any():
-                    return bool(response.status < _BAD)
+                async for news in response.content.iter_any():
+                    # A version that is too old is told as an error, again and again.
+                    return response.status < _BAD and not news.startswith(_ERROR)
         except client.TRANSPORT_ERRORS as error:
             _log.info("lease not watched", error=repr(error))
         return False
 
-    async def release(self, *, settled: bool) -> None:
+    async def release(self, *, settled_reign: int) -> None:
         """Give the lease back so that a standby need not wait it out.
 
-        ``settled``: nothing that this replica or one before it has sent is on its way any more.
+        ``settled_reign``: in that reign nothing that this replica or one before it has sent is on its way
+        any more; 0 for none.
         """
         was_held = self.present_term()
+        settled = settled_reign == self.held.reign
         self.held = self.held._replace(until=0.0)
         if not was_held:
             return
@@ -196,7 +200,8 @@ class Lease:
         lease["spec"] |= {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _now()}
         if settled:
             # Only true of this reign: whoever takes the lease counts on.
-            lease["metadata"]["annotations"][names.SETTLED] = str(lease["spec"]["leaseTransitions"])
+            annotations = lease["metadata"].setdefault("annotations", {})
+            annotations[names.SETTLED] = str(lease["spec"]["leaseTransitions"])
         await self._api.send("PUT", f"{self._path}/{self._name}", lease)
 
     async def _try(self) -> None:
@@ -206,6 +211,9 @@ class Lease:
         except ApiError as error:
             if error.status != _NOT_FOUND:
                 raise
+            if self.holder() in {Holder.REPLICA, Holder.STRANGER}:
+                # Someone deleted it; who held it may act all the same until its time is up.
+                return
             await self._write(began, "POST", {"metadata": {"name": self._name}})
             return
         self._version = lease["metadata"]["resourceVersion"]
@@ -293,5 +301,5 @@ class AlwaysLeader:
     async def run(self) -> None:
         """Nothing to keep."""
 
-    async def release(self, *, settled: bool) -> None:
+    async def release(self, *, settled_reign: int) -> None:
         """Nothing to give back."""

@@ -94,6 +94,12 @@ class Loop:
                 self._decide(clock() + _SLICE_SECONDS)
             await asyncio.sleep(0)
 
+    def finish(self) -> None:
+        """After the last turn: what became of binds is still told."""
+        for event in self._inbox:
+            if isinstance(event, events.BindDone | events.BindFailed):
+                self._bound(event.uid, event)
+
     async def _sleep(self) -> None:
         """Until there is something to do."""
         if self._inbox or len(self._intake) or self._lists_waiting:

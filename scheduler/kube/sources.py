@@ -17,16 +17,11 @@ from scheduler.kube.streams import Stream
 
 Put = Callable[[events.Event], None]
 
-_UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
+UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
 _POLICIES = f"/apis/{names.GROUP}/{names.VERSION}/{names.POLICIES}"
 _LATE_SECONDS = 5.0
 _NOT_FOUND = 404
 _log = structlog.get_logger("evenkeel")
-
-
-def ours(config: Config) -> str:
-    """The field selector of our unfinished pods."""
-    return f"spec.schedulerName={config.scheduler_name},{_UNFINISHED}"
 
 
 def streams(
@@ -61,10 +56,10 @@ def streams(
             on_event=on_pod,
         )
         for name, selector, is_ours in (
-            ("pods-ours", ours(config), True),
+            ("pods-ours", f"spec.schedulerName={config.scheduler_name},{UNFINISHED}", True),
             (
                 "pods-others",
-                f"spec.nodeName!=,spec.schedulerName!={config.scheduler_name},{_UNFINISHED}",
+                f"spec.nodeName!=,spec.schedulerName!={config.scheduler_name},{UNFINISHED}",
                 False,
             ),
         )

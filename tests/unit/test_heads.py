@@ -12,14 +12,17 @@ from scheduler.kube.heads import Heads
 from scheduler.state.cluster import Cluster
 from tests import make
 
-_OURS = "spec.schedulerName=evenkeel"
+_UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
+_UNBOUND = f"spec.nodeName=,spec.schedulerName=evenkeel,{_UNFINISHED}"
+# Whoever bound them.
+_BOUND = f"spec.nodeName!=,{_UNFINISHED}"
 
 
 class Api:
     """Answers with the pods under a selector; ``fails`` come first."""
 
     def __init__(self, **pods: list[dict[str, Any]]) -> None:
-        self.pods = {"spec.nodeName=": pods.get("unbound", []), "spec.nodeName!=": pods.get("bound", [])}  # fmt: skip
+        self.pods = {_UNBOUND: pods.get("unbound", []), _BOUND: pods.get("bound", [])}
         self.fails: list[Exception] = []
         self.accepted: set[str] = set()
 
@@ -30,10 +33,10 @@ class Api:
         self.accepted.add(accept)
         if self.fails:
             raise self.fails.pop()
-        where, _, rest = params["fieldSelector"].partition(",")
-        assert rest == _OURS
         # An empty list of metadata is null.
-        return json.dumps({"metadata": {}, "items": self.pods[where] or None}).encode()
+        return json.dumps(
+            {"metadata": {}, "items": self.pods[params["fieldSelector"]] or None}
+        ).encode()
 
 
 def head(uid: str, version: str, **more: Any) -> dict[str, Any]:
@@ -43,13 +46,17 @@ def head(uid: str, version: str, **more: Any) -> dict[str, Any]:
 
 def made(api: Api, **known: str) -> Heads:
     """``known``: versions by uid; a gated pod's begins with g."""
+    return Heads(api, "evenkeel", knowing(**known))  # type: ignore[arg-type]
+
+
+def knowing(**known: str) -> Cluster:
     cluster = Cluster()
     for uid, version in known.items():
         spec = {"schedulingGates": [{"name": "g"}]} if version.startswith("g") else {}
         pod = make.pod(name=uid, spec=spec)
         pod.metadata.uid, pod.metadata.resource_version = uid, version.removeprefix("g")
         cluster.see_pod(pod)
-    return Heads(api, _OURS, cluster.pods.get, cluster.version_of)  # type: ignore[arg-type]
+    return cluster
 
 
 async def test_only_pods_that_a_bind_could_land_on_are_fenced() -> None:
@@ -71,6 +78,16 @@ async def test_only_pods_that_a_bind_could_land_on_are_fenced() -> None:
 async def test_what_is_bound_and_newer_than_known_is_unheard(known: str, is_heard: bool) -> None:
     heads = made(Api(bound=[head("p", "10")]), **({"p": known} if known else {}))
     assert [pod.uid for pod in await heads.unheard()] == ([] if is_heard else ["p"])
+
+
+async def test_what_was_known_and_is_gone_since_is_heard() -> None:
+    """Else a new leader would list all pods again wherever some of them finish all the time."""
+    cluster = knowing(finishes="7")
+    heads = Heads(Api(bound=[head("finishes", "10"), head("new", "11")]), "evenkeel", cluster)  # type: ignore[arg-type]
+    unheard = await heads.unheard()
+    assert [pod.uid for pod in unheard] == ["finishes", "new"]
+    cluster.pod_gone("finishes")
+    assert [heads.is_heard(pod) for pod in unheard] == [True, False]
 
 
 async def test_versions_that_are_no_numbers_are_the_same_or_unheard() -> None:

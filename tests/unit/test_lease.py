@@ -1,6 +1,9 @@
 """The lease alone: who may act, until when, and what is known of those before."""
 
-from collections.abc import Callable
+import copy
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,12 +22,30 @@ class Api:
         self.lease: Json | None = None
         self.version = 0
         self.lose = False
+        # Status and chunks of the next watch.
+        self.news: tuple[int, list[bytes]] = (200, [])
+        self.watched: list[str] = []
 
     async def get(self, _: str) -> Json:
         if self.lease is None:
             raise ApiError(404, "NotFound", "")
-        metadata = self.lease["metadata"]
-        return self.lease | {"metadata": {**metadata, "annotations": {**metadata["annotations"]}}, "spec": {**self.lease["spec"]}}  # fmt: skip
+        return copy.deepcopy(self.lease)
+
+    @asynccontextmanager
+    async def stream(
+        self, _: str, params: dict[str, str], *, silence_seconds: float
+    ) -> AsyncIterator[Any]:
+        assert silence_seconds > 0.0
+        assert params["fieldSelector"] == "metadata.name=l"
+        self.watched.append(params["resourceVersion"])
+        status, news = self.news
+
+        async def chunks() -> AsyncIterator[bytes]:
+            for chunk in news:
+                yield chunk
+
+        content = SimpleNamespace(iter_any=chunks)
+        yield SimpleNamespace(status=status, content=content)
 
     async def send(self, method: str, _: str, body: Json) -> bytes:
         if method == "PUT" and body["metadata"]["resourceVersion"] != str(self.version):
@@ -82,7 +103,7 @@ async def test_a_lease_given_back_settled_is_clean_for_the_next_and_for_no_other
     first, second, third = (make(name) for name in ("first", "second", "third"))
     await first._try()
     assert (first.held.reign, first.held.is_clean) == (1, False)
-    await first.release(settled=True)
+    await first.release(settled_reign=first.held.reign)
     await second._try()
     assert (second.held.reign, second.held.is_clean) == (1, True)
     await third._try()
@@ -95,7 +116,7 @@ async def test_a_lease_given_back_settled_is_clean_for_the_next_and_for_no_other
 async def test_a_lease_given_back_with_something_on_its_way_is_not_clean(make: Make) -> None:
     first, second = make("first"), make("second")
     await first._try()
-    await first.release(settled=False)
+    await first.release(settled_reign=0)
     await second._try()
     assert second.present_term() == 1
     assert not second.held.is_clean
@@ -145,3 +166,52 @@ async def test_who_holds_it_is_told(make: Make, api: Api, clock: Clock) -> None:
     assert second.holder() == Holder.STRANGER
     clock.now += 20.0
     assert second.holder() == Holder.NOBODY
+
+
+@pytest.mark.parametrize(
+    ("status", "news", "is_change"),
+    [
+        (200, [b'{"type":"MODIFIED","object":{}}'], True),
+        (200, [b'{"type":"DELETED","object":{}}'], True),
+        # Too old a version: looked at once more it would be too old again.
+        (200, [b'{"type":"ERROR","object":{"code":410}}'], False),
+        (403, [b'{"kind":"Status"}'], False),
+        (200, [], False),
+    ],
+)
+async def test_only_a_change_of_the_lease_wakes_a_standby(
+    make: Make, api: Api, status: int, news: list[bytes], is_change: bool
+) -> None:
+    first, second = make("first"), make("second")
+    await first._try()
+    await second._try()
+    api.news = status, news
+    assert await second._hears_change() is is_change
+    assert api.watched == [str(api.version)]
+
+
+async def test_a_lease_that_someone_deleted_is_its_holders_until_its_time_is_up(
+    make: Make, api: Api, clock: Clock
+) -> None:
+    """The holder learns of it at its next renewal, and acts until then."""
+    first, second = make("first"), make("second")
+    await first._try()
+    await second._try()
+    api.lease = None
+    await second._try()
+    assert (first.present_term(), second.present_term()) == (1, 0)
+    clock.now += 16.0
+    await second._try()
+    assert (first.present_term(), second.present_term()) == (0, 1)
+
+
+async def test_a_lease_whose_annotations_someone_removed_is_given_back(
+    make: Make, api: Api
+) -> None:
+    first, second = make("first"), make("second")
+    await first._try()
+    assert api.lease is not None
+    del api.lease["metadata"]["annotations"]
+    await first.release(settled_reign=1)
+    await second._try()
+    assert second.present_term() == 1

@@ -111,3 +111,29 @@ async def test_news_go_before_what_is_dear_to_compile() -> None:
     assert len(loop._intake) > 50
     turns_until(loop, lambda: not len(loop._intake))
     assert len(loop.cluster.pods) == 101
+
+
+async def test_what_became_of_a_bind_is_told_though_the_loop_has_ended() -> None:
+    """The next leader does not tell it, for it has not bound the pod."""
+    told: list[str] = []
+
+    class Told(Silent):
+        def scheduled(self, pod: Any, node: str) -> None:
+            told.append(f"{pod.name} to {node}")
+
+    nobody: Any = Silent()
+    loop = Loop(
+        Config(),
+        is_leading=lambda: False,
+        reporter=Told(),  # type: ignore[arg-type]
+        metrics=Metrics("test"),
+        policy_status=nobody,
+    )
+    loop.cluster.see_node(make.node(name="n"))
+    pod = make.pod(name="p")
+    loop.cluster.see_pod(pod)
+    loop.cluster.assume(pod.metadata.uid, "n", ())
+    loop.put(events.PodSeen(make.pod(name="other")))
+    loop.put(events.BindDone(pod.metadata.uid))
+    loop.finish()
+    assert told == ["p to n"]

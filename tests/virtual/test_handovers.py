@@ -3,6 +3,8 @@
 import pytest
 
 from scheduler.api import names
+from tests import make
+from tests.unit import api_model
 from tests.virtual import climate
 from tests.virtual.conftest import Make
 from tests.virtual.network import Faults
@@ -207,11 +209,12 @@ def test_a_standby_goes_on_at_once_with_what_it_has_heard(make_world: Make, seed
     assert [stream.relists for stream in standby.operator._streams()] == lists
 
 
+@pytest.mark.parametrize("whose", ["ours", "others"])
 @pytest.mark.parametrize("seed", SEEDS[:8])
 def test_a_standby_whose_watch_is_silent_lists_before_it_decides(
-    make_world: Make, seed: int
+    make_world: Make, seed: int, whose: str
 ) -> None:
-    """What the leader of before bound meanwhile it has not heard of."""
+    """What the leader of before bound meanwhile, or another scheduler, it has not heard of."""
     world = make_world(seed, climate.quiet(plugin=(0.0, 0.0)))
     leader = led(world)
     (standby,) = (replica for replica in world.replicas if replica is not leader)
@@ -224,16 +227,23 @@ def test_a_standby_whose_watch_is_silent_lists_before_it_decides(
         return REFUSED if is_other and path.endswith("/leases/evenkeel") else None
 
     world.network.special = deaf_and_next
-    world.create("exclusive", count=1)
+    if whose == "ours":
+        world.create("exclusive", count=1)
+    else:
+        notes = {names.HAMI_ALLOCATED: "node-0-GPU-0,NVIDIA,15360,100:;"}
+        pod = make.pod(
+            name="theirs", node="node-0", scheduler_name="hami", annotations=notes, gpu=1
+        )
+        world.server.create("pods", api_model.raw(pod))
     world.run(2.0)
-    assert world.n_bound == 1
+    n_bound = world.n_bound
     world.kill(leader)
     world.run(40.0)
     assert standby.is_deciding(), world.report(["it does not lead"])
     world.create("exclusive", count=1)
     world.run(5.0)
-    assert standby.operator._pods[0].relists == 2
-    assert world.n_bound == 1
+    assert [stream.relists for stream in standby.operator._pods] == [2, 2]
+    assert world.n_bound == n_bound
 
 
 def assert_given_up(world: World, replica: Replica) -> None:
