@@ -45,7 +45,12 @@ def tells_cards(claim: Slots, asks: Asks) -> bool:
 
 
 def incomplete(claim: Slots, asks: Asks, cards: Mapping[str, int], table: c.Cards) -> str:
-    """What a claim leaves open of the cards that are asked, in words; empty when nothing."""
+    """What a claim leaves open of the cards that are asked, in words; empty when nothing.
+
+    That there is no claim where cards are asked is for ``tells_cards`` to say.
+    """
+    if not claim:
+        return ""
     for i, (uses, ask) in enumerate(zip(claim, asks, strict=True), 1):
         if untold := _untold(uses, ask, cards, table):
             return (

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scheduler.api import gpus, hami, names, wire
@@ -80,6 +80,9 @@ def used(cluster: Cluster) -> dict[str, tuple[int, ...]]:
     done=st.booleans(),
     last=st.sampled_from(["hami-core", "mig"]),
 )
+@example(
+    init=[({"gpu": 1}, False)], app=[{}], text="node-GPU-0,NVIDIA,1,1:;;", done=True, last="mig"
+)
 def test_a_pod_is_charged_its_claim_as_far_as_it_asks(
     init: list[tuple[dict[str, int], bool]],
     app: list[dict[str, int]],
@@ -87,7 +90,7 @@ def test_a_pod_is_charged_its_claim_as_far_as_it_asks(
     done: bool,
     last: str,
 ) -> None:
-    """Against the slow twin: whatever is asked and whatever is claimed."""
+    """Against the slow twin: whatever is asked and whatever is claimed; and something can be said of it."""
     pod = make.pod(
         name="p",
         node="node",
@@ -100,7 +103,10 @@ def test_a_pod_is_charged_its_claim_as_far_as_it_asks(
     )
     if done:
         pod.status.conditions = [wire.Condition(type="Initialized", status="True")]
-    assert used(cluster_with(pod, last)) == charged_by_twin(pod, last)
+    cluster = cluster_with(pod, last)
+    assert used(cluster) == charged_by_twin(pod, last)
+    problem = cluster.problem_of(cluster.pods["default/p"])
+    assert not problem or problem.startswith(f"metadata.annotations[{names.HAMI_ALLOCATED}]: ")
 
 
 @pytest.mark.parametrize(
