@@ -270,10 +270,18 @@ class Loop:
             self._reporter.malformed_node(facts)
 
     def _check_bound(self, pod: PodRecord) -> None:
-        """Of a bound pod, ours or another's, nothing can be malformed but what it tells of its cards."""
+        """Of a bound pod, ours or another's, nothing can be malformed but what it tells of its cards.
+
+        Nothing is charged here, so should it fail on one pod, that costs no more than its own news.
+        """
         if pod.life != Life.BOUND:
             return
-        problem = self.cluster.problem_of(pod)
+        try:
+            self._tell_bound(pod, self.cluster.problem_of(pod))
+        except Exception:  # noqa: BLE001 - whatever it is, the others are scheduled
+            _log.exception("what is wrong with a bound pod cannot be told", pod=pod.key)
+
+    def _tell_bound(self, pod: PodRecord, problem: str) -> None:
         if not problem:
             # Should the same mistake come back, it is news again.
             self._reporter.forget(pod.uid)
