@@ -11,7 +11,8 @@ is charged, and no more is closed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
 
 from scheduler.api import hami
 from scheduler.api.gpus import WHOLE_CARD_PERCENT, ContainerAsk, Kind
@@ -71,15 +72,13 @@ def charges(
     """
     held: dict[int, Figures] = {}
     peak: dict[int, Figures] = {}
-    for i, ask in enumerate(asks):
-        if not ask.cards:
-            continue
-        for d, cores, mib in _holding(claim, i, ask, cards, table):
+    for kind, holding in _holdings(claim, asks, cards, table):
+        for d, cores, mib in holding:
             before = held.get(d, (0, 0, 0))
             after = (before[0] + cores, before[1] + mib, before[2] + 1)
             most = peak.get(d)
             peak[d] = after if most is None else tuple(map(max, most, after))  # type: ignore[assignment]
-            if ask.kind != Kind.INIT:
+            if kind != Kind.INIT:
                 held[d] = after
     return peak
 
@@ -105,21 +104,31 @@ def _within(uses: tuple[hami.CardUse, ...], ask: ContainerAsk) -> tuple[hami.Car
     return tuple(counted.values())
 
 
-def _holding(
-    claim: Slots, i: int, ask: ContainerAsk, cards: Mapping[str, int], table: c.Cards
-) -> list[Figures]:
-    """Card rows, cores and MiB of one container: what it tells, and the rest where it is taken to be."""
-    uses = claim[i] if claim else ()
-    holding = [
-        (d, use.cores, min(use.mem_mib, _mib(ask, d, table)))
-        for use in uses
-        if (d := cards.get(use.uuid, -1)) >= 0
-    ]
-    if untold := _untold(uses, ask, cards, table):
-        named, own = {use.uuid for slot in claim for use in slot}, {use.uuid for use in uses}
-        rest = [cards[uuid] for uuid in sorted(cards, key=named.__contains__) if uuid not in own]
-        holding += [(d, ask.cores, _mib(ask, d, table)) for d in rest[:untold]]
-    return holding
+def _holdings(
+    claim: Slots, asks: Asks, cards: Mapping[str, int], table: c.Cards
+) -> Iterator[tuple[Kind, list[Figures]]]:
+    """Of each container its kind, and card rows, cores and MiB: what it tells, and the rest where it is taken to be."""
+    rest: list[str] | None = None
+    for i, ask in enumerate(asks):
+        uses = claim[i] if claim else ()
+        holding = [
+            (d, use.cores, min(use.mem_mib, _mib(ask, d, table)))
+            for use in uses
+            if (d := cards.get(use.uuid, -1)) >= 0
+        ]
+        if untold := _untold(uses, ask, cards, table):
+            if rest is None:
+                # Once for all containers: a tenant's pod may have a thousand.
+                rest = _unnamed_first(claim, cards)
+            own = {use.uuid for use in uses}
+            others = islice((cards[uuid] for uuid in rest if uuid not in own), untold)
+            holding += [(d, ask.cores, _mib(ask, d, table)) for d in others]
+        yield ask.kind, holding
+
+
+def _unnamed_first(claim: Slots, cards: Mapping[str, int]) -> list[str]:
+    named = {use.uuid for uses in claim for use in uses}
+    return sorted(cards, key=named.__contains__)
 
 
 def _untold(
