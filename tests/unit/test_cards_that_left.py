@@ -1,5 +1,7 @@
 """A card that leaves its node's register under pods: they hold it, and none that is healthy for it."""
 
+import pytest
+
 from scheduler.api import names, wire
 from scheduler.state import checks
 from scheduler.state.cluster import Cluster
@@ -57,17 +59,23 @@ def test_what_is_not_told_is_on_no_card_that_left() -> None:
     assert "tells 1 of the 3 cards that container 1 asks" in cluster.problem_of(pod)
 
 
-def test_a_card_in_mig_mode_was_all_that_its_pods_told() -> None:
+def test_who_tells_nothing_is_on_no_card_that_left_under_another() -> None:
+    cluster = make.cluster(nodes=[node(0, 1)])
+    holding(cluster, "other", "GPU-1,NVIDIA,3000,20:;", **SMALL)
+    cluster.see_node(node(0))
+    silent = holding(cluster, "silent", "", gpu=3, gpumem=3000, gpucores=20)
+    assert used(cluster) == {"GPU-0": (20, 3000, 1)}
+    assert cluster.held(silent, 0).keys() == {cluster._cards_on[0]["GPU-0"]}
+
+
+@pytest.mark.parametrize("card", ["GPU-1", "GPU-1[0-1]"])
+def test_a_card_in_mig_mode_was_all_that_its_pods_told(card: str) -> None:
     cluster = make.cluster(nodes=[node(0, 1, mode="mig")])
-    asked = {"gpu": 2, "gpumem": 100}
-    pods = [
-        holding(cluster, f"p{i}", f"GPU-1{part},NVIDIA,100,15:;", **asked)
-        for i, part in enumerate(("", "[0-1]"))
-    ]
+    pod = holding(cluster, "p", f"{card},NVIDIA,100,15:;", gpu=2, gpumem=100)
     for left in ((0,), (0, 2), (0,)):
         cluster.see_node(node(*left, mode="mig"))
         assert used(cluster) == {}
-        assert not any(cluster.problem_of(pod) for pod in pods)
+        assert not cluster.problem_of(pod)
 
 
 def test_another_node_of_the_name_never_had_the_card() -> None:
