@@ -256,7 +256,7 @@ async def measure(names: tuple[str, ...], *, scale: float, rest_seconds: float) 
                     more = await _helped(plane, space, scale) | await _told(server, spaces)
                 peak = seen.rss_mib
                 for space in spaces:
-                    await objects.delete_all(plane, f"/api/v1/namespaces/{space}/pods")
+                    await _clear(plane, space)
                 await asyncio.sleep(60.0 if scale >= 1 else 20.0)
                 after_mib = seen.rss()
             result = {
@@ -274,6 +274,15 @@ async def measure(names: tuple[str, ...], *, scale: float, rest_seconds: float) 
         finally:
             for operator in started:
                 operator.kill()
+
+
+async def _clear(plane: access.Access, space: str) -> None:
+    """An API server gives up in the middle of many thousands, and goes on when it is asked again."""
+    for _ in range(20):
+        with contextlib.suppress(objects.CallError):
+            await objects.delete_all(plane, f"/api/v1/namespaces/{space}/pods")
+            return
+    raise AssertionError(f"the pods of {space} cannot be deleted")
 
 
 async def _helped(plane: access.Access, space: str, scale: float) -> dict[str, Any]:

@@ -323,7 +323,7 @@ class Operator:
         if not self._is_frozen:
             self._freeze()
             self._is_frozen = True
-        self.loop.tell_mistakes()
+        self.loop.mistakes.tell_all()
         self.loop.wake()
 
     @staticmethod

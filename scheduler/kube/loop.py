@@ -18,13 +18,13 @@ from scheduler.errors import BadInput
 from scheduler.kube.binder import Binder
 from scheduler.kube.chores import Chores
 from scheduler.kube.intake import Intake
+from scheduler.kube.mistakes import Mistakes
 from scheduler.kube.policy_status import PolicyStatus
 from scheduler.kube.reporter import Reporter
 from scheduler.metrics import Metrics
 from scheduler.pending import Pending
 from scheduler.policies import PolicyBook
 from scheduler.state.cluster import Cluster
-from scheduler.state.nodes import NodeFacts
 from scheduler.state.pods import Life, PodRecord
 
 # Streams and binds get their turn at least this often.
@@ -67,7 +67,7 @@ class Loop:
         # The list that is being applied, one object at a time: others get their turn between.
         self._listing: Iterator[None] = iter(())
         self._chores = Chores(self.cluster, self.cycle, self.pending, reporter)
-        self._has_seen_hami = False
+        self.mistakes = Mistakes(self.cluster, reporter, is_leading)
         self.turned_at = 0.0
         self.binder: Binder | None = None
 
@@ -152,7 +152,7 @@ class Loop:
                 self.cluster.pod_gone(uid)
                 self._left(uid)
             case events.NodeSeen(node):
-                self._check_node(self.cluster.see_node(node))
+                self.mistakes.check_node(self.cluster.see_node(node))
                 if self.binder is not None:
                     self.binder.see_node(node)
             case events.NodeGone(name):
@@ -216,7 +216,7 @@ class Loop:
     def _nodes_listed(self, nodes: list[wire.Node]) -> Iterator[None]:
         """All nodes, one at a time; what is not among them is gone."""
         for node in nodes:
-            self._check_node(self.cluster.see_node(node))
+            self.mistakes.check_node(self.cluster.see_node(node))
             if self.binder is not None:
                 self.binder.see_node(node)
             yield
@@ -228,19 +228,13 @@ class Loop:
             self.binder.reconcile_nodes(self.cluster.nodes.rows)
         self._lists_waiting -= 1
 
-    def tell_mistakes(self) -> None:
-        """As a new leader: what is malformed on nodes and bound pods, told by a predecessor or not."""
-        self._check_nodes()
-        for pod in self.cluster.pods.values():
-            self._check_bound(pod)
-
     def _saw(self, pod: PodRecord | None, uid: str) -> None:
         if pod is None:
             self._left(uid)
         elif pod.life == Life.ASSUMED:
             return
         elif pod.life == Life.BOUND:
-            self._check_bound(pod)
+            self.mistakes.check_bound(pod)
             self.pending.drop(uid)
         elif not pod.ours:
             return
@@ -255,41 +249,6 @@ class Loop:
         self._reporter.forget(uid)
         if self.binder is not None:
             self.binder.cancel(uid)
-
-    def _check_nodes(self) -> None:
-        for facts in self.cluster.nodes.facts:
-            if facts is not None:
-                self._check_node(facts)
-
-    def _check_node(self, facts: NodeFacts) -> None:
-        if facts.register and not self._has_seen_hami:
-            self._has_seen_hami = True
-            _log.warning(
-                "HAMi's device configuration is not read: requests are taken as HAMi's defaults have them",
-                node=facts.name,
-                taken="gpumem in MiB (memoryFactor 1), default memory and cores 0, resources nvidia.com/*",
-            )
-        if not facts.problem:
-            # Should the same mistake come back, it is news again.
-            self._reporter.forget(facts.uid)
-        elif self._is_leading():
-            self._reporter.malformed_node(facts)
-
-    def _check_bound(self, pod: PodRecord) -> None:
-        """Of a bound pod, ours or another's, nothing can be malformed but what it tells of its cards."""
-        if pod.life != Life.BOUND:
-            return
-        problem = self.cluster.problem_of(pod)
-        if not problem:
-            # Should the same mistake come back, it is news again.
-            self._reporter.forget(pod.uid)
-        elif self._is_leading():
-            self._reporter.malformed_pod(
-                pod,
-                self.cluster.facts_of(pod.node),
-                f"{problem}; until it is mended, what it asks and does not tell is charged to the first "
-                f"cards of node {pod.node}",
-            )
 
     def _bound(self, uid: str, event: events.BindDone | events.BindFailed) -> None:
         pod = self.cluster.pods.get(uid)

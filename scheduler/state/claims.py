@@ -7,11 +7,16 @@ holds two at most, and on each no more memory and cores than it asks.
 What is asked and not told, or told so that nobody can read it, is somewhere on the node all the same. It
 is taken to be on the node's first cards, before all on those that the claim does not name: what is asked
 is charged, and no more is closed.
+
+A card that left the node's register while pods held it is told, and counts for nothing: they are on no
+other card for that. Which cards those are nobody can tell a scheduler that starts anew, so it takes what
+is held there to be on the node's first cards: too much may be closed then, and never too little.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
+from itertools import islice
 
 from scheduler.api import hami
 from scheduler.api.gpus import WHOLE_CARD_PERCENT, ContainerAsk, Kind
@@ -20,6 +25,9 @@ from scheduler.kernels import columns as c
 Slots = tuple[tuple[hami.CardUse, ...], ...]
 Asks = tuple[ContainerAsk, ...]
 Figures = tuple[int, int, int]
+
+# Rows of cards that a node had and has no more; what served several times, in MIG mode, did so to the end.
+_GONE, _GONE_CARVED = -1, -2
 
 
 def allowed(slots: Slots, most: Asks, asks: Asks) -> Slots:
@@ -45,7 +53,12 @@ def tells_cards(claim: Slots, asks: Asks) -> bool:
 
 
 def incomplete(claim: Slots, asks: Asks, cards: Mapping[str, int], table: c.Cards) -> str:
-    """What a claim leaves open of the cards that are asked, in words; empty when nothing."""
+    """What a claim leaves open of the cards that are asked, in words; empty when nothing.
+
+    That there is no claim where cards are asked is for ``tells_cards`` to say.
+    """
+    if not claim:
+        return ""
     for i, (uses, ask) in enumerate(zip(claim, asks, strict=True), 1):
         if untold := _untold(uses, ask, cards, table):
             return (
@@ -61,22 +74,39 @@ def charges(
     """Cores, MiB and slots that a pod holds at most on the cards of its node, by card row.
 
     App containers and sidecars add up; every other init container runs on top of the sidecars before
-    it. ``cards`` are the rows of the node's cards by UUID, in the order of its register. A card that
-    the node does not list is one that is not told.
+    it. ``cards`` are the rows of the node's cards by UUID, in the order of its register, and then of those
+    that are ``gone``. A card that is not among them is one that is not told.
     """
     held: dict[int, Figures] = {}
     peak: dict[int, Figures] = {}
-    for i, ask in enumerate(asks):
-        if not ask.cards:
-            continue
-        for d, cores, mib in _holding(claim, i, ask, cards, table):
+    for kind, holding in _holdings(claim, asks, cards, table):
+        for d, cores, mib in holding:
             before = held.get(d, (0, 0, 0))
             after = (before[0] + cores, before[1] + mib, before[2] + 1)
             most = peak.get(d)
             peak[d] = after if most is None else tuple(map(max, most, after))  # type: ignore[assignment]
-            if ask.kind != Kind.INIT:
+            if kind != Kind.INIT:
                 held[d] = after
     return peak
+
+
+def gone(
+    before: Mapping[str, int], there: Container[str], held: Iterable[Slots], table: c.Cards
+) -> dict[str, int]:
+    """Cards that were on a node ``before`` and are not ``there`` now, with rows that are none.
+
+    Only those that some claim in ``held`` still names, however often the node's cards are others.
+    """
+    lost = [uuid for uuid in before if uuid not in there]
+    if not lost:
+        return {}
+    named = {use.uuid for claim in held for uses in claim for use in uses}
+    named |= {_whole(uuid) for uuid in named}
+    return {
+        uuid: _GONE_CARVED if _is_carved(uuid, before, table) else _GONE
+        for uuid in lost
+        if uuid in named
+    }
 
 
 def _realigned(slots: Slots, asks: Asks) -> Slots:
@@ -100,21 +130,31 @@ def _within(uses: tuple[hami.CardUse, ...], ask: ContainerAsk) -> tuple[hami.Car
     return tuple(counted.values())
 
 
-def _holding(
-    claim: Slots, i: int, ask: ContainerAsk, cards: Mapping[str, int], table: c.Cards
-) -> list[Figures]:
-    """Card rows, cores and MiB of one container: what it tells, and the rest where it is taken to be."""
-    uses = claim[i] if claim else ()
-    holding = [
-        (d, use.cores, min(use.mem_mib, _mib(ask, d, table)))
-        for use in uses
-        if (d := cards.get(use.uuid, -1)) >= 0
-    ]
-    if untold := _untold(uses, ask, cards, table):
-        named, own = {use.uuid for slot in claim for use in slot}, {use.uuid for use in uses}
-        rest = [cards[uuid] for uuid in sorted(cards, key=named.__contains__) if uuid not in own]
-        holding += [(d, ask.cores, _mib(ask, d, table)) for d in rest[:untold]]
-    return holding
+def _holdings(
+    claim: Slots, asks: Asks, cards: Mapping[str, int], table: c.Cards
+) -> Iterator[tuple[Kind, list[Figures]]]:
+    """Of each container its kind, and card rows, cores and MiB: what it tells, and the rest where it is taken to be."""
+    rest: list[str] | None = None
+    for i, ask in enumerate(asks):
+        uses = claim[i] if claim else ()
+        holding = [
+            (d, use.cores, min(use.mem_mib, _mib(ask, d, table)))
+            for use in uses
+            if (d := cards.get(use.uuid, _GONE)) >= 0
+        ]
+        if untold := _untold(uses, ask, cards, table):
+            if rest is None:
+                # Once for all containers: a tenant's pod may have a thousand.
+                rest = _unnamed_first(claim, cards)
+            own = {use.uuid for use in uses}
+            others = islice((cards[uuid] for uuid in rest if uuid not in own), untold)
+            holding += [(d, ask.cores, _mib(ask, d, table)) for d in others]
+        yield ask.kind, holding
+
+
+def _unnamed_first(claim: Slots, cards: Mapping[str, int]) -> list[str]:
+    named = {use.uuid for uses in claim for use in uses}
+    return sorted((uuid for uuid, d in cards.items() if d >= 0), key=named.__contains__)
 
 
 def _untold(
@@ -128,8 +168,12 @@ def _untold(
 
 def _is_carved(uuid: str, cards: Mapping[str, int], table: c.Cards) -> bool:
     """A card in MIG mode serves a container several times, up to HAMi 2.9 under names like ``UUID[0-1]``."""
-    d = cards.get(uuid.partition("[")[0], -1)
-    return d >= 0 and bool(table.mig[d])
+    d = cards.get(_whole(uuid), _GONE)
+    return bool(table.mig[d]) if d >= 0 else d == _GONE_CARVED
+
+
+def _whole(uuid: str) -> str:
+    return uuid.partition("[")[0]
 
 
 def _mib(ask: ContainerAsk, d: int, table: c.Cards) -> int:

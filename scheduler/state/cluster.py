@@ -68,7 +68,7 @@ class Cluster:
         self.moved = Changes()
         self.described = Changes()
         self.demand = Demand()
-        # Of each row its card rows by UUID, in the order of the register.
+        # Of each row its card rows by UUID, in the order of the register, then cards that are gone.
         self._cards_on: dict[int, dict[str, int]] = {}
         self._records = Records(scheduler_name, limits)
         self._charges: Charges = WeakKeyDictionary()
@@ -98,9 +98,11 @@ class Cluster:
         if (
             old is None
             or bool(old.problem) != bool(new.problem)
-            or (old.register, old.cordon) != (new.register, new.cordon)
+            or (old.uid, old.register, old.cordon) != (new.uid, new.register, new.cordon)
             or bool(self.nodes.columns.managed[row]) != self.is_hamis(row)
         ):
+            if old is not None and old.uid != new.uid:
+                self._forget_cards(row)
             self._register_cards(row, new)
             static = True
         if old is None:
@@ -168,7 +170,8 @@ class Cluster:
 
     def problem_of(self, pod: PodRecord) -> str:
         """What a person must mend on a pod, empty when nothing."""
-        cards = self._cards_on.get(self.nodes.row_of(pod.node), {})
+        row = self.nodes.row_of(pod.node)
+        cards = self._cards_on[row] if row >= 0 and self.nodes.columns.card_count[row] else {}
         return problem_of(pod, self.facts_of(pod.node), cards, self.cards.columns)
 
     # Pods.
@@ -331,20 +334,23 @@ class Cluster:
     # Cards.
 
     def _register_cards(self, row: int, new: NodeFacts) -> None:
-        self._forget_cards(row)
-        nodes = self.nodes.columns
         # A node that is left out has no cards, whatever was registered before its mistake.
         cards = hami.decode_register(new.register) if new.register and not new.problem else ()
+        pods, ids = self.pods_on.get(new.name, {}).values(), {card.id for card in cards}
+        before, held = self._cards_on.get(row, {}), (pod.claim for pod in pods)
+        gone = claims.gone(before, ids, held, self.cards.columns)
+        self._forget_cards(row)
+        nodes = self.nodes.columns
         start = self.cards.place(cards)
         nodes.card_start[row], nodes.card_count[row] = start, len(cards)
         # The cards of a node are of one kind but for odd ones, which count as the first.
         nodes.kind[row] = self.cards.kind_of(cards[0]) if cards else 0
         nodes.managed[row] = self.is_hamis(row)
-        if cards:
-            self._cards_on[row] = {card.id: d for d, card in enumerate(cards, start)}
+        if cards or gone:
+            self._cards_on[row] = {card.id: d for d, card in enumerate(cards, start)} | gone
         self._cordon_cards(row, new)
         # Pods that are charged already hold cards that were just made anew. On a new node none is.
-        for pod in self.pods_on.get(new.name, {}).values() if self._is_charged(row) else ():
+        for pod in pods if nodes.requested[c.PODS, row] else ():
             self._charge_cards(pod, row, 1)
 
     def _look_again(self, elsewhere: bool) -> None:
@@ -366,9 +372,6 @@ class Cluster:
         start = int(self.nodes.columns.card_start[row])
         for d in range(start, start + int(self.nodes.columns.card_count[row])):
             self.cards.columns.cordoned[d] = closed or self.cards.uuid_of(d) in named
-
-    def _is_charged(self, row: int) -> bool:
-        return bool(self.nodes.columns.requested[c.PODS, row])
 
     def _forget_cards(self, row: int) -> None:
         nodes = self.nodes.columns

@@ -6,7 +6,7 @@ from typing import Any
 
 from scheduler.embedded import nodes
 from tests.operator import audit
-from tests.operator.manifests import pod
+from tests.operator.manifests import container, pod
 from tests.operator.world import PODS, World
 
 _WHOLE = {"nvidia.com/gpu": 1}
@@ -93,10 +93,30 @@ async def what_a_claim_leaves_out_is_held_all_the_same_and_told(world: World) ->
     await world.delete(f"{PODS}/tenant")
 
 
+async def a_pod_whose_only_gpu_was_its_init_containers_holds_none_and_stops_nobody(
+    world: World,
+) -> None:
+    """By then its claim counts for nothing, and there is nothing in it to mend."""
+    await world.create(nodes.gpu_node("g0", cards=1))
+    [card] = audit.cards(await world.node("g0"))
+    claim, init = f"{card},NVIDIA,16384,100:;;", [container("init", limits=_WHOLE)]
+    await world.create(_claiming("tenant", "g0", claim, initContainers=init))
+    done = {"conditions": [{"type": "Initialized", "status": "True"}]}
+    await world.call("PATCH", f"{PODS}/tenant/status", {"status": done})
+    await world.create(pod("somebody", limits=_WHOLE))
+    await world.bound("somebody")
+    await world.create(pod("last"))
+    await world.bound("last")
+    assert not await world.events("MalformedPod", "tenant")
+    # Its claim names the card that is somebody's by now, so the last look at all pods must not see it.
+    await world.delete(f"{PODS}/tenant")
+
+
 ALL = (
     pods_without_gpus_that_claim_cards_close_no_node,
     a_pod_that_claims_all_cards_holds_what_it_asks,
     a_claim_makes_no_plain_node_hamis,
     a_claim_that_cannot_be_read_is_told_on_the_pod_and_on_its_nodes_page,
     what_a_claim_leaves_out_is_held_all_the_same_and_told,
+    a_pod_whose_only_gpu_was_its_init_containers_holds_none_and_stops_nobody,
 )

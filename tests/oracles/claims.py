@@ -10,12 +10,17 @@ FIGURES = ("cores", "mib", "slots")
 Use = tuple[str, int, int]
 
 
-def held(pod: Json, cards: dict[str, Json]) -> dict[str, tuple[int, ...]]:
+def held(
+    pod: Json, cards: dict[str, Json], gone: dict[str, Json] | None = None
+) -> dict[str, tuple[int, ...]]:
     """(cores, MiB, slots) by card, at the pod's worst moment; ``cards`` as the node registers them.
+
+    ``gone`` are cards that it registered earlier: who names them holds them, and nothing for them elsewhere.
 
     A claim counts as far as the containers' own requests go. What a container asks beyond the cards
     that it names of the node is on the first cards that nobody names, and then on the first of others.
     """
+    ever = (gone or {}) | cards
     init = pod["spec"].get("initContainers", [])
     containers = [*init, *pod["spec"]["containers"]]
     done = any(
@@ -30,8 +35,8 @@ def held(pod: Json, cards: dict[str, Json]) -> dict[str, tuple[int, ...]]:
     unnamed_first = [u for u in cards if u not in named] + [u for u in cards if u in named]
     for slot, ask in zip(slots, asks, strict=True):
         own = [uuid for uuid, *_ in slot]
-        if not any(cards.get(uuid.split("[")[0], {}).get("mode") == "mig" for uuid in own):
-            missing = ask.get("cards", 0) - len([uuid for uuid in own if uuid in cards])
+        if not any(ever.get(uuid.split("[")[0], {}).get("mode") == "mig" for uuid in own):
+            missing = ask.get("cards", 0) - len([uuid for uuid in own if uuid in ever])
             others = [uuid for uuid in unnamed_first if uuid not in own]
             slot += [(uuid, 2**31, 100) for uuid in others[:missing]]
     shares = [

@@ -1,11 +1,12 @@
 """A claim counts as far as the pod's own requests go, and no further."""
 
 import json
+from collections.abc import Container
 from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scheduler.api import gpus, hami, names, wire
@@ -45,8 +46,8 @@ texts = st.one_of(
 )
 
 
-def cluster_with(pod: wire.Pod, last: str = "hami-core") -> Cluster:
-    """One pod on a node with three cards, the last of them in some mode."""
+def cluster_with(pod: wire.Pod, last: str = "hami-core", lost: Container[int] = ()) -> Cluster:
+    """One pod on a node with three cards, the last of them in some mode; some are lost under the pod."""
     modes = ("hami-core", "hami-core", last)
     cards = [
         make.card(uuid=f"node-GPU-{i}", index=i, mib=mib, mode=mode)
@@ -55,20 +56,25 @@ def cluster_with(pod: wire.Pod, last: str = "hami-core") -> Cluster:
     cluster = Cluster()
     cluster.see_node(make.hami_node(cards=cards))
     cluster.see_pod(pod)
+    cluster.see_node(make.hami_node(cards=[card for i, card in enumerate(cards) if i not in lost]))
     return cluster
 
 
-def charged_by_twin(pod: wire.Pod, last: str = "hami-core") -> dict[str, tuple[int, ...]]:
+def charged_by_twin(
+    pod: wire.Pod, last: str = "hami-core", lost: Container[int] = ()
+) -> dict[str, tuple[int, ...]]:
     registered = {f"node-GPU-{i}": {"devmem": mib} for i, mib in enumerate(CARDS)}
     registered["node-GPU-2"]["mode"] = last
-    return oracle.held(msgspec.to_builtins(pod), registered)
+    gone = {f"node-GPU-{i}": registered.pop(f"node-GPU-{i}") for i in range(3) if i in lost}
+    return oracle.held(msgspec.to_builtins(pod), registered, gone)
 
 
 def used(cluster: Cluster) -> dict[str, tuple[int, ...]]:
-    columns = cluster.cards.columns
+    nodes, columns = cluster.nodes.columns, cluster.cards.columns
+    start = int(nodes.card_start[0])
     return {
         cluster.cards.uuid_of(d): tuple(columns.used[:, d].tolist())
-        for d in range(len(CARDS))
+        for d in range(start, start + int(nodes.card_count[0]))
         if columns.used[:, d].any()
     }
 
@@ -79,6 +85,15 @@ def used(cluster: Cluster) -> dict[str, tuple[int, ...]]:
     text=texts,
     done=st.booleans(),
     last=st.sampled_from(["hami-core", "mig"]),
+    lost=st.sets(st.integers(0, 2)),
+)
+@example(
+    init=[({"gpu": 1}, False)],
+    app=[{}],
+    text="node-GPU-0,NVIDIA,1,1:;;",
+    done=True,
+    last="mig",
+    lost=set(),
 )
 def test_a_pod_is_charged_its_claim_as_far_as_it_asks(
     init: list[tuple[dict[str, int], bool]],
@@ -86,8 +101,9 @@ def test_a_pod_is_charged_its_claim_as_far_as_it_asks(
     text: str,
     done: bool,
     last: str,
+    lost: set[int],
 ) -> None:
-    """Against the slow twin: whatever is asked and whatever is claimed."""
+    """Against the slow twin: whatever is asked and whatever is claimed; and something can be said of it."""
     pod = make.pod(
         name="p",
         node="node",
@@ -100,7 +116,10 @@ def test_a_pod_is_charged_its_claim_as_far_as_it_asks(
     )
     if done:
         pod.status.conditions = [wire.Condition(type="Initialized", status="True")]
-    assert used(cluster_with(pod, last)) == charged_by_twin(pod, last)
+    cluster = cluster_with(pod, last, lost)
+    assert used(cluster) == charged_by_twin(pod, last, lost)
+    problem = cluster.problem_of(cluster.pods["default/p"])
+    assert not problem or problem.startswith(f"metadata.annotations[{names.HAMI_ALLOCATED}]: ")
 
 
 @pytest.mark.parametrize(

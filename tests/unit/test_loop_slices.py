@@ -4,11 +4,13 @@ import asyncio
 from typing import Any
 
 import pytest
+import structlog
 
 from scheduler.api import events, limits
 from scheduler.config import Config
 from scheduler.kube.loop import Loop
 from scheduler.metrics import Metrics
+from scheduler.state.pods import PodRecord
 from tests import make
 
 
@@ -137,3 +139,29 @@ async def test_what_became_of_a_bind_is_told_though_the_loop_has_ended() -> None
     loop.put(events.BindDone(pod.metadata.uid))
     loop.finish()
     assert told == ["p to n"]
+
+
+@pytest.mark.usefixtures("ticking")
+async def test_a_pod_of_which_nothing_can_be_told_ends_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is charged all the same, and what comes behind it is seen."""
+    loop = a_loop()
+    problem_of = loop.cluster.problem_of
+
+    def fails_on_one(pod: PodRecord) -> str:
+        if pod.name == "odd":
+            raise ZeroDivisionError
+        return problem_of(pod)
+
+    monkeypatch.setattr(loop.cluster, "problem_of", fails_on_one)
+    loop.put(events.NodeSeen(make.node(name="n", cpu="4")))
+    loop.put(events.PodSeen(make.pod(name="odd", cpu="1", node="n")))
+    loop.put(events.PodsListed([make.pod(name="odd", cpu="1", node="n")], ours=False))
+    loop.put(events.PodSeen(make.pod(name="behind", cpu="1")))
+    with structlog.testing.capture_logs() as logs:
+        turns_until(loop, lambda: "default/behind" in loop.cluster.pods)
+        loop.mistakes.tell_all()
+    assert [(log["log_level"], log["pod"]) for log in logs] == [("error", "default/odd")] * 3
+    assert set(loop.cluster.pods_on["n"]) == {"default/odd"}
+    assert [pod.key for pod in loop.pending.pods()] == ["default/behind"]

@@ -3,11 +3,12 @@
 import random
 from collections.abc import Callable
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.api import names
+from scheduler.api import names, wire
 from scheduler.cycle.schedule import is_waiting
 from scheduler.state import checks, claims
 from scheduler.state.cluster import Cluster
@@ -199,6 +200,13 @@ class World:
             pod = fresh.pods[uid]
             if pod.life == Life.PENDING:
                 fresh.assume(uid, node, claims.allowed(cards, pod.asks, pod.asks))
+        for name, row in self.cluster.nodes.rows.items():
+            facts, cards_on = self.cluster.nodes.facts[row], self.cluster._cards_on.get(row, {})
+            gone = [make.card(uuid=uuid) for uuid, d in cards_on.items() if d < 0]
+            if facts and gone:
+                # Nor that it registered these, which its pods hold.
+                fresh.see_node(make.hami_node(name=name, uid=facts.uid, cards=gone))
+                fresh.see_node(msgspec.convert(self.server.nodes[name], wire.Node))
         return fresh
 
     def _some_pod(self, rng: random.Random) -> str:

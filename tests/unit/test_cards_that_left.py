@@ -1,0 +1,108 @@
+"""A card that leaves its node's register under pods: they hold it, and none that is healthy for it."""
+
+import pytest
+
+from scheduler.api import names, wire
+from scheduler.state import checks
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
+from tests import make
+
+SMALL = {"gpu": 1, "gpumem": 3000, "gpucores": 20}
+
+
+def node(*cards: int, uid: str = "node-uid", mode: str = "hami-core") -> wire.Node:
+    there = [make.card(uuid=f"GPU-{i}", index=i, mode=mode) for i in cards]
+    return make.hami_node(uid=uid, cards=there)
+
+
+def holding(cluster: Cluster, name: str, claim: str, **asked: int) -> PodRecord:
+    notes = {names.HAMI_ALLOCATED: claim}
+    record = cluster.see_pod(make.pod(name=name, node="node", annotations=notes, **asked))
+    assert record is not None
+    return record
+
+
+def used(cluster: Cluster) -> dict[str, tuple[list[int], ...]]:
+    """Of each card that is there: cores, MiB, slots."""
+    checks.verify(cluster)
+    cards = checks.fingerprint(cluster)["node"]["cards"]
+    return {uuid: tuple(figures[1]) for uuid, figures in cards.items() if any(figures[1])}
+
+
+def test_pods_on_a_card_that_leaves_close_no_other() -> None:
+    cluster = make.cluster(nodes=[node(0, 1, 2, 3)])
+    small = [holding(cluster, f"p{i}", "GPU-3,NVIDIA,3000,20:;", **SMALL) for i in range(5)]
+    holding(cluster, "whole", "GPU-0,NVIDIA,15360,100:;", gpu=1)
+    before = used(cluster)
+    assert before == {"GPU-0": (100, 15360, 1), "GPU-3": (100, 15000, 5)}
+    cluster.see_node(node(0, 1, 2))
+    assert used(cluster) == {"GPU-0": (100, 15360, 1)}
+    assert not any(cluster.problem_of(pod) for pod in small)
+    assert cluster.has_cards("node", ["GPU-0"])
+    assert not cluster.has_cards("node", ["GPU-3"])
+    # Pods go and others change meanwhile, and what is left is there with the card.
+    cluster.pod_gone(small.pop().uid)
+    holding(cluster, "p0", "GPU-3,NVIDIA,2000,20:;", **SMALL)
+    cluster.see_node(node())
+    assert used(cluster) == {}
+    assert not any(cluster.problem_of(pod) for pod in small)
+    cluster.see_node(node(3, 0))
+    assert used(cluster) == {"GPU-0": (100, 15360, 1), "GPU-3": (80, 11000, 4)}
+
+
+def test_what_is_not_told_is_on_no_card_that_left() -> None:
+    cluster = make.cluster(nodes=[node(0, 1)])
+    pod = holding(cluster, "p", "GPU-0,NVIDIA,3000,20:;", gpu=3, gpumem=3000, gpucores=20)
+    cluster.see_node(node(1, 2))
+    assert used(cluster) == {"GPU-1": (20, 3000, 1), "GPU-2": (20, 3000, 1)}
+    assert "tells 1 of the 3 cards that container 1 asks" in cluster.problem_of(pod)
+
+
+def test_who_tells_nothing_is_on_no_card_that_left_under_another() -> None:
+    cluster = make.cluster(nodes=[node(0, 1)])
+    holding(cluster, "other", "GPU-1,NVIDIA,3000,20:;", **SMALL)
+    cluster.see_node(node(0))
+    silent = holding(cluster, "silent", "", gpu=3, gpumem=3000, gpucores=20)
+    assert used(cluster) == {"GPU-0": (20, 3000, 1)}
+    assert cluster.held(silent, 0).keys() == {cluster._cards_on[0]["GPU-0"]}
+
+
+@pytest.mark.parametrize("card", ["GPU-1", "GPU-1[0-1]"])
+def test_a_card_in_mig_mode_was_all_that_its_pods_told(card: str) -> None:
+    cluster = make.cluster(nodes=[node(0, 1, mode="mig")])
+    pod = holding(cluster, "p", f"{card},NVIDIA,100,15:;", gpu=2, gpumem=100)
+    for left in ((0,), (0, 2), (0,)):
+        cluster.see_node(node(*left, mode="mig"))
+        assert used(cluster) == {}
+        assert not cluster.problem_of(pod)
+
+
+def test_another_node_of_the_name_never_had_the_card() -> None:
+    """Nor has it for a scheduler that starts anew: then the pod is taken to be on the first card."""
+    cluster = make.cluster(nodes=[node(0, 1)])
+    pod = holding(cluster, "p", "GPU-1,NVIDIA,3000,20:;", **SMALL)
+    cluster.see_node(node(0))
+    assert used(cluster) == {}
+    cluster.see_node(node(0, uid="another"))
+    assert used(cluster) == {"GPU-0": (20, 3000, 1)}
+    assert "tells 0 of the 1 cards" in cluster.problem_of(pod)
+    cluster.see_node(node(0, 1, uid="another"))
+    cluster.see_node(node(0, uid="another"))
+    assert used(cluster) == {}
+    cluster.node_gone("node")
+    cluster.see_node(node(0, uid="another"))
+    assert used(cluster) == {"GPU-0": (20, 3000, 1)}
+
+
+def test_of_the_cards_that_left_only_those_are_known_that_pods_still_name() -> None:
+    cluster = make.cluster(nodes=[node(0)])
+    for i in range(100):
+        cluster.see_node(node(2 * i, 2 * i + 1))
+        pod = holding(cluster, "p", f"GPU-{2 * i},NVIDIA,3000,20:;", **SMALL)
+        assert set(cluster._cards_on[0]) <= {f"GPU-{n}" for n in range(2 * i - 2, 2 * i + 2)}
+    cluster.see_node(node(500))
+    assert set(cluster._cards_on[0]) == {"GPU-500", "GPU-198"}
+    cluster.pod_gone(pod.uid)
+    cluster.see_node(node(501))
+    assert set(cluster._cards_on[0]) == {"GPU-501"}
