@@ -6,8 +6,6 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 
-import structlog
-
 from scheduler import explain, policies
 from scheduler.api import events, wire
 from scheduler.api.decisions import Bind, Hold
@@ -34,7 +32,6 @@ _DEAR_UNITS, _NODES_A_UNIT = 8, 500
 _IDLE_SECONDS = 1.0
 _COUNT_SLICE = 500
 _LISTS = (events.PodsListed, events.NodesListed)
-_log = structlog.get_logger("evenkeel.loop")
 
 
 class Loop:
