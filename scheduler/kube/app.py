@@ -176,11 +176,11 @@ class Operator:
         self._stop_flag.set()
         await self._binder.drain(_DRAIN_SECONDS)
         await self._end([task for task in self._tasks if task is not self._reporting])
-        self.loop.finish()
         # With a bind still on its way the next leader has to fence before it decides.
         settled = 0 if self._binder.backlog else self._leading.fenced_reign
         await self._lifeline.call(self._lease.release(settled_reign=settled))
         # What is left to say can be said while the next one leads.
+        self.loop.finish()
         await self._reporter.drain(_REPORT_SECONDS)
         await self._end(self._tasks)
         await self._let_go()

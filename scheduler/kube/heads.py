@@ -50,8 +50,8 @@ class Heads:
 
     def __init__(self, api: ApiClient, scheduler_name: str, cluster: Cluster) -> None:
         self._api, self._scheduler_name, self._cluster = api, scheduler_name, cluster
-        # Pods that were known when the last list was asked for.
-        self._known: frozenset[str] = frozenset()
+        # Pods that were known since the last list was asked for.
+        self._known: set[str] = set()
 
     async def unbound(self) -> list[Target]:
         """Those of ours that a bind could land on: the API server binds none that is deleted or gated.
@@ -65,13 +65,17 @@ class Heads:
         ]
 
     async def unheard(self) -> list[Target]:
-        """Those with a node, whoever bound them, that are newer at the API server than they are known here."""
-        self._known = frozenset(self._cluster.pods)
+        """Those with a node, whoever bound them, that are newer at the API server than here."""
+        self._known = set(self._cluster.pods)
         pods = [_target(pod) for pod in await self._list("spec.nodeName!=")]
-        return [pod for pod in pods if not self.is_heard(pod)]
+        return self.still_unheard(pods)
 
-    def is_heard(self, pod: Target) -> bool:
-        """Whether a pod is known at that version or a newer one, or is known to be gone since."""
+    def still_unheard(self, pods: list[Target]) -> list[Target]:
+        """Those of the last list that are neither known at that version or a newer one nor gone since."""
+        self._known.update(pod.uid for pod in pods if pod.uid in self._cluster.pods)
+        return [pod for pod in pods if not self._is_heard(pod)]
+
+    def _is_heard(self, pod: Target) -> bool:
         known = self._cluster.version_of(pod.uid)
         if not known:
             return pod.uid in self._known

@@ -106,7 +106,7 @@ class Leading:
     async def _hears(self, pods: list[Target]) -> bool:
         """Whether these are known here, soon at least."""
         for _ in range(_HEARINGS):
-            pods = [pod for pod in pods if not self._heads.is_heard(pod)]
+            pods = self._heads.still_unheard(pods)
             if not pods:
                 break
             await asyncio.sleep(_HEARING_SECONDS)

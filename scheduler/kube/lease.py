@@ -127,7 +127,7 @@ class Lease:
         if self.present_term():
             return Holder.SELF
         seen = self.seen
-        if not seen.holder or self._clock() - seen.at >= seen.duration:
+        if seen.holder in {"", self.identity} or self._clock() - seen.at >= seen.duration:
             return Holder.NOBODY
         return Holder.STRANGER if seen.is_stranger else Holder.REPLICA
 
@@ -211,7 +211,8 @@ class Lease:
         except ApiError as error:
             if error.status != _NOT_FOUND:
                 raise
-            if self.holder() in {Holder.REPLICA, Holder.STRANGER}:
+            self._version = ""
+            if self.holder() == Holder.REPLICA:
                 # Someone deleted it; who held it may act all the same until its time is up.
                 return
             await self._write(began, "POST", {"metadata": {"name": self._name}})

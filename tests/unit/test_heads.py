@@ -87,7 +87,7 @@ async def test_what_was_known_and_is_gone_since_is_heard() -> None:
     unheard = await heads.unheard()
     assert [pod.uid for pod in unheard] == ["finishes", "new"]
     cluster.pod_gone("finishes")
-    assert [heads.is_heard(pod) for pod in unheard] == [True, False]
+    assert [pod.uid for pod in heads.still_unheard(unheard)] == ["new"]
 
 
 async def test_versions_that_are_no_numbers_are_the_same_or_unheard() -> None:

@@ -200,9 +200,37 @@ async def test_a_lease_that_someone_deleted_is_its_holders_until_its_time_is_up(
     api.lease = None
     await second._try()
     assert (first.present_term(), second.present_term()) == (1, 0)
+    # From its newest state on: else the watch would tell of the deletion again and again.
+    await second._hears_change()
+    assert api.watched == [""]
     clock.now += 16.0
     await second._try()
     assert (first.present_term(), second.present_term()) == (0, 1)
+
+
+async def test_a_strangers_lease_that_someone_deleted_is_free_at_once(make: Make, api: Api) -> None:
+    """It schedules none of our pods, and its lease may be one of hours."""
+    lease = make("only")
+    spec = {"holderIdentity": "else", "leaseDurationSeconds": 3600, "renewTime": "then"}
+    api.lease = {"metadata": {"resourceVersion": "0", "annotations": {}}, "spec": spec}
+    await lease._try()
+    assert lease.holder() == Holder.STRANGER
+    api.lease = None
+    await lease._try()
+    assert lease.holder() == Holder.SELF
+
+
+async def test_who_could_not_renew_its_own_lease_takes_it_anew_when_it_was_deleted(
+    make: Make, api: Api, clock: Clock
+) -> None:
+    lease = make("only")
+    await lease._try()
+    await lease._try()
+    clock.now += 12.0
+    assert lease.holder() == Holder.NOBODY
+    api.lease = None
+    await lease._try()
+    assert (lease.holder(), lease.held.reign) == (Holder.SELF, 2)
 
 
 async def test_a_lease_whose_annotations_someone_removed_is_given_back(
