@@ -42,6 +42,8 @@ class PodTemplate:
         unsupported: fields that Evenkeel cannot honour yet; a pod with any is not placed.
         problem: what a person must mend before the pod can be placed.
         words: how much there was to compile, see ``limits.words``.
+        offered: of one that asks more resources than are read, how many resources nodes had offered when
+            what none offers was left out of ``requests``; 0 for any other.
     """
 
     requests: requests.Requests
@@ -58,6 +60,7 @@ class PodTemplate:
     unsupported: tuple[str, ...]
     problem: BadInput | None
     words: int
+    offered: int = 0
 
 
 class Whereabouts(Protocol):

@@ -70,7 +70,7 @@ class Cluster:
         self.demand = Demand()
         # Of each row its card rows by UUID, in the order of the register, then cards that are gone.
         self._cards_on: dict[int, dict[str, int]] = {}
-        self._records = Records(scheduler_name, limits)
+        self._records = Records(scheduler_name, limits, self.nodes.resources)
         self._charges: Charges = WeakKeyDictionary()
         # Streams of pods, ours and others', that were listed once.
         self._listed: set[bool] = set()

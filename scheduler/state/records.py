@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from weakref import WeakValueDictionary
 
 from scheduler.api import gpus, hami, names, templates, wire
 from scheduler.api.limits import PodLimits
 from scheduler.errors import BadInput
 from scheduler.state import claims
+from scheduler.state.interning import Interner
 from scheduler.state.pods import Life, PodRecord
 
 # Of a template's key only so many bytes of a digest are kept: a spec can be a megabyte.
@@ -18,9 +20,10 @@ _KEY_BYTES = 20
 class Records:
     """Makes records; interns templates, which go with their last pod, and numbers pods as they arrive."""
 
-    def __init__(self, scheduler_name: str, limits: PodLimits) -> None:
+    def __init__(self, scheduler_name: str, limits: PodLimits, offered: Interner[str]) -> None:
+        """``offered``: the resources that nodes have offered so far."""
         self._scheduler_name = scheduler_name
-        self._limits = limits
+        self._limits, self._offered = limits, offered
         self._templates: WeakValueDictionary[bytes, templates.PodTemplate] = WeakValueDictionary()
         self._arrivals = 0
 
@@ -68,9 +71,24 @@ class Records:
     def _template(self, pod: wire.Pod) -> templates.PodTemplate:
         key = hashlib.blake2b(templates.key(pod), digest_size=_KEY_BYTES).digest()
         template = self._templates.get(key)
-        if template is None:
-            template = self._templates[key] = templates.of_pod(pod, self._limits)
+        if template is None or template.offered not in {0, len(self._offered)}:
+            template = self._templates[key] = self._offered_only(
+                templates.of_pod(pod, self._limits)
+            )
         return template
+
+    def _offered_only(self, template: templates.PodTemplate) -> templates.PodTemplate:
+        """Of more resources than are read, those that some node has offered.
+
+        A kubelet runs a pod that asks for thousands that no node knows, and each would be a word to keep.
+        Should a node offer one later, the pod is charged for it when it is seen or listed again.
+        """
+        amounts = template.requests.amounts
+        if len(amounts) <= self._limits.resources:
+            return template
+        known = tuple(asked for asked in amounts if self._offered.find(asked[0]) >= 0)
+        requests = template.requests._replace(amounts=known)
+        return replace(template, requests=requests, offered=len(self._offered))
 
 
 def _init_done(pod: wire.Pod, template: templates.PodTemplate) -> bool:

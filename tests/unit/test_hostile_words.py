@@ -129,3 +129,22 @@ def test_thousands_of_ports_on_every_node_cost_what_is_held_of_just_the_one_aske
     assert bind.node == "n3"
     assert cluster.nodes.ports.taken((("TCP", 1100, "0.0.0.0"),)) == {0, 1, 2, 3}
     assert cluster.nodes.ports.taken((("UDP", 1100, "0.0.0.0"),)) == set()
+
+
+def test_of_a_running_pod_that_asks_thousands_only_what_a_node_has_is_kept() -> None:
+    """A kubelet runs it, whatever no node knows; what some node has is charged, be it offered later."""
+    cluster, _ = a_cluster()
+    asked = {f"made-up.example/{i}": "1" for i in range(2000)} | {"fpga.example/card": "2"}
+    pod = make.pod(name="greedy", node="n0", requests={"cpu": "1", **asked})
+    cluster.see_pod(pod)
+    amounts = cluster.pods[pod.metadata.uid].template.requests.amounts
+    assert amounts == (("cpu", 1000),)
+    cluster.see_node(make.node(name="n0", allocatable={"fpga.example/card": "4"}))
+    cluster.see_pod(pod)
+    row = cluster.nodes.row_of("n0")
+    fpga = cluster.nodes.resources.find("fpga.example/card")
+    assert cluster.nodes.columns.requested[fpga, row] == 2
+    checks.verify(cluster)
+    cluster.pod_gone(pod.metadata.uid)
+    assert cluster.nodes.columns.requested[:, row].sum() == 0
+    checks.verify(cluster)
