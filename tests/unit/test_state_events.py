@@ -1,5 +1,6 @@
 """Whatever happens, in whatever order it is heard of, the columns are those of a fresh build."""
 
+import json
 import random
 from collections.abc import Callable
 
@@ -87,6 +88,21 @@ class World:
             case 5:
                 (meta.get("annotations") or {}).pop(names.HAMI_REGISTER, None)
         self.server.put_node(body)
+
+    def card_leaves_under_a_pod(self, rng: random.Random) -> None:
+        """One that it names leaves the register of its node, the others stay."""
+        holders = [pod for pod in self.cluster.pods.values() if pod.claim]
+        pod = rng.choice(holders) if holders else None
+        if pod is None or pod.node not in self.server.nodes:
+            return
+        body = self.server.nodes[pod.node]
+        notes = body["metadata"].get("annotations") or {}
+        if notes.get(names.HAMI_REGISTER, "").startswith("[{"):
+            cards = json.loads(notes[names.HAMI_REGISTER])
+            lost = rng.choice(sorted(named(pod)))
+            left = [card for card in cards if card["id"] != lost]
+            notes[names.HAMI_REGISTER] = json.dumps(left)
+            self.server.put_node(body)
 
     def node_goes(self, rng: random.Random) -> None:
         self.server.delete_node(rng.choice(NODES))
@@ -311,3 +327,13 @@ def test_long_histories_leave_the_columns_of_a_fresh_build(seed: int) -> None:
     rng = random.Random(seed)
     names_drawn = [rng.choice([*OFTEN * 6, "seventy_nodes_come"]) for _ in range(400)]
     played([(name, rng.randrange(2**20)) for name in names_drawn])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_histories_in_which_cards_leave_under_pods_leave_the_columns_of_a_fresh_build(
+    seed: int,
+) -> None:
+    rng = random.Random(seed)
+    often = ["stranger_runs"] * 8 + ["everything_is_delivered", "card_leaves_under_a_pod"] * 4
+    some = ["node_changes", "pod_changes", "pod_goes", "pod_comes", "cycle_decides"]
+    played([(rng.choice(often + some), rng.randrange(2**20)) for _ in range(300)])
