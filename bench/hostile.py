@@ -2,7 +2,7 @@
 
 Every second a normal CPU pod and a normal GPU pod (a share of a card) are created on 500 plain and 10 GPU
 nodes, while a tenant who may only create pods attacks from a namespace of its own (or, all attacks at once,
-from ten). Two replicas run, as installed; ``bulk`` also restarts the leader in its middle, which is then
+from several). Two replicas run, as installed; ``bulk`` also restarts the leader in its middle, which is then
 the standby. The attacks: tests/operator/attacks.py.
 
 An API server under attack is slow for everyone, and its watches lag. How slow, a null scheduler tells in

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from scheduler.api import names
+from scheduler.api.limits import DEFAULT, shortened
 from scheduler.errors import BadInput
 
 VENDOR = "NVIDIA"
@@ -24,6 +25,18 @@ _NAME = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
 _SEVEN, _NINE, _RECORD_FIELDS = 7, 9, 4
 # HAMi's own figures are int32.
 _FIGURE_MAX = 2**31 - 1
+# Of one card in a claim: it is kept with its pod, and no UUID is a tenth as long.
+_RECORD_MAX = 1000
+# Bytes of what somebody wrote that an error quotes.
+_QUOTED_MAX = 80
+
+
+# Of a claim: what ends each of its parts, and how many of these are read.
+_MOST = (
+    (";", DEFAULT.containers, "containers"),
+    (":", DEFAULT.names, "cards"),
+    (",", DEFAULT.values, "fields"),
+)
 
 
 class Card(msgspec.Struct, gc=False, frozen=True):
@@ -79,7 +92,7 @@ def decode_register(text: str) -> tuple[Card, ...]:
         if not card.id or min(figures) < 0 or max(*figures, abs(card.numa)) > _FIGURE_MAX:
             raise BadInput(
                 field,
-                f'card "{card.id}" needs an id, and index, count, devmem, devcore within '
+                f'card "{_quoted(card.id)}" needs an id, and index, count, devmem, devcore within '
                 f"0..{_FIGURE_MAX}",
             )
     if len({card.id for card in cards}) != len(cards):
@@ -96,7 +109,9 @@ def _records(field: str, text: str) -> list[str]:
 def _text_card(field: str, record: str) -> Card:
     parts = record.split(",")
     if len(parts) not in {_SEVEN, _NINE}:
-        raise BadInput(field, f'record "{record}" has {len(parts)} fields; 7 or 9 are allowed')
+        raise BadInput(
+            field, f'record "{_quoted(record)}" has {len(parts)} fields; 7 or 9 are allowed'
+        )
     try:
         return Card(
             id=parts[0],
@@ -110,7 +125,8 @@ def _text_card(field: str, record: str) -> Card:
             mode=parts[8] if len(parts) == _NINE else "hami-core",
         )
     except (ValueError, KeyError) as error:
-        raise BadInput(field, f'record "{record}": {error} is not what HAMi writes') from error
+        problem = f'record "{_quoted(record)}": {_quoted(str(error))} is not what HAMi writes'
+        raise BadInput(field, problem) from error
 
 
 def encode_devices(slots: Iterable[Iterable[CardUse]]) -> str:
@@ -127,10 +143,17 @@ def encode_devices(slots: Iterable[Iterable[CardUse]]) -> str:
 def decode_devices(text: str) -> tuple[tuple[CardUse, ...], ...]:
     """What ``encode_devices`` wrote, slot by slot.
 
+    Whoever creates a pod with a node in it may write this, as much as an annotation can hold, and no
+    scheduler is asked: so a text with too much in it is not taken apart.
+
     Raises:
-        BadInput: a record with fewer than four fields or with figures that are not integers.
+        BadInput: more than ``limits.DEFAULT`` allows of containers, of cards in all of them, or of
+            fields; a record with fewer than four fields or with figures that are not integers.
     """
     field = f"metadata.annotations[{names.HAMI_ALLOCATED}]"
+    for separator, most, what in _MOST:
+        if text.count(separator) > most:
+            raise BadInput(field, f"has more than {most} {what}, the most that is read")
     slots = text.split(";")
     if slots and not slots[-1]:
         slots.pop()
@@ -139,16 +162,22 @@ def decode_devices(text: str) -> tuple[tuple[CardUse, ...], ...]:
     )
 
 
+def _quoted(text: str) -> str:
+    return shortened(text, _QUOTED_MAX)
+
+
 def _use(field: str, record: str) -> CardUse:
-    parts = record.split(",")
     try:
+        if len(record) > _RECORD_MAX:
+            raise ValueError(f"has more than {_RECORD_MAX} characters, the most that is read")
+        parts = record.split(",")
         if len(parts) < _RECORD_FIELDS:
             raise ValueError(f"{len(parts)} fields where uuid,vendor,MiB,cores are needed")
         mem, cores = int(parts[2]), int(parts[3])
         if min(mem, cores) < 0 or max(mem, cores) > _FIGURE_MAX:
             raise ValueError(f"MiB and cores must be within 0..{_FIGURE_MAX}")
     except ValueError as error:
-        raise BadInput(field, f'record "{record}": {error}') from error
+        raise BadInput(field, f'record "{_quoted(record)}": {_quoted(str(error))}') from error
     return CardUse(parts[0], mem, cores)
 
 
@@ -177,6 +206,6 @@ def lock_holder(text: str) -> tuple[str, str, str] | None:
     if len(parts) != 3 or not all(_NAME.fullmatch(part) for part in parts[1:]):
         raise BadInput(
             f"metadata.annotations[{names.HAMI_LOCK}]",
-            f'"{text}" is neither a time nor "time,namespace,pod"',
+            f'"{_quoted(text)}" is neither a time nor "time,namespace,pod"',
         )
     return parts[0], parts[1], parts[2]

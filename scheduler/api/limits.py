@@ -81,6 +81,13 @@ def too_large(field: str, bytes_read: int) -> BadInput:
     return BadInput(field, f"is larger than {bytes_read} bytes, the most that is read")
 
 
+def shortened(text: str, most: int) -> str:
+    """At most so many bytes of a text."""
+    # No more is encoded than it takes to know; JSON may hold halves of characters, which have no bytes.
+    encoded = text[: most + 1].encode(errors="replace")
+    return text if len(encoded) <= most else encoded[: most - 4].decode(errors="ignore") + " ..."
+
+
 def words(pod: wire.Pod) -> int:
     """How much a pod says that has to be compiled: entries of all lists above."""
     counted = sum(len(part) for _, _, sizes in _lists(pod, DEFAULT) for part in sizes)

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from scheduler.api.limits import shortened
 from scheduler.kube import client, wall_clock
 from scheduler.kube.client import ApiClient
 from scheduler.kube.outbox import Lane, Outbox, Report
@@ -75,7 +76,7 @@ class Reporter:
             "type": "PodScheduled",
             "status": "False",
             "reason": reason,
-            "message": _cut(message, _MESSAGE_MAX),
+            "message": shortened(message, _MESSAGE_MAX),
             "lastProbeTime": None,
             "lastTransitionTime": _now(micro=False),
         }
@@ -166,7 +167,7 @@ class Reporter:
         """``words``: type, reason, action and note; ``about`` tells events of one reason apart."""
         kind, reason, action, note = words
         name = regarding["name"]
-        note = _cut(note, _NOTE_MAX)
+        note = shortened(note, _NOTE_MAX)
         body: dict[str, Any] = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
@@ -201,12 +202,6 @@ class Reporter:
         """What was given up may be said again."""
         if self._said.get(uid) == text:
             del self._said[uid]
-
-
-def _cut(text: str, most: int) -> str:
-    """At most so many bytes of a text."""
-    encoded = text.encode()
-    return text if len(encoded) <= most else encoded[: most - 4].decode(errors="ignore") + " ..."
 
 
 def _now(*, micro: bool) -> str:

@@ -8,9 +8,10 @@ What is asked and not told, or told so that nobody can read it, is somewhere on 
 is taken to be on the node's first cards, before all on those that the claim does not name: what is asked
 is charged, and no more is closed.
 
-A card that left the node's register while pods held it is told, and counts for nothing: they are on no
-other card for that. Which cards those are nobody can tell a scheduler that starts anew, so it takes what
-is held there to be on the node's first cards: too much may be closed then, and never too little.
+A card that left the node's register while pods held it is told by these pods, and counts for nothing: they
+are on no other card for that. A pod that names it later is on a card that the node does not have. Which
+cards those are nobody can tell a scheduler that starts anew, so it takes what is held there to be on the
+node's first cards: too much may be closed then, and never too little.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from scheduler.kernels import columns as c
 Slots = tuple[tuple[hami.CardUse, ...], ...]
 Asks = tuple[ContainerAsk, ...]
 Figures = tuple[int, int, int]
+# By pod the cards that left the register under it, with rows that are none.
+Gone = dict[str, dict[str, int]]
 
 # Rows of cards that a node had and has no more; what served several times, in MIG mode, did so to the end.
 _GONE, _GONE_CARVED = -1, -2
@@ -75,7 +78,7 @@ def charges(
 
     App containers and sidecars add up; every other init container runs on top of the sidecars before
     it. ``cards`` are the rows of the node's cards by UUID, in the order of its register, and then of those
-    that are ``gone``. A card that is not among them is one that is not told.
+    that are ``gone`` from under the pod. A card that is not among them is one that is not told.
     """
     held: dict[int, Figures] = {}
     peak: dict[int, Figures] = {}
@@ -91,22 +94,24 @@ def charges(
 
 
 def gone(
-    before: Mapping[str, int], there: Container[str], held: Iterable[Slots], table: c.Cards
-) -> dict[str, int]:
-    """Cards that were on a node ``before`` and are not ``there`` now, with rows that are none.
+    held: Iterable[tuple[str, Slots, Mapping[str, int]]], there: Container[str], table: c.Cards
+) -> Gone:
+    """Of each pod the cards that it could tell until now, that it names, and that are not ``there`` any more.
 
-    Only those that some claim in ``held`` still names, however often the node's cards are others.
+    ``held`` are uids and claims, and the rows of the cards that each could tell. What a pod names no more
+    when the node's cards change is forgotten, so that no more is known than pods say.
     """
-    lost = [uuid for uuid in before if uuid not in there]
-    if not lost:
-        return {}
-    named = {use.uuid for claim in held for uses in claim for use in uses}
-    named |= {_whole(uuid) for uuid in named}
-    return {
-        uuid: _GONE_CARVED if _is_carved(uuid, before, table) else _GONE
-        for uuid in lost
-        if uuid in named
-    }
+    found: Gone = {}
+    for uid, claim, before in held:
+        named = {use.uuid for uses in claim for use in uses}
+        lost = {
+            uuid: _GONE_CARVED if _is_carved(uuid, before, table) else _GONE
+            for uuid in named.union(map(_whole, named))
+            if uuid in before and uuid not in there
+        }
+        if lost:
+            found[uid] = lost
+    return found
 
 
 def _realigned(slots: Slots, asks: Asks) -> Slots:
@@ -133,7 +138,10 @@ def _within(uses: tuple[hami.CardUse, ...], ask: ContainerAsk) -> tuple[hami.Car
 def _holdings(
     claim: Slots, asks: Asks, cards: Mapping[str, int], table: c.Cards
 ) -> Iterator[tuple[Kind, list[Figures]]]:
-    """Of each container its kind, and card rows, cores and MiB: what it tells, and the rest where it is taken to be."""
+    """Of each container its kind, and card rows, cores and MiB.
+
+    First what it tells, then the rest, where it is taken to be.
+    """
     rest: list[str] | None = None
     for i, ask in enumerate(asks):
         uses = claim[i] if claim else ()

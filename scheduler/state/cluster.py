@@ -68,8 +68,9 @@ class Cluster:
         self.moved = Changes()
         self.described = Changes()
         self.demand = Demand()
-        # Of each row its card rows by UUID, in the order of the register, then cards that are gone.
+        # Of each row its card rows by UUID, in the order of the register, and what left that under pods.
         self._cards_on: dict[int, dict[str, int]] = {}
+        self._gone_from: dict[int, claims.Gone] = {}
         self._records = Records(scheduler_name, limits, self.nodes.resources)
         self._charges: Charges = WeakKeyDictionary()
         # Streams of pods, ours and others', that were listed once.
@@ -150,13 +151,12 @@ class Cluster:
         if row < 0 or not self.nodes.columns.valid[row]:
             return False
         there = self._cards_on.get(row, {})
-        rows = [there.get(uuid, -1) for uuid in uuids]
         cards = self.cards.columns
         return all(
             d >= 0
             and bool(cards.healthy[d])
             and bool((cards.used[:, d] <= cards.total[:, d]).all())
-            for d in rows
+            for d in (there.get(uuid, -1) for uuid in uuids)
         )
 
     def close_cards(self, name: str, *, closed: bool) -> None:
@@ -171,7 +171,7 @@ class Cluster:
     def problem_of(self, pod: PodRecord) -> str:
         """What a person must mend on a pod, empty when nothing."""
         row = self.nodes.row_of(pod.node)
-        cards = self._cards_on[row] if row >= 0 and self.nodes.columns.card_count[row] else {}
+        cards = self._cards_of(pod, row) if self._cards_on.get(row) else {}
         return problem_of(pod, self.facts_of(pod.node), cards, self.cards.columns)
 
     # Pods.
@@ -225,10 +225,7 @@ class Cluster:
 
     def held(self, pod: PodRecord, row: int) -> dict[int, claims.Figures]:
         """Cores, MiB and slots that a pod on the node of a row holds there, by card row."""
-        cards = self._cards_on.get(row)
-        if not (cards and pod.asks):
-            return {}
-        return claims.charges(pod.claim, pod.asks, cards, self.cards.columns)
+        return claims.charges(pod.claim, pod.asks, self._cards_of(pod, row), self.cards.columns)
 
     def assume(self, uid: str, node: str, claim: claims.Slots) -> None:
         """Charge a pending pod to a node, ahead of its binding."""
@@ -333,12 +330,17 @@ class Cluster:
 
     # Cards.
 
+    def _cards_of(self, pod: PodRecord, row: int) -> dict[str, int]:
+        """The cards that a pod on the node of a row may tell: those that are there, and left under it."""
+        there, gone = self._cards_on.get(row, {}), self._gone_from.get(row)
+        return there | gone.get(pod.uid, {}) if gone else there
+
     def _register_cards(self, row: int, new: NodeFacts) -> None:
         # A node that is left out has no cards, whatever was registered before its mistake.
         cards = hami.decode_register(new.register) if new.register and not new.problem else ()
         pods, ids = self.pods_on.get(new.name, {}).values(), {card.id for card in cards}
-        before, held = self._cards_on.get(row, {}), (pod.claim for pod in pods)
-        gone = claims.gone(before, ids, held, self.cards.columns)
+        held = ((pod.uid, pod.claim, self._cards_of(pod, row)) for pod in pods)
+        gone = claims.gone(held, ids, self.cards.columns)
         self._forget_cards(row)
         nodes = self.nodes.columns
         start = self.cards.place(cards)
@@ -346,8 +348,8 @@ class Cluster:
         # The cards of a node are of one kind but for odd ones, which count as the first.
         nodes.kind[row] = self.cards.kind_of(cards[0]) if cards else 0
         nodes.managed[row] = self.is_hamis(row)
-        if cards or gone:
-            self._cards_on[row] = {card.id: d for d, card in enumerate(cards, start)} | gone
+        self._cards_on[row] = {card.id: d for d, card in enumerate(cards, start)}
+        self._gone_from[row] = gone
         self._cordon_cards(row, new)
         # Pods that are charged already hold cards that were just made anew. On a new node none is.
         for pod in pods if nodes.requested[c.PODS, row] else ():
@@ -377,6 +379,7 @@ class Cluster:
         nodes = self.nodes.columns
         start, count = int(nodes.card_start[row]), int(nodes.card_count[row])
         self._cards_on.pop(row, None)
+        self._gone_from.pop(row, None)
         self.cards.give_back(start, count)
         nodes.card_count[row] = nodes.kind[row] = 0
         nodes.managed[row] = False

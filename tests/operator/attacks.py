@@ -45,6 +45,25 @@ def claims(namespace: str, scale: float) -> list[Json]:
     return pods
 
 
+def named(namespace: str, scale: float) -> list[Json]:
+    """Pods that ask next to nothing on GPU nodes and claim thousands of cards, no two alike.
+
+    Having a node they are no scheduler's to hold, and what they say is read at each of their changes.
+    """
+    asked = {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1"}
+    pods = [
+        _limits(
+            _pod(f"named-{i}", namespace, nodeName=f"gpu-{i % 10:02}", schedulerName="nobody"),
+            asked,
+        )
+        for i in range(max(1, round(100 * scale)))
+    ]
+    for i, pod in enumerate(pods):
+        records = "".join(f"{i:x}-{j:x},N,1,1:" for j in range(30_000))[:250_000]
+        pod["metadata"]["annotations"] = {"hami.io/vgpu-devices-allocated": records}
+    return pods
+
+
 def terms(namespace: str, scale: float) -> list[Json]:
     """Node affinity of very many terms."""
 
@@ -157,6 +176,7 @@ def unlike(namespace: str, scale: float) -> list[Json]:
 Attack = Callable[[str, float], list[Json]]
 ALL: Mapping[str, Attack] = {
     "claims": claims,
+    "named": named,
     "terms": terms,
     "keys": keys,
     "compares": compares,

@@ -15,7 +15,7 @@ def held(
 ) -> dict[str, tuple[int, ...]]:
     """(cores, MiB, slots) by card, at the pod's worst moment; ``cards`` as the node registers them.
 
-    ``gone`` are cards that it registered earlier: who names them holds them, and nothing for them elsewhere.
+    ``gone`` are cards that left its register while the pod named them: it holds nothing for them elsewhere.
 
     A claim counts as far as the containers' own requests go. What a container asks beyond the cards
     that it names of the node is on the first cards that nobody names, and then on the first of others.

@@ -100,9 +100,33 @@ def test_of_the_cards_that_left_only_those_are_known_that_pods_still_name() -> N
     for i in range(100):
         cluster.see_node(node(2 * i, 2 * i + 1))
         pod = holding(cluster, "p", f"GPU-{2 * i},NVIDIA,3000,20:;", **SMALL)
-        assert set(cluster._cards_on[0]) <= {f"GPU-{n}" for n in range(2 * i - 2, 2 * i + 2)}
+        assert set(cluster._gone_from[0].get(pod.uid, {})) <= {f"GPU-{2 * i - 2}"}
     cluster.see_node(node(500))
-    assert set(cluster._cards_on[0]) == {"GPU-500", "GPU-198"}
+    assert {uid: set(lost) for uid, lost in cluster._gone_from[0].items()} == {pod.uid: {"GPU-198"}}
     cluster.pod_gone(pod.uid)
     cluster.see_node(node(501))
-    assert set(cluster._cards_on[0]) == {"GPU-501"}
+    assert cluster._gone_from[0] == {}
+
+
+def test_who_names_a_card_that_left_under_another_holds_what_it_asks() -> None:
+    cluster = make.cluster(nodes=[node(0, 1)])
+    first = holding(cluster, "first", "GPU-1,NVIDIA,3000,20:;", **SMALL)
+    other = holding(cluster, "other", "GPU-0,NVIDIA,3000,20:;", **SMALL)
+    cluster.see_node(node(0))
+    late = holding(cluster, "late", "GPU-1,NVIDIA,3000,20:;", **SMALL)
+    assert used(cluster) == {"GPU-0": (40, 6000, 2)}
+    assert "tells 0 of the 1 cards" in cluster.problem_of(late)
+    assert not cluster.problem_of(first)
+    # Nor does one that was there, and names it now; while who had it may name another and it again.
+    other = holding(cluster, "other", "GPU-1,NVIDIA,3000,20:;", **SMALL)
+    assert "tells 0 of the 1 cards" in cluster.problem_of(other)
+    first = holding(cluster, "first", "GPU-0,NVIDIA,3000,20:;", **SMALL)
+    assert used(cluster) == {"GPU-0": (60, 9000, 3)}
+    holding(cluster, "first", "GPU-1,NVIDIA,3000,20:;", **SMALL)
+    # That others leave changes nothing in this, nor that no card is left for a while.
+    for left in (node(0, 5), node(), node(0)):
+        cluster.see_node(left)
+    assert used(cluster) == {"GPU-0": (40, 6000, 2)}
+    for pod in (late, other, first):
+        cluster.pod_gone(pod.uid)
+    assert used(cluster) == {}

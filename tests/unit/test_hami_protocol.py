@@ -1,6 +1,7 @@
 """HAMi's texts on nodes and pods: what is read, what is written, what is refused."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -149,6 +150,61 @@ def test_a_malformed_device_record_is_refused_and_names_the_annotation(text: str
     with pytest.raises(BadInput) as raised:
         hami.decode_devices(text)
     assert raised.value.field == ALLOCATED
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("GPU-a,NVIDIA,1,1:" * 1001 + ";", "has more than 1000 cards, the most that is read"),
+        (";" * 1001, "has more than 1000 containers, the most that is read"),
+        ("GPU-a,NVIDIA,1,1" + "," * 10_000, "has more than 10000 fields, the most that is read"),
+    ],
+)
+def test_a_claim_of_too_many_words_is_not_taken_apart(
+    monkeypatch: pytest.MonkeyPatch, text: str, told: str
+) -> None:
+    def taken_apart(*_: object) -> None:
+        pytest.fail("a record was read")
+
+    monkeypatch.setattr(hami, "_use", taken_apart)
+    with pytest.raises(BadInput) as raised:
+        hami.decode_devices(text)
+    assert (raised.value.field, raised.value.problem) == (ALLOCATED, told)
+
+
+def test_a_claim_may_tell_a_thousand_cards_and_containers() -> None:
+    assert len(hami.decode_devices("GPU-a,NVIDIA,1,1:;" * 1000)) == 1000
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        hami.decode_devices,
+        hami.decode_register,
+        lambda text: hami.lock_holder(f",{text}"),
+        lambda text: hami.decode_register(json.dumps([{"id": text, "index": -1}])),
+    ],
+)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x" * 9000 + ":",
+        f"a,N,{'x' * 900},1:",
+        f"a,1,1,1,T4,0,{'x' * 9000}:",
+        "\U0001f600,b," * 900 + ":",
+    ],
+)
+def test_no_more_than_the_first_words_of_what_is_wrong_are_quoted(
+    read: Callable[[str], object], text: str
+) -> None:
+    with pytest.raises(BadInput) as raised:
+        read(text)
+    assert len(raised.value.problem.encode()) < 300
+
+
+def test_a_card_of_a_claim_has_no_endless_name() -> None:
+    with pytest.raises(BadInput, match="has more than 1000 characters"):
+        hami.decode_devices(f"{'x' * 1000},NVIDIA,1,1:;")
 
 
 def test_a_node_lock_names_time_namespace_and_pod_and_a_bare_time_names_nobody() -> None:

@@ -164,7 +164,9 @@ def test_the_field_that_is_too_long_is_named_before_the_size_of_the_whole_pod() 
     assert found.oversized.startswith("spec.containers[].ports: is larger")
 
 
-@pytest.mark.parametrize("name", ["terms", "keys", "ports", "resources", "wishes", "containers"])
+@pytest.mark.parametrize(
+    "name", ["named", "terms", "keys", "ports", "resources", "wishes", "containers"]
+)
 def test_a_large_pod_within_the_bounds_is_decoded_like_any_other(name: str) -> None:
     raw = msgspec.json.encode(attacks.ALL[name]("ns", 0.1)[0])
     boundless = PodLimits(

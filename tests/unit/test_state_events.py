@@ -1,18 +1,19 @@
 """Whatever happens, in whatever order it is heard of, the columns are those of a fresh build."""
 
+import json
 import random
 from collections.abc import Callable
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.api import names, wire
+from scheduler.api import hami, names
 from scheduler.cycle.schedule import is_waiting
 from scheduler.state import checks, claims
 from scheduler.state.cluster import Cluster
-from scheduler.state.pods import Life
+from scheduler.state.nodes import NodeFacts
+from scheduler.state.pods import Life, PodRecord
 from tests import make
 from tests.unit import api_model, random_clusters
 
@@ -21,11 +22,43 @@ ENDLESS = ";".join(f"{node}-GPU-{i},NVIDIA,{10**30},1:" for node in NODES for i 
 KINDS = [*random_clusters.PODS, *random_clusters.GPU_PODS]
 
 
+class Followed(Cluster):
+    """Writes down for itself which cards left a node's register under which pods.
+
+    Attributes:
+        registered: UUIDs by row, as the register had them last.
+        lost: by row and uid, those that were registered when the pod named them and are not any more.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.registered: dict[int, set[str]] = {}
+        self.lost: dict[int, dict[str, set[str]]] = {}
+
+    def _register_cards(self, row: int, new: NodeFacts) -> None:
+        text = "" if new.problem else new.register
+        now = {card.id for card in hami.decode_register(text)} if text else set()
+        before, lost = self.registered.get(row, set()), self.lost.get(row, {})
+        pods = self.pods_on.get(new.name, {}).values()
+        lost = {pod.uid: named(pod) & (before | lost.get(pod.uid, set())) - now for pod in pods}
+        super()._register_cards(row, new)
+        self.registered[row], self.lost[row] = now, lost
+
+    def _forget_cards(self, row: int) -> None:
+        self.registered.pop(row, None)
+        self.lost.pop(row, None)
+        super()._forget_cards(row)
+
+
+def named(pod: PodRecord) -> set[str]:
+    return {use.uuid for uses in pod.claim for use in uses}
+
+
 class World:
     """A server, the cluster that follows it, and binds whose results are not known yet."""
 
     def __init__(self) -> None:
-        self.cluster = Cluster()
+        self.cluster = Followed()
         self.server = api_model.Server(self.cluster)
         self.cycle = make.cycle(cluster=self.cluster)
         self.in_flight: dict[str, tuple[str, api_model.Slots]] = {}
@@ -55,6 +88,21 @@ class World:
             case 5:
                 (meta.get("annotations") or {}).pop(names.HAMI_REGISTER, None)
         self.server.put_node(body)
+
+    def card_leaves_under_a_pod(self, rng: random.Random) -> None:
+        """One that it names leaves the register of its node, the others stay."""
+        holders = [pod for pod in self.cluster.pods.values() if pod.claim]
+        pod = rng.choice(holders) if holders else None
+        if pod is None or pod.node not in self.server.nodes:
+            return
+        body = self.server.nodes[pod.node]
+        notes = body["metadata"].get("annotations") or {}
+        if notes.get(names.HAMI_REGISTER, "").startswith("[{"):
+            cards = json.loads(notes[names.HAMI_REGISTER])
+            lost = rng.choice(sorted(named(pod)))
+            left = [card for card in cards if card["id"] != lost]
+            notes[names.HAMI_REGISTER] = json.dumps(left)
+            self.server.put_node(body)
 
     def node_goes(self, rng: random.Random) -> None:
         self.server.delete_node(rng.choice(NODES))
@@ -201,12 +249,16 @@ class World:
             if pod.life == Life.PENDING:
                 fresh.assume(uid, node, claims.allowed(cards, pod.asks, pod.asks))
         for name, row in self.cluster.nodes.rows.items():
-            facts, cards_on = self.cluster.nodes.facts[row], self.cluster._cards_on.get(row, {})
-            gone = [make.card(uuid=uuid) for uuid, d in cards_on.items() if d < 0]
-            if facts and gone:
-                # Nor that it registered these, which its pods hold.
-                fresh.see_node(make.hami_node(name=name, uid=facts.uid, cards=gone))
-                fresh.see_node(msgspec.convert(self.server.nodes[name], wire.Node))
+            # Nor that it registered these, which its pods hold.
+            lost = self.cluster.lost.get(row, {})
+            pods = list(fresh.pods_on.get(name, {}).values())
+            for pod in pods:
+                fresh._detach(pod)
+            fresh._gone_from[fresh.nodes.rows[name]] = {
+                uid: dict.fromkeys(uuids, -1) for uid, uuids in lost.items()
+            }
+            for pod in pods:
+                fresh._attach(pod)
         return fresh
 
     def _some_pod(self, rng: random.Random) -> str:
@@ -275,3 +327,13 @@ def test_long_histories_leave_the_columns_of_a_fresh_build(seed: int) -> None:
     rng = random.Random(seed)
     names_drawn = [rng.choice([*OFTEN * 6, "seventy_nodes_come"]) for _ in range(400)]
     played([(name, rng.randrange(2**20)) for name in names_drawn])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_histories_in_which_cards_leave_under_pods_leave_the_columns_of_a_fresh_build(
+    seed: int,
+) -> None:
+    rng = random.Random(seed)
+    often = ["stranger_runs"] * 8 + ["everything_is_delivered", "card_leaves_under_a_pod"] * 4
+    some = ["node_changes", "pod_changes", "pod_goes", "pod_comes", "cycle_decides"]
+    played([(rng.choice(often + some), rng.randrange(2**20)) for _ in range(300)])
