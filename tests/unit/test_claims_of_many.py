@@ -2,14 +2,17 @@
 
 import json
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.api import gpus, hami
+from scheduler.api import gpus, hami, wire
 from scheduler.state import claims
 from scheduler.state.cards import CardTable
+from scheduler.state.cluster import Cluster
 from tests import make
+from tests.operator import attacks
 
 MEMORY = {"GPU-a": 1000, "GPU-b": 24576, "GPU-c": 999}
 asks = st.builds(
@@ -70,3 +73,17 @@ def test_a_container_holds_no_more_cards_than_there_are(n_cards: int) -> None:
     ask = gpus.ContainerAsk(gpus.Kind.APP, n_cards, 1, 0, 1)
     held = claims.charges((), (ask,), rows, table.columns)
     assert len(held) == min(n_cards, len(MEMORY))
+
+
+def test_a_pod_that_claims_thousands_of_cards_holds_what_it_asks_and_is_told_why(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(hami, "_use", lambda *_: pytest.fail("a record was read"))
+    cluster = Cluster()
+    cluster.see_node(make.hami_node(name="gpu-00", cards=[make.card(uuid="GPU-a")]))
+    (manifest, *_) = attacks.named("tenant", 0.1)
+    pod = cluster.see_pod(msgspec.convert(manifest, wire.Pod))
+    assert pod is not None
+    assert cluster.held(pod, 0) == {cluster._cards_on[0]["GPU-a"]: (0, 1, 1)}
+    assert "has more than 1000 cards, the most that is read" in cluster.problem_of(pod)
+    assert not pod.claim
