@@ -16,8 +16,10 @@ node's first cards: too much may be closed then, and never too little.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Mapping
 from itertools import islice
+
+import numpy as np
 
 from scheduler.api import hami
 from scheduler.api.gpus import WHOLE_CARD_PERCENT, ContainerAsk, Kind
@@ -31,6 +33,8 @@ Gone = dict[str, dict[str, int]]
 
 # Rows of cards that a node had and has no more; what served several times, in MIG mode, did so to the end.
 _GONE, _GONE_CARVED = -1, -2
+# Containers from which on arrays are faster: a tenant's pod may have thousands, and each may ask all cards.
+_MANY = 32
 
 
 def allowed(slots: Slots, most: Asks, asks: Asks) -> Slots:
@@ -80,17 +84,56 @@ def charges(
     it. ``cards`` are the rows of the node's cards by UUID, in the order of its register, and then of those
     that are ``gone`` from under the pod. A card that is not among them is one that is not told.
     """
+    rest = _unnamed_first(claim, cards)
+    if len(asks) >= _MANY and rest:
+        return _charges_of_many(claim, asks, rest, cards, table)
     held: dict[int, Figures] = {}
     peak: dict[int, Figures] = {}
-    for kind, holding in _holdings(claim, asks, cards, table):
-        for d, cores, mib in holding:
+    for i, ask in enumerate(asks):
+        for d, cores, mib in _holding(claim[i] if claim else (), ask, rest, cards, table):
             before = held.get(d, (0, 0, 0))
             after = (before[0] + cores, before[1] + mib, before[2] + 1)
             most = peak.get(d)
             peak[d] = after if most is None else tuple(map(max, most, after))  # type: ignore[assignment]
-            if kind != Kind.INIT:
+            if ask.kind != Kind.INIT:
                 held[d] = after
     return peak
+
+
+def _charges_of_many(
+    claim: Slots, asks: Asks, rest: list[str], cards: Mapping[str, int], table: c.Cards
+) -> dict[int, Figures]:
+    """As ``charges``, in arrays of containers by cards: one by one only what is told is looked at."""
+    column = {cards[uuid]: j for j, uuid in enumerate(rest)}
+    told = [
+        (i, column[d], use)
+        for i, uses in enumerate(claim)
+        for use in uses
+        if (d := cards.get(use.uuid, _GONE)) >= 0
+    ]
+    asked = [
+        (
+            min(_untold(claim[i] if claim else (), ask, cards, table), len(rest)),
+            ask.cores,
+            ask.mem_mib,
+            ask.mem_percent,
+        )
+        for i, ask in enumerate(asks)
+    ]
+    untold, cores, mib, percent = np.array(asked, np.int64).T[:, :, None]
+    others = np.ones((len(asks), len(rest)), np.bool_)
+    for i, j, _ in told:
+        others[i, j] = False
+    holds = others & (others.cumsum(axis=1) <= untold)
+    share = table.total[c.MIB, list(column)] * percent // WHOLE_CARD_PERCENT
+    most = np.maximum(1, np.where(mib, mib, share))
+    figures = np.stack((cores * holds, most * holds, holds))
+    for i, j, use in told:
+        figures[:, i, j] = (use.cores, min(use.mem_mib, int(most[i, j])), 1)
+    stays = np.array([ask.kind != Kind.INIT for ask in asks])[:, None]
+    held = np.where(stays, figures, 0)
+    peak = (held.cumsum(axis=1) - held + figures).max(axis=1)
+    return {d: tuple(peak[:, j].tolist()) for d, j in column.items() if peak[2, j]}
 
 
 def gone(
@@ -135,29 +178,24 @@ def _within(uses: tuple[hami.CardUse, ...], ask: ContainerAsk) -> tuple[hami.Car
     return tuple(counted.values())
 
 
-def _holdings(
-    claim: Slots, asks: Asks, cards: Mapping[str, int], table: c.Cards
-) -> Iterator[tuple[Kind, list[Figures]]]:
-    """Of each container its kind, and card rows, cores and MiB.
-
-    First what it tells, then the rest, where it is taken to be.
-    """
-    rest: list[str] | None = None
-    for i, ask in enumerate(asks):
-        uses = claim[i] if claim else ()
-        holding = [
-            (d, use.cores, min(use.mem_mib, _mib(ask, d, table)))
-            for use in uses
-            if (d := cards.get(use.uuid, _GONE)) >= 0
-        ]
-        if untold := _untold(uses, ask, cards, table):
-            if rest is None:
-                # Once for all containers: a tenant's pod may have a thousand.
-                rest = _unnamed_first(claim, cards)
-            own = {use.uuid for use in uses}
-            others = islice((cards[uuid] for uuid in rest if uuid not in own), untold)
-            holding += [(d, ask.cores, _mib(ask, d, table)) for d in others]
-        yield ask.kind, holding
+def _holding(
+    uses: tuple[hami.CardUse, ...],
+    ask: ContainerAsk,
+    rest: list[str],
+    cards: Mapping[str, int],
+    table: c.Cards,
+) -> list[Figures]:
+    """Card rows, cores and MiB of one container: first what it tells, then the rest, where it is taken to be."""
+    holding = [
+        (d, use.cores, min(use.mem_mib, _mib(ask, d, table)))
+        for use in uses
+        if (d := cards.get(use.uuid, _GONE)) >= 0
+    ]
+    if untold := _untold(uses, ask, cards, table):
+        own = {use.uuid for use in uses}
+        others = islice((cards[uuid] for uuid in rest if uuid not in own), min(untold, len(rest)))
+        holding += [(d, ask.cores, _mib(ask, d, table)) for d in others]
+    return holding
 
 
 def _unnamed_first(claim: Slots, cards: Mapping[str, int]) -> list[str]:

@@ -7,6 +7,7 @@ ARGS=hostile``.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -54,11 +55,21 @@ async def _normal_pods_are_bound(world: World, prefix: str) -> None:
         await world.bound(*names)
 
 
+async def _strangers_go(world: World) -> None:
+    """What a tenant put on a node itself is on cards without HAMi's words: the last look must not see it."""
+    for one in await world.pods():
+        if one["spec"]["schedulerName"] == "nobody":
+            meta = one["metadata"]
+            with suppress(Refused):
+                await world.delete(f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}")
+
+
 async def every_attack_leaves_normal_pods_to_be_bound(world: World) -> None:
     await _cluster(world)
     for name in attacks.ALL:
         assert await _attack(world, name, "default"), name
         await _normal_pods_are_bound(world, name)
+    await _strangers_go(world)
 
 
 async def a_pod_beyond_the_bounds_is_told_which_field_and_how_much_is_read(world: World) -> None:
@@ -92,6 +103,7 @@ async def all_attacks_at_once_from_namespaces_of_their_own(world: World) -> None
     await world.wait_until(untold, lambda found: not found, 240.0)
     assert world.operator is not None
     assert not world.operator.said("no longer leading")
+    await _strangers_go(world)
 
 
 async def hundreds_of_unlike_pods_wait_and_a_node_for_one_of_them_helps_just_that(
