@@ -255,6 +255,7 @@ async def measure(names: tuple[str, ...], *, scale: float, rest_seconds: float) 
                     space = spaces[names.index("unlike")]
                     more = await _helped(plane, space, scale) | await _told(server, spaces)
                 peak = seen.rss_mib
+                print(f"bench: before the pods go: {normal.figures()} {more}", file=sys.stderr)
                 for space in spaces:
                     await _clear(plane, space)
                 await asyncio.sleep(60.0 if scale >= 1 else 20.0)
@@ -279,7 +280,7 @@ async def measure(names: tuple[str, ...], *, scale: float, rest_seconds: float) 
 async def _clear(plane: access.Access, space: str) -> None:
     """An API server gives up in the middle of many thousands, and goes on when it is asked again."""
     for _ in range(20):
-        with contextlib.suppress(objects.CallError):
+        with contextlib.suppress(objects.CallError, aiohttp.ClientError, TimeoutError):
             await objects.delete_all(plane, f"/api/v1/namespaces/{space}/pods")
             return
     raise AssertionError(f"the pods of {space} cannot be deleted")
