@@ -33,6 +33,8 @@ _QUIET_POLL_SECONDS = 0.005
 # of a megabyte keeps the API server busy for a tenth of a second.
 _QUICK_SECONDS = 0.025
 _SHARE, _BURST = 0.5, 0.5
+# No more is owed than this: where every answer takes many seconds, reports would stop for minutes.
+_DEBT = 5.0
 _POLL_SECONDS = 0.01
 _BACKOFF_MOST_SECONDS = 30.0
 _GIVE_UP_SECONDS = 3600.0
@@ -210,7 +212,7 @@ class Outbox:
         finally:
             if report.lane != Lane.NEWS:
                 took = asyncio.get_running_loop().time() - began
-                self._allowance -= max(0.0, took - _QUICK_SECONDS)
+                self._allowance = max(-_DEBT, self._allowance - max(0.0, took - _QUICK_SECONDS))
 
     def _failed_with(self, report: Report, error: ApiError) -> None:
         is_over = error.status == _NOT_FOUND or "being terminated" in error.message
