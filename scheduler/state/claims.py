@@ -84,6 +84,9 @@ def charges(
     it. ``cards`` are the rows of the node's cards by UUID, in the order of its register, and then of those
     that are ``gone`` from under the pod. A card that is not among them is one that is not told.
     """
+    if not (asks and cards):
+        # Most pods ask no card, and are charged as often as others.
+        return {}
     rest = _unnamed_first(claim, cards)
     if len(asks) >= _MANY and rest:
         return _charges_of_many(claim, asks, rest, cards, table)
