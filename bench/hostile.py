@@ -27,7 +27,8 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from scheduler.embedded import agents, nodes
+from scheduler.embedded.agents import fleet as agents
+from scheduler.embedded.agents import nodes
 from tests.controlplane import access, objects
 from tests.operator import attacks, servers
 from tests.operator.process import Operator

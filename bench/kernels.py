@@ -15,11 +15,11 @@ import numpy as np
 from scheduler.api import wire
 from scheduler.api.placement import MODES, Mode, Placement
 from scheduler.config import Config
+from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle
 from scheduler.kernels import board as boards
-from scheduler.kernels import columns as c
-from scheduler.kernels import lambda_g
-from scheduler.policies import PolicyBook
+from scheduler.kernels.modes import lambda_g
+from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 
 _SEED = 42

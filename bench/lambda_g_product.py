@@ -27,8 +27,8 @@ from bench.lambda_g_workload import (
 from scheduler.api import names, wire
 from scheduler.api.placement import Mode, Placement
 from scheduler.config import Config
+from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle
-from scheduler.policies import PolicyBook
 from scheduler.state.cluster import Cluster
 
 # Never what keeps a pod away: pods on a node, containers on a card.

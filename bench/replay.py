@@ -15,8 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from scheduler.simulate import engine, traces, workloads
-from scheduler.simulate.experiment import RunOptions, Trace, TraceNode
+from scheduler.replay import run as engine
+from scheduler.replay import traces, workloads
+from scheduler.replay.experiment import RunOptions, Trace, TraceNode
 
 _DATA = Path(__file__).parent / "data"
 _GIB_PER_CORE = 8

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.simulate import engine, traces, workloads
-from scheduler.simulate.experiment import RunOptions, Series, Trace, TraceNode, TracePod, Workload
+from scheduler.replay import run as engine
+from scheduler.replay import traces, workloads
+from scheduler.replay.experiment import RunOptions, Series, Trace, TraceNode, TracePod, Workload
 
 _OPENB = Path(__file__).parent / "data" / "openb"
 # No weight was chosen on these.

@@ -5,17 +5,18 @@ and its results come back as events. The map, from the top; a room imports only 
 
     cli        run | simulate | replay | audit | demo | warm
     demo       four patterns on the embedded cluster, drawn
-    kube       SHELL: a real cluster: streams, loop, binder, lease, events, probes
-    simulate   SHELL: the same core over manifests, and over traces of real clusters
+    kube       SHELL: a real cluster: watch, bind, report, lead, and the app that wires them
+    simulate   SHELL: the same core over manifests
+    replay     SHELL: the same core over traces of real clusters, in virtual time
     audit      SHELL: what a cluster cannot use, in its own units and in money
     embedded   a small Kubernetes in a process, with agents, for the demo and for tests
-    metrics    numbers for Prometheus
-    cycle      shapes and boards, decisions, why nothing fits
+    cycle      shapes and boards, decisions, why nothing fits, and in words
+    modes      what scoring modes need learnt    queues   what waits, and whom a change helps
     plugins    static filters and preferences, one file each
-    devices    what words about cards mean        policies  which BalancePolicy governs a pod
-    pending    what waits, and whom a change helps explain   reasons to sentences
+    devices    what words about cards mean
     state      the cluster as columns: events in, assume, forget, checks
     kernels    the only numba: fit, cards, scores, tournament
+    schema     the array bundles that state owns and kernels take
     config     every setting with its default
     api        the words: wire formats, quantities, HAMi's encodings, events, decisions, reasons
     errors     the tree of errors

@@ -162,7 +162,7 @@ def replay(
     plot: Annotated[Path | None, typer.Option(help="Draw it as .svg or .png.")] = None,
 ) -> None:
     """Replay a trace of a cluster: how full it gets, what fragments, who waits or is lost."""
-    from scheduler.simulate import command, fan_out, traces  # noqa: PLC0415 - as above
+    from scheduler.replay import command, fan_out, traces  # noqa: PLC0415 - as above
 
     request = command.Request(
         trace=trace,
@@ -295,7 +295,8 @@ def _manifests(names: list[str]) -> tuple[list[wire.Node], list[wire.Pod]]:
 
 
 def _cluster(kubeconfig: str | None, context: str | None) -> tuple[list[wire.Node], list[wire.Pod]]:
-    from scheduler.kube import client, listing  # noqa: PLC0415 - as for run
+    from scheduler.kube import client  # noqa: PLC0415 - as for run
+    from scheduler.kube.watch import listing  # noqa: PLC0415 - as for run
 
     access = client.load_access(kubeconfig, context)
     try:

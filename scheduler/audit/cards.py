@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scheduler.kernels import columns as c
+from scheduler.schema import columns as c
 from scheduler.state.cards import WHOLE_KIND
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape

@@ -17,7 +17,7 @@ from scheduler.audit.measure import Figures
 from scheduler.audit.replay import Replayed
 from scheduler.audit.typical import Typical
 from scheduler.config import Config
-from scheduler.kernels import columns as c
+from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life, PodRecord
 

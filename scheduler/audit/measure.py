@@ -26,12 +26,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduler import devices
 from scheduler.audit import cards as all_cards
 from scheduler.audit.cards import Cards
 from scheduler.audit.typical import Typical
-from scheduler.kernels import columns as c
+from scheduler.devices import nvidia as devices
 from scheduler.plugins import node_affinity, taints
+from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
 

@@ -21,8 +21,8 @@ from scheduler.audit import measure
 from scheduler.audit.measure import Figures
 from scheduler.audit.typical import Typical
 from scheduler.config import Config
+from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle
-from scheduler.policies import PolicyBook
 from scheduler.state.cluster import Cluster
 
 _NODE_OWNERS = frozenset({"DaemonSet", "Node"})

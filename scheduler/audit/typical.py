@@ -3,7 +3,7 @@
 Typical are the most frequent shapes that together make 95 % of the pods, at most 64 of those that ask GPUs
 and 64 of those that do not. The former come from the demand that the state has seen, the latter from the
 pods that are there; pods that belong to their node, as those of a DaemonSet do, are nobody's demand. Below
-30 pods of a kind an assumed demand stands in: for GPUs that of ``cycle/learning.py``, for the others one
+30 pods of a kind an assumed demand stands in: for GPUs that of ``modes/learning.py``, for the others one
 core with the memory that this cluster has per core.
 """
 
@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.api import names
-from scheduler.cycle import demand_tables
-from scheduler.kernels import columns as c
+from scheduler.modes import demand_tables
+from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
 

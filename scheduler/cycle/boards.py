@@ -10,16 +10,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduler import devices
 from scheduler.api import names
 from scheduler.api.placement import Mode, Placement
 from scheduler.api.templates import PodTemplate
 from scheduler.config import Config
-from scheduler.cycle.learning import Learner
-from scheduler.kernels import aware, score
+from scheduler.devices import nvidia as devices
 from scheduler.kernels import board as kernel
-from scheduler.kernels import columns as c
+from scheduler.kernels.modes import aware, score
+from scheduler.modes.learning import Learner
 from scheduler.plugins import FILTERS, node_affinity, taints
+from scheduler.schema import columns as c
+from scheduler.schema import empty
 from scheduler.state.cluster import Cluster
 
 # Live shapes; the least recently used goes first. At 5,000 nodes a board is about 170 kB.
@@ -103,7 +104,7 @@ class Boards:
         self._learner = learner
         self._config = config
         self._shapes: dict[tuple[PodTemplate, Placement], Shape] = {}
-        self.scratch = scratch(1, 1, 1)
+        self.scratch = empty.scratch(1, 1, 1)
 
     def shape(self, template: PodTemplate, placement: Placement) -> Shape:
         """The shape of a template under a placement."""
@@ -144,7 +145,7 @@ class Boards:
         described = None if moved is None else cluster.described.since(shape.described)
         if moved is None or described is None:
             moved = described = np.arange(cluster.nodes.capacity)
-            shape.board = _board(cluster.nodes.capacity)
+            shape.board = empty.board(cluster.nodes.capacity)
         if shape.template.ports:
             # A host port may have come or gone with any pod that moved.
             described = moved
@@ -214,7 +215,7 @@ class Boards:
         typical = max(tables.keel.weight.size, tables.fgd.weight.size)
         s = self.scratch
         if s.order.size < cards or s.picks.size < picks or s.fits.size < typical:
-            self.scratch = scratch(
+            self.scratch = empty.scratch(
                 max(cards, s.order.size), max(picks, s.picks.size), max(typical, s.fits.size)
             )
 
@@ -289,46 +290,5 @@ def _card_rules(shape: Shape, whole_gpus: int) -> c.Ints:
     return rules
 
 
-def _board(capacity: int) -> c.Board:
-    return c.Board(
-        allowed=np.zeros(capacity, np.bool_),
-        affinity=np.zeros(capacity, np.int64),
-        taints=np.zeros(capacity, np.int64),
-        part=np.full(capacity, -1, np.int64),
-        key=np.full(capacity, -1, np.int64),
-        best=np.full(capacity // c.BLOCK, -1, np.int64),
-        maxima=np.zeros(2, np.int64),
-    )
-
-
-def scratch(most_cards: int, most_picks: int, typical: int) -> c.Scratch:
-    """Working space for nodes of so many cards, pods of so many picks, and so many typical pods."""
-    lanes = np.zeros(c.LANES_END)
-    return c.Scratch(
-        lanes=lanes,
-        cap=lanes[c.LANES_CAP : c.LANES_USED].reshape(c.N_DIMS, c.BLOCK),
-        used=lanes[c.LANES_USED : c.LANES_ASK].reshape(c.N_DIMS, c.BLOCK),
-        ask=lanes[c.LANES_ASK : c.LANES_OUT].reshape(c.N_DIMS, c.BLOCK),
-        out=lanes[c.LANES_OUT : c.LANES_WORK],
-        points=np.zeros(c.BLOCK, np.int64),
-        rows=np.zeros(c.BLOCK, np.int64),
-        changed=np.zeros(1, np.int64),
-        order=np.zeros(most_cards, np.int64),
-        held=np.zeros((3, most_cards), np.int64),
-        peak=np.zeros((3, most_cards), np.int64),
-        card_score=np.zeros(most_cards, np.float32),
-        picks=np.zeros(most_picks, np.int64),
-        pick_mib=np.zeros(most_picks, np.int64),
-        pick_slot=np.zeros(most_picks, np.int64),
-        codes=np.zeros(c.N_CARD_CODES, np.int64),
-        n_picks=np.zeros(1, np.int64),
-        free=np.zeros((2, most_cards), np.int64),
-        states=np.zeros((3, most_cards + 1), np.int64),
-        after=np.zeros((3, most_cards + 1), np.int64),
-        fits=np.zeros(typical, np.int64),
-        frag=np.zeros(typical, np.int64),
-    )
-
-
-_NO_BOARD = _board(0)
+_NO_BOARD = empty.board(0)
 _NO_ASK = c.Ask(*(np.full(4, -1, np.int64) for _ in c.Ask._fields))  # type: ignore[arg-type]

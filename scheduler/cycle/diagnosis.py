@@ -18,9 +18,9 @@ from scheduler.api.reasons import (
     Refusal,
 )
 from scheduler.cycle.boards import Shape
-from scheduler.kernels import columns as c
 from scheduler.kernels import diagnose
 from scheduler.plugins import FILTERS
+from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 
 

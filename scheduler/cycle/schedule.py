@@ -14,12 +14,12 @@ from scheduler.api.reasons import Refusal
 from scheduler.config import Config
 from scheduler.cycle import diagnosis
 from scheduler.cycle.boards import Boards, Shape
-from scheduler.cycle.demand_tables import Counts
-from scheduler.cycle.learning import Learner
-from scheduler.kernels import columns as c
+from scheduler.cycle.policies import PolicyBook
 from scheduler.kernels import place
+from scheduler.modes.demand_tables import Counts
+from scheduler.modes.learning import Learner
 from scheduler.plugins import FILTERS
-from scheduler.policies import PolicyBook
+from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life, PodRecord
 

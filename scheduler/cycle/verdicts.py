@@ -11,8 +11,8 @@ from scheduler.cycle import diagnosis
 from scheduler.cycle.boards import Shape
 from scheduler.cycle.schedule import Cycle
 from scheduler.kernels import board as kernel
-from scheduler.kernels import columns as c
-from scheduler.kernels import gpus
+from scheduler.kernels.devices import gpus
+from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 

@@ -7,9 +7,9 @@ import msgspec
 from scheduler.api import names, wire
 from scheduler.api.hami import Card
 from scheduler.config import Config
-from scheduler.cycle.fragmentation import FragmentGauge
+from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle
-from scheduler.policies import PolicyBook
+from scheduler.modes.fragmentation import FragmentGauge
 from scheduler.state.cluster import Cluster
 
 

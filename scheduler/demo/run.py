@@ -20,7 +20,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from scheduler.demo import patterns, picture
-from scheduler.embedded import agents, cluster, nodes
+from scheduler.embedded import cluster
+from scheduler.embedded.agents import fleet as agents
+from scheduler.embedded.agents import nodes
 
 _START_SECONDS = 180.0  # a few, unless every kernel has to be compiled first
 _PATTERN_SECONDS = 20.0

@@ -8,24 +8,27 @@ wherever kopf, kubectl or the operator can see it.
 
 Reading order, from the bottom up:
 
-    statuses    errors as the ``Status`` objects a client gets
-    kinds       which kinds are served, built in or by a CustomResourceDefinition
-    selectors   label and field selectors
-    store       objects, versions, history, watchers: the etcd and watch cache of this cluster
-    metadata    names, uids, generations
-    pods        defaults, admission, validation and binding of pods; ``amounts`` reads quantities
-    admission   the same for all other kinds; ``events`` converts between the two Event APIs
-    schemas     validation and pruning by a CRD's OpenAPI schema; ``crds`` serves the new kinds
-    patching    JSON and merge patches; ``strategic`` and ``applying`` are the other two kinds
-    registry    create, update, delete: what happens to an object on its way into the store;
-                ``deletion``, ``bindings``, ``evictions`` are its special cases
-    namespaces  the namespace controller; ``serving`` keeps the kinds in step with the CRDs
-    listing     list with pages and snapshots; ``watching`` is the other half
-    tables      what ``kubectl get`` prints; ``discovery`` is what it asks first
-    server      HTTP: ``paths``, media types (``bodies``, a little ``protobuf``), ``verbs``
-    cluster     starts all of it on a loopback port: ``async with cluster.start() as c: c.url``
-    nodes       node objects, plain or with GPU ``cards``
-    agents      ``async with agents.run(url): ...``: ``kubelet`` and ``hami_plugin`` for any server
+    store/            statuses    errors as the ``Status`` objects a client gets
+                      kinds       which kinds are served, built in or by a CustomResourceDefinition
+                      selectors   label and field selectors
+                      store       objects, versions, history, watchers: etcd and the watch cache
+                      metadata    names, uids, generations
+    api/admission/    pods        defaults, admission, validation and binding of pods; ``amounts``
+                      admission   the same for all other kinds
+                      schemas     validation and pruning by a CRD's schema; ``crds``
+    api/writing/      patching    JSON and merge patches; ``strategic`` and ``applying`` are the others
+                      registry    create, update, delete: an object on its way into the store
+                      namespaces  the namespace controller
+    api/              listing     list with pages and snapshots; ``watching`` is the other half
+                      serving     keeps the kinds in step with the CRDs
+                      tables      what ``kubectl get`` prints; ``discovery`` is what it asks first
+                      server      HTTP: ``paths``, media types (``bodies``, ``protobuf``), ``verbs``
+    agents/           nodes       node objects, plain or with GPU ``cards``
+                      fleet       ``async with fleet.run(url)``: ``kubelet`` and ``hami_plugin``
+    cluster           all of it on a loopback port: ``async with cluster.start() as c: c.url``
+
+The scope is frozen: a new kind is a line in ``store/builtin``. No more protobuf, server-side apply or
+likeness to kubectl; tests that need more run against a real API server.
 
 Choice (2026-11): written by hand rather than on a mocking library, because versions, conflicts,
 watches and bindings are exactly what an operator's tests are about, and mocks leave them out.

@@ -9,8 +9,8 @@ from typing import Any
 import yaml
 from aiohttp import web
 
-from scheduler.embedded.server import Server, Settings
-from scheduler.embedded.store import Store
+from scheduler.embedded.api.server import Server, Settings
+from scheduler.embedded.store.store import Store
 
 Json = dict[str, Any]
 

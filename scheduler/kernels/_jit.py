@@ -54,8 +54,10 @@ def _cache_folder() -> tuple[Path | None, bool]:
     """Where compiled kernels are, None where there is no place for them, and whether it can be written."""
     digest = hashlib.sha256(numba.__version__.encode())
     digest.update(str((_config.BOUNDSCHECK, _config.CPU_NAME)).encode())
-    for source in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(source.read_bytes())
+    kernels = Path(__file__).parent
+    for room in (kernels, kernels.parent / "schema"):
+        for source in sorted(room.rglob("*.py")):
+            digest.update(source.read_bytes())
     root = Path(_config.CACHE_DIR or Path.home() / ".cache" / "evenkeel" / "kernels")
     folder = root / digest.hexdigest()[:16]
     try:

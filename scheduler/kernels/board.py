@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduler.kernels import aware, fit, gpus, lambda_g, score
-from scheduler.kernels import columns as c
+from scheduler.kernels import fit
 from scheduler.kernels._jit import inlined, kernel
+from scheduler.kernels.devices import gpus
+from scheduler.kernels.modes import aware, lambda_g, score
+from scheduler.schema import columns as c
 
 _TIER = 1 << 60
 _STEPS = 1 << 26

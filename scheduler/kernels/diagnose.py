@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from scheduler.kernels import columns as c
-from scheduler.kernels import fit, gpus
+from scheduler.kernels import fit
 from scheduler.kernels._jit import kernel
+from scheduler.kernels.devices import gpus
+from scheduler.schema import columns as c
 
 FITS, RESOURCES, CARDS = 0, 6, 7  # api/reasons.py Refusal
 

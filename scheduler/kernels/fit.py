@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scheduler.kernels import columns as c
 from scheduler.kernels._jit import inlined
+from scheduler.schema import columns as c
 
 
 @inlined

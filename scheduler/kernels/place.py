@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from scheduler.kernels import board as boards
-from scheduler.kernels import columns as c
 from scheduler.kernels import fit
 from scheduler.kernels._jit import inlined, kernel
+from scheduler.schema import columns as c
 
 
 class Placed(NamedTuple):

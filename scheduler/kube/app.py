@@ -17,25 +17,26 @@ from scheduler.api import events, names, wire
 from scheduler.config import Config
 from scheduler.cycle.warm import warm
 from scheduler.errors import BadInput
-from scheduler.kube import rights, sources
-from scheduler.kube.binder import Binder
-from scheduler.kube.binding import Binding
+from scheduler.kube import rights
+from scheduler.kube.bind.binder import Binder
+from scheduler.kube.bind.binding import Binding
+from scheduler.kube.bind.fence import Fence
+from scheduler.kube.bind.node_lock import NodeLock
 from scheduler.kube.client import Access, ApiClient
-from scheduler.kube.fence import Fence
-from scheduler.kube.heads import Heads
-from scheduler.kube.health import Health
-from scheduler.kube.leading import Leading
-from scheduler.kube.lease import AlwaysLeader, Holder, Lease
-from scheduler.kube.lifeline import Lifeline, NotesAcross
+from scheduler.kube.lead.heads import Heads
+from scheduler.kube.lead.leading import Leading
+from scheduler.kube.lead.lease import AlwaysLeader, Holder, Lease
+from scheduler.kube.lead.lifeline import Lifeline, NotesAcross
+from scheduler.kube.lead.memory import DemandNotes
 from scheduler.kube.loop import Loop
-from scheduler.kube.memory import DemandNotes
-from scheduler.kube.node_lock import NodeLock
-from scheduler.kube.policy_status import PolicyStatus
-from scheduler.kube.probes import Probes
-from scheduler.kube.reporter import Reporter
+from scheduler.kube.report.health import Health
+from scheduler.kube.report.metrics import Metrics
+from scheduler.kube.report.policy_status import PolicyStatus
+from scheduler.kube.report.probes import Probes
+from scheduler.kube.report.reporter import Reporter
 from scheduler.kube.rights import Rights
-from scheduler.kube.streams import Stream
-from scheduler.metrics import Metrics
+from scheduler.kube.watch import sources
+from scheduler.kube.watch.streams import Stream
 from scheduler.state import checks
 
 _VERIFY_SECONDS = 600.0

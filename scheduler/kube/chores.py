@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from scheduler import explain
-from scheduler.cycle.helping import Changed
+from scheduler.cycle import explain
 from scheduler.cycle.schedule import Cycle
-from scheduler.kube.reporter import Reporter
-from scheduler.pending import Pending
+from scheduler.kube.report.reporter import Reporter
+from scheduler.queues.helping import Changed
+from scheduler.queues.pending import Pending
 from scheduler.state.cluster import Cluster
 
 _HELP_SECONDS = 0.02

@@ -6,22 +6,22 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 
-from scheduler import explain, policies
 from scheduler.api import events, wire
 from scheduler.api.decisions import Bind, Hold
 from scheduler.api.reasons import WORDS, Refusal
 from scheduler.config import Config
+from scheduler.cycle import explain, policies
+from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle
 from scheduler.errors import BadInput
-from scheduler.kube.binder import Binder
+from scheduler.kube.bind.binder import Binder
 from scheduler.kube.chores import Chores
 from scheduler.kube.intake import Intake
-from scheduler.kube.mistakes import Mistakes
-from scheduler.kube.policy_status import PolicyStatus
-from scheduler.kube.reporter import Reporter
-from scheduler.metrics import Metrics
-from scheduler.pending import Pending
-from scheduler.policies import PolicyBook
+from scheduler.kube.report.metrics import Metrics
+from scheduler.kube.report.mistakes import Mistakes
+from scheduler.kube.report.policy_status import PolicyStatus
+from scheduler.kube.report.reporter import Reporter
+from scheduler.queues.pending import Pending
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life, PodRecord
 

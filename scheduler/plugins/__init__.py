@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from scheduler.api.reasons import Refusal
 from scheduler.api.templates import PodTemplate
-from scheduler.kernels.columns import Flags, Ints
 from scheduler.plugins import node_affinity, node_ports, node_unschedulable, taints
+from scheduler.schema.columns import Flags, Ints
 from scheduler.state.nodes import NodeTable
 
 # A filter says which of the given rows it refuses.

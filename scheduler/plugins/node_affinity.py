@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.api.templates import Expression, PodTemplate, Term, Whereabouts
-from scheduler.kernels.columns import Flags, Ints
+from scheduler.schema.columns import Flags, Ints
 from scheduler.state.nodes import NodeTable, integer
 
 

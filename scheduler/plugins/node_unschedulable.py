@@ -6,8 +6,8 @@ import numpy as np
 
 from scheduler.api import names
 from scheduler.api.templates import PodTemplate
-from scheduler.kernels.columns import Flags, Ints
 from scheduler.plugins import taints
+from scheduler.schema.columns import Flags, Ints
 from scheduler.state.nodes import NodeTable
 
 

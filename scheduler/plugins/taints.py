@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.api.templates import PodTemplate, TolerationKey, Whereabouts
-from scheduler.kernels.columns import Flags, Ints
+from scheduler.schema.columns import Flags, Ints
 from scheduler.state.nodes import NodeTable, TaintKey
 
 _HARD = frozenset({"NoSchedule", "NoExecute"})

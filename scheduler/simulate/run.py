@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scheduler import explain, policies
 from scheduler.api import hami, requests, wire
 from scheduler.api.decisions import Bind, Hold
 from scheduler.config import Config
-from scheduler.cycle import verdicts
+from scheduler.cycle import explain, policies, verdicts
+from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle, is_waiting
 from scheduler.errors import BadInput
-from scheduler.policies import PolicyBook
 from scheduler.simulate import objects as manifests
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord

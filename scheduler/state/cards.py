@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.api import hami
-from scheduler.kernels import columns as c
+from scheduler.schema import columns as c
 from scheduler.state.interning import Interner
 
 _FIRST_CAPACITY = 256

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduler.kernels.columns import Ints
+from scheduler.schema.columns import Ints
 
 _CAPACITY = 1 << 14
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from scheduler.api import gpus, names
 from scheduler.errors import BrokenInvariant
-from scheduler.kernels import columns as c
+from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from scheduler.api import hami
 from scheduler.api.gpus import WHOLE_CARD_PERCENT, ContainerAsk, Kind
-from scheduler.kernels import columns as c
+from scheduler.schema import columns as c
 
 Slots = tuple[tuple[hami.CardUse, ...], ...]
 Asks = tuple[ContainerAsk, ...]

@@ -28,7 +28,7 @@ from weakref import WeakKeyDictionary
 
 from scheduler.api import gpus, hami, names, templates, wire
 from scheduler.api.limits import DEFAULT, PodLimits
-from scheduler.kernels import columns as c
+from scheduler.schema import columns as c
 from scheduler.state import claims, facts
 from scheduler.state.cards import CardTable
 from scheduler.state.changes import Changes

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.api import names
-from scheduler.kernels import columns as c
+from scheduler.schema import columns as c
 from scheduler.state.interning import Interner
 from scheduler.state.ports import PortTable
 

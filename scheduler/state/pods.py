@@ -9,7 +9,7 @@ import msgspec
 
 from scheduler.api import names
 from scheduler.api.templates import PodTemplate
-from scheduler.kernels import columns as c
+from scheduler.schema import columns as c
 from scheduler.state import claims
 from scheduler.state.nodes import NodeFacts
 

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from scheduler import cli
-from scheduler.embedded import nodes
+from scheduler.embedded.agents import nodes
 from tests.controlplane.plane import ControlPlane
 from tests.operator import manifests
 

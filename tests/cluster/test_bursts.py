@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.embedded import nodes
+from scheduler.embedded.agents import nodes
 from tests.operator import audit, servers
 from tests.operator.manifests import pod, vgpu
 from tests.operator.process import Operator

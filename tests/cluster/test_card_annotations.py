@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from scheduler.api import names
-from scheduler.embedded import agents, nodes
+from scheduler.embedded.agents import fleet as agents
+from scheduler.embedded.agents import nodes
 from tests.controlplane import plane
 from tests.controlplane.access import Answer
 from tests.operator import servers

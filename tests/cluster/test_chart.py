@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from scheduler import config
-from scheduler.metrics import Metrics
+from scheduler.kube.report.metrics import Metrics
 from tests.controlplane.plane import ControlPlane
 from tests.operator import installed
 

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from scheduler.embedded import agents, cluster, nodes
+from scheduler.embedded import cluster
+from scheduler.embedded.agents import fleet as agents
+from scheduler.embedded.agents import nodes
 
 Kubectl = Callable[..., Awaitable[str]]
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.embedded import nodes
+from scheduler.embedded.agents import nodes
 from tests.operator import process, servers
 from tests.operator.manifests import vgpu
 from tests.operator.world import enter

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
-from scheduler.embedded import nodes
+from scheduler.embedded.agents import nodes
 from tests.controlplane import plane
 from tests.operator import installed, servers
 from tests.operator.manifests import pod, policy, vgpu

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from scheduler.embedded import nodes
+from scheduler.embedded.agents import nodes
 from tests.operator import audit, proxy
 from tests.operator.manifests import vgpu
 from tests.operator.process import Operator

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from scheduler.embedded import agents, nodes
+from scheduler.embedded.agents import fleet as agents
+from scheduler.embedded.agents import nodes
+from scheduler.embedded.agents.kubelet import RUN_SECONDS, Pace
 from scheduler.embedded.cluster import Cluster
-from scheduler.embedded.kubelet import RUN_SECONDS, Pace
 from tests.embedded.conftest import Api
 
 

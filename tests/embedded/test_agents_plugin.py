@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from scheduler.embedded import agents, cards, nodes
-from scheduler.embedded.hami_plugin import Knobs
+from scheduler.embedded.agents import cards, nodes
+from scheduler.embedded.agents import fleet as agents
+from scheduler.embedded.agents.hami_plugin import Knobs
 from tests.embedded.conftest import Api
 
 LOCK = "hami.io/mutex.lock"

@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 
 from scheduler import cli
 from scheduler.embedded import cluster as embedded
-from scheduler.embedded import nodes
-from scheduler.embedded.server import Serve
-from scheduler.embedded.statuses import ApiError
-from scheduler.kube import listing
+from scheduler.embedded.agents import nodes
+from scheduler.embedded.api.server import Serve
+from scheduler.embedded.store.statuses import ApiError
 from scheduler.kube.client import Access
+from scheduler.kube.watch import listing
 from tests.embedded.conftest import pod
 
 Json = dict[str, Any]

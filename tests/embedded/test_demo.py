@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scheduler.demo import patterns
-from scheduler.embedded import nodes
+from scheduler.embedded.agents import nodes
 from scheduler.simulate import files
 
 ROOT = Path(__file__).parents[2]

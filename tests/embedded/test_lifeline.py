@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from scheduler.embedded import nodes
+from scheduler.embedded.agents import nodes
 from tests.operator import servers
 from tests.operator.faults import Call, Fault, injected
 from tests.operator.manifests import pod

@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from scheduler.embedded import agents, nodes
+from scheduler.embedded.agents import fleet as agents
+from scheduler.embedded.agents import nodes
 from tests.operator import servers, shared
 from tests.operator.cases_hami import NODE_POLICY
 from tests.operator.faults import Call, Fault, injected, inside

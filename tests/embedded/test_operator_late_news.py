@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from scheduler.embedded import nodes
+from scheduler.embedded.agents import nodes
 from tests.operator import audit, servers, shared
 from tests.operator.faults import Call, Fault, injected, inside
 from tests.operator.manifests import pod, vgpu

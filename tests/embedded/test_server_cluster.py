@@ -8,9 +8,9 @@ import yaml
 from aiohttp import web
 
 from scheduler.embedded import cluster as embedded
-from scheduler.embedded import nodes
-from scheduler.embedded.server import Serve, Settings
-from scheduler.embedded.statuses import ApiError
+from scheduler.embedded.agents import nodes
+from scheduler.embedded.api.server import Serve, Settings
+from scheduler.embedded.store.statuses import ApiError
 from tests.embedded.conftest import Api, pod
 
 

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
+from scheduler.embedded.api.server import Settings
 from scheduler.embedded.cluster import Cluster
-from scheduler.embedded.server import Settings
 from tests.embedded.conftest import Api
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
-from scheduler.embedded import nodes
+from scheduler.embedded.agents import nodes
 from tests.operator.manifests import container, pod, vgpu
 from tests.operator.world import PODS, World
 

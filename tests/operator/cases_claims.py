@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler.embedded import nodes
+from scheduler.embedded.agents import nodes
 from tests.operator import audit
 from tests.operator.manifests import container, pod
 from tests.operator.world import PODS, World

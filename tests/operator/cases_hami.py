@@ -6,7 +6,8 @@ import asyncio
 from collections import Counter
 from typing import Any
 
-from scheduler.embedded import agents, cards, nodes
+from scheduler.embedded.agents import cards, nodes
+from scheduler.embedded.agents import fleet as agents
 from tests.operator import audit
 from tests.operator.manifests import container, pod, vgpu
 from tests.operator.world import NODES, PODS, World

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from scheduler.embedded import nodes
+from scheduler.embedded.agents import nodes
 from tests.operator import attacks
 from tests.operator.manifests import pod, vgpu
 from tests.operator.world import Refused, World

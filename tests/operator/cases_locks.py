@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 
-from scheduler.embedded import agents, nodes
+from scheduler.embedded.agents import fleet as agents
+from scheduler.embedded.agents import nodes
 from tests.operator import audit
 from tests.operator.cases_hami import NODE_POLICY
 from tests.operator.manifests import pod, vgpu

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from scheduler.embedded import cards, nodes
+from scheduler.embedded.agents import cards, nodes
 from tests.operator import audit
 from tests.operator.manifests import container, pod, vgpu
 from tests.operator.world import NODES, PODS, World, bound_by_another

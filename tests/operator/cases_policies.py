@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from scheduler.embedded import nodes
+from scheduler.embedded.agents import nodes
 from tests.operator import audit
 from tests.operator.manifests import pod, policy, vgpu
 from tests.operator.world import PODS, POLICIES, Refused, World

@@ -12,9 +12,10 @@ import msgspec
 import numpy as np
 
 from scheduler.api import names
-from scheduler.embedded import cards, nodes
-from scheduler.simulate import engine, traces
-from scheduler.simulate.experiment import RunOptions, Trace, Workload
+from scheduler.embedded.agents import cards, nodes
+from scheduler.replay import run as engine
+from scheduler.replay import traces
+from scheduler.replay.experiment import RunOptions, Trace, Workload
 from tests.operator.manifests import pod
 from tests.operator.world import PODS, World
 

@@ -6,7 +6,8 @@ import asyncio
 import socket
 from typing import Any
 
-from scheduler.embedded import agents, cards, nodes
+from scheduler.embedded.agents import cards, nodes
+from scheduler.embedded.agents import fleet as agents
 from tests.operator import audit
 from tests.operator.manifests import pod, vgpu
 from tests.operator.process import START_SECONDS, Operator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from scheduler.embedded import nodes
+from scheduler.embedded.agents import nodes
 from tests.operator.manifests import pod, vgpu
 from tests.operator.world import NODES, PODS, World
 

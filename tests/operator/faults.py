@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from aiohttp import web
 
-from scheduler.embedded.server import Serve
+from scheduler.embedded.api.server import Serve
 from tests.operator.servers import Embedded, Server
 from tests.operator.world import World
 

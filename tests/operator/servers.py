@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import yaml
 
 from scheduler.embedded import cluster
-from scheduler.embedded.server import Settings
+from scheduler.embedded.api.server import Settings
 from tests.controlplane import plane
 from tests.operator import installed
 

@@ -20,7 +20,8 @@ from typing import Any, TypeVar
 import aiohttp
 import msgspec
 
-from scheduler.embedded import agents, kubelet
+from scheduler.embedded.agents import fleet as agents
+from scheduler.embedded.agents import kubelet
 from tests.operator import audit
 from tests.operator.manifests import pod
 from tests.operator.process import Operator

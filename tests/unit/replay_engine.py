@@ -6,7 +6,7 @@ import os
 import numpy as np
 
 from scheduler.errors import BadInput
-from scheduler.simulate.experiment import (
+from scheduler.replay.experiment import (
     WHOLE,
     RunOptions,
     Series,

@@ -9,7 +9,7 @@ from scheduler.audit import reasons, typical
 from scheduler.audit.measure import Figures
 from scheduler.audit.typical import Typical, TypicalPod
 from scheduler.config import Config
-from scheduler.cycle.fragmentation import FragmentGauge
+from scheduler.modes.fragmentation import FragmentGauge
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
 from tests import make

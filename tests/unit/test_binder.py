@@ -10,10 +10,10 @@ import msgspec
 from scheduler.api import events, names
 from scheduler.api.decisions import Bind
 from scheduler.errors import ApiError
-from scheduler.kube.binder import Binder
-from scheduler.kube.binding import Binding
-from scheduler.kube.fence import Fence
-from scheduler.kube.node_lock import NodeLock
+from scheduler.kube.bind.binder import Binder
+from scheduler.kube.bind.binding import Binding
+from scheduler.kube.bind.fence import Fence
+from scheduler.kube.bind.node_lock import NodeLock
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 from tests import make

@@ -8,7 +8,7 @@ from scheduler import config
 from scheduler.api.placement import NODE_POLICIES, Mode, Placement
 from scheduler.config import Config
 from scheduler.kernels import board as kernel
-from scheduler.kernels import gpus
+from scheduler.kernels.devices import gpus
 from scheduler.state.cluster import Cluster
 from tests import make
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from scheduler.api import names, wire
-from scheduler.kube.memory import DemandNotes
+from scheduler.kube.lead.memory import DemandNotes
 from scheduler.state import demand
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import Demand, DemandShape

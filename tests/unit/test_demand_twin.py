@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scheduler.kernels import columns as c
+from scheduler.schema import columns as c
 from tests import make
 from tests.oracles import demand, fleet, hami
 from tests.unit import twin_objects, twin_worlds

@@ -10,7 +10,7 @@ import pytest
 from scheduler.api import names
 from scheduler.errors import ApiError
 from scheduler.kube import client
-from scheduler.kube.fence import Fence, Target
+from scheduler.kube.bind.fence import Fence, Target
 
 POD = Target("default", "p", "uid", "7")
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from scheduler.errors import ApiError
-from scheduler.kube import client, listing
-from scheduler.kube.heads import Heads
+from scheduler.kube import client
+from scheduler.kube.lead.heads import Heads
+from scheduler.kube.watch import listing
 from scheduler.state.cluster import Cluster
 from tests import make
 

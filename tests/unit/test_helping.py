@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scheduler.cycle.helping import Changed
+from scheduler.queues.helping import Changed
 from tests import make
 from tests.unit import random_clusters
 

@@ -8,9 +8,9 @@ import pytest
 
 from scheduler.api import wire
 from scheduler.config import Config
+from scheduler.cycle.policies import PolicyBook, parse
 from scheduler.cycle.schedule import Cycle
-from scheduler.kernels import columns as c
-from scheduler.policies import PolicyBook, parse
+from scheduler.schema import columns as c
 from scheduler.state import checks
 from scheduler.state.cluster import Cluster
 from tests import make

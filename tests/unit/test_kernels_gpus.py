@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from scheduler.api import names
 from scheduler.api.reasons import CARD_CODES, CardRefusal
 from scheduler.cycle.boards import Boards, Shape
-from scheduler.kernels import columns as c
-from scheduler.kernels import gpus
+from scheduler.kernels.devices import gpus
+from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from tests import make
 from tests.oracles import hami as twin

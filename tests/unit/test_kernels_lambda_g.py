@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from scheduler.cycle import boards
-from scheduler.kernels import columns as c
-from scheduler.kernels import lambda_g
+from scheduler.kernels.modes import lambda_g
+from scheduler.schema import columns as c
 from tests.oracles import lambda_g as twin
 
 TOLERANCE = 1e-9

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from scheduler.cycle import boards
-from scheduler.kernels import lambda_g
+from scheduler.kernels.modes import lambda_g
 from tests import make
 from tests.oracles import lambda_g as twin
 from tests.unit import compiled

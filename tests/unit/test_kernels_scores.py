@@ -8,8 +8,8 @@ import pytest
 from scheduler.api.placement import Mode, Placement
 from scheduler.config import Config
 from scheduler.cycle import boards
-from scheduler.kernels import columns as c
-from scheduler.kernels import score
+from scheduler.kernels.modes import score
+from scheduler.schema import columns as c
 from tests import make
 from tests.oracles import kube_scores as twin
 

@@ -7,8 +7,8 @@ import pytest
 
 from scheduler.api import events
 from scheduler.errors import ApiError
-from scheduler.kube import sources
 from scheduler.kube.client import ApiClient
+from scheduler.kube.watch import sources
 
 Json = dict[str, Any]
 NOT_THERE = ApiError(404, "NotFound", "no such kind")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from scheduler.api import names
-from scheduler.cycle import demand_tables
-from scheduler.kernels import columns as c
-from scheduler.kernels import cutting
+from scheduler.kernels.modes import cutting
+from scheduler.modes import demand_tables
+from scheduler.schema import columns as c
 from tests import make
 
 

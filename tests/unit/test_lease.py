@@ -10,7 +10,7 @@ import pytest
 
 from scheduler.api import names
 from scheduler.errors import ApiError
-from scheduler.kube.lease import Holder, Lease
+from scheduler.kube.lead.lease import Holder, Lease
 
 Json = dict[str, Any]
 

@@ -7,7 +7,7 @@ import pytest
 
 from scheduler.api import bounded, gpus, limits, names, templates, wire
 from scheduler.api.limits import PodLimits
-from scheduler.kube import listing
+from scheduler.kube.watch import listing
 from tests import make
 from tests.operator import attacks
 

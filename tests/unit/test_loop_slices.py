@@ -9,7 +9,7 @@ import structlog
 from scheduler.api import events, limits
 from scheduler.config import Config
 from scheduler.kube.loop import Loop
-from scheduler.metrics import Metrics
+from scheduler.kube.report.metrics import Metrics
 from scheduler.state.pods import PodRecord
 from tests import make
 

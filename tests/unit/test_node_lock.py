@@ -8,7 +8,7 @@ import pytest
 
 from scheduler.api import names
 from scheduler.errors import ApiError
-from scheduler.kube.node_lock import NodeLock
+from scheduler.kube.bind.node_lock import NodeLock
 
 
 class Api:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from scheduler.errors import ApiError
-from scheduler.kube import outbox
-from scheduler.kube.outbox import Lane, Outbox, Report
+from scheduler.kube.report import outbox
+from scheduler.kube.report.outbox import Lane, Outbox, Report
 
 
 class Api:

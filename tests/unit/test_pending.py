@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler import policies
 from scheduler.config import Config
+from scheduler.cycle import policies
+from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle
-from scheduler.pending import Pending, Where
-from scheduler.policies import PolicyBook
+from scheduler.queues.pending import Pending, Where
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 from tests import make

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler import explain
 from scheduler.api import names, wire
 from scheduler.api.decisions import Diagnosis, Hold, Outcome
+from scheduler.cycle import explain
 from tests import make
 from tests.oracles import quantities
 

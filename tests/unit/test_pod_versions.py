@@ -4,7 +4,7 @@ import msgspec
 
 from scheduler.api import wire
 from scheduler.config import Config
-from scheduler.pending import Pending
+from scheduler.queues.pending import Pending
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord, charged
 from tests import make

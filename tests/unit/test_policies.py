@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import yaml
 
-from scheduler import policies
 from scheduler.api import names
 from scheduler.api.placement import (
     DIMENSIONS,
@@ -19,9 +18,10 @@ from scheduler.api.placement import (
     Mode,
     Placement,
 )  # fmt: skip
-from scheduler.embedded import schemas
+from scheduler.cycle import policies
+from scheduler.cycle.policies import PolicyBook, Resolved
+from scheduler.embedded.api.admission import schemas
 from scheduler.errors import BadInput
-from scheduler.policies import PolicyBook, Resolved
 from scheduler.state.cluster import Cluster
 from tests import make
 

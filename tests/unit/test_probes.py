@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from scheduler.kube.lease import Holder, Seen
-from scheduler.kube.probes import Probes
+from scheduler.kube.lead.lease import Holder, Seen
+from scheduler.kube.report.probes import Probes
 from scheduler.kube.troubles import Trouble
 
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from scheduler import cli
 from scheduler.errors import BadInput
-from scheduler.simulate import command, fan_out
+from scheduler.replay import command, fan_out
 from tests.unit import replay_engine
 
 NODES = "name,cpu,memory,gpus,model\na,32,64Gi,4,A\nb,32,64Gi,2,B\n"

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scheduler.simulate import engine, traces, workloads
-from scheduler.simulate.experiment import (
+from scheduler.replay import run as engine
+from scheduler.replay import traces, workloads
+from scheduler.replay.experiment import (
     MODES,
     RunOptions,
     Series,

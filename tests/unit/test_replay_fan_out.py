@@ -11,9 +11,9 @@ import pytest
 from rich.console import Console
 
 from scheduler.errors import BadInput
-from scheduler.simulate import fan_out
-from scheduler.simulate.experiment import RunOptions
-from scheduler.simulate.fan_out import Finished, Job
+from scheduler.replay import fan_out
+from scheduler.replay.experiment import RunOptions
+from scheduler.replay.fan_out import Finished, Job
 from tests.unit import replay_engine
 
 TRACES = {"default": replay_engine.small_trace()}

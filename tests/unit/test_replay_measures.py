@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scheduler.simulate import measures
-from scheduler.simulate.experiment import Series, Trace, TraceNode, TracePod, Workload
+from scheduler.replay import measures
+from scheduler.replay.experiment import Series, Trace, TraceNode, TracePod, Workload
 
 NAN = float("nan")
 # 1 node of 2 GPUs: a hundredth of the capacity is 20 milli.

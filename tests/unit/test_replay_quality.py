@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from bench import small
-from scheduler.simulate import engine, measures, traces, workloads
-from scheduler.simulate.experiment import RunOptions, Series, Trace, TraceNode, TracePod, Workload
+from scheduler.replay import measures, traces, workloads
+from scheduler.replay import run as engine
+from scheduler.replay.experiment import RunOptions, Series, Trace, TraceNode, TracePod, Workload
 
 OPENB = Path(__file__).parents[2] / "bench" / "data" / "openb"
 DEFAULT = traces.read(OPENB)

@@ -10,8 +10,8 @@ from pyarrow import parquet
 from rich.console import Console
 
 from scheduler.errors import BadInput
-from scheduler.simulate import results
-from scheduler.simulate.measures import Record
+from scheduler.replay import results
+from scheduler.replay.measures import Record
 
 
 def record(mode: str, seed: int, percent: float | None, **more: float | None) -> Record:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from scheduler.errors import BadInput
-from scheduler.simulate import traces, workloads
-from scheduler.simulate.experiment import TraceNode, TracePod
+from scheduler.replay import traces, workloads
+from scheduler.replay.experiment import TraceNode, TracePod
 
 OPENB = Path(__file__).parents[2] / "bench/data/openb"
 NODES = "name,cpu,memory,gpus,model\na,96,384Gi,8,A100\nb,500m,0,0,\n"

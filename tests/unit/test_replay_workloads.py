@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from scheduler.errors import BadInput
-from scheduler.simulate import traces, workloads
-from scheduler.simulate.experiment import Trace, TraceNode, TracePod, Workload
+from scheduler.replay import traces, workloads
+from scheduler.replay.experiment import Trace, TraceNode, TracePod, Workload
 from tests.unit import replay_engine
 
 OPENB = Path(__file__).parents[2] / "bench/data/openb"

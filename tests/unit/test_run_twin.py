@@ -12,9 +12,9 @@ import pytest
 
 from scheduler.api.decisions import Outcome
 from scheduler.cycle.schedule import Cycle
-from scheduler.kernels import columns as c
-from scheduler.simulate import engine
-from scheduler.simulate.experiment import RunOptions, Trace, TraceNode, TracePod, Workload
+from scheduler.replay import run as engine
+from scheduler.replay.experiment import RunOptions, Trace, TraceNode, TracePod, Workload
+from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 from tests.oracles import demand, fleet, hami, keel, published, replay

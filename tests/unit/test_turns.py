@@ -3,7 +3,7 @@
 from scheduler.api import limits, wire
 from scheduler.config import Config
 from scheduler.kube.intake import Intake
-from scheduler.pending import Pending
+from scheduler.queues.pending import Pending
 from scheduler.state.pods import PodRecord
 from tests import make
 

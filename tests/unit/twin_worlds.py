@@ -8,7 +8,7 @@ import numpy as np
 
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
-from scheduler.kernels import columns as c
+from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from tests import make
 from tests.oracles import demand, fleet, fragments, hami, keel, published

@@ -7,9 +7,9 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from scheduler.config import Config
-from scheduler.kube import sources
 from scheduler.kube.app import Operator, Options
 from scheduler.kube.client import Access
+from scheduler.kube.watch import sources
 from tests.virtual.clock import Process
 from tests.virtual.network import ModelClient, Network
 

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from scheduler.kube.lease import Lease
+from scheduler.kube.lead.lease import Lease
 from tests.virtual import climate
 from tests.virtual.conftest import Make
 from tests.virtual.network import Faults

@@ -1,0 +1,79 @@
+"""GPUs: what a pod's words about cards mean to the kernel that picks them.
+
+The order of cards is HAMi's (pkg/scheduler/policy, v2.10): keys are sorted and the walk goes from
+the last card to the first. Binpack sorts by score, so the fullest card is taken first; spread sorts
+by score descending; equal scores go to the highest numa node, equal cards to the highest index.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.api.gpus import CardTypes, GpuAsk
+from scheduler.api.placement import Placement
+from scheduler.kernels.devices import gpus
+from scheduler.schema.columns import Flags, Ints
+from scheduler.state.cards import CardTable
+
+_SCORE, _NUMA, _USED, _INDEX = gpus.BY_SCORE, gpus.BY_NUMA, gpus.BY_USED, gpus.BY_INDEX
+_KEYS = {"binpack": _SCORE, "spread": -_SCORE, "numa": _NUMA}
+
+
+def sort_keys(policy: str, *, numa_bind: bool) -> Ints:
+    """Sort keys of a GPU policy for ``Ask.sort_keys`` [4], 0 beyond the last; an empty one is binpack."""
+    policy = policy or "binpack"
+    words = policy.split(",")
+    if len(words) > 1 or words == ["numa"]:
+        keys = [_KEYS[word] for word in dict.fromkeys(words) if word in _KEYS] or [-_SCORE]
+        if numa_bind:
+            keys = [_NUMA, *(key for key in keys if key != _NUMA)]
+        keys.append(_INDEX)
+    elif policy == "mutex":
+        keys = [-_USED, _NUMA]
+    elif numa_bind:
+        keys = [-_NUMA, _SCORE] if policy == "binpack" else [_NUMA, -_SCORE]
+    else:
+        # topology-aware walks like spread; without link scores that is also its answer.
+        keys = [_SCORE if policy == "binpack" else -_SCORE, _NUMA]
+    return np.array(keys + [0] * (4 - len(keys)), np.int64)
+
+
+def containers(ask: GpuAsk | None) -> Ints:
+    """The pod's containers for ``Ask.containers`` [5, C]; C = 0 without GPUs."""
+    slots = ask.containers if ask else ()
+    return np.array([tuple(slot) for slot in slots], np.int64).reshape(-1, 5).T.copy()
+
+
+def is_mutex(placement: Placement) -> bool:
+    """Whether only idle cards will do."""
+    return "mutex" in placement.gpu_policy.split(",")
+
+
+def models_ok(ask: CardTypes | None, cards: CardTable) -> Flags:
+    """[models] whether use-gputype and nouse-gputype accept a model: case-blind substrings."""
+    if ask is None:
+        return np.ones(len(cards.models), np.bool_)
+    return np.array(
+        [
+            (not ask.use_types or any(part in model.upper() for part in ask.use_types))
+            and not any(part in model.upper() for part in ask.nouse_types)
+            for model in cards.models.values
+        ],
+        np.bool_,
+    )
+
+
+def modes_ok(ask: GpuAsk | None, cards: CardTable) -> Flags:
+    """[modes] whether vgpu-mode contains a card's mode (an empty mode is in every text)."""
+    wanted = ask.vgpu_mode if ask else ""
+    return np.array([not wanted or mode in wanted for mode in cards.modes.values], np.bool_)
+
+
+def uuids_ok(ask: GpuAsk | None, cards: CardTable) -> Flags:
+    """[uuids] whether use-gpuuuid and nouse-gpuuuid accept a card; [0] when nothing is asked."""
+    if ask is None or not (ask.use_uuids or ask.nouse_uuids):
+        return np.zeros(0, np.bool_)
+    use, nouse = set(ask.use_uuids), set(ask.nouse_uuids)
+    return np.array(
+        [(not use or uuid in use) and uuid not in nouse for uuid in cards.uuids.values], np.bool_
+    )

@@ -1,0 +1,108 @@
+"""Kubelet and device plugin for many nodes in one task: ``async with agents.run(url) as a:``.
+
+They speak HTTP only, so the same agents serve the embedded cluster and a real control plane.
+"""
+
+import asyncio
+import ssl as tls
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from typing import Any
+
+from scheduler.embedded.agents.apiclient import Client
+from scheduler.embedded.agents.hami_plugin import Allocation, Knobs, Plugin
+from scheduler.embedded.agents.kubelet import Kubelet, Pace
+
+Json = dict[str, Any]
+
+
+class Agents:
+    """The running agents: what they did, and the knobs a test may turn."""
+
+    def __init__(self, kubelet: Kubelet, plugin: Plugin) -> None:
+        self.kubelet = kubelet
+        self.plugin = plugin
+
+    @property
+    def allocations(self) -> list[Allocation]:
+        """Return every allocation so far, in order."""
+        return self.plugin.allocations
+
+    @property
+    def knobs(self) -> Knobs:
+        """Return the plugin's knobs; changes count from the next call on."""
+        return self.plugin.knobs
+
+    @property
+    def pace(self) -> Pace:
+        """Return the kubelet's delays; changes count from the next pod on."""
+        return self.kubelet.pace
+
+    def fail_allocate(self, pod: str, namespace: str = "default", why: str = "") -> None:
+        """Make the next Allocate for a pod fail."""
+        self.knobs.failing[f"{namespace}/{pod}"] = why or "injected failure"
+
+    def allocated(self, pod: str, namespace: str = "default") -> list[Allocation]:
+        """Return what one pod's containers were given, in order."""
+        return [one for one in self.allocations if (one.namespace, one.pod) == (namespace, pod)]
+
+
+@asynccontextmanager
+async def run(
+    url: str,
+    *,
+    nodes: Collection[str] | None = None,
+    token: str | None = None,
+    ssl: tls.SSLContext | None = None,
+    pace: Pace | None = None,
+    knobs: Knobs | None = None,
+) -> AsyncIterator[Agents]:
+    """Play the kubelet and HAMi's plugin on some nodes (None: on all)."""
+    client = Client(url, token, ssl)
+    plugin = Plugin(client, knobs or Knobs())
+    kubelet = Kubelet(client, plugin, pace or Pace(), nodes)
+    work = [
+        asyncio.create_task(_follow_nodes(client, kubelet, plugin)),
+        asyncio.create_task(_follow_pods(client, kubelet)),
+        asyncio.create_task(_announce_again(kubelet, plugin)),
+    ]
+    try:
+        yield Agents(kubelet, plugin)
+    finally:
+        for task in work:
+            task.cancel()
+        results = await asyncio.gather(*work, return_exceptions=True)
+        results += await kubelet.close()
+        await client.close()
+        for result in results:
+            if isinstance(result, Exception):
+                raise result
+
+
+async def _follow_nodes(client: Client, kubelet: Kubelet, plugin: Plugin) -> None:
+    async for kind, node in client.follow("/api/v1/nodes"):
+        name = node["metadata"]["name"]
+        if not kubelet.plays(name):
+            continue
+        if kind == "DELETED":
+            kubelet.node_gone(name)
+        else:
+            await kubelet.node_seen(node)
+            await plugin.node_seen(node)
+
+
+async def _follow_pods(client: Client, kubelet: Kubelet) -> None:
+    async for kind, pod in client.follow("/api/v1/pods", {"fieldSelector": "spec.nodeName!="}):
+        if not kubelet.plays(pod["spec"]["nodeName"]):
+            continue
+        if kind == "DELETED":
+            kubelet.pod_gone(pod)
+        else:
+            kubelet.pod_seen(pod)
+
+
+async def _announce_again(kubelet: Kubelet, plugin: Plugin) -> None:
+    while True:
+        await asyncio.sleep(plugin.knobs.register_seconds)
+        for node in kubelet.nodes():
+            await plugin.register(node)

@@ -1,0 +1,232 @@
+"""HAMi's NVIDIA device plugin, as a scheduler meets it: registration and Allocate.
+
+Follows Project-HAMi/HAMi v2.10: the pod is found by the node lock (or, without one, by a guess
+that can be wrong), its ``to-allocate`` annotation is consumed slot by slot, the last slot ends
+with ``bind-phase: success`` and the release of the lock.
+"""
+
+import asyncio
+import json
+import re
+import time
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from scheduler.embedded.agents import cards
+from scheduler.embedded.agents.apiclient import CallError, Client
+
+Json = dict[str, Any]
+
+LOCK = "hami.io/mutex.lock"
+TO_ALLOCATE = "hami.io/vgpu-devices-to-allocate"
+VGPU_NODE = "hami.io/vgpu-node"
+BIND_PHASE = "hami.io/bind-phase"
+BIND_TIME = "hami.io/bind-time"
+VENDOR = "NVIDIA"
+
+_BARE_TIME = re.compile(r"^[^,]+$")
+
+
+class AllocateError(Exception):
+    """Allocate refused; the kubelet turns this into UnexpectedAdmissionError."""
+
+
+class Share(NamedTuple):
+    """A part of one card, as encoded in the annotation."""
+
+    uuid: str
+    mem_mib: int
+    cores: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allocation:
+    """What one call of Allocate gave to one container."""
+
+    namespace: str
+    pod: str
+    node: str
+    # The container whose call this was, and the slot of the annotation that was used for it.
+    container: str
+    slot: int
+    shares: tuple[Share, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class Knobs:
+    """What a test can make the plugin do."""
+
+    delay_seconds: float = 0.0
+    # Never answers: the pod hangs, the lock stays.
+    dead: bool = False
+    # Pod names ("namespace/name") whose next Allocate fails, with the message.
+    failing: dict[str, str] = field(default_factory=dict)
+    # Seed for the order of cards in a registration; None keeps it by index.
+    seed: int | None = None
+    # How often cards are announced again; the text may flip although nothing changed.
+    register_seconds: float = 30.0
+
+
+class Plugin:
+    """The plugin on every node that this process plays."""
+
+    def __init__(self, client: Client, knobs: Knobs) -> None:
+        self.knobs = knobs
+        self.allocations: list[Allocation] = []
+        self._client = client
+        self._registrations = 0
+        self._announced: dict[str, str] = {}
+        self._one_at_a_time: dict[str, asyncio.Lock] = {}
+
+    async def node_seen(self, node: Json) -> None:
+        """Announce the cards of a node that is new or whose hardware has changed."""
+        hardware, name = cards.read(node), node["metadata"]["name"]
+        if hardware is not None and self._announced.get(name) != hardware.annotation():
+            self._announced[name] = hardware.annotation()
+            await self.register(node)
+
+    async def register(self, node: Json) -> None:
+        """Announce a node's cards, with writes only for what is not there like this yet."""
+        hardware, name = cards.read(node), node["metadata"]["name"]
+        if hardware is None or self.knobs.dead:
+            return
+        self._registrations += 1
+        seed = self.knobs.seed
+        order = "" if seed is None else f"{seed}/{self._registrations}"
+        text = cards.register_text(hardware, order)
+        annotations = node["metadata"].get("annotations") or {}
+        patch: Json = {}
+        if annotations.get(cards.REGISTER) != text:
+            patch[cards.REGISTER] = text
+        if hardware.form != "json":
+            # Plugins up to 2.7 also report every time; newer ones never write the handshake.
+            patch[cards.HANDSHAKE] = "Reported " + time.strftime("%Y.%m.%d %H:%M:%S")
+        path = f"/api/v1/nodes/{name}"
+        if patch:
+            await self._client.patch(path, {"metadata": {"annotations": patch}})
+        capacity, allocatable = hardware.allocatable()
+        status = node.get("status") or {}
+        wanted = {"capacity": str(capacity), "allocatable": str(allocatable)}
+        if any(
+            (status.get(part) or {}).get(cards.RESOURCE) != amount
+            for part, amount in wanted.items()
+        ):
+            body = {part: {cards.RESOURCE: amount} for part, amount in wanted.items()}
+            await self._client.patch(f"{path}/status", {"status": body})
+
+    async def allocate(self, node: str, container: str, device_ids: int) -> Allocation:
+        """Answer the kubelet's call for one container that asked for some devices."""
+        # Calls are serialised inside the plugin of a node.
+        async with self._one_at_a_time.setdefault(node, asyncio.Lock()):
+            if self.knobs.dead:
+                await asyncio.Event().wait()
+            await asyncio.sleep(self.knobs.delay_seconds)
+            pod = await self._current_pod(node)
+            try:
+                return await self._consume(node, pod, container, device_ids)
+            except (AllocateError, CallError, ValueError):
+                await self._finish(node, pod, "failed")
+                raise
+
+    async def _current_pod(self, node: str) -> Json:
+        found = await self._client.get(f"/api/v1/nodes/{node}")
+        lock = (found["metadata"].get("annotations") or {}).get(LOCK, "")
+        if lock and not _BARE_TIME.match(lock):
+            parts = lock.split(",")
+            if len(parts) != 3:
+                raise AllocateError(f"malformed lock annotation {lock}")
+            try:
+                return await self._client.get(f"/api/v1/namespaces/{parts[1]}/pods/{parts[2]}")
+            except CallError as error:
+                raise AllocateError(f"the pod of the lock {lock} is not there") from error
+        listed = await self._client.get("/api/v1/pods", {"fieldSelector": f"spec.nodeName={node}"})
+        for pod in listed["items"]:
+            annotations = pod["metadata"].get("annotations") or {}
+            if (
+                (pod.get("status") or {}).get("phase") == "Pending"
+                and BIND_TIME in annotations
+                and annotations.get(BIND_PHASE) in {"allocating", "success"}
+                and annotations.get(VGPU_NODE) == node
+            ):
+                return dict(pod)
+        raise AllocateError(f"no binding pod found on node {node}")
+
+    async def _consume(self, node: str, pod: Json, container: str, device_ids: int) -> Allocation:
+        meta = pod["metadata"]
+        namespace, name = meta["namespace"], meta["name"]
+        if message := self.knobs.failing.pop(f"{namespace}/{name}", ""):
+            raise AllocateError(message)
+        text = (meta.get("annotations") or {}).get(TO_ALLOCATE, "")
+        slots = text.split(";")
+        slot = next((place for place, one in enumerate(slots) if VENDOR in one), None)
+        if slot is None:
+            raise AllocateError("device request not found")
+        shares = decode(slots[slot])
+        if len(shares) != device_ids:
+            raise AllocateError("device number not matched")
+        slots[slot] = ""
+        left = ";".join(slots)
+        path = f"/api/v1/namespaces/{namespace}/pods/{name}"
+        await self._client.patch(path, {"metadata": {"annotations": {TO_ALLOCATE: left}}})
+        allocation = Allocation(
+            namespace=namespace, pod=name, node=node, container=container, slot=slot, shares=shares
+        )
+        self.allocations.append(allocation)
+        if VENDOR not in left:
+            await self._finish(node, pod, "success")
+        return allocation
+
+    async def _finish(self, node: str, pod: Json, phase: str) -> None:
+        """Write the bind phase and give the node's lock back."""
+        namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+        path = f"/api/v1/namespaces/{namespace}/pods/{name}"
+        await self._client.patch(path, {"metadata": {"annotations": {BIND_PHASE: phase}}})
+        await self._release(node, namespace, name)
+
+    async def _release(self, node: str, namespace: str, name: str) -> None:
+        path = f"/api/v1/nodes/{node}"
+        for _ in range(5):
+            found = (await self._client.get(path))["metadata"]
+            lock = (found.get("annotations") or {}).get(LOCK, "")
+            ours = lock.endswith(f",{namespace},{name}")
+            if not lock or not (ours or _BARE_TIME.match(lock)):
+                return
+            body = {
+                "resourceVersion": found["resourceVersion"],
+                "annotations": {LOCK: None},
+            }
+            try:
+                await self._client.patch(path, {"metadata": body})
+            except CallError as error:
+                if error.code != 409:
+                    raise
+            else:
+                return
+
+
+def decode(slot: str) -> tuple[Share, ...]:
+    """Read one container's slot of the annotation."""
+    shares = []
+    for record in slot.split(":"):
+        if not record:
+            continue
+        fields = record.split(",")
+        if len(fields) < 4:
+            raise ValueError(f"a device has four fields, found {record!r}")
+        shares.append(Share(fields[0], int(fields[2]), int(fields[3])))
+    return tuple(shares)
+
+
+def describe(allocations: list[Allocation]) -> str:
+    """Return allocations as JSON lines, for people."""
+    return "\n".join(
+        json.dumps(
+            {
+                "pod": f"{one.namespace}/{one.pod}",
+                "node": one.node,
+                "container": one.container,
+                "shares": [share._asdict() for share in one.shares],
+            }
+        )
+        for one in allocations
+    )

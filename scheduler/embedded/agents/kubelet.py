@@ -1,0 +1,283 @@
+"""The kubelet, as far as a scheduler can see it: pods start, run, end and go away."""
+
+import asyncio
+from collections.abc import Callable, Collection, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler.embedded.agents import cards
+from scheduler.embedded.agents.apiclient import STRATEGIC, CallError, Client
+from scheduler.embedded.agents.hami_plugin import AllocateError, Plugin
+from scheduler.embedded.store.metadata import timestamp
+
+Json = dict[str, Any]
+Work = Callable[[Json], Coroutine[Any, Any, None]]
+
+RUN_SECONDS = "evenkeel.dev/run-seconds"
+_OVER = frozenset({"Succeeded", "Failed"})
+
+
+@dataclass(slots=True, kw_only=True)
+class Pace:
+    """How long things take."""
+
+    start_seconds: float = 0.0
+    stop_seconds: float = 0.0
+
+
+class Kubelet:
+    """The kubelets of all nodes that this process plays."""
+
+    def __init__(
+        self, client: Client, plugin: Plugin, pace: Pace, names: Collection[str] | None = None
+    ) -> None:
+        self.pace = pace
+        self._client = client
+        self._plugin = plugin
+        self._names = names
+        # Pods that were seen before their node was, as two watches have no common order.
+        self._early: dict[str, list[Json]] = {}
+        self._nodes: dict[str, Json] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._stopping: set[str] = set()
+        # Device slots in use per node and pod: the kubelet refuses what it has no slot for.
+        self._slots: dict[str, dict[str, int]] = {}
+        self._addresses = 0
+
+    def plays(self, name: str) -> bool:
+        """Tell whether a node is one of those this process plays."""
+        return self._names is None or name in self._names
+
+    def nodes(self) -> list[Json]:
+        """Return the nodes as last seen."""
+        return list(self._nodes.values())
+
+    async def node_seen(self, node: Json) -> None:
+        """Take a node in; make it Ready if nothing says so yet."""
+        name = node["metadata"]["name"]
+        self._nodes[name] = node
+        for pod in self._early.pop(name, ()):
+            self.pod_seen(pod)
+        conditions = (node.get("status") or {}).get("conditions") or ()
+        if any(one["type"] == "Ready" for one in conditions):
+            return
+        now = timestamp()
+        ready = {
+            "type": "Ready",
+            "status": "True",
+            "reason": "KubeletReady",
+            "message": "kubelet is posting ready status",
+            "lastHeartbeatTime": now,
+            "lastTransitionTime": now,
+        }
+        path = f"/api/v1/nodes/{name}/status"
+        await self._client.patch(path, {"status": {"conditions": [ready]}}, STRATEGIC)
+
+    def node_gone(self, name: str) -> None:
+        """Forget a node."""
+        self._nodes.pop(name, None)
+
+    def pod_seen(self, pod: Json) -> None:
+        """React to a pod that is bound to one of the nodes."""
+        meta, uid, node = pod["metadata"], pod["metadata"]["uid"], pod["spec"]["nodeName"]
+        if node not in self._nodes:
+            self._early.setdefault(node, []).append(pod)
+            return
+        if "deletionTimestamp" in meta:
+            if uid not in self._stopping:
+                self._stopping.add(uid)
+                self._cancel(uid)
+                self._spawn(self._stop, pod)
+        elif (pod.get("status") or {}).get("phase") in _OVER:
+            self._free(pod)
+        elif uid not in self._tasks:
+            self._spawn(self._run, pod)
+
+    def pod_gone(self, pod: Json) -> None:
+        """Forget a pod that was removed."""
+        uid = pod["metadata"]["uid"]
+        self._cancel(uid)
+        self._stopping.discard(uid)
+        self._free(pod)
+
+    async def close(self) -> list[BaseException | None]:
+        """End everything that is under way; return how each task ended."""
+        tasks = list(self._tasks.values())
+        for uid in list(self._tasks):
+            self._cancel(uid)
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _spawn(self, work: Work, pod: Json) -> None:
+        self._tasks[pod["metadata"]["uid"]] = asyncio.create_task(self._guarded(work, pod))
+
+    async def _guarded(self, work: Work, pod: Json) -> None:
+        try:
+            await work(pod)
+        except CallError as error:
+            # The pod went away or was replaced while it was handled: nothing left to do.
+            if error.code not in {404, 409}:
+                raise
+
+    def _cancel(self, uid: str) -> None:
+        task = self._tasks.pop(uid, None)
+        if task is not None:
+            task.cancel()
+
+    def _free(self, pod: Json) -> None:
+        self._slots.get(pod["spec"].get("nodeName", ""), {}).pop(pod["metadata"]["uid"], None)
+
+    async def _run(self, pod: Json) -> None:
+        if (pod.get("status") or {}).get("phase") == "Running":
+            # Started before this process was: only its slots have to be counted.
+            self._slots.setdefault(pod["spec"]["nodeName"], {})[pod["metadata"]["uid"]] = (
+                slots_needed(pod["spec"])
+            )
+        else:
+            await asyncio.sleep(self.pace.start_seconds)
+            try:
+                await self._admit(pod)
+            except AllocateError as error:
+                await self._refuse(pod, str(error))
+                return
+            await self._write_status(pod, self._running(pod))
+        seconds = (pod["metadata"].get("annotations") or {}).get(RUN_SECONDS)
+        if seconds is not None:
+            await asyncio.sleep(float(seconds))
+            await self._write_status(pod, _succeeded(pod))
+
+    async def _admit(self, pod: Json) -> None:
+        """Ask the device plugin, container by container: init (and sidecars) first, then app."""
+        node = pod["spec"]["nodeName"]
+        if cards.read(self._nodes[node]) is None:
+            return
+        spec = pod["spec"]
+        wanted = [
+            (container["name"], amount)
+            for container in [*(spec.get("initContainers") or ()), *spec["containers"]]
+            if (amount := gpu_count(container))
+        ]
+        if not wanted:
+            return
+        self._take_slots(pod)
+        for name, amount in wanted:
+            await self._plugin.allocate(node, name, amount)
+
+    def _take_slots(self, pod: Json) -> None:
+        node, needed = pod["spec"]["nodeName"], slots_needed(pod["spec"])
+        status = self._nodes[node].get("status") or {}
+        total = int((status.get("allocatable") or {}).get(cards.RESOURCE, 0))
+        used = self._slots.setdefault(node, {})
+        free = total - sum(used.values())
+        if needed > free:
+            raise AllocateError(
+                f"requested number of devices unavailable for {cards.RESOURCE}."
+                f" Requested: {needed}, Available: {free}"
+            )
+        used[pod["metadata"]["uid"]] = needed
+
+    async def _refuse(self, pod: Json, why: str) -> None:
+        self._free(pod)
+        message = f"Pod was rejected: Allocate failed due to {why}, which is unexpected"
+        status = {
+            "phase": "Failed",
+            "reason": "UnexpectedAdmissionError",
+            "message": message,
+            "startTime": timestamp(),
+        }
+        await self._write_status(pod, status)
+
+    async def _stop(self, pod: Json) -> None:
+        """End a pod that is being deleted: wait for the containers, then the final delete."""
+        await asyncio.sleep(self.pace.stop_seconds)
+        body = {
+            "gracePeriodSeconds": 0,
+            "preconditions": {"uid": pod["metadata"]["uid"]},
+        }
+        await self._client.delete(_path(pod), body)
+
+    async def _write_status(self, pod: Json, status: Json) -> None:
+        # The uid guards against a pod of the same name that came later.
+        body = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status}
+        await self._client.patch(f"{_path(pod)}/status", body, STRATEGIC)
+
+    def _running(self, pod: Json) -> Json:
+        now = timestamp()
+        self._addresses += 1
+        address = ".".join(str(self._addresses >> shift & 255) for shift in (16, 8, 0))
+        address = f"10.{address}"
+        spec = pod["spec"]
+        started = {"running": {"startedAt": now}}
+        ended = {"terminated": {"exitCode": 0, "reason": "Completed", "finishedAt": now}}
+        init = [
+            _container(one, started if one.get("restartPolicy") == "Always" else ended)
+            for one in spec.get("initContainers") or ()
+        ]
+        status: Json = {
+            "phase": "Running",
+            "startTime": now,
+            "podIP": address,
+            "podIPs": [{"ip": address}],
+            "conditions": _conditions("True", now),
+            "containerStatuses": [_container(one, started) for one in spec["containers"]],
+        }
+        if init:
+            status["initContainerStatuses"] = init
+        return status
+
+
+def gpu_count(container: Json) -> int:
+    """Return how many devices a container asks the kubelet for."""
+    resources = container.get("resources") or {}
+    for part in ("limits", "requests"):
+        amount = (resources.get(part) or {}).get(cards.RESOURCE)
+        if amount is not None:
+            return int(amount)
+    return 0
+
+
+def slots_needed(spec: Json) -> int:
+    """Return the device slots of a pod: app containers reuse those of finished init ones."""
+    app = sum(gpu_count(container) for container in spec["containers"])
+    sidecars, highest = 0, 0
+    for container in spec.get("initContainers") or ():
+        if container.get("restartPolicy") == "Always":
+            sidecars += gpu_count(container)
+        else:
+            highest = max(highest, sidecars + gpu_count(container))
+    return max(app + sidecars, highest)
+
+
+def _path(pod: Json) -> str:
+    return f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
+
+
+def _container(container: Json, state: Json) -> Json:
+    running = "running" in state
+    return {
+        "name": container["name"],
+        "image": container.get("image", ""),
+        "imageID": "",
+        "ready": running,
+        "started": running,
+        "restartCount": 0,
+        "state": state,
+    }
+
+
+def _conditions(status: str, now: str) -> list[Json]:
+    kinds = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
+    return [{"type": kind, "status": status, "lastTransitionTime": now} for kind in kinds]
+
+
+def _succeeded(pod: Json) -> Json:
+    now = timestamp()
+    ended = {"terminated": {"exitCode": 0, "reason": "Completed", "finishedAt": now}}
+    over = [
+        {"type": kind, "status": "False", "reason": "PodCompleted", "lastTransitionTime": now}
+        for kind in ("Ready", "ContainersReady")
+    ]
+    return {
+        "phase": "Succeeded",
+        "conditions": over,
+        "containerStatuses": [_container(one, ended) for one in pod["spec"]["containers"]],
+    }

@@ -1,0 +1,1 @@
+"""What happens to an object on its way in: defaults, rules of its kind, validation."""

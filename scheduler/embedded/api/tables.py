@@ -1,0 +1,311 @@
+"""What ``kubectl get`` prints: rows of cells made by the server."""
+
+import time
+from calendar import timegm
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from scheduler.embedded.store.kinds import Kind
+from scheduler.embedded.store.store import Record
+
+Json = dict[str, Any]
+
+
+class Column(NamedTuple):
+    """One printed column; those of priority 1 appear only with ``-o wide``."""
+
+    name: str
+    cell: Callable[[Json], Any]
+    kind: str = "string"
+    priority: int = 0
+
+
+def of(kind: Kind, records: list[Record], include: str) -> Json:
+    """Return a Table of objects, without its list metadata."""
+    columns = columns_of(kind)
+    rows = []
+    for record in records:
+        row: Json = {"cells": [column.cell(record.body) for column in columns]}
+        if include == "Object":
+            row["object"] = {
+                "kind": kind.kind,
+                "apiVersion": kind.api_version,
+                **(kind.from_store(record.body) if kind.from_store else record.body),
+            }
+        elif include != "None":
+            row["object"] = partial(record)
+        rows.append(row)
+    return {
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "columnDefinitions": [
+            {
+                "name": column.name,
+                "type": column.kind,
+                "format": "name" if column.name == "Name" else "",
+                "description": column.name,
+                "priority": column.priority,
+            }
+            for column in columns
+        ],
+        "rows": rows,
+    }
+
+
+def partial(record: Record) -> Json:
+    """Return an object's metadata alone."""
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": record.body["metadata"],
+    }
+
+
+def columns_of(kind: Kind) -> tuple[Column, ...]:
+    """Return the columns of a kind: its own, its CRD's, or name and age."""
+    if kind.bucket in _COLUMNS:
+        return _COLUMNS[kind.bucket]
+    if kind.columns:
+        return (_NAME, *(_printer_column(column) for column in kind.columns))
+    return (_NAME, _AGE)
+
+
+# Ages below a limit are written in a unit, and up to a point with a smaller one behind it.
+_AGES = (
+    (120, 1, "s", 0, ""),
+    (600, 60, "m", 1, "s"),
+    (180 * 60, 60, "m", 0, ""),
+    (8 * 3_600, 3_600, "h", 60, "m"),
+    (48 * 3_600, 3_600, "h", 0, ""),
+    (8 * 86_400, 86_400, "d", 3_600, "h"),
+    (730 * 86_400, 86_400, "d", 0, ""),
+)
+
+
+def age(text: str | None) -> str:
+    """Write the time since a timestamp the way kubectl does."""
+    if not text:
+        return "<unknown>"
+    seconds = max(0, int(time.time() - seconds_of(text)))
+    for below, unit, letter, smaller, small_letter in _AGES:
+        if seconds < below:
+            rest = seconds % unit // smaller if smaller else 0
+            return f"{seconds // unit}{letter}" + (f"{rest}{small_letter}" if rest else "")
+    return f"{seconds // (365 * 86_400)}y"
+
+
+def seconds_of(text: str) -> float:
+    """Read a timestamp, with or without fractions of a second."""
+    return float(timegm(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")))
+
+
+def _created(body: Json) -> str:
+    return age(body["metadata"].get("creationTimestamp"))
+
+
+def _at(path: str, absent: str = "<none>") -> Callable[[Json], Any]:
+    keys = path.split(".")
+
+    def cell(body: Json) -> Any:
+        value: Any = body
+        for key in keys:
+            value = value.get(key) if isinstance(value, dict) else None
+        return absent if value in {None, ""} else value
+
+    return cell
+
+
+_NAME = Column("Name", lambda body: body["metadata"]["name"])
+_AGE = Column("Age", _created)
+
+
+def _printer_column(column: Json) -> Column:
+    keys = _json_path(column["jsonPath"])
+    kind = column["type"]
+
+    def cell(body: Json) -> Any:
+        values: list[Any] = [body]
+        for key in keys:
+            values = [found for value in values for found in _step(value, key)]
+        if not values:
+            return None
+        if kind == "date":
+            return age(values[0])
+        return values[0] if len(values) == 1 else ",".join(str(value) for value in values)
+
+    return Column(column["name"], cell, kind, column.get("priority", 0))
+
+
+def _json_path(path: str) -> list[str]:
+    """Split the part of JSONPath that printer columns use: fields, indices, filters by ``==``."""
+    steps, current, depth = [], "", 0
+    for letter in path.lstrip("."):
+        if letter == "." and depth == 0:
+            steps.append(current)
+            current = ""
+            continue
+        if letter == "[":
+            if depth == 0:
+                steps.append(current)
+                current = ""
+            depth += 1
+        current += letter
+        if letter == "]":
+            depth -= 1
+    return [step for step in [*steps, current] if step]
+
+
+def _step(value: Any, key: str) -> list[Any]:
+    if not key.startswith("["):
+        found = value.get(key) if isinstance(value, dict) else None
+        return [] if found is None else [found]
+    inner = key[1:-1].strip()
+    if isinstance(value, dict):
+        return _step(value, inner.strip("'\""))
+    if not isinstance(value, list):
+        return []
+    if inner == "*":
+        return value
+    if inner.startswith("?("):
+        field, _, wanted = inner[2:-1].partition("==")
+        name = field.strip().removeprefix("@.")
+        return [item for item in value if str(item.get(name)) == wanted.strip().strip("'\"")]
+    return value[int(inner) : int(inner) + 1]
+
+
+def _ready(body: Json) -> str:
+    statuses = body["status"].get("containerStatuses") or ()
+    ready = sum(bool(status.get("ready")) for status in statuses)
+    return f"{ready}/{len(body['spec'].get('containers') or ())}"
+
+
+def _pod_status(body: Json) -> str:
+    status = body["status"]
+    reason = status.get("reason") or status.get("phase") or "Unknown"
+    for condition in status.get("conditions") or ():
+        if condition["type"] == "PodScheduled" and condition.get("reason") == "SchedulingGated":
+            reason = "SchedulingGated"
+    for container in status.get("containerStatuses") or ():
+        state = container.get("state") or {}
+        for name in ("waiting", "terminated"):
+            if (state.get(name) or {}).get("reason"):
+                reason = state[name]["reason"]
+    if "deletionTimestamp" in body["metadata"]:
+        return "Terminating"
+    return str(reason)
+
+
+def _restarts(body: Json) -> str:
+    statuses = body["status"].get("containerStatuses") or ()
+    return str(sum(status.get("restartCount", 0) for status in statuses))
+
+
+def _node_status(body: Json) -> str:
+    words = [
+        "Ready" if condition["status"] == "True" else "NotReady"
+        for condition in (body.get("status") or {}).get("conditions") or ()
+        if condition["type"] == "Ready"
+    ] or ["Unknown"]
+    if (body.get("spec") or {}).get("unschedulable"):
+        words.append("SchedulingDisabled")
+    return ",".join(words)
+
+
+def _roles(body: Json) -> str:
+    prefix = "node-role.kubernetes.io/"
+    labels = body["metadata"].get("labels") or {}
+    roles = sorted(key.removeprefix(prefix) for key in labels if key.startswith(prefix))
+    return ",".join(roles) or "<none>"
+
+
+def _address(kind: str) -> Callable[[Json], str]:
+    def cell(body: Json) -> str:
+        for address in (body.get("status") or {}).get("addresses") or ():
+            if address["type"] == kind:
+                return str(address["address"])
+        return "<none>"
+
+    return cell
+
+
+def _gates(body: Json) -> str:
+    gates = body["spec"].get("readinessGates") or ()
+    if not gates:
+        return "<none>"
+    true = {
+        condition["type"]
+        for condition in body["status"].get("conditions") or ()
+        if condition["status"] == "True"
+    }
+    ready = sum(gate["conditionType"] in true for gate in gates)
+    return f"{ready}/{len(gates)}"
+
+
+def _last_seen(body: Json) -> str:
+    series = body.get("series") or {}
+    seen = series.get("lastObservedTime") or body.get("lastTimestamp") or body.get("eventTime")
+    return age(seen or body["metadata"].get("creationTimestamp"))
+
+
+def _object(body: Json) -> str:
+    about = body.get("involvedObject") or {}
+    return f"{str(about.get('kind', '')).lower()}/{about.get('name', '')}"
+
+
+_COLUMNS: dict[str, tuple[Column, ...]] = {
+    "pods": (
+        _NAME,
+        Column("Ready", _ready),
+        Column("Status", _pod_status),
+        Column("Restarts", _restarts),
+        _AGE,
+        Column("IP", _at("status.podIP"), priority=1),
+        Column("Node", _at("spec.nodeName"), priority=1),
+        Column("Nominated Node", _at("status.nominatedNodeName"), priority=1),
+        Column("Readiness Gates", _gates, priority=1),
+    ),
+    "nodes": (
+        _NAME,
+        Column("Status", _node_status),
+        Column("Roles", _roles),
+        _AGE,
+        Column("Version", _at("status.nodeInfo.kubeletVersion", "")),
+        Column("Internal-IP", _address("InternalIP"), priority=1),
+        Column("External-IP", _address("ExternalIP"), priority=1),
+        Column("OS-Image", _at("status.nodeInfo.osImage", "<unknown>"), priority=1),
+        Column("Kernel-Version", _at("status.nodeInfo.kernelVersion", "<unknown>"), priority=1),
+        Column(
+            "Container-Runtime",
+            _at("status.nodeInfo.containerRuntimeVersion", "<unknown>"),
+            priority=1,
+        ),
+    ),
+    "events": (
+        Column("Last Seen", _last_seen),
+        Column("Type", _at("type")),
+        Column("Reason", _at("reason")),
+        Column("Object", _object),
+        Column("Message", lambda body: str(body.get("message", "")).strip()),
+        Column("Name", lambda body: body["metadata"]["name"], priority=1),
+    ),
+    "namespaces": (_NAME, Column("Status", _at("status.phase")), _AGE),
+    "leases.coordination.k8s.io": (_NAME, Column("Holder", _at("spec.holderIdentity")), _AGE),
+    "configmaps": (
+        _NAME,
+        Column(
+            "Data", lambda body: len(body.get("data") or {}) + len(body.get("binaryData") or {})
+        ),
+        _AGE,
+    ),
+    "priorityclasses.scheduling.k8s.io": (
+        _NAME,
+        Column("Value", lambda body: body.get("value", 0), "integer"),
+        Column("Global-Default", lambda body: bool(body.get("globalDefault")), "boolean"),
+        _AGE,
+        Column("PreemptionPolicy", _at("preemptionPolicy")),
+    ),
+    "customresourcedefinitions.apiextensions.k8s.io": (
+        _NAME,
+        Column("Created At", lambda body: body["metadata"]["creationTimestamp"], "date"),
+    ),
+}

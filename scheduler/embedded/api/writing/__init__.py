@@ -1,0 +1,1 @@
+"""Changing objects: create, update, apply, patch, bind, evict, delete."""

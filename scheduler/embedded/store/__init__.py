@@ -1,0 +1,1 @@
+"""Objects, their kinds, versions, selectors and the errors of asking for them."""

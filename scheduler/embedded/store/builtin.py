@@ -1,0 +1,230 @@
+"""The table of built-in kinds."""
+
+from scheduler.embedded.store import events
+from scheduler.embedded.store.kinds import Kind
+
+POD_FIELDS = (
+    "spec.nodeName",
+    "spec.restartPolicy",
+    "spec.schedulerName",
+    "spec.serviceAccountName",
+    "spec.hostNetwork",
+    "status.phase",
+    "status.podIP",
+    "status.nominatedNodeName",
+)
+
+PODS = Kind(
+    group="",
+    version="v1",
+    plural="pods",
+    kind="Pod",
+    short_names=("po",),
+    categories=("all",),
+    has_status=True,
+    has_generation=True,
+    returns_deleted=True,
+    graceful=True,
+    fields=POD_FIELDS,
+)
+NODES = Kind(
+    group="",
+    version="v1",
+    plural="nodes",
+    kind="Node",
+    namespaced=False,
+    short_names=("no",),
+    has_status=True,
+    fields=("spec.unschedulable",),
+)
+NAMESPACES = Kind(
+    group="",
+    version="v1",
+    plural="namespaces",
+    kind="Namespace",
+    namespaced=False,
+    short_names=("ns",),
+    has_status=True,
+    returns_deleted=True,
+    fields=("status.phase",),
+)
+EVENTS = Kind(
+    group="",
+    version="v1",
+    plural="events",
+    kind="Event",
+    short_names=("ev",),
+    create_on_update=True,
+    fields=events.CORE_FIELDS,
+)
+EVENTS_V1 = Kind(
+    group="events.k8s.io",
+    version="v1",
+    plural="events",
+    kind="Event",
+    short_names=("ev",),
+    create_on_update=True,
+    fields=events.NEW_FIELDS,
+    bucket="events",
+    from_store=events.to_new,
+    to_store=events.to_core,
+)
+LEASES = Kind(
+    group="coordination.k8s.io",
+    version="v1",
+    plural="leases",
+    kind="Lease",
+    unconditional_update=False,
+    create_on_update=True,
+)
+CRDS = Kind(
+    group="apiextensions.k8s.io",
+    version="v1",
+    plural="customresourcedefinitions",
+    kind="CustomResourceDefinition",
+    namespaced=False,
+    short_names=("crd", "crds"),
+    categories=("api-extensions",),
+    has_status=True,
+    has_generation=True,
+    unconditional_update=False,
+)
+
+
+def _core(plural: str, kind: str, *short_names: str, **more: bool) -> Kind:
+    return Kind(group="", version="v1", plural=plural, kind=kind, short_names=short_names, **more)  # type: ignore[arg-type]
+
+
+def _workload(group: str, plural: str, kind: str, *short_names: str) -> Kind:
+    return Kind(
+        group=group,
+        version="v1",
+        plural=plural,
+        kind=kind,
+        short_names=short_names,
+        categories=("all",),
+        has_status=True,
+        has_generation=True,
+    )
+
+
+def _rbac(plural: str, kind: str, *, namespaced: bool) -> Kind:
+    """Stored and shown; nobody is refused for the lack of a role here."""
+    return Kind(
+        group="rbac.authorization.k8s.io",
+        version="v1",
+        plural=plural,
+        kind=kind,
+        namespaced=namespaced,
+    )
+
+
+BUILT_IN: tuple[Kind, ...] = (
+    PODS,
+    NODES,
+    NAMESPACES,
+    EVENTS,
+    EVENTS_V1,
+    LEASES,
+    CRDS,
+    _core("services", "Service", "svc", has_status=True, returns_deleted=True),
+    _core("configmaps", "ConfigMap", "cm"),
+    _core("secrets", "Secret"),
+    _core("serviceaccounts", "ServiceAccount", "sa", returns_deleted=True),
+    _core(
+        "persistentvolumeclaims",
+        "PersistentVolumeClaim",
+        "pvc",
+        has_status=True,
+        returns_deleted=True,
+    ),
+    _core(
+        "persistentvolumes",
+        "PersistentVolume",
+        "pv",
+        namespaced=False,
+        has_status=True,
+        returns_deleted=True,
+    ),
+    _core(
+        "replicationcontrollers",
+        "ReplicationController",
+        "rc",
+        has_status=True,
+        has_generation=True,
+    ),
+    _core("resourcequotas", "ResourceQuota", "quota", has_status=True, returns_deleted=True),
+    _rbac("roles", "Role", namespaced=True),
+    _rbac("rolebindings", "RoleBinding", namespaced=True),
+    _rbac("clusterroles", "ClusterRole", namespaced=False),
+    _rbac("clusterrolebindings", "ClusterRoleBinding", namespaced=False),
+    Kind(
+        group="flowcontrol.apiserver.k8s.io",
+        version="v1",
+        plural="flowschemas",
+        kind="FlowSchema",
+        namespaced=False,
+        has_status=True,
+        has_generation=True,
+    ),
+    # Stored as they come, and evaluated by nobody: who may do what is known to a real server only.
+    Kind(
+        group="admissionregistration.k8s.io",
+        version="v1",
+        plural="validatingadmissionpolicies",
+        kind="ValidatingAdmissionPolicy",
+        namespaced=False,
+        has_status=True,
+        has_generation=True,
+    ),
+    Kind(
+        group="admissionregistration.k8s.io",
+        version="v1",
+        plural="validatingadmissionpolicybindings",
+        kind="ValidatingAdmissionPolicyBinding",
+        namespaced=False,
+        has_generation=True,
+    ),
+    _workload("apps", "deployments", "Deployment", "deploy"),
+    _workload("apps", "replicasets", "ReplicaSet", "rs"),
+    _workload("apps", "statefulsets", "StatefulSet", "sts"),
+    _workload("apps", "daemonsets", "DaemonSet", "ds"),
+    _workload("batch", "jobs", "Job"),
+    Kind(
+        group="scheduling.k8s.io",
+        version="v1",
+        plural="priorityclasses",
+        kind="PriorityClass",
+        namespaced=False,
+        short_names=("pc",),
+        has_generation=True,
+    ),
+    Kind(
+        group="policy",
+        version="v1",
+        plural="poddisruptionbudgets",
+        kind="PodDisruptionBudget",
+        short_names=("pdb",),
+        has_status=True,
+        has_generation=True,
+        unconditional_update=False,
+    ),
+    Kind(
+        group="storage.k8s.io",
+        version="v1",
+        plural="storageclasses",
+        kind="StorageClass",
+        namespaced=False,
+        short_names=("sc",),
+        returns_deleted=True,
+    ),
+    Kind(
+        group="storage.k8s.io",
+        version="v1",
+        plural="csinodes",
+        kind="CSINode",
+        namespaced=False,
+        unconditional_update=False,
+        returns_deleted=True,
+    ),
+)

@@ -1,0 +1,109 @@
+"""What is free on the cards of one node, in milli of a card, before and with the pod.
+
+A card has two dimensions, cores and memory; what it can still give is the lesser of the two shares.
+Cards that are closed (unhealthy, cordoned, MIG, out of sharers) give nothing. Cards with the same two
+figures are alike to every formula, so a node is a short list of states: (cores, memory, how many).
+The whole GPUs of a node without HAMi are one state.
+"""
+
+from __future__ import annotations
+
+from scheduler.kernels._jit import inlined
+from scheduler.schema import columns as c
+
+# Shares are floor(figure · (1000 / total)): the product may fall short of a whole number by its last bit.
+_EPSILON = 1e-6
+
+
+@inlined
+def read(nodes: c.Nodes, cards: c.Cards, row: int, s: c.Scratch) -> int:
+    """Fill ``s.free`` (nodes with cards) and ``s.states``; how many states there are."""
+    n = 0
+    if not nodes.managed[row]:
+        whole = nodes.allocatable[c.GPU, row] - nodes.requested[c.GPU, row]
+        if whole > 0:
+            s.states[0, 0], s.states[1, 0], s.states[2, 0] = c.WHOLE, c.WHOLE, whole
+            n = 1
+        return n
+    start = nodes.card_start[row]
+    for j in range(nodes.card_count[row]):
+        d = start + j
+        cores, mib = 0, 0
+        if (
+            cards.healthy[d]
+            and not cards.cordoned[d]
+            and not cards.mig[d]
+            and cards.used[c.SLOTS, d] < cards.total[c.SLOTS, d]
+        ):
+            cores = milli(cards, c.CORES, d, cards.total[c.CORES, d] - cards.used[c.CORES, d])
+            mib = milli(cards, c.MIB, d, cards.total[c.MIB, d] - cards.used[c.MIB, d])
+        s.free[0, j] = cores
+        s.free[1, j] = mib
+        n = add(s.states, n, cores, mib)
+    return n
+
+
+@inlined
+def cpu(nodes: c.Nodes, row: int) -> int:
+    """Milli-CPU that nobody asked for."""
+    return int(nodes.allocatable[c.CPU, row] - nodes.requested[c.CPU, row])
+
+
+@inlined
+def milli(cards: c.Cards, figure: int, d: int, amount: int) -> int:
+    """An amount of cores or MiB in milli of the card; a card that counts none of them has all."""
+    scale = cards.milli[figure, d]
+    return int(amount * scale + _EPSILON) if scale > 0 else c.WHOLE
+
+
+@inlined
+def add(states: c.Ints, n: int, cores: int, mib: int) -> int:
+    """One more card in this state; how many states there are then."""
+    if cores <= 0 or mib <= 0:
+        return n
+    for i in range(n):
+        if states[0, i] == cores and states[1, i] == mib:
+            states[2, i] += 1
+            return n
+    states[0, n], states[1, n], states[2, n] = cores, mib, 1
+    return n + 1
+
+
+@inlined
+def with_pod(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, n: int, s: c.Scratch) -> int:
+    """Fill ``s.after``: the states when the pod has what stands in ``s.peak``; how many there are."""
+    if not nodes.managed[row] or ask.containers.shape[1] == 0:
+        for i in range(n):
+            for figure in range(3):
+                s.after[figure, i] = s.states[figure, i]
+            s.after[2, i] -= ask.card_rules[c.RULE_WHOLE_GPUS]
+        return n if n > 0 and s.after[2, 0] > 0 else 0
+    start = nodes.card_start[row]
+    m = 0
+    for j in range(nodes.card_count[row]):
+        cores, mib = s.free[0, j], s.free[1, j]
+        if s.peak[c.SLOTS, j] > 0:
+            cores, mib = card_with_pod(cards, start, j, s)
+        m = add(s.after, m, cores, mib)
+    return m
+
+
+@inlined
+def card_with_pod(cards: c.Cards, start: int, j: int, s: c.Scratch) -> tuple[int, int]:
+    """What is free on a card of which the pod has what stands in ``s.peak``."""
+    d = start + j
+    if cards.used[c.SLOTS, d] + s.peak[c.SLOTS, j] >= cards.total[c.SLOTS, d]:
+        return 0, 0
+    left = cards.total[c.CORES, d] - cards.used[c.CORES, d] - s.peak[c.CORES, j]
+    cores = milli(cards, c.CORES, d, left)
+    left = cards.total[c.MIB, d] - cards.used[c.MIB, d] - s.peak[c.MIB, j]
+    return cores, milli(cards, c.MIB, d, left)
+
+
+@inlined
+def idle(states: c.Ints, n: int) -> int:
+    """Milli-GPU that the states can still give."""
+    total = 0
+    for i in range(n):
+        total += min(states[0, i], states[1, i]) * states[2, i]
+    return total

@@ -1,0 +1,231 @@
+"""Which cards of a node a pod gets: HAMi's walk, order and checks.
+
+Source: HAMi v2.10 (Apache-2.0) ``pkg/device/nvidia`` and ``pkg/scheduler/policy``. Formulas are
+in float32 like HAMi's, so that equal scores stay equal and ties fall the same way.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.kernels._jit import inlined, kernel
+from scheduler.schema import columns as c
+
+# Codes of Ask.sort_keys; negative is descending, 0 ends the list.
+BY_SCORE, BY_NUMA, BY_USED, BY_INDEX = 1, 2, 3, 4
+
+# Positions in Scratch.codes, as in api/reasons.py CardRefusal.
+(HEALTH, CORDONED, TYPE, NUMA, UUID, NO_SLOTS, EXCLUSIVE, NO_MEMORY, NO_CORES, EXHAUSTED, MIG, TOO_FEW,
+ TOO_MANY_ASKED) = range(13)  # fmt: skip
+
+_F10 = np.float32(10.0)
+_F0 = np.float32(0.0)
+
+
+@kernel
+def node_score(nodes: c.Nodes, row: int) -> np.float32:
+    """HAMi's node score: 10 · (sharers + cores + memory in use, each over its total), 0..30.
+
+    Sums over all cards of the node, healthy or not, before the pod is placed; float32. 0 where a
+    total is 0.
+    """
+    score = _F0
+    for i in range(3):
+        figure = (c.SLOTS, c.CORES, c.MIB)[i]
+        total = nodes.gpu_total[figure, row]
+        if total == 0:
+            return _F0
+        score += np.float32(nodes.gpu_used[figure, row]) / np.float32(total)
+    return _F10 * score
+
+
+@inlined
+def _score_cards(cards: c.Cards, ask: c.Ask, start: int, count: int, s: c.Scratch) -> None:
+    """HAMi's card score: 10 · Σ weight · used / total, of what is in use before this container."""
+    for j in range(count):
+        d = start + j
+        score = _F0
+        full = True
+        for i in range(3):
+            figure = (c.SLOTS, c.CORES, c.MIB)[i]
+            total = cards.total[figure, d]
+            if total == 0:
+                full = False
+            else:
+                weight = np.float32(ask.card_rules[c.RULE_SLOT + i])
+                used = np.float32(cards.used[figure, d] + s.held[figure, j])
+                score += weight * (used / np.float32(total))
+        s.card_score[j] = _F10 * score if full else _F0
+
+
+@inlined
+def _before(cards: c.Cards, ask: c.Ask, start: int, s: c.Scratch, a: int, b: int) -> bool:
+    """Whether card a sorts strictly before card b."""
+    for i in range(ask.sort_keys.size):
+        key = ask.sort_keys[i]
+        if key == 0:
+            break
+        by = abs(key)
+        if by == BY_SCORE:
+            if s.card_score[a] != s.card_score[b]:
+                return bool((s.card_score[a] < s.card_score[b]) == (key > 0))
+            continue
+        if by == BY_NUMA:
+            x, y = cards.numa[start + a], cards.numa[start + b]
+        elif by == BY_USED:
+            x = cards.used[c.SLOTS, start + a] + s.held[c.SLOTS, a]
+            y = cards.used[c.SLOTS, start + b] + s.held[c.SLOTS, b]
+        else:
+            x, y = cards.position[start + a], cards.position[start + b]
+        if x != y:
+            return bool((x < y) == (key > 0))
+    return False
+
+
+@inlined
+def _sort(cards: c.Cards, ask: c.Ask, start: int, count: int, s: c.Scratch) -> None:
+    """Stable insertion sort of ``s.order``; nodes have few cards."""
+    for i in range(1, count):
+        moving = s.order[i]
+        j = i - 1
+        while j >= 0 and _before(cards, ask, start, s, moving, s.order[j]):
+            s.order[j + 1] = s.order[j]
+            j -= 1
+        s.order[j + 1] = moving
+
+
+@inlined
+def _refusal(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scratch) -> int:
+    """Checks 6 to 13 of HAMi's walk for one card: -1 when it passes, else the code."""
+    d = start + j
+    slots = cards.used[c.SLOTS, d] + s.held[c.SLOTS, j]
+    mib_used = cards.used[c.MIB, d] + s.held[c.MIB, j]
+    cores_used = cards.used[c.CORES, d] + s.held[c.CORES, j]
+    cores_total = cards.total[c.CORES, d]
+    cores = ask.containers[c.ASK_CORES, slot]
+    if cards.total[c.SLOTS, d] <= slots:
+        return NO_SLOTS
+    if ask.card_rules[c.RULE_MUTEX] and slots > 0:
+        return EXCLUSIVE
+    if cards.total[c.MIB, d] - mib_used < mib_asked(cards, ask, slot, d):
+        return NO_MEMORY
+    if cores_total - cores_used < cores:
+        return NO_CORES
+    if cores_total == 100 and cores == 100 and slots > 0:
+        return EXCLUSIVE
+    if cores_total != 0 and cores_used == cores_total and cores == 0:
+        return EXHAUSTED
+    if cards.mig[d]:
+        return MIG
+    return -1
+
+
+@inlined
+def accepts(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scratch) -> bool:
+    """Whether a container may have a card, all rules but those on numa; ``s.held`` is what the pod has."""
+    d = start + j
+    if not cards.healthy[d] or cards.cordoned[d]:
+        return False
+    if not (ask.model_ok[cards.model[d]] and ask.mode_ok[cards.mode[d]]):
+        return False
+    if ask.uuid_ok.size > 0 and not ask.uuid_ok[cards.uuid[d]]:
+        return False
+    return bool(_refusal(cards, ask, slot, start, j, s) < 0)
+
+
+@inlined
+def mib_asked(cards: c.Cards, ask: c.Ask, slot: int, d: int) -> int:
+    """MiB that container ``slot`` takes on card ``d``; never 0, which would mean no limit."""
+    mib = ask.containers[c.ASK_MIB, slot]
+    if mib == 0:
+        mib = cards.total[c.MIB, d] * ask.containers[c.ASK_PERCENT, slot] // 100
+    return int(max(1, mib))
+
+
+@kernel
+def choose(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scratch) -> int:
+    """Pick cards on one node for every container of the pod.
+
+    Reads nodes, cards, ask; writes ``s.picks``, ``s.pick_mib``, ``s.pick_slot`` (in HAMi's pick order),
+    ``s.peak`` (what the pod is charged per card of the node) and, on refusal, ``s.codes``.
+
+    Returns:
+        The number of picks, or -1 when a container does not fit.
+
+    Cost: O(containers · cards²) for the sort, cards ≤ 16 in practice.
+    """
+    start, count = nodes.card_start[row], nodes.card_count[row]
+    for j in range(count):
+        s.order[j] = j
+        for i in range(3):
+            s.held[i, j] = 0
+            s.peak[i, j] = 0
+    n_picks = 0
+    for slot in range(ask.containers.shape[1]):
+        wanted = ask.containers[c.N_CARDS, slot]
+        if wanted == 0:
+            continue
+        first = n_picks
+        n_picks = _choose_for(cards, ask, slot, start, count, n_picks, s)
+        if n_picks < 0:
+            return -1
+        stays = ask.containers[c.KIND, slot] != c.KIND_INIT
+        cores = ask.containers[c.ASK_CORES, slot]
+        for p in range(first, n_picks):
+            j = s.picks[p] - start
+            add = (cores, s.pick_mib[p], 1)
+            for i in range(3):
+                s.peak[i, j] = max(s.peak[i, j], s.held[i, j] + add[i])
+                if stays:
+                    s.held[i, j] += add[i]
+    return n_picks
+
+
+@inlined
+def _choose_for(
+    cards: c.Cards, ask: c.Ask, slot: int, start: int, count: int, n_picks: int, s: c.Scratch
+) -> int:
+    """Pick the cards of one container; the number of picks so far, or -1."""
+    s.codes[:] = 0
+    wanted = ask.containers[c.N_CARDS, slot]
+    if wanted > count:
+        s.codes[TOO_MANY_ASKED] = count
+        return -1
+    _score_cards(cards, ask, start, count, s)
+    _sort(cards, ask, start, count, s)
+    numa_bind = ask.card_rules[c.RULE_NUMA_BIND] != 0
+    first = n_picks
+    last_numa = -1
+    for at in range(count - 1, -1, -1):
+        j = s.order[at]
+        d = start + j
+        if not cards.healthy[d]:
+            s.codes[HEALTH] += 1
+            continue
+        if cards.cordoned[d]:
+            s.codes[CORDONED] += 1
+            continue
+        if not (ask.model_ok[cards.model[d]] and ask.mode_ok[cards.mode[d]]):
+            s.codes[TYPE] += 1
+            continue
+        if numa_bind and cards.numa[d] != last_numa:
+            # One socket at a time: what was picked on another is given back.
+            if last_numa >= 0:
+                s.codes[NUMA] += n_picks - first
+            n_picks = first
+            last_numa = cards.numa[d]
+        if ask.uuid_ok.size > 0 and not ask.uuid_ok[cards.uuid[d]]:
+            s.codes[UUID] += 1
+            continue
+        code = _refusal(cards, ask, slot, start, j, s)
+        if code >= 0:
+            s.codes[code] += 1
+            continue
+        s.picks[n_picks] = d
+        s.pick_mib[n_picks] = mib_asked(cards, ask, slot, d)
+        s.pick_slot[n_picks] = slot
+        n_picks += 1
+        if n_picks - first == wanted:
+            return n_picks
+    s.codes[TOO_FEW] = n_picks - first
+    return -1

@@ -1,0 +1,1 @@
+"""One file for each family of scoring modes: what a placement is worth, in milli-points."""

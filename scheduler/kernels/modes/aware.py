@@ -1,0 +1,196 @@
+"""The modes that look at every card of a node: which cards the pod gets, and what that is worth.
+
+``place`` does both, for ``keel`` and for the published policies. A pod of which one container asks cards
+gets them by the mode: ``keel`` and ``fgd`` try every different card for a share, all others take the card
+that is left with the least; whole cards are all alike, the lowest index first. Pods that want more of the
+choice (several containers with cards, numa, a GPU policy of their own) walk as HAMi does.
+"""
+
+from __future__ import annotations
+
+from scheduler.kernels._jit import inlined, kernel
+from scheduler.kernels.devices import free, gpus
+from scheduler.kernels.modes import keel, published
+from scheduler.schema import columns as c
+
+# Ask.mode[2].
+KEEL, FGD, BEST_FIT, FIRST_FIT, DOT_PRODUCT, PACKING, CLUSTERING, RANDOM = range(8)
+_FULL_POINTS = 100_000
+_MILLI = 1000
+
+
+@kernel
+def place(
+    nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, row: int, s: c.Scratch
+) -> int:
+    """Milli-points 0..100,000 of the pod on a node, -1 when its cards do not suffice.
+
+    Reads all but the scratch; leaves the picks of the pod there as ``gpus.choose`` does.
+    O(cards · (cards + typical shapes)).
+    """
+    mode = ask.mode[2]
+    n = free.read(nodes, cards, row, s)
+    was = (0.0, 0.0)
+    fragments = 0
+    cpu = free.cpu(nodes, row)
+    if mode == KEEL:
+        was = keel.before(nodes, demand, row, n, s)
+    elif mode == FGD:
+        fragments = published.measure(nodes, demand, row, cpu, s.states, n, s)
+    asks = ask.containers.shape[1] > 0
+    if asks and nodes.managed[row]:
+        s.n_picks[0] = pick(nodes, cards, ask, demand, row, n, was, fragments, s)
+        if s.n_picks[0] < 0:
+            return -1
+    if mode == KEEL:
+        return keel.points(keel.lost(nodes, cards, ask, demand, row, n, was, s))
+    if mode == FIRST_FIT:
+        return 0
+    if mode == RANDOM:
+        lot = published.draw(ask.card_rules[c.RULE_DRAW], nodes.rank[row])
+        return lot % (_FULL_POINTS + 1)
+    idle = free.idle(s.states, n)
+    if not asks and mode in (PACKING, CLUSTERING):
+        return 0
+    if mode == CLUSTERING:
+        size = ask.card_rules[c.RULE_SIZE]
+        return published.clustering(nodes, demand, row, idle, size) * _MILLI
+    if mode == PACKING:
+        wanted = ask.card_rules[c.RULE_WHOLE_GPUS]
+        return published.packing(nodes, row, n, s, wanted) * _MILLI
+    m = free.with_pod(nodes, cards, ask, row, n, s)
+    rest = free.idle(s.after, m)
+    cpu_asked = ask.dim_amounts[0]
+    if mode == FGD:
+        after = published.measure(nodes, demand, row, cpu - cpu_asked, s.after, m, s)
+        points = published.fgd(fragments, after, demand.rates[c.RATE_FGD])
+    elif mode == BEST_FIT:
+        points = published.best_fit(demand, cpu - cpu_asked, rest)
+    else:
+        points = published.dot_product(demand, cpu, cpu_asked, idle, idle - rest)
+    return max(0, points) * _MILLI
+
+
+@inlined
+def pick(
+    nodes: c.Nodes,
+    cards: c.Cards,
+    ask: c.Ask,
+    demand: c.Demand,
+    row: int,
+    n: int,
+    was: tuple[float, float],
+    fragments: int,
+    s: c.Scratch,
+) -> int:
+    """Choose the pod's cards on a node with cards: the number of picks, or -1."""
+    if ask.card_rules[c.RULE_WALK] != 0:
+        return gpus.choose(nodes, cards, ask, row, s)
+    slot = ask.card_rules[c.RULE_ONLY]
+    start = nodes.card_start[row]
+    passing = 0
+    for j in range(nodes.card_count[row]):
+        for i in range(3):
+            s.held[i, j] = 0
+            s.peak[i, j] = 0
+        if gpus.accepts(cards, ask, slot, start, j, s):
+            s.order[passing] = j
+            passing += 1
+    wanted = ask.containers[c.N_CARDS, slot]
+    if passing < wanted:
+        return -1
+    tries = ask.mode[2] in (KEEL, FGD) and wanted == 1 and passing > 1
+    if tries:
+        _try_each(nodes, cards, ask, demand, row, n, was, fragments, passing, s)
+    else:
+        _take_tightest(ask, passing, wanted, s)
+    for p in range(wanted):
+        j = s.order[p]
+        _give(cards, ask, slot, start, j, s)
+        s.picks[p] = start + j
+        s.pick_mib[p] = s.peak[c.MIB, j]
+        s.pick_slot[p] = slot
+    return int(wanted)
+
+
+@inlined
+def _give(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scratch) -> None:
+    s.peak[c.CORES, j] = ask.containers[c.ASK_CORES, slot]
+    s.peak[c.MIB, j] = gpus.mib_asked(cards, ask, slot, start + j)
+    s.peak[c.SLOTS, j] = 1
+
+
+@inlined
+def _take_tightest(ask: c.Ask, passing: int, wanted: int, s: c.Scratch) -> None:
+    """The wanted cards with the least idle to the front of ``s.order``, lowest index on ties."""
+    for p in range(wanted):
+        best = p
+        for q in range(p + 1, passing):
+            if _rank(ask, s, s.order[q]) < _rank(ask, s, s.order[best]):
+                best = q
+        # Move, not swap: those that stay behind keep their order.
+        moving = s.order[best]
+        for q in range(best, p, -1):
+            s.order[q] = s.order[q - 1]
+        s.order[p] = moving
+
+
+@inlined
+def _rank(ask: c.Ask, s: c.Scratch, j: int) -> int:
+    if ask.mode[2] == RANDOM:
+        return published.draw(ask.card_rules[c.RULE_DRAW], -1 - j)
+    return int(min(s.free[0, j], s.free[1, j]))
+
+
+@inlined
+def _try_each(
+    nodes: c.Nodes,
+    cards: c.Cards,
+    ask: c.Ask,
+    demand: c.Demand,
+    row: int,
+    n: int,
+    was: tuple[float, float],
+    fragments: int,
+    passing: int,
+    s: c.Scratch,
+) -> None:
+    """The card that costs least to the front of ``s.order``; of like cards only the first is tried."""
+    slot = ask.card_rules[c.RULE_ONLY]
+    start = nodes.card_start[row]
+    best, least = -1, 0.0
+    for p in range(passing):
+        j = s.order[p]
+        alike = False
+        for q in range(p):
+            i = s.order[q]
+            if (
+                s.free[0, i] == s.free[0, j]
+                and s.free[1, i] == s.free[1, j]
+                and cards.milli[0, start + i] == cards.milli[0, start + j]
+                and cards.milli[1, start + i] == cards.milli[1, start + j]
+                and _is_last(cards, start + i) == _is_last(cards, start + j)
+            ):
+                alike = True
+        if alike:
+            continue
+        _give(cards, ask, slot, start, j, s)
+        if ask.mode[2] == KEEL:
+            cost = keel.lost(nodes, cards, ask, demand, row, n, was, s)
+        else:
+            m = free.with_pod(nodes, cards, ask, row, n, s)
+            cpu = free.cpu(nodes, row) - ask.dim_amounts[0]
+            after = published.measure(nodes, demand, row, cpu, s.after, m, s)
+            # As published: the whole score, so that cards tie within a step and the first is taken.
+            cost = -float(published.fgd(fragments, after, demand.rates[c.RATE_FGD]))
+        for i in range(3):
+            s.peak[i, j] = 0
+        if best < 0 or cost < least:
+            best, least = j, cost
+    s.order[0] = best
+
+
+@inlined
+def _is_last(cards: c.Cards, d: int) -> bool:
+    """Whether a card has room for one more sharer only: with the pod it is closed."""
+    return bool(cards.total[c.SLOTS, d] - cards.used[c.SLOTS, d] == 1)

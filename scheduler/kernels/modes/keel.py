@@ -1,0 +1,124 @@
+"""The ``keel`` mode: what a placement loses, in milli-GPU (1000 is one whole GPU).
+
+    lost GPU = price · taken + 0.3 · Δshort + 0.3 · left + 3 · cut + 0.07 · rest + 2 · D · ΔF
+
+- taken: idle milli-GPU of the cards that the pod takes away. A card gives the lesser of its free cores and
+  its free memory, so a pod that fills up the dimension that is left over takes little.
+- price: what a milli-GPU of this node is worth to pods that can go to few nodes, 0..1.
+- short: idle milli-GPU for which the node has no CPU left. It counts less where CPU is scarce for the pods as
+  a whole, and nothing where GPUs must be left over whatever one does.
+- left: milli-GPU of which the node keeps the CPU: best fit by CPU. It counts as much as short counts less:
+  where CPU is what runs out, nodes are to be filled up with it. Where memory runs out, and before the demand is
+  known in clusters of less than 1,000 cards, the milli-GPU that are left count as well: best fit by both.
+- cut, shares only: value(before) − value(after) − value(size), where value(x) is the most that shares of
+  the sizes seen can make of x: what the best filling of the remainder loses by this cut.
+- rest, shares only: what is left on the card: best fit among equals.
+- F: FGD's fragment measure, with credit for being close, weighed by D, departures per arrival: holes are worth
+  keeping usable only where they come back.
+
+Scores fall by one step for every 30 milli-GPU lost: less is noise. All figures that are learnt come from
+``Demand``; the formula was found by simulation on the openb trace, see ``modes/demand_tables.py``.
+"""
+
+from __future__ import annotations
+
+import math
+
+from scheduler.kernels._jit import inlined
+from scheduler.kernels.devices import free
+from scheduler.kernels.modes import fragments
+from scheduler.schema import columns as c
+
+LEFT_WEIGHT, CUT_WEIGHT, REST_WEIGHT, FRAGMENT_WEIGHT = 0.3, 3.0, 0.07, 2.0
+STEP = 30.0
+# A step is worth this many milli-points around the middle of a mode's range 0..100,000.
+STEP_POINTS, MIDDLE_POINTS = 10, 50_000
+# A loss of exactly so many steps must not fall short by its last bit.
+_EPSILON = 1e-9
+
+
+@inlined
+def points(lost: float) -> int:
+    """Milli-points of a loss: 10 less for every 30 milli-GPU, within 0..100,000."""
+    steps = math.floor(-lost / STEP + _EPSILON)
+    return max(0, min(2 * MIDDLE_POINTS, MIDDLE_POINTS + STEP_POINTS * int(steps)))
+
+
+@inlined
+def before(nodes: c.Nodes, demand: c.Demand, row: int, n: int, s: c.Scratch) -> tuple[float, float]:
+    """What is short and what is fragmented on a node as it is, in milli-GPU."""
+    cpu = free.cpu(nodes, row)
+    return _short(demand, free.idle(s.states, n), cpu), _fragments(
+        nodes, demand, row, cpu, s.states, n, s
+    )
+
+
+@inlined
+def lost(
+    nodes: c.Nodes,
+    cards: c.Cards,
+    ask: c.Ask,
+    demand: c.Demand,
+    row: int,
+    n: int,
+    was: tuple[float, float],
+    s: c.Scratch,
+) -> float:
+    """What the pod costs on a node where it gets the cards of ``s.peak``.
+
+    ``n`` states as ``free.read`` left them; ``was`` as ``before`` told.
+    """
+    cpu = free.cpu(nodes, row) - ask.dim_amounts[0]
+    m = free.with_pod(nodes, cards, ask, row, n, s)
+    idle = free.idle(s.after, m)
+    cost = demand.price[row] * (free.idle(s.states, n) - idle)
+    cost += demand.rates[c.RATE_SHORT] * (_short(demand, idle, cpu) - was[0])
+    cost += (
+        FRAGMENT_WEIGHT
+        * demand.rates[c.RATE_DEPARTURES]
+        * (_fragments(nodes, demand, row, cpu, s.after, m, s) - was[1])
+    )
+    cost += demand.rates[c.RATE_LEFT] * idle
+    cost += demand.rates[c.RATE_LEFT_CPU] * cpu
+    if nodes.managed[row] and ask.containers.shape[1] > 0:
+        kind, start = nodes.kind[row], nodes.card_start[row]
+        for j in range(nodes.card_count[row]):
+            if s.peak[c.SLOTS, j] > 0:
+                cost += _cut(cards, demand, kind, start, j, s)
+    return float(cost)
+
+
+@inlined
+def _cut(cards: c.Cards, demand: c.Demand, kind: int, start: int, j: int, s: c.Scratch) -> float:
+    """What a share loses on the card it is cut from; nothing for whole cards."""
+    d = start + j
+    size = max(
+        free.milli(cards, c.CORES, d, s.peak[c.CORES, j]) if cards.milli[c.CORES, d] > 0 else 0,
+        free.milli(cards, c.MIB, d, s.peak[c.MIB, j]) if cards.milli[c.MIB, d] > 0 else 0,
+    )
+    if size >= c.WHOLE:
+        return 0.0
+    was = min(s.free[0, j], s.free[1, j])
+    cores, mib = free.card_with_pod(cards, start, j, s)
+    rest = min(cores, mib)
+    value = demand.value[kind]
+    cut = max(0.0, float(value[was] - value[rest] - value[size]))
+    return CUT_WEIGHT * cut + REST_WEIGHT * rest
+
+
+@inlined
+def _short(demand: c.Demand, idle: int, cpu: int) -> float:
+    rate = demand.rates[c.RATE_CPU]
+    return max(0.0, idle - cpu * rate) if rate > 0 else 0.0
+
+
+@inlined
+def _fragments(
+    nodes: c.Nodes, demand: c.Demand, row: int, cpu: int, states: c.Ints, n: int, s: c.Scratch
+) -> float:
+    if demand.rates[c.RATE_DEPARTURES] == 0:
+        return 0.0
+    measure = fragments.fragments(
+        demand.keel, nodes.kind[row], row, cpu, states, n, s, demand.close, True
+    )
+    return float(measure / demand.rates[c.RATE_KEEL])

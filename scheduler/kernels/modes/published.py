@@ -1,0 +1,96 @@
+"""Policies that others published, to compare with: scores as integers 0..100, truncated like theirs.
+
+Source: the artifact of "Beware of Fragmentation" (USENIX ATC 2023). Its constants 128,000 milli-CPU and
+8,000 milli-GPU are its largest node; here they are the largest node of the cluster.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from scheduler.kernels._jit import inlined
+from scheduler.kernels.modes import fragments
+from scheduler.schema import columns as c
+
+_FULL = 100
+_TENTH = 10
+_QUARTER, _THIRD, _HALF = _FULL // 4, _FULL // 3, _FULL // 2
+
+
+@inlined
+def best_fit(demand: c.Demand, cpu: int, idle: int) -> int:
+    """100 · (1 − (CPU left + GPU left) / 2), each over the largest node's; what is left with the pod."""
+    cpu_left = cpu / demand.rates[c.RATE_MOST_CPU]
+    gpu_left = idle / demand.rates[c.RATE_MOST_GPU]
+    return int(_FULL * (1 - (0.5 * cpu_left + 0.5 * gpu_left)))
+
+
+@inlined
+def dot_product(demand: c.Demand, cpu: int, asked_cpu: int, idle: int, asked_gpu: int) -> int:
+    """100 · (1 − alignment / 2): free before, times asked, over the largest node's, CPU and GPU."""
+    most_cpu, most_gpu = demand.rates[c.RATE_MOST_CPU], demand.rates[c.RATE_MOST_GPU]
+    alignment = cpu / most_cpu * (asked_cpu / most_cpu) + idle / most_gpu * (asked_gpu / most_gpu)
+    return int(_FULL * (1 - alignment / 2))
+
+
+@inlined
+def packing(nodes: c.Nodes, row: int, n: int, s: c.Scratch, wanted: int) -> int:
+    """Shares on used cards first (100..50), then free cards of used nodes (50..33), then free nodes."""
+    whole, total = 0, 0
+    for i in range(n):
+        if s.states[0, i] == c.WHOLE and s.states[1, i] == c.WHOLE:
+            whole = s.states[2, i]
+    total = nodes.card_count[row] if nodes.managed[row] else nodes.allocatable[c.GPU, row]
+    if whole == total:
+        return int(max(_THIRD - whole, whole))
+    if not nodes.managed[row]:
+        return int(max(_HALF - wanted, _THIRD))
+    opened, left = 0, 0
+    for j in range(nodes.card_count[row]):
+        if s.peak[c.SLOTS, j] > 0:
+            idle = min(s.free[0, j], s.free[1, j])
+            left += idle // _TENTH
+            opened += 1 if idle == c.WHOLE else 0
+    if opened > 0:
+        return int(max(_HALF - opened, _THIRD))
+    return int(max(_FULL - left // _TENTH, _HALF))
+
+
+@inlined
+def clustering(nodes: c.Nodes, demand: c.Demand, row: int, idle: int, size: int) -> int:
+    """Nodes that hold only pods of the same size, then those that also do, then idle ones, then others."""
+    most = int(demand.rates[c.RATE_MOST_GPU])
+    score = _QUARTER * (most - idle) // most
+    kinds = 0
+    for i in range(c.N_SIZES):
+        kinds += 1 if nodes.sizes[i, row] > 0 else 0
+    if nodes.sizes[size, row] > 0:
+        return int(score + (3 * _QUARTER if kinds == 1 else 2 * _QUARTER))
+    return int(score + (_QUARTER if kinds == 0 else 0))
+
+
+@inlined
+def fgd(before: int, after: int, weights: float) -> int:
+    """100 · sigmoid of the fragments that vanish, in GPUs; the two measures in weight · milli-GPU."""
+    return int(_FULL / (1 + math.exp((after - before) / weights / c.WHOLE)))
+
+
+@inlined
+def measure(
+    nodes: c.Nodes, demand: c.Demand, row: int, cpu: int, states: c.Ints, n: int, s: c.Scratch
+) -> int:
+    """Fragments of a node as FGD weighs them, in weight · milli-GPU."""
+    return fragments.fragments(
+        demand.fgd, nodes.kind[row], row, cpu, states, n, s, demand.close, False
+    )
+
+
+@inlined
+def draw(number: int, place: int) -> int:
+    """A lot for a place in a decision, 0..2^31: SplitMix64 of both. Vigna, public domain."""
+    z = np.uint64(number) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(place)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return int((z ^ (z >> np.uint64(31))) >> np.uint64(33))

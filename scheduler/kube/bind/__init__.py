@@ -1,0 +1,1 @@
+"""Writing decisions: binds, node locks, and the fence around binds whose fate nobody knows."""

@@ -1,0 +1,113 @@
+"""Pods by version alone: what a new leader must have heard of, and what it must fence.
+
+A standby has watched all the time, so of nearly every pod it knows the newest state already. To list them
+once more would be to read hundreds of megabytes before the first decision when a tenant has put as much
+into them. What is listed is their metadata; whatever is behind comes by the watch a moment later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+import structlog
+
+from scheduler.errors import ApiError
+from scheduler.kube import client
+from scheduler.kube.bind.fence import Target
+from scheduler.kube.client import ApiClient
+from scheduler.kube.watch import listing, sources
+from scheduler.kube.watch.listing import Expired
+from scheduler.state.cluster import Cluster
+
+# A server that does not know the form sends whole pods, in which all that is read is there too.
+_METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+_log = structlog.get_logger("evenkeel.heads")
+
+
+class _Meta(msgspec.Struct, rename="camel"):
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    deletion_timestamp: str | None = None
+
+
+class _Head(msgspec.Struct):
+    metadata: _Meta
+
+
+_heads = msgspec.json.Decoder(_Head)
+
+
+class Heads:
+    """Compares the versions of the API server with those that are known here.
+
+    Args:
+        api: the API server.
+        scheduler_name: which pods are ours.
+        cluster: what is known here.
+    """
+
+    def __init__(self, api: ApiClient, scheduler_name: str, cluster: Cluster) -> None:
+        self._api, self._scheduler_name, self._cluster = api, scheduler_name, cluster
+        # Pods that were known since the last list was asked for.
+        self._known: set[str] = set()
+
+    async def unbound(self) -> list[Target]:
+        """Those of ours that a bind could land on: the API server binds none that is deleted or gated.
+
+        No gate can be set on a pod that has none, so of one that still has some no bind was ever sent.
+        """
+        return [
+            _target(pod)
+            for pod in await self._list(f"spec.nodeName=,spec.schedulerName={self._scheduler_name}")
+            if not (pod.deletion_timestamp or self._is_gated(pod))
+        ]
+
+    async def unheard(self) -> list[Target]:
+        """Those with a node, whoever bound them, that are newer at the API server than here."""
+        self._known = set(self._cluster.pods)
+        pods = [_target(pod) for pod in await self._list("spec.nodeName!=")]
+        return self.still_unheard(pods)
+
+    def still_unheard(self, pods: list[Target]) -> list[Target]:
+        """Those of the last list that are neither known at that version or a newer one nor gone since."""
+        self._known.update(pod.uid for pod in pods if pod.uid in self._cluster.pods)
+        return [pod for pod in pods if not self._is_heard(pod)]
+
+    def _is_heard(self, pod: Target) -> bool:
+        known = self._cluster.version_of(pod.uid)
+        if not known:
+            return pod.uid in self._known
+        return known == pod.version or _is_newer(known, pod.version)
+
+    def _is_gated(self, pod: _Meta) -> bool:
+        known = self._cluster.pods.get(pod.uid)
+        return known is not None and known.gated and known.version == pod.resource_version
+
+    async def _list(self, where: str) -> list[_Meta]:
+        """Tries until it is read: nobody can lead without."""
+        params = {"fieldSelector": f"{where},{sources.UNFINISHED}"}
+        attempt = 0
+        while True:
+            try:
+                found, _ = await listing.whole(
+                    self._api, listing.PODS, params, _heads.decode, accept=_METADATA
+                )
+            except (ApiError, Expired, msgspec.MsgspecError) as error:
+                wait = client.backoff(attempt, first=0.2, most=5.0)
+                attempt += 1
+                _log.warning("pods cannot be listed", error=str(error), retry_seconds=wait)
+                await asyncio.sleep(wait)
+            else:
+                return [one.metadata for one in found]
+
+
+def _target(pod: _Meta) -> Target:
+    return Target(pod.namespace, pod.name, pod.uid, pod.resource_version)
+
+
+def _is_newer(one: str, other: str) -> bool:
+    """Versions of one kind are compared as numbers (KEP-5504); what is no number is never newer."""
+    return one.isdecimal() and other.isdecimal() and int(one) > int(other)

@@ -1,0 +1,113 @@
+"""What comes between taking the lease and the first decision: to know all that was bound, and to bind alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from scheduler.api import wire
+from scheduler.kube.bind.fence import Fence, Target
+from scheduler.kube.lead.heads import Heads
+from scheduler.kube.lead.lease import AlwaysLeader, Held, Lease
+from scheduler.kube.watch.streams import Stream
+
+_TURN_SECONDS = 0.1
+# A watch is a moment behind; so often it is looked again before all is listed anew.
+_LOOKS, _HEARINGS, _HEARING_SECONDS = 3, 20, 0.05
+_log = structlog.get_logger("evenkeel")
+
+
+class Leading:
+    """Takes over when the lease is held, and lets go when it is lost.
+
+    What leaders of before have sent and has not landed must not land later, on cards that are given away
+    meanwhile, so every pod without a node is fenced; pods that come later were not there when those
+    leaders could still send. No fence is needed when the lease was given back with nothing on its way,
+    nor when this process itself was the leader of before: what it has sent it follows to its end. After
+    that all that they have bound is at the API server, and nothing is given away before it is known here,
+    what other schedulers have bound included.
+
+    Args:
+        lease: whether this process may act.
+        fence: makes the binds of before impossible.
+        heads: what the API server has.
+        pods: the streams of pods.
+        nodes: the stream of nodes.
+        on_leading: called before the first decision of a term.
+        on_lost: called when a term has ended.
+    """
+
+    def __init__(
+        self,
+        lease: Lease | AlwaysLeader,
+        fence: Fence,
+        heads: Heads,
+        pods: list[Stream[wire.Pod]],
+        nodes: Stream[wire.Node],
+        *,
+        on_leading: Callable[[], None],
+        on_lost: Callable[[], None],
+    ) -> None:
+        self._lease, self._fence, self._heads = lease, fence, heads
+        self._pods, self._nodes = pods, nodes
+        self._on_leading, self._on_lost = on_leading, on_lost
+        self._settled_term = 0
+        # The reign in which nothing that leaders of before have sent can land any more.
+        self.fenced_reign = 0
+
+    def is_settled(self) -> bool:
+        """Whether this process may decide right now."""
+        return bool(self._settled_term) and self._settled_term == self._lease.present_term()
+
+    async def run(self) -> None:
+        """Follow the lease until cancelled."""
+        while True:
+            held = self._lease.held
+            is_held = self._lease.present_term() == held.term
+            if is_held and self._settled_term != held.term:
+                await self._take_over(held)
+            elif not is_held and self._settled_term:
+                self._settled_term = 0
+                self._on_lost()
+                _log.warning("no longer leading", identity=self._lease.identity)
+            await asyncio.sleep(_TURN_SECONDS)
+
+    async def _take_over(self, held: Held) -> None:
+        """Get ready to decide, as long as the term lasts."""
+        taking = asyncio.ensure_future(self._catch_up(held))
+        try:
+            while not taking.done():
+                await asyncio.wait({taking}, timeout=_TURN_SECONDS)
+                if self._lease.present_term() != held.term:
+                    return
+            taking.result()
+        finally:
+            taking.cancel()
+            await asyncio.gather(taking, return_exceptions=True)
+        self._settled_term = held.term
+        _log.info("leading", identity=self._lease.identity)
+        self._on_leading()
+
+    async def _catch_up(self, held: Held) -> None:
+        while not (self._nodes.is_listed and all(stream.is_listed for stream in self._pods)):
+            await asyncio.sleep(_TURN_SECONDS / 2)
+        if self.fenced_reign != held.reign and not held.is_clean:
+            await self._fence.sweep(await self._heads.unbound())
+        self.fenced_reign = held.reign
+        for _ in range(_LOOKS):
+            # Looked at anew each time: what is behind may be gone meanwhile.
+            if await self._hears(await self._heads.unheard()):
+                return
+        _log.warning("the watches of pods stay behind, listing again")
+        await asyncio.gather(*(stream.relist() for stream in self._pods))
+
+    async def _hears(self, pods: list[Target]) -> bool:
+        """Whether these are known here, soon at least."""
+        for _ in range(_HEARINGS):
+            pods = self._heads.still_unheard(pods)
+            if not pods:
+                break
+            await asyncio.sleep(_HEARING_SECONDS)
+        return not pods

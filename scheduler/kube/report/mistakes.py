@@ -1,0 +1,71 @@
+"""What is malformed on nodes and on pods that have a node, told once and again when it comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import structlog
+
+from scheduler.kube.report.reporter import Reporter
+from scheduler.state.cluster import Cluster
+from scheduler.state.nodes import NodeFacts
+from scheduler.state.pods import Life, PodRecord
+
+_log = structlog.get_logger("evenkeel.mistakes")
+
+
+class Mistakes:
+    """Tells people what to mend, as long as this replica leads.
+
+    Nothing is charged here, so what goes wrong with one pod costs no more than its own news.
+    """
+
+    def __init__(
+        self, cluster: Cluster, reporter: Reporter, is_leading: Callable[[], bool]
+    ) -> None:
+        self._cluster, self._reporter, self._is_leading = cluster, reporter, is_leading
+        self._has_seen_hami = False
+
+    def tell_all(self) -> None:
+        """As a new leader: whatever there is, told by a predecessor or not."""
+        for facts in self._cluster.nodes.facts:
+            if facts is not None:
+                self.check_node(facts)
+        for pod in self._cluster.pods.values():
+            self.check_bound(pod)
+
+    def check_node(self, facts: NodeFacts) -> None:
+        """A node was seen."""
+        if facts.register and not self._has_seen_hami:
+            self._has_seen_hami = True
+            _log.warning(
+                "HAMi's device configuration is not read: requests are taken as HAMi's defaults have them",
+                node=facts.name,
+                taken="gpumem in MiB (memoryFactor 1), default memory and cores 0, resources nvidia.com/*",
+            )
+        if not facts.problem:
+            # Should the same mistake come back, it is news again.
+            self._reporter.forget(facts.uid)
+        elif self._is_leading():
+            self._reporter.malformed_node(facts)
+
+    def check_bound(self, pod: PodRecord) -> None:
+        """Of a bound pod, ours or another's, nothing can be malformed but what it tells of its cards."""
+        if pod.life != Life.BOUND:
+            return
+        try:
+            self._tell_bound(pod, self._cluster.problem_of(pod))
+        except Exception:  # noqa: BLE001 - whatever it is, the others are scheduled
+            _log.exception("what is wrong with a bound pod cannot be told", pod=pod.key)
+
+    def _tell_bound(self, pod: PodRecord, problem: str) -> None:
+        if not problem:
+            # Should the same mistake come back, it is news again.
+            self._reporter.forget(pod.uid)
+        elif self._is_leading():
+            self._reporter.malformed_pod(
+                pod,
+                self._cluster.facts_of(pod.node),
+                f"{problem}; until it is mended, what it asks and does not tell is charged to the first "
+                f"cards of node {pod.node}",
+            )

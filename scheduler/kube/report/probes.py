@@ -1,0 +1,99 @@
+"""What the probes and the metrics say. Asked by another thread, so it reads and changes nothing here."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+import structlog
+
+from scheduler.api import wire
+from scheduler.kube.bind.fence import Fence
+from scheduler.kube.lead.lease import AlwaysLeader, Holder, Lease
+from scheduler.kube.rights import Rights
+from scheduler.kube.watch.streams import Stream
+
+_STALE_SECONDS = 180.0
+_STUCK_SECONDS = 60.0
+# What a moment's trouble of the API server explains is no news.
+_TROUBLE_SECONDS = 30.0
+_LOOK_SECONDS = 1.0
+_log = structlog.get_logger("evenkeel")
+
+
+class Probes:
+    """Health of one replica.
+
+    Args:
+        turned_at: monotonic time of the main loop's last turn, 0 before the first.
+        lease: the lease.
+        fence: what a new leader waits for.
+        streams: all streams.
+        rights: the rights that are missing.
+    """
+
+    def __init__(
+        self,
+        turned_at: Callable[[], float],
+        lease: Lease | AlwaysLeader,
+        fence: Fence,
+        streams: list[Stream[wire.Pod] | Stream[wire.Node]],
+        rights: Rights,
+    ) -> None:
+        self._turned_at, self._lease, self._fence = turned_at, lease, fence
+        self._streams, self._rights = streams, rights
+
+    def ill(self) -> list[str]:
+        """Why the process should be ended; empty when it should not."""
+        turned_at = self._turned_at()
+        idle = time.monotonic() - turned_at if turned_at else 0.0
+        return [f"the loop has not turned for {idle:.0f} s"] if idle > _STUCK_SECONDS else []
+
+    def not_ready(self) -> list[str]:
+        """Why it cannot do its work, or take it over; empty when it can."""
+        now = time.monotonic()
+        starting = [] if self._turned_at() else ["starting"]
+        stale = [
+            f"stream {stream.name} is not fresh"
+            for stream in self._streams
+            if not stream.is_listed or stream.age(now) > _STALE_SECONDS
+        ]
+        return self.ill() + starting + stale + self.hindrances()
+
+    def hindrances(self) -> list[str]:
+        """What a person must mend: each is the same text for as long as it lasts."""
+        now = time.monotonic()
+        found = [f"a right is missing: {right}" for right in self._rights.missing]
+        read = [(f"stream {one.name} cannot be read", one.trouble) for one in self._streams]
+        read.append(("the lease cannot be read or written", self._lease.trouble))
+        read.append(("pods cannot be fenced before leading", self._fence.trouble))
+        found += [
+            f"{what}: {trouble.message}"
+            for what, trouble in read
+            if trouble is not None and now - trouble.since > _TROUBLE_SECONDS
+        ]
+        found += self._of_the_holder(now)
+        return found
+
+    def _of_the_holder(self, now: float) -> list[str]:
+        holder, seen = self._lease.holder(), self._lease.seen
+        if holder == Holder.STRANGER:
+            return [f"the lease is held by {seen.holder}, which is no replica of Evenkeel"]
+        # As long again as others need to take it.
+        if holder == Holder.NOBODY and seen.at and now - seen.at > 2 * seen.duration:
+            return ["nobody leads"]
+        return []
+
+    async def tell(self) -> None:
+        """Log each hindrance once, and that it is over, until cancelled."""
+        known: set[str] = set()
+        while True:
+            # A missing right has been logged by who found out.
+            found = {one for one in self.hindrances() if not one.startswith("a right is missing")}
+            for reason in found - known:
+                _log.error("not ready", reason=reason)
+            for reason in known - found:
+                _log.info("no longer in the way", reason=reason)
+            known = found
+            await asyncio.sleep(_LOOK_SECONDS)

@@ -1,0 +1,1 @@
+"""Reading the cluster: lists and watches, and which kinds are read how."""

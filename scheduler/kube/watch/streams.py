@@ -1,0 +1,206 @@
+"""Pods and nodes as they are and as they change: list, then watch, for ever.
+
+One task per stream. A list comes in pages and is handed over whole; a watch resumes from the last
+version seen, bookmarks included; 410 Gone means list again and compare. A stream that has heard
+nothing for longer than bookmarks take is dead and reconnects.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import msgspec
+import structlog
+
+from scheduler.api import wire
+from scheduler.errors import ApiError
+from scheduler.kube import client, troubles
+from scheduler.kube.client import ApiClient
+from scheduler.kube.troubles import Trouble
+from scheduler.kube.watch import listing
+from scheduler.kube.watch.listing import Expired
+
+T = TypeVar("T", wire.Pod, wire.Node)
+
+# The API server sends a bookmark about once a minute.
+_SILENCE_SECONDS = 90.0
+_GONE = 410
+_log = structlog.get_logger("evenkeel.streams")
+
+
+class _Event(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+class _Bookmarked(msgspec.Struct):
+    metadata: wire.Meta
+
+
+class _Bookmark(msgspec.Struct):
+    """Its object has a version and, for pods, ``containers: null``, which no pod has."""
+
+    object: _Bookmarked
+
+
+class _Failure(msgspec.Struct):
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+
+
+class _Error(msgspec.Struct):
+    type: str
+    object: _Failure
+
+
+_events = msgspec.json.Decoder(_Event)
+_errors = msgspec.json.Decoder(_Error)
+_bookmarks = msgspec.json.Decoder(_Bookmark)
+
+
+class Stream(Generic[T]):
+    """One resource under one selector.
+
+    Attributes:
+        heard_at: loop time of the last sign of life; 0 before the first list.
+        relists: how often it had to list, the first included.
+        trouble: what keeps it from being read, None while nothing does.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        api: ApiClient,
+        path: str,
+        params: dict[str, str],
+        *,
+        read: listing.Read[T],
+        on_list: Callable[[list[T]], None],
+        on_event: Callable[[str, T], None],
+    ) -> None:
+        self.name = name
+        self._api, self._path, self._params = api, path, params
+        self._read: listing.Read[T] = read
+        self._on_list: Callable[[list[T]], None] = on_list
+        self._on_event: Callable[[str, T], None] = on_event
+        self._version = ""
+        self._asked_again = asyncio.Event()
+        self._listed = asyncio.Event()
+        self.heard_at = 0.0
+        self.relists = 0
+        self.trouble: Trouble | None = None
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether the list on hand is complete."""
+        return self._listed.is_set()
+
+    def age(self, now: float) -> float:
+        """Seconds since the last sign of life."""
+        return now - self.heard_at if self.heard_at else float("inf")
+
+    async def relist(self) -> None:
+        """List again from the API server's newest state, and return when that is handed over."""
+        self._listed.clear()
+        self._asked_again.set()
+        await self._listed.wait()
+
+    async def run(self) -> None:
+        """List and watch until cancelled."""
+        attempt, broke_at = 0, 0.0
+        while True:
+            try:
+                if not self._version or self._asked_again.is_set():
+                    self._asked_again.clear()
+                    # Should the list fail, there is no version to watch from: it is tried again.
+                    self._version = ""
+                    await self._list()
+                await self._watch_until_asked()
+                attempt = 0
+            except Expired:
+                self._version = ""
+                _log.info("watch expired, listing again", stream=self.name)
+            except (ApiError, OSError, TimeoutError, msgspec.MsgspecError) as error:
+                # aiohttp's client errors are OSErrors or wrapped; anything decoded wrong is listed anew.
+                if self.heard_at > broke_at:
+                    attempt = 0
+                broke_at = asyncio.get_running_loop().time()
+                self.trouble = troubles.after(self.trouble, error)
+                wait = client.backoff(attempt, first=0.2, most=5.0)
+                attempt += 1
+                _log.warning("stream broke", stream=self.name, error=str(error), retry_seconds=wait)
+                await asyncio.sleep(wait)
+
+    async def _list(self) -> None:
+        items, self._version = await listing.whole(self._api, self._path, self._params, self._read)
+        self.relists += 1
+        self._heard()
+        self._on_list(items)
+        # Who asked while this list was under way wants a newer one.
+        if not self._asked_again.is_set():
+            self._listed.set()
+
+    async def _watch_until_asked(self) -> None:
+        watching = asyncio.ensure_future(self._watch())
+        asking = asyncio.ensure_future(self._asked_again.wait())
+        try:
+            await asyncio.wait({watching, asking}, return_when=asyncio.FIRST_COMPLETED)
+            if watching.done():
+                watching.result()
+        finally:
+            for task in (watching, asking):
+                task.cancel()
+            await asyncio.gather(watching, asking, return_exceptions=True)
+
+    async def _watch(self) -> None:
+        params = {
+            **self._params,
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": self._version,
+        }
+        try:
+            async with self._api.stream(
+                self._path, params, silence_seconds=_SILENCE_SECONDS
+            ) as response:
+                if response.status == _GONE:
+                    raise Expired
+                if response.status >= 400:
+                    raise client.error_of(response.status, await response.read())
+                self._heard()
+                # A line can be a megabyte in many chunks: they are joined once, when it is complete.
+                begun: list[bytes] = []
+                async for chunk in response.content.iter_any():
+                    self._heard()
+                    first, *lines = chunk.split(b"\n")
+                    begun.append(first)
+                    if lines:
+                        self._take(b"".join(begun))
+                        begun = [lines.pop()]
+                        for line in lines:
+                            self._take(line)
+        except client.TRANSPORT_ERRORS as error:
+            raise ApiError(0, "Connection", f"watch {self.name}: {error!r}") from error
+
+    def _take(self, line: bytes) -> None:
+        if not line:
+            return
+        if line.startswith(b'{"type":"ERROR"'):
+            failure = _errors.decode(line).object
+            if failure.code == _GONE:
+                raise Expired
+            raise ApiError(failure.code, failure.reason, failure.message)
+        if line.startswith(b'{"type":"BOOKMARK"'):
+            self._version = _bookmarks.decode(line).object.metadata.resource_version
+            return
+        event = _events.decode(line)
+        found = self._read(event.object)
+        self._on_event(event.type, found)
+        self._version = found.metadata.resource_version
+
+    def _heard(self) -> None:
+        self.trouble = None
+        self.heard_at = asyncio.get_running_loop().time()

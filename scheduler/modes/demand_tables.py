@@ -1,0 +1,384 @@
+"""From the demand seen to the tables that ``keel`` and ``fgd`` score by.
+
+What is in them, of shapes k seen n_k times (pods that ask GPUs, unless said otherwise):
+
+- values: the dual prices of cutting cards into the shares seen, for each kind of card (``kernels/modes/cutting.py``).
+- price(node) = min(1, need)^(3.5 − 2 D), need = C / demand · Σ over shapes k that the empty node can host of
+  d_k · (1 − S_k / C) / S_k; d_k: milli-GPU asked by the shape, S_k: capacity of all nodes that can host it,
+  C: that of all, D: departures per arrival. Where a pod may go is asked of the same filters that place it.
+  Pods that fit everywhere raise no price.
+- typical pods of ``keel``: the share shapes among the most frequent ones that make 95 % of pods, and every
+  shape of several cards, weighed by cards; pods of one whole card are left out.
+- typical pods of ``fgd``, as published: the most frequent (cpu, cards, share, models) that make 95 % of all
+  pods, those without GPU among them; ties by larger CPU, share, cards, models.
+- what a milli-GPU short of CPU counts: 0.3 where nodes with GPUs have 1.25 times the CPU and the memory that
+  their GPUs would be asked with, falling to 0 where they have just as much of either: there GPUs are left over
+  whatever one does. What is missing to 0.3 is what CPU counts that is left on a node, and where it is memory
+  that runs out, what GPU counts that is left there.
+- milli-GPU that a milli-CPU serves: 1 / (0.85 κ), κ the median of CPU asked per GPU asked, weighed by GPU.
+
+Shapes that no node holds even when it is empty count for nothing.
+
+Before 60 pods are seen an assumed demand stands in (not for prices): without any, nothing keeps runs of cards
+together. In clusters of fewer than 1,000 cards, where those 60 are much of all, best fit then counts beside it.
+
+What was tried on openb's training draws (seeds 1000..1006; allocated GPU %, demand seen), against what is here
+(means of fill at 100 and 130: default 96.2, gpuspec33 95.6, gpushare100 88.2, cpu250 94.1, multigpu50 97.7;
+churn: default 95.0, multigpu50 94.8, gpuspec33 91.9, gpushare60 91.6):
+
+- no credit for being close in F: churn gpuspec33 −0.6; on nodes that are all alike (12 or 40 of openb's
+  G2, 8 GPUs, multigpu50) −2.5, 2 below best fit. Full credit: churn default −0.2, gpushare60 −0.5. By the square
+  or the root of what is there: within 0.2. A cost for every GPU left on the node instead (0.1 · D): nearly as
+  good on like nodes, churn gpuspec33 −1.4; for its CPU, whether scarce or not: churn multigpu50 −4.4.
+- no left: on like nodes as above −2.3, cpu250 in filling −0.1. A left CPU worth all the GPU it could serve,
+  not only what is there: up to 1.2 below best fit where three pods of four ask next to no CPU.
+- memory not looked at: up to 1 below best fit on 10 and 24 equal nodes whose pods ask 1.1 to 1.3 of it.
+- an assumed demand until 300 pods: fill gpuspec33 −0.1; in clusters of 3 to 12 nodes up to −1 in churn.
+- best fit beside the assumed demand in all clusters: fill default and gpushare100 −0.3, until 300 pods −1.1; in
+  no clusters: up to 5 below best fit on 3 to 40 nodes where CPU is scarce or nodes are mixed.
+- departures averaged over 1,000 arrivals from the first: −0.4 in churn on 3 to 12 nodes, full after some 30 pods.
+- a price exponent of 4 whatever D: churn gpuspec33 −1.4, cpu250 −0.1; of 2: fill gpuspec33 −0.2, churn
+  gpuspec33 +0.2. Constraints are worth more where pods leave, for what is wrongly taken stays taken longer than
+  what is wrongly kept stays free; hence the exponent that falls with D. Down to 0.9 at D = 1 nothing changes.
+- with an exponent of 4, F weighing 1.5 times as much: churn gpuspec33 −0.8; 0.7 times: +0.3, and multigpu50 −0.1.
+- 1.0 for 0.85 of κ: gpuspec33 −0.5/+0.2, churn default −0.1; 0.75: cpu250 +0.3, multigpu50 −0.2, default −0.1.
+- prices by the assumed demand before pods are seen, in whole or by half: within 0.2 of none.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from scheduler.devices import nvidia as devices
+from scheduler.kernels.modes import cutting, keel
+from scheduler.plugins import node_affinity, taints
+from scheduler.schema import columns as c
+from scheduler.state.cluster import Cluster
+from scheduler.state.demand import DemandShape
+
+Counts = Mapping[DemandShape, float]
+Pick = tuple[DemandShape, float]
+
+_COVERED = 0.95
+_CPU_SLACK, _MARGIN = 0.85, 0.25
+_PRICE_EXPONENT, _EXPONENT_FALL = 3.5, 2.0
+# Typical pods at most: a measure is taken of every node for each.
+_TYPICAL_MAX = 64
+_FGD_TYPICAL_MAX = 128
+# Shapes that prices are made of at most, the heaviest first.
+_PRICED_MAX = 256
+# Sizes of shares that cards are thought to be cut into, likewise: each makes the programme longer.
+_SIZES_MAX = 32
+# Weights are whole numbers in parts of this, so that equal nodes have equal measures.
+_PARTS = 1 << 20
+_NEVER = 1 << 40
+# (pods, cards, percent of each) of the assumed demand, each with 0.75 of the cluster's CPU per GPU.
+_ASSUMED = ((10, 1, 50), (14, 1, 100), (2, 2, 100), (2, 4, 100), (2, 8, 100))
+_ASSUMED_CPU = 0.75
+# In clusters of fewer cards what is placed by the assumed demand is much of all.
+_FEW_CARDS = 1000
+
+
+class EmptyNodes:
+    """What the nodes have when they are empty. [N] each, 0 where there is no usable node."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        nodes, cards = cluster.nodes.columns, cluster.cards
+        self.table, self.cards, self.columns = cluster.nodes, cards, nodes
+        kind_mib = np.array([mib for _, mib in cards.kinds.values])[nodes.kind]
+        # A card without memory can be given to nobody.
+        of_hami = np.where(kind_mib > 0, nodes.card_count, 0)
+        count = np.where(nodes.managed, of_hami, nodes.allocatable[c.GPU])
+        self.count = np.where(nodes.valid, count, 0)
+        self.cpu, self.memory = nodes.allocatable[c.CPU], nodes.allocatable[c.MEMORY]
+        self.capacity = self.count * float(c.WHOLE)
+        self.model = np.where(
+            nodes.managed & (nodes.card_count > 0), cards.columns.model[nodes.card_start], -1
+        )
+        self.kinds = cards.kinds.values
+        with_memory = self.capacity * (kind_mib > 0)
+        self.mean_mib = float((with_memory * kind_mib).sum() / max(1, with_memory.sum()))
+
+    def asked(self, shape: DemandShape) -> int:
+        """Milli-GPU that a pod asks; MiB count as parts of the cluster's mean card."""
+        memory = int(shape.mib * c.WHOLE / self.mean_mib) if self.mean_mib else 0
+        share = max(shape.cores * 10, shape.percent * 10, memory, 1)
+        return min(share, c.WHOLE) * shape.cards
+
+    def hosts(self, shape: DemandShape) -> c.Flags:
+        """[N] where a pod of the shape could go if the node were empty."""
+        fitting: c.Flags = (
+            (self.count >= max(1, shape.cards))
+            & (self.cpu >= shape.cpu)
+            & (self.memory >= shape.memory)
+        )
+        milli = [shape.milli(*kind) for kind in self.kinds]
+        fitting &= np.array([max(figures) <= c.WHOLE for figures in milli])[self.columns.kind]
+        if min(milli[0]) < c.WHOLE:
+            fitting &= self.columns.managed
+        fitting &= self.allowed(shape)
+        return fitting
+
+    def allowed(self, shape: DemandShape) -> c.Flags:
+        """[N] where a pod of the shape may go by its words and the node's.
+
+        Cordons and ports come and go: what the node is counts.
+        """
+        flags: c.Flags = self.columns.valid.copy()
+        if shape.use_types or shape.nouse_types:
+            accepted = np.append(devices.models_ok(shape, self.cards), np.True_)
+            flags &= accepted[self.model]
+        rows = np.flatnonzero(flags)
+        for refuses in (taints.refuses, node_affinity.refuses):
+            if rows.size:
+                flags[rows[refuses(shape, self.table, rows)]] = False
+        return flags
+
+
+def made(
+    nodes: EmptyNodes,
+    counts: Counts,
+    departures: float,
+    hosts: dict[DemandShape, c.Flags],
+    *,
+    assume: bool,
+) -> c.Demand:
+    """The tables for a demand; while it is too small to be believed, for the assumed one.
+
+    Args:
+        nodes: the cluster.
+        counts: pods seen of each shape.
+        departures: per arrival, 0..1.
+        hosts: what is known of where shapes can go; kept from one call to the next.
+        assume: ``counts`` are not to be believed yet.
+    """
+    largest = int(nodes.count.max(initial=1))
+    # What no node has cards for, a typing error more often than not, would outweigh all that can be. In
+    # an order of their own: sums of floats must not depend on which pod came first.
+    expected = _assumed(nodes) if assume else counts
+    asking = {
+        shape: expected[shape]
+        for shape in sorted(expected, key=_order)
+        if 0 < shape.cards <= largest
+    }
+    judged = _hosted(nodes, asking, hosts)
+    memory = _plenty(nodes, judged, sum(n * s.memory for s, n in judged.items()), nodes.memory)
+    plenty = min(
+        memory, _plenty(nodes, judged, sum(n * s.cpu for s, n in judged.items()), nodes.cpu)
+    )
+    if assume and nodes.count.sum() < _FEW_CARDS:
+        left, left_cpu = 1.0, 1.0
+    else:
+        left, left_cpu = 1 - memory, 1 - plenty
+    rates = np.zeros(c.N_RATES)
+    rates[c.RATE_CPU] = _milli_per_cpu(nodes, judged)
+    rates[c.RATE_SHORT] = keel.LEFT_WEIGHT * plenty
+    rates[c.RATE_LEFT] = keel.LEFT_WEIGHT * left
+    rates[c.RATE_LEFT_CPU] = (
+        keel.LEFT_WEIGHT * left_cpu * _milli_per_free_cpu(nodes, rates[c.RATE_CPU])
+    )
+    rates[c.RATE_DEPARTURES] = departures
+    rates[c.RATE_KEEL] = rates[c.RATE_FGD] = _PARTS
+    rates[c.RATE_MOST_CPU] = nodes.cpu.max(initial=1)
+    rates[c.RATE_MOST_GPU] = largest * c.WHOLE
+    typical = _typical(nodes, _keel_typical(nodes, judged), everywhere=True)
+    return c.Demand(
+        price=np.ones(nodes.cpu.size) if assume else _prices(nodes, judged, hosts, departures),
+        value=_values(nodes, judged),
+        keel=typical,
+        close=np.stack([_reciprocal(typical.cards), _reciprocal(typical.cpu)]),
+        fgd=_typical(nodes, _fgd_typical(nodes, expected), everywhere=False),
+        rates=rates,
+    )
+
+
+def _hosted(
+    nodes: EmptyNodes, counts: Counts, hosts: dict[DemandShape, c.Flags]
+) -> dict[DemandShape, float]:
+    """Without the shapes that no node can hold even when it is empty, the heaviest being looked at."""
+    heaviest = _heaviest(nodes, counts)
+    for forgotten in hosts.keys() - set(heaviest):
+        del hosts[forgotten]
+    for shape in heaviest:
+        if shape not in hosts:
+            hosts[shape] = nodes.hosts(shape)
+    return {shape: n for shape, n in counts.items() if shape not in hosts or hosts[shape].any()}
+
+
+def _heaviest(nodes: EmptyNodes, counts: Counts) -> list[DemandShape]:
+    return sorted(counts, key=lambda shape: -counts[shape] * nodes.asked(shape))[:_PRICED_MAX]
+
+
+def _assumed(nodes: EmptyNodes) -> Counts:
+    """Shares, single cards and a few of several, with CPU as this cluster has it."""
+    has = nodes.count > 0
+    per_gpu = float(np.median(nodes.cpu[has] / nodes.count[has])) if has.any() else 0.0
+    return {
+        DemandShape(
+            int(_ASSUMED_CPU * per_gpu * cards * percent / 100), 0, cards, 0, percent, percent
+        ): float(n)
+        for n, cards, percent in _ASSUMED
+    }
+
+
+def assumed_demand(cluster: Cluster) -> Counts:
+    """The demand that stands in for one that was not seen: shapes that ask GPUs, and how many of each."""
+    return _assumed(EmptyNodes(cluster))
+
+
+def _milli_per_cpu(nodes: EmptyNodes, counts: Counts) -> float:
+    """1 / (0.85 κ) in milli-GPU per milli-CPU, 0 when the pods ask no CPU."""
+    pairs = sorted(
+        (shape.cpu / nodes.asked(shape), n * nodes.asked(shape)) for shape, n in counts.items()
+    )
+    if not pairs:
+        return 0.0
+    weights = np.cumsum([weight for _, weight in pairs])
+    kappa = pairs[int(np.searchsorted(weights, weights[-1] / 2))][0]
+    return 1 / (_CPU_SLACK * kappa) if kappa > 0 else 0.0
+
+
+def _milli_per_free_cpu(nodes: EmptyNodes, rate: float) -> float:
+    """Milli-GPU of a milli-CPU that is left: as many as it serves, but no more than twice what there is beside it.
+
+    Where most pods ask next to no CPU and a few much, one could serve a hundred times that.
+    """
+    cpu = float(nodes.cpu[nodes.count > 0].sum())
+    return min(rate, 2 * float(nodes.capacity.sum()) / cpu) if cpu else 0.0
+
+
+def _plenty(nodes: EmptyNodes, counts: Counts, asked: float, there: c.Ints) -> float:
+    """1 where the nodes have 1.25 times what pods would ask for all their cards, 0 where they lack any."""
+    cards = sum(n * nodes.asked(shape) for shape, n in counts.items())
+    has = nodes.count > 0
+    if not asked or not has.any():
+        return 1.0
+    ratio = (there[has].sum(dtype=np.float64) / nodes.capacity[has].sum()) / (asked / cards)
+    return float(min(1.0, max(0.0, (ratio - 1) / _MARGIN)))
+
+
+def _prices(
+    nodes: EmptyNodes, counts: Counts, hosts: Mapping[DemandShape, c.Flags], departures: float
+) -> c.Floats:
+    capacity = float(nodes.capacity.sum())
+    asked = {shape: n * nodes.asked(shape) for shape, n in counts.items()}
+    demand = sum(asked.values())
+    need = np.zeros(nodes.cpu.size)
+    for shape in _heaviest(nodes, counts):
+        if shape in hosts:
+            hosting = float(nodes.capacity[hosts[shape]].sum())
+            need[hosts[shape]] += asked[shape] * (1 - hosting / capacity) / hosting
+    if demand:
+        need *= capacity / demand
+    exponent = _PRICE_EXPONENT - _EXPONENT_FALL * min(1.0, departures)
+    return np.minimum(1.0, need) ** exponent
+
+
+def _values(nodes: EmptyNodes, counts: Counts) -> c.Floats:
+    """[Q, WHOLE + 1] what a free remainder of a card of each kind can hold."""
+    out = np.zeros((len(nodes.kinds), c.WHOLE + 1))
+    known: dict[tuple[tuple[int, float], ...], int] = {}
+    for kind, (cores, mib) in enumerate(nodes.kinds):
+        sizes: dict[int, float] = defaultdict(float)
+        for shape, n in counts.items():
+            size = max(shape.milli(cores, mib))
+            if 0 < size < c.WHOLE:
+                sizes[size] += n * shape.cards
+        heaviest = sorted(sizes.items(), key=lambda item: (-item[0] * item[1], item[0]))
+        key = tuple(sorted(heaviest[:_SIZES_MAX]))
+        if key in known:
+            out[kind] = out[known[key]]
+            continue
+        known[key] = kind
+        if key:
+            m = len(key)
+            cutting.values(
+                np.array([size for size, _ in key], np.int64),
+                np.array([n for _, n in key]),
+                out[kind],
+                np.zeros((m, m)),
+                np.zeros((3, m)),
+                np.zeros(c.WHOLE + 1, np.int64),
+            )
+    return out
+
+
+def _order(shape: DemandShape) -> tuple[object, ...]:
+    return tuple(() if field is None else field for field in shape)
+
+
+def _keel_typical(nodes: EmptyNodes, counts: Counts) -> list[Pick]:
+    merged = _merged(
+        (DemandShape(s.cpu, 0, s.cards, s.mib, s.percent, s.cores), n) for s, n in counts.items()
+    )
+    total = sum(merged.values())
+    frequent = {shape for shape, _ in _most_frequent(nodes, merged)}
+    typical = [
+        (shape, n / total * shape.cards)
+        for shape, n in merged.items()
+        if shape.cards > 1 or (nodes.asked(shape) < c.WHOLE and shape in frequent)
+    ]
+    return sorted(typical, key=lambda pick: (-pick[1], _order(pick[0])))[:_TYPICAL_MAX]
+
+
+def _fgd_typical(nodes: EmptyNodes, counts: Counts) -> list[Pick]:
+    merged = _merged((shape._replace(memory=0), n) for shape, n in counts.items())
+    picked = _most_frequent(nodes, merged)[:_FGD_TYPICAL_MAX]
+    covered = sum(n for _, n in picked)
+    return [(shape, n / covered) for shape, n in picked]
+
+
+def _merged(pairs: Iterable[Pick]) -> dict[DemandShape, float]:
+    merged: dict[DemandShape, float] = defaultdict(float)
+    for shape, n in pairs:
+        merged[shape] += n
+    return merged
+
+
+def _most_frequent(nodes: EmptyNodes, counts: Counts) -> list[Pick]:
+    """The most frequent shapes that together make 95 %; ties by larger CPU, share, cards."""
+    ordered = sorted(
+        counts.items(),
+        key=lambda pick: (
+            -pick[1], -pick[0].cpu, -nodes.asked(pick[0]), -pick[0].cards, _order(pick[0])
+        ),
+    )  # fmt: skip
+    total, covered = sum(counts.values()), 0.0
+    picked = []
+    for shape, n in ordered:
+        if covered >= _COVERED * total:
+            break
+        covered += n
+        picked.append((shape, n))
+    return picked
+
+
+def _typical(nodes: EmptyNodes, picks: list[Pick], *, everywhere: bool) -> c.Typical:
+    """As columns. Unless ``everywhere``, nodes that a shape may not go to by its words do not count for it."""
+    milli = np.array(
+        [[shape.milli(*kind) for shape, _ in picks] for kind in nodes.kinds], np.int64
+    ).reshape(len(nodes.kinds), len(picks), 2)
+    allowed = np.zeros((0, len(picks)), np.bool_)
+    if not everywhere:
+        by_shape = [nodes.allowed(shape) for shape, _ in picks]
+        # Without an entry every node will do, which is quicker to score.
+        if not all(np.array_equal(flags, nodes.columns.valid) for flags in by_shape):
+            allowed = np.column_stack(by_shape)
+    cpu = np.array([shape.cpu for shape, _ in picks], np.int64)
+    cards = np.array([min(shape.cards or _NEVER, _NEVER) for shape, _ in picks], np.int64)
+    return c.Typical(
+        cpu=cpu,
+        cards=cards,
+        cores=np.ascontiguousarray(milli[:, :, 0]),
+        mib=np.ascontiguousarray(milli[:, :, 1]),
+        weight=np.array([round(weight * _PARTS) for _, weight in picks], np.int64),
+        allowed=allowed,
+    )
+
+
+def _reciprocal(asked: c.Ints) -> c.Ints:
+    per_one: c.Ints = -(-(c.PER_WHOLE << c.PER_SHIFT) // np.maximum(asked, 1))
+    return np.where(asked > 0, per_one, 0)

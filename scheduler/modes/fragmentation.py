@@ -1,0 +1,47 @@
+"""How much of the idle GPU no typical pod can use: FGD's measure of the whole cluster."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.kernels.modes import fragments
+from scheduler.modes.demand_tables import Counts
+from scheduler.modes.learning import Learner
+from scheduler.schema import columns as c
+from scheduler.schema import empty
+from scheduler.state.cluster import Cluster
+
+
+class FragmentGauge:
+    """Keeps the measure of every node; reading it looks only at nodes that changed.
+
+    Attributes:
+        by_row: [N] milli-GPU of each node that the typical pod, on average, cannot use.
+    """
+
+    def __init__(self, cluster: Cluster, counts: Counts) -> None:
+        """``counts`` is the demand by which the typical pods are chosen, as published."""
+        self._cluster = cluster
+        learner = Learner(cluster, counts)
+        learner.learn()
+        self._tables = learner.tables
+        self._scratch = empty.scratch(cluster.cards.most_on_a_node, 1, self._tables.fgd.weight.size)
+        self._moved = -1
+        self.by_row: c.Floats = np.zeros(cluster.nodes.capacity)
+
+    def read(self) -> float:
+        """Fragment amount of the cluster in milli-GPU. Nodes must be those of the start."""
+        cluster = self._cluster
+        rows = cluster.moved.since(self._moved) if self._moved >= 0 else None
+        if rows is None:
+            rows = np.flatnonzero(cluster.nodes.columns.valid)
+        fragments.of_rows(
+            cluster.nodes.columns,
+            cluster.cards.columns,
+            self._tables,
+            rows,
+            self.by_row,
+            self._scratch,
+        )
+        self._moved = cluster.moved.position
+        return float(self.by_row.sum() / self._tables.rates[c.RATE_FGD])

@@ -1,0 +1,59 @@
+"""Whom a change could help: cheap exact bounds first, for thousands of kinds of pods that wait.
+
+What fitted nowhere when it was last looked at can fit now only on rows that have changed since.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.api import names
+from scheduler.api.templates import PodTemplate
+from scheduler.schema import columns as c
+from scheduler.state.cluster import Cluster
+
+# Labels are compared node by node; for more rows than this only amounts are.
+_ROWS_MAX = 64
+
+
+class Changed:
+    """The rows that changed, and the most of everything that one of them has free.
+
+    Attributes:
+        rows: [n] node rows with a usable node; None when nobody can say, and all may have changed.
+    """
+
+    def __init__(self, cluster: Cluster, rows: c.Ints | None) -> None:
+        self._cluster = cluster
+        nodes = cluster.nodes.columns
+        self.rows = None if rows is None else rows[nodes.valid[rows]]
+        self._most: c.Ints = np.zeros(0, np.int64)
+        self._labels: list[dict[str, str]] | None = None
+        if self.rows is None or not self.rows.size:
+            return
+        free = nodes.allocatable[:, self.rows] - nodes.requested[:, self.rows]
+        self._most = free.max(axis=1)
+        if self.rows.size <= _ROWS_MAX:
+            found = (cluster.nodes.facts[row] for row in self.rows.tolist())
+            self._labels = [facts.labels for facts in found if facts is not None]
+
+    def may_help(self, template: PodTemplate) -> bool:
+        """False only where no pod of the template fits on any of the rows."""
+        if self.rows is None:
+            return True
+        if not self.rows.size:
+            return False
+        for resource, amount in template.requests.amounts:
+            # Of HAMi's own resources a node has none; what its cards have is not looked at here.
+            if resource not in names.HAMI_ONLY and amount > self._free(resource):
+                return False
+        if self._labels is None or not template.selector:
+            return True
+        return any(
+            all(labels.get(key) == value for key, value in template.selector)
+            for labels in self._labels
+        )
+
+    def _free(self, resource: str) -> int:
+        row = self._cluster.nodes.row_asked(resource)
+        return int(self._most[row]) if row < self._most.size else 0

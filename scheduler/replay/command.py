@@ -1,0 +1,187 @@
+"""``evenkeel replay`` without its flags: what is asked is checked, run, and told."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from scheduler.errors import BadInput
+from scheduler.replay import fan_out, plots, results, traces, workloads
+from scheduler.replay.experiment import LEARNING, MODES, RunOptions
+from scheduler.replay.fan_out import Engine, Job
+from scheduler.replay.measures import Record
+
+OUTPUTS = ("table", "json", "parquet")
+SEED_MAX = 2**32 - 1
+SEEDS_MAX = 10_000
+LOAD_MAX = 100.0
+ARRIVALS_MAX = 10_000_000
+_RANGE = re.compile(r"(\d{1,10})(?:\.\.(\d{1,10}))?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """The arguments of ``evenkeel replay`` as they were typed.
+
+    Attributes:
+        load: None is that of the experiment.
+    """
+
+    trace: Path
+    experiment: str = "fill"
+    modes: Sequence[str] = ("keel",)
+    seeds: str = "42"
+    variants: Sequence[str] = (traces.DEFAULT,)
+    load: float | None = None
+    arrivals: int = workloads.ARRIVALS
+    queue: bool = False
+    learn: str = "seen"
+    processes: int = 1
+    dask: str = ""
+    output: str = "table"
+    output_file: Path | None = None
+    plot: Path | None = None
+
+
+def execute(
+    request: Request, out: Console, progress: Console | None, engine: Engine | None = None
+) -> None:
+    """Run what is asked, then print or write it.
+
+    Args:
+        request: what is asked.
+        out: where the table or the JSON goes when no file is named.
+        progress: where a progress bar is drawn, if anywhere.
+        engine: for tests; None is the engine of this room.
+
+    Raises:
+        BadInput: an argument or the trace is wrong; names it and says what is allowed.
+        JobFailed: a run ended with an error.
+    """
+    jobs = plan(request)
+    _check_outputs(request)
+    variants = list(dict.fromkeys(job.variant for job in jobs))
+    known = {variant: traces.read(request.trace, variant) for variant in variants}
+    finished = fan_out.run(
+        jobs,
+        known,
+        processes=request.processes,
+        dask=request.dask,
+        engine=engine,
+        console=progress,
+    )
+    _tell(request, [one.record for one in finished], out)
+    if request.plot is not None:
+        plots.draw(finished, known, request.plot)
+
+
+def plan(request: Request) -> list[Job]:
+    """The runs that are asked for: by variant, then mode, then seed.
+
+    Raises:
+        BadInput: an argument is wrong; names it and says what is allowed.
+    """
+    _one_of("--experiment", request.experiment, workloads.EXPERIMENTS)
+    _one_of("--learn", request.learn, LEARNING)
+    modes = _listed("--mode", request.modes)
+    for mode in modes:
+        _one_of("--mode", mode, MODES)
+    is_fill = request.experiment == "fill"
+    load = request.load
+    if load is None:
+        load = workloads.FILL_LOAD if is_fill else workloads.STREAM_LOAD
+    if not 0 < load <= LOAD_MAX:
+        raise BadInput("--load", f"{load:g} is not above 0 and at most {LOAD_MAX:g}")
+    if not 1 <= request.arrivals <= ARRIVALS_MAX:
+        raise BadInput("--arrivals", f"{request.arrivals} is not within 1..{ARRIVALS_MAX}")
+    if request.processes < 1:
+        raise BadInput("--jobs", f"{request.processes} is not 1 or more")
+    if is_fill and request.queue:
+        raise BadInput(
+            "--queue", "in a fill nobody leaves, so nobody who waits would ever be placed"
+        )
+    return [
+        Job(variant, request.experiment, load, request.arrivals, RunOptions(
+            mode, request.learn, request.queue, seed,
+            measure_frag=is_fill or request.plot is not None,
+        ))
+        for variant, mode, seed in itertools.product(
+            _listed("--variant", request.variants), modes, seeds_of(request.seeds)
+        )
+    ]  # fmt: skip
+
+
+def seeds_of(text: str) -> list[int]:
+    """``42..51`` or ``1,2,3`` or both, each seed once.
+
+    Raises:
+        BadInput: neither.
+    """
+    seeds: dict[int, None] = {}
+    for part in text.split(","):
+        match = _RANGE.fullmatch(part.strip())
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if not first <= last <= SEED_MAX or last - first >= SEEDS_MAX:
+            raise BadInput(
+                "--seeds",
+                f'"{text}": write 42..51 or 1,2,3, each 0..{SEED_MAX}, at most {SEEDS_MAX} of them',
+            )
+        seeds.update(dict.fromkeys(range(first, last + 1)))
+    return list(seeds)
+
+
+def _listed(option: str, values: Sequence[str]) -> list[str]:
+    """An option given again and again, or with commas; each value once."""
+    names = [name.strip() for value in values for name in value.split(",")]
+    if not all(names):
+        raise BadInput(option, "is empty")
+    return list(dict.fromkeys(names))
+
+
+def _one_of(option: str, value: str, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise BadInput(option, f"{value} is not one of {', '.join(allowed)}")
+
+
+def _check_outputs(request: Request) -> None:
+    """Before hours of work, not after."""
+    _one_of("--output", request.output, OUTPUTS)
+    if request.output == "parquet" and request.output_file is None:
+        raise BadInput("--output-file", "is needed with --output parquet")
+    if request.plot is not None and request.plot.suffix not in plots.SUFFIXES:
+        raise BadInput("--plot", f"{request.plot} does not end in {' or '.join(plots.SUFFIXES)}")
+    for option, path in (("--output-file", request.output_file), ("--plot", request.plot)):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise BadInput(option, f"{path.parent} is not a folder")
+
+
+def _tell(request: Request, records: list[Record], out: Console) -> None:
+    path = request.output_file
+    if request.output == "parquet" and path is not None:
+        results.write_parquet(records, path)
+    elif request.output == "json":
+        text = results.as_json(records) + "\n"
+        if path is None:
+            out.file.write(text)
+        else:
+            _write(path, text)
+    elif path is None:
+        results.show(records, out)
+    else:
+        # As wide as it comes: a file has no edge to fold at.
+        text_file = io.StringIO()
+        results.show(records, Console(width=10_000, file=text_file))
+        _write(path, "".join(f"{line.rstrip()}\n" for line in text_file.getvalue().splitlines()))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadInput("--output-file", f"{path}: {error}") from error

@@ -1,0 +1,230 @@
+"""Many runs: in this process, in several, or on a Dask cluster, with the same answers in one order.
+
+Traces are read by the caller and sent to every process once, so that workers elsewhere need no
+files. A job that fails comes back as a value that names it: errors do not survive every journey
+between processes, and whoever reads one must know which run it was.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import traceback
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from scheduler.errors import BadInput, EvenkeelError
+from scheduler.replay import measures, workloads
+from scheduler.replay.experiment import Ints, RunOptions, Series, Trace, Workload
+from scheduler.replay.measures import Curve, Record
+
+Engine = Callable[[Trace, Workload, RunOptions], Series]
+Traces = Mapping[str, Trace]
+
+
+class JobFailed(EvenkeelError):  # noqa: N818 - reads as what happened
+    """A run ended with an error; the message names the run and carries its traceback."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One run: which pods, arriving how, placed how, with which luck."""
+
+    variant: str
+    experiment: str
+    load: float
+    arrivals: int
+    options: RunOptions
+
+    def __str__(self) -> str:
+        return f"{self.experiment} of {self.variant}, {self.options.mode}, seed {self.options.seed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What is kept of a run.
+
+    Attributes:
+        record: its figures, flat, after what it was: trace, variant, experiment, mode, ...
+        curve: its lines.
+        cpu_used: [N] 1/1000 core in use at the end.
+        gpu_used: milli in use on each GPU of each node at the end.
+    """
+
+    job: Job
+    record: Record
+    curve: Curve
+    cpu_used: Ints
+    gpu_used: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    job: Job
+    problem: str
+    is_bad_input: bool
+
+
+Answers = Generator[tuple[int, Finished | _Failed], None, None]
+
+
+def run(
+    jobs: Sequence[Job],
+    traces: Traces,
+    *,
+    processes: int = 1,
+    dask: str = "",
+    engine: Engine | None = None,
+    console: Console | None = None,
+) -> list[Finished]:
+    """Run all jobs and return what they came to, in the order of ``jobs``.
+
+    Args:
+        jobs: the runs; their ``variant`` is a key of ``traces``.
+        traces: by variant.
+        processes: how many at once on this machine; 1 stays in this process.
+        dask: address of a Dask scheduler, whose workers have Evenkeel installed; empty: this machine.
+        engine: what runs a workload; None is the engine of this room.
+        console: where a progress bar is drawn; None draws none.
+
+    Raises:
+        BadInput: a job's options are refused, or Dask is asked for and not installed or not there.
+        JobFailed: a run ended with an error; the rest is given up.
+    """
+    if dask:
+        answers = _on_dask(jobs, traces, engine, dask)
+    elif processes > 1 and len(jobs) > 1:
+        answers = _in_processes(jobs, traces, engine, min(processes, len(jobs)))
+    else:
+        answers = ((i, _try(job, traces, engine)) for i, job in enumerate(jobs))
+    finished: dict[int, Finished] = {}
+    with closing(answers), _progress(console, len(jobs)) as advance:
+        for i, answer in answers:
+            if isinstance(answer, _Failed):
+                if answer.is_bad_input:
+                    raise BadInput(str(answer.job), answer.problem)
+                raise JobFailed(f"{answer.job}: {answer.problem}")
+            finished[i] = answer
+            advance()
+    return [finished[i] for i in range(len(jobs))]
+
+
+def run_one(job: Job, trace: Trace, engine: Engine) -> Finished:
+    """One run, measured."""
+    if job.experiment == "fill":
+        workload = workloads.fill(trace, job.options.seed, job.load)
+    else:
+        draw = workloads.STREAMS[job.experiment]
+        workload = draw(trace, job.options.seed, job.load, job.arrivals)
+    series = engine(trace, workload, job.options)
+    if job.experiment == "fill":
+        figures, curve = measures.fill(trace, series), measures.fill_curve(trace, series)
+    else:
+        figures = measures.stream(trace, workload, series, is_queued=job.options.queue)
+        curve = measures.stream_curve(trace, workload, series)
+    record: Record = {
+        "trace": trace.name,
+        "variant": job.variant,
+        "experiment": job.experiment,
+        "mode": job.options.mode,
+        "seed": job.options.seed,
+        "load": job.load,
+        "queue": job.options.queue,
+        "learn": job.options.learn,
+        "arrivals": len(workload.pod),
+        **figures,
+        "seconds": series.seconds,
+    }
+    return Finished(job, record, curve, series.cpu_used, series.gpu_used)
+
+
+def _try(job: Job, traces: Traces, engine: Engine | None) -> Finished | _Failed:
+    try:
+        return run_one(job, traces[job.variant], engine or _own_engine())
+    except BadInput as error:
+        return _Failed(job, str(error), is_bad_input=True)
+    except Exception:  # noqa: BLE001 - told by whoever asked for the run
+        return _Failed(job, traceback.format_exc(), is_bad_input=False)
+
+
+def _own_engine() -> Engine:
+    from scheduler.replay.run import run as engine  # noqa: PLC0415 - numba costs half a second
+
+    return engine
+
+
+def _in_processes(
+    jobs: Sequence[Job], traces: Traces, engine: Engine | None, n_processes: int
+) -> Answers:
+    pool = ProcessPoolExecutor(
+        n_processes,
+        # A fork would copy the locks of threads that numba or a progress bar may hold.
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_remember,
+        initargs=(traces, engine),
+    )
+    try:
+        which = {pool.submit(_try_remembered, job): i for i, job in enumerate(jobs)}
+        for future in as_completed(which):
+            try:
+                answer = future.result()
+            except BrokenExecutor as error:
+                raise JobFailed(f"{jobs[which[future]]}: its process ended: {error}") from error
+            yield which[future], answer
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+_remembered: tuple[Traces, Engine | None] = ({}, None)
+
+
+def _remember(traces: Traces, engine: Engine | None) -> None:
+    global _remembered  # noqa: PLW0603 - the one thing a worker process knows before its first job
+    _remembered = (traces, engine)
+
+
+def _try_remembered(job: Job) -> Finished | _Failed:
+    return _try(job, *_remembered)
+
+
+def _on_dask(jobs: Sequence[Job], traces: Traces, engine: Engine | None, address: str) -> Answers:
+    try:
+        import distributed  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError as error:
+        raise BadInput(
+            "--dask", "needs the extra dask: pip install evenkeel-scheduler[dask]"
+        ) from error
+    try:
+        client = distributed.Client(address)
+    except (OSError, ValueError) as error:
+        raise BadInput("--dask", f"no Dask scheduler at {address}: {error}") from error
+    with client:
+        try:
+            # In a list: a bare dict would become a future per name, under that name on the cluster.
+            (sent,) = client.scatter([dict(traces)], broadcast=True, hash=False)
+        except TimeoutError as error:
+            raise BadInput("--dask", f"the scheduler at {address} has no workers") from error
+        which = {
+            client.submit(_try, job, sent, engine, pure=False): i for i, job in enumerate(jobs)
+        }
+        for future in distributed.as_completed(which):
+            try:
+                answer = future.result()
+            except Exception as error:  # whatever a cluster may do to a job
+                raise JobFailed(f"{jobs[which[future]]}: Dask: {error!r}") from error
+            yield which[future], answer
+
+
+@contextmanager
+def _progress(console: Console | None, n: int) -> Iterator[Callable[[], None]]:
+    if console is None:
+        yield lambda: None
+        return
+    columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("runs", total=n)
+        yield lambda: bar.advance(task)

@@ -1,0 +1,99 @@
+"""What a replay prints or writes: a table, JSON or Parquet, all from one list of flat records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from scheduler.errors import BadInput
+from scheduler.replay import measures
+from scheduler.replay.measures import Record, Value
+
+# Runs that differ in these alone are summarised apart; in seed, together.
+GROUP = ("trace", "variant", "experiment", "load", "queue", "learn", "mode")
+_NO_FIGURES = ("seed", "arrivals")
+_MODES_ABREAST = 6  # more do not fit on a screen
+
+
+def summary(records: Sequence[Record]) -> list[Record]:
+    """Mean and spread over the seeds, see ``measures.summarise``."""
+    return measures.summarise(records, GROUP, _NO_FIGURES)
+
+
+def as_json(records: Sequence[Record]) -> str:
+    """``{"runs": [one record per run], "summary": [one per mode and so on]}``."""
+    content = {"runs": list(records), "summary": summary(records)}
+    return json.dumps(content, indent=2, allow_nan=False)
+
+
+def write_parquet(records: Sequence[Record], path: Path) -> None:
+    """One row per run, one column per field of its record, null where the run has no such figure.
+
+    Raises:
+        BadInput: the extra is not installed, or the file cannot be written.
+    """
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - an extra
+        from pyarrow import parquet  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise BadInput(
+            "--output parquet", "needs the extra parquet: pip install evenkeel-scheduler[parquet]"
+        ) from error
+    names = list(dict.fromkeys(name for record in records for name in record))
+    columns = {}
+    for name in names:
+        values = [record.get(name) for record in records]
+        # A column without a single value would have no type, and files of two replays not match.
+        kind = pa.float64() if all(value is None for value in values) else None
+        columns[name] = pa.array(values, type=kind)
+    try:
+        parquet.write_table(pa.table(columns), path)
+    except OSError as error:
+        raise BadInput("--output-file", f"{path}: {error}") from error
+
+
+def show(records: Sequence[Record], console: Console) -> None:
+    """A table per experiment: figures down, modes across, mean ± spread over the seeds."""
+    groups: dict[tuple[Value, ...], list[Record]] = {}
+    for one in summary(records):
+        groups.setdefault(tuple(one[key] for key in GROUP[:-1]), []).append(one)
+    for group in groups.values():
+        # Not the table's title: that would be folded to the table's width.
+        console.print(_title(group[0]), highlight=False, markup=False, soft_wrap=True)
+        for start in range(0, len(group), _MODES_ABREAST):
+            console.print(_table(group[start : start + _MODES_ABREAST]))
+
+
+def _title(one: Record) -> str:
+    waiting = ", queued" if one["queue"] else ""
+    return f"{one['experiment']} of {one['trace']}, {one['variant']}, load {one['load']}{waiting}"
+
+
+def _table(group: Sequence[Record]) -> Table:
+    first = group[0]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column(
+        f"mean ± sd of {first['runs']} seeds" if first["runs"] != 1 else "mean of one seed"
+    )
+    for one in group:
+        table.add_column(str(one["mode"]), justify="right", no_wrap=True)
+    for name in first:
+        if name in GROUP or name == "runs" or name.endswith("_sd"):
+            continue
+        cells = [_cell(one[name], one[f"{name}_sd"]) for one in group]
+        if any(cells):
+            table.add_row(name.replace("_percent", " %").replace("_", " "), *cells)
+    return table
+
+
+def _cell(mean: Value, spread: Value) -> str:
+    if not isinstance(mean, int | float):
+        return ""
+    n_digits = 2 if abs(mean) < 1000 else 0
+    shown = f"{mean:.{n_digits}f}"
+    return f"{shown} ± {spread:.{n_digits}f}" if isinstance(spread, int | float) else shown

@@ -1,0 +1,271 @@
+"""One run of an experiment in virtual time: the operator's state, queue, cycle and kernels, no cluster.
+
+Nodes and pods enter the state as the objects that an API server would serve: nodes with HAMi's register
+annotation, pods with HAMi's resources. A share of a card is a share of its cores and of its memory alike,
+in whole percent; a share that is none is rounded up.
+"""
+
+from __future__ import annotations
+
+import functools
+import heapq
+import math
+import time
+from collections import Counter
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+
+from scheduler.api import names, placement, templates, wire
+from scheduler.api.hami import Card
+from scheduler.config import Config
+from scheduler.cycle.policies import PolicyBook
+from scheduler.cycle.schedule import Cycle
+from scheduler.modes.demand_tables import Counts
+from scheduler.modes.fragmentation import FragmentGauge
+from scheduler.queues.pending import Pending
+from scheduler.replay.experiment import RunOptions, Series, Trace, TraceNode, TracePod, Workload
+from scheduler.schema import columns as c
+from scheduler.schema.columns import Floats, Ints
+from scheduler.state.cluster import Cluster
+from scheduler.state.demand import DemandShape, shape_of
+from scheduler.state.pods import PodRecord
+
+# Sharers per card, and pods per node: neither shall decide.
+_SHARERS, _PODS = 100, 1001
+# MiB of the models that are known; undisclosed ones count as this.
+_CARD_MIB = {"T4": 15360, "P100": 16384, "V100M16": 16384, "V100M32": 32768, "A10": 24576}
+_OTHER_MIB = 81920
+_NAMESPACE = "replay"
+# Backoff counts in seconds, lifetimes in their mean.
+_LIFETIME_SECONDS = 3600.0
+
+
+def node_object(node: TraceNode, place: int) -> wire.Node:
+    """The node as the API server would serve it; names sort in the order of their places."""
+    name = f"{place:05d}-{node.name}"
+    annotations = {}
+    allocatable: wire.Quantities = {
+        "cpu": f"{node.cpu_milli}m",
+        "memory": f"{node.memory_mib}Mi",
+        "pods": _PODS,
+    }
+    if node.gpus:
+        cards = [
+            Card(
+                id=f"{name}-{i}",
+                index=i,
+                count=_SHARERS,
+                devmem=_CARD_MIB.get(node.model, _OTHER_MIB),
+                devcore=100,
+                type=_token(node.model),
+                health=True,
+            )
+            for i in range(node.gpus)
+        ]
+        annotations[names.HAMI_REGISTER] = msgspec.json.encode(cards).decode()
+        allocatable[names.GPU] = node.gpus * _SHARERS
+    return wire.Node(
+        wire.Meta(name=name, uid=name, annotations=annotations),
+        status=wire.NodeStatus(allocatable),
+    )
+
+
+def _token(model: str) -> str:
+    """A model as HAMi's annotation takes it, by part of its name: in brackets, A10 is no part of A100."""
+    return f"<{model.replace(',', ';')}>"
+
+
+def pod_spec(pod: TracePod, scheduler_name: str) -> tuple[wire.PodSpec, dict[str, str]]:
+    """The spec and the annotations of a pod of the trace."""
+    limits: wire.Quantities = {"cpu": f"{pod.cpu_milli}m", "memory": f"{pod.memory_mib}Mi"}
+    if pod.gpus:
+        percent = -(-pod.gpu_milli // 10)
+        limits[names.GPU] = pod.gpus
+        limits[names.GPU_CORES] = percent
+        if pod.gpu_mib:
+            limits[names.GPU_MEMORY] = pod.gpu_mib
+        else:
+            limits[names.GPU_MEMORY_PERCENT] = percent
+    container = wire.Container("main", wire.Resources(requests=limits, limits=limits))
+    annotations = {names.USE_TYPE: ",".join(map(_token, pod.models))} if pod.models else {}
+    return wire.PodSpec(scheduler_name=scheduler_name, containers=[container]), annotations
+
+
+def run(trace: Trace, workload: Workload, options: RunOptions) -> Series:
+    """Play a workload on a trace's cluster.
+
+    Without a queue a pod that fits nowhere is lost. With one it waits as in the operator, backoff and
+    all; a mean lifetime is then an hour.
+
+    Raises:
+        BadInput: a node of the trace is malformed.
+    """
+    return Replay(trace, workload, options).play()
+
+
+class Replay:
+    """One run; ``cluster`` and ``cycle`` are there to look at when it is over."""
+
+    def __init__(self, trace: Trace, workload: Workload, options: RunOptions) -> None:
+        self._trace, self._workload, self._options = trace, workload, options
+        self._config = replace(
+            Config(),
+            placement=replace(Config().placement, mode=placement.Mode(options.mode)),
+        )
+        self.cluster = Cluster(self._config.scheduler_name, self._config.hami_node_label)
+        self._nodes = {}
+        for place, index in enumerate(workload.order.tolist()):
+            facts = self.cluster.see_node(node_object(trace.nodes[index], place))
+            self._nodes[facts.name] = index
+        # Like pods share one spec, as those of one Job do.
+        spec = functools.cache(lambda pod: pod_spec(pod, self._config.scheduler_name))
+        self._specs = [spec(_nameless(pod)) for pod in trace.pods]
+        self._amounts = [pod.gpus * pod.gpu_milli for pod in trace.pods]
+        known = demand_of(trace, self._config) if options.learn == "trace" else None
+        book = PolicyBook(self._config.placement)
+        self.cycle = Cycle(self.cluster, book, self._config, known, options.seed)
+        self._pending = Pending(self._config)
+        self._leaving: list[tuple[float, int]] = []
+        self._allocated = 0
+        # The queue's backoff counts in seconds, so everything does inside.
+        self._seconds: list[float] = (workload.at * _LIFETIME_SECONDS).tolist()
+        n = workload.pod.size
+        self._placed_at = np.full(n, np.nan)
+        self._node = np.full(n, -1, np.int64)
+
+    def play(self) -> Series:
+        """Play the workload, once."""
+        began = time.perf_counter()
+        workload, n = self._workload, self._workload.pod.size
+        allocated, occupied = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        frag = np.full(n, np.nan)
+        gauge = self._gauge() if self._options.measure_frag else None
+        pods_on = self.cluster.pods_on
+        at, kinds = self._seconds, workload.pod.tolist()
+        decide = self._wait_in_turn if self._options.queue else self._now_or_never
+        for i in range(n):
+            self._until(at[i])
+            decide(i, kinds[i], at[i])
+            allocated[i], occupied[i] = self._allocated, len(pods_on)
+            if gauge is not None:
+                frag[i] = gauge.read()
+        asked = np.cumsum(np.array(self._amounts, np.int64)[workload.pod])
+        return self._series(asked, allocated, frag, occupied, time.perf_counter() - began)
+
+    def _gauge(self) -> FragmentGauge:
+        return FragmentGauge(self.cluster, demand_of(self._trace, self._config))
+
+    # Virtual time, in seconds.
+
+    def _until(self, at: float) -> None:
+        """Everything that happens up to a time: pods leave, waiting pods are tried again."""
+        while True:
+            leaving = self._leaving[0][0] if self._leaving else math.inf
+            due = self._pending.next_due() if self._options.queue else None
+            tried = math.inf if due is None else due
+            if min(leaving, tried) > at:
+                return
+            if leaving <= tried:
+                self._leave(leaving)
+            else:
+                self._drain(tried)
+
+    def _leave(self, at: float) -> None:
+        _, i = heapq.heappop(self._leaving)
+        self.cluster.pod_gone(str(i))
+        self._allocated -= self._amounts[self._workload.pod[i]]
+        if not self._options.queue:
+            return
+        for kind in self._pending.kinds():
+            alike = self._pending.alike(kind)
+            if alike and self.cycle.could_place(alike[0]):
+                self._pending.helped(kind, at)
+        self._drain(at)
+
+    # Decisions.
+
+    def _see(self, i: int, which: int) -> PodRecord:
+        spec, annotations = self._specs[which]
+        uid = str(i)
+        meta = wire.Meta(name=uid, namespace=_NAMESPACE, uid=uid, annotations=annotations)
+        record = self.cluster.see_pod(wire.Pod(meta, spec=spec))
+        if record is None:
+            raise AssertionError("a pod that is not finished has a record")
+        return record
+
+    def _now_or_never(self, i: int, which: int, at: float) -> None:
+        record = self._see(i, which)
+        self.cycle.learn()
+        outcome = self.cycle.schedule((record,), explain=False)
+        if outcome.binds:
+            self._placed(i, outcome.binds[0].node, at)
+        else:
+            self.cluster.pod_gone(record.uid)
+
+    def _wait_in_turn(self, i: int, which: int, at: float) -> None:
+        self._pending.offer(self._see(i, which))
+        self._drain(at)
+
+    def _drain(self, at: float) -> None:
+        while batch := self._pending.pop(self._config.slice_pods, at):
+            self.cycle.learn()
+            outcome = self.cycle.schedule(batch, explain=False)
+            for bind in outcome.binds:
+                self._pending.drop(bind.uid)
+                self._placed(int(bind.uid), bind.node, at)
+            for hold in outcome.holds:
+                kind = self.cycle.kind_of(self.cluster.pods[hold.uid])
+                self._pending.failed(hold.uid, at, kind)
+
+    def _placed(self, i: int, node: str, at: float) -> None:
+        workload = self._workload
+        waited = (at - self._seconds[i]) / _LIFETIME_SECONDS
+        self._placed_at[i] = workload.at[i] + waited
+        self._node[i] = self._nodes[node]
+        self._allocated += self._amounts[workload.pod[i]]
+        lifetime = float(workload.lifetime[i]) * _LIFETIME_SECONDS
+        if lifetime < math.inf:
+            heapq.heappush(self._leaving, (at + lifetime, i))
+
+    def _series(
+        self, asked: Ints, allocated: Ints, frag: Floats, occupied: Ints, seconds: float
+    ) -> Series:
+        nodes, cards = self.cluster.nodes.columns, self.cluster.cards.columns
+        n = len(self._trace.nodes)
+        cpu, memory = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        gpus: list[tuple[int, ...]] = [()] * n
+        for name, index in self._nodes.items():
+            row = self.cluster.nodes.row_of(name)
+            cpu[index] = nodes.requested[c.CPU, row]
+            memory[index] = nodes.requested[c.MEMORY, row] >> 20
+            start = int(nodes.card_start[row])
+            used = cards.used[c.CORES, start : start + int(nodes.card_count[row])]
+            gpus[index] = tuple((used * 10).tolist())
+        return Series(
+            asked=asked,
+            allocated=allocated,
+            frag=frag,
+            placed_at=self._placed_at,
+            node=self._node,
+            cpu_used=cpu,
+            memory_used=memory,
+            gpu_used=tuple(gpus),
+            occupied=occupied,
+            seconds=seconds,
+        )
+
+
+def demand_of(trace: Trace, config: Config) -> Counts:
+    """The demand of a whole trace, as if every pod of it had been seen once."""
+    counts: Counter[DemandShape] = Counter()
+    for pod, n in Counter(map(_nameless, trace.pods)).items():
+        spec, annotations = pod_spec(pod, config.scheduler_name)
+        template = templates.of_pod(wire.Pod(wire.Meta(annotations=annotations), spec=spec))
+        counts[shape_of(template)] += n
+    return dict(counts)
+
+
+def _nameless(pod: TracePod) -> TracePod:
+    return replace(pod, name="")

@@ -1,0 +1,161 @@
+"""Who arrives when, drawn from a trace and a seed; equal seeds give equal workloads for every mode.
+
+``fill`` is the published experiment of "Beware of Fragmentation" (USENIX ATC'23): pods arrive and
+stay. The others are our own: pods come and go while the load (milli-GPU asked by all that would run
+if nothing were lost, over the capacity) keeps its mean. Their unit of time is the mean lifetime.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from scheduler.errors import BadInput
+from scheduler.replay.experiment import WHOLE, Ints, Trace, Workload
+
+FILL_LOAD, STREAM_LOAD = 1.3, 1.0
+ARRIVALS = 50_000
+BURST_MEAN = 20.0
+# A day is one mean lifetime: the load follows the rate, damped to 0.6 / sqrt(1 + (2 pi)^2) = ±9 %.
+DAY, DAY_SWING = 1.0, 0.6
+# Half of the pods live less than exp(-2) = 0.14 mean lifetimes, a hundredth more than 14.
+TAIL_SIGMA = 2.0
+_DRAWS = 4096
+
+Stream = Callable[[Trace, int, float, int], Workload]
+
+
+def fill(trace: Trace, seed: int, load: float = FILL_LOAD) -> Workload:
+    """Every pod of the trace once in random order, inflated or cut to ``load`` x capacity.
+
+    Pods sorted by name are shuffled. Below the load, pods drawn uniformly with replacement are
+    appended until the next draw would pass it; that draw is dropped. Above it, uniformly random pods
+    are deleted until they do not. As in the paper's artifact, the test for the next draw counts a
+    pod's milli per GPU once, not times its GPUs. Arrivals are at 0, 1, 2, ... and never leave.
+
+    Raises:
+        BadInput: the load is too little for any pod that asks GPUs.
+    """
+    rng = np.random.default_rng(seed)
+    by_name = np.array(sorted(range(len(trace.pods)), key=lambda i: trace.pods[i].name))
+    asked, once = milli_asked(trace), np.array([pod.gpu_milli for pod in trace.pods])
+    target = round(load * trace.capacity)  # to the milli: a load such as 0.1 is no exact double
+    pods = rng.permutation(by_name)
+    total = int(asked.sum())
+    if total > target:
+        pods = _cut(rng, pods, asked, target)
+    parts = [pods]
+    is_full = total >= target
+    while not is_full:
+        drawn = by_name[rng.integers(len(by_name), size=_DRAWS)]
+        before = total + np.cumsum(asked[drawn]) - asked[drawn]
+        passes = before + once[drawn] > target
+        is_full = bool(passes.any())
+        kept = drawn[: int(passes.argmax())] if is_full else drawn
+        total += int(asked[kept].sum())
+        parts.append(kept)
+    pod = np.concatenate(parts)
+    if not asked[pod].any():
+        least = int(asked[asked > 0].min(initial=WHOLE))
+        raise BadInput(
+            "--load",
+            f"{load:g} of {trace.capacity / WHOLE:g} GPUs is less than the {least / WHOLE:g} that the "
+            "smallest pod asks, or by chance none was left: ask for more",
+        )
+    at = np.arange(len(pod), dtype=np.float64)
+    return Workload(_order(rng, trace), pod, at, np.full(len(pod), np.inf))
+
+
+def churn(trace: Trace, seed: int, load: float = STREAM_LOAD, arrivals: int = ARRIVALS) -> Workload:
+    """Poisson arrivals of pods drawn uniformly, exponential lifetimes of mean 1."""
+    rng = np.random.default_rng(seed)
+    at = np.cumsum(rng.exponential(1.0 / rate(trace, load), arrivals))
+    pod = rng.integers(len(trace.pods), size=arrivals)
+    return Workload(_order(rng, trace), pod, at, rng.exponential(1.0, arrivals))
+
+
+def bursts(
+    trace: Trace, seed: int, load: float = STREAM_LOAD, arrivals: int = ARRIVALS
+) -> Workload:
+    """As ``churn``, but pods come as batches of one pod, of geometric size with mean 20.
+
+    Batches are Poisson at 1/20 of the rate, so the mean load is that of ``churn``; the pods of a
+    batch arrive at one moment and live each its own exponential lifetime.
+    """
+    rng = np.random.default_rng(seed)
+    size = rng.geometric(1.0 / BURST_MEAN, arrivals)  # as many batches as pods is more than enough
+    batch = np.repeat(np.arange(arrivals), size)[:arrivals]
+    at = np.cumsum(rng.exponential(BURST_MEAN / rate(trace, load), arrivals))[batch]
+    pod = rng.integers(len(trace.pods), size=arrivals)[batch]
+    return Workload(_order(rng, trace), pod, at, rng.exponential(1.0, arrivals))
+
+
+def daily(trace: Trace, seed: int, load: float = STREAM_LOAD, arrivals: int = ARRIVALS) -> Workload:
+    """As ``churn``, but the arrival rate swings by 60 % as a sine, a day being one mean lifetime.
+
+    The arrivals of a steady Poisson stream are moved to where the integral of the swinging rate,
+    t + s (1 - cos(2 pi t / day)) with s = 0.6 day / (2 pi), reaches their time.
+    """
+    steady = churn(trace, seed, load, arrivals)
+    swing = DAY_SWING * DAY / (2.0 * math.pi)
+    low, high = steady.at - 2.0 * swing, steady.at.copy()
+    for _ in range(60):  # halvings: to the last bit of a double
+        middle = (low + high) / 2.0
+        is_early = middle + swing * (1.0 - np.cos(2.0 * math.pi * middle / DAY)) < steady.at
+        low, high = np.where(is_early, middle, low), np.where(is_early, high, middle)
+    at = np.maximum(0.0, np.sort(high))
+    return Workload(steady.order, steady.pod, at, steady.lifetime)
+
+
+def heavy_tail(
+    trace: Trace, seed: int, load: float = STREAM_LOAD, arrivals: int = ARRIVALS
+) -> Workload:
+    """As ``churn``, but lifetimes are lognormal with mean 1 and sigma 2.
+
+    From an empty cluster, such a load takes tens of mean lifetimes to build up, far beyond the run.
+    So the stream starts in its steady state: before the ``arrivals``, at time 0, come those who would
+    be running, Poisson in number, each with what is left of its life. A life under way is
+    length-biased, for a lognormal again lognormal with mu + sigma², and a uniform part of it is left.
+    """
+    rng = np.random.default_rng(seed)
+    per_time = rate(trace, load)
+    mu = -(TAIL_SIGMA**2) / 2.0
+    n_running = int(rng.poisson(per_time))
+    left = rng.lognormal(mu + TAIL_SIGMA**2, TAIL_SIGMA, n_running) * rng.random(n_running)
+    later = np.cumsum(rng.exponential(1.0 / per_time, arrivals))
+    at = np.concatenate([np.zeros(n_running), later])
+    lifetime = np.concatenate([left, rng.lognormal(mu, TAIL_SIGMA, arrivals)])
+    pod = rng.integers(len(trace.pods), size=len(at))
+    return Workload(_order(rng, trace), pod, at, lifetime)
+
+
+STREAMS: dict[str, Stream] = {
+    "churn": churn,
+    "bursts": bursts,
+    "daily": daily,
+    "heavy-tail": heavy_tail,
+}
+EXPERIMENTS = ("fill", *STREAMS)
+
+
+def rate(trace: Trace, load: float) -> float:
+    """Arrivals per mean lifetime such that load x capacity = rate x mean milli-GPU asked."""
+    return load * trace.capacity / float(milli_asked(trace).mean())
+
+
+def milli_asked(trace: Trace) -> Ints:
+    """[pods] milli-GPU that each pod of the trace asks for."""
+    return np.array([pod.gpus * pod.gpu_milli for pod in trace.pods], dtype=np.int64)
+
+
+def _order(rng: np.random.Generator, trace: Trace) -> Ints:
+    return rng.permutation(len(trace.nodes))
+
+
+def _cut(rng: np.random.Generator, pods: Ints, asked: Ints, target: int) -> Ints:
+    """``pods`` in their order without as few uniformly random ones as bring them to ``target``."""
+    victims = rng.permutation(len(pods))
+    left: Ints = asked[pods].sum() - np.cumsum(asked[pods[victims]])
+    return np.delete(pods, victims[: int((left <= target).argmax()) + 1])

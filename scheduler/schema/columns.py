@@ -1,0 +1,183 @@
+"""The arrays that kernels read and write: name, shape, type, unit.
+
+N is the capacity in node rows (a multiple of ``BLOCK``), R in resources, D in cards, B = N / BLOCK.
+Row numbers of -1 mean none. Bundles are passed whole: a call costs about 2 µs, so call once a batch.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+BLOCK = 64
+N_DIMS = 6
+# Rows of the resource matrix that are always there; of UNKNOWN, what no node offers, all is 0 for ever.
+CPU, MEMORY, EPHEMERAL, PODS, GPU, UNKNOWN = 0, 1, 2, 3, 4, 5
+N_CARD_CODES = 13
+# Sizes of pods that ask GPUs: a share of one, one, two, three or four, more.
+N_SIZES = 5
+# A whole card, in the unit of all scores that look at cards.
+WHOLE = 1000
+
+
+class Nodes(NamedTuple):
+    """One row per node."""
+
+    valid: Flags  # [N] the row holds a node that may be looked at
+    rank: Ints  # [N] place of the node's name in sorted order: ties go to the lowest
+    allocatable: Ints  # [R, N] milli-CPU, bytes, counts
+    requested: Ints  # [R, N] likewise, of bound and assumed pods
+    nonzero: (
+        Ints  # [2, N] milli-CPU and bytes with kube-scheduler's defaults for those who ask none
+    )
+    managed: Flags  # [N] HAMi's device plugin serves this node
+    has_gpu: Flags  # [N] the node has GPUs, managed or not
+    gpu_total: Ints  # [3, N] core percent, MiB, sharers: sums over the node's cards
+    gpu_used: Ints  # [3, N] likewise, in use
+    card_start: Ints  # [N] first row of the node's cards
+    card_count: Ints  # [N] number of its cards
+    kind: Ints  # [N] which kind of cards it has, see state/cards.py; 0: whole GPUs only
+    sizes: Ints  # [N_SIZES, N] pods there that ask GPUs, by how many: see state/pods.py
+
+
+class Cards(NamedTuple):
+    """One row per card; the cards of a node are neighbours, sorted by index."""
+
+    total: Ints  # [3, D] core percent, MiB, sharers
+    used: Ints  # [3, D]
+    milli: Floats  # [2, D] 1000 / total of cores and MiB, 0 where the total is 0
+    healthy: Flags  # [D]
+    cordoned: Flags  # [D]
+    mig: Flags  # [D]
+    numa: Ints  # [D]
+    position: Ints  # [D] the card's index on its node
+    model: Ints  # [D] interned
+    mode: Ints  # [D] interned
+    uuid: Ints  # [D] interned
+
+
+# First index of Nodes.gpu_total, Cards.total and their used counterparts.
+CORES, MIB, SLOTS = 0, 1, 2
+
+
+class Ask(NamedTuple):
+    """One pod shape, compiled. C = containers, k = resources asked."""
+
+    resources: Ints  # [k] row of the resource matrix
+    amounts: Ints  # [k]
+    hami_only: Flags  # [k] no capacity of nodes that HAMi manages
+    nonzero: Ints  # [2] milli-CPU, bytes
+    dim_amounts: Ints  # [6] amount in each dimension; those of GPUs are known only with the cards
+    containers: Ints  # [5, C] kind, cards, MiB, percent, cores; C = 0 for pods without GPU
+    card_rules: Ints  # [N_RULES]: flags, weights and sizes, see RULE_*
+    sort_keys: Ints  # [4] order of cards, see kernels/devices/gpus.py
+    model_ok: Flags  # [models]
+    mode_ok: Flags  # [modes]
+    uuid_ok: Flags  # [uuids], or [0] when every card will do
+    mode: Ints  # [4]: mode, weight of its term, mode that knows cards or -1, whether on nodes without GPUs
+    weights: Ints  # [6]
+    dims: Ints  # [6] resource row of each dimension; the two of GPUs are -1
+    curve: Ints  # [2, points] utilization percent, score 0..100
+
+
+RULE_NUMA_BIND, RULE_MUTEX, RULE_SLOT, RULE_CORE, RULE_MEMORY = 0, 1, 2, 3, 4
+RULE_AVOID_GPU, RULE_PREFERS, RULE_WHOLE_GPUS = 5, 6, 7
+# RULE_WALK: cards are chosen by HAMi's walk, whatever the mode; RULE_ONLY: else by the mode for this, the
+# only container that asks any. RULE_DRAW: the number of the decision, for the mode that draws lots.
+RULE_WALK, RULE_ONLY, RULE_SIZE, RULE_DRAW, N_RULES = 8, 9, 10, 11, 12
+KIND, N_CARDS, ASK_MIB, ASK_PERCENT, ASK_CORES = 0, 1, 2, 3, 4
+KIND_INIT, KIND_SIDECAR, KIND_APP = 0, 1, 2
+
+
+class Board(NamedTuple):
+    """What is known of one shape on every node, kept up to date row by row."""
+
+    allowed: Flags  # [N] no static filter refuses
+    affinity: Ints  # [N] weight of the preferred terms that match
+    taints: Ints  # [N] PreferNoSchedule taints not tolerated
+    part: Ints  # [N] the mode's term, -1 where the pod does not fit
+    key: Ints  # [N] rank key, -1 where it does not fit; the highest wins
+    best: Ints  # [B] row of the highest key in each block, -1 for none
+    maxima: Ints  # [2] highest affinity and taints over feasible rows
+
+
+class Typical(NamedTuple):
+    """The pods that a fragment is judged by. K = shapes, Q = kinds of cards."""
+
+    cpu: Ints  # [K] milli-CPU
+    cards: Ints  # [K] cards asked; more than any node has for pods without GPU
+    cores: Ints  # [Q, K] milli of a card's cores, on each card
+    mib: Ints  # [Q, K] milli of a card's memory, likewise
+    weight: Ints  # [K]
+    allowed: Flags  # [N, K] or [0, K], when every node will do
+
+
+# How much of a typical pod is there, in parts of PER_WHOLE: floor(PER_WHOLE · x / asked) for an x below what is
+# asked is (x · Demand.close) >> PER_SHIFT, exactly, while what is asked is below 2^20.
+PER_WHOLE, PER_SHIFT = 1024, 40
+
+
+class Demand(NamedTuple):
+    """What is expected of the pods to come, as ``modes/demand_tables.py`` makes it. Q = kinds of cards."""
+
+    price: Floats  # [N] what a milli-GPU of the node is worth to others, 0..1
+    value: Floats  # [Q, WHOLE + 1] the most that a remainder of that many milli can hold, milli-GPU
+    keel: Typical
+    close: Ints  # [2, K of keel] 2^PER_SHIFT · PER_WHOLE over the cards and over the milli-CPU asked, rounded up
+    fgd: Typical
+    rates: Floats  # [N_RATES] see RATE_*
+
+
+# Milli-GPU that a milli-CPU can serve, 0: any; departures per arrival; what the weights of each of the two
+# sets of typical pods are parts of; most milli-CPU and milli-GPU of any node; what a milli-GPU counts that is
+# short of CPU and one that is left on the node, and what a milli-CPU counts that is left there.
+(
+    RATE_CPU,
+    RATE_DEPARTURES,
+    RATE_KEEL,
+    RATE_FGD,
+    RATE_MOST_CPU,
+    RATE_MOST_GPU,
+    RATE_SHORT,
+    RATE_LEFT,
+    RATE_LEFT_CPU,
+    N_RATES,
+) = range(10)
+
+
+# Offsets in Scratch.lanes, in lanes.
+LANES_CAP, LANES_USED, LANES_ASK = 0, 6 * BLOCK, 12 * BLOCK
+LANES_OUT, LANES_WORK, LANES_END = 18 * BLOCK, 19 * BLOCK, 48 * BLOCK
+
+
+class Scratch(NamedTuple):
+    """Working space, allocated once. M = most cards on a node, L = lanes of a block."""
+
+    lanes: Floats  # [LANES_END] one flat array behind the next four and the modes' working rows
+    cap: Floats  # [6, BLOCK]
+    used: Floats  # [6, BLOCK]
+    ask: Floats  # [6, BLOCK]
+    out: Floats  # [BLOCK]
+    points: Ints  # [BLOCK]
+    rows: Ints  # [BLOCK]
+    changed: Ints  # [1] the one row that a placement changes
+    order: Ints  # [M] cards of the node at hand in walking order
+    held: Ints  # [3, M] what sidecars and app containers placed so far hold
+    peak: Ints  # [3, M] the most that is held at once: what is charged
+    card_score: NDArray[np.float32]  # [M]
+    picks: Ints  # [P] card rows picked, container by container
+    pick_mib: Ints  # [P]
+    pick_slot: Ints  # [P] container of the pick
+    codes: Ints  # [N_CARD_CODES] how many cards were refused for what
+    n_picks: Ints  # [1] how many picks there are, where a mode that knows cards made them
+    free: Ints  # [2, M] milli of cores and memory free on each card of the node at hand, 0 when closed
+    states: Ints  # [3, M + 1] distinct pairs of those that are not 0, and how many cards are so
+    after: Ints  # [3, M + 1] likewise, with the pod
+    fits: Ints  # [K] working space of fragments
+    frag: Ints  # [K]

@@ -1,0 +1,49 @@
+"""Bundles as they are before anything is in them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.schema import columns as c
+
+
+def board(capacity: int) -> c.Board:
+    """A board of so many rows on which nothing fits yet."""
+    return c.Board(
+        allowed=np.zeros(capacity, np.bool_),
+        affinity=np.zeros(capacity, np.int64),
+        taints=np.zeros(capacity, np.int64),
+        part=np.full(capacity, -1, np.int64),
+        key=np.full(capacity, -1, np.int64),
+        best=np.full(capacity // c.BLOCK, -1, np.int64),
+        maxima=np.zeros(2, np.int64),
+    )
+
+
+def scratch(most_cards: int, most_picks: int, typical: int) -> c.Scratch:
+    """Working space for nodes of so many cards, pods of so many picks, and so many typical pods."""
+    lanes = np.zeros(c.LANES_END)
+    return c.Scratch(
+        lanes=lanes,
+        cap=lanes[c.LANES_CAP : c.LANES_USED].reshape(c.N_DIMS, c.BLOCK),
+        used=lanes[c.LANES_USED : c.LANES_ASK].reshape(c.N_DIMS, c.BLOCK),
+        ask=lanes[c.LANES_ASK : c.LANES_OUT].reshape(c.N_DIMS, c.BLOCK),
+        out=lanes[c.LANES_OUT : c.LANES_WORK],
+        points=np.zeros(c.BLOCK, np.int64),
+        rows=np.zeros(c.BLOCK, np.int64),
+        changed=np.zeros(1, np.int64),
+        order=np.zeros(most_cards, np.int64),
+        held=np.zeros((3, most_cards), np.int64),
+        peak=np.zeros((3, most_cards), np.int64),
+        card_score=np.zeros(most_cards, np.float32),
+        picks=np.zeros(most_picks, np.int64),
+        pick_mib=np.zeros(most_picks, np.int64),
+        pick_slot=np.zeros(most_picks, np.int64),
+        codes=np.zeros(c.N_CARD_CODES, np.int64),
+        n_picks=np.zeros(1, np.int64),
+        free=np.zeros((2, most_cards), np.int64),
+        states=np.zeros((3, most_cards + 1), np.int64),
+        after=np.zeros((3, most_cards + 1), np.int64),
+        fits=np.zeros(typical, np.int64),
+        frag=np.zeros(typical, np.int64),
+    )
