@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from scheduler.cycle import boards
 from scheduler.kernels.modes import lambda_g
 from scheduler.schema import columns as c
+from scheduler.schema import empty
 from tests.oracles import lambda_g as twin
 
 TOLERANCE = 1e-9
@@ -26,7 +26,7 @@ def scored(
     kernel: Callable[..., None], cap: np.ndarray, used: np.ndarray, ask: np.ndarray
 ) -> np.ndarray:
     """Scores of [6, n] figures, through blocks of 64 lanes that are left dirty in between."""
-    s = boards.scratch(1, 1, 1)
+    s = empty.scratch(1, 1, 1)
     scores = []
     for at in range(0, cap.shape[1], c.BLOCK):
         lanes = min(c.BLOCK, cap.shape[1] - at)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from scheduler.cycle import boards
 from scheduler.kernels.modes import lambda_g
+from scheduler.schema import empty
 from tests import make
 from tests.oracles import lambda_g as twin
 from tests.unit import compiled
@@ -32,7 +32,7 @@ def v3(capacity: Vector, used: Vector, request: Vector) -> float:
 
 
 def both(kernel: Callable[..., None], oracle: Callable[..., float], *figures: Vector) -> float:
-    s = boards.scratch(1, 1, 1)
+    s = empty.scratch(1, 1, 1)
     s.cap[:] = s.used[:] = s.ask[:] = 0.0
     for column, values in zip((s.cap, s.used, s.ask), figures, strict=True):
         column[: len(values), 0] = values

@@ -10,6 +10,7 @@ from scheduler.config import Config
 from scheduler.cycle import boards
 from scheduler.kernels.modes import score
 from scheduler.schema import columns as c
+from scheduler.schema import empty
 from tests import make
 from tests.oracles import kube_scores as twin
 
@@ -70,7 +71,7 @@ def random_figures(seed: int) -> tuple[Matrix, Matrix, Matrix]:
 def points(kernel_ask: c.Ask, cap: Matrix, used: Matrix, ask: Matrix) -> list[int]:
     """Milli-points of every lane, block by block."""
     kernel = score.balanced if kernel_ask.mode[0] == score.BALANCED else score.fit_strategy
-    s = boards.scratch(1, 1, 1)
+    s = empty.scratch(1, 1, 1)
     found: list[int] = []
     for at in range(0, cap.shape[1], c.BLOCK):
         lanes = min(c.BLOCK, cap.shape[1] - at)
