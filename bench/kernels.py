@@ -92,7 +92,9 @@ def _numpy(cap: np.ndarray, used: np.ndarray, ask: np.ndarray) -> np.ndarray:
 def _entropy(v: np.ndarray) -> np.ndarray:
     q = v / np.maximum(v.sum(axis=0), 1e-10)
     kept = q > 1e-10
-    return -(np.where(kept, q, 0) * np.log(np.where(kept, q, 1))).sum(axis=0)
+    terms = np.where(kept, q, 0) * np.log(np.where(kept, q, 1))
+    entropy: np.ndarray = -terms.sum(axis=0)
+    return entropy
 
 
 def _at_size(n_nodes: int, mode: Mode) -> dict[str, float]:

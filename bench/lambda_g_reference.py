@@ -58,7 +58,7 @@ STRATEGIES: dict[str, tuple[Score, bool]] = {
 def place(workload: Workload, score: Score, *, above_zero: bool) -> list[int]:
     """The node of every pod in order of arrival, -1 where it stays pending."""
     capacities = workload.capacities
-    used = [[0.0] * len(capacity) for capacity in capacities]
+    used: list[Vector] = [(0.0,) * len(capacity) for capacity in capacities]
     placement = []
     for pod in workload.pods:
         best, found = 0.0 if above_zero else -1.0, -1
@@ -67,14 +67,16 @@ def place(workload: Workload, score: Score, *, above_zero: bool) -> list[int]:
         for node, capacity in enumerate(capacities):
             if not _fits(capacity, used[node], pod):
                 continue
-            key = workload.nodes[node], tuple(used[node])
+            key = workload.nodes[node], used[node]
             if key not in known:
                 known[key] = score(capacity, used[node], pod)
             if known[key] > best:
                 best, found = known[key], node
         placement.append(found)
         if found >= 0:
-            used[found] = [taken + asked for taken, asked in zip(used[found], pod, strict=True)]
+            used[found] = tuple(
+                taken + asked for taken, asked in zip(used[found], pod, strict=True)
+            )
     return placement
 
 

@@ -45,7 +45,7 @@ async def _bound_once(world: World, n_pods: int) -> None:
     assert audit.problems(await world.nodes(), found) == []
     told = Counter(
         event["regarding"]["uid"]
-        for event in await world.list("/apis/events.k8s.io/v1/namespaces/default/events")
+        for event in await world.listed("/apis/events.k8s.io/v1/namespaces/default/events")
         if event["reason"] == "Scheduled"
     )
     assert [uid for uid, times in told.items() if times > 1] == []
@@ -117,7 +117,7 @@ async def test_the_leader_killed_in_mid_burst_is_followed_and_every_pod_bound_on
 
 async def _leader(replicas: list[Operator]) -> Operator | None:
     for one in replicas:
-        if await asyncio.to_thread(lambda one=one: one.is_deciding):
+        if await asyncio.to_thread(getattr, one, "is_deciding"):
             return one
     return None
 

@@ -59,7 +59,9 @@ async def test_missing_rights_are_named_and_what_is_mended_is_noticed(world: Wor
 
 
 async def _ours(world: World, path: str) -> list[Json]:
-    return [one for one in await world.list(path) if one["metadata"]["name"].startswith("evenkeel")]
+    return [
+        one for one in await world.listed(path) if one["metadata"]["name"].startswith("evenkeel")
+    ]
 
 
 async def _put(world: World, role: Json, rules: list[Json]) -> None:

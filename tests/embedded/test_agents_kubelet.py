@@ -13,12 +13,17 @@ from tests.embedded.conftest import Api
 
 
 @pytest.fixture
-async def running(api: Api, unique: Callable[[str], str]) -> AsyncIterator[agents.Agents]:
-    """Agents for one plain node, whose name is ``running.node``."""
+async def node(api: Api, unique: Callable[[str], str]) -> str:
+    """The name of a plain node."""
     name = unique("plain")
     await api.cluster_wide("/api/v1/nodes", nodes.plain_node(name))
-    async with agents.run(api.url, nodes={name}, token=api.token, ssl=api.context) as found:
-        found.node = name
+    return name
+
+
+@pytest.fixture(autouse=True)
+async def running(api: Api, node: str) -> AsyncIterator[agents.Agents]:
+    """Agents for that node."""
+    async with agents.run(api.url, nodes={node}, token=api.token, ssl=api.context) as found:
         yield found
 
 
@@ -26,9 +31,9 @@ async def status(api: Api, name: str = "p") -> Any:
     return (await api.get(f"{api.pods}/{name}")).body.get("status", {})
 
 
-async def test_a_bound_pod_runs(api: Api, running: Any, eventually: Any) -> None:
+async def test_a_bound_pod_runs(api: Api, node: str, eventually: Any) -> None:
     await api.pod(initContainers=[{"name": "i", "image": "i:1"}])
-    await api.bind("p", running.node)
+    await api.bind("p", node)
     found = await eventually(lambda: status(api), lambda one: one["phase"] == "Running")
     conditions = {one["type"]: one["status"] for one in found["conditions"]}
     assert conditions == dict.fromkeys(
@@ -44,14 +49,14 @@ async def test_a_bound_pod_runs(api: Api, running: Any, eventually: Any) -> None
 
 
 async def test_a_pod_runs_as_long_as_its_annotation_says(
-    api: Api, running: Any, eventually: Any
+    api: Api, node: str, eventually: Any
 ) -> None:
     body = {
         "metadata": {"name": "p", "annotations": {RUN_SECONDS: "0.1"}},
         "spec": {"containers": [{"name": "c", "image": "i:1"}], "restartPolicy": "Never"},
     }
     await api.made(api.pods, body)
-    await api.bind("p", running.node)
+    await api.bind("p", node)
     found = await eventually(lambda: status(api), lambda one: one["phase"] == "Succeeded")
     assert found["containerStatuses"][0]["state"]["terminated"]["reason"] == "Completed"
     conditions = {one["type"]: one["status"] for one in found["conditions"]}
@@ -60,11 +65,11 @@ async def test_a_pod_runs_as_long_as_its_annotation_says(
 
 
 async def test_a_deleted_pod_goes_after_its_containers(
-    api: Api, running: Any, eventually: Any
+    api: Api, running: agents.Agents, node: str, eventually: Any
 ) -> None:
     running.pace.stop_seconds = 0.2
     await api.pod()
-    await api.bind("p", running.node)
+    await api.bind("p", node)
     await eventually(lambda: status(api), lambda one: one["phase"] == "Running")
     await api.delete(f"{api.pods}/p")
     still = await api.get(f"{api.pods}/p")
@@ -73,20 +78,20 @@ async def test_a_deleted_pod_goes_after_its_containers(
 
 
 async def test_a_pod_that_never_started_can_be_deleted(
-    api: Api, running: Any, eventually: Any
+    api: Api, running: agents.Agents, node: str, eventually: Any
 ) -> None:
     running.pace.start_seconds = 60
     await api.pod()
-    await api.bind("p", running.node)
+    await api.bind("p", node)
     await api.delete(f"{api.pods}/p")
     await eventually(lambda: api.get(f"{api.pods}/p"), lambda reply: reply.code == 404)
 
 
-async def test_a_pod_on_another_node_is_left_alone(api: Api, running: Any, eventually: Any) -> None:
+async def test_a_pod_on_another_node_is_left_alone(api: Api, node: str, eventually: Any) -> None:
     await api.pod("a")
     await api.pod("b")
     await api.bind("a", "some-other-node")
-    await api.bind("b", running.node)
+    await api.bind("b", node)
     await eventually(lambda: status(api, "b"), lambda one: one["phase"] == "Running")
     assert (await status(api, "a"))["phase"] == "Pending"
 

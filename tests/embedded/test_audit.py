@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from aiohttp import web
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from scheduler import cli
 from scheduler.embedded import cluster as embedded
@@ -65,7 +64,7 @@ async def test_lists_come_in_pages() -> None:
 
 
 async def test_a_list_that_expires_halfway_is_read_again() -> None:
-    refused = []
+    refused: list[str] = []
 
     async def around(request: web.BaseRequest, serve: Serve) -> web.StreamResponse:
         if "continue" in request.query and not refused:

@@ -147,7 +147,7 @@ _UNVERIFIED = "the API server's certificate is not verified: anyone between can 
 
 
 async def _without_lease(world: World) -> None:
-    for one in await world.list(_LEASES):
+    for one in await world.listed(_LEASES):
         await world.call("DELETE", f"{_LEASES}/{one['metadata']['name']}")
 
 

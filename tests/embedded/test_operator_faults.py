@@ -5,8 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from scheduler.embedded.agents import fleet as agents
-from scheduler.embedded.agents import nodes
+from scheduler.embedded.agents import hami_plugin, nodes
 from tests.operator import servers, shared
 from tests.operator.cases_hami import NODE_POLICY
 from tests.operator.faults import Call, Fault, injected, inside
@@ -224,6 +223,6 @@ async def test_a_lock_that_cannot_be_taken_for_now_is_tried_again(world: World) 
         return Fault(status=500 + call.number % 4) if about_lock and call.number < 4 else None
 
     with injected(world.server, choose):
-        async with world.agents(knobs=agents.Knobs(delay_seconds=0.01)):
+        async with world.agents(knobs=hami_plugin.Knobs(delay_seconds=0.01)):
             await world.create(*(vgpu(f"p{i}", mem=101) for i in range(6)))
             await world.running(*(f"p{i}" for i in range(6)))

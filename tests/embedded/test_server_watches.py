@@ -9,7 +9,8 @@ from tests.embedded.conftest import Api
 
 
 async def version(api: Api) -> str:
-    return (await api.get(api.pods))["metadata"]["resourceVersion"]
+    found: str = (await api.get(api.pods))["metadata"]["resourceVersion"]
+    return found
 
 
 async def test_a_watch_without_a_version_begins_with_what_is_there(api: Api) -> None:

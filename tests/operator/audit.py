@@ -27,7 +27,7 @@ WITH_NODE = (
     "hami.io/bind-phase",
     "hami.io/bind-time",
 )
-_SUFFIXES = {
+_SUFFIXES: dict[str, Fraction | int] = {
     "m": Fraction(1, 1000),
     "k": 1000,
     "M": 10**6,
@@ -156,7 +156,8 @@ def _card_problems(node: Json, pods: list[Json]) -> list[str]:
             found.append(f"{[who for *_, who in shares]} hold {uuid}, which {name} does not have")
             continue
         figures = ("devmem", "devcore", "count")
-        limits = {figure: sum(share[i] for share in shares) for i, figure in enumerate(figures)}
+        sums = map(sum, zip(*(share[:3] for share in shares), strict=True))
+        limits = dict(zip(figures, sums, strict=True))
         found += [
             f"{uuid} on {name}: {limit} {used} of {card.get(limit, 0)} for {shares}"
             for limit, used in limits.items()
@@ -218,7 +219,7 @@ def _port_problems(node: Json, pods: list[Json]) -> list[str]:
     return [f"{node['metadata']['name']}: port {port}" for port, n in taken.items() if n > 1]
 
 
-def _number(text: str) -> Any:
+def _number(text: str) -> Fraction:
     """A quantity of the few forms that tests write."""
     for length in (2, 1):
         if text[-length:] in _SUFFIXES:

@@ -6,8 +6,7 @@ import asyncio
 from collections import Counter
 from typing import Any
 
-from scheduler.embedded.agents import cards, nodes
-from scheduler.embedded.agents import fleet as agents
+from scheduler.embedded.agents import cards, hami_plugin, nodes
 from tests.operator import audit
 from tests.operator.manifests import container, pod, vgpu
 from tests.operator.world import NODES, PODS, World
@@ -45,7 +44,7 @@ async def the_lock_names_the_pod_before_it_is_bound_and_goes_after(world: World)
     await world.create(nodes.gpu_node("g0"))
     async with world.recorded(NODES) as node_changes, world.recorded(PODS) as pod_changes:
         await world.create(*(vgpu(f"p{i}", mem=100) for i in range(6)))
-        async with world.agents(knobs=agents.Knobs(delay_seconds=0.02)):
+        async with world.agents(knobs=hami_plugin.Knobs(delay_seconds=0.02)):
             await world.running(*(f"p{i}" for i in range(6)))
             await world.wait_until(world.nodes, lambda found: not audit.locked(found))
     holders: list[str] = []
@@ -179,7 +178,7 @@ async def a_card_that_falls_ill_gets_no_new_pods(world: World) -> None:
 async def twelve_pods_share_six_cards_of_two_nodes(world: World) -> None:
     await world.create(*(nodes.gpu_node(f"g{i}", cards=3, register="json") for i in range(2)))
     names = [f"p{i}" for i in range(14)]
-    async with world.agents(knobs=agents.Knobs(seed=3, register_seconds=0.05)):
+    async with world.agents(knobs=hami_plugin.Knobs(seed=3, register_seconds=0.05)):
         await world.create(*(vgpu(name, cores=50) for name in names))
         found = await world.wait_until(
             world.pods,

@@ -83,7 +83,7 @@ async def a_pod_beyond_the_bounds_is_told_which_field_and_how_much_is_read(world
 async def all_attacks_at_once_from_namespaces_of_their_own(world: World) -> None:
     """The scheduler leads all the time, and every pod that waits is told why in the end."""
     await _cluster(world)
-    there = {one["metadata"]["name"] for one in await world.list("/api/v1/namespaces")}
+    there = {one["metadata"]["name"] for one in await world.listed("/api/v1/namespaces")}
     for i, name in enumerate(attacks.ALL):
         space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"tenant-{i}"}}
         if f"tenant-{i}" not in there:

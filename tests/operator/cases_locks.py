@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from scheduler.embedded.agents import fleet as agents
-from scheduler.embedded.agents import nodes
+from scheduler.embedded.agents import hami_plugin, nodes
 from tests.operator import audit
 from tests.operator.cases_hami import NODE_POLICY
 from tests.operator.manifests import pod, vgpu
@@ -115,7 +114,7 @@ async def pods_behind_a_silent_plugin_move_to_a_node_with_room(world: World) -> 
     config.write_text(f"lockTimeoutSeconds: {_LOCK_SECONDS}\n")
     await world.create(nodes.gpu_node("g0", cards=1))
     names = [f"p{i}" for i in range(4)]
-    silent = agents.Knobs(dead=True)
+    silent = hami_plugin.Knobs(dead=True)
     async with world.agents(nodes=["g0"], knobs=silent), world.agents(nodes=["g1"]):
         await world.start_operator(args=["--config", str(config)])
         spread = {NODE_POLICY: "spread"}

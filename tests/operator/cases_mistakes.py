@@ -17,7 +17,7 @@ def _on(key: str) -> str:
 
 
 # Annotations, limits, and what the event must say.
-_WRONG = {
+_WRONG: dict[str, tuple[dict[str, str], dict[str, str | int], tuple[str, ...]]] = {
     "gpu-policy": (
         {"hami.io/gpu-scheduler-policy": "mutx"},
         {},
@@ -63,7 +63,7 @@ _WRONG = {
 
 async def a_pod_with_a_mistake_is_told_the_field_and_what_is_allowed(world: World) -> None:
     await world.create(nodes.gpu_node("g0"))
-    default = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 100}
+    default: dict[str, str | int] = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 100}
     for name, (steering, limits, _) in _WRONG.items():
         await world.create(pod(name, annotations=steering, limits=limits or default))
     await world.create(vgpu("right", mem=100))
@@ -90,7 +90,11 @@ async def a_mended_pod_is_bound(world: World) -> None:
 
 async def figures_that_decide_nothing_are_no_mistake(world: World) -> None:
     await world.create(nodes.gpu_node("g0"))
-    many = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": "16384", "nvidia.com/gpucores": 10}
+    many: dict[str, str | int] = {
+        "nvidia.com/gpu": 1,
+        "nvidia.com/gpumem": "16384",
+        "nvidia.com/gpucores": 10,
+    }
     zero = {"nvidia.com/gpu": 0, "nvidia.com/gpumem": 0}
     await world.create(pod("zero", limits=zero), pod("more-than-a-card", limits=many))
     await world.create(pod("sidecar", containers=[container("web"), container("b", limits=zero)]))
@@ -160,7 +164,7 @@ async def a_node_nested_without_end_is_told_and_the_rest_goes_on(world: World) -
 
 async def _warnings(world: World, name: str) -> list[dict[str, str]]:
     """What a bound pod is told; oddly placed news of how it was scheduled would count too."""
-    found = await world.list("/apis/events.k8s.io/v1/namespaces/default/events")
+    found = await world.listed("/apis/events.k8s.io/v1/namespaces/default/events")
     return [e for e in found if e["regarding"]["name"] == name and e["type"] == "Warning"]
 
 

@@ -98,7 +98,7 @@ async def selectors_choose_pods_and_namespaces(world: World) -> None:
             await world.create(
                 {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
             )
-    colour = {"metadata": {"labels": {"colour": None}}}
+    colour: dict[str, Any] = {"metadata": {"labels": {"colour": None}}}
     await world.call("PATCH", "/api/v1/namespaces/team-red", colour)
     await world.create(nodes.plain_node("n0"))
     red = [{"key": "colour", "operator": "In", "values": ["red"]}]

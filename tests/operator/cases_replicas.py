@@ -6,8 +6,7 @@ import asyncio
 import socket
 from typing import Any
 
-from scheduler.embedded.agents import cards, nodes
-from scheduler.embedded.agents import fleet as agents
+from scheduler.embedded.agents import cards, hami_plugin, nodes
 from tests.operator import audit
 from tests.operator.manifests import pod, vgpu
 from tests.operator.process import START_SECONDS, Operator
@@ -53,7 +52,7 @@ async def binds_in_flight_are_finished_before_a_stop(world: World) -> None:
     assert audit.problems(await world.nodes(), found) == []
     # Whoever was bound got an event: nothing was dropped on the way out.
     bound = {p["metadata"]["name"] for p in found if "nodeName" in p["spec"]}
-    events = await world.list("/apis/events.k8s.io/v1/namespaces/default/events")
+    events = await world.listed("/apis/events.k8s.io/v1/namespaces/default/events")
     told = {e["regarding"]["name"] for e in events if e["reason"] == "Scheduled"}
     assert told == bound
     await world.start_operator()
@@ -152,7 +151,7 @@ async def a_pod_that_a_killed_leader_bound_is_allocated_before_the_next(world: W
     await world.start_operator(lease=False, name="b")
     await world.settle()
     assert "nodeName" not in (await world.pod("b"))["spec"]
-    async with world.agents(knobs=agents.Knobs(delay_seconds=0.1)) as played:
+    async with world.agents(knobs=hami_plugin.Knobs(delay_seconds=0.1)) as played:
         await world.running("a", "b")
         assert [one.pod for one in played.allocations] == ["a", "b"]
 

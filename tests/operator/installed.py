@@ -94,6 +94,7 @@ def deployment_args(cp: plane.ControlPlane) -> list[str]:
     (name,) = (volume["configMap"]["name"] for volume in pod["volumes"] if "configMap" in volume)
     config = cp.folder / "config.yaml"
     config.write_text(json.loads(cp.kubectl(*read, f"configmap/{name}"))["data"]["config.yaml"])
+    given: list[str]
     command, *given = pod["containers"][0]["args"]
     assert command == "run"
     here = {

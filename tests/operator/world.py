@@ -21,7 +21,7 @@ import aiohttp
 import msgspec
 
 from scheduler.embedded.agents import fleet as agents
-from scheduler.embedded.agents import kubelet
+from scheduler.embedded.agents import hami_plugin, kubelet
 from tests.operator import audit
 from tests.operator.manifests import pod
 from tests.operator.process import Operator
@@ -105,7 +105,7 @@ class World:
             for _ in range(at_once):
                 group.create_task(work())
 
-    async def list(self, path: str, **query: str) -> list[Json]:
+    async def listed(self, path: str, **query: str) -> list[Json]:
         """All objects of a collection."""
         found: list[Json] = []
         query = {"limit": _PAGE, **query}
@@ -122,7 +122,7 @@ class World:
 
     async def pods(self) -> list[Json]:
         """All pods."""
-        return await self.list("/api/v1/pods")
+        return await self.listed("/api/v1/pods")
 
     async def node(self, name: str) -> Json:
         """A node as it is now."""
@@ -130,7 +130,7 @@ class World:
 
     async def nodes(self) -> list[Json]:
         """All nodes."""
-        return await self.list(NODES)
+        return await self.listed(NODES)
 
     async def annotate(self, path: str, annotations: Mapping[str, str | None]) -> None:
         """Set annotations of an object; None removes one."""
@@ -142,7 +142,7 @@ class World:
 
     async def events(self, reason: str, name: str) -> list[Json]:
         """Events of a reason about the object of that name, oldest first."""
-        found = await self.list(_EVENTS)
+        found = await self.listed(_EVENTS)
         return sorted(
             (e for e in found if (e["reason"], e["regarding"]["name"]) == (reason, name)),
             key=lambda event: str(event["eventTime"]),
@@ -242,7 +242,7 @@ class World:
         *,
         nodes: Collection[str] | None = None,
         pace: kubelet.Pace | None = None,
-        knobs: agents.Knobs | None = None,
+        knobs: hami_plugin.Knobs | None = None,
     ) -> AbstractAsyncContextManager[agents.Agents]:
         """Kubelets and HAMi's plugin on some nodes (None: on all)."""
         url, token, tls = self.server.url, self.server.token, self.server.tls
@@ -276,7 +276,7 @@ class World:
         if self.operator is not None:
             assert self.operator.is_running, self.operator.log
         for path in ("/api/v1/pods", _EVENTS, POLICIES, NODES, _PRIORITIES):
-            for one in await self.list(path):
+            for one in await self.listed(path):
                 if not one["metadata"]["name"].startswith("system-"):
                     with suppress(Refused):
                         await self.delete(_at(path, one))

@@ -66,14 +66,15 @@ def matches(term: Json, node: Json) -> bool:
 
 
 def holds(expression: Json, labels: Json) -> bool:
-    key, values = expression["key"], expression.get("values") or []
-    found = labels.get(key)
-    match expression["operator"]:
+    operator: str = expression["operator"]
+    values: list[str] = expression.get("values") or []
+    found: str | None = labels.get(expression["key"])
+    match operator:
         case "In":
             return found is not None and found in values
         case "NotIn":
             return bool(values) and found not in values
-        case "Exists" | "DoesNotExist" as operator:
+        case "Exists" | "DoesNotExist":
             return (found is not None) == (operator == "Exists")
         case "Gt" if len(values) == 1:
             return _less(values[0], found)

@@ -138,6 +138,7 @@ def asked_of(container: hami.Container, kind: tuple[int, float]) -> tuple[int, i
     """
     cores, mib = kind
     core = WHOLE * container.cores // cores if cores else 0
+    memory: float
     if container.mem:
         memory = int(WHOLE * container.mem // mib) if mib else WHOLE
     else:

@@ -92,9 +92,11 @@ def choose(cards: Sequence[Card], pod: Pod) -> Choice:
             return Choice(fits=False, reasons=reasons)
         choice.picks.append(picks)
         for card in seen:
-            peak[card.uuid] = tuple(map(max, peak[card.uuid], figures(card)))
+            slots, mem, cores = map(max, peak[card.uuid], figures(card))
+            peak[card.uuid] = slots, mem, cores
     for card in start:
-        taken = tuple(top - base for top, base in zip(peak[card.uuid], figures(card), strict=True))
+        (slots, mem, cores), before = peak[card.uuid], figures(card)
+        taken = slots - before[0], mem - before[1], cores - before[2]
         if any(taken):
             choice.charge[card.uuid] = taken
     return choice
@@ -172,7 +174,7 @@ def sort_keys(pod: Pod) -> list[str]:
 def compare(one: Card, other: Card, scores: dict[str, np.float32], pod: Pod) -> int:
     for key in sort_keys(pod):
         if key in {"binpack", "spread"}:
-            a, b = scores[one.uuid], scores[other.uuid]
+            a, b = float(scores[one.uuid]), float(scores[other.uuid])
         elif key.startswith("numa"):
             a, b = one.numa, other.numa
         elif key.startswith("used"):

@@ -16,8 +16,8 @@ Vector = Sequence[float]
 
 def lambda_g(capacity: Vector, used: Vector, request: Vector) -> float:
     """The first formula: 0 (does not fit, nothing to judge, or clipped) to 9."""
-    free = []
-    asked = []
+    free: list[float] = []
+    asked: list[float] = []
     for total, taken, wanted in zip(capacity, used, request, strict=True):
         if total <= 0 or len(free) == MOST_DIMENSIONS:
             continue

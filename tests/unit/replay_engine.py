@@ -51,7 +51,8 @@ def first_fit(trace: Trace, workload: Workload, options: RunOptions) -> Series:
                     heapq.heappush(leaving, (now + workload.lifetime[i], i, int(node), cards))
                 break
         asked[i], allocated[i], occupied[i] = total_asked, total, (pods_on > 0).sum()
-    frag = (trace.capacity - allocated) * 0.5 if options.measure_frag else np.full(n, np.nan)
+    measured = (trace.capacity - allocated) * np.float64(0.5)
+    frag = measured if options.measure_frag else np.full(n, np.nan)
     cpu_used = np.array([node.cpu_milli for node in trace.nodes]) - np.array(cpu)
     gpu_used = tuple(map(tuple, used))
     return Series(

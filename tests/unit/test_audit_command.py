@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from scheduler import cli
 from tests import make
@@ -22,7 +21,8 @@ def node(name: str = "n") -> Json:
 
 
 def pod(name: str = "p", **figures: Any) -> Json:
-    body: Json = msgspec.to_builtins(make.pod(**{"name": name, "node": "n", "cpu": 1, "memory": "2Gi"} | figures))  # fmt: skip
+    given: Json = {"name": name, "node": "n", "cpu": 1, "memory": "2Gi"} | figures
+    body: Json = msgspec.to_builtins(make.pod(**given))
     return body | {"apiVersion": "v1", "kind": "Pod"}
 
 

@@ -149,11 +149,11 @@ async def test_a_pod_that_changed_meanwhile_is_bound_as_it_is_now() -> None:
     versions: list[str] = []
 
     class Changed(Api):
-        async def request(self, *_: Any, body: bytes, **__: Any) -> bytes:
-            versions.append(msgspec.json.decode(body)["metadata"]["resourceVersion"])
+        async def request(self, method: str, path: str, **sent: Any) -> bytes:
+            versions.append(msgspec.json.decode(sent["body"])["metadata"]["resourceVersion"])
             if len(versions) < 3:
                 raise ApiError(409, "Conflict", "the version moved")
-            return b""
+            return await super().request(method, path)
 
     changed = Changed(lambda _, path: unbound(path, version=f"{len(versions) + 1}"))
     async with binder(changed) as (made, reported):

@@ -1,5 +1,7 @@
 """A card that leaves its node's register under pods: they hold it, and none that is healthy for it."""
 
+from typing import Any
+
 import pytest
 
 from scheduler.api import names, wire
@@ -16,14 +18,14 @@ def node(*cards: int, uid: str = "node-uid", mode: str = "hami-core") -> wire.No
     return make.hami_node(uid=uid, cards=there)
 
 
-def holding(cluster: Cluster, name: str, claim: str, **asked: int) -> PodRecord:
+def holding(cluster: Cluster, name: str, claim: str, **asked: Any) -> PodRecord:
     notes = {names.HAMI_ALLOCATED: claim}
     record = cluster.see_pod(make.pod(name=name, node="node", annotations=notes, **asked))
     assert record is not None
     return record
 
 
-def used(cluster: Cluster) -> dict[str, tuple[list[int], ...]]:
+def used(cluster: Cluster) -> dict[str, tuple[int, ...]]:
     """Of each card that is there: cores, MiB, slots."""
     checks.verify(cluster)
     cards = checks.fingerprint(cluster)["node"]["cards"]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Container
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -21,7 +22,7 @@ CARDS = (15360, 24576, 999)
 UUIDS = [*(f"node-GPU-{i}" for i in range(len(CARDS))), "elsewhere", "node-GPU-2[0-1]", ""]
 INIT, SIDECAR, APP = gpus.Kind
 
-figures = st.one_of(
+figures: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.just({}),
     st.fixed_dictionaries(
         {"gpu": st.integers(1, 4)},
@@ -63,7 +64,9 @@ def cluster_with(pod: wire.Pod, last: str = "hami-core", lost: Container[int] = 
 def charged_by_twin(
     pod: wire.Pod, last: str = "hami-core", lost: Container[int] = ()
 ) -> dict[str, tuple[int, ...]]:
-    registered = {f"node-GPU-{i}": {"devmem": mib} for i, mib in enumerate(CARDS)}
+    registered: dict[str, dict[str, Any]] = {
+        f"node-GPU-{i}": {"devmem": mib} for i, mib in enumerate(CARDS)
+    }
     registered["node-GPU-2"]["mode"] = last
     gone = {f"node-GPU-{i}": registered.pop(f"node-GPU-{i}") for i in range(3) if i in lost}
     return oracle.held(msgspec.to_builtins(pod), registered, gone)
@@ -96,8 +99,8 @@ def used(cluster: Cluster) -> dict[str, tuple[int, ...]]:
     lost=set(),
 )
 def test_a_pod_is_charged_its_claim_as_far_as_it_asks(
-    init: list[tuple[dict[str, int], bool]],
-    app: list[dict[str, int]],
+    init: list[tuple[dict[str, Any], bool]],
+    app: list[dict[str, Any]],
     text: str,
     done: bool,
     last: str,
@@ -289,7 +292,7 @@ def test_slots_that_hami_left_out_are_found_again() -> None:
 
 def test_slots_that_hami_left_out_are_those_of_containers_that_never_asked() -> None:
     """Not those of init containers that are done: the app would be charged to their card, and its own be free."""
-    asks = {"gpu": 1, "gpumem": 500}
+    asks: dict[str, Any] = {"gpu": 1, "gpumem": 500}
     pod = make.pod(
         name="p",
         node="node",
@@ -310,8 +313,9 @@ def test_pods_that_do_not_tell_their_cards_share_the_first_and_leave_the_rest() 
         cluster.see_pod(make.pod(name=f"p{i}", node="node", gpu=1, gpumem=9000, gpucores=90))
     assert used(cluster) == {"node-GPU-0": (370, 15360 + 27000, 4)}
     cycle = make.cycle(cluster=cluster)
-    for figures, card in (({"gpumem": 1}, "node-GPU-1"), ({"gpucores": 0}, "node-GPU-2")):
-        pod = cluster.see_pod(make.pod(name=f"asks-{card}", gpu=1, **figures))
+    for figure, amount, card in (("gpumem", 1, "node-GPU-1"), ("gpucores", 0, "node-GPU-2")):
+        more: dict[str, Any] = {figure: amount}
+        pod = cluster.see_pod(make.pod(name=f"asks-{card}", gpu=1, **more))
         assert pod is not None
         [bind] = cycle.schedule([pod]).binds
         assert {use.uuid for slot in bind.slots for use in slot} <= {"node-GPU-1", "node-GPU-2"}
@@ -342,10 +346,7 @@ def test_a_pod_that_we_bound_comes_back_by_watch_as_it_was_charged() -> None:
     assert used(cluster) == {}
 
 
-A, B = (
-    (lambda mem, cores: hami.CardUse("GPU-a", mem, cores)),
-    (lambda mem, cores: hami.CardUse("GPU-b", mem, cores)),
-)
+A, B = partial(hami.CardUse, "GPU-a"), partial(hami.CardUse, "GPU-b")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """What pods ask: counted once, forgotten slowly, found again after a restart; and how fast they leave."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -11,7 +13,7 @@ from scheduler.state.demand import Demand, DemandShape
 from tests import make
 
 
-def gpu_pod(name: str, **more: object) -> wire.Pod:
+def gpu_pod(name: str, **more: Any) -> wire.Pod:
     return make.pod(name=name, **{"cpu": 2, "gpu": 1, "gpucores": 30, "gpumem_percent": 30, **more})
 
 

@@ -90,8 +90,9 @@ def resources(
     for d, weight in enumerate(weights):
         figures = [int(matrix[d, lane]) for matrix in (cap, used, ask)]
         if weight:
-            pair = figures[1:] if d < 2 else (None, None)
-            built.append(twin.Resource(*figures, weight, *pair))
+            capacity, taken, asked = figures
+            pair = (taken, asked) if d < 2 else (None, None)
+            built.append(twin.Resource(capacity, taken, asked, weight, *pair))
     return built
 
 
@@ -154,10 +155,10 @@ def test_scores_worked_by_hand(
     ask: tuple[int, ...],
     score_wanted: int,
 ) -> None:
-    columns = [np.array([[*row, 0, 0, 0, 0]]).T for row in (cap, used, ask)]
+    full, taken, asked = (np.array([[*row, 0, 0, 0, 0]]).T for row in (cap, used, ask))
     weights = (1, 1, 1, 1, 1, 1)
-    assert points(ask_of(mode, weights), *columns) == [1000 * score_wanted]
-    assert expected(mode, CURVES[0], resources(weights, *columns, 0)) == score_wanted
+    assert points(ask_of(mode, weights), full, taken, asked) == [1000 * score_wanted]
+    assert expected(mode, CURVES[0], resources(weights, full, taken, asked, 0)) == score_wanted
 
 
 def test_a_scalar_that_the_pod_does_not_ask_counts_for_nothing() -> None:

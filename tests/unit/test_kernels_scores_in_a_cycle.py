@@ -1,6 +1,7 @@
 """The same scores end to end: from objects through Cluster and Cycle to the node chosen."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pytest
@@ -82,7 +83,7 @@ def made(seed: int, *, gpu: bool, config: Config) -> Made:
         result.taints[name] = int(rng.integers(0, 4))
         zone = int(rng.integers(0, 3))
         result.affinity[name] = (0, 7, 30)[zone]
-        figures = {
+        figures: dict[str, Any] = {
             "name": name,
             "cpu": f"{cpu}m",
             "memory": mem,

@@ -1,16 +1,18 @@
 """When the demand is learnt anew, and that what it takes is bounded; what is learnt has its twin."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from scheduler.api import names
+from scheduler.api import names, wire
 from scheduler.kernels.modes import cutting
 from scheduler.modes import demand_tables
 from scheduler.schema import columns as c
 from tests import make
 
 
-def gpu_pod(i: int, **more: object) -> object:
+def gpu_pod(i: int, **more: Any) -> wire.Pod:
     return make.pod(name=f"p{i}", **{"cpu": 2, "gpu": 1, "gpucores": 30, "gpumem": 3000, **more})
 
 

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -26,7 +27,7 @@ PLACEMENTS = [
     Placement(gpu_policy="mutex,numa"),
     Placement(mode=Mode.LAMBDA_G),
 ]
-GPU_KINDS = {
+GPU_KINDS: dict[str, dict[str, Any]] = {
     "exclusive": {"gpu": 1},
     "two-shared": {"gpu": 2, "gpumem": 4000},
     "thirds": {"gpu": 1, "gpumem_percent": 34, "gpucores": 34},
@@ -95,9 +96,9 @@ class World:
         self.server.bind(uid, f"node-{rng.randrange(4)}", ())
         # It stands for another scheduler that sees what this one sees, so it may not race with it.
         assumed = [
-            body | {"spec": body["spec"] | {"nodeName": bind.node}}
+            sent | {"spec": sent["spec"] | {"nodeName": bind.node}}
             for bind in self.in_flight
-            if (body := self.server.pods.get(bind.uid)) and not body["spec"].get("nodeName")
+            if (sent := self.server.pods.get(bind.uid)) and not sent["spec"].get("nodeName")
         ]
         if allocation.violations(
             list(self.server.nodes.values()), [*self.server.pods.values(), *assumed]
@@ -171,7 +172,7 @@ class World:
             )
             for i in range(rng.randrange(5))
         ]  # fmt: skip
-        figures = {"cpu": rng.choice(["4", "9"]), "pods": rng.choice([6, 110]), "name": name,
+        figures: dict[str, Any] = {"cpu": rng.choice(["4", "9"]), "pods": rng.choice([6, 110]), "name": name,
                    "allocatable": {names.IOPS: 100, names.NETWORK: 100}}  # fmt: skip
         if cards:
             return api_model.raw(make.hami_node(cards=cards, **figures))

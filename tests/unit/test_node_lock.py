@@ -18,7 +18,9 @@ class Api:
         self, lock: str | None, pods: dict[tuple[str, str], dict[str, Any]] | None = None
     ) -> None:
         annotations = {} if lock is None else {names.HAMI_LOCK: lock}
-        self.node = {"metadata": {"name": "n", "resourceVersion": "1", "annotations": annotations}}
+        self.node: dict[str, Any] = {
+            "metadata": {"name": "n", "resourceVersion": "1", "annotations": annotations}
+        }
         self.pods = pods or {}
 
     async def get(self, path: str) -> dict[str, Any]:
@@ -34,7 +36,7 @@ class Api:
         assert (method, path, content_type) == (
             "PATCH", "/api/v1/nodes/n", "application/merge-patch+json"
         )  # fmt: skip
-        self.node["metadata"]["annotations"] |= body["metadata"]["annotations"]  # type: ignore[index]
+        self.node["metadata"]["annotations"] |= body["metadata"]["annotations"]
         return b""
 
 
@@ -71,7 +73,7 @@ RUNS = {
 async def test_a_lock_that_names_no_pod_at_work_is_taken_over(text: str | None) -> None:
     api = Api(dated(text), {("default", "runs"): RUNS})
     assert await take(api)
-    held = api.node["metadata"]["annotations"][names.HAMI_LOCK]  # type: ignore[index]
+    held = api.node["metadata"]["annotations"][names.HAMI_LOCK]
     assert held.endswith(",default,p")
 
 

@@ -56,7 +56,9 @@ def judged(cluster: Cluster, pod: wire.Pod) -> dict[str, list[int]]:
     record = cluster.see_pod(pod)
     assert record is not None
     rows = np.array(sorted(cluster.nodes.rows.values()), np.int64)
-    said = [refuses(record.template, cluster.nodes, rows) for _, refuses in FILTERS]
+    said: list[np.ndarray] = [
+        refuses(record.template, cluster.nodes, rows) for _, refuses in FILTERS
+    ]
     said.append(node_affinity.preference(record.template, cluster.nodes, rows))
     said.append(taints.soft_count(record.template, cluster.nodes, rows))
     cluster.pod_gone(record.uid)

@@ -152,8 +152,8 @@ def test_no_object_stops_the_scheduler(nodes: list[Json], pods: list[Json]) -> N
     outcome = cycle.schedule(waiting)
     decided = {bind.uid for bind in outcome.binds} | {hold.uid for hold in outcome.holds}
     assert decided == {pod.uid for pod in waiting}
-    for pod in waiting:
-        if not pod.node:
-            cycle.why_not(pod)
+    for record in waiting:
+        if not record.node:
+            cycle.why_not(record)
     checks.verify(cluster)
     assert not [hold for hold in outcome.holds if hold.uid == good.uid and hold.problem]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from scheduler.errors import ApiError
+from scheduler.kube import client
 from scheduler.kube.report import outbox
 from scheduler.kube.report.outbox import Lane, Outbox, Report
 
@@ -79,7 +80,7 @@ async def test_what_is_said_anew_keeps_the_place_of_the_old(api: Api, box: Outbo
 async def test_a_write_that_fails_is_tried_until_it_is_written(
     api: Api, box: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outbox.client, "backoff", lambda *_, **__: 0.001)
+    monkeypatch.setattr(client, "backoff", lambda *_, **__: 0.001)
     tries: Counter[str] = Counter()
 
     def refuse(path: str) -> ApiError | None:
@@ -128,7 +129,7 @@ async def test_what_is_of_no_use_is_not_tried_again(
 async def test_a_newer_report_takes_the_place_of_one_that_failed(
     api: Api, box: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outbox.client, "backoff", lambda *_, **__: 0.02)
+    monkeypatch.setattr(client, "backoff", lambda *_, **__: 0.02)
     api.refuse = lambda _: ApiError(500, "InternalError", "")
     box.put(report("p", "old"))
     working = asyncio.ensure_future(box.run())
@@ -200,7 +201,7 @@ async def test_what_is_forgotten_while_it_is_written_is_not_written_again_should
     api: Api, box: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else a condition that failed would be said of a pod that was bound meanwhile."""
-    monkeypatch.setattr(outbox.client, "backoff", lambda *_, **__: 0.001)
+    monkeypatch.setattr(client, "backoff", lambda *_, **__: 0.001)
     api.seconds = 0.02
     api.refuse = lambda _: ApiError(0, "Timeout", "")
     box.put(report("p", "waits"))

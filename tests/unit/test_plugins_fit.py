@@ -125,7 +125,7 @@ def test_a_node_is_counted_under_the_first_filter_that_refuses_it() -> None:
         tolerations=[{"operator": "Exists"}],
     )  # fmt: skip
     holder = make.pod(name="q", node="n", host_ports=[80])
-    chain = [
+    chain: list[tuple[Any, dict[str, Any], str]] = [
         (make.pod(cpu=2, node_selector={"a": "b"}, host_ports=[80]), {}, "node(s) were unschedulable"),
         (make.pod(cpu=2, node_selector={"a": "b"}, host_ports=[80]), {"unschedulable": False}, "node(s) had untolerated taint(s)"),
         (tolerant, {}, "node(s) didn't match Pod's node affinity/selector"),

@@ -16,8 +16,8 @@ class Replica:
 
     def __init__(self) -> None:
         self.turned_at = time.monotonic()
-        self.lease = SimpleNamespace(holder=lambda: self.holder, seen=Seen(), trouble=None)
         self.holder = Holder.SELF
+        self.lease = SimpleNamespace(holder=lambda: self.holder, seen=Seen(), trouble=None)
         self.fence = SimpleNamespace(trouble=None)
         self.stream = SimpleNamespace(name="nodes", is_listed=True, trouble=None, age=lambda _: 1.0)
         self.rights = SimpleNamespace(missing=())

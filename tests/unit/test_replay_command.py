@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import Result
 from pyarrow import parquet
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from scheduler import cli
 from scheduler.errors import BadInput

@@ -24,7 +24,9 @@ def series(n: int, **columns: Any) -> Series:
         "node": [-1] * n, "occupied": [0] * n, "cpu_used": [0], "memory_used": [0],
     } | columns  # fmt: skip
     kinds = {"frag": np.float64, "placed_at": np.float64}
-    arrays = {k: np.array(v, dtype=kinds.get(k, np.int64)) for k, v in given.items()}
+    arrays: dict[str, Any] = {
+        k: np.array(v, dtype=kinds.get(k, np.int64)) for k, v in given.items()
+    }
     return Series(gpu_used=((0, 0),), seconds=0.0, **arrays)
 
 

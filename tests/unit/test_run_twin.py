@@ -154,7 +154,8 @@ class Twin:
         return keel.points(found[0][0]) if self.mode == "keel" else found[0][0]
 
     def cards(self, _: int, node: fleet.Node, pod: fleet.Pod) -> fleet.Charge:
-        return self.choices(node, pod)[0][1]
+        chosen: fleet.Charge = self.choices(node, pod)[0][1]
+        return chosen
 
     def choices(self, node: fleet.Node, pod: fleet.Pod) -> list[Any]:
         if self.mode == "keel":

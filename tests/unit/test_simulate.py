@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from scheduler import cli
 from scheduler.simulate import InputProblem, schedule

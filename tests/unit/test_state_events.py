@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -114,7 +115,8 @@ class World:
     def pod_comes(self, rng: random.Random) -> None:
         late = {f"example.com/late-{rng.randrange(9)}": 1} if rng.random() < 0.3 else {}
         kind = rng.choice(["plain", "host-port"]) if late else rng.choice(KINDS)
-        self.server.new_pod(kind, **({"requests": late} if late else {}))
+        more: dict[str, Any] = {"requests": late} if late else {}
+        self.server.new_pod(kind, **more)
 
     def stranger_runs(self, rng: random.Random) -> None:
         body = self.server.new_pod(rng.choice(KINDS), scheduler_name="other")

@@ -282,11 +282,11 @@ def wrong(
             f"{kind}: {text}" for text in demand.holds(value, demand.share_sizes(known, kind))
         ]
     kinds = cluster.cards.kinds.values
-    for name, expected, told in (
+    for name, expected, table in (
         ("keel", demand.keel_typical(known, card), learnt.keel),
         ("fgd", demand.fgd_typical(everything, card), learnt.fgd),
     ):
-        mine, theirs = typical_rows(expected, kinds), learnt_rows(told, kinds)
+        mine, theirs = typical_rows(expected, kinds), learnt_rows(table, kinds)
         if mine != theirs:
             found.append(f"typical pods of {name}: {theirs}, not {mine}")
     largest = published.largest(nodes)
