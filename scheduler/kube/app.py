@@ -270,7 +270,6 @@ class Operator:
             report=self.loop.put,
             quiet=self._reporter.quiet,
             in_flight=options.config.binds_in_flight,
-            allocate_timeout=options.config.lock_timeout_seconds,
         )
         self._pods, self._nodes = sources.streams(self._api, options.config, self.loop.put)
         self._leading = Leading(

@@ -8,7 +8,7 @@ import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -51,6 +51,24 @@ class Access:
 
 class TooLarge(Exception):  # noqa: N818
     """An answer had more bytes than were asked for at most."""
+
+
+class Expected(NamedTuple):
+    """What a caller takes for an answer.
+
+    Attributes:
+        accept: its media type.
+        seconds: how long it may take.
+        most_bytes: how large it may be; 0 takes any.
+    """
+
+    accept: str = JSON
+    seconds: float = 5.0
+    most_bytes: int = 0
+
+
+SMALL = Expected()
+_OBJECT = Expected(seconds=30.0)
 
 
 class _Status(msgspec.Struct):
@@ -122,14 +140,12 @@ class ApiClient:
         body: bytes | None = None,
         content_type: str = JSON,
         params: Mapping[str, str] | None = None,
-        accept: str = JSON,
-        timeout_seconds: float = 5.0,
-        most_bytes: int = 0,
+        expect: Expected = SMALL,
     ) -> bytes:
         """One call, one answer.
 
         Raises:
-            TooLarge: the answer has more than ``most_bytes``; 0 takes any.
+            TooLarge: the answer has more bytes than expected.
             ApiError: any status of 400 or more (with the Status object's reason), or no answer in time.
         """
         try:
@@ -138,16 +154,16 @@ class ApiClient:
                 self._base + path,
                 data=body,
                 params=params,
-                headers=self._headers(content_type if body is not None else None, accept),
-                timeout=aiohttp.ClientTimeout(total=timeout_seconds),
+                headers=self._headers(content_type if body is not None else None, expect.accept),
+                timeout=aiohttp.ClientTimeout(total=expect.seconds),
             ) as response:
-                payload = await _body(response, most_bytes)
+                payload = await _body(response, expect.most_bytes)
                 if response.status >= 400:
                     raise error_of(response.status, payload)
                 return payload
         except TimeoutError as error:
             raise ApiError(
-                0, "Timeout", f"{method} {path}: no answer in {timeout_seconds} s"
+                0, "Timeout", f"{method} {path}: no answer in {expect.seconds} s"
             ) from error
         except (aiohttp.ClientError, OSError) as error:
             raise ApiError(0, "Connection", f"{method} {path}: {error}") from error
@@ -158,7 +174,7 @@ class ApiClient:
         Raises:
             ApiError: as ``request``; or what came is no JSON, as when something else answers.
         """
-        payload = await self.request("GET", path, params=params, timeout_seconds=30.0)
+        payload = await self.request("GET", path, params=params, expect=_OBJECT)
         try:
             return msgspec.json.decode(payload)
         except msgspec.MsgspecError as error:

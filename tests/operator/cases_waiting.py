@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from scheduler.embedded.agents import nodes
 from tests.operator.manifests import pod, vgpu
@@ -90,11 +91,10 @@ async def a_pod_deleted_while_it_waits_is_forgotten(world: World) -> None:
     await world.create(pod("gone", requests={"cpu": "3"}))
     await world.create(nodes.plain_node("n0", cpu="4"))
     assert await world.bound("gone", "stays") == ["n0", "n0"]
-    assert not [
-        name
-        for name, n in world.operator.metrics().items()
-        if name.startswith("scheduler_pending_pods") and n
-    ]
+    await world.wait_until(
+        partial(asyncio.to_thread, world.operator.metrics),
+        lambda m: not any(n for name, n in m.items() if name.startswith("scheduler_pending_pods")),
+    )
 
 
 async def a_waiting_pod_that_is_being_deleted_is_not_placed(world: World) -> None:

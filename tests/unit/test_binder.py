@@ -64,7 +64,6 @@ async def binder(
         report=reported.append,
         quiet=quiet,
         in_flight=in_flight,
-        allocate_timeout=300.0,
     )
     running = asyncio.create_task(made.run())
     try:

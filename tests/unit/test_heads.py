@@ -28,10 +28,10 @@ class Api:
         self.accepted: set[str] = set()
 
     async def request(
-        self, method: str, path: str, *, params: Mapping[str, str], accept: str, **_: Any
+        self, method: str, path: str, *, params: Mapping[str, str], expect: client.Expected
     ) -> bytes:
         assert (method, path) == ("GET", listing.PODS)
-        self.accepted.add(accept)
+        self.accepted.add(expect.accept)
         if self.fails:
             raise self.fails.pop()
         # An empty list of metadata is null.

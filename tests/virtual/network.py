@@ -219,9 +219,7 @@ class ModelClient(client.ApiClient):
         body: bytes | None = None,
         content_type: str = client.JSON,  # noqa: ARG002 - the model knows what it is by the path
         params: Mapping[str, str] | None = None,
-        accept: str = client.JSON,  # noqa: ARG002 - the model sends whole objects, as an old server
-        timeout_seconds: float = 5.0,
-        most_bytes: int = 0,  # noqa: ARG002 - the model's answers are small
+        expect: client.Expected = client.SMALL,
     ) -> bytes:
         answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
 
@@ -232,7 +230,7 @@ class ModelClient(client.ApiClient):
         if not self.is_cut:
             self._network.send((method, path, dict(params or {}), body), answer, self._who)
         try:
-            async with asyncio.timeout(timeout_seconds):
+            async with asyncio.timeout(expect.seconds):
                 status, payload = await answered
         except TimeoutError as error:
             raise ApiError(0, "Timeout", f"{method} {path}") from error

@@ -76,14 +76,13 @@ class Binder:
 
     Args:
         binding: writes one bind until its outcome is known.
-        lock: node locks.
+        lock: node locks; the device plugin gets as long for each pod as a lock may be held.
         term: the present term of leadership, 0 when not leading; asked right before every write.
         objection: why a decision may no longer be carried out, empty when it may; asked likewise. The
             API server itself accepts a node that does not exist.
         report: takes BindDone, BindFailed and PluginSilent.
         quiet: awaited with the pod's uid before its bind, until no other write on it is under way.
         in_flight: most requests at once.
-        allocate_timeout: seconds that the device plugin gets per pod.
     """
 
     def __init__(
@@ -96,12 +95,11 @@ class Binder:
         report: Callable[[BindDone | BindFailed | PluginSilent], None],
         quiet: Callable[[str], Awaitable[None]],
         in_flight: int,
-        allocate_timeout: float,
     ) -> None:
         self._binding, self._lock = binding, lock
         self._term, self._objection, self._report = term, objection, report
         self._quiet = quiet
-        self._in_flight, self._allocate_timeout = in_flight, allocate_timeout
+        self._in_flight = in_flight
         self._queue: asyncio.Queue[Job] = asyncio.Queue()
         self._turns: dict[str, _Turn] = {}
         self._open: dict[str, Job] = {}
@@ -308,7 +306,7 @@ class Binder:
         self._cancelled.discard(job.bind.uid)
         if job.bind.slots:
             turn = self._turns[job.bind.node]
-            turn.holder, turn.until = job.bind.uid, now + self._allocate_timeout
+            turn.holder, turn.until = job.bind.uid, now + self._lock.timeout_seconds
             turn.silent, turn.stuck_since = True, now
             if turn.answered:
                 self._answered(turn)
@@ -366,7 +364,7 @@ class Binder:
 
     async def _watch_turns(self) -> None:
         """Free nodes whose plugin answered but left the lock; leave those alone whose plugin is silent."""
-        silent_after = min(_SILENT_SECONDS, self._allocate_timeout)
+        silent_after = min(_SILENT_SECONDS, self._lock.timeout_seconds)
         while True:
             await asyncio.sleep(0.1)
             now = asyncio.get_running_loop().time()

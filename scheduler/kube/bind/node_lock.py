@@ -23,16 +23,14 @@ _RACES = 5
 class NodeLock:
     """Takes and gives back node locks through the API.
 
-    Args:
-        api: the API server.
-        scheduler_name: whose unbound pods cannot rightly hold a lock.
+    Attributes:
         timeout_seconds: age from which a lock may be taken over.
     """
 
     def __init__(self, api: ApiClient, *, scheduler_name: str, timeout_seconds: float) -> None:
         self._api = api
         self._scheduler_name = scheduler_name
-        self._timeout = timeout_seconds
+        self.timeout_seconds = timeout_seconds
 
     async def take(
         self, node: str, namespace: str, pod: str, *, may_write: Callable[[], bool]
@@ -102,7 +100,7 @@ class NodeLock:
             # Nobody can release what nobody can read.
             return True
         since = _age(held.split(",", 1)[0])
-        if since is None or abs(since) > self._timeout:
+        if since is None or abs(since) > self.timeout_seconds:
             # Too old; or from a future that no clock's error explains, and would never be.
             return True
         if holder is None:

@@ -22,6 +22,7 @@ _PAGE = 500
 # A page of large objects is asked for again in smaller pages: it would be in memory as a whole.
 _PAGE_BYTES = 16 << 20
 _PAGE_SMALLER = 8
+_PAGE_SECONDS = 60.0
 # After so much, others get their turn.
 _SLICE_ITEMS, _SLICE_BYTES = 100, 1 << 20
 _GONE = 410
@@ -85,11 +86,9 @@ async def whole(
         asked = {**params, "limit": str(limit)}
         if token:
             asked["continue"] = token
+        expect = client.Expected(accept, _PAGE_SECONDS, _PAGE_BYTES if limit > 1 else 0)
         try:
-            payload = await api.request(
-                "GET", path, params=asked, accept=accept, timeout_seconds=60.0,
-                most_bytes=_PAGE_BYTES if limit > 1 else 0,
-            )  # fmt: skip
+            payload = await api.request("GET", path, params=asked, expect=expect)
         except TooLarge:
             limit = max(1, limit // _PAGE_SMALLER)
             continue
