@@ -178,6 +178,14 @@ class Scratch(NamedTuple):
     n_picks: Ints  # [1] how many picks there are, where a mode that knows cards made them
     free: Ints  # [2, M] milli of cores and memory free on each card of the node at hand, 0 when closed
     states: Ints  # [3, M + 1] distinct pairs of those that are not 0, and how many cards are so
-    after: Ints  # [3, M + 1] likewise, with the pod
-    fits: Ints  # [K] working space of fragments
-    frag: Ints  # [K]
+    was: Ints  # [N_WAS] what the node at hand has without the pod, see WAS_*
+    tried: Ints  # [1] how many of its cards were tried, 0 for none, and
+    cost: Floats  # [1] what the best of them costs
+    fits: Ints  # [K] per typical pod: cards of the node at hand that will do
+    frag: Ints  # [K] and what is idle on those that will not
+    fits_with: Ints  # [K] likewise, with the pod
+    frag_with: Ints  # [K]
+
+
+# Idle milli-GPU and milli-CPU, and the fragment measure.
+WAS_IDLE, WAS_CPU, WAS_MEASURE, N_WAS = 0, 1, 2, 3

@@ -43,7 +43,11 @@ def scratch(most_cards: int, most_picks: int, typical: int) -> c.Scratch:
         n_picks=np.zeros(1, np.int64),
         free=np.zeros((2, most_cards), np.int64),
         states=np.zeros((3, most_cards + 1), np.int64),
-        after=np.zeros((3, most_cards + 1), np.int64),
+        was=np.zeros(c.N_WAS, np.int64),
+        tried=np.zeros(1, np.int64),
+        cost=np.zeros(1),
         fits=np.zeros(typical, np.int64),
         frag=np.zeros(typical, np.int64),
+        fits_with=np.zeros(typical, np.int64),
+        frag_with=np.zeros(typical, np.int64),
     )

@@ -70,22 +70,24 @@ def add(states: c.Ints, n: int, cores: int, mib: int) -> int:
 
 
 @inlined
-def with_pod(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, n: int, s: c.Scratch) -> int:
-    """Fill ``s.after``: the states when the pod has what stands in ``s.peak``; how many there are."""
-    if not nodes.managed[row] or ask.containers.shape[1] == 0:
-        for i in range(n):
-            for figure in range(3):
-                s.after[figure, i] = s.states[figure, i]
-            s.after[2, i] -= ask.card_rules[c.RULE_WHOLE_GPUS]
-        return n if n > 0 and s.after[2, 0] > 0 else 0
-    start = nodes.card_start[row]
-    m = 0
+def amount(cores: int, mib: int) -> int:
+    """Milli-GPU that a card with so much of both can still give."""
+    return (cores if cores < mib else mib) if cores > 0 and mib > 0 else 0
+
+
+@inlined
+def taken(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, n: int, s: c.Scratch) -> int:
+    """Milli-GPU that the node can give no more when the pod has what stands in ``s.peak``."""
+    if ask.containers.shape[1] == 0:
+        return 0
+    if not nodes.managed[row]:
+        return min(ask.card_rules[c.RULE_WHOLE_GPUS], s.states[2, 0]) * c.WHOLE if n > 0 else 0
+    start, gone = nodes.card_start[row], 0
     for j in range(nodes.card_count[row]):
-        cores, mib = s.free[0, j], s.free[1, j]
         if s.peak[c.SLOTS, j] > 0:
             cores, mib = card_with_pod(cards, start, j, s)
-        m = add(s.after, m, cores, mib)
-    return m
+            gone += amount(s.free[0, j], s.free[1, j]) - amount(cores, mib)
+    return gone
 
 
 @inlined

@@ -8,9 +8,9 @@ choice (several containers with cards, numa, a GPU policy of their own) walk as 
 
 from __future__ import annotations
 
-from scheduler.kernels._jit import inlined, kernel
+from scheduler.kernels._jit import inlined
 from scheduler.kernels.devices import free, gpus
-from scheduler.kernels.modes import keel, published
+from scheduler.kernels.modes import fragments, keel, published
 from scheduler.schema import columns as c
 
 # Ask.mode[2].
@@ -19,7 +19,7 @@ _FULL_POINTS = 100_000
 _MILLI = 1000
 
 
-@kernel
+@inlined
 def place(
     nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, row: int, s: c.Scratch
 ) -> int:
@@ -30,26 +30,26 @@ def place(
     """
     mode = ask.mode[2]
     n = free.read(nodes, cards, row, s)
-    was = (0.0, 0.0)
-    fragments = 0
-    cpu = free.cpu(nodes, row)
-    if mode == KEEL:
-        was = keel.before(nodes, demand, row, n, s)
-    elif mode == FGD:
-        fragments = published.measure(nodes, demand, row, cpu, s.states, n, s)
+    idle, cpu = free.idle(s.states, n), free.cpu(nodes, row)
+    s.was[c.WAS_IDLE], s.was[c.WAS_CPU], s.was[c.WAS_MEASURE] = idle, cpu, 0
+    if _measures(ask, demand):
+        fragments.count(_typical(ask, demand), nodes.kind[row], n, s)
+        s.was[c.WAS_MEASURE] = _measure(ask, demand, row, cpu, idle, (s.fits, s.frag))
     asks = ask.containers.shape[1] > 0
+    s.tried[0] = 0
     if asks and nodes.managed[row]:
-        s.n_picks[0] = pick(nodes, cards, ask, demand, row, n, was, fragments, s)
+        s.n_picks[0] = pick(nodes, cards, ask, demand, row, s)
         if s.n_picks[0] < 0:
             return -1
     if mode == KEEL:
-        return keel.points(keel.lost(nodes, cards, ask, demand, row, n, was, s))
+        if s.tried[0] == 0:
+            s.cost[0] = _lost(nodes, cards, ask, demand, row, n, s)
+        return keel.points(s.cost[0])
     if mode == FIRST_FIT:
         return 0
     if mode == RANDOM:
         lot = published.draw(ask.card_rules[c.RULE_DRAW], nodes.rank[row])
         return lot % (_FULL_POINTS + 1)
-    idle = free.idle(s.states, n)
     if not asks and mode in (PACKING, CLUSTERING):
         return 0
     if mode == CLUSTERING:
@@ -58,12 +58,12 @@ def place(
     if mode == PACKING:
         wanted = ask.card_rules[c.RULE_WHOLE_GPUS]
         return published.packing(nodes, row, n, s, wanted) * _MILLI
-    m = free.with_pod(nodes, cards, ask, row, n, s)
-    rest = free.idle(s.after, m)
     cpu_asked = ask.dim_amounts[0]
+    rest = idle - free.taken(nodes, cards, ask, row, n, s)
     if mode == FGD:
-        after = published.measure(nodes, demand, row, cpu - cpu_asked, s.after, m, s)
-        points = published.fgd(fragments, after, demand.rates[c.RATE_FGD])
+        _put(nodes, cards, ask, demand.fgd, row, n, s)
+        measure = _measure(ask, demand, row, cpu - cpu_asked, rest, (s.fits_with, s.frag_with))
+        points = published.fgd(s.was[c.WAS_MEASURE], measure, demand.rates[c.RATE_FGD])
     elif mode == BEST_FIT:
         points = published.best_fit(demand, cpu - cpu_asked, rest)
     else:
@@ -73,15 +73,7 @@ def place(
 
 @inlined
 def pick(
-    nodes: c.Nodes,
-    cards: c.Cards,
-    ask: c.Ask,
-    demand: c.Demand,
-    row: int,
-    n: int,
-    was: tuple[float, float],
-    fragments: int,
-    s: c.Scratch,
+    nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, row: int, s: c.Scratch
 ) -> int:
     """Choose the pod's cards on a node with cards: the number of picks, or -1."""
     if ask.card_rules[c.RULE_WALK] != 0:
@@ -101,7 +93,7 @@ def pick(
         return -1
     tries = ask.mode[2] in (KEEL, FGD) and wanted == 1 and passing > 1
     if tries:
-        _try_each(nodes, cards, ask, demand, row, n, was, fragments, passing, s)
+        _try_each(nodes, cards, ask, demand, row, passing, s)
     else:
         _take_tightest(ask, passing, wanted, s)
     for p in range(wanted):
@@ -149,48 +141,134 @@ def _try_each(
     ask: c.Ask,
     demand: c.Demand,
     row: int,
-    n: int,
-    was: tuple[float, float],
-    fragments: int,
     passing: int,
     s: c.Scratch,
 ) -> None:
     """The card that costs least to the front of ``s.order``; of like cards only the first is tried."""
     slot = ask.card_rules[c.RULE_ONLY]
     start = nodes.card_start[row]
-    best, least = -1, 0.0
+    best, least, tried = -1, 0.0, 0
     for p in range(passing):
         j = s.order[p]
         alike = False
-        for q in range(p):
-            i = s.order[q]
-            if (
-                s.free[0, i] == s.free[0, j]
-                and s.free[1, i] == s.free[1, j]
-                and cards.milli[0, start + i] == cards.milli[0, start + j]
-                and cards.milli[1, start + i] == cards.milli[1, start + j]
-                and _is_last(cards, start + i) == _is_last(cards, start + j)
-            ):
-                alike = True
+        for q in range(tried):
+            alike |= _are_alike(cards, start, s.order[q], j, s)
         if alike:
             continue
+        # Places of cards that were passed over are free: those tried stand at the front.
+        s.order[tried] = j
+        tried += 1
         _give(cards, ask, slot, start, j, s)
+        now = free.card_with_pod(cards, start, j, s)
+        gone = free.amount(s.free[0, j], s.free[1, j]) - free.amount(now[0], now[1])
+        idle, cpu = s.was[c.WAS_IDLE] - gone, s.was[c.WAS_CPU] - ask.dim_amounts[0]
+        measure = 0
+        if _measures(ask, demand):
+            typical = _typical(ask, demand)
+            fragments.keep(typical, s)
+            fragments.change(typical, nodes.kind[row], 1, (s.free[0, j], s.free[1, j]), now, s)
+            measure = _measure(ask, demand, row, cpu, idle, (s.fits_with, s.frag_with))
         if ask.mode[2] == KEEL:
-            cost = keel.lost(nodes, cards, ask, demand, row, n, was, s)
+            cost = keel.lost(demand, row, s.was, idle, cpu, measure)
+            cost += keel.cut(cards, demand.value[nodes.kind[row]], start, j, s)
         else:
-            m = free.with_pod(nodes, cards, ask, row, n, s)
-            cpu = free.cpu(nodes, row) - ask.dim_amounts[0]
-            after = published.measure(nodes, demand, row, cpu, s.after, m, s)
             # As published: the whole score, so that cards tie within a step and the first is taken.
-            cost = -float(published.fgd(fragments, after, demand.rates[c.RATE_FGD]))
+            points = published.fgd(s.was[c.WAS_MEASURE], measure, demand.rates[c.RATE_FGD])
+            cost = -float(points)
         for i in range(3):
             s.peak[i, j] = 0
         if best < 0 or cost < least:
             best, least = j, cost
-    s.order[0] = best
+    s.order[0], s.tried[0], s.cost[0] = best, tried, least
+
+
+@inlined
+def _are_alike(cards: c.Cards, start: int, i: int, j: int, s: c.Scratch) -> bool:
+    """Whether two cards of a node are left alike by any pod."""
+    return bool(
+        s.free[0, i] == s.free[0, j]
+        and s.free[1, i] == s.free[1, j]
+        and cards.milli[0, start + i] == cards.milli[0, start + j]
+        and cards.milli[1, start + i] == cards.milli[1, start + j]
+        and _is_last(cards, start + i) == _is_last(cards, start + j)
+    )
 
 
 @inlined
 def _is_last(cards: c.Cards, d: int) -> bool:
     """Whether a card has room for one more sharer only: with the pod it is closed."""
     return bool(cards.total[c.SLOTS, d] - cards.used[c.SLOTS, d] == 1)
+
+
+@inlined
+def _lost(
+    nodes: c.Nodes,
+    cards: c.Cards,
+    ask: c.Ask,
+    demand: c.Demand,
+    row: int,
+    n: int,
+    s: c.Scratch,
+) -> float:
+    """What ``keel`` loses when the pod has what stands in ``s.peak``."""
+    idle = s.was[c.WAS_IDLE] - free.taken(nodes, cards, ask, row, n, s)
+    cpu = s.was[c.WAS_CPU] - ask.dim_amounts[0]
+    measure = 0
+    if _measures(ask, demand):
+        _put(nodes, cards, ask, demand.keel, row, n, s)
+        measure = _measure(ask, demand, row, cpu, idle, (s.fits_with, s.frag_with))
+    cost = keel.lost(demand, row, s.was, idle, cpu, measure)
+    if nodes.managed[row] and ask.containers.shape[1] > 0:
+        value, start = demand.value[nodes.kind[row]], nodes.card_start[row]
+        for j in range(nodes.card_count[row]):
+            if s.peak[c.SLOTS, j] > 0:
+                cost += keel.cut(cards, value, start, j, s)
+    return float(cost)
+
+
+@inlined
+def _put(
+    nodes: c.Nodes,
+    cards: c.Cards,
+    ask: c.Ask,
+    typical: c.Typical,
+    row: int,
+    n: int,
+    s: c.Scratch,
+) -> None:
+    """Count anew for typical pods what changes when the pod has what stands in ``s.peak``."""
+    kind = nodes.kind[row]
+    fragments.keep(typical, s)
+    if ask.containers.shape[1] == 0:
+        return
+    if not nodes.managed[row]:
+        whole = min(ask.card_rules[c.RULE_WHOLE_GPUS], s.states[2, 0]) if n > 0 else 0
+        fragments.change(typical, kind, whole, (c.WHOLE, c.WHOLE), (0, 0), s)
+        return
+    start = nodes.card_start[row]
+    for j in range(nodes.card_count[row]):
+        if s.peak[c.SLOTS, j] > 0:
+            now = free.card_with_pod(cards, start, j, s)
+            fragments.change(typical, kind, 1, (s.free[0, j], s.free[1, j]), now, s)
+
+
+@inlined
+def _measures(ask: c.Ask, demand: c.Demand) -> bool:
+    """Whether fragments count."""
+    if ask.mode[2] == KEEL:
+        return bool(demand.rates[c.RATE_DEPARTURES] != 0)
+    return bool(ask.mode[2] == FGD)
+
+
+@inlined
+def _typical(ask: c.Ask, demand: c.Demand) -> c.Typical:
+    return demand.keel if ask.mode[2] == KEEL else demand.fgd
+
+
+@inlined
+def _measure(
+    ask: c.Ask, demand: c.Demand, row: int, cpu: int, idle: int, counted: tuple[c.Ints, c.Ints]
+) -> int:
+    credit = ask.mode[2] == KEEL
+    typical = _typical(ask, demand)
+    return fragments.total(typical, demand.close, row, cpu, idle, counted, credit)

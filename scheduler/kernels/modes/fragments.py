@@ -9,6 +9,9 @@ Ours is the credit for being close: where pods come and go, a node that lacks on
 that has them, and one that lacks seven is not. So a node where the pod does not fit is forgiven half of what
 is idle, times the part of the pod's cards or of its CPU that is there, whichever is less. It makes nodes that
 are almost empty become empty, and CPU stay together for pods that ask much of it.
+
+What a pod changes is counted, not the whole node again: ``count`` looks at all cards, ``change`` at one, and
+``total`` weighs what they found.
 """
 
 from __future__ import annotations
@@ -17,52 +20,88 @@ from scheduler.kernels._jit import inlined, kernel
 from scheduler.kernels.devices import free
 from scheduler.schema import columns as c
 
+# Half of what is there, in parts of PER_WHOLE.
+_HALF_SHIFT = (2 * c.PER_WHOLE).bit_length() - 1
+
 
 @inlined
-def fragments(
-    typical: c.Typical,
-    kind: int,
-    row: int,
-    cpu: int,
-    states: c.Ints,
-    n: int,
-    s: c.Scratch,
-    close: c.Ints,
-    credit: bool,
-) -> int:
-    """Σ weight · fragment of one node, in weight · milli-GPU; ``cpu`` milli are free. O(n · K).
-
-    With ``credit`` for being ``close``, see ``Demand``; without as published.
-    """
+def count(typical: c.Typical, kind: int, n: int, s: c.Scratch) -> None:
+    """Per typical pod, of ``n`` states: the cards that will do (``s.fits``), what is idle on others. O(n · K)."""
     k_shapes = typical.weight.size
-    idle = 0
     for k in range(k_shapes):
         s.fits[k] = 0
         s.frag[k] = 0
     for i in range(n):
-        cores, mib, count = states[0, i], states[1, i], states[2, i]
-        amount = min(cores, mib) * count
-        idle += amount
+        cores, mib, cards = s.states[0, i], s.states[1, i], s.states[2, i]
+        amount = min(cores, mib) * cards
         for k in range(k_shapes):
             usable = (cores >= typical.cores[kind, k]) & (mib >= typical.mib[kind, k])
-            s.fits[k] += count if usable else 0
+            s.fits[k] += cards if usable else 0
             s.frag[k] += 0 if usable else amount
-    total = 0
+
+
+@inlined
+def keep(typical: c.Typical, s: c.Scratch) -> None:
+    """Start from what was counted: nothing has changed yet. O(K)."""
+    for k in range(typical.weight.size):
+        s.fits_with[k] = s.fits[k]
+        s.frag_with[k] = s.frag[k]
+
+
+@inlined
+def change(
+    typical: c.Typical,
+    kind: int,
+    cards: int,
+    was: tuple[int, int],
+    now: tuple[int, int],
+    s: c.Scratch,
+) -> None:
+    """So many cards with (cores, memory) of ``was`` have ``now`` instead; 0 in either: nothing. O(K)."""
+    amount_was = free.amount(was[0], was[1])
+    amount_now = free.amount(now[0], now[1])
+    # What is closed is of no use, to pods that ask no cores neither.
+    cores_was = was[0] if amount_was > 0 else -1
+    cores_now = now[0] if amount_now > 0 else -1
+    for k in range(typical.weight.size):
+        cores, mib = typical.cores[kind, k], typical.mib[kind, k]
+        used = (cores_was >= cores) & (was[1] >= mib)
+        use = (cores_now >= cores) & (now[1] >= mib)
+        s.fits_with[k] += ((1 if use else 0) - (1 if used else 0)) * cards
+        s.frag_with[k] += ((0 if use else amount_now) - (0 if used else amount_was)) * cards
+
+
+@inlined
+def total(
+    typical: c.Typical,
+    close: c.Ints,
+    row: int,
+    cpu: int,
+    idle: int,
+    counted: tuple[c.Ints, c.Ints],
+    credit: bool,
+) -> int:
+    """Σ weight · fragment of a node with so much idle, in weight · milli-GPU; ``cpu`` milli are free. O(K).
+
+    ``counted`` are fits and frag. With ``credit`` for being ``close``, see ``Demand``; without as published.
+    """
+    fits_on, frag = counted
+    found = 0
     anywhere = typical.allowed.size == 0
     left = max(0, cpu)
-    for k in range(k_shapes):
-        fits = (cpu >= typical.cpu[k]) & (s.fits[k] >= typical.cards[k])
+    for k in range(typical.weight.size):
+        fits = (cpu >= typical.cpu[k]) & (fits_on[k] >= typical.cards[k])
         if not anywhere:
             fits &= typical.allowed[row, k]
         lost = idle
         if credit:
             # No branch and no division: as many shapes at once as the machine has lanes.
-            of_cards = (min(s.fits[k], typical.cards[k]) * close[0, k]) >> c.PER_SHIFT
+            of_cards = (min(fits_on[k], typical.cards[k]) * close[0, k]) >> c.PER_SHIFT
             of_cpu = (left * close[1, k]) >> c.PER_SHIFT
             there = min(of_cards, of_cpu if left < typical.cpu[k] else c.PER_WHOLE)
-            lost -= (idle * there) // (2 * c.PER_WHOLE)
-        total += typical.weight[k] * (s.frag[k] if fits else lost)
-    return total
+            lost -= (idle * there) >> _HALF_SHIFT
+        found += typical.weight[k] * (frag[k] if fits else lost)
+    return found
 
 
 @kernel
@@ -78,7 +117,6 @@ def of_rows(
     for i in range(rows.size):
         row = rows[i]
         n = free.read(nodes, cards, row, s)
-        cpu = free.cpu(nodes, row)
-        out[row] = fragments(
-            demand.fgd, nodes.kind[row], row, cpu, s.states, n, s, demand.close, False
-        )
+        idle, cpu = free.idle(s.states, n), free.cpu(nodes, row)
+        count(demand.fgd, nodes.kind[row], n, s)
+        out[row] = total(demand.fgd, demand.close, row, cpu, idle, (s.fits, s.frag), False)

@@ -26,7 +26,6 @@ import math
 
 from scheduler.kernels._jit import inlined
 from scheduler.kernels.devices import free
-from scheduler.kernels.modes import fragments
 from scheduler.schema import columns as c
 
 LEFT_WEIGHT, CUT_WEIGHT, REST_WEIGHT, FRAGMENT_WEIGHT = 0.3, 3.0, 0.07, 2.0
@@ -45,52 +44,31 @@ def points(lost: float) -> int:
 
 
 @inlined
-def before(nodes: c.Nodes, demand: c.Demand, row: int, n: int, s: c.Scratch) -> tuple[float, float]:
-    """What is short and what is fragmented on a node as it is, in milli-GPU."""
-    cpu = free.cpu(nodes, row)
-    return _short(demand, free.idle(s.states, n), cpu), _fragments(
-        nodes, demand, row, cpu, s.states, n, s
-    )
+def lost(demand: c.Demand, row: int, was: c.Ints, idle: int, cpu: int, measure: int) -> float:
+    """What a pod costs that leaves so much idle, of the CPU and of fragments; but for the cut of a card.
 
-
-@inlined
-def lost(
-    nodes: c.Nodes,
-    cards: c.Cards,
-    ask: c.Ask,
-    demand: c.Demand,
-    row: int,
-    n: int,
-    was: tuple[float, float],
-    s: c.Scratch,
-) -> float:
-    """What the pod costs on a node where it gets the cards of ``s.peak``.
-
-    ``n`` states as ``free.read`` left them; ``was`` as ``before`` told.
+    ``was`` is what the node has without it, as ``Scratch.was``; measures in weight · milli-GPU.
     """
-    cpu = free.cpu(nodes, row) - ask.dim_amounts[0]
-    m = free.with_pod(nodes, cards, ask, row, n, s)
-    idle = free.idle(s.after, m)
-    cost = demand.price[row] * (free.idle(s.states, n) - idle)
-    cost += demand.rates[c.RATE_SHORT] * (_short(demand, idle, cpu) - was[0])
+    cost = demand.price[row] * (was[c.WAS_IDLE] - idle)
+    before = _short(demand, was[c.WAS_IDLE], was[c.WAS_CPU])
+    cost += demand.rates[c.RATE_SHORT] * (_short(demand, idle, cpu) - before)
+    rate = demand.rates[c.RATE_KEEL]
     cost += (
         FRAGMENT_WEIGHT
         * demand.rates[c.RATE_DEPARTURES]
-        * (_fragments(nodes, demand, row, cpu, s.after, m, s) - was[1])
+        * (measure / rate - was[c.WAS_MEASURE] / rate)
     )
     cost += demand.rates[c.RATE_LEFT] * idle
     cost += demand.rates[c.RATE_LEFT_CPU] * cpu
-    if nodes.managed[row] and ask.containers.shape[1] > 0:
-        kind, start = nodes.kind[row], nodes.card_start[row]
-        for j in range(nodes.card_count[row]):
-            if s.peak[c.SLOTS, j] > 0:
-                cost += _cut(cards, demand, kind, start, j, s)
     return float(cost)
 
 
 @inlined
-def _cut(cards: c.Cards, demand: c.Demand, kind: int, start: int, j: int, s: c.Scratch) -> float:
-    """What a share loses on the card it is cut from; nothing for whole cards."""
+def cut(cards: c.Cards, value: c.Floats, start: int, j: int, s: c.Scratch) -> float:
+    """What a share loses on the card it is cut from; nothing for whole cards.
+
+    ``value`` is that of the card's kind; the pod has what stands in ``s.peak``.
+    """
     d = start + j
     size = max(
         free.milli(cards, c.CORES, d, s.peak[c.CORES, j]) if cards.milli[c.CORES, d] > 0 else 0,
@@ -101,24 +79,11 @@ def _cut(cards: c.Cards, demand: c.Demand, kind: int, start: int, j: int, s: c.S
     was = min(s.free[0, j], s.free[1, j])
     cores, mib = free.card_with_pod(cards, start, j, s)
     rest = min(cores, mib)
-    value = demand.value[kind]
-    cut = max(0.0, float(value[was] - value[rest] - value[size]))
-    return CUT_WEIGHT * cut + REST_WEIGHT * rest
+    loss = max(0.0, float(value[was] - value[rest] - value[size]))
+    return CUT_WEIGHT * loss + REST_WEIGHT * rest
 
 
 @inlined
 def _short(demand: c.Demand, idle: int, cpu: int) -> float:
     rate = demand.rates[c.RATE_CPU]
     return max(0.0, idle - cpu * rate) if rate > 0 else 0.0
-
-
-@inlined
-def _fragments(
-    nodes: c.Nodes, demand: c.Demand, row: int, cpu: int, states: c.Ints, n: int, s: c.Scratch
-) -> float:
-    if demand.rates[c.RATE_DEPARTURES] == 0:
-        return 0.0
-    measure = fragments.fragments(
-        demand.keel, nodes.kind[row], row, cpu, states, n, s, demand.close, True
-    )
-    return float(measure / demand.rates[c.RATE_KEEL])

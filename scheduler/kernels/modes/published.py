@@ -11,7 +11,6 @@ import math
 import numpy as np
 
 from scheduler.kernels._jit import inlined
-from scheduler.kernels.modes import fragments
 from scheduler.schema import columns as c
 
 _FULL = 100
@@ -75,16 +74,6 @@ def clustering(nodes: c.Nodes, demand: c.Demand, row: int, idle: int, size: int)
 def fgd(before: int, after: int, weights: float) -> int:
     """100 · sigmoid of the fragments that vanish, in GPUs; the two measures in weight · milli-GPU."""
     return int(_FULL / (1 + math.exp((after - before) / weights / c.WHOLE)))
-
-
-@inlined
-def measure(
-    nodes: c.Nodes, demand: c.Demand, row: int, cpu: int, states: c.Ints, n: int, s: c.Scratch
-) -> int:
-    """Fragments of a node as FGD weighs them, in weight · milli-GPU."""
-    return fragments.fragments(
-        demand.fgd, nodes.kind[row], row, cpu, states, n, s, demand.close, False
-    )
 
 
 @inlined
