@@ -11,6 +11,7 @@ from scheduler.cycle import diagnosis
 from scheduler.cycle.boards import Shape
 from scheduler.cycle.schedule import Cycle
 from scheduler.kernels import board as kernel
+from scheduler.kernels import parts
 from scheduler.kernels.devices import gpus
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
@@ -65,7 +66,7 @@ def _scores(cluster: Cluster, shape: Shape, row: int) -> dict[str, Any]:
     if shape.placement.node_policy:
         mode = f"hami-{shape.placement.node_policy}"
         points = float(gpus.node_score(cluster.nodes.columns, row))
-        weighted = float(board.part[row]) / kernel.HAMI_UNIT / 1000
+        weighted = float(board.part[row]) / parts.HAMI_UNIT / 1000
     else:
         mode = str(shape.mode_on(has_gpu=bool(cluster.nodes.columns.has_gpu[row])))
         points = float(board.part[row]) / int(shape.ask.mode[1]) / 1000

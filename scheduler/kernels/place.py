@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from scheduler.kernels import board as boards
-from scheduler.kernels import fit
+from scheduler.kernels import fit, parts
 from scheduler.kernels._jit import inlined, kernel
 from scheduler.schema import columns as c
 
@@ -46,24 +46,33 @@ def place_run(
         row = boards.winner(nodes, board)
         if row < 0:
             return k
+        n = put(nodes, cards, ask, demand, row, s)
         out.row[k] = row
-        out.n_picks[k] = 0
-        if ask.containers.shape[1] > 0 and nodes.managed[row]:
-            n = boards.choose(nodes, cards, ask, demand, row, s)
-            out.n_picks[k] = n
-            for p in range(n):
-                out.card[k, p] = s.picks[p]
-                out.mib[k, p] = s.pick_mib[p]
-                out.slot[k, p] = s.pick_slot[p]
-            _charge_cards(nodes, cards, row, s)
-        fit.charge(nodes, ask, row, 1)
-        if ask.card_rules[c.RULE_SIZE] >= 0:
-            nodes.sizes[ask.card_rules[c.RULE_SIZE], row] += 1
-        if not nodes.managed[row]:
-            nodes.gpu_used[c.CORES, row] = nodes.requested[c.GPU, row] * 100
+        out.n_picks[k] = n
+        for p in range(n):
+            out.card[k, p] = s.picks[p]
+            out.mib[k, p] = s.pick_mib[p]
+            out.slot[k, p] = s.pick_slot[p]
         s.changed[0] = row
         boards.rescore(nodes, cards, ask, demand, board, s.changed, s)
     return int(out.row.size)
+
+
+@inlined
+def put(
+    nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, row: int, s: c.Scratch
+) -> int:
+    """Choose the pod's cards on a node where it fits, and charge it: the number of picks, in the scratch."""
+    n = 0
+    if ask.containers.shape[1] > 0 and nodes.managed[row]:
+        n = parts.choose(nodes, cards, ask, demand, row, s)
+        _charge_cards(nodes, cards, row, s)
+    fit.charge(nodes, ask, row, 1)
+    if ask.card_rules[c.RULE_SIZE] >= 0:
+        nodes.sizes[ask.card_rules[c.RULE_SIZE], row] += 1
+    if not nodes.managed[row]:
+        nodes.gpu_used[c.CORES, row] = nodes.requested[c.GPU, row] * 100
+    return int(n)
 
 
 @inlined

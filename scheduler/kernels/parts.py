@@ -1,0 +1,119 @@
+"""The mode's term of a pod on a node: card by card, or block by block of nodes for modes that know no cards.
+
+A part is the mode's weight times its milli-points (unit 1), or HAMi's float32 node score in steps of 2^-26,
+scaled so that its range 0..30 weighs as much as a mode's 0..100,000 (unit 30 · 2^26).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.kernels._jit import inlined, kernel
+from scheduler.kernels.devices import gpus
+from scheduler.kernels.modes import aware, lambda_g, score
+from scheduler.schema import columns as c
+
+_STEPS = 1 << 26
+HAMI_UNIT = 30 * _STEPS
+_POINTS = 100_000
+
+
+@inlined
+def is_aware(nodes: c.Nodes, ask: c.Ask, row: int) -> bool:
+    """Whether the pod is judged card by card on a node."""
+    return bool(ask.mode[2] >= 0 and (ask.mode[3] != 0 or nodes.has_gpu[row]))
+
+
+@inlined
+def by_cards(
+    nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, row: int, s: c.Scratch
+) -> int:
+    """The part of a pod that is judged card by card, -1 where they do not suffice."""
+    points = aware.place(nodes, cards, ask, demand, row, s)
+    return int(points * ask.mode[1] if points >= 0 else -1)
+
+
+@inlined
+def choose(
+    nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, row: int, s: c.Scratch
+) -> int:
+    """Pick the pod's cards on a node with cards, by its mode: the number of picks, or -1."""
+    if not is_aware(nodes, ask, row):
+        return gpus.choose(nodes, cards, ask, row, s)
+    if aware.place(nodes, cards, ask, demand, row, s) < 0:
+        return -1
+    return int(s.n_picks[0])
+
+
+@inlined
+def gather(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scratch, lane: int) -> bool:
+    """Whether there are cards for the pod; if so what it takes of GPUs stands in the lane."""
+    gpu_cores, gpu_mib = 0, 0
+    if ask.containers.shape[1] > 0:
+        if nodes.managed[row]:
+            if gpus.choose(nodes, cards, ask, row, s) < 0:
+                return False
+            for j in range(nodes.card_count[row]):
+                gpu_cores += s.peak[c.CORES, j]
+                gpu_mib += s.peak[c.MIB, j]
+        else:
+            # Whole GPUs of a node without HAMi: a GPU is 100 percent of cores.
+            gpu_cores = ask.card_rules[c.RULE_WHOLE_GPUS] * 100
+    s.ask[2, lane] = gpu_cores
+    s.ask[3, lane] = gpu_mib
+    return True
+
+
+@inlined
+def _fill(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
+    """The figures of the rows in the lanes, one dimension after the other: that is how they lie."""
+    for d in range(c.N_DIMS):
+        r = ask.dims[d]
+        if r >= 0:
+            for lane in range(lanes):
+                row = s.rows[lane]
+                s.cap[d, lane] = nodes.allocatable[r, row]
+                s.used[d, lane] = nodes.requested[r, row]
+                s.ask[d, lane] = ask.dim_amounts[d]
+    if score.uses_nonzero(ask.mode[0]):
+        for d in range(2):
+            for lane in range(lanes):
+                s.used[d, lane] = nodes.nonzero[d, s.rows[lane]]
+                s.ask[d, lane] = ask.nonzero[d]
+    for lane in range(lanes):
+        row = s.rows[lane]
+        s.cap[2, lane] = nodes.gpu_total[c.CORES, row]
+        s.used[2, lane] = nodes.gpu_used[c.CORES, row]
+        s.cap[3, lane] = nodes.gpu_total[c.MIB, row]
+        s.used[3, lane] = nodes.gpu_used[c.MIB, row]
+
+
+@kernel
+def of_block(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
+    """The parts of the nodes in the lanes, into ``s.points``."""
+    mode, weight = ask.mode[0], ask.mode[1]
+    if mode >= score.HAMI_BINPACK:
+        for lane in range(lanes):
+            row = s.rows[lane]
+            # Over-full cards may take the score above 30: fuller than full is full, or the tiers break.
+            steps = min(HAMI_UNIT, int(np.float64(gpus.node_score(nodes, row)) * _STEPS))
+            if mode == score.HAMI_SPREAD:
+                steps = HAMI_UNIT - steps
+            s.points[lane] = max(0, steps) * weight * _POINTS
+        return
+    _fill(nodes, ask, s, lanes)
+    if mode == score.BALANCED:
+        score.balanced(ask, s, lanes)
+    elif mode == score.LAMBDA_G:
+        lambda_g.lambda_g(s, lanes)
+        for lane in range(lanes):
+            s.points[lane] = int(s.out[lane] * (_POINTS / 9.0) + 0.5)
+    elif mode == score.LAMBDA_G_V3:
+        lambda_g.lambda_g_v3(s, lanes)
+        for lane in range(lanes):
+            # A fit in integers may read as none in shares; the pod can still go there.
+            s.points[lane] = int(max(0.0, s.out[lane]) * 1000.0 + 0.5)
+    else:
+        score.fit_strategy(ask, s, lanes)
+    for lane in range(lanes):
+        s.points[lane] *= weight
