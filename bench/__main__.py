@@ -1,6 +1,7 @@
 """``make bench``: everything, as one JSON document on standard output, progress on standard error.
 
-``ARGS="kernels replay small end-to-end scale hostile"`` picks parts; ``ARGS="end-to-end --quick"`` runs the smallest sizes.
+``ARGS="kernels replay small end-to-end scale hostile"`` picks parts; ``ARGS="end-to-end --quick"`` runs the smallest
+sizes. Every figure that has a floor is told as met or missed; with ``--strict`` a missed one fails the run.
 """
 
 from __future__ import annotations
@@ -13,22 +14,23 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from bench import end_to_end, hostile, kernels, replay, scale, small
+from bench import end_to_end, floors, hostile, kernels, replay, scale, small
 
-_PARTS: dict[str, Callable[[bool], Any]] = {
-    "kernels": lambda _: kernels.run(),
-    "replay": replay.run,
-    "small": small.run,
-    "end-to-end": end_to_end.run,
-    "scale": scale.run,
-    "hostile": hostile.run,
+_PARTS: dict[str, tuple[Callable[[bool], Any], tuple[floors.Floor, ...]]] = {
+    "kernels": (lambda _: kernels.run(), kernels.FLOORS),
+    "replay": (replay.run, replay.FLOORS),
+    "small": (small.run, small.FLOORS),
+    "end-to-end": (end_to_end.run, end_to_end.FLOORS),
+    "scale": (scale.run, scale.FLOORS),
+    "hostile": (hostile.run, hostile.FLOORS),
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench")
     parser.add_argument("parts", nargs="*", metavar="part", help=", ".join(_PARTS))
-    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--quick", action="store_true", help="the smallest sizes")
+    parser.add_argument("--strict", action="store_true", help="end with 1 when a floor is missed")
     given = parser.parse_args()
     for part in given.parts:
         if part not in _PARTS:
@@ -36,10 +38,18 @@ def main() -> None:
     result: dict[str, Any] = {
         "machine": {"cores": os.cpu_count(), "python": platform.python_version()}
     }
+    told: list[dict[str, Any]] = []
     for part in given.parts or _PARTS:
         print(f"bench: {part}", file=sys.stderr, flush=True)
-        result[part] = _PARTS[part](given.quick)
-    print(json.dumps(result, indent=2))
+        run, wanted = _PARTS[part]
+        result[part] = run(given.quick)
+        told += floors.judged(part, result[part], wanted)
+    print(json.dumps(result | {"floors": told}, indent=2))
+    for one in told:
+        word = "met   " if one["met"] else "MISSED"
+        print(f"bench: {word} {one['floor']:>8} {one['figure']}: {one['found']}", file=sys.stderr)
+    if given.strict and not all(one["met"] for one in told):
+        sys.exit(1)
 
 
 main()

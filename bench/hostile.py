@@ -27,13 +27,21 @@ from typing import Any
 import aiohttp
 import msgspec
 
+from bench.floors import Floor
 from scheduler.embedded.agents import fleet as agents
 from scheduler.embedded.agents import nodes
 from tests.controlplane import access, objects
 from tests.operator import attacks, servers
 from tests.operator.process import Operator
 
-_GOALS = {"p99_seconds": 1.0, "terms_lost": 0, "restarts": 0, "rss_mib": 600, "rss_after_mib": 350}
+FLOORS = (
+    Floor("*.p99_seconds", at_most=1.0),
+    Floor("*.never_bound", at_most=0),
+    Floor("*.terms_lost", at_most=0),
+    Floor("*.restarts", at_most=0),
+    Floor("*.rss_mib", at_most=600),
+    Floor("*.rss_after_mib", at_most=350),
+)
 _NORMAL = "normal"
 _LEAD_IN_SECONDS = 4.0
 # A kubelet that waits five seconds for /livez, every ten, kills after the third failure.
@@ -320,7 +328,7 @@ async def _told(server: servers.Server, spaces: list[str]) -> dict[str, Any]:
         await asyncio.sleep(15.0)
 
 
-def run(quick: bool) -> dict[str, Any]:
+def run(quick: bool) -> list[dict[str, Any]]:
     """Every attack alone, then all at once."""
     chosen = [(name,) for name in attacks.ALL] + [tuple(attacks.ALL)]
     if given := os.environ.get("ATTACKS"):
@@ -331,4 +339,4 @@ def run(quick: bool) -> dict[str, Any]:
         result = asyncio.run(measure(names, scale=scale, rest_seconds=rest))
         print(f"bench: {result}", file=sys.stderr, flush=True)
         results.append(result)
-    return {"results": results, "goals": _GOALS}
+    return results

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bench.floors import Floor
 from scheduler.replay import run as engine
 from scheduler.replay import traces, workloads
 from scheduler.replay.experiment import RunOptions, Trace, TraceNode
@@ -25,6 +26,14 @@ _LARGE = 20_000
 # Mean lifetimes that a run on a large cluster lasts: it is then about as full as it gets.
 _LIFETIMES = 2.0
 _SEED = 1000
+
+# About half as fast as it is on two noisy cores.
+FLOORS = (
+    Floor("fill.keel.seconds", at_most=2),
+    Floor("churn.keel.seconds", at_most=10),
+    Floor("decisions.*.keel.per_second", at_least=2_000),
+    Floor("decisions.*.learn_milliseconds", at_most=20),
+)
 
 
 def run(quick: bool) -> dict[str, Any]:

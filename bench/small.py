@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from bench.floors import Floor
 from scheduler.replay import run as engine
 from scheduler.replay import traces, workloads
 from scheduler.replay.experiment import RunOptions, Series, Trace, TraceNode, TracePod, Workload
@@ -25,6 +26,9 @@ _FILL_LOAD = 1.3
 _POD_KINDS, _PODS_A_NODE = 150, 40
 _MIB = 1 << 20
 _MODES = ("keel", "best-fit")
+
+# Never clearly below best fit: by no more than twice the standard error.
+FLOORS = (Floor("*.gain_and_two_errors", at_least=0),)
 
 Case = Callable[[int], tuple[Trace, Workload]]
 
@@ -131,10 +135,12 @@ def run(quick: bool) -> dict[str, Any]:
         print(f"bench: small: {name}", file=sys.stderr)
         percent = np.array([[allocated(*case(seed), mode) for mode in _MODES] for seed in seeds])
         gain = percent[:, 0] - percent[:, 1]
+        error = float(gain.std(ddof=1) / np.sqrt(gain.size))
         found[name] = {
             "keel": round(float(percent[:, 0].mean()), 2),
             "best_fit": round(float(percent[:, 1].mean()), 2),
             "gain": round(float(gain.mean()), 2),
-            "standard_error": round(float(gain.std(ddof=1) / np.sqrt(gain.size)), 2),
+            "standard_error": round(error, 2),
+            "gain_and_two_errors": round(float(gain.mean()) + 2 * error, 2),
         }
     return found
