@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import yaml
 
-import scheduler
 from scheduler import config
 from scheduler.api import names
 from scheduler.api.limits import PodLimits
@@ -25,6 +24,7 @@ MANIFESTS = sorted(
     path for path in (ROOT / "manifests").rglob("*.yaml") if "templates" not in path.parts
 )
 LINES_MAX = 400
+CHANGES = ("Added", "Changed", "Deprecated", "Removed", "Fixed", "Security")
 
 
 def documents(path: Path) -> list[dict[str, Any]]:
@@ -143,23 +143,36 @@ def test_the_readme_lists_every_mode_and_every_policy_word() -> None:
     assert names.MODE in readme
 
 
-def test_the_version_is_that_of_the_distribution() -> None:
+def version() -> str:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    version = re.search(r'^version = "(.+)"$', text, re.MULTILINE)
-    assert version
-    if hasattr(scheduler, "__version__"):
-        assert scheduler.__version__ == version[1]
-    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert version[1] in changelog or "Unreleased" in changelog
+    found: str = tomllib.loads(text)["project"]["version"]
+    return found
+
+
+def test_the_changelog_leads_up_to_the_version_of_the_distribution() -> None:
+    """Whoever upgrades finds what changed, under headings that Keep a Changelog knows."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    _, *sections = re.split(r"^## ", text, flags=re.MULTILINE)
+    heads = [section.partition("\n")[0] for section in sections]
+    newest, *older = heads
+    assert newest == "[Unreleased]" or newest.startswith(f"[{version()}] - ")
+    dated = [head for head in heads if head != "[Unreleased]"]
+    assert all(re.fullmatch(r"\[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d", head) for head in dated)
+    releases = [tuple(map(int, re.findall(r"\d+", head)[:3])) for head in dated]
+    assert releases == sorted(set(releases), reverse=True)
+    assert all(release <= tuple(map(int, version().split("."))) for release in releases)
+    assert "[Unreleased]" not in older
+    for section in sections:
+        kinds = re.findall(r"^### (.+)\n\n- ", section, re.MULTILINE)
+        assert kinds == re.findall(r"^### (.+)$", section, re.MULTILINE)
+        assert kinds == [kind for kind in CHANGES if kind in kinds]
 
 
 def test_the_image_and_the_chart_have_the_version_too() -> None:
-    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    version = tomllib.loads(text)["project"]["version"]
     dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
-    assert f'org.opencontainers.image.version="{version}"' in dockerfile
+    assert f'org.opencontainers.image.version="{version()}"' in dockerfile
     chart = yaml.safe_load((ROOT / "manifests/chart/Chart.yaml").read_text(encoding="utf-8"))
-    assert chart["version"] == chart["appVersion"] == version
+    assert chart["version"] == chart["appVersion"] == version()
 
 
 def test_the_image_is_built_from_what_is_pinned_and_ends_with_no_tool_of_the_build() -> None:
