@@ -94,7 +94,7 @@ def simulate(
     ] = None,
 ) -> None:
     """Show where pods would go, from manifests, without a cluster."""
-    from scheduler.simulate import files, report, run  # noqa: PLC0415 - numba costs half a second
+    from scheduler.simulate import files, inventory, report, run  # noqa: PLC0415 - numba costs half a second
 
     if output not in {"table", "json", "yaml"}:
         _refuse(f"--output: {output} is not one of table, json, yaml")
@@ -112,7 +112,7 @@ def simulate(
             with_nodes=explain,
             now=int(time.time()),
         )
-    except run.InputProblem as error:
+    except inventory.InputProblem as error:
         _refuse(f"{origins[error.position]}: {error}")
     except BadInput as error:
         _refuse(str(error))
@@ -274,13 +274,13 @@ def demo(
 @app.command()
 def warm() -> None:
     """Compile all kernels into the cache, so that the next start need not."""
-    from scheduler.cycle.warm import warm as run_every_kernel  # noqa: PLC0415 - as above
+    from scheduler.engine.warm import warm as run_every_kernel  # noqa: PLC0415 - as above
 
     run_every_kernel(settings.Config())
 
 
 def _manifests(names: list[str]) -> tuple[list[wire.Node], list[wire.Pod]]:
-    from scheduler.simulate import files, inventory, run  # noqa: PLC0415 - as above
+    from scheduler.simulate import files, inventory  # noqa: PLC0415 - as above
 
     objects: list[dict[str, Any]] = []
     origins: list[str] = []
@@ -289,9 +289,11 @@ def _manifests(names: list[str]) -> tuple[list[wire.Node], list[wire.Pod]]:
         objects += found
         origins += [name] * len(found)
     try:
-        return inventory.read(objects)
-    except run.InputProblem as error:
+        found_there = inventory.read(objects)
+        inventory.refuse_malformed(found_there)
+    except inventory.InputProblem as error:
         _refuse(f"{origins[error.position]}: {error}")
+    return found_there.nodes, found_there.pods
 
 
 def _cluster(kubeconfig: str | None, context: str | None) -> tuple[list[wire.Node], list[wire.Pod]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from scheduler.api.hami import CardUse
+from scheduler.api.notes import Note
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +40,23 @@ class Hold:
     diagnosis: Diagnosis | None = None
     problem: str = ""
 
+    def of(self, uid: str) -> Hold:
+        """The same of another pod of its kind."""
+        return replace(self, uid=uid)
+
 
 @dataclass(slots=True)
 class Outcome:
-    """All decisions of one call of the cycle, in the order they were made."""
+    """What came of one call, each list in the order it was made.
+
+    Attributes:
+        binds: pods to bind.
+        holds: pods that were tried and stay pending.
+        explained: pods that wait on, and why by now.
+        notes: what else there is to say.
+    """
 
     binds: list[Bind] = field(default_factory=list)
     holds: list[Hold] = field(default_factory=list)
+    explained: list[Hold] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)

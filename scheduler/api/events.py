@@ -1,65 +1,68 @@
-"""What reaches the loop: always whole objects, never deltas."""
+"""What reaches the engine: always whole objects, never deltas.
+
+Events are encoded as they are when an engine's log is written, so they hold nothing but words and figures.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from scheduler.api import wire
 
 
-@dataclass(frozen=True, slots=True)
-class PodSeen:
+class _Event(msgspec.Struct, frozen=True, tag=True, gc=False):
+    pass
+
+
+class PodSeen(_Event, frozen=True):
     """A pod was added or changed."""
 
     pod: wire.Pod
 
 
-@dataclass(frozen=True, slots=True)
-class PodGone:
+class PodGone(_Event, frozen=True):
     """A pod was deleted, or finished and so left the stream."""
 
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class PodsListed:
-    """All unfinished pods of ours, or of others."""
+class PodListBegins(_Event, frozen=True):
+    """What is seen from here to the end of the list are all unfinished pods of ours, or of others."""
 
-    pods: list[wire.Pod]
     ours: bool
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSeen:
+class PodListEnds(_Event, frozen=True):
+    """The list is complete, and pods that were not in it have been reported gone."""
+
+    ours: bool
+
+
+class NodeSeen(_Event, frozen=True):
     """A node was added or changed."""
 
     node: wire.Node
 
 
-@dataclass(frozen=True, slots=True)
-class NodeGone:
+class NodeGone(_Event, frozen=True):
     """A node was deleted."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class NodesListed:
-    """All nodes."""
-
-    nodes: list[wire.Node]
+class NodeListEnds(_Event, frozen=True):
+    """All nodes have been seen, and those that were not in the list have been reported gone."""
 
 
-@dataclass(frozen=True, slots=True)
-class BindDone:
+class BindDone(_Event, frozen=True):
     """The API server has bound the pod."""
 
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class BindFailed:
+class BindFailed(_Event, frozen=True):
     """The pod is not bound, and not by us: ``gone`` when it no longer exists."""
 
     uid: str
@@ -67,8 +70,7 @@ class BindFailed:
     gone: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PluginSilent:
+class PluginSilent(_Event, frozen=True):
     """The device plugin of a node does not answer any more, or does again.
 
     ``waits_for`` is the uid of the pod that it was asked to serve, empty when nobody can say.
@@ -79,29 +81,49 @@ class PluginSilent:
     waits_for: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PolicySeen:
+class PolicySeen(_Event, frozen=True):
     """A BalancePolicy was added or changed; the raw object."""
 
     body: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyGone:
+class PolicyGone(_Event, frozen=True):
     """A BalancePolicy was deleted."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class NamespaceSeen:
+class NamespaceSeen(_Event, frozen=True):
     """A namespace was added or changed."""
 
     name: str
     labels: dict[str, str]
 
 
+class DemandRecalled(_Event, frozen=True):
+    """What an earlier leader has learnt of departures per arrival, over so many arrivals."""
+
+    departures: float
+    horizon: int
+
+
 Event = (
-    PodSeen | PodGone | PodsListed | NodeSeen | NodeGone | NodesListed
-    | BindDone | BindFailed | PluginSilent | PolicySeen | PolicyGone | NamespaceSeen
+    PodSeen | PodGone | PodListBegins | PodListEnds | NodeSeen | NodeGone | NodeListEnds | BindDone
+    | BindFailed | PluginSilent | PolicySeen | PolicyGone | NamespaceSeen | DemandRecalled
 )  # fmt: skip
+
+
+class PodsListed(_Event, frozen=True):
+    """All unfinished pods of ours, or of others, as one list; a shell hands them in one by one."""
+
+    pods: list[wire.Pod]
+    ours: bool
+
+
+class NodesListed(_Event, frozen=True):
+    """All nodes as one list, likewise."""
+
+    nodes: list[wire.Node]
+
+
+Heard = Event | PodsListed | NodesListed

@@ -1,4 +1,4 @@
-"""The present pods placed again, on an empty copy of the cluster, by the product's own cycle.
+"""The present pods placed again, on an empty copy of the cluster, by the product's own engine.
 
 In order of creation, each for good, with the mix of all of them known from the start, as an operator knows it
 that has run for a while. Where pods came and went the real order was another: it is one replay in one
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from msgspec import structs
 
-from scheduler.api import names, wire
+from scheduler.api import events, names, wire
 from scheduler.api.placement import Mode
 from scheduler.api.reasons import Refusal
 from scheduler.audit import measure
@@ -23,6 +23,9 @@ from scheduler.audit.typical import Typical
 from scheduler.config import Config
 from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle
+from scheduler.engine.budget import Unlimited
+from scheduler.engine.chores import PROMPT
+from scheduler.engine.engine import Engine
 from scheduler.state.cluster import Cluster
 
 _NODE_OWNERS = frozenset({"DaemonSet", "Node"})
@@ -70,7 +73,7 @@ def movable(pods: Sequence[wire.Pod], cluster: Cluster, config: Config) -> list[
             and cycle.refusal(record, record.node) == Refusal.NONE
         ):
             found.append((record.created, record.order, pod))
-    return [_unbound(pod) for _, _, pod in sorted(found, key=lambda one: one[:2])]
+    return [_unbound(pod, config) for _, _, pod in sorted(found, key=lambda one: one[:2])]
 
 
 def run(
@@ -85,15 +88,13 @@ def run(
     if mode is not None:
         # A node policy would stand in the mode's place.
         config = replace(config, placement=replace(config.placement, mode=mode, node_policy=""))
-    cluster = Cluster(config.scheduler_name, config.hami_node_label, config.pod_limits)
+    engine = Engine(config, pace=PROMPT, is_shared=False, explains=False)
     for node in nodes:
-        cluster.see_node(node)
-    for pod in staying:
-        cluster.see_pod(pod)
-    records = [record for pod in moving if (record := cluster.see_pod(pod)) is not None]
-    cycle = Cycle(cluster, PolicyBook(config.placement), config)
-    cycle.learn()
-    outcome = cycle.schedule(records, explain=False)
+        engine.handle(events.NodeSeen(node), 0.0)
+    for pod in (*staying, *moving):
+        engine.handle(events.PodSeen(pod), 0.0)
+    outcome = engine.decide(0.0, Unlimited())
+    cluster = engine.cluster
     return Replayed(
         mode,
         measure.of_cluster(cluster, typical),
@@ -102,5 +103,9 @@ def run(
     )
 
 
-def _unbound(pod: wire.Pod) -> wire.Pod:
-    return structs.replace(pod, spec=structs.replace(pod.spec, node_name=None))
+def _unbound(pod: wire.Pod, config: Config) -> wire.Pod:
+    """As it would come to us, whoever placed it; none goes before an older one."""
+    spec = structs.replace(
+        pod.spec, node_name=None, scheduler_name=config.scheduler_name, priority=0
+    )
+    return structs.replace(pod, spec=spec)

@@ -15,7 +15,8 @@ import structlog
 
 from scheduler.api import events, names, wire
 from scheduler.config import Config
-from scheduler.cycle.warm import warm
+from scheduler.engine.engine import Engine
+from scheduler.engine.warm import warm
 from scheduler.errors import BadInput
 from scheduler.kube import rights
 from scheduler.kube.bind.binder import Binder
@@ -23,6 +24,7 @@ from scheduler.kube.bind.binding import Binding
 from scheduler.kube.bind.fence import Fence
 from scheduler.kube.bind.node_lock import NodeLock
 from scheduler.kube.client import Access, ApiClient
+from scheduler.kube.inbox import Inbox
 from scheduler.kube.lead.heads import Heads
 from scheduler.kube.lead.leading import Leading
 from scheduler.kube.lead.lease import AlwaysLeader, Holder, Lease
@@ -71,6 +73,8 @@ class Operator:
 
     options: Options
     health: Health = field(init=False)
+    engine: Engine = field(init=False)
+    inbox: Inbox = field(init=False)
     loop: Loop = field(init=False)
     _api: ApiClient = field(init=False)
     _lease: Lease | AlwaysLeader = field(init=False)
@@ -163,8 +167,8 @@ class Operator:
         for work in (self._rights.run(), probes.tell()):
             self._keep(self._lifeline.call(work))
         warm(options.config)
-        if not await sources.read_rare_kinds(self._api, self.loop.put):
-            late = sources.late_policies(self._api, self.loop.put, lambda: self._hears_policies)
+        if not await sources.read_rare_kinds(self._api, self.inbox.put):
+            late = sources.late_policies(self._api, self.inbox.put, lambda: self._hears_policies)
             self._keep(late)
         self._keep(self._lifeline.call(self._lease.run()))
         self._run_parts()
@@ -207,14 +211,14 @@ class Operator:
     async def _on_policy(self, event: Any, body: Any, **_: Any) -> None:
         self._hears_policies = True
         if event["type"] == "DELETED":
-            self.loop.put(events.PolicyGone(body["metadata"]["name"]))
+            self.inbox.put(events.PolicyGone(body["metadata"]["name"]))
         else:
-            self.loop.put(events.PolicySeen(dict(body)))
+            self.inbox.put(events.PolicySeen(dict(body)))
 
     async def _on_namespace(self, event: Any, body: Any, **_: Any) -> None:
         if event["type"] != "DELETED":
             metadata = body["metadata"]
-            self.loop.put(
+            self.inbox.put(
                 events.NamespaceSeen(metadata["name"], dict(metadata.get("labels") or {}))
             )
 
@@ -224,6 +228,8 @@ class Operator:
         """All parts, wired; none runs yet. ``side_api`` is the lifeline's."""
         options = self.options
         self._api = api
+        self.engine = Engine(options.config)
+        self.inbox = Inbox(self.engine)
         needed = rights.needed(options.lease_namespace, options.lease_name)
         self._rights = Rights(side_api, needed)
         self._metrics = Metrics(options.config.scheduler_name)
@@ -232,16 +238,9 @@ class Operator:
             controller=options.config.scheduler_name,
             instance=options.identity,
             is_binding=lambda: self._binder.n_queued > 0,
-            version_of=self._version_of,
+            version_of=self.engine.cluster.version_of,
         )
         self._policy_status = PolicyStatus(self._api, is_leading=self.is_deciding)
-        self.loop = Loop(
-            options.config,
-            is_leading=self.is_deciding,
-            reporter=self._reporter,
-            metrics=self._metrics,
-            policy_status=self._policy_status,
-        )
         self._lease = (
             Lease(
                 side_api,
@@ -249,7 +248,8 @@ class Operator:
                 name=options.lease_name,
                 identity=options.identity,
                 notes=NotesAcross(
-                    DemandNotes(self.loop.cluster.demand), asyncio.get_running_loop()
+                    DemandNotes(self.engine.cluster.demand, self.inbox.put),
+                    asyncio.get_running_loop(),
                 ),
                 seconds=options.lease_seconds,
                 clock=self._clock(),
@@ -258,24 +258,33 @@ class Operator:
             else AlwaysLeader()
         )
         fence = self._fence = Fence(self._api, identity=options.identity)
-        self._binder = self.loop.binder = Binder(
-            Binding(self._api, fence, self.loop.cluster.version_of),
+        self._binder = Binder(
+            Binding(self._api, fence, self.engine.cluster.version_of),
             NodeLock(
                 self._api,
                 scheduler_name=options.config.scheduler_name,
                 timeout_seconds=options.config.lock_timeout_seconds,
             ),
             term=self._lease.present_term,
-            objection=self.loop.objection,
-            report=self.loop.put,
+            objection=self.engine.objection,
+            report=self.inbox.put,
             quiet=self._reporter.quiet,
             in_flight=options.config.binds_in_flight,
         )
-        self._pods, self._nodes = sources.streams(self._api, options.config, self.loop.put)
+        self.loop = Loop(
+            self.engine,
+            self.inbox,
+            self._binder,
+            is_leading=self.is_deciding,
+            reporter=self._reporter,
+            metrics=self._metrics,
+            policy_status=self._policy_status,
+        )
+        self._pods, self._nodes = sources.streams(self._api, options.config, self.inbox.put)
         self._leading = Leading(
             self._lease,
             fence,
-            Heads(self._api, options.config.scheduler_name, self.loop.cluster),
+            Heads(self._api, options.config.scheduler_name, self.engine.cluster),
             self._pods,
             self._nodes,
             on_leading=self._begins,
@@ -287,9 +296,6 @@ class Operator:
         # Not the loop's, which stands still while it is busy; and one that goes on while a machine sleeps.
         number = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
         return partial(time.clock_gettime, number)
-
-    def _version_of(self, uid: str) -> str:
-        return self.loop.cluster.version_of(uid)
 
     def _run_parts(self) -> None:
         self._reporting = self._keep(self._reporter.run())
@@ -324,7 +330,7 @@ class Operator:
             self._freeze()
             self._is_frozen = True
         self.loop.mistakes.tell_all()
-        self.loop.wake()
+        self.inbox.wake.set()
 
     @staticmethod
     def _freeze() -> None:
@@ -337,7 +343,7 @@ class Operator:
         """Now and then recount every total, and compare the columns with a fresh list."""
         while True:
             await asyncio.sleep(_VERIFY_SECONDS)
-            for _ in checks.verify_by_node(self.loop.cluster):
+            for _ in checks.verify_by_node(self.engine.cluster):
                 await asyncio.sleep(0)
             await asyncio.gather(self._nodes.relist(), *(stream.relist() for stream in self._pods))
 
@@ -356,8 +362,6 @@ class Operator:
 
     def _metrics_text(self) -> bytes:
         metrics, now = self._metrics, asyncio.get_running_loop().time()
-        for queue, n in self.loop.pending.counts().items():
-            metrics.pending.labels(queue).set(n)
         for stream in self._streams():
             metrics.stream_age.labels(stream.name).set(stream.age(now))
             metrics.relists.labels(stream.name).set(stream.relists)
@@ -371,9 +375,7 @@ class Operator:
             metrics.missing_rights.labels(right).set(1)
         metrics.unfenced.set(self._fence.n_left)
         metrics.reports_dropped.set(self._reporter.dropped)
-        metrics.nodes.set(len(self.loop.cluster.nodes.rows))
-        for why, n in checks.closed_nodes(self.loop.cluster).items():
-            metrics.nodes_closed.labels(why).set(n)
+        metrics.read(self.engine)
         metrics.reports_waiting.set(self._reporter.waiting)
         for seconds in self._binder.durations:
             metrics.bind_seconds.observe(seconds)

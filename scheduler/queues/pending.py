@@ -135,6 +135,12 @@ class Pending:
             batch.append(entry.pod)
         return batch
 
+    def peek(self, now: float) -> PodRecord | None:
+        """The pod that would be popped next; None when none is active."""
+        self._release_backoff(now)
+        heap = self._next_heap()
+        return self._entries[heap[0][-1]].pod if heap else None
+
     def _next_heap(self) -> _Heap | None:
         """The heap whose head is next; its head is not stale."""
         active = self._active
@@ -255,6 +261,11 @@ class Pending:
     def n_parked(self) -> int:
         """Pods that wait for a change."""
         return self._n_parked
+
+    def in_order(self) -> list[PodRecord]:
+        """The active pods, in the order in which they would be popped were all free of charge."""
+        active = (e.pod for e in self._entries.values() if e.where == Where.ACTIVE)
+        return sorted(active, key=lambda pod: (-pod.priority, pod.created, pod.order))
 
     def pods(self) -> Iterator[PodRecord]:
         """All waiting pods."""

@@ -1,4 +1,4 @@
-"""One run of an experiment in virtual time: the operator's state, queue, cycle and kernels, no cluster.
+"""One run of an experiment in virtual time: the operator's engine, no cluster.
 
 Nodes and pods enter the state as the objects that an API server would serve: nodes with HAMi's register
 annotation, pods with HAMi's resources. A share of a card is a share of its cores and of its memory alike,
@@ -17,20 +17,18 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 
-from scheduler.api import names, placement, templates, wire
+from scheduler.api import events, names, placement, templates, wire
 from scheduler.api.hami import Card
 from scheduler.config import Config
-from scheduler.cycle.policies import PolicyBook
-from scheduler.cycle.schedule import Cycle
+from scheduler.engine.budget import Unlimited
+from scheduler.engine.chores import PROMPT
+from scheduler.engine.engine import Engine
 from scheduler.modes.demand_tables import Counts
 from scheduler.modes.fragmentation import FragmentGauge
-from scheduler.queues.pending import Pending
 from scheduler.replay.experiment import RunOptions, Series, Trace, TraceNode, TracePod, Workload
 from scheduler.schema import columns as c
 from scheduler.schema.columns import Floats, Ints
-from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape, shape_of
-from scheduler.state.pods import PodRecord
 
 # Sharers per card, and pods per node: neither shall decide.
 _SHARERS, _PODS = 100, 1001
@@ -40,6 +38,7 @@ _OTHER_MIB = 81920
 _NAMESPACE = "replay"
 # Backoff counts in seconds, lifetimes in their mean.
 _LIFETIME_SECONDS = 3600.0
+_UNLIMITED = Unlimited()
 
 
 def node_object(node: TraceNode, place: int) -> wire.Node:
@@ -106,27 +105,29 @@ def run(trace: Trace, workload: Workload, options: RunOptions) -> Series:
 
 
 class Replay:
-    """One run; ``cluster`` and ``cycle`` are there to look at when it is over."""
+    """One run; ``engine`` is there to look at when it is over."""
 
     def __init__(self, trace: Trace, workload: Workload, options: RunOptions) -> None:
         self._trace, self._workload, self._options = trace, workload, options
-        self._config = replace(
-            Config(),
-            placement=replace(Config().placement, mode=placement.Mode(options.mode)),
+        config = Config()
+        mode = placement.Mode(options.mode)
+        self._config = replace(config, placement=replace(config.placement, mode=mode))
+        known = demand_of(trace, self._config) if options.learn == "trace" else None
+        self.engine = Engine(
+            self._config,
+            pace=PROMPT,
+            is_shared=False,
+            explains=False,
+            known=known,
+            seed=options.seed,
         )
-        self.cluster = Cluster(self._config.scheduler_name, self._config.hami_node_label)
-        self._nodes = {}
+        self._nodes: dict[str, int] = {}
         for place, index in enumerate(workload.order.tolist()):
-            facts = self.cluster.see_node(node_object(trace.nodes[index], place))
-            self._nodes[facts.name] = index
+            self._see_node(index, place)
         # Like pods share one spec, as those of one Job do.
         spec = functools.cache(lambda pod: pod_spec(pod, self._config.scheduler_name))
         self._specs = [spec(_nameless(pod)) for pod in trace.pods]
         self._amounts = [pod.gpus * pod.gpu_milli for pod in trace.pods]
-        known = demand_of(trace, self._config) if options.learn == "trace" else None
-        book = PolicyBook(self._config.placement)
-        self.cycle = Cycle(self.cluster, book, self._config, known, options.seed)
-        self._pending = Pending(self._config)
         self._leaving: list[tuple[float, int]] = []
         self._allocated = 0
         # The queue's backoff counts in seconds, so everything does inside.
@@ -135,6 +136,11 @@ class Replay:
         self._placed_at = np.full(n, np.nan)
         self._node = np.full(n, -1, np.int64)
 
+    def _see_node(self, index: int, place: int) -> None:
+        node = node_object(self._trace.nodes[index], place)
+        self.engine.handle(events.NodeSeen(node), 0.0)
+        self._nodes[node.metadata.name] = index
+
     def play(self) -> Series:
         """Play the workload, once."""
         began = time.perf_counter()
@@ -142,12 +148,11 @@ class Replay:
         allocated, occupied = np.zeros(n, np.int64), np.zeros(n, np.int64)
         frag = np.full(n, np.nan)
         gauge = self._gauge() if self._options.measure_frag else None
-        pods_on = self.cluster.pods_on
+        pods_on = self.engine.cluster.pods_on
         at, kinds = self._seconds, workload.pod.tolist()
-        decide = self._wait_in_turn if self._options.queue else self._now_or_never
         for i in range(n):
             self._until(at[i])
-            decide(i, kinds[i], at[i])
+            self._arrive(i, kinds[i], at[i])
             allocated[i], occupied[i] = self._allocated, len(pods_on)
             if gauge is not None:
                 frag[i] = gauge.read()
@@ -155,7 +160,7 @@ class Replay:
         return self._series(asked, allocated, frag, occupied, time.perf_counter() - began)
 
     def _gauge(self) -> FragmentGauge:
-        return FragmentGauge(self.cluster, demand_of(self._trace, self._config))
+        return FragmentGauge(self.engine.cluster, demand_of(self._trace, self._config))
 
     # Virtual time, in seconds.
 
@@ -163,61 +168,34 @@ class Replay:
         """Everything that happens up to a time: pods leave, waiting pods are tried again."""
         while True:
             leaving = self._leaving[0][0] if self._leaving else math.inf
-            due = self._pending.next_due() if self._options.queue else None
+            due = self.engine.pending.next_due()
             tried = math.inf if due is None else due
             if min(leaving, tried) > at:
                 return
             if leaving <= tried:
                 self._leave(leaving)
-            else:
-                self._drain(tried)
+            self._decide(min(leaving, tried))
 
     def _leave(self, at: float) -> None:
         _, i = heapq.heappop(self._leaving)
-        self.cluster.pod_gone(str(i))
+        self.engine.handle(events.PodGone(str(i)), at)
         self._allocated -= self._amounts[self._workload.pod[i]]
-        if not self._options.queue:
-            return
-        for kind in self._pending.kinds():
-            alike = self._pending.alike(kind)
-            if alike and self.cycle.could_place(alike[0]):
-                self._pending.helped(kind, at)
-        self._drain(at)
 
-    # Decisions.
-
-    def _see(self, i: int, which: int) -> PodRecord:
+    def _arrive(self, i: int, which: int, at: float) -> None:
         spec, annotations = self._specs[which]
         uid = str(i)
         meta = wire.Meta(name=uid, namespace=_NAMESPACE, uid=uid, annotations=annotations)
-        record = self.cluster.see_pod(wire.Pod(meta, spec=spec))
-        if record is None:
-            raise AssertionError("a pod that is not finished has a record")
-        return record
+        self.engine.handle(events.PodSeen(wire.Pod(meta, spec=spec)), at)
+        self._decide(at)
 
-    def _now_or_never(self, i: int, which: int, at: float) -> None:
-        record = self._see(i, which)
-        self.cycle.learn()
-        outcome = self.cycle.schedule((record,), explain=False)
-        if outcome.binds:
-            self._placed(i, outcome.binds[0].node, at)
-        else:
-            self.cluster.pod_gone(record.uid)
-
-    def _wait_in_turn(self, i: int, which: int, at: float) -> None:
-        self._pending.offer(self._see(i, which))
-        self._drain(at)
-
-    def _drain(self, at: float) -> None:
-        while batch := self._pending.pop(self._config.slice_pods, at):
-            self.cycle.learn()
-            outcome = self.cycle.schedule(batch, explain=False)
-            for bind in outcome.binds:
-                self._pending.drop(bind.uid)
-                self._placed(int(bind.uid), bind.node, at)
+    def _decide(self, at: float) -> None:
+        outcome = self.engine.decide(at, _UNLIMITED)
+        for bind in outcome.binds:
+            self.engine.handle(events.BindDone(bind.uid), at)
+            self._placed(int(bind.uid), bind.node, at)
+        if not self._options.queue:
             for hold in outcome.holds:
-                kind = self.cycle.kind_of(self.cluster.pods[hold.uid])
-                self._pending.failed(hold.uid, at, kind)
+                self.engine.handle(events.PodGone(hold.uid), at)
 
     def _placed(self, i: int, node: str, at: float) -> None:
         workload = self._workload
@@ -232,12 +210,13 @@ class Replay:
     def _series(
         self, asked: Ints, allocated: Ints, frag: Floats, occupied: Ints, seconds: float
     ) -> Series:
-        nodes, cards = self.cluster.nodes.columns, self.cluster.cards.columns
+        cluster = self.engine.cluster
+        nodes, cards = cluster.nodes.columns, cluster.cards.columns
         n = len(self._trace.nodes)
         cpu, memory = np.zeros(n, np.int64), np.zeros(n, np.int64)
         gpus: list[tuple[int, ...]] = [()] * n
         for name, index in self._nodes.items():
-            row = self.cluster.nodes.row_of(name)
+            row = cluster.nodes.row_of(name)
             cpu[index] = nodes.requested[c.CPU, row]
             memory[index] = nodes.requested[c.MEMORY, row] >> 20
             start = int(nodes.card_start[row])

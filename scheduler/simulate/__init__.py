@@ -4,6 +4,7 @@ Belongs here: reading manifests, running the core over them, reporting. ``schedu
 simulate`` as a function, for tests and notebooks. Does not belong here: a second way to decide anything.
 """
 
-from scheduler.simulate.run import InputProblem, schedule
+from scheduler.simulate.inventory import InputProblem
+from scheduler.simulate.run import schedule
 
 __all__ = ["InputProblem", "schedule"]

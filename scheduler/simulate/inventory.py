@@ -1,48 +1,124 @@
-"""Nodes and pods of manifests as they are, for readers that place nothing."""
+"""What is in manifests: typed, defaulted as admission would, each object once. The one reader of files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler.api import requests, wire
+from scheduler.cycle import policies
 from scheduler.errors import BadInput
 from scheduler.simulate import objects as manifests
-from scheduler.simulate.run import InputProblem, name_of, once, raise_problem
 from scheduler.state import facts
 from scheduler.state.cluster import Cluster
 
 
-def read(objects: Sequence[Mapping[str, Any]]) -> tuple[list[wire.Node], list[wire.Pod]]:
-    """The Nodes and Pods among Kubernetes objects; PriorityClasses are heeded, other kinds passed over.
+class InputProblem(BadInput):
+    """A BadInput that knows which object it is about.
+
+    Attributes:
+        position: index of the object in the list that was given.
+        name: ``Kind namespace/name``.
+    """
+
+    def __init__(self, position: int, name: str, error: BadInput) -> None:
+        super().__init__(error.field, error.problem)
+        self.position, self.name = position, name
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.field}: {self.problem}"
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """The objects by kind, each kind in the order given.
+
+    Attributes:
+        policies: BalancePolicies, raw: what is understood of them.
+        objects: all that was given, to name one in an error.
+        positions: by uid of a pod its place in ``objects``.
+    """
+
+    objects: Sequence[Mapping[str, Any]]
+    nodes: list[wire.Node] = field(default_factory=list)
+    pods: list[wire.Pod] = field(default_factory=list)
+    namespaces: list[wire.Namespace] = field(default_factory=list)
+    policies: list[dict[str, Any]] = field(default_factory=list)
+    positions: dict[str, int] = field(default_factory=dict)
+
+    def problem_with(self, uid: str, problem: str) -> InputProblem:
+        """An error about a pod; ``problem`` is ``field: what is wrong``."""
+        at, body = self.positions[uid], self.objects[self.positions[uid]]
+        return InputProblem(at, _name_of(body), _bad(problem))
+
+
+def read(objects: Sequence[Mapping[str, Any]]) -> Inventory:
+    """Read Kubernetes objects; PriorityClasses are heeded, kinds that do not matter are passed over.
+
+    What a pod with a node holds is charged as far as it can be read, as in a cluster: of a whole cluster's
+    dump one pod stops nothing. What it asks must be readable all the same.
 
     Raises:
         InputProblem: an object is malformed or given twice; names the object, the field and what is allowed.
     """
     priorities: dict[str, int] = {}
-    nodes: dict[str, wire.Node] = {}
-    pods: dict[str, wire.Pod] = {}
-    # For what only the state can tell of a pod: whether its cards can be read.
-    reader = Cluster()
     for position, body in enumerate(objects):
         with _named(position, body):
             priorities |= manifests.priority_class(body)
+    inventory = Inventory(objects)
+    seen: set[str] = set()
     for position, body in enumerate(objects):
         with _named(position, body):
-            match body.get("kind"):
-                case "Node":
-                    node = _node(body)
-                    once(node.metadata.name in nodes)
-                    nodes[node.metadata.name] = node
-                case "Pod":
-                    pod = manifests.pod(body, priorities, position)
-                    once(pod.metadata.uid in pods)
-                    _check(pod, reader)
-                    pods[pod.metadata.uid] = pod
-                case _:
-                    continue
-    return list(nodes.values()), list(pods.values())
+            _take(inventory, body, priorities, position, seen)
+    return inventory
+
+
+def refuse_malformed(inventory: Inventory) -> None:
+    """For readers that place nothing: also what waits must be readable.
+
+    Raises:
+        InputProblem: a pod without a node asks what nobody can read.
+    """
+    reader = Cluster()
+    for pod in inventory.pods:
+        record = reader.see_pod(pod)
+        if record is not None and record.problem and not record.node:
+            raise inventory.problem_with(record.uid, record.problem)
+
+
+def _take(
+    inventory: Inventory,
+    body: Mapping[str, Any],
+    priorities: Mapping[str, int],
+    position: int,
+    seen: set[str],
+) -> None:
+    match body.get("kind"):
+        case "Node":
+            node = manifests.decode(body, wire.Node)
+            if not node.metadata.name:
+                raise BadInput("metadata.name", "is missing")
+            _once(node.metadata.name, seen)
+            if problem := facts.of_node(node).problem:
+                raise _bad(problem)
+            inventory.nodes.append(node)
+        case "Pod":
+            pod = manifests.pod(body, priorities, position)
+            if pod.metadata.uid in inventory.positions:
+                raise BadInput("metadata.name", "the object is given twice")
+            inventory.positions[pod.metadata.uid] = position
+            if pod.spec.node_name:
+                requests.of_pod(pod)
+            inventory.pods.append(pod)
+        case "Namespace":
+            inventory.namespaces.append(manifests.decode(body, wire.Namespace))
+        case "BalancePolicy":
+            name = policies.parse(body).name
+            inventory.policies.append({"metadata": {"name": name}, "spec": body["spec"]})
+        case _:
+            return
 
 
 @contextmanager
@@ -50,20 +126,25 @@ def _named(position: int, body: Mapping[str, Any]) -> Iterator[None]:
     try:
         yield
     except BadInput as error:
-        raise InputProblem(position, name_of(body), error) from error
+        raise InputProblem(position, _name_of(body), error) from error
 
 
-def _node(body: Mapping[str, Any]) -> wire.Node:
-    node = manifests.decode(body, wire.Node)
-    if not node.metadata.name:
-        raise BadInput("metadata.name", "is missing")
-    raise_problem(facts.of_node(node).problem)
-    return node
+def _once(name: str, seen: set[str]) -> None:
+    if name in seen:
+        raise BadInput("metadata.name", "the object is given twice")
+    seen.add(name)
 
 
-def _check(pod: wire.Pod, reader: Cluster) -> None:
-    record = reader.see_pod(pod)
-    if record is not None:
-        requests.of_pod(pod)
-        if not record.node:
-            raise_problem(record.problem)
+def _bad(problem: str) -> BadInput:
+    """What the state found wrong with an object, ``field: problem``, as an error."""
+    field_, _, text = problem.partition(": ")
+    return BadInput(field_, text)
+
+
+def _name_of(body: Mapping[str, Any]) -> str:
+    """``Kind namespace/name`` of an object, however odd."""
+    metadata = body.get("metadata")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    name = metadata.get("name") or metadata.get("generateName") or "(no name)"
+    namespace = metadata.get("namespace")
+    return f"{body.get('kind')} {namespace}/{name}" if namespace else f"{body.get('kind')} {name}"

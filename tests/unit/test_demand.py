@@ -5,7 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.api import names, wire
+from scheduler.api import events, names, wire
+from scheduler.config import Config
+from scheduler.engine.engine import Engine
 from scheduler.kube.lead.memory import DemandNotes
 from scheduler.state import demand
 from scheduler.state.cluster import Cluster
@@ -196,14 +198,20 @@ def test_a_predecessors_departures_count_until_enough_was_watched() -> None:
 def test_a_note_that_is_no_number_is_passed_over(text: str) -> None:
     seen = Demand()
     seen.recall(0.3, 1000)
-    DemandNotes(seen).read({names.DEPARTURES: text})
-    assert seen.departures == 0.3
+    heard: list[events.Event] = []
+    DemandNotes(seen, heard.append).read({names.DEPARTURES: text})
+    assert (seen.departures, heard) == (0.3, [])
 
 
 def test_departures_are_handed_on_by_a_note() -> None:
-    first, second = Demand(), Demand()
+    """The lease writes no state: what it brings is an event like all others."""
+    first, second = Demand(), Engine(Config())
     first.recall(0.3456, 25)
-    DemandNotes(second).read(DemandNotes(first).write())
-    assert second.departures == 0.346
+
+    def hear(event: events.Event) -> None:
+        second.handle(event, 0.0)
+
+    DemandNotes(second.cluster.demand, hear).read(DemandNotes(first, hear).write())
+    assert second.cluster.demand.departures == 0.346
     # What was a mean of few is still one of few.
-    assert second.horizon == 25
+    assert second.cluster.demand.horizon == 25

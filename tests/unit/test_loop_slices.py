@@ -1,4 +1,4 @@
-"""The loop gives others their turn: a list is applied, and dear pods are compiled, a slice at a time."""
+"""The loop gives others their turn: a list is handed in, and dear pods are compiled, a slice at a time."""
 
 import asyncio
 from typing import Any
@@ -8,14 +8,20 @@ import structlog
 
 from scheduler.api import events, limits
 from scheduler.config import Config
+from scheduler.engine.engine import Engine
+from scheduler.kube.inbox import Inbox
 from scheduler.kube.loop import Loop
 from scheduler.kube.report.metrics import Metrics
 from scheduler.state.pods import PodRecord
 from tests import make
 
+KEYS = {f"k{i}": "v" for i in range(limits.LIGHT_WORDS + 1)}
+
 
 class Silent:
-    """A reporter, and a policy status, to whom nothing is said."""
+    """A reporter, a policy status and a binder, to whom nothing is said and who do nothing."""
+
+    n_queued = 0
 
     def __getattr__(self, _: str) -> Any:
         return lambda *_, **__: None
@@ -34,50 +40,66 @@ async def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asyncio.get_running_loop(), "time", read)
 
 
-def a_loop() -> Loop:
-    nobody: Any = Silent()
-    return Loop(
-        Config(),
-        is_leading=lambda: True,
-        reporter=nobody,
-        metrics=Metrics("test"),
-        policy_status=nobody,
-    )
+class Parts:
+    """A loop, and what it ties together."""
 
+    def __init__(self, *, is_leading: bool = True, reporter: Any = None) -> None:
+        nobody: Any = Silent()
+        self.engine = Engine(Config())
+        self.inbox = Inbox(self.engine)
+        self.loop = Loop(
+            self.engine,
+            self.inbox,
+            nobody,
+            is_leading=lambda: is_leading,
+            reporter=reporter or nobody,
+            metrics=Metrics("test"),
+            policy_status=nobody,
+        )
+        self.cluster, self.put = self.engine.cluster, self.inbox.put
 
-def turns_until(loop: Loop, done: Any) -> int:
-    """Turns of ten looks at the clock each until something is so."""
-    for turn in range(1, 1000):
-        loop._apply(asyncio.get_running_loop().time() + 0.010)
-        if done():
-            return turn
-    raise AssertionError("never")
+    def turns_until(self, done: Any) -> int:
+        """Turns of about ten looks at the clock each until something is so."""
+        for turn in range(1, 1000):
+            self.loop.turn()
+            if done():
+                return turn
+        raise AssertionError("never")
+
+    @property
+    def is_quiet(self) -> bool:
+        return not len(self.inbox) and not self.engine.is_compiling
 
 
 @pytest.mark.usefixtures("ticking")
 async def test_a_list_is_applied_in_slices_and_nothing_is_decided_before_its_end() -> None:
-    loop = a_loop()
-    loop.put(events.PodsListed([make.pod(name=f"p{i}") for i in range(200)], ours=True))
-    loop.put(events.NodeSeen(make.node(name="behind")))
-    loop._apply(asyncio.get_running_loop().time() + 0.010)
-    assert 0 < len(loop.cluster.pods) < 20
-    assert loop._lists_waiting == 1
-    assert "behind" not in loop.cluster.nodes.rows
-    assert turns_until(loop, lambda: not loop._lists_waiting) > 10
-    assert len(loop.cluster.pods) == 200
-    assert turns_until(loop, lambda: "behind" in loop.cluster.nodes.rows) <= 1
+    parts = Parts()
+    parts.put(events.NodeSeen(make.node(name="roomy")))
+    parts.put(events.PodsListed([make.pod(name=f"p{i}") for i in range(200)], ours=True))
+    parts.put(events.NodeSeen(make.node(name="behind")))
+    parts.loop.turn()
+    assert 0 < len(parts.cluster.pods) < 20
+    turns = 0
+    while parts.inbox.lists_waiting:
+        assert "behind" not in parts.cluster.nodes.rows
+        assert not parts.cluster.pods_on
+        parts.loop.turn()
+        turns += 1
+    assert turns > 10
+    assert len(parts.cluster.pods) == 200
+    assert parts.turns_until(lambda: "behind" in parts.cluster.nodes.rows) <= 1
+    assert parts.turns_until(lambda: parts.cluster.pods_on)
 
 
 @pytest.mark.usefixtures("ticking")
 async def test_a_list_drops_what_is_gone_of_what_waits_to_be_compiled_too() -> None:
-    loop = a_loop()
-    keys = {f"k{i}": "v" for i in range(limits.LIGHT_WORDS + 1)}
-    gone, stays = (make.pod(name=n, node_selector=keys) for n in ("gone", "stays"))
-    loop._intake.takes(gone)
-    loop.cluster.see_pod(make.pod(name="old"))
-    loop.put(events.PodsListed([stays], ours=True))
-    turns_until(loop, lambda: not loop._lists_waiting and not len(loop._intake))
-    assert set(loop.cluster.pods) == {"default/stays"}
+    parts = Parts()
+    gone, stays = (make.pod(name=n, node_selector=KEYS) for n in ("gone", "stays"))
+    parts.engine.handle(events.PodSeen(gone), 0.0)
+    parts.engine.handle(events.PodSeen(make.pod(name="old")), 0.0)
+    parts.put(events.PodsListed([stays], ours=True))
+    parts.turns_until(lambda: parts.is_quiet)
+    assert set(parts.cluster.pods) == {"default/stays"}
 
 
 @pytest.mark.usefixtures("ticking")
@@ -86,33 +108,33 @@ async def test_what_was_listed_first_is_no_arrival_though_it_waits_to_be_compile
     meanwhile: str,
 ) -> None:
     """Pods that were there before anybody watched do not tell how many come while others leave."""
-    loop = a_loop()
-    keys = {f"k{i}": "v" for i in range(limits.LIGHT_WORDS + 1)}
-    dear = make.pod(name="dear", gpu=1, node_selector=keys)
-    loop.put(events.PodsListed([dear], ours=True))
+    parts = Parts()
+    dear = make.pod(name="dear", gpu=1, node_selector=KEYS)
+    parts.put(events.PodsListed([dear], ours=True))
     # News go first, so this one comes while the listed pod waits.
     if meanwhile != "nothing":
         node = "n" if meanwhile == "bound" else ""
-        loop.put(events.PodSeen(make.pod(name="dear", gpu=1, node_selector=keys, node=node)))
-    turns_until(loop, lambda: "default/dear" in loop.cluster.pods)
-    assert (loop.cluster.demand.seen, loop.cluster.demand._watched) == (1, 0)
-    loop.put(events.PodSeen(make.pod(name="comes", gpu=1, node_selector=keys)))
-    turns_until(loop, lambda: "default/comes" in loop.cluster.pods)
-    assert (loop.cluster.demand.seen, loop.cluster.demand._watched) == (2, 1)
+        parts.put(events.PodSeen(make.pod(name="dear", gpu=1, node_selector=KEYS, node=node)))
+    parts.turns_until(lambda: "default/dear" in parts.cluster.pods)
+    assert (parts.cluster.demand.seen, parts.cluster.demand._watched) == (1, 0)
+    parts.put(events.PodSeen(make.pod(name="comes", gpu=1, node_selector=KEYS)))
+    parts.turns_until(lambda: "default/comes" in parts.cluster.pods)
+    assert (parts.cluster.demand.seen, parts.cluster.demand._watched) == (2, 1)
 
 
 @pytest.mark.usefixtures("ticking")
-async def test_news_go_before_what_is_dear_to_compile() -> None:
-    loop = a_loop()
-    keys = {f"k{i}": "v" for i in range(limits.LIGHT_WORDS + 1)}
+@pytest.mark.parametrize("is_leading", [True, False])
+async def test_news_go_before_what_is_dear_to_compile(*, is_leading: bool) -> None:
+    """On a standby too, which compiles and does not decide."""
+    parts = Parts(is_leading=is_leading)
     for i in range(100):
-        pod = make.pod(name=f"dear{i}", namespace=f"tenant-{i % 3}", node_selector=keys)
-        loop.put(events.PodSeen(pod))
-    loop.put(events.PodSeen(make.pod(name="normal")))
-    turns_until(loop, lambda: "default/normal" in loop.cluster.pods)
-    assert len(loop._intake) > 50
-    turns_until(loop, lambda: not len(loop._intake))
-    assert len(loop.cluster.pods) == 101
+        pod = make.pod(name=f"dear{i}", namespace=f"tenant-{i % 3}", node_selector=KEYS)
+        parts.put(events.PodSeen(pod))
+    parts.put(events.PodSeen(make.pod(name="normal")))
+    parts.turns_until(lambda: "default/normal" in parts.cluster.pods)
+    assert len(parts.engine._intake) > 30
+    parts.turns_until(lambda: not parts.engine.is_compiling)
+    assert len(parts.cluster.pods) == 101
 
 
 async def test_what_became_of_a_bind_is_told_though_the_loop_has_ended() -> None:
@@ -123,21 +145,14 @@ async def test_what_became_of_a_bind_is_told_though_the_loop_has_ended() -> None
         def scheduled(self, pod: Any, node: str) -> None:
             told.append(f"{pod.name} to {node}")
 
-    nobody: Any = Silent()
-    loop = Loop(
-        Config(),
-        is_leading=lambda: False,
-        reporter=Told(),  # type: ignore[arg-type]
-        metrics=Metrics("test"),
-        policy_status=nobody,
-    )
-    loop.cluster.see_node(make.node(name="n"))
+    parts = Parts(is_leading=False, reporter=Told())
+    parts.cluster.see_node(make.node(name="n"))
     pod = make.pod(name="p")
-    loop.cluster.see_pod(pod)
-    loop.cluster.assume(pod.metadata.uid, "n", ())
-    loop.put(events.PodSeen(make.pod(name="other")))
-    loop.put(events.BindDone(pod.metadata.uid))
-    loop.finish()
+    parts.cluster.see_pod(pod)
+    parts.cluster.assume(pod.metadata.uid, "n", ())
+    parts.put(events.PodSeen(make.pod(name="other")))
+    parts.put(events.BindDone(pod.metadata.uid))
+    parts.loop.finish()
     assert told == ["p to n"]
 
 
@@ -146,22 +161,22 @@ async def test_a_pod_of_which_nothing_can_be_told_ends_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It is charged all the same, and what comes behind it is seen."""
-    loop = a_loop()
-    problem_of = loop.cluster.problem_of
+    parts = Parts(is_leading=False)
+    problem_of = parts.cluster.problem_of
 
     def fails_on_one(pod: PodRecord) -> str:
         if pod.name == "odd":
             raise ZeroDivisionError
         return problem_of(pod)
 
-    monkeypatch.setattr(loop.cluster, "problem_of", fails_on_one)
-    loop.put(events.NodeSeen(make.node(name="n", cpu="4")))
-    loop.put(events.PodSeen(make.pod(name="odd", cpu="1", node="n")))
-    loop.put(events.PodsListed([make.pod(name="odd", cpu="1", node="n")], ours=False))
-    loop.put(events.PodSeen(make.pod(name="behind", cpu="1")))
+    monkeypatch.setattr(parts.cluster, "problem_of", fails_on_one)
+    parts.put(events.NodeSeen(make.node(name="n", cpu="4")))
+    parts.put(events.PodSeen(make.pod(name="odd", cpu="1", node="n")))
+    parts.put(events.PodsListed([make.pod(name="odd", cpu="1", node="n")], ours=False))
+    parts.put(events.PodSeen(make.pod(name="behind", cpu="1")))
     with structlog.testing.capture_logs() as logs:
-        turns_until(loop, lambda: "default/behind" in loop.cluster.pods)
-        loop.mistakes.tell_all()
+        parts.turns_until(lambda: "default/behind" in parts.cluster.pods)
+        parts.loop.mistakes.tell_all()
     assert [(log["log_level"], log["pod"]) for log in logs] == [("error", "default/odd")] * 3
-    assert set(loop.cluster.pods_on["n"]) == {"default/odd"}
-    assert [pod.key for pod in loop.pending.pods()] == ["default/behind"]
+    assert set(parts.cluster.pods_on["n"]) == {"default/odd"}
+    assert [pod.key for pod in parts.engine.pending.pods()] == ["default/behind"]

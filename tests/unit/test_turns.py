@@ -2,7 +2,7 @@
 
 from scheduler.api import limits, wire
 from scheduler.config import Config
-from scheduler.kube.intake import Intake
+from scheduler.engine.intake import Intake
 from scheduler.queues.pending import Pending
 from scheduler.state.pods import PodRecord
 from tests import make
@@ -150,5 +150,6 @@ def test_the_last_state_counts_and_what_is_gone_or_bound_waits_no_more() -> None
     assert not len(intake)
     intake.takes(wordy("p", "a"))
     intake.takes(wordy("q", "a"))
-    intake.keep({"a/q"})
+    assert intake.missing({"a/q"}) == ["a/p"]
+    intake.drop("a/p")
     assert intake.next().pod.metadata.name == "q"

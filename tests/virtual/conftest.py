@@ -7,7 +7,7 @@ import pytest
 import structlog
 
 from scheduler.config import Config
-from scheduler.cycle.warm import warm
+from scheduler.engine.warm import warm
 from scheduler.kube import wall_clock
 from tests.virtual.climate import Climate
 from tests.virtual.world import World

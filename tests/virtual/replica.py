@@ -101,6 +101,6 @@ class Replica:
     async def _run(self) -> None:
         self.operator._make_parts(self.api, self.api)
         self.operator._lifeline = _Here()  # type: ignore[assignment]
-        await sources.read_rare_kinds(self.api, self.operator.loop.put)
+        await sources.read_rare_kinds(self.api, self.operator.inbox.put)
         self.operator._keep(self.operator._lease.run())
         self.operator._run_parts()

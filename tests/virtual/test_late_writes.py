@@ -96,10 +96,11 @@ def test_who_stops_with_a_bind_on_its_way_is_followed_at_once_and_its_bind_refus
     """The lease goes back without the word that nothing is on its way, so the next fences first."""
     world, leader, late = held_bind(make_world(seed, climate.quiet()), all_tries=True)
     leader.stop()
+    # While it stops it decides nothing, and the next one must know of them when it begins.
+    world.create("exclusive", **OTHERS)
     while leader in world.replicas:
         world.run(0.1)
     stopped_at = world.clock.now
-    world.create("exclusive", **OTHERS)
     answers = let_go_when_bound(world)
     assert set(answers) == {409}
     assert world.clock.now - stopped_at < 10.0, world.report(["the lease was waited out"])

@@ -7,16 +7,19 @@ leader would score for a cluster that only fills up until some tens of pods have
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from scheduler.api import names
+from scheduler.api.events import DemandRecalled
 from scheduler.state.demand import Demand
 
 
 class DemandNotes:
     """Departures per arrival, and over how many that is a mean, as an annotation of the lease: 0.532/1000."""
 
-    def __init__(self, demand: Demand) -> None:
-        self._demand = demand
+    def __init__(self, demand: Demand, put: Callable[[DemandRecalled], None]) -> None:
+        """``demand`` is read; what another leader has left goes to ``put``, for the engine."""
+        self._demand, self._put = demand, put
 
     def write(self) -> dict[str, str]:
         """The annotation for whoever leads next."""
@@ -30,4 +33,4 @@ class DemandNotes:
         except ValueError:
             return
         if math.isfinite(departures) and departures >= 0 and horizon >= 0:
-            self._demand.recall(departures, horizon)
+            self._put(DemandRecalled(departures, horizon))

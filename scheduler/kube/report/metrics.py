@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from scheduler.engine.engine import Engine
+from scheduler.state import checks
+
 _FAST = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0)
 _SLOW = (0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0)
 
@@ -100,6 +103,14 @@ class Metrics:
             if n:
                 self.attempts.labels(result, self._profile).inc(n)
                 self.attempt_seconds.labels(result, self._profile).observe(seconds / total)
+
+    def read(self, engine: Engine) -> None:
+        """What the engine holds at this moment."""
+        for queue, n in engine.pending.counts().items():
+            self.pending.labels(queue).set(n)
+        self.nodes.set(len(engine.cluster.nodes.rows))
+        for why, n in checks.closed_nodes(engine.cluster).items():
+            self.nodes_closed.labels(why).set(n)
 
     def bind_error(self) -> None:
         """A bind failed."""

@@ -15,7 +15,7 @@ from scheduler.kube.client import ApiClient, backoff
 from scheduler.kube.watch import listing
 from scheduler.kube.watch.streams import Stream
 
-Put = Callable[[events.Event], None]
+Put = Callable[[events.Heard], None]
 
 UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
 _POLICIES = f"/apis/{names.GROUP}/{names.VERSION}/{names.POLICIES}"

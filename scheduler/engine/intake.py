@@ -56,10 +56,9 @@ class Intake:
         if not waiting:
             del self._turns[namespace]
 
-    def keep(self, uids: Container[str]) -> None:
-        """After a list: pods that are not among these are gone."""
-        for uid in [uid for uid in self._namespaces if uid not in uids]:
-            self.drop(uid)
+    def missing(self, present: Container[str]) -> list[str]:
+        """Uids of pods that wait here and are not among those present."""
+        return [uid for uid in self._namespaces if uid not in present]
 
     def next(self) -> Waiting:
         """The oldest pod of the namespace whose turn it is. There must be one."""

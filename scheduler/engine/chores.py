@@ -1,70 +1,89 @@
-"""What is done for the pods that wait for a change, a little at a time, behind the decisions."""
+"""What is done for the pods that wait for a change, a little at a time, beside the decisions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from scheduler.cycle import explain
+from scheduler.api.decisions import Outcome
 from scheduler.cycle.schedule import Cycle
-from scheduler.kube.report.reporter import Reporter
+from scheduler.engine.budget import Budget, Work
 from scheduler.queues.helping import Changed
 from scheduler.queues.pending import Pending
 from scheduler.state.cluster import Cluster
 
-_HELP_SECONDS = 0.02
-_FLUSH_SECONDS = 30.0
-# What waiting pods are told is made anew this often, and never for more pods a second than this.
-_EXPLAIN_SECONDS = 5.0
-_EXPLAIN_RATE = 100.0
-# Kinds that a bound rules out take next to no time: the clock is read once for so many.
+# Kinds that a bound rules out take next to no time: they are one piece of work for so many.
 _STRIDE = 64
+_NEVER = float("inf")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How often those who wait are looked at, in seconds.
+
+    Attributes:
+        help: after a change, at least so long apart.
+        flush: how often pods are looked for that have waited for long.
+        explain: how often waiting pods are told anew why, at least so long apart.
+        explain_rate: and for no more pods a second than this.
+    """
+
+    help: float = 0.02
+    flush: float = 30.0
+    explain: float = 5.0
+    explain_rate: float = 100.0
+
+
+# For virtual time: every change is looked at when it comes, nothing is missed, and nobody reads along.
+PROMPT = Pace(help=0.0, flush=_NEVER, explain=_NEVER)
 
 
 class Chores:
     """Helps and explains; what is begun goes on at the next turn where it stopped."""
 
-    def __init__(
-        self, cluster: Cluster, cycle: Cycle, pending: Pending, reporter: Reporter
-    ) -> None:
-        self._cluster, self._cycle = cluster, cycle
-        self._pending, self._reporter = pending, reporter
+    def __init__(self, cluster: Cluster, cycle: Cycle, pending: Pending, pace: Pace) -> None:
+        self._cluster, self._cycle, self._pending, self._pace = cluster, cycle, pending, pace
         self._helping: Iterator[None] = iter(())
         self._explaining: Iterator[None] = iter(())
+        self._outcome = Outcome()
         self._is_unfinished = False
         self._helped_at = self._flushed_at = self._explained_at = 0.0
         # Positions in the cluster's log of changes.
         self._helped_position = self._explained_position = -1
 
     def due(self) -> float:
-        """Loop time of the next thing to do; infinite when only a change can bring one."""
+        """Time of the next thing to do; infinite when only a change can bring one."""
         if self._is_unfinished:
             return 0.0
         if self._pending.n_parked and self._helped_position != self._cluster.moved.position:
-            return self._helped_at + _HELP_SECONDS
-        return float("inf")
+            return self._helped_at + self._pace.help
+        return _NEVER
 
-    def work(self, now: float, until: float, clock: Callable[[], float]) -> None:
-        """Look after the pods that wait, as far as the time goes."""
-        if now - self._flushed_at >= _FLUSH_SECONDS:
+    def work(self, now: float, budget: Budget, outcome: Outcome) -> None:
+        """Look after the pods that wait, as far as the budget goes; what is told goes into the outcome."""
+        if now - self._flushed_at >= self._pace.flush:
             self._flushed_at = now
             self._pending.flush(now)
-        if not self._is_unfinished and self._pending.n_parked:
+        if not self._is_unfinished:
+            if not self._pending.n_parked:
+                return
             self._begin(now)
+        self._outcome = outcome
         self._is_unfinished = True
         for chore in (self._helping, self._explaining):
             for _ in chore:
-                if clock() >= until:
+                if not budget.allows(Work.CHORE):
                     return
         self._is_unfinished = False
 
     def _begin(self, now: float) -> None:
-        position = self._cluster.moved.position
-        if self._helped_position != position and now - self._helped_at >= _HELP_SECONDS:
+        position, pace = self._cluster.moved.position, self._pace
+        if self._helped_position != position and now - self._helped_at >= pace.help:
             rows = self._cluster.moved.since(self._helped_position)
             changed = Changed(self._cluster, rows if self._helped_position >= 0 else None)
             self._helped_position, self._helped_at = position, now
             self._helping = self._help(changed, now)
-        rest = max(_EXPLAIN_SECONDS, self._pending.n_parked / _EXPLAIN_RATE)
+        rest = max(pace.explain, self._pending.n_parked / pace.explain_rate)
         if self._explained_position != position and now - self._explained_at >= rest:
             self._explained_position, self._explained_at = position, now
             self._explaining = self._explain_again()
@@ -85,9 +104,8 @@ class Chores:
         for kind in self._pending.kinds():
             pod = self._pending.one_of(kind)
             hold = self._cycle.why_not(pod) if pod is not None else None
-            text = explain.sentence(hold) if hold else ""
-            for pod in self._pending.alike(kind) if text else ():
-                if self._pending.is_parked(pod.uid):
-                    self._reporter.unschedulable(pod, text)
+            for pod in self._pending.alike(kind) if hold else ():
+                if hold is not None and self._pending.is_parked(pod.uid):
+                    self._outcome.explained.append(hold.of(pod.uid))
                 yield
             yield

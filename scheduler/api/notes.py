@@ -1,0 +1,65 @@
+"""What the engine has to say beside its decisions: for people to read, and for shells to act on.
+
+Notes name things by uid or name; what else there is to say of them is in the engine's state.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Left(NamedTuple):
+    """A pod is finished or gone: nothing more is done or said for it."""
+
+    uid: str
+
+
+class Scheduled(NamedTuple):
+    """The API server has bound a pod of ours as it was decided."""
+
+    uid: str
+
+
+class Retried(NamedTuple):
+    """A bind failed and the pod waits again; ``message`` says what was in the way."""
+
+    uid: str
+    message: str
+
+
+class NodeRead(NamedTuple):
+    """A node was read anew: what is malformed on it may have changed."""
+
+    name: str
+
+
+class PodBound(NamedTuple):
+    """A pod with a node was read anew: what is malformed on it may have changed."""
+
+    uid: str
+
+
+class PolicyJudged(NamedTuple):
+    """A BalancePolicy was read; ``problem`` is empty when it is in force."""
+
+    name: str
+    generation: int
+    problem: str
+
+
+class PolicyLeft(NamedTuple):
+    """A BalancePolicy was deleted."""
+
+    name: str
+
+
+class PluginFellSilent(NamedTuple):
+    """The device plugin of a node does not answer; ``waits_for`` is the pod it was asked to serve, or empty."""
+
+    node: str
+    waits_for: str
+
+
+Note = (
+    Left | Scheduled | Retried | NodeRead | PodBound | PolicyJudged | PolicyLeft | PluginFellSilent
+)

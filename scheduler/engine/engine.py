@@ -1,0 +1,284 @@
+"""The engine: events change the state and the queue here, and here the cycle is asked to decide.
+
+A pod's way: ``PodSeen`` → state → (dear to compile? ``intake``) → queue → ``decide`` → Bind → ``BindDone`` or
+``BindFailed`` → bound, or waiting again. One writer, no lock: whoever owns the engine calls it from one task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Sequence
+from typing import Any
+
+from scheduler.api import events, notes
+from scheduler.api.decisions import Bind, Outcome
+from scheduler.api.events import Event
+from scheduler.api.notes import Note
+from scheduler.api.reasons import WORDS, Refusal
+from scheduler.config import Config
+from scheduler.cycle import policies
+from scheduler.cycle.policies import PolicyBook
+from scheduler.cycle.schedule import Cycle
+from scheduler.engine.budget import Budget, Work
+from scheduler.engine.chores import Chores, Pace
+from scheduler.engine.intake import Intake
+from scheduler.errors import BadInput
+from scheduler.modes.demand_tables import Counts
+from scheduler.queues.pending import Pending
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import Life, PodRecord
+
+# What a batch may cost beyond the usual, in units of about a millisecond per so many nodes.
+_DEAR_UNITS, _NODES_A_UNIT = 8, 500
+_NOTHING: tuple[Note, ...] = ()
+
+
+class Engine:
+    """State, queue and cycle behind one door.
+
+    Attributes:
+        cluster: the state, to read.
+        pending: what waits, to read.
+        cycle: to ask what fits and why not.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        pace: Pace | None = None,
+        is_shared: bool = True,
+        explains: bool = True,
+        known: Counts | None = None,
+        seed: int = 0,
+    ) -> None:
+        """An engine that knows no node and no pod.
+
+        Args:
+            config: all settings.
+            pace: how often pods that wait are looked at.
+            is_shared: tenants share it, so each pays for what is dear to decide; else all is free of charge.
+            explains: holds say why, which takes longer than the decision.
+            known: the demand, where it is not to be learnt.
+            seed: for the mode that draws lots.
+        """
+        self.config = config
+        self._is_shared, self._explains = is_shared, explains
+        self.cluster = Cluster(config.scheduler_name, config.hami_node_label, config.pod_limits)
+        self.policies = PolicyBook(config.placement)
+        self.pending = Pending(config)
+        self.cycle = Cycle(self.cluster, self.policies, config, known, seed)
+        self._intake = Intake()
+        self._chores = Chores(self.cluster, self.cycle, self.pending, pace or Pace())
+        # Whether the list that is being seen is the first of its stream; None outside of lists.
+        self._is_first_list: bool | None = None
+        self._doors: dict[type[Any], Callable[[Any, float], Sequence[Note]]] = {
+            events.PodSeen: self._pod_seen,
+            events.PodGone: self._pod_gone,
+            events.PodListBegins: self._list_begins,
+            events.PodListEnds: self._list_ends,
+            events.NodeSeen: self._node_seen,
+            events.NodeGone: self._node_gone,
+            events.NodeListEnds: lambda *_: _NOTHING,
+            events.BindDone: self._bind_done,
+            events.BindFailed: self._bind_failed,
+            events.PluginSilent: self._plugin_silent,
+            events.PolicySeen: self._policy_seen,
+            events.PolicyGone: self._policy_gone,
+            events.NamespaceSeen: self._namespace_seen,
+            events.DemandRecalled: self._demand_recalled,
+        }
+
+    # The door.
+
+    def handle(self, event: Event, now: float) -> Sequence[Note]:
+        """Something happened; what there is to say of it. ``now`` is in seconds, and never goes back."""
+        return self._doors[type(event)](event, now)
+
+    def decide(self, now: float, budget: Budget) -> Outcome:
+        """Do what there is to do, as far as the budget goes: compile, help and explain, decide.
+
+        What is decided is assumed at once, and stays so until ``BindDone``, ``BindFailed`` or the watch.
+        """
+        outcome = Outcome()
+        while len(self._intake) and budget.allows(Work.COMPILE):
+            pod, listed = self._intake.next()
+            record = self.cluster.see_pod(pod, listed=listed)
+            outcome.notes += self._saw(record, pod.metadata.uid)
+        if not budget.pods:
+            return outcome
+        self._chores.work(now, budget, outcome)
+        left = budget.pods
+        while left > 0 and budget.allows(Work.BATCH):
+            batch = self._next_batch(left, now)
+            if not batch:
+                break
+            left -= len(batch)
+            self._decide_for(batch, now, outcome)
+        return outcome
+
+    def due(self, now: float) -> float:
+        """Time of the next thing to decide that no event will tell of; infinite for none."""
+        if self.pending.has_active:
+            return now
+        due = self.pending.next_due()
+        return min(self._chores.due(), float("inf") if due is None else due)
+
+    @property
+    def is_compiling(self) -> bool:
+        """Whether dear pods wait to be compiled."""
+        return len(self._intake) > 0
+
+    # Questions, which change nothing.
+
+    def missing(self, present: Container[str], *, ours: bool) -> list[str]:
+        """Uids of known pods of one stream that are not among those present."""
+        found = dict.fromkeys(self.cluster.missing(present, ours=ours))
+        if ours:
+            found.update(dict.fromkeys(self._intake.missing(present)))
+            found.update(
+                dict.fromkeys(
+                    pod.uid for pod in self.pending.pods() if pod.uid not in self.cluster.pods
+                )
+            )
+        return list(found)
+
+    def objection(self, bind: Bind) -> str:
+        """Why a decision may no longer be carried out, empty when it may.
+
+        A decision can wait for minutes before the device plugin of its node; the node and its cards
+        may be gone by then, or closed to the pod.
+        """
+        uuids = {use.uuid for slot in bind.slots for use in slot}
+        if not self.cluster.has_cards(bind.node, uuids):
+            return f"node {bind.node} or a card on it is gone or over-full"
+        pod = self.cluster.pods.get(bind.uid)
+        refusal = self.cycle.refusal(pod, bind.node) if pod and bind.slots else Refusal.NONE
+        return f"{bind.node}: {WORDS[refusal]}" if refusal else ""
+
+    def governed(self) -> Iterator[str]:
+        """Name of the policy that governs each pod of ours, empty for none; pods may come between two."""
+        for pod in list(self.cluster.pods.values()):
+            if pod.ours:
+                yield self.policies.resolve(pod).policy
+
+    # Pods.
+
+    def _pod_seen(self, event: events.PodSeen, _: float) -> Sequence[Note]:
+        pod = event.pod
+        uid = pod.metadata.uid
+        listed = bool(self._is_first_list) or self._intake.was_listed(uid)
+        if self._intake.takes(pod, listed=listed):
+            return _NOTHING
+        return self._saw(self.cluster.see_pod(pod, listed=listed), uid)
+
+    def _saw(self, pod: PodRecord | None, uid: str) -> Sequence[Note]:
+        if pod is None:
+            return self._left(uid)
+        if pod.life == Life.ASSUMED:
+            return _NOTHING
+        if pod.life == Life.BOUND:
+            self.pending.drop(uid)
+            return (notes.PodBound(uid),)
+        if pod.ours:
+            if pod.deleting:
+                self.pending.drop(uid)
+            else:
+                self.pending.offer(pod)
+        return _NOTHING
+
+    def _pod_gone(self, event: events.PodGone, _: float) -> Sequence[Note]:
+        self.cluster.pod_gone(event.uid)
+        return self._left(event.uid)
+
+    def _left(self, uid: str) -> Sequence[Note]:
+        self._intake.drop(uid)
+        self.pending.drop(uid)
+        return (notes.Left(uid),)
+
+    def _list_begins(self, event: events.PodListBegins, _: float) -> Sequence[Note]:
+        self._is_first_list = self.cluster.begin_list(ours=event.ours)
+        return _NOTHING
+
+    def _list_ends(self, _: events.PodListEnds, __: float) -> Sequence[Note]:
+        self._is_first_list = None
+        return _NOTHING
+
+    # Binds.
+
+    def _bind_done(self, event: events.BindDone, _: float) -> Sequence[Note]:
+        self.pending.drop(event.uid)
+        return (notes.Scheduled(event.uid),) if event.uid in self.cluster.pods else _NOTHING
+
+    def _bind_failed(self, event: events.BindFailed, now: float) -> Sequence[Note]:
+        uid = event.uid
+        self.cluster.forget(uid)
+        # As it is by now: what changed on the pod while it was under way counts from here on.
+        pod = self.cluster.pods.get(uid)
+        if pod is None or event.gone or pod.life == Life.BOUND or pod.deleting:
+            self.pending.drop(uid)
+            return _NOTHING
+        self.pending.offer(pod)
+        self.pending.retry(uid, now)
+        return (notes.Retried(uid, event.message),)
+
+    # Nodes.
+
+    def _node_seen(self, event: events.NodeSeen, _: float) -> Sequence[Note]:
+        return (notes.NodeRead(self.cluster.see_node(event.node).name),)
+
+    def _node_gone(self, event: events.NodeGone, _: float) -> Sequence[Note]:
+        self.cluster.node_gone(event.name)
+        return _NOTHING
+
+    def _plugin_silent(self, event: events.PluginSilent, _: float) -> Sequence[Note]:
+        self.cluster.close_cards(event.node, closed=event.silent)
+        if event.silent and self.cluster.facts_of(event.node) is not None:
+            return (notes.PluginFellSilent(event.node, event.waits_for),)
+        return _NOTHING
+
+    # What steers every pod, and what an earlier leader knew.
+
+    def _policy_seen(self, event: events.PolicySeen, _: float) -> Sequence[Note]:
+        metadata = event.body["metadata"]
+        name, generation = str(metadata["name"]), int(metadata.get("generation", 0))
+        problem = ""
+        try:
+            # Writing a policy's status comes back as an event too: only what is new steers.
+            changed = self.policies.put(policies.parse(event.body))
+        except BadInput as error:
+            problem = str(error)
+            changed = self.policies.drop(name)
+        if changed:
+            self.pending.reconsider()
+        return (notes.PolicyJudged(name, generation, problem),)
+
+    def _policy_gone(self, event: events.PolicyGone, _: float) -> Sequence[Note]:
+        self.policies.drop(event.name)
+        self.pending.reconsider()
+        return (notes.PolicyLeft(event.name),)
+
+    def _namespace_seen(self, event: events.NamespaceSeen, _: float) -> Sequence[Note]:
+        if self.policies.see_namespace(event.name, event.labels):
+            self.pending.reconsider()
+        return _NOTHING
+
+    def _demand_recalled(self, event: events.DemandRecalled, _: float) -> Sequence[Note]:
+        self.cluster.demand.recall(event.departures, event.horizon)
+        return _NOTHING
+
+    # Decisions.
+
+    def _next_batch(self, most: int, now: float) -> list[PodRecord]:
+        limit = min(self.config.slice_pods, most)
+        if not self._is_shared:
+            return self.pending.pop(limit, now)
+        units = _DEAR_UNITS // (1 + len(self.cluster.nodes.rows) // _NODES_A_UNIT)
+        return self.pending.pop(limit, now, self.cycle.cost_of, max(1, units))
+
+    def _decide_for(self, batch: list[PodRecord], now: float, outcome: Outcome) -> None:
+        self.cycle.learn()
+        made = self.cycle.schedule(batch, explain=self._explains)
+        outcome.binds += made.binds
+        outcome.holds += made.holds
+        for hold in made.holds:
+            self.pending.failed(hold.uid, now, self.cycle.kind_of(self.cluster.pods[hold.uid]))

@@ -1,0 +1,83 @@
+"""What the streams, the binder and others have heard of, until the loop hands it to the engine.
+
+A list comes as one event and leaves as many, so that others get their turn between its objects. Nothing that
+came behind it overtakes it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator
+
+from scheduler.api import events
+from scheduler.api.events import Event, Heard, NodesListed, PodsListed
+from scheduler.engine.engine import Engine
+
+
+class Inbox:
+    """A queue of events.
+
+    Attributes:
+        wake: set when there is something to do, here or elsewhere.
+        lists_waiting: lists that came and are not handed on completely.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        """``engine`` is asked, at the end of a list, which of its objects were not in it."""
+        self._engine = engine
+        self._waiting: deque[Heard] = deque()
+        self._list: Iterator[Event] = iter(())
+        self.wake = asyncio.Event()
+        self.lists_waiting = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting) + self.lists_waiting
+
+    def put(self, event: Heard) -> None:
+        """Take an event; it is handed on at the next turn."""
+        if isinstance(event, PodsListed | NodesListed):
+            self.lists_waiting += 1
+        self._waiting.append(event)
+        self.wake.set()
+
+    def next(self) -> Event | None:
+        """The next event; None when there is none by now."""
+        while True:
+            event = next(self._list, None)
+            if event is not None:
+                return event
+            if not self._waiting:
+                return None
+            first = self._waiting.popleft()
+            if isinstance(first, PodsListed):
+                self._list = self._pods(first)
+            elif isinstance(first, NodesListed):
+                self._list = self._nodes(first)
+            else:
+                return first
+
+    def rest(self) -> list[Event]:
+        """What came and is not handed on, lists apart; for the end."""
+        return [e for e in self._waiting if not isinstance(e, PodsListed | NodesListed)]
+
+    def _pods(self, listed: PodsListed) -> Iterator[Event]:
+        """All unfinished pods of one stream; what is not among them is gone."""
+        yield events.PodListBegins(listed.ours)
+        for pod in listed.pods:
+            yield events.PodSeen(pod)
+        present = {pod.metadata.uid for pod in listed.pods}
+        for uid in self._engine.missing(present, ours=listed.ours):
+            yield events.PodGone(uid)
+        yield events.PodListEnds(listed.ours)
+        self.lists_waiting -= 1
+
+    def _nodes(self, listed: NodesListed) -> Iterator[Event]:
+        """All nodes; what is not among them is gone."""
+        for node in listed.nodes:
+            yield events.NodeSeen(node)
+        present = {node.metadata.name for node in listed.nodes}
+        for name in [name for name in self._engine.cluster.nodes.rows if name not in present]:
+            yield events.NodeGone(name)
+        yield events.NodeListEnds()
+        self.lists_waiting -= 1

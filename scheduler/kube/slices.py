@@ -1,0 +1,37 @@
+"""How much the engine may do in one turn of the loop: a slice of time, counted in pieces of work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from scheduler.engine.budget import Work
+
+# Streams and binds get their turn at least this often.
+SECONDS = 0.01
+
+
+class Slice:
+    """Pieces of work until their time is over: half of the slice for what is done beside the decisions.
+
+    Attributes:
+        pods: the most pods to decide for.
+        spent: how often each kind of work was asked for.
+        decided_from: when the first batch was begun; 0 when none was.
+    """
+
+    def __init__(self, clock: Callable[[], float], pods: int) -> None:
+        now = clock()
+        self._clock = clock
+        self._until = (now + SECONDS / 2, now + SECONDS / 2, now + SECONDS)
+        self.pods = pods
+        self.spent = [0, 0, 0]
+        self.decided_from = 0.0
+
+    def allows(self, work: Work) -> bool:
+        """Whether there is time for one more piece."""
+        now = self._clock()
+        if work == Work.BATCH and not self.decided_from:
+            self.decided_from = now
+        allowed = now < self._until[work]
+        self.spent[work] += allowed
+        return allowed
