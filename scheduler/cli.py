@@ -1,4 +1,4 @@
-"""``evenkeel``: run | simulate | replay | audit | demo | warm."""
+"""``evenkeel``: run | rerun | simulate | replay | audit | demo | warm."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ def main() -> None:
 
 @app.command()
 def run(
+    *,
     kubeconfig: Annotated[
         str | None, typer.Option(help="Default: $KUBECONFIG, or the pod's service account.")
     ] = None,
@@ -54,10 +55,20 @@ def run(
         int, typer.Option(help="Port of probes and metrics; 0 takes a free one.")
     ] = 8080,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write all events and decisions there, for evenkeel rerun; its older half to FILE.1."
+        ),
+    ] = None,
+    record_mib: Annotated[
+        int, typer.Option(min=1, help="The most that the two files of --record may take, in MiB.")
+    ] = 512,
 ) -> None:
     """Run the scheduler until SIGTERM."""
     from scheduler.kube import client  # noqa: PLC0415 - kopf and the client cost a second at import
-    from scheduler.kube.app import Operator, Options  # noqa: PLC0415
+    from scheduler.kube.app import Operator  # noqa: PLC0415
+    from scheduler.kube.options import Options  # noqa: PLC0415
 
     _configure_logs(log_level)
     try:
@@ -72,12 +83,33 @@ def run(
             lease_namespace=lease_namespace,
             host=host,
             port=port,
+            record=record,
+            record_bytes=record_mib << 20,
         )
     )
     try:
         uvloop.run(operator.run())
     except BadInput as error:
         _refuse(str(error))
+
+
+@app.command()
+def rerun(
+    file: Annotated[Path, typer.Argument(help="What evenkeel run --record has written.")],
+) -> None:
+    """Run a recorded log again, and tell the first decision that comes out differently."""
+    from scheduler.engine import rerun as again  # noqa: PLC0415 - numba costs half a second
+
+    try:
+        with file.open("rb") as lines:
+            report = again.rerun(lines)
+    except OSError as error:
+        _refuse(f"{file}: {error.strerror}")
+    except BadInput as error:
+        _refuse(f"{file}: {error}")
+    typer.echo(again.told(report))
+    if report.difference is not None:
+        raise typer.Exit(1)
 
 
 @app.command()

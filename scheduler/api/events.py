@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from scheduler.api import wire
+from scheduler.api.hami import CardUse
 
 
 class _Event(msgspec.Struct, frozen=True, tag=True, gc=False):
@@ -107,9 +108,24 @@ class DemandRecalled(_Event, frozen=True):
     horizon: int
 
 
+class PodAssumed(_Event, frozen=True):
+    """A bind of the pod, with these cards, was under way before the engine made a fresh start."""
+
+    uid: str
+    node: str
+    slots: tuple[tuple[CardUse, ...], ...]
+
+
+class DemandKnown(_Event, frozen=True):
+    """What was known of the demand before the engine made a fresh start, see ``state/demand.py``."""
+
+    demand: dict[str, Any]
+
+
 Event = (
     PodSeen | PodGone | PodListBegins | PodListEnds | NodeSeen | NodeGone | NodeListEnds | BindDone
     | BindFailed | PluginSilent | PolicySeen | PolicyGone | NamespaceSeen | DemandRecalled
+    | PodAssumed | DemandKnown
 )  # fmt: skip
 
 

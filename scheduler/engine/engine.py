@@ -36,9 +36,9 @@ class Engine:
     """State, queue and cycle behind one door.
 
     Attributes:
-        cluster: the state, to read.
-        pending: what waits, to read.
-        cycle: to ask what fits and why not.
+        cluster: the state, to read; another one after a fresh start, so nobody keeps it.
+        pending: what waits, likewise.
+        cycle: to ask what fits and why not, likewise.
     """
 
     def __init__(
@@ -62,15 +62,9 @@ class Engine:
             seed: for the mode that draws lots.
         """
         self.config = config
+        self._pace, self._known, self._seed = pace or Pace(), known, seed
         self._is_shared, self._explains = is_shared, explains
-        self.cluster = Cluster(config.scheduler_name, config.hami_node_label, config.pod_limits)
-        self.policies = PolicyBook(config.placement)
-        self.pending = Pending(config)
-        self.cycle = Cycle(self.cluster, self.policies, config, known, seed)
-        self._intake = Intake()
-        self._chores = Chores(self.cluster, self.cycle, self.pending, pace or Pace())
-        # Whether the list that is being seen is the first of its stream; None outside of lists.
-        self._is_first_list: bool | None = None
+        self._begin()
         self._doors: dict[type[Any], Callable[[Any, float], Sequence[Note]]] = {
             events.PodSeen: self._pod_seen,
             events.PodGone: self._pod_gone,
@@ -86,7 +80,21 @@ class Engine:
             events.PolicyGone: self._policy_gone,
             events.NamespaceSeen: self._namespace_seen,
             events.DemandRecalled: self._demand_recalled,
+            events.DemandKnown: self._demand_known,
+            events.PodAssumed: self._pod_assumed,
         }
+
+    def _begin(self) -> None:
+        """Know nothing."""
+        config = self.config
+        self.cluster = Cluster(config.scheduler_name, config.hami_node_label, config.pod_limits)
+        self.policies = PolicyBook(config.placement)
+        self.pending = Pending(config)
+        self.cycle = Cycle(self.cluster, self.policies, config, self._known, self._seed)
+        self._intake = Intake()
+        self._chores = Chores(self.cluster, self.cycle, self.pending, self._pace)
+        # Whether the list that is being seen is the first of its stream; None outside of lists.
+        self._is_first_list: bool | None = None
 
     # The door.
 
@@ -154,6 +162,10 @@ class Engine:
         pod = self.cluster.pods.get(bind.uid)
         refusal = self.cycle.refusal(pod, bind.node) if pod and bind.slots else Refusal.NONE
         return f"{bind.node}: {WORDS[refusal]}" if refusal else ""
+
+    def version_of(self, uid: str) -> str:
+        """The last ``resourceVersion`` seen of a pod, empty when it is not known."""
+        return self.cluster.version_of(uid)
 
     def governed(self) -> Iterator[str]:
         """Name of the policy that governs each pod of ours, empty for none; pods may come between two."""
@@ -264,6 +276,19 @@ class Engine:
 
     def _demand_recalled(self, event: events.DemandRecalled, _: float) -> Sequence[Note]:
         self.cluster.demand.recall(event.departures, event.horizon)
+        return _NOTHING
+
+    # What another engine has known, where this one goes on in its place.
+
+    def _demand_known(self, event: events.DemandKnown, _: float) -> Sequence[Note]:
+        self.cluster.demand.restore(event.demand)
+        return _NOTHING
+
+    def _pod_assumed(self, event: events.PodAssumed, _: float) -> Sequence[Note]:
+        pod = self.cluster.pods.get(event.uid)
+        if pod is not None and pod.life == Life.PENDING:
+            self.cluster.assume(event.uid, event.node, event.slots)
+            self.pending.take(event.uid)
         return _NOTHING
 
     # Decisions.

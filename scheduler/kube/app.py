@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import metadata
 from typing import Any
 
 import kopf
 import structlog
 
 from scheduler.api import events, names, wire
-from scheduler.config import Config
 from scheduler.engine.engine import Engine
 from scheduler.engine.warm import warm
 from scheduler.errors import BadInput
@@ -31,10 +31,12 @@ from scheduler.kube.lead.lease import AlwaysLeader, Holder, Lease
 from scheduler.kube.lead.lifeline import Lifeline, NotesAcross
 from scheduler.kube.lead.memory import DemandNotes
 from scheduler.kube.loop import Loop
+from scheduler.kube.options import Options
 from scheduler.kube.report.health import Health
 from scheduler.kube.report.metrics import Metrics
 from scheduler.kube.report.policy_status import PolicyStatus
 from scheduler.kube.report.probes import Probes
+from scheduler.kube.report.recording import Recorder, Recording
 from scheduler.kube.report.reporter import Reporter
 from scheduler.kube.rights import Rights
 from scheduler.kube.watch import sources
@@ -47,26 +49,6 @@ _METRICS_SECONDS = 5.0
 _log = structlog.get_logger("evenkeel")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """How to run, apart from what to decide.
-
-    Attributes:
-        lease_namespace: where the Lease is; empty runs without leader election.
-        lease_seconds: duration, deadline and retry of the lease.
-        port: probes and metrics; 0 takes a free port.
-    """
-
-    access: Access
-    config: Config
-    identity: str
-    lease_namespace: str = ""
-    lease_name: str = "evenkeel"
-    lease_seconds: tuple[float, float, float] = (15.0, 10.0, 2.0)
-    host: str = "127.0.0.1"
-    port: int = 0
-
-
 @dataclass(slots=True, repr=False, eq=False)
 class Operator:
     """One running scheduler."""
@@ -76,6 +58,7 @@ class Operator:
     engine: Engine = field(init=False)
     inbox: Inbox = field(init=False)
     loop: Loop = field(init=False)
+    _recorder: Recorder | None = field(init=False)
     _api: ApiClient = field(init=False)
     _lease: Lease | AlwaysLeader = field(init=False)
     _reporter: Reporter = field(init=False)
@@ -186,6 +169,8 @@ class Operator:
         await self._lifeline.call(self._lease.release(settled_reign=settled))
         # What is left to say can be said while the next one leads.
         self.loop.finish()
+        if self._recorder is not None:
+            self._recorder.close()
         await self._reporter.drain(_REPORT_SECONDS)
         await self._end(self._tasks)
         await self._let_go()
@@ -228,7 +213,8 @@ class Operator:
         """All parts, wired; none runs yet. ``side_api`` is the lifeline's."""
         options = self.options
         self._api = api
-        self.engine = Engine(options.config)
+        self._recorder = self._make_recorder()
+        self.engine = self._recorder.engine if self._recorder else Engine(options.config)
         self.inbox = Inbox(self.engine)
         needed = rights.needed(options.lease_namespace, options.lease_name)
         self._rights = Rights(side_api, needed)
@@ -238,7 +224,7 @@ class Operator:
             controller=options.config.scheduler_name,
             instance=options.identity,
             is_binding=lambda: self._binder.n_queued > 0,
-            version_of=self.engine.cluster.version_of,
+            version_of=self.engine.version_of,
         )
         self._policy_status = PolicyStatus(self._api, is_leading=self.is_deciding)
         self._lease = (
@@ -248,7 +234,7 @@ class Operator:
                 name=options.lease_name,
                 identity=options.identity,
                 notes=NotesAcross(
-                    DemandNotes(self.engine.cluster.demand, self.inbox.put),
+                    DemandNotes(self.engine, self.inbox.put),
                     asyncio.get_running_loop(),
                 ),
                 seconds=options.lease_seconds,
@@ -259,7 +245,7 @@ class Operator:
         )
         fence = self._fence = Fence(self._api, identity=options.identity)
         self._binder = Binder(
-            Binding(self._api, fence, self.engine.cluster.version_of),
+            Binding(self._api, fence, self.engine.version_of),
             NodeLock(
                 self._api,
                 scheduler_name=options.config.scheduler_name,
@@ -279,17 +265,25 @@ class Operator:
             reporter=self._reporter,
             metrics=self._metrics,
             policy_status=self._policy_status,
+            recorder=self._recorder,
         )
         self._pods, self._nodes = sources.streams(self._api, options.config, self.inbox.put)
         self._leading = Leading(
             self._lease,
             fence,
-            Heads(self._api, options.config.scheduler_name, self.engine.cluster),
+            Heads(self._api, options.config.scheduler_name, self.engine),
             self._pods,
             self._nodes,
             on_leading=self._begins,
             on_lost=lambda: self._binder.give_back("no longer the leader"),
         )
+
+    def _make_recorder(self) -> Recorder | None:
+        options = self.options
+        if options.record is None:
+            return None
+        recording = Recording(options.record, options.record_bytes)
+        return Recorder(options.config, metadata.version("evenkeel-scheduler"), recording)
 
     @staticmethod
     def _clock() -> Callable[[], float]:

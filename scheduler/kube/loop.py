@@ -21,6 +21,7 @@ from scheduler.kube.inbox import Inbox
 from scheduler.kube.report.metrics import Metrics
 from scheduler.kube.report.mistakes import Mistakes
 from scheduler.kube.report.policy_status import PolicyStatus
+from scheduler.kube.report.recording import Recorder
 from scheduler.kube.report.reporter import Reporter
 from scheduler.kube.slices import Slice
 
@@ -46,11 +47,13 @@ class Loop:
         reporter: Reporter,
         metrics: Metrics,
         policy_status: PolicyStatus,
+        recorder: Recorder | None = None,
     ) -> None:
         self._engine, self._inbox, self._binder = engine, inbox, binder
         self._is_leading = is_leading
         self._reporter, self._metrics, self._policy_status = reporter, metrics, policy_status
-        self.mistakes = Mistakes(engine.cluster, reporter, is_leading)
+        self._recorder = recorder
+        self.mistakes = Mistakes(engine, reporter, is_leading)
         self.turned_at = 0.0
 
     async def run(self) -> None:
@@ -66,6 +69,8 @@ class Loop:
         """Hand in what came, as far as a slice of time goes, and take what is decided."""
         self._hand_in()
         self._decide()
+        if self._recorder is not None and not self._inbox.lists_waiting:
+            self._recorder.keep_up(asyncio.get_running_loop().time())
 
     def finish(self) -> None:
         """After the last turn: what became of binds is still told."""
@@ -93,6 +98,8 @@ class Loop:
             wait = min(wait, self._engine.due(now) - now)
         if wait <= 0:
             return
+        if self._recorder is not None:
+            self._recorder.flush()
         wake = self._inbox.wake
         wake.clear()
         # Not wait_for: in Python 3.11 it swallows a cancellation that meets the event, and a stop

@@ -135,6 +135,14 @@ class Pending:
             batch.append(entry.pod)
         return batch
 
+    def take(self, uid: str) -> None:
+        """As if it had just been popped, wherever it stands: it counts as tried."""
+        entry = self._entries.get(uid)
+        if entry is not None:
+            self._move(entry, Where.ACTIVE)
+            entry.attempts += 1
+            self._popped.add(uid)
+
     def peek(self, now: float) -> PodRecord | None:
         """The pod that would be popped next; None when none is active."""
         self._release_backoff(now)

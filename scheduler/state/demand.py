@@ -7,8 +7,10 @@ own in their spec all that counts is what they ask and where they may go.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
+
+import msgspec
 
 from scheduler.api import gpus, limits, names
 from scheduler.api.templates import PodTemplate, Term, TolerationKey
@@ -141,6 +143,25 @@ class Demand:
         if self._watched < _HORIZON:
             self.departures = min(1.0, departures)
             self.horizon = max(_PRIOR, min(_HORIZON, horizon))
+
+    def known(self) -> dict[str, Any]:
+        """All that is known, as plain values for ``restore``."""
+        return {
+            "seen": self.seen,
+            "departures": self.departures,
+            "left": self._left,
+            "watched": self._watched,
+            "horizon": self.horizon,
+            "unit": self._unit,
+            "counts": list(self._counts.items()),
+        }
+
+    def restore(self, known: dict[str, Any]) -> None:
+        """Know what another has known, and nothing else."""
+        self.seen, self.departures = known["seen"], known["departures"]
+        self._left, self._watched = known["left"], known["watched"]
+        self.horizon, self._unit = known["horizon"], known["unit"]
+        self._counts = dict(msgspec.convert(known["counts"], list[tuple[DemandShape, float]]))
 
     def counts(self) -> dict[DemandShape, float]:
         """Pods of each shape; one seen just now counts 1."""

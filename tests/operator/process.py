@@ -14,6 +14,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from scheduler.engine import rerun
 from tests.operator.servers import OPERATOR_NAMESPACE, Server
 
 START_SECONDS = 120.0  # two, unless every kernel has to be compiled first
@@ -43,9 +44,11 @@ class Operator:
         program: Sequence[str] = (sys.executable, "-m", "scheduler"),
     ) -> None:
         self.log_path = server.folder / f"operator-{next(_serial)}-{name}.log"
+        self.record_path = self.log_path.with_suffix(".events")
         self._port = 0
         command = [*program, "run", "--port", "0"]
         command += ["--kubeconfig", str(server.kubeconfig)]
+        command += ["--record", str(self.record_path)]
         if lease:
             command += ["--lease-namespace", OPERATOR_NAMESPACE]
         with self.log_path.open("wb") as log:
@@ -147,16 +150,24 @@ class Operator:
         self._popen.wait()
 
     def check_log(self, *, rights_in_doubt: bool = False) -> None:
-        """It was refused nothing and no part of it failed.
+        """It was refused nothing, no part of it failed, and what it decided comes out again.
 
         An API server that has just started refuses everyone until it has read its roles.
         """
+        self.check_record()
         log = self.log
         refusals = () if rights_in_doubt else ("Forbidden", "forbidden")
         for word in (*refusals, "Traceback", '"level": "critical"'):
             assert word not in log, "\n".join(line for line in log.splitlines() if word in line)[
                 :5000
             ]
+
+    def check_record(self) -> None:
+        """The log of its engine, with all faults that it met, gives the same decisions again."""
+        if self.record_path.exists():
+            with self.record_path.open("rb") as lines:
+                report = rerun.rerun(lines)
+            assert report.difference is None, rerun.told(report)
 
     def _lines(self) -> Iterator[dict[str, Any]]:
         for line in self.log.splitlines():

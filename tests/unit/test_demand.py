@@ -196,22 +196,20 @@ def test_a_predecessors_departures_count_until_enough_was_watched() -> None:
 
 @pytest.mark.parametrize("text", ["", "no", "0.5", "nan/1", "inf/1", "-1/1", "0.5/x", "0.5/-1"])
 def test_a_note_that_is_no_number_is_passed_over(text: str) -> None:
-    seen = Demand()
-    seen.recall(0.3, 1000)
     heard: list[events.Event] = []
-    DemandNotes(seen, heard.append).read({names.DEPARTURES: text})
-    assert (seen.departures, heard) == (0.3, [])
+    DemandNotes(Engine(Config()), heard.append).read({names.DEPARTURES: text})
+    assert heard == []
 
 
 def test_departures_are_handed_on_by_a_note() -> None:
     """The lease writes no state: what it brings is an event like all others."""
-    first, second = Demand(), Engine(Config())
-    first.recall(0.3456, 25)
+    first, second = Engine(Config()), Engine(Config())
+    first.cluster.demand.recall(0.3456, 25)
 
     def hear(event: events.Event) -> None:
         second.handle(event, 0.0)
 
-    DemandNotes(second.cluster.demand, hear).read(DemandNotes(first, hear).write())
+    DemandNotes(second, hear).read(DemandNotes(first, hear).write())
     assert second.cluster.demand.departures == 0.346
     # What was a mean of few is still one of few.
     assert second.cluster.demand.horizon == 25

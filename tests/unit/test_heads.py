@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from scheduler.config import Config
+from scheduler.engine.engine import Engine
 from scheduler.errors import ApiError
 from scheduler.kube import client
 from scheduler.kube.lead.heads import Heads
 from scheduler.kube.watch import listing
-from scheduler.state.cluster import Cluster
 from tests import make
 
 _UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
@@ -50,14 +51,14 @@ def made(api: Api, **known: str) -> Heads:
     return Heads(api, "evenkeel", knowing(**known))  # type: ignore[arg-type]
 
 
-def knowing(**known: str) -> Cluster:
-    cluster = Cluster()
+def knowing(**known: str) -> Engine:
+    engine = Engine(Config())
     for uid, version in known.items():
         spec = {"schedulingGates": [{"name": "g"}]} if version.startswith("g") else {}
         pod = make.pod(name=uid, spec=spec)
         pod.metadata.uid, pod.metadata.resource_version = uid, version.removeprefix("g")
-        cluster.see_pod(pod)
-    return cluster
+        engine.cluster.see_pod(pod)
+    return engine
 
 
 async def test_only_pods_that_a_bind_could_land_on_are_fenced() -> None:
@@ -83,11 +84,11 @@ async def test_what_is_bound_and_newer_than_known_is_unheard(known: str, is_hear
 
 async def test_what_was_known_and_is_gone_since_is_heard() -> None:
     """Else a new leader would list all pods again wherever some of them finish all the time."""
-    cluster = knowing(finishes="7")
-    heads = Heads(Api(bound=[head("finishes", "10"), head("new", "11")]), "evenkeel", cluster)  # type: ignore[arg-type]
+    engine = knowing(finishes="7")
+    heads = Heads(Api(bound=[head("finishes", "10"), head("new", "11")]), "evenkeel", engine)  # type: ignore[arg-type]
     unheard = await heads.unheard()
     assert [pod.uid for pod in unheard] == ["finishes", "new"]
-    cluster.pod_gone("finishes")
+    engine.cluster.pod_gone("finishes")
     assert [pod.uid for pod in heads.still_unheard(unheard)] == ["new"]
 
 

@@ -7,8 +7,11 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from scheduler.config import Config
-from scheduler.kube.app import Operator, Options
+from scheduler.engine import rerun
+from scheduler.kube.app import Operator
 from scheduler.kube.client import Access
+from scheduler.kube.options import Options
+from scheduler.kube.report.recording import Recorder
 from scheduler.kube.watch import sources
 from tests.virtual.clock import Process
 from tests.virtual.network import ModelClient, Network
@@ -16,8 +19,46 @@ from tests.virtual.network import ModelClient, Network
 T = TypeVar("T")
 
 
+class Recording:
+    """In the place of files: a list of lines for each, and each is begun soon."""
+
+    LINES_MAX = 150
+
+    def __init__(self) -> None:
+        self.files: list[list[bytes]] = [[]]
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.files[-1]) > self.LINES_MAX
+
+    def write(self, line: bytes) -> None:
+        self.files[-1].append(line)
+
+    def flush(self) -> None:
+        """Nothing is kept back."""
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+    def turn_over(self) -> None:
+        self.files.append([])
+
+
 class VirtualOperator(Operator):
-    """An operator among hundreds in one test: what it leaves behind must be collected."""
+    """An operator among hundreds in one test: what it leaves behind must be collected.
+
+    Whatever happens to it, each of its logs gives the same decisions again.
+    """
+
+    recording: Recording | None = None
+
+    def _make_recorder(self) -> Recorder:
+        self.recording = Recording()
+        return Recorder(self.options.config, "virtual", self.recording)  # type: ignore[arg-type]
+
+    def reruns(self) -> list[rerun.Report]:
+        """What comes of running every one of its logs again."""
+        return [rerun.rerun(lines) for lines in (self.recording.files if self.recording else ())]
 
     @staticmethod
     def _freeze() -> None:

@@ -14,6 +14,7 @@ from scheduler.api import names, wire
 from scheduler.config import Config
 from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle
+from scheduler.engine import rerun
 from scheduler.state.cluster import Cluster
 from tests import make
 from tests.oracles import allocation
@@ -55,6 +56,8 @@ class World:
         self.network = Network(self.clock, self.server, rng, self.climate.calm, self.say)
         self.config = Config(lock_timeout_seconds=self.climate.lock_timeout_seconds)
         self.replicas: list[Replica] = []
+        # All that there ever were.
+        self.recorded: list[Replica] = []
         self.n_bound = 0
         self.silent: set[str] = set()
         self.found: list[str] = []
@@ -109,6 +112,9 @@ class World:
     def close(self) -> None:
         for replica in self.replicas:
             replica.kill()
+        for replica in self.recorded:
+            for report in replica.operator.reruns():
+                assert report.difference is None, self.report([rerun.told(report)])
 
     def report(self, problems: list[str]) -> str:
         return "\n".join([f"seed {self.seed}", *problems, *self.trace])
@@ -297,6 +303,7 @@ class World:
             replica = Replica(self.network, self.config, name, has_lease=self.climate.has_lease)
             self.say(f"{replica.name} starts")
             self.replicas.append(replica)
+            self.recorded.append(replica)
 
     def kill(self, replica: Replica) -> None:
         """A replica is gone; its deployment starts another."""

@@ -12,13 +12,13 @@ import asyncio
 import msgspec
 import structlog
 
+from scheduler.engine.engine import Engine
 from scheduler.errors import ApiError
 from scheduler.kube import client
 from scheduler.kube.bind.fence import Target
 from scheduler.kube.client import ApiClient
 from scheduler.kube.watch import listing, sources
 from scheduler.kube.watch.listing import Expired
-from scheduler.state.cluster import Cluster
 
 # A server that does not know the form sends whole pods, in which all that is read is there too.
 _METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
@@ -46,11 +46,11 @@ class Heads:
     Args:
         api: the API server.
         scheduler_name: which pods are ours.
-        cluster: what is known here.
+        engine: what is known here.
     """
 
-    def __init__(self, api: ApiClient, scheduler_name: str, cluster: Cluster) -> None:
-        self._api, self._scheduler_name, self._cluster = api, scheduler_name, cluster
+    def __init__(self, api: ApiClient, scheduler_name: str, engine: Engine) -> None:
+        self._api, self._scheduler_name, self._engine = api, scheduler_name, engine
         # Pods that were known since the last list was asked for.
         self._known: set[str] = set()
 
@@ -67,23 +67,23 @@ class Heads:
 
     async def unheard(self) -> list[Target]:
         """Those with a node, whoever bound them, that are newer at the API server than here."""
-        self._known = set(self._cluster.pods)
+        self._known = set(self._engine.cluster.pods)
         pods = [_target(pod) for pod in await self._list("spec.nodeName!=")]
         return self.still_unheard(pods)
 
     def still_unheard(self, pods: list[Target]) -> list[Target]:
         """Those of the last list that are neither known at that version or a newer one nor gone since."""
-        self._known.update(pod.uid for pod in pods if pod.uid in self._cluster.pods)
+        self._known.update(pod.uid for pod in pods if pod.uid in self._engine.cluster.pods)
         return [pod for pod in pods if not self._is_heard(pod)]
 
     def _is_heard(self, pod: Target) -> bool:
-        known = self._cluster.version_of(pod.uid)
+        known = self._engine.version_of(pod.uid)
         if not known:
             return pod.uid in self._known
         return known == pod.version or _is_newer(known, pod.version)
 
     def _is_gated(self, pod: _Meta) -> bool:
-        known = self._cluster.pods.get(pod.uid)
+        known = self._engine.cluster.pods.get(pod.uid)
         return known is not None and known.gated and known.version == pod.resource_version
 
     async def _list(self, where: str) -> list[_Meta]:

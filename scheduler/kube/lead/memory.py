@@ -11,19 +11,20 @@ from collections.abc import Callable
 
 from scheduler.api import names
 from scheduler.api.events import DemandRecalled
-from scheduler.state.demand import Demand
+from scheduler.engine.engine import Engine
 
 
 class DemandNotes:
     """Departures per arrival, and over how many that is a mean, as an annotation of the lease: 0.532/1000."""
 
-    def __init__(self, demand: Demand, put: Callable[[DemandRecalled], None]) -> None:
-        """``demand`` is read; what another leader has left goes to ``put``, for the engine."""
-        self._demand, self._put = demand, put
+    def __init__(self, engine: Engine, put: Callable[[DemandRecalled], None]) -> None:
+        """``engine`` is read only; what another leader has left goes to ``put``, for it."""
+        self._engine, self._put = engine, put
 
     def write(self) -> dict[str, str]:
         """The annotation for whoever leads next."""
-        return {names.DEPARTURES: f"{self._demand.departures:.3f}/{self._demand.horizon}"}
+        demand = self._engine.cluster.demand
+        return {names.DEPARTURES: f"{demand.departures:.3f}/{demand.horizon}"}
 
     def read(self, annotations: dict[str, str]) -> None:
         """Take over what another leader has left; anything but two numbers of 0 or more is passed over."""

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import structlog
 
+from scheduler.engine.engine import Engine
 from scheduler.kube.report.reporter import Reporter
-from scheduler.state.cluster import Cluster
 from scheduler.state.nodes import NodeFacts
 from scheduler.state.pods import Life, PodRecord
 
@@ -20,18 +20,16 @@ class Mistakes:
     Nothing is charged here, so what goes wrong with one pod costs no more than its own news.
     """
 
-    def __init__(
-        self, cluster: Cluster, reporter: Reporter, is_leading: Callable[[], bool]
-    ) -> None:
-        self._cluster, self._reporter, self._is_leading = cluster, reporter, is_leading
+    def __init__(self, engine: Engine, reporter: Reporter, is_leading: Callable[[], bool]) -> None:
+        self._engine, self._reporter, self._is_leading = engine, reporter, is_leading
         self._has_seen_hami = False
 
     def tell_all(self) -> None:
         """As a new leader: whatever there is, told by a predecessor or not."""
-        for facts in self._cluster.nodes.facts:
+        for facts in self._engine.cluster.nodes.facts:
             if facts is not None:
                 self.check_node(facts)
-        for pod in self._cluster.pods.values():
+        for pod in self._engine.cluster.pods.values():
             self.check_bound(pod)
 
     def check_node(self, facts: NodeFacts) -> None:
@@ -54,7 +52,7 @@ class Mistakes:
         if pod.life != Life.BOUND:
             return
         try:
-            self._tell_bound(pod, self._cluster.problem_of(pod))
+            self._tell_bound(pod, self._engine.cluster.problem_of(pod))
         except Exception:  # noqa: BLE001 - whatever it is, the others are scheduled
             _log.exception("what is wrong with a bound pod cannot be told", pod=pod.key)
 
@@ -65,7 +63,7 @@ class Mistakes:
         elif self._is_leading():
             self._reporter.malformed_pod(
                 pod,
-                self._cluster.facts_of(pod.node),
+                self._engine.cluster.facts_of(pod.node),
                 f"{problem}; until it is mended, what it asks and does not tell is charged to the first "
                 f"cards of node {pod.node}",
             )

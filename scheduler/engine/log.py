@@ -1,0 +1,135 @@
+"""The log of an engine: everything that goes in at its door and all decisions that come out.
+
+One line of JSON each, after a first one with the settings. An engine that is given the same events, times and
+amounts of work makes the same decisions, so a log is a bug report that can be run again (``rerun``).
+
+No secret gets in: of a pod only those fields are known here that decide where it goes (no environment, no
+commands, no volumes' contents), of annotations only those that Evenkeel reads, of conditions no messages.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from scheduler.api import events, names, wire
+from scheduler.api.decisions import Bind, Hold, Outcome
+from scheduler.api.events import Event
+from scheduler.config import Config
+from scheduler.cycle import explain
+
+FORMAT = 1
+_READ = frozenset(
+    value for key, value in vars(names).items() if key.isupper() and isinstance(value, str)
+)
+
+
+class Head(msgspec.Struct, frozen=True, tag="head"):
+    """The first line: who wrote the log, and under which settings."""
+
+    format: int
+    version: str
+    config: Config
+
+
+class Happened(msgspec.Struct, frozen=True, tag="event"):
+    """An event, and when it was handed in."""
+
+    at: float
+    event: Event
+
+
+class Decided(msgspec.Struct, frozen=True, tag="decide"):
+    """A call of ``decide``: when, for how much work, and what came of it.
+
+    Attributes:
+        pods: the most pods that could be decided for.
+        spent: pieces of work, by ``budget.Work``.
+        binds: what was decided, word for word.
+        holds: uid of each pod that was tried in vain, and the sentence it was told.
+        explained: likewise for pods that wait on.
+    """
+
+    at: float
+    pods: int
+    spent: tuple[int, ...]
+    binds: tuple[Bind, ...] = ()
+    holds: tuple[tuple[str, str], ...] = ()
+    explained: tuple[tuple[str, str], ...] = ()
+
+
+Line = Head | Happened | Decided
+_encoder = msgspec.json.Encoder()
+_decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
+
+
+def encode(line: Line) -> bytes:
+    """A line, its end included."""
+    return _encoder.encode(line) + b"\n"
+
+
+def decode(text: bytes) -> Line:
+    """A line of a log.
+
+    Raises:
+        msgspec.MsgspecError: it is none.
+    """
+    return _decoder.decode(text)
+
+
+def event_of(text: bytes) -> Event:
+    """The event of a line that holds one."""
+    line = decode(text)
+    if not isinstance(line, Happened):
+        raise TypeError("a decision is no event")
+    return line.event
+
+
+def decided(at: float, pods: int, spent: list[int], outcome: Outcome) -> Decided:
+    """The line of a call of ``decide``."""
+    return Decided(
+        at,
+        pods,
+        tuple(spent),
+        tuple(outcome.binds),
+        tuple(map(_told, outcome.holds)),
+        tuple(map(_told, outcome.explained)),
+    )
+
+
+def without_secrets(event: Event) -> Event:
+    """The event with nothing in it that no decision depends on and that could be a secret."""
+    match event:
+        case events.PodSeen(pod):
+            status = pod.status
+            if status.conditions:
+                bare = [structs.replace(one, message="") for one in status.conditions]
+                status = structs.replace(status, conditions=bare)
+            return events.PodSeen(
+                structs.replace(pod, metadata=_read_only(pod.metadata), status=status)
+            )
+        case events.NodeSeen(node):
+            return events.NodeSeen(structs.replace(node, metadata=_read_only(node.metadata)))
+        case events.PolicySeen(body):
+            return events.PolicySeen(_policy(body))
+    return event
+
+
+def _policy(body: dict[str, Any]) -> dict[str, Any]:
+    metadata = body["metadata"]
+    kept = {key: metadata[key] for key in ("name", "generation") if key in metadata}
+    return {"metadata": kept, **({"spec": body["spec"]} if "spec" in body else {})}
+
+
+def _read_only(meta: wire.Meta) -> wire.Meta:
+    annotations = meta.annotations
+    if not annotations:
+        return meta
+    read = {key: text for key, text in annotations.items() if key in _READ}
+    return meta if len(read) == len(annotations) else structs.replace(meta, annotations=read)
+
+
+def _told(hold: Hold) -> tuple[str, str]:
+    return hold.uid, explain.sentence(hold)

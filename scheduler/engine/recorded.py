@@ -1,0 +1,160 @@
+"""An engine that writes its log: what is handed in and what is decided, so that it can be run again.
+
+A log that may not grow for ever has to begin somewhere. At the beginning of a file the engine makes a fresh
+start: it forgets all and is told everything again, as after a restart of the process, and all of that stands
+in the file. So a file can be run by itself. What a fresh start forgets is how long pods have waited: those
+that wait are tried again at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from msgspec import structs
+
+from scheduler.api import events, names
+from scheduler.api.decisions import Outcome
+from scheduler.api.events import Event
+from scheduler.api.notes import Note
+from scheduler.config import Config
+from scheduler.engine import log
+from scheduler.engine.budget import Budget, Unlimited, Work
+from scheduler.engine.engine import Engine
+from scheduler.state.pods import Life, PodRecord
+
+_FINISHED = frozenset({"Succeeded", "Failed"})
+_Key = tuple[str, str]
+# In this order things are told again: what steers pods, then nodes, then pods.
+_POLICY, _NAMESPACE, _NODE, _POD = "1 policy", "2 namespace", "3 node", "4 pod"
+
+
+class Recorded(Engine):
+    """As ``Engine``; ``write`` takes every line of the log, its end included."""
+
+    def __init__(
+        self, config: Config, version: str, write: Callable[[bytes], None], **more: Any
+    ) -> None:
+        super().__init__(config, **more)
+        self._version, self._write = version, write
+        # The line of the last that was seen of everything that is there.
+        self._lines: dict[_Key, bytes] = {}
+        self._write_head()
+
+    def handle(self, event: Event, now: float) -> Sequence[Note]:
+        """As the engine does; written before, so that what ends it stands in the log."""
+        line = log.encode(log.Happened(now, log.without_secrets(event)))
+        self._write(line)
+        key, is_there = _about(event)
+        if is_there:
+            self._lines[key] = line
+        else:
+            self._lines.pop(key, None)
+        return super().handle(event, now)
+
+    def decide(self, now: float, budget: Budget) -> Outcome:
+        """As the engine does; written when there was anything to do."""
+        metered = _Metered(budget)
+        outcome = super().decide(now, metered)
+        if budget.pods or any(metered.spent):
+            self._write(log.encode(log.decided(now, budget.pods, metered.spent, outcome)))
+        return outcome
+
+    def start_anew(self, now: float) -> None:
+        """Forget everything and be told it again; what is written from here on can be run by itself.
+
+        Not within a list. Decisions whose binds are under way stay decided.
+        """
+        objects, knowledge = list(self._objects()), list(self._knowledge())
+        self._lines = {}
+        self._begin()
+        self._write_head()
+        for event in objects:
+            self.handle(event, now)
+        # Before all pods are compiled it is not known which there are.
+        self.decide(now, Unlimited(pods=0))
+        for event in knowledge:
+            self.handle(event, now)
+
+    def _objects(self) -> Iterator[Event]:
+        """What is there, as it was last seen."""
+        pods, nodes = self.cluster.pods, self.cluster.nodes
+        # Nodes whose plugin has written on them earlier, and has not on what is seen of them now.
+        were_hamis = {
+            facts.name
+            for facts, was_hami in zip(nodes.facts, nodes.was_hami, strict=True)
+            if facts and was_hami and not facts.plugin
+        }
+        kept = sorted(self._lines, key=lambda key: (key[0], _order(pods.get(key[1]))))
+        # Nobody saw these pods come: they count as listed, whoever's they are.
+        yield events.PodListBegins(ours=True)
+        yield events.PodListBegins(ours=False)
+        for key in kept:
+            event = log.event_of(self._lines[key])
+            if isinstance(event, events.NodeSeen) and key[1] in were_hamis:
+                yield _with_plugin(event)
+            yield event
+        yield events.PodListEnds(ours=False)
+
+    def _knowledge(self) -> Iterator[Event]:
+        """What cannot be seen on any object."""
+        pods, nodes = self.cluster.pods, self.cluster.nodes
+        for facts, is_silent in zip(nodes.facts, nodes.silent, strict=True):
+            if facts and is_silent:
+                yield events.PluginSilent(facts.name, silent=True)
+        for pod in pods.values():
+            if pod.life == Life.ASSUMED:
+                yield events.PodAssumed(pod.uid, pod.node, pod.claim)
+        yield events.DemandKnown(self.cluster.demand.known())
+
+    def _write_head(self) -> None:
+        self._write(log.encode(log.Head(log.FORMAT, self._version, self.config)))
+
+
+def _about(event: Event) -> tuple[_Key, bool]:
+    """What an event is about, and whether that is there from now on; of what is not kept, no name."""
+    key, is_there = ("", ""), False
+    match event:
+        case events.PodSeen(pod):
+            key, is_there = (_POD, pod.metadata.uid), pod.status.phase not in _FINISHED
+        case events.PodGone(uid):
+            key = _POD, uid
+        case events.NodeSeen(node):
+            key, is_there = (_NODE, node.metadata.name), True
+        case events.NodeGone(name):
+            key = _NODE, name
+        case events.PolicySeen(body):
+            key, is_there = (_POLICY, str(body["metadata"]["name"])), True
+        case events.PolicyGone(name):
+            key = _POLICY, name
+        case events.NamespaceSeen(name):
+            key, is_there = (_NAMESPACE, name), True
+    return key, is_there
+
+
+def _order(pod: PodRecord | None) -> float:
+    """Pods in the order in which they came; those that still wait to be compiled came last."""
+    return float("inf") if pod is None else pod.order
+
+
+def _with_plugin(event: events.NodeSeen) -> Event:
+    """The same node with the sign of HAMi's device plugin, which it had earlier."""
+    meta = event.node.metadata
+    signs = {**(meta.annotations or {}), names.HAMI_HANDSHAKE: names.HANDSHAKE_REPORTED}
+    node = structs.replace(event.node, metadata=structs.replace(meta, annotations=signs))
+    return events.NodeSeen(node)
+
+
+class _Metered:
+    """Counts what another budget allows."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self.pods = budget.pods
+        self.spent = [0] * len(Work)
+
+    def allows(self, work: Work) -> bool:
+        """As the other says."""
+        allowed = self._budget.allows(work)
+        self.spent[work] += allowed
+        return allowed

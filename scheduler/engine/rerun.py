@@ -1,0 +1,108 @@
+"""Run the log of an engine again, and compare every decision with the one that stands in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import msgspec
+
+from scheduler.engine import log
+from scheduler.engine.budget import Counted
+from scheduler.engine.engine import Engine
+from scheduler.errors import BadInput
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first decision that came out differently.
+
+    Attributes:
+        line: number of the line in the log, from 1.
+        written, now: what stands in the log, and what came out.
+    """
+
+    line: int
+    written: log.Decided
+    now: log.Decided
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was run again.
+
+    Attributes:
+        version: of the Evenkeel that wrote the log.
+        n_events, n_binds, n_holds: as many, up to the difference if there is one.
+        is_cut: the last line is not complete: the writer was killed.
+    """
+
+    version: str
+    n_events: int
+    n_binds: int
+    n_holds: int
+    is_cut: bool
+    difference: Difference | None
+
+
+def rerun(lines: Iterable[bytes]) -> Report:
+    """Run a log from its first line.
+
+    Raises:
+        BadInput: it is no log, or one of another format; names the line.
+    """
+    engine: Engine | None = None
+    version, n_events, n_binds, n_holds = "", 0, 0, 0
+    for number, text in enumerate(lines, 1):
+        if not text.endswith(b"\n"):
+            return Report(version, n_events, n_binds, n_holds, is_cut=True, difference=None)
+        line = _decoded(text, number)
+        if isinstance(line, log.Head):
+            _check(line, number)
+            engine, version = Engine(line.config), line.version
+        elif engine is None:
+            raise BadInput(f"line {number}", "comes before the line with the settings")
+        elif isinstance(line, log.Happened):
+            engine.handle(line.event, line.at)
+            n_events += 1
+        else:
+            outcome = engine.decide(line.at, Counted(line.pods, line.spent))
+            now = log.decided(line.at, line.pods, list(line.spent), outcome)
+            if now != line:
+                found = Difference(number, line, now)
+                return Report(version, n_events, n_binds, n_holds, is_cut=False, difference=found)
+            n_binds += len(line.binds)
+            n_holds += len(line.holds)
+    return Report(version, n_events, n_binds, n_holds, is_cut=False, difference=None)
+
+
+def _decoded(text: bytes, number: int) -> log.Line:
+    try:
+        return log.decode(text)
+    except msgspec.MsgspecError as error:
+        raise BadInput(f"line {number}", f"is no line of an engine's log: {error}") from error
+
+
+def _check(head: log.Head, number: int) -> None:
+    if head.format != log.FORMAT:
+        raise BadInput(
+            f"line {number}", f"format {head.format} is not {log.FORMAT}, the one known here"
+        )
+
+
+def told(report: Report) -> str:
+    """The report in words."""
+    figures = f"{report.n_events} events, {report.n_binds} placed, {report.n_holds} held"
+    lines = [f"written by Evenkeel {report.version}: {figures}"]
+    if report.is_cut:
+        lines.append("the last line is not complete and was left out")
+    found = report.difference
+    if found is None:
+        lines.append("every decision came out as it is written")
+        return "\n".join(lines)
+    lines.append(f"line {found.line} came out differently:")
+    for name in ("binds", "holds", "explained"):
+        written, now = getattr(found.written, name), getattr(found.now, name)
+        lines += [f"- {one}" for one in written if one not in now]
+        lines += [f"+ {one}" for one in now if one not in written]
+    return "\n".join(lines)

@@ -1,0 +1,117 @@
+"""The engine's log in files: no more bytes than were given it, the older half in a file of its own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import structlog
+
+from scheduler.config import Config
+from scheduler.engine.recorded import Recorded
+from scheduler.errors import BadInput
+
+# Lines are written when so much has come together, or when there is nothing else to do.
+_BUFFER_BYTES = 1 << 16
+_log = structlog.get_logger("evenkeel.recording")
+
+
+class Recording:
+    """Takes lines and writes them to ``path``; what stood there goes to ``path``.1 when a file is full."""
+
+    def __init__(self, path: Path, most_bytes: int) -> None:
+        """Files are made anew, and only their owner can read them.
+
+        Args:
+            path: the log.
+            most_bytes: of both files together.
+
+        Raises:
+            BadInput: the file cannot be written.
+        """
+        self._path, self._most_bytes = path, most_bytes // 2
+        self._lines: list[bytes] = []
+        self._n_waiting = self._n_bytes = 0
+        self._is_broken = False
+        try:
+            self._older.unlink(missing_ok=True)
+            self._open()
+        except OSError as error:
+            raise BadInput("--record", f"{path}: {error.strerror}") from error
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a new file should be begun, by an engine that starts anew."""
+        return self._n_bytes >= self._most_bytes and not self._is_broken
+
+    def write(self, line: bytes) -> None:
+        """One line more."""
+        if not self._is_broken:
+            self._lines.append(line)
+            self._n_waiting += len(line)
+            if self._n_waiting >= _BUFFER_BYTES:
+                self.flush()
+
+    def flush(self) -> None:
+        """Write what has come together. A full disk ends the recording and nothing else."""
+        if not self._lines:
+            return
+        whole = b"".join(self._lines)
+        self._lines.clear()
+        self._n_waiting = 0
+        self._n_bytes += len(whole)
+        try:
+            self._file.write(whole)
+        except OSError as error:
+            self._end(error)
+
+    def turn_over(self) -> None:
+        """Begin a new file; the one so far is the older one from now on, and what was older is gone."""
+        self.flush()
+        try:
+            self._file.close()
+            self._path.replace(self._older)
+            self._open()
+        except OSError as error:
+            self._end(error)
+
+    def close(self) -> None:
+        """Write the rest; nothing more comes."""
+        self.flush()
+        self._file.close()
+
+    @property
+    def _older(self) -> Path:
+        return self._path.with_name(f"{self._path.name}.1")
+
+    def _open(self) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        self._file = os.fdopen(os.open(self._path, flags, 0o600), "wb", buffering=0)
+        self._n_bytes = 0
+
+    def _end(self, error: OSError) -> None:
+        self._is_broken = True
+        self._file.close()
+        _log.error("the recording has ended", file=str(self._path), error=str(error))
+
+
+class Recorder:
+    """A recorded engine and its files."""
+
+    def __init__(self, config: Config, version: str, recording: Recording) -> None:
+        self._recording = recording
+        self.engine = Recorded(config, version, recording.write)
+
+    def keep_up(self, now: float) -> None:
+        """Between two turns, and not within a list: begin a new file when this one is full."""
+        if self._recording.is_full:
+            self._recording.turn_over()
+            self.engine.start_anew(now)
+
+    def flush(self) -> None:
+        """There is nothing else to do for now."""
+        self._recording.flush()
+
+    def close(self) -> None:
+        """Nothing more comes."""
+        self._recording.close()

@@ -1,0 +1,244 @@
+"""An engine's log: run again it gives the same decisions, it holds no secret, and it says what differs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from scheduler.api import events, limits, names, wire
+from scheduler.config import Config
+from scheduler.engine import log, rerun
+from scheduler.engine.budget import Counted, Unlimited
+from scheduler.engine.recorded import Recorded
+from scheduler.errors import BadInput
+from scheduler.kube.report.recording import Recorder, Recording
+from tests import make
+from tests.unit import random_clusters
+
+WORDY = {f"k{i}": "v" for i in range(limits.LIGHT_WORDS + 1)}
+
+
+class Story:
+    """An engine to which random things happen, and the files of its log."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.files: list[list[bytes]] = [[]]
+        self.engine = Recorded(Config(), "test", self._write)
+        self.now = 1000.0
+        self._n = 0
+        self._under_way: list[str] = []
+        for node in random_clusters.nodes(self.rng, 8, gpus=True):
+            self.tell(events.NodeSeen(node))
+
+    def _write(self, line: bytes) -> None:
+        self.files[-1].append(line)
+
+    def tell(self, event: events.Event) -> None:
+        self.engine.handle(event, self.now)
+
+    def happen(self) -> None:
+        """One thing or another, and now and then a decision for a little or for much."""
+        self.now += float(self.rng.exponential(0.7))
+        what = self.rng.integers(0, 10)
+        pods = list(self.engine.cluster.pods.values())
+        if what < 4:
+            self._comes()
+        elif what == 4 and pods:
+            self.tell(events.PodGone(pods[self.rng.integers(len(pods))].uid))
+        elif what == 5 and self._under_way:
+            uid = self._under_way.pop()
+            self.tell(events.BindFailed(uid, "the bind failed"))
+        elif what == 6:
+            self._node_changes()
+        for uid in self._under_way[:-2]:
+            self.tell(events.BindDone(uid))
+        self._under_way = self._under_way[-2:]
+        some = Counted(int(self.rng.integers(0, 5)), tuple(self.rng.integers(0, 4, 3).tolist()))
+        outcome = self.engine.decide(self.now, some if self.rng.random() < 0.5 else Unlimited())
+        self._under_way += [bind.uid for bind in outcome.binds]
+
+    def _comes(self) -> None:
+        kinds = list(random_clusters.PODS)
+        kind = kinds[self.rng.integers(len(kinds))]
+        self._n += 1
+        pod = random_clusters.pending(kind, f"pod-{self._n}")
+        if self.rng.random() < 0.1:
+            pod.spec.node_selector = WORDY
+        self.tell(events.PodSeen(pod))
+
+    def _node_changes(self) -> None:
+        node = random_clusters.nodes(self.rng, 8, gpus=True)[self.rng.integers(8)]
+        name = node.metadata.name
+        match self.rng.integers(0, 4):
+            case 0:
+                self.tell(events.NodeGone(name))
+            case 1:
+                self.tell(events.PluginSilent(name, silent=bool(self.rng.integers(2))))
+            case 2:
+                self.tell(events.NodeSeen(node))
+            case _:
+                bare = msgspec.structs.replace(node.metadata, annotations=None)
+                self.tell(events.NodeSeen(msgspec.structs.replace(node, metadata=bare)))
+
+    def anew(self) -> None:
+        self.files.append([])
+        self.engine.start_anew(self.now)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_log_gives_the_same_decisions_again_file_by_file(seed: int) -> None:
+    story = Story(seed)
+    for i in range(150):
+        story.happen()
+        if i in {60, 110}:
+            story.anew()
+    reports = [rerun.rerun(lines) for lines in story.files]
+    assert [report.difference for report in reports] == [None] * 3
+    assert sum(report.n_binds for report in reports) > 10
+    assert sum(report.n_holds for report in reports) > 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_fresh_start_forgets_nothing_that_is_charged_or_known(seed: int) -> None:
+    story = Story(seed)
+    for _ in range(80):
+        story.happen()
+    story.engine.decide(story.now, Unlimited())
+    before = story.engine.cluster
+    story.anew()
+    after = story.engine.cluster
+    assert after is not before
+    for name in before.nodes.rows:
+        old, new = before.nodes.row_of(name), after.nodes.row_of(name)
+        assert after.nodes.columns.gpu_used[:, new].tolist() == before.nodes.columns.gpu_used[:, old].tolist()  # fmt: skip
+        assert after.nodes.columns.nonzero[:, new].tolist() == before.nodes.columns.nonzero[:, old].tolist()  # fmt: skip
+        assert after.nodes.was_hami[new] == before.nodes.was_hami[old]
+        assert after.nodes.silent[new] == before.nodes.silent[old]
+    assert {p.uid: (p.node, p.life) for p in after.pods.values()} == {
+        p.uid: (p.node, p.life) for p in before.pods.values()
+    }
+    assert after.demand.known() == before.demand.known()
+
+
+def test_a_log_holds_no_word_that_could_be_a_secret() -> None:
+    secret = "hunter2"
+    spec = {
+        "schedulerName": names.SCHEDULER,
+        "containers": [
+            {
+                "name": "c",
+                "env": [{"name": "TOKEN", "value": secret}],
+                "command": ["login", secret],
+                "args": [secret],
+                "resources": {"requests": {"cpu": "1"}},
+            }
+        ],
+        "volumes": [{"name": "v", "secret": {"secretName": secret}}],
+    }
+    annotations = {"kubectl.kubernetes.io/last-applied-configuration": secret, names.MODE: "keel"}
+    raw: dict[str, Any] = {
+        "metadata": {"name": "p", "uid": "u", "annotations": annotations},
+        "spec": spec,
+        "status": {"conditions": [{"type": "Ready", "status": "False", "message": secret}]},
+    }
+    policy = {
+        "metadata": {"name": "x", "annotations": {"a": secret}, "managedFields": [secret]},
+        "spec": {"nodePolicy": "binpack"},
+        "status": {"conditions": [secret]},
+    }
+    lines: list[bytes] = []
+    engine = Recorded(Config(), "test", lines.append)
+    engine.handle(events.PodSeen(msgspec.convert(raw, wire.Pod)), 0.0)
+    engine.handle(events.PolicySeen(policy), 0.0)
+    node = make.node(name="n", annotations={"a": secret})
+    engine.handle(events.NodeSeen(node), 0.0)
+    written = b"".join(lines).decode()
+    assert secret not in written
+    assert '"keel"' in written
+    assert "binpack" in written
+    assert engine.cluster.pods["u"].template.steering == ((names.MODE, "keel"),)
+
+
+def test_a_decision_that_comes_out_differently_is_told_with_its_line() -> None:
+    story = Story(1)
+    while not any(b'"binds":[{' in line for line in story.files[0]):
+        story.happen()
+    lines = story.files[0]
+    at = next(i for i, line in enumerate(lines) if b'"binds":[{' in line)
+    line = json.loads(lines[at])
+    real, line["binds"][0]["node"] = line["binds"][0]["node"], "elsewhere"
+    lines[at] = json.dumps(line).encode() + b"\n"
+    report = rerun.rerun(lines)
+    assert report.difference is not None
+    assert report.difference.line == at + 1
+    told = rerun.told(report)
+    assert f"line {at + 1} came out differently" in told
+    assert "elsewhere" in told
+    assert real in told
+
+
+def test_a_log_whose_last_line_was_cut_is_run_as_far_as_it_goes() -> None:
+    story = Story(2)
+    for _ in range(20):
+        story.happen()
+    whole = story.files[0]
+    report = rerun.rerun([*whole, b'{"type":"event","at":1.0,"ev'])
+    assert report.is_cut
+    assert report.difference is None
+    assert "not complete" in rerun.told(report)
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ([b"what\n"], "line 1: is no line of an engine's log"),
+        ([log.encode(log.Decided(0.0, 1, (0, 0, 0)))], "line 1: comes before the line with the"),
+        ([log.encode(log.Head(99, "x", Config()))], "line 1: format 99 is not 1"),
+    ],
+)
+def test_what_is_no_log_is_refused_by_its_line(lines: list[bytes], said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        rerun.rerun(lines)
+
+
+def test_a_recording_keeps_to_its_size_and_each_of_its_files_runs_by_itself(tmp_path: Path) -> None:
+    path, most = tmp_path / "log", 60_000
+    recorder = Recorder(Config(), "test", Recording(path, most))
+    engine = recorder.engine
+    for i in range(3):
+        engine.handle(events.NodeSeen(make.node(name=f"n{i}", cpu="4")), 0.0)
+    for i in range(400):
+        now = float(i)
+        engine.handle(events.PodSeen(make.pod(name=f"p{i}", cpu="1")), now)
+        for bind in engine.decide(now, Unlimited()).binds:
+            engine.handle(events.BindDone(bind.uid), now)
+        if i >= 5:
+            engine.handle(events.PodGone(f"default/p{i - 5}"), now)
+        recorder.flush()
+        recorder.keep_up(now)
+    recorder.close()
+    older = tmp_path / "log.1"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert older.stat().st_size + path.stat().st_size < 1.2 * most
+    for file in (older, path):
+        with file.open("rb") as lines:
+            report = rerun.rerun(lines)
+        assert report.difference is None
+        assert report.n_binds > 0
+
+
+def test_a_file_that_cannot_be_written_is_told_at_once_and_a_full_disk_ends_the_recording_only(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(BadInput, match="--record"):
+        Recording(tmp_path / "missing" / "log", 1000)
+    recording = Recording(Path("/dev/full"), 1000) if Path("/dev/full").exists() else None
+    if recording is not None:
+        recording.write(b"line\n")
+        recording.flush()
+        recording.write(b"line\n")
+        assert not recording.is_full
