@@ -258,7 +258,6 @@ class Operator:
             in_flight=options.config.binds_in_flight,
         )
         self.loop = Loop(
-            self.engine,
             self.inbox,
             self._binder,
             is_leading=self.is_deciding,

@@ -19,13 +19,14 @@ class Inbox:
     """A queue of events.
 
     Attributes:
+        engine: whom it is for.
         wake: set when there is something to do, here or elsewhere.
         lists_waiting: lists that came and are not handed on completely.
     """
 
     def __init__(self, engine: Engine) -> None:
-        """``engine`` is asked, at the end of a list, which of its objects were not in it."""
-        self._engine = engine
+        """``engine`` is whom it is for; it is asked what was not in a list."""
+        self.engine = engine
         self._waiting: deque[Heard] = deque()
         self._list: Iterator[Event] = iter(())
         self.wake = asyncio.Event()
@@ -67,7 +68,7 @@ class Inbox:
         for pod in listed.pods:
             yield events.PodSeen(pod)
         present = {pod.metadata.uid for pod in listed.pods}
-        for uid in self._engine.missing(present, ours=listed.ours):
+        for uid in self.engine.missing(present, ours=listed.ours):
             yield events.PodGone(uid)
         yield events.PodListEnds(listed.ours)
         self.lists_waiting -= 1
@@ -77,7 +78,7 @@ class Inbox:
         for node in listed.nodes:
             yield events.NodeSeen(node)
         present = {node.metadata.name for node in listed.nodes}
-        for name in [name for name in self._engine.cluster.nodes.rows if name not in present]:
+        for name in [name for name in self.engine.cluster.nodes.rows if name not in present]:
             yield events.NodeGone(name)
         yield events.NodeListEnds()
         self.lists_waiting -= 1

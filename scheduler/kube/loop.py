@@ -14,7 +14,6 @@ from scheduler.api.decisions import Outcome
 from scheduler.api.events import Event
 from scheduler.api.notes import Note
 from scheduler.cycle import explain
-from scheduler.engine.engine import Engine
 from scheduler.kube import slices
 from scheduler.kube.bind.binder import Binder
 from scheduler.kube.inbox import Inbox
@@ -39,7 +38,6 @@ class Loop:
 
     def __init__(
         self,
-        engine: Engine,
         inbox: Inbox,
         binder: Binder,
         *,
@@ -49,11 +47,11 @@ class Loop:
         policy_status: PolicyStatus,
         recorder: Recorder | None = None,
     ) -> None:
-        self._engine, self._inbox, self._binder = engine, inbox, binder
+        self._engine, self._inbox, self._binder = inbox.engine, inbox, binder
         self._is_leading = is_leading
         self._reporter, self._metrics, self._policy_status = reporter, metrics, policy_status
         self._recorder = recorder
-        self.mistakes = Mistakes(engine, reporter, is_leading)
+        self.mistakes = Mistakes(inbox.engine, reporter, is_leading)
         self.turned_at = 0.0
 
     async def run(self) -> None:

@@ -33,8 +33,8 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "_LATE_SECONDS", 0.0)
 
 
-async def _told(server: Server, heard: Iterator[bool]) -> list[events.Event]:
-    told: list[events.Event] = []
+async def _told(server: Server, heard: Iterator[bool]) -> list[events.Heard]:
+    told: list[events.Heard] = []
     api = cast("ApiClient", server)
     await sources.late_policies(api, told.append, lambda: next(heard))
     return told

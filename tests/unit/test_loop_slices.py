@@ -48,7 +48,6 @@ class Parts:
         self.engine = Engine(Config())
         self.inbox = Inbox(self.engine)
         self.loop = Loop(
-            self.engine,
             self.inbox,
             nobody,
             is_leading=lambda: is_leading,
