@@ -89,8 +89,8 @@ class Chores:
             self._explaining = self._explain_again()
 
     def _help(self, changed: Changed, now: float) -> Iterator[None]:
-        """Move the pods that a change could help; one question per kind."""
-        for i, kind in enumerate(self._pending.kinds()):
+        """Move the pods that a change could help; one question per kind that it does not rule out."""
+        for i, kind in enumerate(self._pending.kinds_within(changed.most())):
             pod = self._pending.one_of(kind)
             if pod is not None and changed.may_help(pod.template):
                 if self._cycle.could_place(pod, changed.rows):

@@ -9,11 +9,14 @@ import numpy as np
 
 from scheduler.api import names
 from scheduler.api.templates import PodTemplate
+from scheduler.queues import needs
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 
 # Labels are compared node by node; for more rows than this only amounts are.
 _ROWS_MAX = 64
+# More than any pod asks, and less than what nobody asks.
+_ANY = 2**63 - 2
 
 
 class Changed:
@@ -36,6 +39,13 @@ class Changed:
         if self.rows.size <= _ROWS_MAX:
             found = (cluster.nodes.facts[row] for row in self.rows.tolist())
             self._labels = [facts.labels for facts in found if facts is not None]
+
+    def most(self) -> c.Ints:
+        """[RESOURCES] the most that a row has free of each that ``needs`` looks at."""
+        if self.rows is None:
+            return np.full(len(needs.RESOURCES), _ANY, np.int64)
+        # Where more is used than there is, who asks none of it still fits.
+        return np.array([max(0, self._free(name)) for name in needs.RESOURCES], np.int64)
 
     def may_help(self, template: PodTemplate) -> bool:
         """False only where no pod of the template fits on any of the rows."""

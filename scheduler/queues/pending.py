@@ -20,6 +20,8 @@ from enum import StrEnum
 import msgspec
 
 from scheduler.config import Config
+from scheduler.queues.needs import Needs
+from scheduler.schema.columns import Ints
 from scheduler.state.pods import PodRecord
 
 # What a namespace may spend before others go first, in units of ``cost``, and how soon half is forgotten.
@@ -71,6 +73,7 @@ class Pending:
         self._backoff: list[tuple[float, int, str]] = []
         # Parked pods by what decides whether they fit: one question for all of a kind.
         self._parked: dict[Hashable, dict[str, _Entry]] = {}
+        self._needs = Needs()
         self._n_parked = 0
         self._popped: set[str] = set()
         self._tickets = 0
@@ -205,12 +208,18 @@ class Pending:
                     heapq.heappush(self._active, ticketed)
 
     def failed(self, uid: str, now: float, kind: Hashable) -> None:
-        """Nothing fits: wait until a change could help; ``kind`` is equal for pods that fit the same."""
+        """Nothing fits: wait until a change could help.
+
+        ``kind`` is equal for pods that fit the same, all of one template.
+        """
         entry = self._returned(uid, now)
         if entry is not None:
             self._move(entry, Where.UNSCHEDULABLE)
             entry.kind = kind
-            self._parked.setdefault(kind, {})[uid] = entry
+            if kind not in self._parked:
+                self._parked[kind] = {}
+                self._needs.add(kind, entry.pod.template)
+            self._parked[kind][uid] = entry
             self._n_parked += 1
 
     def retry(self, uid: str, now: float) -> None:
@@ -222,6 +231,10 @@ class Pending:
     def kinds(self) -> list[Hashable]:
         """The kinds of pods that wait for a change."""
         return list(self._parked)
+
+    def kinds_within(self, most: Ints) -> list[Hashable]:
+        """Those of them that ask no more than ``most`` of each of ``needs.RESOURCES``."""
+        return self._needs.within(most)
 
     def one_of(self, kind: Hashable) -> PodRecord | None:
         """A pod of a kind that waits for a change; None when all have moved on."""
@@ -346,6 +359,7 @@ class Pending:
         del alike[entry.pod.uid]
         if not alike:
             del self._parked[entry.kind]
+            self._needs.drop(entry.kind)
         entry.kind = None
         self._n_parked -= 1
 

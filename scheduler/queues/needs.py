@@ -1,0 +1,57 @@
+"""What each kind of waiting pod needs at least, as columns: who could fit is asked of all kinds at once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import numpy as np
+
+from scheduler.api import names
+from scheduler.api.templates import PodTemplate
+from scheduler.schema.columns import Ints
+
+# The amounts that are kept; whatever else a pod asks is looked at for those that these do not rule out.
+RESOURCES = (names.CPU, names.MEMORY, names.GPU)
+_NEVER = 2**63 - 1
+_FIRST_CAPACITY = 64
+
+
+class Needs:
+    """Kinds by slot. One writer, like the queue."""
+
+    def __init__(self) -> None:
+        self._slots: dict[Hashable, int] = {}
+        self._kinds: list[Hashable] = [None] * _FIRST_CAPACITY
+        self._free = list(range(_FIRST_CAPACITY - 1, -1, -1))
+        # [RESOURCES, slots]; a slot that is free asks more than there is.
+        self._least: Ints = np.full((len(RESOURCES), _FIRST_CAPACITY), _NEVER, np.int64)
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def add(self, kind: Hashable, template: PodTemplate) -> None:
+        """Pods of a kind, all of one template, begin to wait."""
+        if not self._free:
+            self._grow()
+        slot = self._slots[kind] = self._free.pop()
+        self._kinds[slot] = kind
+        asked = dict(template.requests.amounts)
+        self._least[:, slot] = [asked.get(resource, 0) for resource in RESOURCES]
+
+    def drop(self, kind: Hashable) -> None:
+        """No pod of the kind waits any more."""
+        slot = self._slots.pop(kind)
+        self._kinds[slot] = None
+        self._least[:, slot] = _NEVER
+        self._free.append(slot)
+
+    def within(self, most: Ints) -> list[Hashable]:
+        """Kinds that ask no more than ``most`` [RESOURCES] of each; O(kinds) in columns."""
+        fitting = (self._least <= most[:, None]).all(axis=0)
+        return [self._kinds[slot] for slot in np.flatnonzero(fitting).tolist()]
+
+    def _grow(self) -> None:
+        n = len(self._kinds)
+        self._kinds += [None] * n
+        self._least = np.pad(self._least, ((0, 0), (0, n)), constant_values=_NEVER)
+        self._free = list(range(2 * n - 1, n - 1, -1))
