@@ -1,7 +1,7 @@
 """``make bench``: everything, as one JSON document on standard output, progress on standard error.
 
-``ARGS="kernels replay small end-to-end scale hostile"`` picks parts; ``ARGS="end-to-end --quick"`` runs the smallest
-sizes. Every figure that has a floor is told as met or missed; with ``--strict`` a missed one fails the run.
+``ARGS="kernels replay small end-to-end scale hostile recording"`` picks parts; ``ARGS="end-to-end --quick"`` runs the
+smallest sizes. Every figure that has a floor is told as met or missed; with ``--strict`` a missed one fails the run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from bench import end_to_end, floors, hostile, kernels, replay, scale, small
+from bench import end_to_end, floors, hostile, kernels, recording, replay, scale, small
 
 _PARTS: dict[str, tuple[Callable[[bool], Any], tuple[floors.Floor, ...]]] = {
     "kernels": (lambda _: kernels.run(), kernels.FLOORS),
@@ -23,6 +23,7 @@ _PARTS: dict[str, tuple[Callable[[bool], Any], tuple[floors.Floor, ...]]] = {
     "end-to-end": (end_to_end.run, end_to_end.FLOORS),
     "scale": (scale.run, scale.FLOORS),
     "hostile": (hostile.run, hostile.FLOORS),
+    "recording": (recording.run, recording.FLOORS),
 }
 
 

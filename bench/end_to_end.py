@@ -96,10 +96,15 @@ async def _binds(cp: plane.ControlPlane, n_pods: int) -> list[float]:
     raise RuntimeError(f"the watch ended for good after {len(stamps)} of {n_pods} binds")
 
 
-def _start_evenkeel(cp: plane.ControlPlane) -> str:
+def _start_evenkeel(cp: plane.ControlPlane, *more: str) -> str:
     command = [sys.executable, "-m", "scheduler", "run", "--port", "0", "--log-level", "warning"]
-    cp.spawn("evenkeel", [*command, "--kubeconfig", str(cp.kubeconfig(token=cp.tokens[USER]))])
+    access = ["--kubeconfig", str(cp.kubeconfig(token=cp.tokens[USER]))]
+    cp.spawn("evenkeel", [*command, *access, *more])
     return "evenkeel"
+
+
+def _start_recording(cp: plane.ControlPlane) -> str:
+    return _start_evenkeel(cp, "--record", str(cp.folder / "events"))
 
 
 def _start_null(cp: plane.ControlPlane) -> str:
@@ -119,7 +124,9 @@ _START: dict[str, Callable[[plane.ControlPlane], str]] = {
     "evenkeel": _start_evenkeel,
     "null": _start_null,
     "kube-scheduler": _start_kube_scheduler,
+    "recording": _start_recording,
 }
+_COMPARED = ("evenkeel", "null", "kube-scheduler")
 
 
 def run(quick: bool) -> list[dict[str, Any]]:
@@ -131,7 +138,7 @@ def run(quick: bool) -> list[dict[str, Any]]:
         for gpu in (False, True):
             figures = {
                 scheduler: measure(scheduler, n_nodes=n_nodes, n_pods=n_pods, gpu=gpu)
-                for scheduler in _START
+                for scheduler in _COMPARED
             }
             ours = figures["evenkeel"]["pods_per_second"]
             row = {
