@@ -22,27 +22,7 @@ Shapes that no node holds even when it is empty count for nothing.
 Before 60 pods are seen an assumed demand stands in (not for prices): without any, nothing keeps runs of cards
 together. In clusters of fewer than 1,000 cards, where those 60 are much of all, best fit then counts beside it.
 
-What was tried on openb's training draws (seeds 1000..1006; allocated GPU %, demand seen), against what is here
-(means of fill at 100 and 130: default 96.2, gpuspec33 95.6, gpushare100 88.2, cpu250 94.1, multigpu50 97.7;
-churn: default 95.0, multigpu50 94.8, gpuspec33 91.9, gpushare60 91.6):
-
-- no credit for being close in F: churn gpuspec33 −0.6; on nodes that are all alike (12 or 40 of openb's
-  G2, 8 GPUs, multigpu50) −2.5, 2 below best fit. Full credit: churn default −0.2, gpushare60 −0.5. By the square
-  or the root of what is there: within 0.2. A cost for every GPU left on the node instead (0.1 · D): nearly as
-  good on like nodes, churn gpuspec33 −1.4; for its CPU, whether scarce or not: churn multigpu50 −4.4.
-- no left: on like nodes as above −2.3, cpu250 in filling −0.1. A left CPU worth all the GPU it could serve,
-  not only what is there: up to 1.2 below best fit where three pods of four ask next to no CPU.
-- memory not looked at: up to 1 below best fit on 10 and 24 equal nodes whose pods ask 1.1 to 1.3 of it.
-- an assumed demand until 300 pods: fill gpuspec33 −0.1; in clusters of 3 to 12 nodes up to −1 in churn.
-- best fit beside the assumed demand in all clusters: fill default and gpushare100 −0.3, until 300 pods −1.1; in
-  no clusters: up to 5 below best fit on 3 to 40 nodes where CPU is scarce or nodes are mixed.
-- departures averaged over 1,000 arrivals from the first: −0.4 in churn on 3 to 12 nodes, full after some 30 pods.
-- a price exponent of 4 whatever D: churn gpuspec33 −1.4, cpu250 −0.1; of 2: fill gpuspec33 −0.2, churn
-  gpuspec33 +0.2. Constraints are worth more where pods leave, for what is wrongly taken stays taken longer than
-  what is wrongly kept stays free; hence the exponent that falls with D. Down to 0.9 at D = 1 nothing changes.
-- with an exponent of 4, F weighing 1.5 times as much: churn gpuspec33 −0.8; 0.7 times: +0.3, and multigpu50 −0.1.
-- 1.0 for 0.85 of κ: gpuspec33 −0.5/+0.2, churn default −0.1; 0.75: cpu250 +0.3, multigpu50 −0.2, default −0.1.
-- prices by the assumed demand before pods are seen, in whole or by half: within 0.2 of none.
+What else was tried, and what came of it: docs/placement.md.
 """
 
 from __future__ import annotations

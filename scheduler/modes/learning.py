@@ -1,7 +1,7 @@
 """Learns the demand: when the tables that ``keel`` and ``fgd`` score by are made anew.
 
 Between batches, never within: after 30 % more pods were seen, when nodes or what they are have changed, when
-pods leave at another rate. What the tables hold, and what else was tried: ``modes/demand_tables.py``.
+pods leave at another rate. What the tables hold: ``modes/demand_tables.py``.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from tests.operator import installed
 
 @pytest.fixture(scope="module")
 def applied(control_plane: ControlPlane) -> ControlPlane:
-    """As the README says."""
+    """As docs/operations.md says."""
     installed.by_kustomize(control_plane)
     return control_plane
 

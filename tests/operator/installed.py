@@ -21,7 +21,7 @@ _CRD = "crd/balancepolicies.scheduling.evenkeel.dev"
 
 
 def by_kustomize(cp: plane.ControlPlane) -> None:
-    """The README's two commands."""
+    """The two commands of docs/operations.md."""
     crds(cp)
     base(cp)
 
