@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from scheduler.api import events, limits, names, wire
+from scheduler.cli import app
 from scheduler.config import Config
 from scheduler.engine import log, rerun
 from scheduler.engine.budget import Counted, Unlimited
@@ -242,3 +244,25 @@ def test_a_file_that_cannot_be_written_is_told_at_once_and_a_full_disk_ends_the_
         recording.flush()
         recording.write(b"line\n")
         assert not recording.is_full
+
+
+def test_the_command_tells_what_came_of_a_file_and_ends_with_1_where_it_differs(
+    tmp_path: Path,
+) -> None:
+    story = Story(4)
+    while not any(b'"binds":[{' in line for line in story.files[0]):
+        story.happen()
+    path = tmp_path / "log"
+    path.write_bytes(b"".join(story.files[0]))
+    runner = CliRunner()
+    same = runner.invoke(app, ["rerun", str(path)])
+    assert (same.exit_code, same.output.splitlines()[-1]) == (
+        0, "every decision came out as it is written"
+    )  # fmt: skip
+    path.write_bytes(path.read_bytes().replace(b'"binds":[{"uid":"', b'"binds":[{"uid":"x', 1))
+    other = runner.invoke(app, ["rerun", str(path)])
+    assert other.exit_code == 1
+    assert "came out differently" in other.output
+    missing = runner.invoke(app, ["rerun", str(tmp_path / "none")])
+    assert missing.exit_code == 2
+    assert "No such file" in missing.output
