@@ -108,7 +108,7 @@ class Operator:
                 stop_flag=self._stop_flag,
             )
         except Exception:
-            # Of a start that failed kopf says only that it did.
+            # kopf says only that a start failed, not why.
             if self._failure is None:
                 raise
         if self._failure is not None:
@@ -167,7 +167,7 @@ class Operator:
         # With a bind still on its way the next leader has to fence before it decides.
         settled = 0 if self._binder.backlog else self._leading.fenced_reign
         await self._lifeline.call(self._lease.release(settled_reign=settled))
-        # What is left to say can be said while the next one leads.
+        # What is left to report can be reported while the next one leads.
         self.loop.finish()
         if self._recorder is not None:
             self._recorder.close()
@@ -286,7 +286,8 @@ class Operator:
 
     @staticmethod
     def _clock() -> Callable[[], float]:
-        # Not the loop's, which stands still while it is busy; and one that goes on while a machine sleeps.
+        # Not the loop's clock, which stands still while the loop is busy, but one that goes on while a
+        # machine sleeps.
         number = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
         return partial(time.clock_gettime, number)
 
@@ -304,7 +305,7 @@ class Operator:
             self._keep(work)
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Let a part work until the stop; what ends one ends all."""
+        """Let a part work until the stop; the end of one part ends all."""
         task = asyncio.ensure_future(work)
         task.add_done_callback(self._ended)
         self._tasks.append(task)
@@ -327,7 +328,7 @@ class Operator:
 
     @staticmethod
     def _freeze() -> None:
-        """What start-up made stays for good; the collector need not look at it again."""
+        """The objects that start-up made stay for good, so the garbage collector need not look at them again."""
         gc.collect()
         gc.freeze()
         gc.set_threshold(50_000, 20, 50)
@@ -376,7 +377,7 @@ class Operator:
         return metrics.text()
 
     async def _metrics_across(self) -> bytes:
-        """Made where everything else changes, asked for by the lifeline."""
+        """The metrics as text: made in the main loop, where everything changes, for the lifeline that asks."""
 
         async def text() -> bytes:
             return self._metrics_text()

@@ -229,7 +229,7 @@ async def _body(response: aiohttp.ClientResponse, most_bytes: int) -> bytes:
         chunks.append(chunk)
         n_bytes += len(chunk)
         if n_bytes > most_bytes:
-            # The rest will not be read: the connection is of no more use.
+            # The rest will not be read, so the connection cannot be used again.
             response.close()
             raise TooLarge
     return b"".join(chunks)
@@ -252,7 +252,7 @@ def is_transient(error: ApiError) -> bool:
 def is_unknown(error: ApiError) -> bool:
     """Whether the call may have taken effect all the same: no answer, or trouble on the way to one.
 
-    A 500 too: the API server answers so when etcd was too slow to say whether it wrote.
+    This includes 500, the API server's answer when etcd was too slow to say whether it wrote.
     """
     return error.status == 0 or error.status >= _SERVER_ERROR
 
