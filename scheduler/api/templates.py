@@ -11,13 +11,12 @@ from typing import Protocol
 
 import msgspec
 
-from scheduler.api import gpus, limits, names, requests, wire
+from scheduler.api import gpus, limits, names, requests, selectors, wire
+from scheduler.api.selectors import NodeTerm
 from scheduler.errors import BadInput
 
 _encoder = msgspec.json.Encoder()
 
-Expression = tuple[str, str, tuple[str, ...]]
-Term = tuple[tuple[Expression, ...], tuple[Expression, ...]]
 TolerationKey = tuple[str, str, str, str]
 
 _HARD = "DoNotSchedule"
@@ -31,8 +30,9 @@ class PodTemplate:
         requests: amounts charged to a node.
         ports: host ports as (protocol, port, ip).
         selector: node labels that must be equal.
-        required: terms of required node affinity, None for no affinity; an empty tuple matches nothing.
-        preferred: (weight, term) of preferred node affinity.
+        required: terms of required node affinity that can match, None for no affinity; an empty tuple
+            matches nothing.
+        preferred: (weight, term) of preferred node affinity, of terms that can match.
         tolerations: (key, operator, value, effect).
         gpu: GPUs asked, None for none.
         most: what its containers may hold on cards, empty for none; also of a malformed request.
@@ -49,8 +49,8 @@ class PodTemplate:
     requests: requests.Requests
     ports: tuple[tuple[str, int, str], ...]
     selector: tuple[tuple[str, str], ...]
-    required: tuple[Term, ...] | None
-    preferred: tuple[tuple[int, Term], ...]
+    required: tuple[NodeTerm, ...] | None
+    preferred: tuple[tuple[int, NodeTerm], ...]
     tolerations: tuple[TolerationKey, ...]
     gpu: gpus.GpuAsk | None
     most: tuple[gpus.ContainerAsk, ...]
@@ -69,7 +69,7 @@ class Whereabouts(Protocol):
     @property
     def selector(self) -> tuple[tuple[str, str], ...]: ...  # noqa: D102 - as in PodTemplate
     @property
-    def required(self) -> tuple[Term, ...] | None: ...  # noqa: D102
+    def required(self) -> tuple[NodeTerm, ...] | None: ...  # noqa: D102
     @property
     def tolerations(self) -> tuple[TolerationKey, ...]: ...  # noqa: D102
 
@@ -122,11 +122,11 @@ def of_pod(pod: wire.Pod, bounds: limits.PodLimits = limits.DEFAULT) -> PodTempl
         selector=tuple(sorted((spec.node_selector or {}).items())),
         required=None
         if required is None
-        else tuple(map(_term, required.node_selector_terms or ())),
+        else selectors.node_terms(required.node_selector_terms or ()),
         preferred=tuple(
-            (preferred.weight, _term(preferred.preference))
+            (preferred.weight, term)
             for preferred in affinity.preferred_during_scheduling_ignored_during_execution or ()
-            if preferred.preference is not None
+            if preferred.preference and (term := selectors.node_term(preferred.preference))
         ),
         tolerations=tuple(
             sorted(
@@ -152,13 +152,6 @@ def of_pod(pod: wire.Pod, bounds: limits.PodLimits = limits.DEFAULT) -> PodTempl
 
 def _steering(annotations: dict[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((k, annotations[k]) for k in names.STEERING.intersection(annotations)))
-
-
-def _term(term: wire.NodeTerm) -> Term:
-    return (
-        tuple((e.key, e.operator, tuple(e.values or ())) for e in term.match_expressions or ()),
-        tuple((e.key, e.operator, tuple(e.values or ())) for e in term.match_fields or ()),
-    )
 
 
 def _unsupported(spec: wire.PodSpec) -> list[str]:
