@@ -11,8 +11,20 @@ from typing import Protocol
 
 import msgspec
 
-from scheduler.api import gpus, limits, names, requests, selectors, wire
+from scheduler.api import (
+    affinity,
+    gpus,
+    images,
+    limits,
+    names,
+    requests,
+    selectors,
+    spread,
+    wire,
+)
+from scheduler.api.affinity import Terms
 from scheduler.api.selectors import NodeTerm
+from scheduler.api.spread import Constraints
 from scheduler.errors import BadInput
 
 _encoder = msgspec.json.Encoder()
@@ -33,6 +45,10 @@ class PodTemplate:
         required: terms of required node affinity that can match, None for no affinity; an empty tuple
             matches nothing.
         preferred: (weight, term) of preferred node affinity, of terms that can match.
+        affinity, anti_affinity: required terms about other pods.
+        preferred_affinity, preferred_anti_affinity: likewise, with weights.
+        spread: topology spread constraints.
+        images: of every container and image volume, by their names in full.
         tolerations: (key, operator, value, effect).
         gpu: GPUs asked, None for none.
         most: what its containers may hold on cards, empty for none; also of a malformed request.
@@ -51,6 +67,12 @@ class PodTemplate:
     selector: tuple[tuple[str, str], ...]
     required: tuple[NodeTerm, ...] | None
     preferred: tuple[tuple[int, NodeTerm], ...]
+    affinity: Terms
+    anti_affinity: Terms
+    preferred_affinity: Terms
+    preferred_anti_affinity: Terms
+    spread: Constraints
+    images: tuple[str, ...]
     tolerations: tuple[TolerationKey, ...]
     gpu: gpus.GpuAsk | None
     most: tuple[gpus.ContainerAsk, ...]
@@ -114,8 +136,11 @@ def of_pod(pod: wire.Pod, bounds: limits.PodLimits = limits.DEFAULT) -> PodTempl
     except BadInput as error:
         problem = problem or error
     spec = pod.spec
-    affinity = (spec.affinity and spec.affinity.node_affinity) or wire.NodeAffinity()
-    required = affinity.required_during_scheduling_ignored_during_execution
+    nodes = (spec.affinity and spec.affinity.node_affinity) or wire.NodeAffinity()
+    required = nodes.required_during_scheduling_ignored_during_execution
+    problems: list[BadInput] = [problem] if problem else []
+    terms = affinity.of_pod(spec.affinity, problems)
+    constraints = spread.of_pod(spec.topology_spread_constraints, problems)
     return PodTemplate(
         requests=asked,
         ports=requests.host_ports(spec),
@@ -125,9 +150,12 @@ def of_pod(pod: wire.Pod, bounds: limits.PodLimits = limits.DEFAULT) -> PodTempl
         else selectors.node_terms(required.node_selector_terms or ()),
         preferred=tuple(
             (preferred.weight, term)
-            for preferred in affinity.preferred_during_scheduling_ignored_during_execution or ()
+            for preferred in nodes.preferred_during_scheduling_ignored_during_execution or ()
             if preferred.preference and (term := selectors.node_term(preferred.preference))
         ),
+        **terms._asdict(),
+        spread=constraints,
+        images=images.of_pod(spec),
         tolerations=tuple(
             sorted(
                 {(t.key, t.operator or "Equal", t.value, t.effect) for t in spec.tolerations or ()}
@@ -145,7 +173,7 @@ def of_pod(pod: wire.Pod, bounds: limits.PodLimits = limits.DEFAULT) -> PodTempl
             *(gpus.Kind.APP for _ in spec.containers),
         ),
         unsupported=tuple(_unsupported(spec)),
-        problem=problem,
+        problem=problems[0] if problems else None,
         words=limits.words(pod),
     )
 
@@ -157,10 +185,10 @@ def _steering(annotations: dict[str, str]) -> tuple[tuple[str, str], ...]:
 def _unsupported(spec: wire.PodSpec) -> list[str]:
     """Hard rules that are not implemented yet: better no place than a wrong one."""
     found = []
-    affinity = spec.affinity or wire.Affinity()
+    said = spec.affinity or wire.Affinity()
     for rules, field in (
-        (affinity.pod_affinity, "spec.affinity.podAffinity"),
-        (affinity.pod_anti_affinity, "spec.affinity.podAntiAffinity"),
+        (said.pod_affinity, "spec.affinity.podAffinity"),
+        (said.pod_anti_affinity, "spec.affinity.podAntiAffinity"),
     ):
         if rules and rules.required_during_scheduling_ignored_during_execution:
             found.append(f"{field}.requiredDuringSchedulingIgnoredDuringExecution")

@@ -19,9 +19,9 @@ class _Wire(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
 class Owner(_Wire):
     """``metadata.ownerReferences[]``."""
 
-    api_version: str = ""
     kind: str = ""
     name: str = ""
+    api_version: str = ""
     controller: bool | None = None
 
 
