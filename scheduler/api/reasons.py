@@ -1,44 +1,8 @@
-"""Why not: one code per reason, and the words kube-scheduler and HAMi use for them.
-
-Filters run in this order and stop at the first that refuses, so a node has one static reason or
-all of its resource reasons or the codes of its cards. Words are made only when someone reads them.
-"""
+"""Why not: the words that HAMi uses for cards; those of rules stand with the rules."""
 
 from __future__ import annotations
 
 from enum import IntEnum
-
-
-class Refusal(IntEnum):
-    """What a filter says of a node; 0 is a node that fits."""
-
-    NONE = 0
-    UNSCHEDULABLE = 1
-    TAINT = 3
-    AFFINITY = 4
-    PORTS = 5
-    RESOURCES = 6
-    CARDS = 7
-    LEFT_OUT = 8
-
-
-WORDS: dict[Refusal, str] = {
-    Refusal.UNSCHEDULABLE: "node(s) were unschedulable",
-    Refusal.TAINT: "node(s) had untolerated taint(s)",
-    Refusal.AFFINITY: "node(s) didn't match Pod's node affinity/selector",
-    Refusal.PORTS: "node(s) didn't have free ports for the requested pod ports",
-    Refusal.LEFT_OUT: "node(s) had malformed annotations or quantities",
-}
-
-# Preemption cannot help where evicting a pod changes nothing.
-UNRESOLVABLE = frozenset(
-    {
-        Refusal.UNSCHEDULABLE,
-        Refusal.TAINT,
-        Refusal.AFFINITY,
-        Refusal.LEFT_OUT,
-    }
-)
 
 
 class CardRefusal(IntEnum):

@@ -30,7 +30,7 @@ from scheduler.audit import cards as all_cards
 from scheduler.audit.cards import Cards
 from scheduler.audit.typical import Typical
 from scheduler.devices import nvidia as devices
-from scheduler.plugins import node_affinity, taints
+from scheduler.plugins import table as rules
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
@@ -142,8 +142,7 @@ class _Judged:
         n_now = np.bincount(cards.owner, now * cards.n_left, n)
         asked = np.array([[shape.cpu], [shape.memory]])
         hosts = (n_suiting >= shape.cards) & (self._allocatable[: c.EPHEMERAL] >= asked).all(axis=0)
-        for refuses in (taints.refuses, node_affinity.refuses):
-            hosts &= ~refuses(shape, self._cluster.nodes, self._rows)
+        hosts &= rules.could_host(shape, self._cluster.nodes, self._rows)
         lacks = np.vstack([self.plain_free < asked, n_now < shape.cards, self._no_pods])
         fits = hosts & ~lacks.any(axis=0)
         kind = ASKS_GPU if shape.cards else ASKS_NONE

@@ -16,7 +16,6 @@ from msgspec import structs
 
 from scheduler.api import events, names, wire
 from scheduler.api.placement import Mode
-from scheduler.api.reasons import Refusal
 from scheduler.audit import measure
 from scheduler.audit.measure import Figures
 from scheduler.audit.typical import Typical
@@ -70,7 +69,7 @@ def movable(pods: Sequence[wire.Pod], cluster: Cluster, config: Config) -> list[
             and record.template.problem is None
             and not cluster.problem_of(record)
             and not cycle.problem_of(record)
-            and cycle.refusal(record, record.node) == Refusal.NONE
+            and not cycle.objection(record, record.node)
         ):
             found.append((record.created, record.order, pod))
     return [_unbound(pod, config) for _, _, pod in sorted(found, key=lambda one: one[:2])]

@@ -17,6 +17,7 @@ from scheduler.api.selectors import Labels, Selector
 from scheduler.api.templates import PodTemplate
 from scheduler.errors import BadInput
 from scheduler.state.pods import PodRecord
+from scheduler.state.recent import Recent
 
 _ANNOTATIONS = "metadata.annotations"
 # Remembered for one template: a tenant may give each of its pods labels of its own.
@@ -52,7 +53,7 @@ class PolicyBook:
         self._ordered: list[Policy] = []
         self._namespaces: dict[str, Labels] = {}
         # By template, which goes with its last pod, and by what policies select by.
-        self._answers: WeakKeyDictionary[PodTemplate, dict[tuple[object, ...], Resolved]] = (
+        self._answers: WeakKeyDictionary[PodTemplate, Recent[tuple[object, ...], Resolved]] = (
             WeakKeyDictionary()
         )
         self._selecting: tuple[str, ...] = ()
@@ -86,13 +87,12 @@ class PolicyBook:
         key: tuple[object, ...] = ()
         if self._policies:
             key = pod.namespace, tuple(map(labels.get, self._selecting))
-        answers = self._answers.setdefault(pod.template, {})
-        answer = answers.get(key)
-        if answer is None:
-            if len(answers) > _ANSWERS_MAX:
-                answers.clear()
-            answer = answers[key] = self._resolve(pod.template, pod.namespace, labels)
-        return answer
+        answers = self._answers.get(pod.template)
+        if answers is None:
+            answers = self._answers[pod.template] = Recent(_ANSWERS_MAX)
+        return answers.get(key) or answers.put(
+            key, self._resolve(pod.template, pod.namespace, labels)
+        )
 
     def _resolve(self, template: PodTemplate, namespace: str, labels: Labels) -> Resolved:
         namespace_labels = {

@@ -9,8 +9,7 @@ import numpy as np
 
 from scheduler.api.decisions import Bind, Diagnosis, Hold, Outcome
 from scheduler.api.hami import CardUse
-from scheduler.api.placement import Mode, Placement
-from scheduler.api.reasons import Refusal
+from scheduler.api.placement import Placement
 from scheduler.config import Config
 from scheduler.cycle import diagnosis
 from scheduler.cycle.boards import Boards, Shape
@@ -18,7 +17,7 @@ from scheduler.cycle.policies import PolicyBook
 from scheduler.kernels import place
 from scheduler.modes.demand_tables import Counts
 from scheduler.modes.learning import Learner
-from scheduler.plugins import FILTERS
+from scheduler.plugins import table
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life, PodRecord
@@ -74,11 +73,12 @@ class Cycle:
         if self.boards.has(pod.template, placement):
             shape = self.boards.shape(pod.template, placement)
             self.boards.refresh(shape)
-            fitting = shape.board.best if rows is None else shape.board.part[rows]
+            fitting = shape.board.best if rows is None else shape.board.key[rows]
             return bool((fitting >= 0).any())
         # Thousands that wait must not displace what is live.
         shape = self.boards.unscored(pod.template, placement)
-        return bool((self._verdicts(shape, rows) == Refusal.NONE).any())
+        asked = diagnosis.all_rows(self._cluster) if rows is None else rows
+        return bool((self.boards.refusals(shape, asked)[0] == 0).any())
 
     def cost_of(self, pod: PodRecord) -> int:
         """What deciding for a pod costs beyond the usual: 0 for a live shape, else by how much it says."""
@@ -97,18 +97,16 @@ class Cycle:
         if placement is None:
             return Hold(pod.uid, problem=self.problem_of(pod))
         shape = self.boards.unscored(pod.template, placement)
-        if (self._verdicts(shape, None) == Refusal.NONE).any():
+        rows = diagnosis.all_rows(self._cluster)
+        bits = self.boards.refusals(shape, rows)
+        if (bits[0] == 0).any():
             return None
-        return Hold(pod.uid, self._why(shape))
+        return Hold(pod.uid, self._why(shape, rows, bits))
 
-    def refusal(self, pod: PodRecord, node: str) -> Refusal:
-        """What a node's words say of a pod by now; ports, which it may hold there itself, left out."""
+    def objection(self, pod: PodRecord, node: str) -> str:
+        """Why a node's words keep a pod off it by now; empty when they do not."""
         nodes = self._cluster.nodes
-        row = np.array([nodes.row_of(node)], np.int64)
-        for refusal, refuses in FILTERS:
-            if refusal != Refusal.PORTS and refuses(pod.template, nodes, row)[0]:
-                return refusal
-        return Refusal.NONE
+        return table.objection(pod.template, nodes, nodes.row_of(node))
 
     def shape_of(self, pod: PodRecord) -> Shape | None:
         """The pod's shape; None when something on the pod must be mended first."""
@@ -120,11 +118,6 @@ class Cycle:
             return None
         resolved = self._policies.resolve(pod)
         return None if resolved.problem else resolved.placement
-
-    def _verdicts(self, shape: Shape, rows: c.Ints | None) -> c.Ints:
-        cluster = self._cluster
-        asked = diagnosis.all_rows(cluster) if rows is None else rows
-        return diagnosis.of_rows(cluster, shape, self.boards.scratch, asked)[1]
 
     def _shape_or_hold(self, pod: PodRecord, outcome: Outcome) -> Shape | None:
         shape = self.shape_of(pod)
@@ -143,22 +136,27 @@ class Cycle:
     def _place(
         self, shape: Shape, run: list[PodRecord], outcome: Outcome, *, explain: bool
     ) -> None:
-        # A host port that one pod of the run takes is seen by the next only through the mask.
-        step = 1 if shape.template.ports or shape.mode == Mode.RANDOM else len(run)
+        draws_lots = table.draws_lots(shape.asked)
+        step = 1 if draws_lots else len(run)
         for at in range(0, len(run), step):
             part = run[at : at + step]
-            if shape.mode == Mode.RANDOM:
+            if draws_lots:
                 self._draws += 1
                 self.boards.draw(shape, self._draws)
             self.boards.refresh(shape)
             n = self._place_part(shape, part, outcome)
             if n < len(part):
-                why = self._why(shape) if explain else None
+                why = self._why_board(shape) if explain else None
                 outcome.holds += [Hold(pod.uid, why) for pod in run[at + n :]]
                 return
 
-    def _why(self, shape: Shape) -> Diagnosis:
-        return diagnosis.of_shape(self._cluster, shape, self.boards.scratch)
+    def _why_board(self, shape: Shape) -> Diagnosis:
+        rows = diagnosis.all_rows(self._cluster)
+        return self._why(shape, rows, diagnosis.of_board(shape.board, rows))
+
+    def _why(self, shape: Shape, rows: c.Ints, bits: c.Ints) -> Diagnosis:
+        scratch = self.boards.scratch
+        return diagnosis.summed(diagnosis.judged(self._cluster, shape, scratch, rows, bits))
 
     def _place_part(self, shape: Shape, part: list[PodRecord], outcome: Outcome) -> int:
         cluster = self._cluster
@@ -183,7 +181,7 @@ class Cycle:
 
     def _cards(self, shape: Shape, placed: place.Placed, k: int) -> tuple[tuple[CardUse, ...], ...]:
         cards = self._cluster.cards
-        slots: list[list[CardUse]] = [[] for _ in shape.template.kinds]
+        slots: list[list[CardUse]] = [[] for _ in shape.asked.template.kinds]
         for p in range(int(placed.n_picks[k])):
             slot = int(placed.slot[k, p])
             cores = int(shape.ask.containers[c.ASK_CORES, slot])

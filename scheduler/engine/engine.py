@@ -13,7 +13,6 @@ from scheduler.api import events, notes
 from scheduler.api.decisions import Bind, Outcome
 from scheduler.api.events import Event
 from scheduler.api.notes import Note
-from scheduler.api.reasons import WORDS, Refusal
 from scheduler.config import Config
 from scheduler.cycle import policies
 from scheduler.cycle.policies import PolicyBook
@@ -160,8 +159,8 @@ class Engine:
         if not self.cluster.has_cards(bind.node, uuids):
             return f"node {bind.node} or a card on it is gone or over-full"
         pod = self.cluster.pods.get(bind.uid)
-        refusal = self.cycle.refusal(pod, bind.node) if pod and bind.slots else Refusal.NONE
-        return f"{bind.node}: {WORDS[refusal]}" if refusal else ""
+        objection = self.cycle.objection(pod, bind.node) if pod and bind.slots else ""
+        return f"{bind.node}: {objection}" if objection else ""
 
     def version_of(self, uid: str) -> str:
         """The last ``resourceVersion`` seen of a pod, empty when it is not known."""

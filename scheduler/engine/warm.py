@@ -31,4 +31,7 @@ def warm(config: Config) -> None:
         )
         engine.handle(events.PodSeen(pod), 0.0)
         engine.decide(0.0, Unlimited())
+    # Who waits is judged by a kernel of its own.
+    for record in engine.cluster.pods.values():
+        engine.cycle.why_not(record)
     FragmentGauge(engine.cluster, engine.cluster.demand.counts()).read()

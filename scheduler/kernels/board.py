@@ -4,21 +4,19 @@ Only rows that changed are scored again; the best of each block of 64 rows is ke
 a node looks at N/64 figures. The key orders nodes exactly: the highest wins, ties go to the lowest
 rank. It is a sum of integers,
 
-    key = tier · 2^60 + unit · (3 · taints + 2 · affinity) + part
+    key = tier · 2^60 + unit · Σ weight · score + part
 
-where affinity and taints are kube-scheduler's normalised scores in milli-points, and part and unit those of
-``parts``. The tier is 1 on nodes without GPUs for pods that ask none: they go there while they fit.
+over the normalised scores of all rules but the mode's in milli-points, with part and unit those of ``parts``. The tier is 1 on nodes without GPUs for pods that ask none: they go there while they fit.
 """
 
 from __future__ import annotations
 
-from scheduler.kernels import fit, parts
+from scheduler.kernels import domains, fit, parts
 from scheduler.kernels._jit import inlined, kernel
 from scheduler.kernels.modes import score
 from scheduler.schema import columns as c
 
 _TIER = 1 << 60
-TAINT_WEIGHT, AFFINITY_WEIGHT = 3, 2
 
 
 @kernel
@@ -31,18 +29,26 @@ def rescore(
     rows: c.Ints,
     s: c.Scratch,
 ) -> None:
-    """Bring ``rows`` of the board up to date: part, key, and the best of their blocks.
+    """Bring ``rows`` of the board up to date: bits, part, key, and the best of their blocks.
 
-    Reads nodes, cards, ask, demand; writes board and scratch. O(rows); all rows when a normalised score's
-    maximum moved, which only shapes with preferences have.
+    Reads nodes, cards, ask, demand; writes board and scratch. O(rows); all rows when the highest of a
+    normalised score moved, which only shapes with preferences have.
     """
     lanes = 0
     for i in range(rows.size):
         row = rows[i]
-        if not (nodes.valid[row] and board.allowed[row] and fit.fits(nodes, ask, row)):
+        board.refused[0, row] = 0
+        for word in range(1, board.refused.shape[0]):
+            board.refused[word, row] = 0
+        if board.static[row] != 0:
             board.part[row] = -1
+        elif not fit.fits(nodes, ask, row):
+            board.part[row] = -1
+            fit.note(nodes, ask, row, row, board.refused)
         elif parts.is_aware(nodes, ask, row):
             board.part[row] = parts.by_cards(nodes, cards, ask, demand, row, s)
+            if board.part[row] < 0:
+                board.refused[0, row] = 1 << ask.bits[c.BIT_CARDS]
         elif parts.gather(nodes, cards, ask, row, s, lanes):
             s.rows[lanes] = row
             lanes += 1
@@ -51,17 +57,19 @@ def rescore(
                 lanes = 0
         else:
             board.part[row] = -1
+            board.refused[0, row] = 1 << ask.bits[c.BIT_CARDS]
     _score(nodes, ask, board, s, lanes)
-    everything = ask.card_rules[c.RULE_PREFERS] != 0 and _maxima_moved(board)
-    if everything:
+    if board.domains.tallies.shape[0] > 0:
+        domains.judge(board, rows)
+    if board.scores.shape[0] > 0 and _most_moved(board):
         for row in range(board.part.size):
             _set_key(nodes, ask, board, row)
         for block in range(board.best.size):
             _elect(nodes, board, block)
         return
-    last = -1
     for i in range(rows.size):
         _set_key(nodes, ask, board, rows[i])
+    last = -1
     for i in range(rows.size):
         block = rows[i] // c.BLOCK
         # Rows of a full pass come in order: elect each block once.
@@ -107,33 +115,43 @@ def _score(nodes: c.Nodes, ask: c.Ask, board: c.Board, s: c.Scratch, lanes: int)
 
 
 @inlined
+def _fits(board: c.Board, row: int) -> bool:
+    has_domains = board.domains.tallies.shape[0] > 0
+    return bool(board.part[row] >= 0 and not (has_domains and board.refused[0, row]))
+
+
+@inlined
 def _set_key(nodes: c.Nodes, ask: c.Ask, board: c.Board, row: int) -> None:
-    if board.part[row] < 0:
+    if not _fits(board, row):
         board.key[row] = -1
         return
-    affinity, taints = normalised(board, row)
+    points = board.base[0]
+    for i in range(board.scores.shape[0]):
+        points += board.norms[i, c.NORM_WEIGHT] * normalised(board, i, row)
     unit = parts.HAMI_UNIT if ask.mode[0] >= score.HAMI_BINPACK else 1
     tier = 1 if ask.card_rules[c.RULE_AVOID_GPU] != 0 and not nodes.has_gpu[row] else 0
-    preferred = (TAINT_WEIGHT * taints + AFFINITY_WEIGHT * affinity) * 1000
-    board.key[row] = tier * _TIER + unit * preferred + board.part[row]
+    board.key[row] = tier * _TIER + unit * points * 1000 + board.part[row]
 
 
 @inlined
-def normalised(board: c.Board, row: int) -> tuple[int, int]:
-    """kube-scheduler's scores 0..100 of NodeAffinity and TaintToleration on a row."""
-    affinity = board.affinity[row] * 100 // board.maxima[0] if board.maxima[0] > 0 else 0
-    taints = 100 - board.taints[row] * 100 // board.maxima[1] if board.maxima[1] > 0 else 100
-    return affinity, taints
+def normalised(board: c.Board, i: int, row: int) -> int:
+    """Points 0..100 of the static score ``i`` of the board on a row, as kube-scheduler normalises them."""
+    raw, most = board.scores[i, row], board.norms[i, c.NORM_MOST]
+    if board.norms[i, c.NORM_HOW] == c.AS_IS:
+        return int(raw)
+    share = raw * 100 // most if most > 0 else 0
+    return int(100 - share if board.norms[i, c.NORM_HOW] == c.LESS_OF_MOST else share)
 
 
 @inlined
-def _maxima_moved(board: c.Board) -> bool:
-    affinity, taints = 0, 0
-    for row in range(board.part.size):
-        if board.part[row] >= 0:
-            affinity = max(affinity, board.affinity[row])
-            taints = max(taints, board.taints[row])
-    moved = affinity != board.maxima[0] or taints != board.maxima[1]
-    board.maxima[0] = affinity
-    board.maxima[1] = taints
-    return bool(moved)
+def _most_moved(board: c.Board) -> bool:
+    """Find the highest raw scores of all rows on which the pod fits; whether one is another than before."""
+    moved = False
+    for i in range(board.scores.shape[0]):
+        most = 0
+        for row in range(board.part.size):
+            if _fits(board, row):
+                most = max(most, board.scores[i, row])
+        moved = moved or most != board.norms[i, c.NORM_MOST]
+        board.norms[i, c.NORM_MOST] = most
+    return moved

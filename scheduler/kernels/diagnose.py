@@ -1,4 +1,4 @@
-"""Why not: the same checks as when placing, without stopping at the first node that fits."""
+"""Why not, for rows that are given and nothing kept: the same checks as when placing."""
 
 from __future__ import annotations
 
@@ -7,36 +7,33 @@ from scheduler.kernels._jit import kernel
 from scheduler.kernels.devices import gpus
 from scheduler.schema import columns as c
 
-FITS, RESOURCES, CARDS = 0, 6, 7  # api/reasons.py Refusal
-
 
 @kernel
-def diagnose(
-    nodes: c.Nodes,
-    cards: c.Cards,
-    ask: c.Ask,
-    rows: c.Ints,
-    s: c.Scratch,
-    short: c.Flags,
-    codes: c.Ints,
-    verdict: c.Ints,
+def judge(
+    nodes: c.Nodes, cards: c.Cards, ask: c.Ask, rows: c.Ints, s: c.Scratch, refused: c.Ints
 ) -> None:
-    """Judge each of ``rows`` [n]: resources short into ``short`` [n, k], HAMi's card counts into ``codes`` [n, 13].
+    """Refusal bits of each of ``rows`` [n] into ``refused`` [W, n]: resources that are short, else cards.
 
-    ``verdict`` [n] is 0 where the pod fits, else the Refusal. O(n · (k + cards²)).
+    O(n · (resources + cards²)).
     """
     for i in range(rows.size):
         row = rows[i]
-        for code in range(c.N_CARD_CODES):
-            codes[i, code] = 0
-        verdict[i] = FITS
-        if fit.refused_resources(nodes, ask, row, short[i]):
-            verdict[i] = RESOURCES
+        if not fit.fits(nodes, ask, row):
+            fit.note(nodes, ask, row, i, refused)
         elif (
             ask.containers.shape[1] > 0
             and nodes.managed[row]
             and gpus.choose(nodes, cards, ask, row, s) < 0
         ):
-            verdict[i] = CARDS
-            for code in range(c.N_CARD_CODES):
-                codes[i, code] = s.codes[code]
+            refused[0, i] |= 1 << ask.bits[c.BIT_CARDS]
+
+
+@kernel
+def card_codes(
+    nodes: c.Nodes, cards: c.Cards, ask: c.Ask, rows: c.Ints, s: c.Scratch, codes: c.Ints
+) -> None:
+    """HAMi's counts of why cards were refused into ``codes`` [n, N_CARD_CODES], of ``rows`` [n] whose cards do not suffice."""
+    for i in range(rows.size):
+        gpus.choose(nodes, cards, ask, rows[i], s)
+        for code in range(c.N_CARD_CODES):
+            codes[i, code] = s.codes[code]

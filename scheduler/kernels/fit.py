@@ -12,26 +12,29 @@ def fits(nodes: c.Nodes, ask: c.Ask, row: int) -> bool:
 
     On a node that HAMi manages, its own resources (gpumem, gpucores…) are no capacity of the node.
     """
-    managed = nodes.managed[row]
     for i in range(ask.resources.size):
-        if managed and ask.hami_only[i]:
-            continue
-        r = ask.resources[i]
-        if ask.amounts[i] > nodes.allocatable[r, row] - nodes.requested[r, row]:
+        if _is_short(nodes, ask, i, row):
             return False
     return True
 
 
 @inlined
-def refused_resources(nodes: c.Nodes, ask: c.Ask, row: int, out: c.Flags) -> bool:
-    """Which of the resources asked do not fit, into ``out`` [k]; whether any does not."""
-    refused = False
+def note(nodes: c.Nodes, ask: c.Ask, row: int, at: int, refused: c.Ints) -> None:
+    """Which of the resources asked do not fit, as bits of column ``at`` of ``refused`` [W, n]."""
+    refused[0, at] |= 1 << ask.bits[c.BIT_RESOURCES]
     for i in range(ask.resources.size):
-        r = ask.resources[i]
-        skip = nodes.managed[row] and ask.hami_only[i]
-        out[i] = not skip and ask.amounts[i] > nodes.allocatable[r, row] - nodes.requested[r, row]
-        refused = refused or bool(out[i])
-    return refused
+        if _is_short(nodes, ask, i, row):
+            bit = ask.bits[c.BIT_FIRST_RESOURCE] + i
+            refused[bit // c.WORD, at] |= 1 << (bit % c.WORD)
+
+
+@inlined
+def _is_short(nodes: c.Nodes, ask: c.Ask, i: int, row: int) -> bool:
+    r = ask.resources[i]
+    return bool(
+        ask.amounts[i] > nodes.allocatable[r, row] - nodes.requested[r, row]
+        and not (ask.hami_only[i] and nodes.managed[row])
+    )
 
 
 @inlined

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from scheduler.kernels import board as boards
-from scheduler.kernels import fit, parts
+from scheduler.kernels import domains, fit, parts
 from scheduler.kernels._jit import inlined, kernel
 from scheduler.schema import columns as c
 
@@ -53,6 +53,7 @@ def place_run(
             out.card[k, p] = s.picks[p]
             out.mib[k, p] = s.pick_mib[p]
             out.slot[k, p] = s.pick_slot[p]
+        domains.placed(board, row)
         s.changed[0] = row
         boards.rescore(nodes, cards, ask, demand, board, s.changed, s)
     return int(out.row.size)

@@ -34,7 +34,7 @@ import numpy as np
 
 from scheduler.devices import nvidia as devices
 from scheduler.kernels.modes import cutting, keel
-from scheduler.plugins import node_affinity, taints
+from scheduler.plugins import table
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
@@ -112,9 +112,7 @@ class EmptyNodes:
             accepted = np.append(devices.models_ok(shape, self.cards), np.True_)
             flags &= accepted[self.model]
         rows = np.flatnonzero(flags)
-        for refuses in (taints.refuses, node_affinity.refuses):
-            if rows.size:
-                flags[rows[refuses(shape, self.table, rows)]] = False
+        flags[rows] = table.could_host(shape, self.table, rows)
         return flags
 
 

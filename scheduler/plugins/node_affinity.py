@@ -7,30 +7,44 @@ import numpy as np
 from scheduler.api import selectors
 from scheduler.api.selectors import NodeTerm, Requirement
 from scheduler.api.templates import PodTemplate, Whereabouts
+from scheduler.plugins.contract import Change, Filter, Reason, Rule, Score
+from scheduler.schema import columns as c
 from scheduler.schema.columns import Flags, Ints
 from scheduler.state.nodes import NodeTable
 
+Needs = tuple[tuple[tuple[str, str], ...], tuple[NodeTerm, ...] | None]
+Wants = tuple[tuple[int, NodeTerm], ...]
 
-def refuses(template: Whereabouts, nodes: NodeTable, rows: Ints) -> Flags:
+
+def _needs(pod: Whereabouts) -> Needs | None:
+    return (pod.selector, pod.required) if pod.selector or pod.required is not None else None
+
+
+def _refuses(needs: Needs, nodes: NodeTable, rows: Ints) -> Flags:
     """Rows that do not have the nodeSelector's labels, or match none of the required terms.
 
     An empty list of terms matches nothing.
     """
+    selector, required = needs
     matches = np.ones(rows.size, np.bool_)
-    for key, value in template.selector:
+    for key, value in selector:
         matches &= _has_one_of(nodes, key, (value,), rows)
-    if template.required is not None:
+    if required is not None:
         any_term = np.zeros(rows.size, np.bool_)
-        for term in template.required:
+        for term in required:
             any_term |= _matches(term, nodes, rows)
         matches &= any_term
     return ~matches
 
 
-def preference(template: PodTemplate, nodes: NodeTable, rows: Ints) -> Ints:
-    """Sum of the weights of the preferred terms that each row matches (raw score)."""
+def _wants(template: PodTemplate) -> Wants | None:
+    return template.preferred or None
+
+
+def _preference(preferred: Wants, nodes: NodeTable, rows: Ints) -> Ints:
+    """Sum of the weights of the preferred terms that each row matches."""
     total = np.zeros(rows.size, np.int64)
-    for weight, term in template.preferred:
+    for weight, term in preferred:
         total += weight * _matches(term, nodes, rows)
     return total
 
@@ -79,3 +93,12 @@ def _compares(requirement: Requirement, nodes: NodeTable, rows: Ints) -> Flags:
     passing: Flags = figures > bound if operator == "Gt" else figures < bound
     # Where the label is absent, -1 reads the last value: that says nothing.
     return passing & is_integer[column] & (column >= 0)
+
+
+RULE = Rule(
+    name="NodeAffinity",
+    reasons=(Reason("node(s) didn't match Pod's node affinity/selector", resolvable=False),),
+    filter=Filter(needs=_needs, refuses=_refuses),
+    score=Score(wants=_wants, raw=_preference, how=c.OF_MOST, weight=2),
+    helped_by=Change.NODE_ADDED | Change.NODE_LABELS,
+)

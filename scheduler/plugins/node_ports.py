@@ -1,20 +1,28 @@
-"""NodePorts: host ports that are free on a node.
-
-Ports change with placements, yet live here: pods with host ports are rare, come one per node, and
-are placed one at a time, so a mask over the rows that moved is all it takes.
-"""
+"""NodePorts: host ports that are free on a node."""
 
 from __future__ import annotations
 
-import numpy as np
-
 from scheduler.api.templates import PodTemplate
-from scheduler.schema.columns import Flags, Ints
-from scheduler.state.nodes import NodeTable
+from scheduler.plugins.contract import Change, Domain, Reason, Rule, Tally
+from scheduler.state.cluster import Cluster
+from scheduler.state.ports import Port
+
+Ports = tuple[Port, ...]
 
 
-def refuses(template: PodTemplate, nodes: NodeTable, rows: Ints) -> Flags:
-    """Rows where a host port of the pod is taken."""
-    if not template.ports:
-        return np.zeros(rows.size, np.bool_)
-    return np.isin(rows, list(nodes.ports.taken(template.ports)))
+def _needs(template: PodTemplate) -> Ports | None:
+    return template.ports or None
+
+
+def _tallies(ports: Ports, cluster: Cluster) -> tuple[Tally, ...]:
+    """On every node, the ports held there that conflict; a pod of the same ports conflicts with itself."""
+    held = cluster.nodes.ports.conflicts(ports, cluster.nodes.capacity)
+    return (Tally(count=held, gain=held.of_one),)
+
+
+RULE = Rule(
+    name="NodePorts",
+    reasons=(Reason("node(s) didn't have free ports for the requested pod ports"),),
+    domain=Domain(needs=_needs, tallies=_tallies),
+    helped_by=Change.NODE_ADDED | Change.POD_LEFT,
+)

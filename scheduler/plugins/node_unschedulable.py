@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from scheduler.api import names
-from scheduler.api.templates import PodTemplate
+from scheduler.api.templates import Whereabouts
 from scheduler.plugins import taints
+from scheduler.plugins.contract import Change, Filter, Reason, Rule
 from scheduler.schema.columns import Flags, Ints
 from scheduler.state.nodes import NodeTable
 
+_TAINT = (names.UNSCHEDULABLE_TAINT, "", "NoSchedule")
 
-def refuses(template: PodTemplate, nodes: NodeTable, rows: Ints) -> Flags:
-    """Rows whose node is marked unschedulable."""
-    if taints.tolerates(template, (names.UNSCHEDULABLE_TAINT, "", "NoSchedule")):
-        return np.zeros(rows.size, np.bool_)
+
+def _needs(pod: Whereabouts) -> bool | None:
+    return None if taints.tolerates(pod.tolerations, _TAINT) else True
+
+
+def _refuses(_: bool, nodes: NodeTable, rows: Ints) -> Flags:
     return nodes.unschedulable[rows]
+
+
+RULE = Rule(
+    name="NodeUnschedulable",
+    reasons=(Reason("node(s) were unschedulable", resolvable=False),),
+    filter=Filter(needs=_needs, refuses=_refuses, lasting=False),
+    helped_by=Change.NODE_ADDED | Change.NODE_TAINTS,
+)

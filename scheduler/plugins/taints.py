@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.api.templates import PodTemplate, TolerationKey, Whereabouts
+from scheduler.plugins.contract import Change, Filter, Reason, Rule, Score
+from scheduler.schema import columns as c
 from scheduler.schema.columns import Flags, Ints
 from scheduler.state.nodes import NodeTable, TaintKey
 
@@ -12,11 +14,18 @@ _HARD = frozenset({"NoSchedule", "NoExecute"})
 _SOFT = "PreferNoSchedule"
 
 
-def refuses(template: Whereabouts, nodes: NodeTable, rows: Ints) -> Flags:
+Tolerations = tuple[TolerationKey, ...]
+
+
+def _needs(pod: Whereabouts) -> Tolerations:
+    return pod.tolerations
+
+
+def _refuses(tolerations: Tolerations, nodes: NodeTable, rows: Ints) -> Flags:
     """Rows with a NoSchedule or NoExecute taint that no toleration matches."""
     refused = np.array(
         [
-            any(taint[2] in _HARD and not tolerates(template, taint) for taint in taint_set)
+            any(taint[2] in _HARD and not tolerates(tolerations, taint) for taint in taint_set)
             for taint_set in nodes.taint_sets.values
         ],
         np.bool_,
@@ -25,15 +34,15 @@ def refuses(template: Whereabouts, nodes: NodeTable, rows: Ints) -> Flags:
     return flags
 
 
-def soft_count(template: PodTemplate, nodes: NodeTable, rows: Ints) -> Ints:
-    """How many PreferNoSchedule taints of each row are not tolerated (raw score, lower is better)."""
-    soft = [t for t in template.tolerations if t[3] in {"", _SOFT}]
+def _wants(template: PodTemplate) -> Tolerations:
+    return tuple(t for t in template.tolerations if t[3] in {"", _SOFT})
+
+
+def _soft_count(tolerations: Tolerations, nodes: NodeTable, rows: Ints) -> Ints:
+    """How many PreferNoSchedule taints of each row are not tolerated."""
     counts = np.array(
         [
-            sum(
-                taint[2] == _SOFT and not any(_matches(t, taint) for t in soft)
-                for taint in taint_set
-            )
+            sum(taint[2] == _SOFT and not tolerates(tolerations, taint) for taint in taint_set)
             for taint_set in nodes.taint_sets.values
         ],
         np.int64,
@@ -42,9 +51,9 @@ def soft_count(template: PodTemplate, nodes: NodeTable, rows: Ints) -> Ints:
     return count
 
 
-def tolerates(template: Whereabouts, taint: TaintKey) -> bool:
-    """Whether any of the pod's tolerations matches a taint (key, value, effect)."""
-    return any(_matches(toleration, taint) for toleration in template.tolerations)
+def tolerates(tolerations: Tolerations, taint: TaintKey) -> bool:
+    """Whether any of a pod's tolerations matches a taint (key, value, effect)."""
+    return any(_matches(toleration, taint) for toleration in tolerations)
 
 
 def _matches(toleration: TolerationKey, taint: TaintKey) -> bool:
@@ -56,3 +65,12 @@ def _matches(toleration: TolerationKey, taint: TaintKey) -> bool:
     if operator == "Exists":
         return True
     return bool(key) and operator == "Equal" and value == taint[1]
+
+
+RULE = Rule(
+    name="TaintToleration",
+    reasons=(Reason("node(s) had untolerated taint(s)", resolvable=False),),
+    filter=Filter(needs=_needs, refuses=_refuses),
+    score=Score(wants=_wants, raw=_soft_count, how=c.LESS_OF_MOST, weight=3),
+    helped_by=Change.NODE_ADDED | Change.NODE_TAINTS,
+)

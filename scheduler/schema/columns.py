@@ -84,27 +84,58 @@ class Ask(NamedTuple):
     weights: Ints  # [6]
     dims: Ints  # [6] resource row of each dimension; the two of GPUs are -1
     curve: Ints  # [2, points] utilization percent, score 0..100
+    bits: Ints  # [N_BITS] refusal bits of what kernels judge, see BIT_*
 
+
+# Ask.bits: what is short of something, whose cards do not suffice, and, of the first resource asked, its own.
+BIT_RESOURCES, BIT_CARDS, BIT_FIRST_RESOURCE, N_BITS = 0, 1, 2, 3
+# Refusal bits that one word holds: none is the sign.
+WORD = 63
 
 RULE_NUMA_BIND, RULE_MUTEX, RULE_SLOT, RULE_CORE, RULE_MEMORY = 0, 1, 2, 3, 4
-RULE_AVOID_GPU, RULE_PREFERS, RULE_WHOLE_GPUS = 5, 6, 7
+RULE_AVOID_GPU, RULE_WHOLE_GPUS = 5, 6
 # RULE_WALK: cards are chosen by HAMi's walk, whatever the mode; RULE_ONLY: else by the mode for this, the
 # only container that asks any. RULE_DRAW: the number of the decision, for the mode that draws lots.
-RULE_WALK, RULE_ONLY, RULE_SIZE, RULE_DRAW, N_RULES = 8, 9, 10, 11, 12
+RULE_WALK, RULE_ONLY, RULE_SIZE, RULE_DRAW, N_RULES = 7, 8, 9, 10, 11
 KIND, N_CARDS, ASK_MIB, ASK_PERCENT, ASK_CORES = 0, 1, 2, 3, 4
 KIND_INIT, KIND_SIDECAR, KIND_APP = 0, 1, 2
 
 
-class Board(NamedTuple):
-    """What is known of one shape on every node, kept up to date row by row."""
+class Domains(NamedTuple):
+    """What a shape counts of pods in domains of nodes. T = tallies, V = most domains that one is kept of."""
 
-    allowed: Flags  # [N] no static filter refuses
-    affinity: Ints  # [N] weight of the preferred terms that match
-    taints: Ints  # [N] PreferNoSchedule taints not tolerated
-    part: Ints  # [N] the mode's term, -1 where the pod does not fit
-    key: Ints  # [N] rank key, -1 where it does not fit; the highest wins
+    tallies: Ints  # [T, N_TALLY] see TALLY_*
+    counts: Ints  # [T, V] pods in each domain; a domain that is one node has the node's row
+
+
+# TALLY_BIT: the refusal bit of domains in which something is counted; TALLY_GAIN: what a pod of the shape adds
+# to the count of the domain that it goes to.
+TALLY_BIT, TALLY_GAIN, N_TALLY = 0, 1, 2
+
+
+class Board(NamedTuple):
+    """What is known of one shape on every node, kept up to date row by row.
+
+    S = scores of static rules that tell nodes apart, W = words of refusal bits.
+    """
+
+    static: Ints  # [N] refusal bits of static rules; shared by shapes with the same words
+    scores: Ints  # [S, N] raw scores of static rules, likewise
+    norms: Ints  # [S, N_NORM] see NORM_*
+    base: Ints  # [1] weighted points of the static rules that say the same of every node
+    domains: Domains
+    refused: (
+        Ints  # [W, N] refusal bits of what changes with placements, where no static rule refuses
+    )
+    part: Ints  # [N] the mode's term, -1 where static rules or the node's free resources refuse the pod
+    key: Ints  # [N] rank key, -1 where the pod does not fit; the highest wins
     best: Ints  # [B] row of the highest key in each block, -1 for none
-    maxima: Ints  # [2] highest affinity and taints over feasible rows
+
+
+# How a raw score becomes points 0..100: as it is, in parts of the highest of all nodes on which the pod fits, or
+# in what is missing to that. NORM_MOST is the highest; -1: look again.
+NORM_HOW, NORM_WEIGHT, NORM_MOST, N_NORM = 0, 1, 2, 3
+AS_IS, OF_MOST, LESS_OF_MOST = 0, 1, 2
 
 
 class Typical(NamedTuple):

@@ -7,16 +7,23 @@ import numpy as np
 from scheduler.schema import columns as c
 
 
-def board(capacity: int) -> c.Board:
-    """A board of so many rows on which nothing fits yet."""
+def domains() -> c.Domains:
+    """The domains of a shape that counts no pods."""
+    return c.Domains(tallies=np.zeros((0, c.N_TALLY), np.int64), counts=np.zeros((0, 0), np.int64))
+
+
+def board(capacity: int, words: int = 1) -> c.Board:
+    """A board of so many rows and words of refusal bits on which nothing fits yet."""
     return c.Board(
-        allowed=np.zeros(capacity, np.bool_),
-        affinity=np.zeros(capacity, np.int64),
-        taints=np.zeros(capacity, np.int64),
+        static=np.zeros(capacity, np.int64),
+        scores=np.zeros((0, capacity), np.int64),
+        norms=np.zeros((0, c.N_NORM), np.int64),
+        base=np.zeros(1, np.int64),
+        domains=domains(),
+        refused=np.zeros((words, capacity), np.int64),
         part=np.full(capacity, -1, np.int64),
         key=np.full(capacity, -1, np.int64),
         best=np.full(capacity // c.BLOCK, -1, np.int64),
-        maxima=np.zeros(2, np.int64),
     )
 
 

@@ -7,7 +7,6 @@ import pytest
 from scheduler import config
 from scheduler.api.placement import NODE_POLICIES, Mode, Placement
 from scheduler.config import Config
-from scheduler.kernels import board as kernel
 from scheduler.kernels.devices import gpus
 from scheduler.state.cluster import Cluster
 from tests import make
@@ -63,9 +62,11 @@ def test_at_the_highest_weight_the_tiers_hold_and_nothing_overflows(
             steps = min(unit, int(float(gpus.node_score(cluster.nodes.columns, row)) * 2**26))
             assert part == (unit - steps if policy == "spread" else steps) * MOST * POINTS
         assert 0 <= part <= unit * MOST * POINTS
-        affinity, taints = kernel.normalised(shape.board, row)
+        assert shape.static is not None
+        scores = {one.name: one.points for one in shape.static.points(shape.board, row)}
+        total = 3 * int(scores["TaintToleration"]) + 2 * int(scores["NodeAffinity"])
         tier = TIER if not figures and name not in WITH_GPUS else 0
-        assert key == tier + unit * (3 * taints + 2 * affinity) * 1000 + part
+        assert key == tier + unit * total * 1000 + part
         keys[name] = key
     assert set(keys) == ({"idle", "whole"} if figures else set(cluster.nodes.rows))
     if not figures:

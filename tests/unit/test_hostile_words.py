@@ -4,6 +4,7 @@ import gc
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 from scheduler.api import wire
@@ -58,6 +59,7 @@ def test_an_attack_leaves_nothing_behind(name: str) -> None:
     assert not len(policies._answers)
     assert not len(cluster.demand._shapes)
     assert cluster.nodes.ports._rows == {}
+    assert cluster.nodes.ports._looking == {}
     checks.verify(cluster)
 
 
@@ -127,8 +129,25 @@ def test_thousands_of_ports_on_every_node_cost_what_is_held_of_just_the_one_aske
     assert wants is not None
     (bind,) = cycle.schedule([wants]).binds
     assert bind.node == "n3"
-    assert cluster.nodes.ports.taken((("TCP", 1100, "0.0.0.0"),)) == {0, 1, 2, 3}
-    assert cluster.nodes.ports.taken((("UDP", 1100, "0.0.0.0"),)) == set()
+    ports, capacity = cluster.nodes.ports, cluster.nodes.capacity
+    tcp = ports.conflicts((("TCP", 1100, "0.0.0.0"),), capacity)
+    udp = ports.conflicts((("UDP", 1100, "0.0.0.0"),), capacity)
+    assert np.flatnonzero(tcp.by_row(capacity)).tolist() == [0, 1, 2, 3]
+    assert not udp.by_row(capacity).any()
+
+
+def test_ports_that_nobody_asks_any_more_are_not_looked_at() -> None:
+    cluster, cycle = a_cluster()
+    wants = make.pod(name="wants", containers=[make.container(host_ports=[80, 81])])
+    record = cluster.see_pod(wants)
+    assert record is not None
+    cycle.schedule([record])
+    assert len(cluster.nodes.ports._looking) == 2
+    cluster.pod_gone(wants.metadata.uid)
+    del record
+    cycle.boards._shapes.clear()
+    gc.collect()
+    assert cluster.nodes.ports._looking == {}
 
 
 def test_of_a_running_pod_that_asks_thousands_only_what_a_node_has_is_kept() -> None:

@@ -134,14 +134,19 @@ def differences(kept: Shape, fresh: Shape, valid: c.Flags) -> list[str]:
     """Names of the board arrays that are not what they would be, were they made anew."""
     wrong = [
         name
-        for name in ("allowed", "affinity", "taints", "part", "key")
-        if not np.array_equal(getattr(kept.board, name)[valid], getattr(fresh.board, name)[valid])
+        for name in ("static", "scores", "refused", "part", "key")
+        if not np.array_equal(
+            getattr(kept.board, name)[..., valid], getattr(fresh.board, name)[..., valid]
+        )
     ]
     wrong += [
         name
-        for name in ("best", "maxima")
+        for name in ("best", "norms", "base")
         if not np.array_equal(getattr(kept.board, name), getattr(fresh.board, name))
     ]
+    kept.counted.refresh(valid.size)
+    if not np.array_equal(kept.board.domains.counts, fresh.board.domains.counts):
+        wrong.append("counts")
     if (kept.board.key[~valid] >= 0).any():
         wrong.append("key of rows without a node")
     return wrong
@@ -177,7 +182,7 @@ def test_boards_kept_up_to_date_are_boards_made_anew(
             shape = cycle.shape_of(watcher)
             assert shape is not None
             cycle.boards.refresh(shape)
-            fresh = anew.shape(shape.template, shape.placement)
+            fresh = anew.shape(shape.asked.template, shape.asked.placement)
             anew.refresh(fresh)
             valid = cluster.nodes.columns.valid
             assert not differences(shape, fresh, valid), (watcher.name, story[-6:])
@@ -196,7 +201,10 @@ def test_ties_go_to_the_first_name_whatever_order_nodes_came_in() -> None:
 
 def arrays(bundle: Any) -> Iterator[tuple[str, Any]]:
     for name, value in zip(bundle._fields, bundle, strict=True):
-        yield f"{type(bundle).__name__}.{name}", value
+        if isinstance(value, tuple):
+            yield from arrays(value)
+        else:
+            yield f"{type(bundle).__name__}.{name}", value
 
 
 @every_placement
@@ -233,7 +241,7 @@ def test_after_a_scenario_every_kernel_has_been_compiled_exactly_once() -> None:
         if hasattr(value, "signatures")
     }
     assert {name: n for name, n in counts.items() if n > 1} == {}
-    for entry in ("board.rescore", "place.place_run", "diagnose.diagnose"):
+    for entry in ("board.rescore", "place.place_run", "diagnose.card_codes"):
         assert counts[f"scheduler.kernels.{entry}"] == 1
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from scheduler.api.placement import Mode, Placement
 from scheduler.config import Config
-from scheduler.cycle import boards
 from scheduler.kernels.modes import score
+from scheduler.plugins import mode as mode_rule
 from scheduler.schema import columns as c
 from scheduler.schema import empty
 from tests import make
@@ -192,9 +192,9 @@ def test_taints_and_affinity_are_normalised_as_kube_scheduler_does() -> None:
 
 
 def test_placement_names_every_mode_that_the_kernels_score() -> None:
-    tables = (boards._MODES, boards._AWARE)
+    tables = (mode_rule.BLIND, mode_rule.AWARE)
     assert set().union(*tables) == set(Mode)
     for table in tables:
         assert len(set(table.values())) == len(table)
-    assert not boards._MODES.keys() & boards._AWARE.keys()
+    assert not mode_rule.BLIND.keys() & mode_rule.AWARE.keys()
     assert Config().placement == Placement()

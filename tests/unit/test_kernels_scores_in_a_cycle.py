@@ -10,7 +10,6 @@ from scheduler.api import names
 from scheduler.api.placement import Mode, Placement
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
-from scheduler.kernels import board as kernel
 from tests import make
 from tests.oracles import kube_scores as twin
 
@@ -170,7 +169,9 @@ def test_the_board_and_the_choice_are_kube_schedulers_sum_number_for_number(
         row = cluster.nodes.row_of(name)
         term = 1000 * points(found, name, mode)
         assert shape.board.part[row] == MODE_WEIGHT * term
-        assert kernel.normalised(shape.board, row) == (preference, taint)
+        assert shape.static is not None
+        scores = {one.name: one.points for one in shape.static.points(shape.board, row)}
+        assert scores == {"TaintToleration": taint, "NodeAffinity": preference}
         away_from_gpus = WITHOUT_GPU_TIER if not gpu and not found.capacity[name][2] else 0
         totals[name] = away_from_gpus + MODE_WEIGHT * term + 3000 * taint + 2000 * preference
         assert shape.board.key[row] == totals[name]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scheduler.api import names, wire
 from scheduler.cycle.schedule import Cycle
-from scheduler.plugins import FILTERS, node_affinity, taints
+from scheduler.plugins import table
 from scheduler.state.cluster import Cluster
 from tests import make
 
@@ -56,14 +56,13 @@ def judged(cluster: Cluster, pod: wire.Pod) -> dict[str, list[int]]:
     record = cluster.see_pod(pod)
     assert record is not None
     rows = np.array(sorted(cluster.nodes.rows.values()), np.int64)
-    said: list[np.ndarray] = [
-        refuses(record.template, cluster.nodes, rows) for _, refuses in FILTERS
-    ]
-    said.append(node_affinity.preference(record.template, cluster.nodes, rows))
-    said.append(taints.soft_count(record.template, cluster.nodes, rows))
+    said = [table.refusals(table.needs(record.template), cluster.nodes, rows)]
+    for (_, score), want in zip(table.SCORES, table.wants(record.template), strict=True):
+        if want is not None:
+            said.append(score.raw(want, cluster.nodes, rows))
     cluster.pod_gone(record.uid)
-    table = np.array(said).T.tolist()
-    return {cluster.nodes.name_of(int(row)): table[i] for i, row in enumerate(rows)}
+    by_row = np.array(said).T.tolist()
+    return {cluster.nodes.name_of(int(row)): by_row[i] for i, row in enumerate(rows)}
 
 
 def place_of(cycle: Cycle, cluster: Cluster, pod: wire.Pod) -> str:

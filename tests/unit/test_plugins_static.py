@@ -9,17 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.api import wire
-from scheduler.api.reasons import Refusal
-from scheduler.plugins import FILTERS
+from scheduler.api.placement import Placement
+from scheduler.plugins import table
 from scheduler.state.cluster import Cluster
 from tests import make
 from tests.oracles import filters as twin
 
 Json = dict[str, Any]
-KUBE = {
-    "NodeUnschedulable": Refusal.UNSCHEDULABLE, "TaintToleration": Refusal.TAINT,
-    "NodeAffinity": Refusal.AFFINITY, "NodePorts": Refusal.PORTS, "": Refusal.NONE,
-}  # fmt: skip
 
 
 def node(name: str = "a", **spec: Any) -> Json:
@@ -34,7 +30,7 @@ def pod(name: str = "p", *, ports: list[Json] | None = None, **spec: Any) -> Jso
             "spec": {"schedulerName": "evenkeel", "containers": [holder], **spec}}  # fmt: skip
 
 
-def refusals(wanted: Json, nodes: list[Json], others: dict[str, list[Json]]) -> dict[str, Refusal]:
+def refusals(wanted: Json, nodes: list[Json], others: dict[str, list[Json]]) -> dict[str, str]:
     """The first filter that refuses each node, by the columns."""
     cluster = make.cluster(nodes=[msgspec.convert(one, wire.Node) for one in nodes])
     for name, there in others.items():
@@ -44,20 +40,21 @@ def refusals(wanted: Json, nodes: list[Json], others: dict[str, list[Json]]) -> 
     return first_refusals(cluster, wanted)
 
 
-def first_refusals(cluster: Cluster, wanted: Json) -> dict[str, Refusal]:
+def first_refusals(cluster: Cluster, wanted: Json) -> dict[str, str]:
     record = cluster.see_pod(msgspec.convert(wanted, wire.Pod))
     assert record is not None
     rows = np.array(sorted(cluster.nodes.rows.values()), np.int64)
-    verdict = np.zeros(rows.size, np.int64)
-    for refusal, refuses in reversed(FILTERS):
-        verdict[refuses(record.template, cluster.nodes, rows)] = refusal
-    return {cluster.nodes.name_of(int(row)): Refusal(int(verdict[i])) for i, row in enumerate(rows)}
+    boards = make.cycle(cluster=cluster).boards
+    shape = boards.unscored(record.template, Placement())
+    bits = table.first_bits(boards.refusals(shape, rows)[0])
+    names = [table.REASONS[bit][0].name if bit >= 0 else "" for bit in bits.tolist()]
+    return {cluster.nodes.name_of(int(row)): name for row, name in zip(rows, names, strict=True)}
 
 
-def judged(wanted: Json, one: Json, *others: Json) -> Refusal:
+def judged(wanted: Json, one: Json, *others: Json) -> str:
     """What the columns say of one node; the twin must agree."""
     (found,) = refusals(wanted, [one], {one["metadata"]["name"]: list(others)}).values()
-    assert found == KUBE[twin.refusal(wanted, one, list(others))]
+    assert found == twin.refusal(wanted, one, list(others))
     return found
 
 
@@ -88,14 +85,14 @@ def test_a_taint_refuses_unless_a_toleration_matches_it(
     toleration: Json, taint: Json, tolerated: bool
 ) -> None:
     found = judged(pod(tolerations=[toleration]), node(taints=[TAINT | taint]))
-    assert found == (Refusal.NONE if tolerated else Refusal.TAINT)
+    assert found == ("" if tolerated else "TaintToleration")
 
 
 def test_every_hard_taint_needs_a_toleration() -> None:
     taints = [TAINT, TAINT | {"key": "l", "effect": "NoExecute"}]
     both = [{"key": "k", "operator": "Exists"}, {"key": "l", "operator": "Exists"}]
-    assert judged(pod(tolerations=both[:1]), node(taints=taints)) == Refusal.TAINT
-    assert judged(pod(tolerations=both), node(taints=taints)) == Refusal.NONE
+    assert judged(pod(tolerations=both[:1]), node(taints=taints)) == "TaintToleration"
+    assert judged(pod(tolerations=both), node(taints=taints)) == ""
 
 
 @pytest.mark.parametrize(
@@ -112,7 +109,7 @@ def test_a_cordoned_node_refuses_unless_its_taint_is_tolerated(
     toleration: Json, allowed: bool
 ) -> None:
     found = judged(pod(tolerations=[toleration]), node(unschedulable=True))
-    assert found == (Refusal.NONE if allowed else Refusal.UNSCHEDULABLE)
+    assert found == ("" if allowed else "NodeUnschedulable")
 
 
 def requires(*terms: Json | None) -> Json:
@@ -172,17 +169,17 @@ def field(operator: str, *values: str, key: str = "metadata.name") -> Json:
 )
 def test_a_term_of_node_affinity(term: Json, matches: bool) -> None:
     found = judged(pod(affinity=requires(term)), node(labels={"zone": "a", "size": "10"}))
-    assert found == (Refusal.NONE if matches else Refusal.AFFINITY)
+    assert found == ("" if matches else "NodeAffinity")
 
 
 def test_terms_are_alternatives_and_a_selector_comes_on_top() -> None:
     here = node(labels={"zone": "a"})
     both = requires(label("zone", "In", "b"), label("zone", "Exists"))
-    assert judged(pod(affinity=both), here) == Refusal.NONE
-    assert judged(pod(affinity=both, nodeSelector={"zone": "b"}), here) == Refusal.AFFINITY
-    assert judged(pod(affinity=requires()), here) == Refusal.AFFINITY
-    assert judged(pod(nodeSelector={"zone": "a"}), here) == Refusal.NONE
-    assert judged(pod(nodeSelector={"zone": "a", "none": ""}), here) == Refusal.AFFINITY
+    assert judged(pod(affinity=both), here) == ""
+    assert judged(pod(affinity=both, nodeSelector={"zone": "b"}), here) == "NodeAffinity"
+    assert judged(pod(affinity=requires()), here) == "NodeAffinity"
+    assert judged(pod(nodeSelector={"zone": "a"}), here) == ""
+    assert judged(pod(nodeSelector={"zone": "a", "none": ""}), here) == "NodeAffinity"
 
 
 @pytest.mark.parametrize(
@@ -204,15 +201,15 @@ def test_a_host_port_conflicts_by_protocol_port_and_address(
     mine: Json, theirs: Json, free: bool
 ) -> None:
     found = judged(pod(ports=[mine]), node(), pod("q", ports=[theirs]))
-    assert found == (Refusal.NONE if free else Refusal.PORTS)
+    assert found == ("" if free else "NodePorts")
 
 
 def test_sidecars_hold_host_ports_and_other_init_containers_do_not() -> None:
     init = {"name": "i", "ports": [{"hostPort": 80}]}
     asking = pod(ports=[{"hostPort": 80}])
     sidecar = init | {"restartPolicy": "Always"}
-    assert judged(asking, node(), pod("q", initContainers=[init])) == Refusal.NONE
-    assert judged(asking, node(), pod("q", initContainers=[sidecar])) == Refusal.PORTS
+    assert judged(asking, node(), pod("q", initContainers=[init])) == ""
+    assert judged(asking, node(), pod("q", initContainers=[sidecar])) == "NodePorts"
 
 
 some_words = st.sampled_from(["a", "b", "3", "-7", "12", ""])
@@ -283,7 +280,7 @@ def test_any_pod_is_refused_by_the_filter_that_the_twin_names(
         one["metadata"] |= {"name": f"n{i}", "uid": f"n{i}"}
     others = {f"n{i}": [pod(f"q{i}", ports=held)] for i, held in enumerate(taken)}
     expected = {
-        one["metadata"]["name"]: KUBE[twin.refusal(wanted, one, others.get(f"n{i}", []))]
+        one["metadata"]["name"]: twin.refusal(wanted, one, others.get(f"n{i}", []))
         for i, one in enumerate(some)
     }
     assert refusals(wanted, some, others) == expected

@@ -12,6 +12,7 @@ import pytest
 
 from scheduler.api.decisions import Outcome
 from scheduler.cycle.schedule import Cycle
+from scheduler.engine import engine as engine_room
 from scheduler.replay import run as engine
 from scheduler.replay.experiment import RunOptions, Trace, TraceNode, TracePod, Workload
 from scheduler.schema import columns as c
@@ -74,7 +75,7 @@ def learnt(monkeypatch: pytest.MonkeyPatch) -> list[c.Demand]:
             self.generation = learner.generation
             return super().schedule(batch, explain=explain)
 
-    monkeypatch.setattr(engine, "Cycle", Watched)
+    monkeypatch.setattr(engine_room, "Cycle", Watched)
     return log
 
 

@@ -1,0 +1,126 @@
+"""What static rules say of every node: computed once for all pods that need the same of them.
+
+Shapes that differ in amounts only share it. It is kept up with the nodes whose words changed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.api.templates import PodTemplate
+from scheduler.kernels import board as kernel
+from scheduler.plugins import table
+from scheduler.plugins.contract import Points
+from scheduler.schema import columns as c
+from scheduler.state.cluster import Cluster
+from scheduler.state.recent import Recent
+
+# Live shapes keep theirs beyond this.
+_MOST = 512
+
+
+class Static:
+    """Refusal bits and raw scores of every node row, for one set of needs.
+
+    Attributes:
+        refused: [N] refusal bits.
+        told: which of ``table.SCORES`` tell nodes apart.
+        scores: [S, N] their raw scores.
+        generation: rises when arrays are other ones than before; what is in them may change without.
+    """
+
+    def __init__(self, needs: table.Needs, wants: table.Needs) -> None:
+        self._needs, self._wants = needs, wants
+        self._described = -1
+        self.refused: c.Ints = np.zeros(0, np.int64)
+        self.told: tuple[int, ...] = ()
+        self.scores: c.Ints = np.zeros((0, 0), np.int64)
+        self.generation = 0
+
+    def refresh(self, cluster: Cluster) -> None:
+        """Judge the nodes again whose words have changed since; all of them the first time."""
+        nodes, position = cluster.nodes, cluster.described.position
+        if self._described == position and self.refused.size == nodes.capacity:
+            return
+        rows = cluster.described.since(self._described) if self._described >= 0 else None
+        if rows is None or self.refused.size != nodes.capacity:
+            rows = np.arange(nodes.capacity)
+            self.refused = np.zeros(nodes.capacity, np.int64)
+            self.told, self.scores = (), np.zeros((0, nodes.capacity), np.int64)
+            self.generation += 1
+        self._described = position
+        self.refused[rows] = table.refusals(self._needs, nodes, rows)
+        found = {
+            i: score.raw(want, nodes, rows)
+            for i, ((_, score), want) in enumerate(zip(table.SCORES, self._wants, strict=True))
+            if want is not None
+        }
+        for at, i in enumerate(self.told):
+            self.scores[at, rows] = found[i]
+        self._choose(found, rows)
+
+    def norms(self) -> c.Ints:
+        """[S, N_NORM] as ``Board.norms``, with every node still to be looked at."""
+        norms = np.zeros((len(self.told), c.N_NORM), np.int64)
+        for at, i in enumerate(self.told):
+            _, score = table.SCORES[i]
+            norms[at] = score.how, score.weight, -1
+        return norms
+
+    @property
+    def base(self) -> int:
+        """Weighted points that every node has of the scores that do not tell nodes apart."""
+        return sum(
+            score.weight * score.idle
+            for i, (_, score) in enumerate(table.SCORES)
+            if i not in self.told
+        )
+
+    def points(self, board: c.Board, row: int) -> list[Points]:
+        """What every static score gives a row on an up-to-date board of a shape."""
+        given = [
+            kernel.normalised(board, self.told.index(i), row) if i in self.told else score.idle
+            for i, (_, score) in enumerate(table.SCORES)
+        ]
+        return [
+            Points(name, points, score.weight * points)
+            for (name, score), points in zip(table.SCORES, given, strict=True)
+        ]
+
+    def _choose(self, found: dict[int, c.Ints], rows: c.Ints) -> None:
+        """Keep the scores by which nodes differ: only these cost anything when nodes are compared."""
+        kept = {i: at for at, i in enumerate(self.told) if self.scores[at].any()}
+        told = tuple(i for i in found if i in kept or found[i].any())
+        if told == self.told:
+            return
+        scores = np.zeros((len(told), self.refused.size), np.int64)
+        for at, i in enumerate(told):
+            if i in kept:
+                scores[at] = self.scores[kept[i]]
+            else:
+                scores[at, rows] = found[i]
+        self.told, self.scores = told, scores
+        self.generation += 1
+
+
+class Statics:
+    """What is known for the needs seen lately."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._recent: Recent[tuple[table.Needs, table.Needs], Static] = Recent(_MOST)
+
+    def of(self, template: PodTemplate) -> Static:
+        """What static rules say for pods of a template; to be refreshed before it is read."""
+        key = table.needs(template), table.wants(template)
+        return self._recent.get(key) or self._recent.put(key, Static(*key))
+
+    def refusals(self, template: PodTemplate, rows: c.Ints) -> c.Ints:
+        """[n] refusal bits of some rows, without keeping anything for a template not seen lately."""
+        key = table.needs(template), table.wants(template)
+        known = self._recent.get(key)
+        if known is None:
+            return table.refusals(key[0], self._cluster.nodes, rows)
+        known.refresh(self._cluster)
+        bits: c.Ints = known.refused[rows]
+        return bits

@@ -1,0 +1,203 @@
+"""What a rule is: one value that says all that the scheduler has to know of it.
+
+A rule may do any of four things, and says of each what it needs of the pod, so that pods that need the same
+share the answer:
+
+- ``filter``: refuse nodes by their words alone (labels, taints);
+- ``score``: prefer nodes by their words alone;
+- ``row``: judge or score a node by what is charged to it, in a kernel that knows the rule by a number;
+- ``domain``: judge or score nodes by what is counted of pods in domains of nodes, with tallies that one
+  kernel reads for all rules.
+
+Rules see columns and fill rows. They get no client, no clock, and keep nothing from one pod to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from enum import Flag, auto
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scheduler.api.placement import Placement
+from scheduler.api.templates import PodTemplate, Whereabouts
+from scheduler.schema import columns as c
+from scheduler.state.cluster import Cluster
+from scheduler.state.counts import Count
+from scheduler.state.nodes import NodeTable
+
+
+class Change(Flag):
+    """What may happen in a cluster that makes a node acceptable to a pod it was not acceptable to before."""
+
+    NONE = 0
+    NODE_ADDED = auto()
+    NODE_LABELS = auto()
+    NODE_TAINTS = auto()
+    NODE_CAPACITY = auto()
+    NODE_DEVICES = auto()
+    # A pod left a node, or holds less there.
+    POD_LEFT = auto()
+
+
+class Reason(NamedTuple):
+    """Why a node is refused, in kube-scheduler's words; ``resolvable``: were pods evicted, it might not be."""
+
+    text: str
+    resolvable: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Refuses nodes by their words.
+
+    Attributes:
+        needs: what it needs of the pod, None when it has nothing to do for it.
+        refuses: of that, the nodes and n of their rows: [n] whether each is refused.
+        lasting: it judges what a node is; else a state of it that comes and goes.
+    """
+
+    needs: Callable[[Whereabouts], Hashable | None]
+    refuses: Callable[[Any, NodeTable, c.Ints], c.Flags]
+    lasting: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """Prefers nodes by their words.
+
+    Attributes:
+        wants: what it needs of the pod, None when it has nothing to do for it.
+        raw: of that, the nodes and n of their rows: [n] raw scores of 0 or more.
+        how: how raw scores become points 0..100: ``columns.AS_IS``, ``OF_MOST`` or ``LESS_OF_MOST``.
+        weight: of the points.
+    """
+
+    wants: Callable[[PodTemplate], Hashable | None]
+    raw: Callable[[Any, NodeTable, c.Ints], c.Ints]
+    how: int
+    weight: int
+
+    @property
+    def idle(self) -> int:
+        """Points of every node where all raw scores are 0."""
+        return 100 if self.how == c.LESS_OF_MOST else 0
+
+
+class Asked(NamedTuple):
+    """One shape of pods, as rules see it: what pods of it ask, and how they shall be placed."""
+
+    template: PodTemplate
+    placement: Placement
+    mode_weight: int
+
+
+class Compiled(NamedTuple):
+    """What a row rule gives its kernel: arrays of ``columns.Ask`` by name, and figures of ``Ask.card_rules``."""
+
+    arrays: Mapping[str, Any]
+    figures: Mapping[int, int] = {}
+
+
+class Points(NamedTuple):
+    """What a score is called in explanations, its points, and its part of the sum."""
+
+    name: str
+    points: float
+    weighted: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """Judges or scores a node by what is charged to it.
+
+    Attributes:
+        compile: what its kernel needs of the pod.
+        bit: the place in ``Ask.bits`` of the refusal bit that its kernel sets; -1 when it refuses nothing.
+        points: the score of a row on an up-to-date board, None for none.
+        is_learning: whether what it says of a compiled request depends on the demand that was learnt.
+        draws_lots: whether it draws the nodes' lots anew for every decision.
+    """
+
+    compile: Callable[[Asked, Cluster], Compiled]
+    bit: int = -1
+    points: Callable[[Asked, c.Nodes, c.Board, int], Points | None] | None = None
+    is_learning: Callable[[c.Ask], bool] | None = None
+    draws_lots: Callable[[Asked], bool] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """A count of pods in every domain of nodes, and what it means.
+
+    Attributes:
+        count: by node row; it changes as pods come and go.
+        gain: what a pod of the shape adds where it goes.
+        reason: which of the rule's reasons refuses nodes in whose domain something is counted.
+    """
+
+    count: Count
+    gain: int
+    reason: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Domain:
+    """Judges nodes by what is counted in domains of nodes.
+
+    Attributes:
+        needs: what it needs of the pod, None when it has nothing to do for it.
+        tallies: of that.
+    """
+
+    needs: Callable[[PodTemplate], Hashable | None]
+    tallies: Callable[[Any, Cluster], tuple[Tally, ...]]
+
+
+class Judged(NamedTuple):
+    """Rows that one rule refuses, with what there is to tell why. n rows, W words of bits."""
+
+    asked: Asked
+    ask: c.Ask
+    cluster: Cluster
+    scratch: c.Scratch
+    rows: c.Ints  # [n]
+    bits: c.Ints  # [W, n]
+
+
+class Told(NamedTuple):
+    """Why n rows are refused. k = texts."""
+
+    texts: tuple[str, ...]
+    which: c.Flags  # [n, k] which of them hold for each row
+    unresolvable: c.Flags  # [n] no eviction would help there
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One rule.
+
+    Attributes:
+        name: as kube-scheduler calls it, where it has it.
+        reasons: why it refuses, in the order in which it looks; each has a refusal bit.
+        tell: where the texts are made for each shape or node, instead of ``reasons``.
+        helped_by: what could make it accept a node that it refuses.
+    """
+
+    name: str
+    reasons: tuple[Reason, ...] = ()
+    filter: Filter | None = None
+    score: Score | None = None
+    row: Row | None = None
+    domain: Domain | None = None
+    tell: Callable[[Judged], Told] | None = None
+    helped_by: Change = Change.NONE
+
+
+def fixed(reasons: tuple[Reason, ...], which: c.Flags) -> Told:
+    """What there is to tell where the texts are always the same; ``which`` [n, reasons]."""
+    lasting = np.array([not reason.resolvable for reason in reasons], np.bool_)
+    unresolvable: c.Flags = np.logical_or.reduce(which & lasting, axis=1)
+    return Told(tuple(reason.text for reason in reasons), which, unresolvable)

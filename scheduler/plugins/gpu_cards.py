@@ -1,0 +1,84 @@
+"""GpuCards: on a node that HAMi manages there are cards for every container that asks some."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.api import names
+from scheduler.api.reasons import CARD_CODES, NOT_REGISTERED, REGISTERED_NONE, CardRefusal
+from scheduler.devices import nvidia as devices
+from scheduler.kernels import diagnose
+from scheduler.plugins.contract import Asked, Change, Compiled, Judged, Reason, Row, Rule, Told
+from scheduler.schema import columns as c
+from scheduler.state.cluster import Cluster
+
+
+def _compile(asked: Asked, cluster: Cluster) -> Compiled:
+    gpu, placement, cards = asked.template.gpu, asked.placement, cluster.cards
+    asking = [i for i, slot in enumerate(gpu.containers) if slot.cards] if gpu else []
+    numa_bind = bool(gpu and gpu.numa_bind)
+    slot_weight, core_weight, memory_weight = placement.device_weights
+    arrays = {
+        "containers": devices.containers(gpu),
+        "sort_keys": devices.sort_keys(placement.gpu_policy, numa_bind=numa_bind),
+        "model_ok": devices.models_ok(gpu, cards),
+        "mode_ok": devices.modes_ok(gpu, cards),
+        "uuid_ok": devices.uuids_ok(gpu, cards),
+    }
+    figures = {
+        c.RULE_NUMA_BIND: numa_bind,
+        c.RULE_MUTEX: devices.is_mutex(placement),
+        c.RULE_SLOT: slot_weight,
+        c.RULE_CORE: core_weight,
+        c.RULE_MEMORY: memory_weight,
+        c.RULE_WHOLE_GPUS: dict(asked.template.requests.amounts).get(names.GPU, 0),
+        c.RULE_WALK: bool(placement.gpu_policy or len(asking) > 1 or numa_bind),
+        c.RULE_ONLY: asking[0] if asking else -1,
+        c.RULE_SIZE: asked.template.size,
+    }
+    return Compiled(arrays, figures)
+
+
+def _tell(judged: Judged) -> Told:
+    """One text a node: how many of its cards were refused for what. Counted now, for it is dear to keep."""
+    cluster, rows = judged.cluster, judged.rows
+    codes = np.zeros((rows.size, c.N_CARD_CODES), np.int64)
+    diagnose.card_codes(
+        cluster.nodes.columns, cluster.cards.columns, judged.ask, rows, judged.scratch, codes
+    )
+    n_cards = _n_cards(cluster, rows)
+    kinds, which = np.unique(np.column_stack((n_cards, codes)), axis=0, return_inverse=True)
+    texts = tuple(_text(kind[1:], int(kind[0])) for kind in kinds)
+    return Told(texts, which.reshape(-1, 1) == np.arange(len(kinds)), n_cards <= 0)
+
+
+def _n_cards(cluster: Cluster, rows: c.Ints) -> c.Ints:
+    """Cards of nodes of HAMi's: 0 where none is registered, -1 where nothing was said of cards yet."""
+    counted: c.Ints = cluster.nodes.columns.card_count[rows]
+    for i in np.flatnonzero(counted == 0).tolist():
+        facts = cluster.nodes.facts[rows[i]]
+        counted[i] = 0 if facts and facts.register else -1
+    return counted
+
+
+def _text(codes: c.Ints, cards: int) -> str:
+    """HAMi's text for one node with so many cards."""
+    if cards <= 0:
+        return NOT_REGISTERED if cards < 0 else REGISTERED_NONE
+    if codes[CardRefusal.TOO_MANY_ASKED]:
+        # A word about the node, not about some of its cards.
+        found = [CARD_CODES[CardRefusal.TOO_MANY_ASKED]]
+    else:
+        found = sorted(
+            f"{int(n)}/{cards} {CARD_CODES[CardRefusal(i)]}" for i, n in enumerate(codes) if n
+        )
+    return f"node(s) had no fitting GPU ({', '.join(found)})"
+
+
+RULE = Rule(
+    name="GpuCards",
+    reasons=(Reason("node(s) had no fitting GPU"),),
+    row=Row(compile=_compile, bit=c.BIT_CARDS),
+    tell=_tell,
+    helped_by=Change.NODE_ADDED | Change.NODE_DEVICES | Change.POD_LEFT,
+)

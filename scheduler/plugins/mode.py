@@ -1,0 +1,111 @@
+"""The mode's term, where kube-scheduler scores by NodeResourcesFit and NodeResourcesBalancedAllocation."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.api import names
+from scheduler.api.placement import Mode, Placement
+from scheduler.api.templates import PodTemplate
+from scheduler.kernels import parts
+from scheduler.kernels.devices import gpus
+from scheduler.kernels.modes import aware, score
+from scheduler.plugins.contract import Asked, Compiled, Points, Row, Rule
+from scheduler.schema import columns as c
+from scheduler.state.cluster import Cluster
+
+BLIND = {
+    Mode.LEAST_ALLOCATED: score.LEAST,
+    Mode.MOST_ALLOCATED: score.MOST,
+    Mode.BALANCED_ALLOCATION: score.BALANCED,
+    Mode.REQUESTED_TO_CAPACITY_RATIO: score.RATIO,
+    Mode.LAMBDA_G: score.LAMBDA_G,
+    Mode.LAMBDA_G_V3: score.LAMBDA_G_V3,
+}
+AWARE = {
+    Mode.KEEL: aware.KEEL,
+    Mode.FGD: aware.FGD,
+    Mode.BEST_FIT: aware.BEST_FIT,
+    Mode.FIRST_FIT: aware.FIRST_FIT,
+    Mode.DOT_PRODUCT: aware.DOT_PRODUCT,
+    Mode.GPU_PACKING: aware.PACKING,
+    Mode.GPU_CLUSTERING: aware.CLUSTERING,
+    Mode.RANDOM: aware.RANDOM,
+}
+_NODE_POLICIES = {"binpack": score.HAMI_BINPACK, "spread": score.HAMI_SPREAD}
+# Modes that read what was learnt of the demand.
+_LEARNING = frozenset(
+    {aware.KEEL, aware.FGD, aware.BEST_FIT, aware.DOT_PRODUCT, aware.CLUSTERING, aware.RANDOM}
+)
+
+
+def _in_force(template: PodTemplate, placement: Placement) -> Mode:
+    """The mode that a pod is placed by."""
+    if placement.mode is not None:
+        return placement.mode
+    return Mode.KEEL if template.gpu else Mode.LEAST_ALLOCATED
+
+
+def _is_learning(ask: c.Ask) -> bool:
+    return int(ask.mode[2]) in _LEARNING
+
+
+def _draws_lots(asked: Asked) -> bool:
+    return _in_force(asked.template, asked.placement) == Mode.RANDOM
+
+
+def _mode_on(asked: Asked, *, has_gpu: bool) -> Mode:
+    """The mode that scores nodes with GPUs, or those without: keel is for the former only."""
+    if asked.placement.mode is None and has_gpu:
+        return Mode.KEEL
+    mode = _in_force(asked.template, asked.placement)
+    return Mode.MOST_ALLOCATED if mode == Mode.KEEL and not has_gpu else mode
+
+
+def _compile(asked: Asked, cluster: Cluster) -> Compiled:
+    placement, nodes = asked.placement, cluster.nodes
+    amounts = dict(asked.template.requests.amounts)
+    dims = {
+        0: names.CPU, 1: names.MEMORY, 4: placement.iops_resource, 5: placement.network_resource
+    }  # fmt: skip
+    rows = [nodes.row_asked(dims[d]) if d in dims else -1 for d in range(c.N_DIMS)]
+    return Compiled(
+        {
+            "mode": _mode(asked),
+            "weights": np.array(placement.weights, np.int64),
+            "dims": np.array(rows, np.int64),
+            "dim_amounts": np.array(
+                [amounts.get(dims.get(d, ""), 0) for d in range(c.N_DIMS)], np.int64
+            ),
+            "curve": np.ascontiguousarray((np.array(placement.curve, np.int64) * (1, 10)).T),
+        }
+    )
+
+
+def _mode(asked: Asked) -> c.Ints:
+    """``Ask.mode``: a node policy takes the mode's place; keel is for nodes with GPUs only."""
+    policy, gpu = asked.placement.node_policy, asked.template.gpu
+    mode = _in_force(asked.template, asked.placement)
+    aware_mode, everywhere = AWARE.get(mode, -1), mode != Mode.KEEL
+    blind = BLIND.get(mode, score.MOST)
+    if policy:
+        blind, aware_mode = _NODE_POLICIES[policy], -1
+    elif asked.placement.mode is None and gpu is None:
+        aware_mode, everywhere = aware.KEEL, False
+    return np.array([blind, asked.mode_weight, aware_mode, everywhere], np.int64)
+
+
+def _points(asked: Asked, nodes: c.Nodes, board: c.Board, row: int) -> Points:
+    """Points 0..100 as kube-scheduler counts them, or HAMi's node score 0..30."""
+    part, policy = float(board.part[row]), asked.placement.node_policy
+    if policy:
+        weighted = part / parts.HAMI_UNIT / 1000
+        return Points(f"hami-{policy}", float(gpus.node_score(nodes, row)), weighted)
+    name = str(_mode_on(asked, has_gpu=bool(nodes.has_gpu[row])))
+    return Points(name, part / asked.mode_weight / 1000, part / 1000)
+
+
+RULE = Rule(
+    name="Mode",
+    row=Row(compile=_compile, points=_points, is_learning=_is_learning, draws_lots=_draws_lots),
+)

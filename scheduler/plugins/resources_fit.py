@@ -1,0 +1,51 @@
+"""NodeResourcesFit: what the pod asks is free on the node, of every resource."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.api import names
+from scheduler.plugins.contract import Asked, Change, Compiled, Judged, Reason, Row, Rule, Told
+from scheduler.schema import columns as c
+from scheduler.state.cluster import Cluster
+
+
+def asked_names(asked: Asked) -> tuple[str, ...]:
+    """Names of what a pod asks, in the order of ``Ask.resources``: the pod itself first."""
+    return (names.PODS, *(resource for resource, _ in asked.template.requests.amounts))
+
+
+def _compile(asked: Asked, cluster: Cluster) -> Compiled:
+    rows, amounts = cluster.charge_of(asked.template)
+    requests = asked.template.requests
+    return Compiled(
+        {
+            "resources": np.array(rows, np.int64),
+            "amounts": np.array(amounts, np.int64),
+            "hami_only": np.array([r in names.HAMI_ONLY for r in asked_names(asked)], np.bool_),
+            "nonzero": np.array([requests.nonzero_cpu, requests.nonzero_memory], np.int64),
+        }
+    )
+
+
+def _tell(judged: Judged) -> Told:
+    """Every resource that is short; where a request is more than the whole node has, no eviction helps."""
+    ask, rows = judged.ask, judged.rows
+    bits = ask.bits[c.BIT_FIRST_RESOURCE] + np.arange(ask.resources.size)
+    short: c.Flags = ((judged.bits[bits // c.WORD] >> (bits % c.WORD)[:, None]) & 1).T == 1
+    allocatable = judged.cluster.nodes.columns.allocatable[np.ix_(ask.resources, rows)].T
+    beyond: c.Flags = np.logical_or.reduce(short & (ask.amounts > allocatable), axis=1)
+    return Told(tuple(map(_text, asked_names(judged.asked))), short, beyond)
+
+
+def _text(resource: str) -> str:
+    return "Too many pods" if resource == names.PODS else f"Insufficient {resource}"
+
+
+RULE = Rule(
+    name="NodeResourcesFit",
+    reasons=(Reason("Insufficient resources"),),
+    row=Row(compile=_compile, bit=c.BIT_RESOURCES),
+    tell=_tell,
+    helped_by=Change.NODE_ADDED | Change.NODE_CAPACITY | Change.POD_LEFT,
+)

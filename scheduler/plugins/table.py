@@ -1,0 +1,201 @@
+"""The rules, in the order in which kube-scheduler asks them; whatever looks at rules reads this table.
+
+A node has the reasons of the first rule that refuses it. Refusal bits are numbered through the table: one
+for each reason, then one for each resource that a pod asks. Where a rule refuses a node with several of its
+bits only the first reason holds, as kube-scheduler's filters stop there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import numpy as np
+
+from scheduler.api.templates import PodTemplate, Whereabouts
+from scheduler.plugins import (
+    gpu_cards,
+    gpu_nodes,
+    mode,
+    node_affinity,
+    node_ports,
+    node_unschedulable,
+    resources_fit,
+    taints,
+    well_formed,
+)
+from scheduler.plugins.contract import (
+    Asked,
+    Change,
+    Domain,
+    Judged,
+    Points,
+    Reason,
+    Rule,
+    Score,
+    Tally,
+    Told,
+    fixed,
+)
+from scheduler.schema import columns as c
+from scheduler.state.cluster import Cluster
+from scheduler.state.nodes import NodeTable
+
+RULES: tuple[Rule, ...] = (
+    well_formed.RULE,
+    node_unschedulable.RULE,
+    taints.RULE,
+    node_affinity.RULE,
+    node_ports.RULE,
+    resources_fit.RULE,
+    # HAMi's scheduler asks after all filters of kube-scheduler's, as an extender.
+    gpu_cards.RULE,
+    mode.RULE,
+    gpu_nodes.RULE,
+)
+
+# The rule and the reason of each refusal bit.
+REASONS: tuple[tuple[Rule, Reason], ...] = tuple(
+    (rule, reason) for rule in RULES for reason in rule.reasons
+)
+_FIRST_BIT = {
+    rule.name: next(i for i, (owner, _) in enumerate(REASONS) if owner is rule)
+    for rule in RULES
+    if rule.reasons
+}
+_FILTERS = tuple((r.filter, 1 << _FIRST_BIT[r.name], r.name) for r in RULES if r.filter)
+SCORES: tuple[tuple[str, Score], ...] = tuple((r.name, r.score) for r in RULES if r.score)
+_ROWS = tuple(rule.row for rule in RULES if rule.row)
+_DOMAINS: tuple[tuple[int, Domain], ...] = tuple(
+    (_FIRST_BIT[rule.name], rule.domain) for rule in RULES if rule.domain
+)
+
+Needs = tuple[Hashable | None, ...]
+
+
+def needs(pod: Whereabouts) -> Needs:
+    """What each static filter needs of a pod: equal for pods that it refuses the same nodes."""
+    return tuple(rule.needs(pod) for rule, _, _ in _FILTERS)
+
+
+def wants(template: PodTemplate) -> Needs:
+    """What each static score needs of a pod, likewise."""
+    return tuple(score.wants(template) for _, score in SCORES)
+
+
+def refusals(needs: Needs, nodes: NodeTable, rows: c.Ints) -> c.Ints:
+    """[n] refusal bits of static filters."""
+    bits = np.zeros(rows.size, np.int64)
+    for (rule, bit, _), need in zip(_FILTERS, needs, strict=True):
+        if need is not None:
+            bits[rule.refuses(need, nodes, rows)] |= bit
+    return bits
+
+
+def objection(template: PodTemplate, nodes: NodeTable, row: int) -> str:
+    """Why a node's words alone keep a pod off it by now; empty when they do not."""
+    bits = refusals(needs(template), nodes, np.array([row], np.int64))
+    return REASONS[int(first_bits(bits)[0])][1].text if bits[0] else ""
+
+
+def could_host(pod: Whereabouts, nodes: NodeTable, rows: c.Ints) -> c.Flags:
+    """[n] whether pods may go to a node by what it is, apart from states that come and go."""
+    flags = np.ones(rows.size, np.bool_)
+    for rule, _, _ in _FILTERS:
+        need = rule.needs(pod) if rule.lasting else None
+        if need is not None:
+            flags &= ~rule.refuses(need, nodes, rows)
+    return flags
+
+
+def compiled(asked: Asked, cluster: Cluster) -> c.Ask:
+    """What kernels need of a shape, from all rules that judge or score by a node's charge."""
+    parts = [row.compile(asked, cluster) for row in _ROWS]
+    card_rules = np.zeros(c.N_RULES, np.int64)
+    for part in parts:
+        for figure, value in part.figures.items():
+            card_rules[figure] = value
+    return c.Ask(
+        **{name: array for part in parts for name, array in part.arrays.items()},
+        card_rules=card_rules,
+        bits=_BITS,
+    )
+
+
+def is_learning(ask: c.Ask) -> bool:
+    """Whether a compiled request is scored by the demand that was learnt."""
+    return any(row.is_learning is not None and row.is_learning(ask) for row in _ROWS)
+
+
+def draws_lots(asked: Asked) -> bool:
+    """Whether nodes draw lots anew for every decision."""
+    return any(row.draws_lots is not None and row.draws_lots(asked) for row in _ROWS)
+
+
+def points(asked: Asked, nodes: c.Nodes, board: c.Board, row: int) -> list[Points]:
+    """The scores of a row by what is charged to it, on an up-to-date board."""
+    found = [rule.points(asked, nodes, board, row) for rule in _ROWS if rule.points is not None]
+    return [one for one in found if one is not None]
+
+
+def tallies(template: PodTemplate, cluster: Cluster) -> tuple[tuple[int, Tally], ...]:
+    """What a pod's rules count of pods in domains of nodes, each with its refusal bit."""
+    found: list[tuple[int, Tally]] = []
+    for first, domain in _DOMAINS:
+        need = domain.needs(template)
+        if need is not None:
+            found += [(first + one.reason, one) for one in domain.tallies(need, cluster)]
+    return tuple(found)
+
+
+def words_of_bits(template: PodTemplate) -> int:
+    """How many words the refusal bits of a pod take: what it asks is told resource by resource."""
+    return -(-(len(REASONS) + 1 + len(template.requests.amounts)) // c.WORD)
+
+
+def first_bits(bits: c.Ints) -> c.Ints:
+    """[n] the lowest refusal bit of each row, -1 for none: the reason that holds."""
+    lowest = bits & -bits
+    # Exact: a power of two is a float.
+    numbers: c.Ints = np.where(lowest > 0, np.log2(np.maximum(lowest, 1)).astype(np.int64), -1)
+    return numbers
+
+
+def told(judged: Judged) -> list[tuple[c.Ints, Told]]:
+    """Why the rows are refused, rule by rule: the positions of its rows, and what it tells of them."""
+    found = []
+    firsts = first_bits(judged.bits[0])
+    for rule in RULES:
+        if not rule.reasons:
+            continue
+        first = _FIRST_BIT[rule.name]
+        at = np.flatnonzero((firsts >= first) & (firsts < first + len(rule.reasons)))
+        if not at.size:
+            continue
+        if rule.tell:
+            part = judged._replace(rows=judged.rows[at], bits=judged.bits[:, at])
+            found.append((at, rule.tell(part)))
+        else:
+            which = firsts[at, None] == first + np.arange(len(rule.reasons))
+            found.append((at, fixed(rule.reasons, which)))
+    return found
+
+
+def helped_by(bits: int) -> Change:
+    """What could make a pod fit that all nodes refuse with one or more of these bits."""
+    changes = Change.NONE
+    for i, (rule, _) in enumerate(REASONS):
+        if bits >> i & 1:
+            changes |= rule.helped_by
+    return changes
+
+
+def _bits() -> c.Ints:
+    bits = np.zeros(c.N_BITS, np.int64)
+    bits[c.BIT_FIRST_RESOURCE] = len(REASONS)
+    for rule in RULES:
+        if rule.row and rule.row.bit >= 0:
+            bits[rule.row.bit] = _FIRST_BIT[rule.name]
+    return bits
+
+
+_BITS = _bits()

@@ -1,0 +1,25 @@
+"""NodeWellFormed: a node with a mistake on it is left out until somebody mends it."""
+
+from __future__ import annotations
+
+from scheduler.api.templates import Whereabouts
+from scheduler.plugins.contract import Change, Filter, Reason, Rule
+from scheduler.schema.columns import Flags, Ints
+from scheduler.state.nodes import NodeTable
+
+
+def _refuses(_: bool, nodes: NodeTable, rows: Ints) -> Flags:
+    flags: Flags = ~nodes.columns.valid[rows]
+    return flags
+
+
+def _needs(_: Whereabouts) -> bool:
+    return True
+
+
+RULE = Rule(
+    name="NodeWellFormed",
+    reasons=(Reason("node(s) had malformed annotations or quantities", resolvable=False),),
+    filter=Filter(needs=_needs, refuses=_refuses, lasting=False),
+    helped_by=Change.NODE_ADDED | Change.NODE_DEVICES | Change.NODE_CAPACITY,
+)

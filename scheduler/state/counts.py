@@ -1,0 +1,34 @@
+"""A figure per node row that somebody looks at, kept up by whoever counts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.schema.columns import Ints
+
+
+class Count:
+    """How many of something there are on each node row.
+
+    Whoever counts holds it weakly and keeps it up as long as it lives; who looks at it sees by ``version``
+    whether it has changed.
+    """
+
+    __slots__ = ("__weakref__", "_by_row", "version")
+
+    def __init__(self, capacity: int) -> None:
+        self._by_row: Ints = np.zeros(capacity, np.int64)
+        self.version = 0
+
+    def change(self, row: int, by: int) -> None:
+        """One more, or fewer, on a row."""
+        if row >= self._by_row.size:
+            self._by_row = np.pad(self._by_row, (0, max(row + 1, 2 * row) - self._by_row.size))
+        self._by_row[row] += by
+        self.version += 1
+
+    def by_row(self, capacity: int) -> Ints:
+        """[capacity] the figure of every row; to be read only."""
+        if self._by_row.size < capacity:
+            self._by_row = np.pad(self._by_row, (0, capacity - self._by_row.size))
+        return self._by_row[:capacity]
