@@ -13,10 +13,9 @@ from typing import Any
 
 from scheduler.api import hami, names
 from scheduler.errors import ApiError, BadInput
-from scheduler.kube import client, wall_clock
+from scheduler.kube import answers, client, wall_clock
 from scheduler.kube.client import ApiClient
 
-_NOT_FOUND, _CONFLICT = 404, 409
 _RACES = 5
 
 
@@ -57,7 +56,7 @@ class NodeLock:
             try:
                 await self._write(found, f"{now},{namespace},{pod}")
             except ApiError as error:
-                if error.status == _CONFLICT:
+                if answers.is_conflict(error):
                     continue
                 raise
             return True
@@ -76,9 +75,9 @@ class NodeLock:
                 if held.endswith(f",{namespace},{pod}"):
                     await self._write(found, None)
             except ApiError as error:
-                if error.status == _CONFLICT:
+                if answers.is_conflict(error):
                     continue
-                if error.status != _NOT_FOUND:
+                if not answers.is_not_found(error):
                     raise
             return
 
@@ -110,7 +109,7 @@ class NodeLock:
         try:
             other = await self._api.get(f"/api/v1/namespaces/{holder[1]}/pods/{holder[2]}")
         except ApiError as error:
-            if error.status == _NOT_FOUND:
+            if answers.is_not_found(error):
                 return True
             raise
         return self._is_over(other)

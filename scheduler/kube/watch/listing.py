@@ -11,7 +11,7 @@ import msgspec
 from scheduler.api import bounded, wire
 from scheduler.api.limits import DEFAULT, PodLimits
 from scheduler.errors import ApiError
-from scheduler.kube import client
+from scheduler.kube import answers, client
 from scheduler.kube.client import Access, ApiClient, TooLarge
 
 T = TypeVar("T")
@@ -25,7 +25,6 @@ _PAGE_SMALLER = 8
 _PAGE_SECONDS = 60.0
 # After so much, others get their turn.
 _SLICE_ITEMS, _SLICE_BYTES = 100, 1 << 20
-_GONE = 410
 _TRIES = 3
 
 
@@ -93,7 +92,7 @@ async def whole(
             limit = max(1, limit // _PAGE_SMALLER)
             continue
         except ApiError as error:
-            if error.status == _GONE:
+            if answers.is_expired(error):
                 raise Expired from error
             raise
         page = _pages.decode(payload)
@@ -141,4 +140,4 @@ async def _again(api: ApiClient, path: str, read: Read[T]) -> list[T]:
             raise ApiError(0, "Unreadable", f"GET {path}: {error}") from error
         else:
             return items
-    raise ApiError(_GONE, "Expired", f"GET {path}: the list changed faster than it could be read")
+    raise answers.expired(f"GET {path}: the list changed faster than it could be read")

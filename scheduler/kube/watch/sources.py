@@ -11,6 +11,7 @@ import structlog
 from scheduler.api import events, names, wire
 from scheduler.config import Config
 from scheduler.errors import ApiError
+from scheduler.kube import answers
 from scheduler.kube.client import ApiClient, backoff
 from scheduler.kube.watch import listing
 from scheduler.kube.watch.streams import Stream
@@ -20,7 +21,6 @@ Put = Callable[[events.Heard], None]
 UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
 _POLICIES = f"/apis/{names.GROUP}/{names.VERSION}/{names.POLICIES}"
 _LATE_SECONDS = 5.0
-_NOT_FOUND = 404
 _log = structlog.get_logger("evenkeel")
 
 
@@ -122,7 +122,7 @@ async def _read_rare_kinds(api: ApiClient, put: Put) -> bool:
     try:
         found = await api.get(_POLICIES)
     except ApiError as error:
-        if error.status != _NOT_FOUND:
+        if not answers.is_not_found(error):
             raise
         _log.warning("the BalancePolicy CRD is not installed; pods are placed by the configuration")
         return False

@@ -16,7 +16,7 @@ import structlog
 
 from scheduler.api import wire
 from scheduler.errors import ApiError
-from scheduler.kube import client, troubles
+from scheduler.kube import answers, client, troubles
 from scheduler.kube.client import ApiClient
 from scheduler.kube.troubles import Trouble
 from scheduler.kube.watch import listing
@@ -26,7 +26,6 @@ T = TypeVar("T", wire.Pod, wire.Node)
 
 # The API server sends a bookmark about once a minute.
 _SILENCE_SECONDS = 90.0
-_GONE = 410
 _log = structlog.get_logger("evenkeel.streams")
 
 
@@ -166,10 +165,8 @@ class Stream(Generic[T]):
             async with self._api.stream(
                 self._path, params, silence_seconds=_SILENCE_SECONDS
             ) as response:
-                if response.status == _GONE:
-                    raise Expired
-                if response.status >= 400:
-                    raise client.error_of(response.status, await response.read())
+                if answers.is_failure(response.status):
+                    raise _told(answers.error_of(response.status, await response.read()))
                 self._heard()
                 # A line can be a megabyte in many chunks: they are joined once, when it is complete.
                 begun: list[bytes] = []
@@ -190,9 +187,7 @@ class Stream(Generic[T]):
             return
         if line.startswith(b'{"type":"ERROR"'):
             failure = _errors.decode(line).object
-            if failure.code == _GONE:
-                raise Expired
-            raise ApiError(failure.code, failure.reason, failure.message)
+            raise _told(ApiError(failure.code, failure.reason, failure.message))
         if line.startswith(b'{"type":"BOOKMARK"'):
             self._version = _bookmarks.decode(line).object.metadata.resource_version
             return
@@ -204,3 +199,8 @@ class Stream(Generic[T]):
     def _heard(self) -> None:
         self.trouble = None
         self.heard_at = asyncio.get_running_loop().time()
+
+
+def _told(error: ApiError) -> Exception:
+    """What a watch ends with that was told this."""
+    return Expired() if answers.is_expired(error) else error
