@@ -19,7 +19,7 @@ from scheduler.engine.engine import Engine
 from scheduler.engine.warm import warm
 from scheduler.errors import BadInput
 from scheduler.kube import rights
-from scheduler.kube.bind.binder import Binder
+from scheduler.kube.bind.binder import Binder, Permit
 from scheduler.kube.bind.binding import Binding
 from scheduler.kube.bind.fence import Fence
 from scheduler.kube.bind.node_lock import NodeLock
@@ -246,16 +246,17 @@ class Operator:
         fence = self._fence = Fence(self._api, identity=options.identity)
         self._binder = Binder(
             Binding(self._api, fence, self.engine.version_of),
-            NodeLock(
-                self._api,
-                scheduler_name=options.config.scheduler_name,
-                timeout_seconds=options.config.lock_timeout_seconds,
-            ),
-            term=self._lease.present_term,
-            objection=self.engine.objection,
-            report=self.inbox.put,
-            quiet=self._reporter.quiet,
+            [
+                NodeLock(
+                    self._api,
+                    schedulers=(options.config.scheduler_name,),
+                    timeout_seconds=options.config.lock_timeout_seconds,
+                )
+            ],
+            Permit(self._lease.present_term, self.engine.objection, self._reporter.quiet),
+            self.inbox.put,
             in_flight=options.config.binds_in_flight,
+            allocate_timeout=options.config.lock_timeout_seconds,
         )
         self.loop = Loop(
             self.inbox,
