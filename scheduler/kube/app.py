@@ -14,7 +14,7 @@ from typing import Any
 import kopf
 import structlog
 
-from scheduler.api import events, names, wire
+from scheduler.api.events import Heard
 from scheduler.engine.engine import Engine
 from scheduler.engine.warm import warm
 from scheduler.errors import BadInput
@@ -40,6 +40,8 @@ from scheduler.kube.report.recording import Recorder, Recording
 from scheduler.kube.report.reporter import Reporter
 from scheduler.kube.rights import Rights
 from scheduler.kube.watch import sources
+from scheduler.kube.watch.rare import Rare
+from scheduler.kube.watch.sources import Source, Way
 from scheduler.kube.watch.streams import Stream
 from scheduler.state import checks
 
@@ -63,8 +65,10 @@ class Operator:
     _lease: Lease | AlwaysLeader = field(init=False)
     _reporter: Reporter = field(init=False)
     _binder: Binder = field(init=False)
-    _pods: list[Stream[wire.Pod]] = field(init=False)
-    _nodes: Stream[wire.Node] = field(init=False)
+    _schedulers: tuple[str, ...] = field(init=False)
+    _sources: tuple[Source[Any], ...] = field(init=False)
+    _rare: Rare = field(init=False)
+    _streams: list[Stream[Any]] = field(init=False)
     _leading: Leading = field(init=False)
     _fence: Fence = field(init=False)
     _rights: Rights = field(init=False)
@@ -76,10 +80,15 @@ class Operator:
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
     _reporting: asyncio.Task[None] | None = None
     _is_frozen: bool = False
-    _hears_policies: bool = False
     _stopping: bool = False
     _stop_flag: asyncio.Event = field(default_factory=asyncio.Event)
     _failure: BaseException | None = None
+
+    def __post_init__(self) -> None:
+        config = self.options.config
+        self._schedulers = (config.scheduler_name,)
+        self._sources = sources.table(self._schedulers, config.pod_limits)
+        self._rare = Rare(self._sources, self._hear)
 
     async def run(self, stop: asyncio.Event | None = None) -> None:
         """Run until SIGTERM or until ``stop`` is set.
@@ -93,10 +102,7 @@ class Operator:
         kopf.on.startup(registry=registry)(self._start)
         kopf.on.cleanup(registry=registry)(self._stop)
         kopf.on.login(registry=registry)(self._login)
-        kopf.on.event(names.GROUP, names.VERSION, names.POLICIES, registry=registry)(
-            self._on_policy
-        )
-        kopf.on.event("", "v1", "namespaces", registry=registry)(self._on_namespace)
+        self._rare.register(registry)
         settings = kopf.OperatorSettings()
         settings.posting.enabled = False
         try:
@@ -138,7 +144,7 @@ class Operator:
         self._side_api = await self._lifeline.call(_client(options.access))
         self._make_parts(ApiClient(options.access), self._side_api)
         probes = Probes(
-            lambda: self.loop.turned_at, self._lease, self._fence, self._streams(), self._rights
+            lambda: self.loop.turned_at, self._lease, self._fence, self._streams, self._rights
         )
         self.health = Health(alive=probes.ill, ready=probes.not_ready, metrics=self._metrics_across)
         try:
@@ -150,9 +156,8 @@ class Operator:
         for work in (self._rights.run(), probes.tell()):
             self._keep(self._lifeline.call(work))
         warm(options.config)
-        if not await sources.read_rare_kinds(self._api, self.inbox.put):
-            late = sources.late_policies(self._api, self.inbox.put, lambda: self._hears_policies)
-            self._keep(late)
+        await self._rare.read(self._api)
+        self._keep(self._rare.follow(self._api))
         self._keep(self._lifeline.call(self._lease.run()))
         self._run_parts()
         _log.info("started", identity=options.identity, port=self.health.port)
@@ -193,19 +198,9 @@ class Operator:
             private_key_path=access.key_file,
         )
 
-    async def _on_policy(self, event: Any, body: Any, **_: Any) -> None:
-        self._hears_policies = True
-        if event["type"] == "DELETED":
-            self.inbox.put(events.PolicyGone(body["metadata"]["name"]))
-        else:
-            self.inbox.put(events.PolicySeen(dict(body)))
-
-    async def _on_namespace(self, event: Any, body: Any, **_: Any) -> None:
-        if event["type"] != "DELETED":
-            metadata = body["metadata"]
-            self.inbox.put(
-                events.NamespaceSeen(metadata["name"], dict(metadata.get("labels") or {}))
-            )
+    def _hear(self, event: Heard) -> None:
+        # kopf has to know whom to tell before there is an inbox.
+        self.inbox.put(event)
 
     # Parts.
 
@@ -216,7 +211,9 @@ class Operator:
         self._recorder = self._make_recorder()
         self.engine = self._recorder.engine if self._recorder else Engine(options.config)
         self.inbox = Inbox(self.engine)
-        needed = rights.needed(options.lease_namespace, options.lease_name)
+        needed = rights.needed(
+            sources.reads(self._sources), options.lease_namespace, options.lease_name
+        )
         self._rights = Rights(side_api, needed)
         self._metrics = Metrics(options.config.scheduler_name)
         self._reporter = Reporter(
@@ -249,7 +246,7 @@ class Operator:
             [
                 NodeLock(
                     self._api,
-                    schedulers=(options.config.scheduler_name,),
+                    schedulers=self._schedulers,
                     timeout_seconds=options.config.lock_timeout_seconds,
                 )
             ],
@@ -267,13 +264,13 @@ class Operator:
             policy_status=self._policy_status,
             recorder=self._recorder,
         )
-        self._pods, self._nodes = sources.streams(self._api, options.config, self.inbox.put)
+        raw = [source for source in self._sources if source.way == Way.RAW]
+        self._streams = [Stream(source, self._api, self.inbox.put) for source in raw]
         self._leading = Leading(
             self._lease,
             fence,
-            Heads(self._api, options.config.scheduler_name, self.engine),
-            self._pods,
-            self._nodes,
+            Heads(self._api, self._schedulers, self.engine),
+            self._streams,
             on_leading=self._begins,
             on_lost=lambda: self._binder.give_back("no longer the leader"),
         )
@@ -295,8 +292,7 @@ class Operator:
         self._reporting = self._keep(self._reporter.run())
         for work in (
             self._binder.run(),
-            self._nodes.run(),
-            *(stream.run() for stream in self._pods),
+            *(stream.run() for stream in self._streams),
             self.loop.run(),
             self._leading.run(),
             self._verify(),
@@ -339,7 +335,7 @@ class Operator:
             await asyncio.sleep(_VERIFY_SECONDS)
             for _ in checks.verify_by_node(self.engine.cluster):
                 await asyncio.sleep(0)
-            await asyncio.gather(self._nodes.relist(), *(stream.relist() for stream in self._pods))
+            await asyncio.gather(*(stream.relist() for stream in self._streams))
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None and not self._stopping:
@@ -351,12 +347,9 @@ class Operator:
 
     # Probes.
 
-    def _streams(self) -> list[Stream[wire.Pod] | Stream[wire.Node]]:
-        return [*self._pods, self._nodes]
-
     def _metrics_text(self) -> bytes:
         metrics, now = self._metrics, asyncio.get_running_loop().time()
-        for stream in self._streams():
+        for stream in self._streams:
             metrics.stream_age.labels(stream.name).set(stream.age(now))
             metrics.relists.labels(stream.name).set(stream.relists)
             trouble = stream.trouble

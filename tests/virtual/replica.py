@@ -12,7 +12,6 @@ from scheduler.kube.app import Operator
 from scheduler.kube.client import Access
 from scheduler.kube.options import Options
 from scheduler.kube.report.recording import Recorder
-from scheduler.kube.watch import sources
 from tests.virtual.clock import Process
 from tests.virtual.network import ModelClient, Network
 
@@ -142,6 +141,6 @@ class Replica:
     async def _run(self) -> None:
         self.operator._make_parts(self.api, self.api)
         self.operator._lifeline = _Here()  # type: ignore[assignment]
-        await sources.read_rare_kinds(self.api, self.operator.inbox.put)
+        await self.operator._rare.read(self.api)
         self.operator._keep(self.operator._lease.run())
         self.operator._run_parts()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from typing import Any
 
 import structlog
 
-from scheduler.api import wire
 from scheduler.kube.bind.fence import Fence
 from scheduler.kube.lead.lease import AlwaysLeader, Holder, Lease
 from scheduler.kube.rights import Rights
@@ -38,7 +38,7 @@ class Probes:
         turned_at: Callable[[], float],
         lease: Lease | AlwaysLeader,
         fence: Fence,
-        streams: list[Stream[wire.Pod] | Stream[wire.Node]],
+        streams: list[Stream[Any]],
         rights: Rights,
     ) -> None:
         self._turned_at, self._lease, self._fence = turned_at, lease, fence

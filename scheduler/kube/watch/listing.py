@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -13,11 +13,11 @@ from scheduler.api.limits import DEFAULT, PodLimits
 from scheduler.errors import ApiError
 from scheduler.kube import answers, client
 from scheduler.kube.client import Access, ApiClient, TooLarge
+from scheduler.kube.watch import kinds
 
 T = TypeVar("T")
 Read = Callable[[bytes | msgspec.Raw], T]
 
-NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
 _PAGE = 500
 # A page of large objects is asked for again in smaller pages: it would be in memory as a whole.
 _PAGE_BYTES = 16 << 20
@@ -41,6 +41,7 @@ class _Page(msgspec.Struct):
 
 _pages = msgspec.json.Decoder(_Page)
 _nodes = msgspec.json.Decoder(wire.Node)
+_plain = msgspec.json.Decoder(dict[str, Any])
 _small_pods = msgspec.json.Decoder(wire.Pod)
 
 
@@ -51,6 +52,11 @@ class Expired(Exception):  # noqa: N818
 def read_node(raw: bytes | msgspec.Raw) -> wire.Node:
     """A node from its JSON."""
     return _nodes.decode(raw)
+
+
+def read_plain(raw: bytes | msgspec.Raw) -> dict[str, Any]:
+    """An object of any kind from its JSON, as plain values."""
+    return _plain.decode(raw)
 
 
 def read_pod(limits: PodLimits) -> Read[wire.Pod]:
@@ -123,8 +129,8 @@ async def nodes_and_pods(access: Access) -> tuple[list[wire.Node], list[wire.Pod
     """
     api = ApiClient(access, connections=2)
     try:
-        nodes = await _again(api, NODES, read_node)
-        pods = await _again(api, PODS, read_pod(DEFAULT))
+        nodes = await _again(api, kinds.NODES.path, read_node)
+        pods = await _again(api, kinds.PODS.path, read_pod(DEFAULT))
     finally:
         await api.close()
     return nodes, pods
