@@ -110,7 +110,7 @@ class Replica:
 
     def stop(self) -> None:
         """As on SIGTERM: the process ends when it has cleaned up."""
-        if self._stopping is None and self.operator._tasks:
+        if self._stopping is None and self.operator._parts:
             self._stopping = self.process.create_task(self.operator._stop())
 
     def kill(self) -> None:
@@ -122,7 +122,7 @@ class Replica:
 
     def is_deciding(self) -> bool:
         """Whether it leads and decides."""
-        return bool(self.operator._tasks) and self.process.ask(self.operator.is_deciding)
+        return bool(self.operator._parts) and self.process.ask(self.operator.is_deciding)
 
     def is_stopped(self) -> bool:
         """Whether a stop has come to its end."""
@@ -142,5 +142,4 @@ class Replica:
         self.operator._make_parts(self.api, self.api)
         self.operator._lifeline = _Here()  # type: ignore[assignment]
         await self.operator._rare.read(self.api)
-        self.operator._keep(self.operator._lease.run())
         self.operator._run_parts()
