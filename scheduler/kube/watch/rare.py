@@ -72,15 +72,16 @@ class Rare:
         await asyncio.gather(*(self._follow(api, source) for source in late))
 
     async def _read(self, api: ApiClient, source: Source[Json]) -> None:
-        self._absent.discard(source.name)
         try:
             found = await _all(api, source)
         except ApiError as error:
             if not (source.absent and answers.is_not_found(error)):
                 raise
-            self._absent.add(source.name)
-            _log.warning(source.absent, needed_by=source.needed_by)
+            if source.name not in self._absent:
+                self._absent.add(source.name)
+                _log.warning(source.absent, needed_by=source.needed_by)
             return
+        self._absent.discard(source.name)
         self._hand_in(source.words.of_list(found))
 
     async def _follow(self, api: ApiClient, source: Source[Json]) -> None:
