@@ -1,4 +1,4 @@
-"""``make bench``: everything, as one JSON document on standard output, progress on standard error.
+"""``make bench``: everything, as one JSON document on standard output, with progress on standard error.
 
 ``ARGS="kernels replay small end-to-end scale hostile recording"`` picks parts; ``ARGS="end-to-end --quick"`` runs the
 smallest sizes. Every figure that has a floor is told as met or missed; with ``--strict`` a missed one fails the run.

@@ -1,4 +1,4 @@
-"""The tenants' process: each creates the pods of one attack, one after another, as kubectl does.
+"""The process of the tenants: each creates the pods of one attack, one after another, as kubectl does.
 
 More requests at once create hardly more pods in a second; they only make the API server's own watches lag.
 """
@@ -19,7 +19,7 @@ from tests.operator import attacks
 
 
 def main() -> None:
-    """Create them; print how many were, and of how many."""
+    """Create the pods; print how many were created, and of how many."""
     url, ca_file, token, spaces, names, scale = json.loads(sys.argv[1])
     tenants = [attacks.ALL[name](space, scale) for space, name in zip(spaces, names, strict=False)]
     n_created = asyncio.run(_create(url, ca_file, token, tenants))

@@ -1,7 +1,7 @@
 """Pods per second from the first bind to the last, on a real API server, for three schedulers.
 
-Each figure has a control plane of its own, freshly started: the nodes are made, then the pods, then the
-scheduler starts with all of them pending. A watch on metadata alone counts the binds as they happen.
+Each figure has a freshly started control plane: the nodes are made, then the pods, then the scheduler starts
+with all of them pending. A watch on metadata alone counts the binds as they happen.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ nodes, while a tenant who may only create pods attacks from a namespace of its o
 from several). Two replicas run, as installed; ``bulk`` also restarts the leader in its middle, which is then
 the standby. The attacks: tests/operator/attacks.py.
 
-An API server under attack is slow for everyone, and its watches lag. How slow, a null scheduler tells in
-the same run: a third pod a second is bound by one that watches nothing but these and thinks nothing.
+An API server under attack is slow for everyone, and its watches lag. A null scheduler shows how slow, in the
+same run: it binds a third pod a second, watches nothing but these pods, and does not think.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 class Normal:
     """The normal pods: when each was there and when it was seen bound (loop time).
 
-    ``creates`` are the seconds that the API server took to create each: what it is busy with otherwise.
+    ``creates`` are the seconds that the API server took to create each, which shows how busy it is.
     """
 
     created: dict[str, float] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Normal:
     creates: list[float] = field(default_factory=list)
 
     def waits(self, *kinds: str) -> list[float]:
-        """Seconds to bind of those of some kinds that were bound, ascending."""
+        """Seconds to bind, ascending, of the pods of some kinds that were bound."""
         return sorted(
             at - self.created[name]
             for name, at in self.bound.items()
@@ -107,7 +107,7 @@ class Watched:
         return found
 
     async def memory(self) -> None:
-        """Keep the most that was resident."""
+        """Keep the largest resident size, until cancelled."""
         while True:
             self.rss_mib = max(self.rss_mib, self.rss())
             await asyncio.sleep(0.2)
@@ -189,7 +189,7 @@ async def _attack(
 ) -> tuple[int, int]:
     """Attack from a process of its own, so that what is measured does not wait for it.
 
-    How many pods were created, and of how many; what the API server refuses is refused.
+    Returns how many pods were created, and of how many. What the API server refuses is not tried again.
     """
     given = [plane.url, str(plane.ca_file), plane.token, spaces, names, scale]
     process = await asyncio.create_subprocess_exec(
@@ -287,7 +287,7 @@ async def measure(names: tuple[str, ...], *, scale: float, rest_seconds: float) 
 
 
 async def _clear(plane: access.Access, space: str) -> None:
-    """An API server gives up in the middle of many thousands, and goes on when it is asked again."""
+    """Delete the pods: an API server gives up in the middle of many thousands, and goes on when asked again."""
     for _ in range(20):
         with contextlib.suppress(objects.CallError, aiohttp.ClientError, TimeoutError):
             await objects.delete_all(plane, f"/api/v1/namespaces/{space}/pods")
@@ -296,7 +296,7 @@ async def _clear(plane: access.Access, space: str) -> None:
 
 
 async def _helped(plane: access.Access, space: str, scale: float) -> dict[str, Any]:
-    """Seconds until a pod is bound to a new node that helps just it, of thousands that wait."""
+    """Seconds until one pod of thousands that wait is bound to a new node that helps only this one."""
     number = round(10_000 * scale)
     node = nodes.plain_node("helps", cpu="64", labels={"rack": f"r{number}"})
     began = time.monotonic()

@@ -1,8 +1,8 @@
 """``make bench-lambda-g``: the Lambda-G author's five scenarios, his strategies and every mode of the product.
 
-JSON on standard output; progress and a table on standard error. Strategies ``upstream-…`` are his own in plain
-Python and give his published figures at seed 42; those ``…-percents`` place pods whose GPU compute is
-rounded up to whole percents, as the product reads it: compare modes with these. The modes go
+JSON on standard output; progress and a table on standard error. Strategies called ``upstream-…`` are his own
+in plain Python and give his published figures at seed 42. Those called ``…-percents`` place pods whose GPU
+compute is rounded up to whole percents, as the product reads it: compare the modes with these. The modes go
 through the product itself, see ``lambda_g_product``. Every figure is of the requests as drawn.
 
 What it shows: on small clusters that are far too full (some 40 % of pods stay pending under every strategy), how
@@ -18,8 +18,8 @@ What it does not show:
   and GPU compute first.
 - Seed 42 is where the published weights were fitted, and is no sample: the means over other seeds count, with
   the standard error of the paired difference.
-- Nothing ever leaves, no pod is retried, every GPU node has one card: nothing of churn, queues, or the
-  choice among cards. Requests are uniform draws, not a trace of anybody's.
+- Nothing ever leaves, no pod is retried, and every GPU node has one card, so nothing is said of churn, queues
+  or the choice among cards. Requests are uniform draws, not anybody's trace.
 - Waste prices are the author's. It grows with the node that happens to be just over 70 % full.
 """
 

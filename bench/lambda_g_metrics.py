@@ -17,7 +17,7 @@ _FULL, _UNUSED = 0.70, 0.30
 
 
 class Figures(NamedTuple):
-    """Of one scenario; of several the mean of balance and of the two percentages, else the sum."""
+    """Of one scenario; of several, the mean of balance and of both percentages, and the sum of the rest."""
 
     balance: float
     stranded: float
@@ -28,7 +28,7 @@ class Figures(NamedTuple):
     gpu_compute_pct: float
 
 
-# Those of which several scenarios are averaged; the others are summed up.
+# These are averaged over scenarios; the others are summed.
 MEANS = ("balance", "sched_pct", "gpu_compute_pct")
 
 

@@ -1,11 +1,11 @@
 """The pods and nodes of the Lambda-G author's benchmark, through the product's own state, cycle and kernels.
 
 All that is made here are the objects a real cluster would send, one pod at a time, each placed before the
-next is seen. Units: cores, GB, IOPS and network in thousandths, requests rounded up as Kubernetes does.
-A GPU node registers one card with HAMi: ``devmem`` is its GB in thousandths (as MiB), ``devcore`` its GPU
-compute in whole percents, 50 or 100, because ``nvidia.com/gpucores`` is a whole percent: so of GPU
-compute a pod asks up to one percent more than drawn, half of one on average. No pod is refused for
-a score of 0, and pods without GPU go to nodes without GPU while they fit, as always in the product.
+next is seen. Units: cores, GB, IOPS and network in thousandths, requests rounded up as Kubernetes does. A GPU
+node registers one card with HAMi: ``devmem`` is its GB in thousandths (as MiB), ``devcore`` its GPU compute
+in whole percents, 50 or 100, because ``nvidia.com/gpucores`` is a whole percent: so a pod asks up to one
+percent more GPU compute than drawn, half a percent on average. No pod is refused for a score of 0, and pods
+without GPU go to nodes without GPU while they fit, as always in the product.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle
 from scheduler.state.cluster import Cluster
 
-# Never what keeps a pod away: pods on a node, containers on a card.
+# So many pods on a node, and containers on a card, that neither keeps a pod away.
 _PODS = 1_000
 LEFT_OUT = {
     Mode.REQUESTED_TO_CAPACITY_RATIO: "its curve is the user's; the default one is most-allocated's"
@@ -39,7 +39,7 @@ LEFT_OUT = {
 
 
 def modes() -> tuple[Mode, ...]:
-    """Every mode there is, but ``LEFT_OUT`` and those the class's words call simulator only."""
+    """Every mode except ``LEFT_OUT`` and those that are for the simulator only."""
     said = re.findall(r"[^.;\n]*simulator only[^.;\n]*", Mode.__doc__ or "")
     words = set(re.findall(r"[a-z-]+", " ".join(said).lower().replace("_", "-")))
     return tuple(mode for mode in Mode if mode not in LEFT_OUT and mode.value not in words)

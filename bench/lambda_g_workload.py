@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from typing import NamedTuple
 
-# Cores, GB, GPU compute (percent of a whole card), GB on the card, IOPS, network: of no further unit.
+# Cores, GB, GPU compute (percent of a whole card), GB on the card, IOPS, and network in no unit.
 Vector = tuple[float, ...]
 CPU, MEMORY, GPU_COMPUTE, GPU_MEMORY, IOPS, NETWORK = range(6)
 
@@ -75,7 +75,7 @@ def draw(scenario: str, seed: int) -> Workload:
     pods = []
     for _ in range(made.n_pods):
         kind = _kind(made.mix, rng.random())
-        # Where the shares come to less than 1 by rounding, a draw above them makes no pod.
+        # Where rounding makes the shares come to less than 1, a draw above them makes no pod.
         if kind:
             pods.append(tuple(_uniform(rng, *bounds) for bounds in POD_KINDS[kind]))
     rng.shuffle(pods)

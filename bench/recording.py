@@ -1,4 +1,4 @@
-"""What it costs to write the engine's log: the same pods with and without ``--record``, in turns."""
+"""What writing the engine's log costs: the same pods with and without ``--record``, in turns."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ FLOORS = (Floor("throughput_kept", at_least=0.95),)
 
 
 def run(quick: bool) -> dict[str, Any]:
-    """Pods per second and CPU per pod of both, medians over the turns, and what recording keeps of them."""
+    """Pods per second and CPU per pod with and without, medians over the turns, and their ratio."""
     n_pods, turns = (2_000, 1) if quick else (5_000, 3)
     found: dict[str, list[dict[str, Any]]] = {"evenkeel": [], "recording": []}
     for turn in range(turns):
-        # Who goes first has a cooler machine.
+        # The first of a pair runs on a cooler machine.
         for scheduler in (*found,) if turn % 2 else reversed((*found,)):
             figures = end_to_end.measure(scheduler, n_nodes=_N_NODES, n_pods=n_pods, gpu=False)
             print(f"bench: {figures}", file=sys.stderr, flush=True)

@@ -23,7 +23,7 @@ from scheduler.replay.experiment import RunOptions, Trace, TraceNode
 _DATA = Path(__file__).parent / "data"
 _GIB_PER_CORE = 8
 _LARGE = 20_000
-# Mean lifetimes that a run on a large cluster lasts: it is then about as full as it gets.
+# A run on a large cluster lasts so many mean lifetimes: it is then about as full as it gets.
 _LIFETIMES = 2.0
 _SEED = 1000
 
@@ -74,7 +74,7 @@ def _large(openb: Trace, least: int) -> Trace:
         for copy in range(-(-least // len(rows)))
         for row in rows
     ]
-    # Its models are others than openb's, whose default pods take any.
+    # Its models are not openb's, but openb's default pods take any.
     return replace(openb, name="spot_gpu_2026", nodes=tuple(nodes[: max(least, len(rows))]))
 
 
@@ -93,7 +93,7 @@ def _decisions(trace: Trace, modes: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _learn_seconds(trace: Trace) -> float:
-    """The demand learnt anew on the cluster, once it is known where each shape may go."""
+    """Seconds to learn the demand anew on the cluster, when it is known where each shape may go."""
     played = engine.Replay(trace, workloads.churn(trace, _SEED, 1.0, 2000), _options("keel"))
     played.play()
     seconds = []

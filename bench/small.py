@@ -20,7 +20,7 @@ from scheduler.replay import traces, workloads
 from scheduler.replay.experiment import RunOptions, Series, Trace, TraceNode, TracePod, Workload
 
 _OPENB = Path(__file__).parent / "data" / "openb"
-# No weight was chosen on these.
+# No weight was chosen on these seeds.
 _FIRST_SEED, _SEEDS, _QUICK_SEEDS = 5000, 40, 4
 _FILL_LOAD = 1.3
 _POD_KINDS, _PODS_A_NODE = 150, 40
@@ -34,7 +34,7 @@ Case = Callable[[int], tuple[Trace, Workload]]
 
 
 def of_openb(trace: Trace, n: int, seed: int, model: str = "") -> tuple[Trace, Workload]:
-    """Some nodes of a trace, of one model of cards when told, and pods for 1.3 times their cards."""
+    """Some nodes of a trace (of one model of cards, if given), and pods for 1.3 times their cards."""
     rng = np.random.default_rng(seed)
     indices = [i for i, node in enumerate(trace.nodes) if model in {"", node.model}]
     picked = sorted(rng.choice(indices, n, replace=False).tolist())

@@ -289,7 +289,7 @@ def demo(
     from scheduler.demo import run as demo_run  # noqa: PLC0415 - for this command only
 
     console = Console()
-    # Both end it in order, in the background of a script too, where SIGINT is ignored by default.
+    # Both signals end it in order, also in the background of a script, where SIGINT is ignored by default.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     try:

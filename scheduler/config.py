@@ -15,7 +15,7 @@ from scheduler.api.limits import PodLimits
 from scheduler.api.placement import Placement
 from scheduler.errors import BadInput
 
-# As kube-scheduler's own weights: the keys by which nodes are compared have room for far more.
+# The same bound as kube-scheduler's own weights; the keys by which nodes are compared have room for far more.
 _MOST = {"modeWeight": 100}
 _LABEL = re.compile(r"([a-zA-Z0-9._-]+/)?[a-zA-Z0-9._-]+(=[a-zA-Z0-9._-]*)?|")
 

@@ -18,12 +18,12 @@ from scheduler.api.limits import PodLimits
 LARGE_BYTES = 64 * 1024
 
 _PLAIN = (str, int, bool, str | None)
-# What a running pod holds is read whatever its size. Of annotations the API server bounds the size itself.
+# What a running pod holds is read whatever its size. The API server itself bounds the size of annotations.
 _UNBOUNDED = frozenset({
     "metadata.annotations", "spec.overhead", "spec.resources",
     "spec.containers[].resources", "spec.initContainers[].resources",
 })  # fmt: skip
-# A pod is changed before a bind of it can be given up, and etcd takes no more than 1.5 MiB: one that is
+# A pod is changed before a bind of it can be given up, and etcd takes no more than 1.5 MiB: a pod that is
 # nearly as large is not bound, because it could not be changed any more.
 UNCHANGEABLE_BYTES = 1_300_000
 _PARTS: dict[str, type[msgspec.Struct]] = {
@@ -35,7 +35,7 @@ _LISTS = frozenset({"spec.containers", "spec.initContainers"})
 
 
 def pod(raw: bytes | msgspec.Raw, bounds: PodLimits) -> wire.Pod:
-    """A pod from its JSON. Of one beyond the bounds only what is charged is kept; ``oversized`` says why.
+    """A pod from its JSON. A pod beyond the bounds keeps only what is charged; ``oversized`` says why.
 
     A pod without a node is charged nothing, and is held: nothing it asks is kept.
 
@@ -53,7 +53,7 @@ def pod(raw: bytes | msgspec.Raw, bounds: PodLimits) -> wire.Pod:
     made = wire.Pod(
         **found, oversized=str(limits.too_large(oversized[0], bound)) if oversized else ""
     )
-    # The field that is too long is the better answer; the size of the whole is one only where none is.
+    # The size of the whole pod is named only where no field is too long.
     problem = limits.exceeded(made, bounds)
     if problem is None and len(raw) > UNCHANGEABLE_BYTES:
         problem = limits.too_large("pod", UNCHANGEABLE_BYTES)

@@ -41,7 +41,7 @@ class Hold:
     problem: str = ""
 
     def of(self, uid: str) -> Hold:
-        """The same of another pod of its kind."""
+        """The same decision for another pod of its kind."""
         return replace(self, uid=uid)
 
 

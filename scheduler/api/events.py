@@ -30,7 +30,7 @@ class PodGone(_Event, frozen=True):
 
 
 class PodListBegins(_Event, frozen=True):
-    """What is seen from here to the end of the list are all unfinished pods of ours, or of others."""
+    """The pods seen from here to the end of the list are all unfinished pods of ours, or of others."""
 
     ours: bool
 
@@ -64,7 +64,7 @@ class BindDone(_Event, frozen=True):
 
 
 class BindFailed(_Event, frozen=True):
-    """The pod is not bound, and not by us: ``gone`` when it no longer exists."""
+    """The bind failed and the pod is not bound; ``gone`` when it no longer exists."""
 
     uid: str
     message: str
@@ -72,7 +72,7 @@ class BindFailed(_Event, frozen=True):
 
 
 class PluginSilent(_Event, frozen=True):
-    """The device plugin of a node does not answer any more, or does again.
+    """The device plugin of a node stopped answering, or answers again.
 
     ``waits_for`` is the uid of the pod that it was asked to serve, empty when nobody can say.
     """
@@ -102,7 +102,7 @@ class NamespaceSeen(_Event, frozen=True):
 
 
 class DemandRecalled(_Event, frozen=True):
-    """What an earlier leader has learnt of departures per arrival, over so many arrivals."""
+    """How fast pods leave, in departures per arrival, as an earlier leader has learnt it."""
 
     departures: float
     horizon: int
@@ -117,7 +117,7 @@ class PodAssumed(_Event, frozen=True):
 
 
 class DemandKnown(_Event, frozen=True):
-    """What was known of the demand before the engine made a fresh start, see ``state/demand.py``."""
+    """The demand that was known before the engine made a fresh start, see ``state/demand.py``."""
 
     demand: dict[str, Any]
 

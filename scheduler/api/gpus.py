@@ -94,7 +94,7 @@ def of_pod(pod: wire.Pod) -> GpuAsk | None:
 
 
 def most(pod: wire.Pod) -> tuple[ContainerAsk, ...]:
-    """The most that a pod may hold of which the request is malformed: its cards as whole ones.
+    """The most that a pod with a malformed request may hold: its cards as whole ones.
 
     HAMi lowers or passes over some figures that are refused here, so such pods run on its nodes.
     """
@@ -109,7 +109,7 @@ def most(pod: wire.Pod) -> tuple[ContainerAsk, ...]:
 
 
 def total(ask: GpuAsk) -> ContainerAsk:
-    """What the pod holds while it runs, as one container: all cards, on each the most that any asks."""
+    """What the pod holds while it runs, as one container: all its cards, each with the most that any asks."""
     staying = [s for s in ask.containers if s.cards and s.kind != Kind.INIT] or [
         s for s in ask.containers if s.cards
     ]

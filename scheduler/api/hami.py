@@ -18,20 +18,20 @@ from scheduler.api.limits import DEFAULT, shortened
 from scheduler.errors import BadInput
 
 VENDOR = "NVIDIA"
-# Go's ParseBool, case apart.
+# As Go's ParseBool reads them, upper or lower case.
 _HEALTH = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
-# DNS subdomains: names of pods; those of namespaces are stricter still.
+# DNS subdomains: names of pods. Names of namespaces are stricter still.
 _NAME = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
 _SEVEN, _NINE, _RECORD_FIELDS = 7, 9, 4
 # HAMi's own figures are int32.
 _FIGURE_MAX = 2**31 - 1
-# Of one card in a claim: it is kept with its pod, and no UUID is a tenth as long.
+# The most bytes of one card in a claim: the claim is kept with its pod, and no UUID is a tenth as long.
 _RECORD_MAX = 1000
-# Bytes of what somebody wrote that an error quotes.
+# An error quotes at most so many bytes of what somebody wrote.
 _QUOTED_MAX = 80
 
 
-# Of a claim: what ends each of its parts, and how many of these are read.
+# What ends each part of a claim, and how many such parts are read.
 _MOST = (
     (";", DEFAULT.containers, "containers"),
     (":", DEFAULT.names, "cards"),
@@ -144,7 +144,7 @@ def decode_devices(text: str) -> tuple[tuple[CardUse, ...], ...]:
     """What ``encode_devices`` wrote, slot by slot.
 
     Whoever creates a pod with a node in it may write this, as much as an annotation can hold, and no
-    scheduler is asked: so a text with too much in it is not taken apart.
+    scheduler is asked. So a text with too much in it is not taken apart.
 
     Raises:
         BadInput: more than ``limits.DEFAULT`` allows of containers, of cards in all of them, or of

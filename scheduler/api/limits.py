@@ -2,7 +2,7 @@
 
 The API server bounds the size of an object and of no list in it, so one pod can carry 30,000 affinity terms
 and make every node be looked at for each. The bounds are so wide that no pod written for a purpose meets
-them. A pod beyond one is held with an event that names the field; running already, it counts by what it
+them. A pod beyond one is held, with an event that names the field. A pod that runs already counts by what it
 asks, and what only says where it would have liked to go is not read.
 """
 
@@ -16,7 +16,7 @@ import msgspec
 from scheduler.api import names, wire
 from scheduler.errors import BadInput
 
-# Annotations that are lists of names with commas between them.
+# Annotations that are lists of names, separated by commas.
 _LISTS = (names.USE_TYPE, names.NOUSE_TYPE, names.USE_UUID, names.NOUSE_UUID)
 # Of an annotation that is a word or a few, and of an image's name.
 _WORD_MAX = 1000
@@ -82,13 +82,13 @@ def exceeded(pod: wire.Pod, limits: PodLimits) -> BadInput | None:
 
 
 def too_large(field: str, bytes_read: int) -> BadInput:
-    """What is said of a field that was not decoded; its text stands in ``wire.Pod.oversized``."""
+    """The error for a field that was not decoded; its text stands in ``wire.Pod.oversized``."""
     return BadInput(field, f"is larger than {bytes_read} bytes, the most that is read")
 
 
 def shortened(text: str, most: int) -> str:
     """At most so many bytes of a text."""
-    # No more is encoded than it takes to know; JSON may hold halves of characters, which have no bytes.
+    # Only as much is encoded as it takes to know. JSON may hold halves of characters, which have no bytes.
     encoded = text[: most + 1].encode(errors="replace")
     return text if len(encoded) <= most else encoded[: most - 4].decode(errors="ignore") + " ..."
 
@@ -108,8 +108,8 @@ def _steering(pod: wire.Pod) -> list[tuple[str, str]]:
 def cut(pod: wire.Pod, limits: PodLimits, problem: BadInput) -> wire.Pod:
     """A pod beyond the bounds without the words that only say where it would have liked to go.
 
-    What it asks stays, all of it: running already, it holds that, and a kubelet admits a pod that asks
-    for none of a thousand resources, or for some that no node knows.
+    All that it asks stays: a pod that runs already holds it, and a kubelet admits a pod that asks for none of
+    a thousand resources, or for some that no node knows.
     """
     ports_left = limits.ports
 
@@ -144,7 +144,7 @@ _Lists = Iterator[tuple[str, int, Iterator[Sized]]]
 
 
 def _lists(pod: wire.Pod, limits: PodLimits) -> _Lists:
-    """Every list that is bounded: its field, the bound, and its parts, counted as far as need be."""
+    """Every list that is bounded: its field, the bound, and its parts, counted no further than needed."""
     spec = pod.spec
     yield "spec.containers", limits.containers, iter((spec.containers, spec.init_containers or ()))
     yield "metadata.labels", limits.labels, iter((pod.metadata.labels or {},))

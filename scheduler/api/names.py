@@ -12,14 +12,15 @@ POLICIES = "balancepolicies"
 # Our own pod annotation; the two axes are steered by HAMi's.
 MODE = "scheduling.evenkeel.dev/mode"
 
-# Who touched a pod so that binds of before cannot land on it, and when; also the type of a condition,
-# where annotations are full.
+# Who touched a pod, and when, so that earlier binds cannot land on it; where annotations are full, also the
+# type of a condition.
 FENCED = "scheduling.evenkeel.dev/fenced"
 
-# On the lease: its holder, if that is one of ours.
+# On the lease: its holder, if that is a replica of ours.
 HOLDER = "scheduling.evenkeel.dev/holder"
 
-# On a lease given back, the number of its transitions: nothing that any holder sent is on its way.
+# On a lease that was given back: the number of its transitions. It says that nothing which any holder sent is
+# on its way.
 SETTLED = "scheduling.evenkeel.dev/settled"
 
 # On the lease: what is learnt of the demand and stands in no pod.
@@ -37,7 +38,7 @@ GPU_MEMORY = "nvidia.com/gpumem"
 GPU_MEMORY_PERCENT = "nvidia.com/gpumem-percentage"
 GPU_CORES = "nvidia.com/gpucores"
 GPU_PRIORITY = "nvidia.com/priority"
-# Read by HAMi's parts only: they are no capacity of a node that HAMi manages.
+# Only HAMi's parts read these: they are no capacity of a node that HAMi manages.
 HAMI_ONLY = (GPU_MEMORY, GPU_MEMORY_PERCENT, GPU_CORES, GPU_PRIORITY)
 
 # HAMi, node side.
@@ -46,7 +47,7 @@ HAMI_CORDON = "hami.io/device-cordon"
 HAMI_LOCK = "hami.io/mutex.lock"
 HAMI_SCORE = "hami.io/node-nvidia-score"
 HAMI_HANDSHAKE = "hami.io/node-handshake"
-# What HAMi's device plugin begins its half of the handshake with; the other half is a scheduler's.
+# How HAMi's device plugin begins its half of the handshake; the other half is a scheduler's.
 HANDSHAKE_REPORTED = "Reported"
 # The label of the nodes that HAMi's chart runs the device plugin on.
 HAMI_NODE_LABEL = "gpu=on"
@@ -79,7 +80,7 @@ STEERING = frozenset({
     USE_TYPE, NOUSE_TYPE, USE_UUID, NOUSE_UUID, NUMA_BIND, VGPU_MODE,
 })  # fmt: skip
 
-# On the API server's picture of a pod that a kubelet runs from a file of its own.
+# On the API server's mirror of a pod that a kubelet runs from a file of its own.
 MIRROR = "kubernetes.io/config.mirror"
 # Labels that Kubernetes puts on nodes and on namespaces.
 HOSTNAME = "kubernetes.io/hostname"

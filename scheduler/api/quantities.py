@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 
 INT64_MAX = 2**63 - 1
-# Beyond either, digits are no longer computed: a text of any length costs the same.
+# Digits beyond either bound are not computed, so a text of any length costs the same.
 _MAGNITUDE_MAX, _MAGNITUDE_MIN = 40, -40
 
 _GRAMMAR = re.compile(
@@ -73,7 +73,7 @@ def _parse(text: str, scale: int) -> int:
         return INT64_MAX
     if magnitude < _MAGNITUDE_MIN:
         return 1
-    # Rounding up needs to know of digits this far behind the point only that there are some.
+    # Of digits this far behind the point, rounding up needs to know only that there are some.
     kept = max(0, magnitude - _MAGNITUDE_MIN)
     if len(digits) > kept:
         power += len(digits) - kept - 1

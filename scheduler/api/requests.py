@@ -67,7 +67,8 @@ def of_pod(pod: wire.Pod) -> Requests:
     plain = _total(pod.spec, actual, infeasible, {})
     defaults = {names.CPU: DEFAULT_MILLI_CPU, names.MEMORY: DEFAULT_MEMORY}
     if _pod_level(pod.spec):
-        # With pod-level requests a container need not say anything: only what nobody says is assumed.
+        # With pod-level requests a container need not ask anything: a default stands in only for what neither
+        # asks.
         defaults = {name: n for name, n in defaults.items() if name not in plain}
     padded = _total(pod.spec, actual, infeasible, defaults)
     return Requests(

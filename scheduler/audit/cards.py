@@ -37,7 +37,7 @@ class Cards(NamedTuple):
     def takes(self, shape: DemandShape, models: c.Flags) -> tuple[c.Flags, c.Flags]:
         """[D] whether a card would take a share of the shape when empty, and whether it does now.
 
-        ``models`` tells of each model of the state whether the shape accepts it.
+        ``models`` says of each model in the state whether the shape accepts it.
         """
         needs = np.array([shape.milli(*kind) for kind in self.kinds], np.int64)
         compute, memory = needs[self.kind].T

@@ -1,4 +1,4 @@
-"""``evenkeel audit`` without its flags: what is asked is checked, audited, and told."""
+"""``evenkeel audit`` without its flags: checks what is asked, audits, and shows the answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MODES_COMPARED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """The arguments of ``evenkeel audit`` as they were typed, but for where nodes and pods come from."""
+    """The arguments of ``evenkeel audit`` as they were typed, except where nodes and pods come from."""
 
     config: Config
     output: str = "table"
@@ -79,7 +79,7 @@ def tell(
         table.show(audit, out)
         return
     else:
-        # As wide as it comes: a file has no edge to fold at.
+        # A file has no edge to fold at.
         lines = io.StringIO()
         table.show(audit, Console(width=10_000, file=lines))
         text = "".join(f"{line.rstrip()}\n" for line in lines.getvalue().splitlines())

@@ -51,7 +51,7 @@ class Question:
 def audit(nodes: Sequence[wire.Node], pods: Sequence[wire.Pod], question: Question) -> Json:
     """The audit of a cluster, as documented for ``evenkeel audit -o json``.
 
-    Malformed nodes are left out and named; pods on nodes that are not there count for the demand only.
+    Malformed nodes are left out and named. Pods on nodes that are not there count for the demand only.
     """
     config = question.config
     cluster = Cluster(config.scheduler_name, config.hami_node_label, config.pod_limits)

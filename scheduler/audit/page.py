@@ -83,7 +83,7 @@ def _soft(text: str) -> str:
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 0) -> str:
-    """The last ``words`` columns hold sentences."""
+    """A table; its last ``words`` columns hold sentences."""
     first = len(headings) - words
     head = "".join(_cell("th", text, is_words=i >= first) for i, text in enumerate(headings))
     lines = "\n".join(

@@ -12,7 +12,7 @@ Json = dict[str, Any]
 _WIDTH, _LINE, _BAR = 800, 24, 16
 _LABEL, _VALUE = 220, 170
 _LABEL_MAX = 28
-# More bars than these are no picture; the rest is told in words.
+# Nobody reads more bars than these; the rest is told in words.
 _NODES_MAX = 40
 _LEGEND = ("used", "usable", "stranded", "closed")
 

@@ -1,11 +1,11 @@
 """What a month of each resource costs, so that stranded resources can be told in one figure.
 
-The defaults are the list of the Lambda-G benchmark (0x-auth, 2026): 34.5 for a core, 4.31 for a GB of
-memory, 150 for compute and 50 per GB of memory of a GPU. Its compute is counted in units of which a node
-has 50 to 100, but at 150 a percent one GPU would cost 15,000 a month; so 150 is taken for a whole GPU and
-GB for GiB. An 80 GiB card then costs 4,150 a month, about what clouds ask on demand, and a 16 GiB card
-950, which is more than they do. The same author's auditor uses lower ones: 30, 5, 200 and 15. They are
-list prices of somebody else: who wants to know gives those of the own bill.
+The defaults are the list of the Lambda-G benchmark (0x-auth, 2026): 34.5 for a core, 4.31 for a GB of memory,
+150 for compute and 50 per GB of memory of a GPU. Its compute is counted in units of which a node has 50 to
+100, but at 150 a percent one GPU would cost 15,000 a month; so 150 is taken for a whole GPU and GB for GiB.
+An 80 GiB card then costs 4,150 a month, about what clouds ask on demand, and a 16 GiB card 950, which is more
+than they do. The same author's auditor uses lower ones: 30, 5, 200 and 15. They are somebody else's list
+prices: for figures of your own, give the prices on your bill.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PRICE_MAX = 1e9
 
 
 def of_flags(file: Path | None, flags: Sequence[str]) -> dict[str, float]:
-    """The price list: the defaults, over them the file's, over these ``name=price`` each.
+    """The price list: the defaults, then the file's prices over them, then each ``name=price`` over these.
 
     Raises:
         BadInput: an unknown name, or a price that is no number of 0 or more; names the file or flag.

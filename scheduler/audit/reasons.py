@@ -11,7 +11,7 @@ _SHORT_OF = {
     m.LACKS_CARDS: "find no cards with enough left",
     m.LACKS_PODS: "find the node full of pods",
 }
-# Less than this of a unit is told as nothing.
+# Less than this much of a unit is not worth a word.
 _LEAST = 0.005
 
 

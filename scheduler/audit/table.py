@@ -36,7 +36,7 @@ def show(audit: Json, console: Console) -> None:
     if audit["worst"]:
         worst = [by_name[name] for name in audit["worst"]]
         console.print(_worst(worst))
-        # Below, not beside: sentences leave no room for figures on a narrow terminal.
+        # Sentences stand below the figures, not beside them: a narrow terminal has no room for both.
         for node in worst:
             if node["reason"]:
                 _say(console, f"{node['name']}: {node['reason']}")
@@ -120,7 +120,7 @@ def _modes(audit: Json) -> Table:
 
 
 def mode_rows(audit: Json) -> list[tuple[str, ...]]:
-    """Cells of what is and of each mode: name, stranded, money, saved, no place, empty nodes."""
+    """A row of cells for the present and for each mode: name, stranded, money, saved, no place, empty nodes."""
     now, replay = audit["total"], audit["replay"]
     rows = [
         ("as it is", now["stranded"], now["money"], "", "", replay["emptyNodes"]),

@@ -1,9 +1,9 @@
 """The pods that a cluster is judged by: what its own pods ask.
 
-Typical are the most frequent shapes that together make 95 % of the pods, at most 64 of those that ask GPUs
-and 64 of those that do not. The former come from the demand that the state has seen, the latter from the
-pods that are there; pods that belong to their node, as those of a DaemonSet do, are nobody's demand. Below
-30 pods of a kind an assumed demand stands in: for GPUs that of ``modes/learning.py``, for the others one
+The typical pods are the most frequent shapes that together make 95 % of the pods: at most 64 that ask GPUs,
+and 64 that do not. The former come from the demand that the state has seen, the latter from the pods that are
+there. Pods that belong to their node, such as a DaemonSet's, are nobody's demand. Where there are fewer than
+30 pods of a kind, an assumed demand stands in: for GPUs that of ``modes/learning.py``, for the others one
 core with the memory that this cluster has per core.
 """
 
@@ -21,7 +21,7 @@ from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
 
-# Pods seen until they are believed: a share of a third is then known to about nine points.
+# So many pods are seen before they are believed: a share of a third is then known to about nine points.
 ENOUGH = 30
 _COVERED = 0.95
 _MOST = 64
@@ -60,7 +60,7 @@ def of_cluster(cluster: Cluster, fixed: Collection[str] = ()) -> Typical:
     gpu_assumed = gpu_seen < ENOUGH
     if gpu_assumed:
         assumed = demand_tables.assumed_demand(cluster)
-        # Beside the others they count as many as were seen.
+        # Together they weigh as much as the pods that were seen.
         scale = max(gpu_seen, 1) / sum(assumed.values())
         asking = [TypicalPod(shape, count * scale) for shape, count in assumed.items()]
         if not cluster.nodes.columns.has_gpu.any():
@@ -80,7 +80,7 @@ def of_cluster(cluster: Cluster, fixed: Collection[str] = ()) -> Typical:
 
 
 def _plain(cluster: Cluster, fixed: Collection[str]) -> list[TypicalPod]:
-    """Shapes without GPU: the demand tells nothing of them but their CPU."""
+    """Shapes without GPU, from the pods themselves: the demand knows only their CPU."""
     counts: dict[DemandShape, int] = {}
     for pod in cluster.pods.values():
         template = pod.template

@@ -21,7 +21,7 @@ class Pattern:
 
     Attributes:
         name: its file's name.
-        cards_per_node: how many cards are in use on each node that is in use, most first.
+        cards_per_node: how many cards are in use on each node in use, the most first.
     """
 
     name: str

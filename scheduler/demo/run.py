@@ -24,7 +24,7 @@ from scheduler.embedded import cluster
 from scheduler.embedded.agents import fleet as agents
 from scheduler.embedded.agents import nodes
 
-_START_SECONDS = 180.0  # a few, unless every kernel has to be compiled first
+_START_SECONDS = 180.0  # a few seconds, unless every kernel has to be compiled first
 _PATTERN_SECONDS = 20.0
 _PODS = "/api/v1/namespaces/default/pods"
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -59,13 +59,13 @@ async def demo(console: Console, *, keep: bool) -> bool:
                         await _keep(console, kubeconfig, ready)
     if not keep:
         console.print("\nNext, the last of these from manifests alone, with what every node says:")
-        # Never broken into lines: it is there to be copied.
+        # Not broken into lines: it is there to be copied.
         console.print(f"  {next_command()}", soft_wrap=True, markup=False, highlight=False)
     return all(pattern.cards_per_node == seen for pattern, seen in results)
 
 
 def next_command() -> str:
-    """What to type next: this very installation, on manifests that are there."""
+    """What to type next: a command of this installation, on manifests that come with it."""
     script = Path(sys.argv[0])
     installed = script.name == "evenkeel" and script.exists()
     words = [_near(script)] if installed else [_near(Path(sys.executable)), "-m", "scheduler"]

@@ -1,7 +1,7 @@
 """How much an engine may do in one call of ``decide``.
 
 A shell with a clock says no when its time is over, and counts how often it said yes. These counts, and not
-the clock, are what decides; a budget that says yes just as often gives the same decisions again.
+the clock, decide: a budget that says yes just as often gives the same decisions again.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class Unlimited:
         self.pods = pods
 
     def allows(self, work: Work) -> bool:
-        """Always."""
+        """Always true."""
         del work
         return True
 
 
 class Counted:
-    """So many pieces of each kind of work, as another budget has spent them.
+    """So many pieces of each kind of work as another budget has spent.
 
     Attributes:
         pods: the most pods to decide for.
@@ -55,6 +55,6 @@ class Counted:
         self._left = list(spent)
 
     def allows(self, work: Work) -> bool:
-        """As long as there is some left of the kind."""
+        """True as long as some work of the kind is left."""
         self._left[work] -= 1
         return self._left[work] >= 0

@@ -12,7 +12,7 @@ from scheduler.queues.helping import Changed
 from scheduler.queues.pending import Pending
 from scheduler.state.cluster import Cluster
 
-# Kinds that a bound rules out take next to no time: they are one piece of work for so many.
+# Kinds that a bound rules out take next to no time: so many of them are one piece of work.
 _STRIDE = 64
 _NEVER = float("inf")
 
@@ -22,10 +22,10 @@ class Pace:
     """How often those who wait are looked at, in seconds.
 
     Attributes:
-        help: after a change, at least so long apart.
-        flush: how often pods are looked for that have waited for long.
-        explain: how often waiting pods are told anew why, at least so long apart.
-        explain_rate: and for no more pods a second than this.
+        help: how far apart they are looked at after changes, at least.
+        flush: how often those that have waited for long are looked for.
+        explain: how far apart they are told anew why they wait, at least.
+        explain_rate: for how many pods a second, at most.
     """
 
     help: float = 0.02
@@ -34,12 +34,12 @@ class Pace:
     explain_rate: float = 100.0
 
 
-# For virtual time: every change is looked at when it comes, nothing is missed, and nobody reads along.
+# For virtual time: every change is looked at when it comes, and nobody reads along.
 PROMPT = Pace(help=0.0, flush=_NEVER, explain=_NEVER)
 
 
 class Chores:
-    """Helps and explains; what is begun goes on at the next turn where it stopped."""
+    """Helps and explains. What is begun and not finished goes on at the next turn."""
 
     def __init__(self, cluster: Cluster, cycle: Cycle, pending: Pending, pace: Pace) -> None:
         self._cluster, self._cycle, self._pending, self._pace = cluster, cycle, pending, pace
@@ -60,7 +60,7 @@ class Chores:
         return _NEVER
 
     def work(self, now: float, budget: Budget, outcome: Outcome) -> None:
-        """Look after the pods that wait, as far as the budget goes; what is told goes into the outcome."""
+        """Look after the pods that wait, as far as the budget goes. What they are told goes into the outcome."""
         if now - self._flushed_at >= self._pace.flush:
             self._flushed_at = now
             self._pending.flush(now)
@@ -89,7 +89,7 @@ class Chores:
             self._explaining = self._explain_again()
 
     def _help(self, changed: Changed, now: float) -> Iterator[None]:
-        """Move the pods that a change could help; one question per kind that it does not rule out."""
+        """Move the pods that a change could help. It asks one question for each kind that is not ruled out."""
         for i, kind in enumerate(self._pending.kinds_within(changed.most())):
             pod = self._pending.one_of(kind)
             if pod is not None and changed.may_help(pod.template):
@@ -100,7 +100,7 @@ class Chores:
                 yield
 
     def _explain_again(self) -> Iterator[None]:
-        """A change that did not help may still have changed why: no pod shall read old news."""
+        """A change that did not help may still have changed why: no pod shall be told old news."""
         for kind in self._pending.kinds():
             pod = self._pending.one_of(kind)
             hold = self._cycle.why_not(pod) if pod is not None else None

@@ -1,4 +1,4 @@
-"""The engine: events change the state and the queue here, and here the cycle is asked to decide.
+"""The engine: it applies events to the state and the queue, and asks the cycle to decide.
 
 A pod's way: ``PodSeen`` → state → (dear to compile? ``intake``) → queue → ``decide`` → Bind → ``BindDone`` or
 ``BindFailed`` → bound, or waiting again. One writer, no lock: whoever owns the engine calls it from one task.
@@ -35,9 +35,9 @@ class Engine:
     """State, queue and cycle behind one door.
 
     Attributes:
-        cluster: the state, to read; another one after a fresh start, so nobody keeps it.
+        cluster: the state, to be read. A fresh start replaces it, so do not keep it.
         pending: what waits, likewise.
-        cycle: to ask what fits and why not, likewise.
+        cycle: answers what fits and why not, likewise.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Engine:
         Args:
             config: all settings.
             pace: how often pods that wait are looked at.
-            is_shared: tenants share it, so each pays for what is dear to decide; else all is free of charge.
+            is_shared: tenants share it, so each pays for what is dear to decide; else nobody pays.
             explains: holds say why, which takes longer than the decision.
             known: the demand, where it is not to be learnt.
             seed: for the mode that draws lots.
@@ -84,7 +84,7 @@ class Engine:
         }
 
     def _begin(self) -> None:
-        """Know nothing."""
+        """Begin with an empty state."""
         config = self.config
         self.cluster = Cluster(config.scheduler_name, config.hami_node_label, config.pod_limits)
         self.policies = PolicyBook(config.placement)
@@ -98,7 +98,7 @@ class Engine:
     # The door.
 
     def handle(self, event: Event, now: float) -> Sequence[Note]:
-        """Something happened; what there is to say of it. ``now`` is in seconds, and never goes back."""
+        """Take an event, and return what there is to say of it. ``now`` is in seconds, and never goes back."""
         return self._doors[type(event)](event, now)
 
     def decide(self, now: float, budget: Budget) -> Outcome:
@@ -223,7 +223,7 @@ class Engine:
     def _bind_failed(self, event: events.BindFailed, now: float) -> Sequence[Note]:
         uid = event.uid
         self.cluster.forget(uid)
-        # As it is by now: what changed on the pod while it was under way counts from here on.
+        # What changed on the pod while its bind was under way counts from here on.
         pod = self.cluster.pods.get(uid)
         if pod is None or event.gone or pod.life == Life.BOUND or pod.deleting:
             self.pending.drop(uid)
@@ -254,7 +254,7 @@ class Engine:
         name, generation = str(metadata["name"]), int(metadata.get("generation", 0))
         problem = ""
         try:
-            # Writing a policy's status comes back as an event too: only what is new steers.
+            # A write of a policy's status comes back as an event too, and steers nothing.
             changed = self.policies.put(policies.parse(event.body))
         except BadInput as error:
             problem = str(error)
@@ -277,7 +277,7 @@ class Engine:
         self.cluster.demand.recall(event.departures, event.horizon)
         return _NOTHING
 
-    # What another engine has known, where this one goes on in its place.
+    # What another engine knew, in whose place this one goes on.
 
     def _demand_known(self, event: events.DemandKnown, _: float) -> Sequence[Note]:
         self.cluster.demand.restore(event.demand)

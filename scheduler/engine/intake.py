@@ -1,7 +1,7 @@
 """Pods that say very much wait here until they are compiled, and namespaces take turns at it.
 
-A pod within the bounds can still cost milliseconds to compile, and a tenant can make hundreds of them in a
-second, each another. What waits here is not known to the cluster yet; nothing is charged for it, because a
+A pod within the bounds can still cost milliseconds to compile, and a tenant can make hundreds of them a
+second, no two alike. What waits here is not known to the cluster yet; nothing is charged for it, because a
 pod with a node never waits.
 """
 

@@ -3,8 +3,8 @@
 One line of JSON each, after a first one with the settings. An engine that is given the same events, times and
 amounts of work makes the same decisions, so a log is a bug report that can be run again (``rerun``).
 
-No secret gets in: of a pod only those fields are known here that decide where it goes (no environment, no
-commands, no volumes' contents), of annotations only those that Evenkeel reads, of conditions no messages.
+No secret gets in. A pod has only the fields here that decide where it goes: no environment, no commands, no
+contents of volumes. It has only the annotations that Evenkeel reads, and conditions have no messages.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Decided(msgspec.Struct, frozen=True, tag="decide"):
         pods: the most pods that could be decided for.
         spent: pieces of work, by ``budget.Work``.
         binds: what was decided, word for word.
-        holds: uid of each pod that was tried in vain, and the sentence it was told.
+        holds: the uid of each pod that found no place, and the sentence it was told.
         explained: likewise for pods that wait on.
     """
 
@@ -66,7 +66,7 @@ _decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
 
 
 def encode(line: Line) -> bytes:
-    """A line, its end included."""
+    """A line of the log, with its line end."""
     return _encoder.encode(line) + b"\n"
 
 
@@ -74,7 +74,7 @@ def decode(text: bytes) -> Line:
     """A line of a log.
 
     Raises:
-        msgspec.MsgspecError: it is none.
+        msgspec.MsgspecError: the line is not one of a log.
     """
     return _decoder.decode(text)
 
@@ -100,7 +100,7 @@ def decided(at: float, pods: int, spent: list[int], outcome: Outcome) -> Decided
 
 
 def without_secrets(event: Event) -> Event:
-    """The event with nothing in it that no decision depends on and that could be a secret."""
+    """The event without what could be a secret and decides nothing."""
     match event:
         case events.PodSeen(pod):
             status = pod.status

@@ -1,8 +1,8 @@
 """An engine that writes its log: what is handed in and what is decided, so that it can be run again.
 
-A log that may not grow for ever has to begin somewhere. At the beginning of a file the engine makes a fresh
-start: it forgets all and is told everything again, as after a restart of the process, and all of that stands
-in the file. So a file can be run by itself. What a fresh start forgets is how long pods have waited: those
+A log that may not grow for ever is cut into files, and each can be run by itself: at the beginning of a file
+the engine makes a fresh start. It forgets everything and is told everything again, as after a restart of the
+process, and all of that stands in the file. A fresh start loses one thing, how long pods have waited: those
 that wait are tried again at once.
 """
 
@@ -25,24 +25,24 @@ from scheduler.state.pods import Life, PodRecord
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
 _Key = tuple[str, str]
-# In this order things are told again: what steers pods, then nodes, then pods.
+# The order in which things are told again: what steers pods, then nodes, then pods.
 _POLICY, _NAMESPACE, _NODE, _POD = "1 policy", "2 namespace", "3 node", "4 pod"
 
 
 class Recorded(Engine):
-    """As ``Engine``; ``write`` takes every line of the log, its end included."""
+    """As ``Engine``; ``write`` takes every line of the log, with its line end."""
 
     def __init__(
         self, config: Config, version: str, write: Callable[[bytes], None], **more: Any
     ) -> None:
         super().__init__(config, **more)
         self._version, self._write = version, write
-        # The line of the last that was seen of everything that is there.
+        # For everything that is there, the line in which it was last seen.
         self._lines: dict[_Key, bytes] = {}
         self._write_head()
 
     def handle(self, event: Event, now: float) -> Sequence[Note]:
-        """As the engine does; written before, so that what ends it stands in the log."""
+        """As the engine does; written before, so that an event that ends the process is in the log."""
         line = log.encode(log.Happened(now, log.without_secrets(event)))
         self._write(line)
         key, is_there = _about(event)
@@ -53,7 +53,7 @@ class Recorded(Engine):
         return super().handle(event, now)
 
     def decide(self, now: float, budget: Budget) -> Outcome:
-        """As the engine does; written when there was anything to do."""
+        """As the engine does. A line is written when there was anything to do."""
         metered = _Metered(budget)
         outcome = super().decide(now, metered)
         if budget.pods or any(metered.spent):
@@ -71,22 +71,22 @@ class Recorded(Engine):
         self._write_head()
         for event in objects:
             self.handle(event, now)
-        # Before all pods are compiled it is not known which there are.
+        # Which pods there are is known only when all are compiled.
         self.decide(now, Unlimited(pods=0))
         for event in knowledge:
             self.handle(event, now)
 
     def _objects(self) -> Iterator[Event]:
-        """What is there, as it was last seen."""
+        """Everything that is there, as it was last seen."""
         pods, nodes = self.cluster.pods, self.cluster.nodes
-        # Nodes whose plugin has written on them earlier, and has not on what is seen of them now.
+        # Nodes on which their plugin wrote earlier, and has not written on what is seen of them now.
         were_hamis = {
             facts.name
             for facts, was_hami in zip(nodes.facts, nodes.was_hami, strict=True)
             if facts and was_hami and not facts.plugin
         }
         kept = sorted(self._lines, key=lambda key: (key[0], _order(pods.get(key[1]))))
-        # Nobody saw these pods come: they count as listed, whoever's they are.
+        # Nobody saw these pods come, so they count as listed.
         yield events.PodListBegins(ours=True)
         yield events.PodListBegins(ours=False)
         for key in kept:
@@ -97,7 +97,7 @@ class Recorded(Engine):
         yield events.PodListEnds(ours=False)
 
     def _knowledge(self) -> Iterator[Event]:
-        """What cannot be seen on any object."""
+        """What no object tells."""
         pods, nodes = self.cluster.pods, self.cluster.nodes
         for facts, is_silent in zip(nodes.facts, nodes.silent, strict=True):
             if facts and is_silent:
@@ -112,7 +112,7 @@ class Recorded(Engine):
 
 
 def _about(event: Event) -> tuple[_Key, bool]:
-    """What an event is about, and whether that is there from now on; of what is not kept, no name."""
+    """What an event is about, and whether that is there from now on; no name for what is not kept."""
     key, is_there = ("", ""), False
     match event:
         case events.PodSeen(pod):
@@ -138,7 +138,7 @@ def _order(pod: PodRecord | None) -> float:
 
 
 def _with_plugin(event: events.NodeSeen) -> Event:
-    """The same node with the sign of HAMi's device plugin, which it had earlier."""
+    """The same node with the mark of HAMi's device plugin, which it had earlier."""
     meta = event.node.metadata
     signs = {**(meta.annotations or {}), names.HAMI_HANDSHAKE: names.HANDSHAKE_REPORTED}
     node = structs.replace(event.node, metadata=structs.replace(meta, annotations=signs))
@@ -154,7 +154,7 @@ class _Metered:
         self.spent = [0] * len(Work)
 
     def allows(self, work: Work) -> bool:
-        """As the other says."""
+        """As the other budget says."""
         allowed = self._budget.allows(work)
         self.spent[work] += allowed
         return allowed

@@ -33,8 +33,8 @@ class Report:
 
     Attributes:
         version: of the Evenkeel that wrote the log.
-        n_events, n_binds, n_holds: as many, up to the difference if there is one.
-        is_cut: the last line is not complete: the writer was killed.
+        n_events, n_binds, n_holds: how many there were, up to the difference if there is one.
+        is_cut: the last line is incomplete, because the writer was killed.
     """
 
     version: str

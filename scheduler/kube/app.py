@@ -157,7 +157,7 @@ class Operator:
         # With a bind still on its way the next leader has to fence before it decides.
         settled = 0 if self._binder.backlog else self._leading.fenced_reign
         await self._lifeline.call(self._lease.release(settled_reign=settled))
-        # What is left to say can be said while the next one leads.
+        # What is left to report can be reported while the next one leads.
         self.loop.finish()
         if self._recorder is not None:
             self._recorder.close()
@@ -262,7 +262,8 @@ class Operator:
 
     @staticmethod
     def _clock() -> Callable[[], float]:
-        # Not the loop's, which stands still while it is busy; and one that goes on while a machine sleeps.
+        # Not the loop's clock, which stands still while the loop is busy, but one that goes on while a
+        # machine sleeps.
         number = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
         return partial(time.clock_gettime, number)
 
@@ -275,7 +276,7 @@ class Operator:
             *(stream.run() for stream in self._streams),
             self.loop.run(),
             self._leading.run(),
-            verify(self.engine.cluster, self._streams),
+            verify(self.engine, self._streams),
             self._policy_status.run(self.loop.count_governed),
         ):
             self._parts.keep(work)
@@ -294,7 +295,7 @@ class Operator:
 
     @staticmethod
     def _freeze() -> None:
-        """What start-up made stays for good; the collector need not look at it again."""
+        """The objects that start-up made stay for good, so the garbage collector need not look at them again."""
         gc.collect()
         gc.freeze()
         gc.set_threshold(50_000, 20, 50)

@@ -223,7 +223,7 @@ async def _body(response: aiohttp.ClientResponse, most_bytes: int) -> bytes:
         chunks.append(chunk)
         n_bytes += len(chunk)
         if n_bytes > most_bytes:
-            # The rest will not be read: the connection is of no more use.
+            # The rest will not be read, so the connection cannot be used again.
             response.close()
             raise TooLarge
     return b"".join(chunks)

@@ -1,7 +1,7 @@
-"""What the streams, the binder and others have heard of, until the loop hands it to the engine.
+"""Events from the streams, the binder and others, until the loop hands them to the engine.
 
-A list comes as one event and leaves as many, so that others get their turn between its objects. Nothing that
-came behind it overtakes it.
+A list comes as one event and leaves as many, so that others get their turn between its objects. No later
+event overtakes it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Inbox:
     """
 
     def __init__(self, engine: Engine) -> None:
-        """``engine`` is whom it is for; it is asked what was not in a list."""
+        """``engine`` takes the events; it is asked which known objects were not in a list."""
         self.engine = engine
         self._waiting: deque[Heard] = deque()
         self._list: Iterator[Event] = iter(())
@@ -43,7 +43,7 @@ class Inbox:
         self.wake.set()
 
     def next(self) -> Event | None:
-        """The next event; None when there is none by now."""
+        """The next event; None when there is none."""
         while True:
             event = next(self._list, None)
             if event is not None:
@@ -59,7 +59,7 @@ class Inbox:
                 return first
 
     def rest(self) -> list[Event]:
-        """What came and is not handed on, lists apart; for the end."""
+        """The events that are not handed on yet, except lists; for the end."""
         return [e for e in self._waiting if not isinstance(e, PodsListed | NodesListed)]
 
     def _pods(self, listed: PodsListed) -> Iterator[Event]:

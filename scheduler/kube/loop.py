@@ -33,7 +33,7 @@ class Loop:
 
     Attributes:
         turned_at: loop time of the last turn, for the liveness probe.
-        mistakes: what is told of malformed objects.
+        mistakes: tells people of malformed objects.
     """
 
     def __init__(
@@ -64,14 +64,14 @@ class Loop:
             await asyncio.sleep(0)
 
     def turn(self) -> None:
-        """Hand in what came, as far as a slice of time goes, and take what is decided."""
+        """Hand in the events, as far as a slice of time goes, and take the decisions."""
         self._hand_in()
         self._decide()
         if self._recorder is not None and not self._inbox.lists_waiting:
             self._recorder.keep_up(asyncio.get_running_loop().time())
 
     def finish(self) -> None:
-        """After the last turn: what became of binds is still told."""
+        """After the last turn: tell what became of the last binds."""
         for event in self._inbox.rest():
             if isinstance(event, events.BindDone | events.BindFailed):
                 self._handle(event)
@@ -90,7 +90,7 @@ class Loop:
         if len(self._inbox) or self._engine.is_compiling:
             return
         now = asyncio.get_running_loop().time()
-        # Only who may decide has dates to keep; for others they would be over, and the loop spin.
+        # Only a leader has dates to keep. For others they would be in the past, and the loop would spin.
         wait = _IDLE_SECONDS
         if self._is_leading() and self._room():
             wait = min(wait, self._engine.due(now) - now)
@@ -109,7 +109,7 @@ class Loop:
             alarm.cancel()
 
     def _room(self) -> int:
-        """For how many pods to decide: far ahead of the binder every decision is older news than need be."""
+        """For how many pods to decide: decisions far ahead of the binder would be older than they need be."""
         config = self._engine.config
         room = 4 * config.binds_in_flight - self._binder.n_queued
         return max(room, config.slice_pods) if room > 0 else 0
@@ -194,7 +194,7 @@ class Loop:
                 self._plugin_fell_silent(node, waits_for)
 
     def _retried(self, uid: str, message: str) -> None:
-        # Who leads no more has nothing to say: the next leader may have bound the pod already.
+        # A replica that leads no more says nothing: the next leader may have bound the pod already.
         if self._is_leading():
             self._reporter.unschedulable(
                 self._engine.cluster.pods[uid],

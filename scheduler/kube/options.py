@@ -1,4 +1,4 @@
-"""How a replica is to run, apart from what it is to decide."""
+"""How a replica runs, apart from what it decides."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scheduler.kube.client import Access
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How to run, apart from what to decide.
+    """How a replica runs, apart from what it decides.
 
     Attributes:
         lease_namespace: where the Lease is; empty runs without leader election.

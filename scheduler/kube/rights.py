@@ -1,4 +1,4 @@
-"""Which rights are missing: asked of the API server, so that a wrong Role is named and not guessed from 403s."""
+"""Which rights are missing, as the API server says: a wrong Role is named, not guessed from 403s."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Right(NamedTuple):
     name: str = ""
 
     def __str__(self) -> str:
-        """As a sentence needs it: ``create pods/binding at the cluster scope``."""
+        """The right in words: ``create pods/binding at the cluster scope``."""
         what = "/".join(filter(None, (self.resource, self.subresource)))
         group = f".{self.group}" if self.group else ""
         named = f" {self.name}" if self.name else ""
@@ -63,7 +63,7 @@ def needed(reads: list[Right], lease_namespace: str, lease_name: str) -> list[Ri
 
 
 class Rights:
-    """Asks at the start, and again now and then: what is mended is noticed.
+    """Asks at the start and again from time to time, so that a mended Role is noticed.
 
     Attributes:
         missing: the rights that the API server said no to; replaced as a whole.
@@ -79,7 +79,7 @@ class Rights:
             try:
                 self._told(await self._ask())
             except (ApiError, msgspec.MsgspecError) as error:
-                # Not every server knows the question; what is forbidden shows all the same.
+                # Not every server knows the question. A missing right then shows when it is needed.
                 _log.info("rights cannot be asked for", error=str(error))
             await asyncio.sleep(_AGAIN_SECONDS)
 

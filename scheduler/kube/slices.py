@@ -11,7 +11,7 @@ SECONDS = 0.01
 
 
 class Slice:
-    """Pieces of work until their time is over: half of the slice for what is done beside the decisions.
+    """Allows pieces of work until their time is over; half of the slice is for what is done beside the decisions.
 
     Attributes:
         pods: the most pods to decide for.

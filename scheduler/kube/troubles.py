@@ -1,4 +1,4 @@
-"""Something that cannot be read: since when, and what was said."""
+"""Something that cannot be read: since when, and what the API server said."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Trouble(NamedTuple):
     Attributes:
         since: monotonic time of the first.
         message: the last.
-        is_refused: the API server knows who asks and says no, or does not know.
+        is_refused: the API server knows the caller and says no, or does not know the caller.
     """
 
     since: float

@@ -1,4 +1,4 @@
-"""The time of day, where the API or another process reads it; for waiting there is the loop's time."""
+"""The time of day, for what the API or another process reads. Waiting goes by the loop's time."""
 
 from __future__ import annotations
 

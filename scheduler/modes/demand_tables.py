@@ -12,15 +12,15 @@ What is in them, of shapes k seen n_k times (pods that ask GPUs, unless said oth
 - typical pods of ``fgd``, as published: the most frequent (cpu, cards, share, models) that make 95 % of all
   pods, those without GPU among them; ties by larger CPU, share, cards, models.
 - what a milli-GPU short of CPU counts: 0.3 where nodes with GPUs have 1.25 times the CPU and the memory that
-  their GPUs would be asked with, falling to 0 where they have just as much of either: there GPUs are left over
-  whatever one does. What is missing to 0.3 is what CPU counts that is left on a node, and where it is memory
-  that runs out, what GPU counts that is left there.
+  their GPUs would be asked with, falling to 0 where they have just as much of either: there GPUs are left
+  over whatever one does. The rest up to 0.3 is what a CPU counts that is left on a node and, where memory
+  runs out, what a GPU counts that is left there.
 - milli-GPU that a milli-CPU serves: 1 / (0.85 κ), κ the median of CPU asked per GPU asked, weighed by GPU.
 
 Shapes that no node holds even when it is empty count for nothing.
 
 Before 60 pods are seen an assumed demand stands in (not for prices): without any, nothing keeps runs of cards
-together. In clusters of fewer than 1,000 cards, where those 60 are much of all, best fit then counts beside it.
+together. In clusters of fewer than 1,000 cards those 60 are a large part of all, so best fit counts beside it.
 
 What else was tried, and what came of it: docs/placement.md.
 """
@@ -45,12 +45,12 @@ Pick = tuple[DemandShape, float]
 _COVERED = 0.95
 _CPU_SLACK, _MARGIN = 0.85, 0.25
 _PRICE_EXPONENT, _EXPONENT_FALL = 3.5, 2.0
-# Typical pods at most: a measure is taken of every node for each.
+# The most typical pods: every node is measured for each.
 _TYPICAL_MAX = 64
 _FGD_TYPICAL_MAX = 128
-# Shapes that prices are made of at most, the heaviest first.
+# The most shapes that prices are made of, the heaviest first.
 _PRICED_MAX = 256
-# Sizes of shares that cards are thought to be cut into, likewise: each makes the programme longer.
+# The most sizes of shares that cards are cut into, the heaviest first: each makes the linear programme larger.
 _SIZES_MAX = 32
 # Weights are whole numbers in parts of this, so that equal nodes have equal measures.
 _PARTS = 1 << 20
@@ -58,7 +58,7 @@ _NEVER = 1 << 40
 # (pods, cards, percent of each) of the assumed demand, each with 0.75 of the cluster's CPU per GPU.
 _ASSUMED = ((10, 1, 50), (14, 1, 100), (2, 2, 100), (2, 4, 100), (2, 8, 100))
 _ASSUMED_CPU = 0.75
-# In clusters of fewer cards what is placed by the assumed demand is much of all.
+# In clusters of fewer cards a large part of all is placed by the assumed demand.
 _FEW_CARDS = 1000
 
 
@@ -105,7 +105,7 @@ class EmptyNodes:
     def allowed(self, shape: DemandShape) -> c.Flags:
         """[N] where a pod of the shape may go by its words and the node's.
 
-        Cordons and ports come and go: what the node is counts.
+        Cordons and ports come and go, so they do not count.
         """
         flags: c.Flags = self.columns.valid.copy()
         if shape.use_types or shape.nouse_types:
@@ -134,8 +134,8 @@ def made(
         assume: ``counts`` are not to be believed yet.
     """
     largest = int(nodes.count.max(initial=1))
-    # What no node has cards for, a typing error more often than not, would outweigh all that can be. In
-    # an order of their own: sums of floats must not depend on which pod came first.
+    # A pod for which no node has cards, most often a typing error, would outweigh all others. The shapes are
+    # sorted, because sums of floats must not depend on which pod came first.
     expected = _assumed(nodes) if assume else counts
     asking = {
         shape: expected[shape]
@@ -176,7 +176,7 @@ def made(
 def _hosted(
     nodes: EmptyNodes, counts: Counts, hosts: dict[DemandShape, c.Flags]
 ) -> dict[DemandShape, float]:
-    """Without the shapes that no node can hold even when it is empty, the heaviest being looked at."""
+    """The counts without those of the heaviest shapes that no node can hold even when it is empty."""
     heaviest = _heaviest(nodes, counts)
     for forgotten in hosts.keys() - set(heaviest):
         del hosts[forgotten]
@@ -203,7 +203,7 @@ def _assumed(nodes: EmptyNodes) -> Counts:
 
 
 def assumed_demand(cluster: Cluster) -> Counts:
-    """The demand that stands in for one that was not seen: shapes that ask GPUs, and how many of each."""
+    """The demand that is assumed before one was seen: shapes that ask GPUs, and how many of each."""
     return _assumed(EmptyNodes(cluster))
 
 
@@ -335,14 +335,14 @@ def _most_frequent(nodes: EmptyNodes, counts: Counts) -> list[Pick]:
 
 
 def _typical(nodes: EmptyNodes, picks: list[Pick], *, everywhere: bool) -> c.Typical:
-    """As columns. Unless ``everywhere``, nodes that a shape may not go to by its words do not count for it."""
+    """As columns. Unless ``everywhere``, nodes that a shape may not go to do not count for it."""
     milli = np.array(
         [[shape.milli(*kind) for shape, _ in picks] for kind in nodes.kinds], np.int64
     ).reshape(len(nodes.kinds), len(picks), 2)
     allowed = np.zeros((0, len(picks)), np.bool_)
     if not everywhere:
         by_shape = [nodes.allowed(shape) for shape, _ in picks]
-        # Without an entry every node will do, which is quicker to score.
+        # An empty array means that every node will do, which is quicker to score.
         if not all(np.array_equal(flags, nodes.columns.valid) for flags in by_shape):
             allowed = np.column_stack(by_shape)
     cpu = np.array([shape.cpu for shape, _ in picks], np.int64)

@@ -1,7 +1,7 @@
 """Learns the demand: when the tables that ``keel`` and ``fgd`` score by are made anew.
 
-Between batches, never within: after 30 % more pods were seen, when nodes or what they are have changed, when
-pods leave at another rate. What the tables hold: ``modes/demand_tables.py``.
+It learns between batches, never within: after 30 % more pods were seen, when nodes or their words have
+changed, or when pods leave at another rate. What the tables hold: ``modes/demand_tables.py``.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
 
-# Pods seen until their demand is believed.
+# So many pods are seen before their demand is believed.
 ENOUGH = 60
 _NEVER = 1 << 40
-# Learn again when so many more have been seen, in parts of those before, and at least and at most.
+# Learn again when so many more have been seen: a part of those before, within a least and a most.
 _MORE, _MORE_LEAST, _MORE_MOST = 0.3, 50, 5000
-# The used value of departures per arrival moves when it is off by more.
+# The value of departures per arrival in use changes when it is off by more than this.
 _DEPARTURES_STEP = 0.1
 
 
@@ -32,7 +32,7 @@ class Learner:
     """
 
     def __init__(self, cluster: Cluster, known: Counts | None = None) -> None:
-        """With ``known`` the demand is not learnt but given; departures are counted all the same."""
+        """With ``known`` the demand is given instead of learnt; departures are counted all the same."""
         self._cluster = cluster
         self._known = known
         self._next = 0

@@ -1,6 +1,6 @@
 """Whom a change could help: cheap exact bounds first, for thousands of kinds of pods that wait.
 
-What fitted nowhere when it was last looked at can fit now only on rows that have changed since.
+A pod that fitted nowhere when it was last looked at can fit now only on rows that have changed since.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from scheduler.queues import needs
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 
-# Labels are compared node by node; for more rows than this only amounts are.
+# Labels are compared node by node, which is too dear for more rows than this: then only amounts are compared.
 _ROWS_MAX = 64
 # More than any pod asks, and less than what nobody asks.
 _ANY = 2**63 - 2
@@ -23,7 +23,7 @@ class Changed:
     """The rows that changed, and the most of everything that one of them has free.
 
     Attributes:
-        rows: [n] node rows with a usable node; None when nobody can say, and all may have changed.
+        rows: [n] rows of usable nodes; None when it is not known which changed, and all may have.
     """
 
     def __init__(self, cluster: Cluster, rows: c.Ints | None) -> None:
@@ -44,7 +44,7 @@ class Changed:
         """[RESOURCES] the most that a row has free of each that ``needs`` looks at."""
         if self.rows is None:
             return np.full(len(needs.RESOURCES), _ANY, np.int64)
-        # Where more is used than there is, who asks none of it still fits.
+        # Where more is used than there is, a pod that asks none of it still fits.
         return np.array([max(0, self._free(name)) for name in needs.RESOURCES], np.int64)
 
     def may_help(self, template: PodTemplate) -> bool:
@@ -54,7 +54,7 @@ class Changed:
         if not self.rows.size:
             return False
         for resource, amount in template.requests.amounts:
-            # Of HAMi's own resources a node has none; what its cards have is not looked at here.
+            # A node has none of HAMi's own resources; what its cards have is not looked at here.
             if resource not in names.HAMI_ONLY and amount > self._free(resource):
                 return False
         if self._labels is None or not template.selector:

@@ -1,4 +1,4 @@
-"""What each kind of waiting pod needs at least, as columns: who could fit is asked of all kinds at once."""
+"""What each kind of waiting pod needs at least, as columns: one question finds all that could fit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scheduler.api import names
 from scheduler.api.templates import PodTemplate
 from scheduler.schema.columns import Ints
 
-# The amounts that are kept; whatever else a pod asks is looked at for those that these do not rule out.
+# The amounts that are kept. What else a pod asks is looked at only for kinds that these do not rule out.
 RESOURCES = (names.CPU, names.MEMORY, names.GPU)
 _NEVER = 2**63 - 1
 _FIRST_CAPACITY = 64
@@ -23,14 +23,14 @@ class Needs:
         self._slots: dict[Hashable, int] = {}
         self._kinds: list[Hashable] = [None] * _FIRST_CAPACITY
         self._free = list(range(_FIRST_CAPACITY - 1, -1, -1))
-        # [RESOURCES, slots]; a slot that is free asks more than there is.
+        # [RESOURCES, slots]; a free slot asks more than there is.
         self._least: Ints = np.full((len(RESOURCES), _FIRST_CAPACITY), _NEVER, np.int64)
 
     def __len__(self) -> int:
         return len(self._slots)
 
     def add(self, kind: Hashable, template: PodTemplate) -> None:
-        """Pods of a kind, all of one template, begin to wait."""
+        """Begin to keep a kind, whose pods all have one template."""
         if not self._free:
             self._grow()
         slot = self._slots[kind] = self._free.pop()

@@ -6,9 +6,10 @@
 A pod that failed waits in ``unschedulable`` until something changed that could help its shape; if it
 failed only just now it sits out its backoff first (1 s doubling to 10 s by default).
 
-Pods go by priority, then age. What is dear to decide, a kind of pod that was not looked at lately, is paid
-by its namespace: one that has spent more than its allowance stands behind the others of equal priority,
-the least spent first, until that is forgotten (by half every ten seconds). Nobody else's pods wait for it.
+Pods go by priority, then age. A kind of pod that was not looked at lately is dear to decide, and its
+namespace pays for it: a namespace that has spent more than its allowance stands behind the others of equal
+priority, the least spent first, until that is forgotten (by half every ten seconds). Nobody else's pods wait
+for it.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from scheduler.queues.needs import Needs
 from scheduler.schema.columns import Ints
 from scheduler.state.pods import PodRecord
 
-# What a namespace may spend before others go first, in units of ``cost``, and how soon half is forgotten.
-# Nobody owes more than it takes some half-lives to forget: the time may have been nobody else's.
+# What a namespace may spend before others go first, in units of ``cost``, and how soon half of it is forgotten.
+# Nobody owes more than is forgotten in a few half-lives: perhaps nobody else wanted the time.
 _ALLOWANCE, _SPENT_MAX = 100.0, 400.0
 _HALF_LIFE_SECONDS = 10.0
 _STALE_MAX = 64
@@ -66,7 +67,7 @@ class Pending:
         self._entries: dict[str, _Entry] = {}
         # Heaps hold (order..., ticket, uid); an entry whose ticket moved on is stale.
         self._active: _Heap = []
-        # Of namespaces that have spent more than their allowance.
+        # Likewise, for namespaces that have spent more than their allowance.
         self._behind: dict[str, _Heap] = {}
         self._spent: dict[str, float] = {}
         self._faded_at = 0.0
@@ -122,7 +123,7 @@ class Pending:
         spent = 0
         while len(batch) < limit and (heap := self._next_heap()) is not None:
             entry = self._entries[heap[0][-1]]
-            # What is like one of the batch is dear no more.
+            # A pod that is like one of the batch is not dear.
             like = (entry.pod.namespace, id(entry.pod.template))
             dear = 0 if like in paid else cost(entry.pod)
             if batch and dear and spent + dear > most:
@@ -139,7 +140,7 @@ class Pending:
         return batch
 
     def take(self, uid: str) -> None:
-        """As if it had just been popped, wherever it stands: it counts as tried."""
+        """Take a pod out as if it had just been popped, wherever it stands: it counts as tried."""
         entry = self._entries.get(uid)
         if entry is not None:
             self._move(entry, Where.ACTIVE)
@@ -180,7 +181,7 @@ class Pending:
         return entry is None or entry.ticket != ticketed[-2]
 
     def _compact(self) -> None:
-        """Drop what is stale once it is more than what is not: a standby never pops."""
+        """Drop stale entries once they are more than the others: a standby never pops."""
         most = _STALE_MAX + 2 * len(self._entries)
         if len(self._active) > most:
             self._active = [one for one in self._active if not self._is_stale(one)]
@@ -194,7 +195,7 @@ class Pending:
             heapq.heapify(self._backoff)
 
     def _fade(self, now: float) -> None:
-        """What was spent is forgotten in time; who has allowance again stands among all others."""
+        """Forget what was spent as time goes; a namespace with allowance again stands among all others."""
         passed = now - self._faded_at
         if not self._spent or passed < 1.0:
             self._faded_at = now if not self._spent else self._faded_at
@@ -210,7 +211,7 @@ class Pending:
     def failed(self, uid: str, now: float, kind: Hashable) -> None:
         """Nothing fits: wait until a change could help.
 
-        ``kind`` is equal for pods that fit the same, all of one template.
+        ``kind`` is equal for pods that fit the same nodes; they all have one template.
         """
         entry = self._returned(uid, now)
         if entry is not None:
@@ -233,7 +234,7 @@ class Pending:
         return list(self._parked)
 
     def kinds_within(self, most: Ints) -> list[Hashable]:
-        """Those of them that ask no more than ``most`` of each of ``needs.RESOURCES``."""
+        """The kinds among these that ask no more than ``most`` of each of ``needs.RESOURCES``."""
         return self._needs.within(most)
 
     def one_of(self, kind: Hashable) -> PodRecord | None:
@@ -284,7 +285,7 @@ class Pending:
         return self._n_parked
 
     def in_order(self) -> list[PodRecord]:
-        """The active pods, in the order in which they would be popped were all free of charge."""
+        """The active pods, in the order in which they would be popped if nobody had to pay."""
         active = (e.pod for e in self._entries.values() if e.where == Where.ACTIVE)
         return sorted(active, key=lambda pod: (-pod.priority, pod.created, pod.order))
 
@@ -305,7 +306,7 @@ class Pending:
         return entry.attempts if entry else 0
 
     def reconsider(self) -> None:
-        """Something that steers every pod changed (a policy): try all that wait, at once."""
+        """Try all waiting pods at once: something that steers every pod changed, such as a policy."""
         for entry in self._entries.values():
             if (
                 entry.where in {Where.UNSCHEDULABLE, Where.BACKOFF}

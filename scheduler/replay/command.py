@@ -1,4 +1,4 @@
-"""``evenkeel replay`` without its flags: what is asked is checked, run, and told."""
+"""``evenkeel replay`` without its flags: checks what is asked, runs it, and shows the answer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Request:
     """The arguments of ``evenkeel replay`` as they were typed.
 
     Attributes:
-        load: None is that of the experiment.
+        load: None takes the experiment's own.
     """
 
     trace: Path
@@ -150,7 +150,7 @@ def _one_of(option: str, value: str, allowed: Sequence[str]) -> None:
 
 
 def _check_outputs(request: Request) -> None:
-    """Before hours of work, not after."""
+    """Checked before hours of work, not after."""
     _one_of("--output", request.output, OUTPUTS)
     if request.output == "parquet" and request.output_file is None:
         raise BadInput("--output-file", "is needed with --output parquet")
@@ -174,7 +174,7 @@ def _tell(request: Request, records: list[Record], out: Console) -> None:
     elif path is None:
         results.show(records, out)
     else:
-        # As wide as it comes: a file has no edge to fold at.
+        # A file has no edge to fold at.
         text_file = io.StringIO()
         results.show(records, Console(width=10_000, file=text_file))
         _write(path, "".join(f"{line.rstrip()}\n" for line in text_file.getvalue().splitlines()))

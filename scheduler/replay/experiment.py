@@ -18,9 +18,9 @@ Floats = NDArray[np.float64]
 
 WHOLE = 1000  # milli of one GPU
 
-# Requested-to-capacity-ratio is left out: it is its curve, and which would one compare?
+# Requested-to-capacity-ratio is left out: it is as good as its curve, and none is typical.
 MODES = tuple(str(mode) for mode in Mode if mode != Mode.REQUESTED_TO_CAPACITY_RATIO)
-# What a mode that learns the mix of pods may learn from: those that arrived, or the whole trace.
+# What a mode may learn the mix of pods from: those that arrived, or the whole trace.
 LEARNING = ("seen", "trace")
 
 

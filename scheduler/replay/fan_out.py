@@ -1,8 +1,8 @@
 """Many runs: in this process, in several, or on a Dask cluster, with the same answers in one order.
 
-Traces are read by the caller and sent to every process once, so that workers elsewhere need no
-files. A job that fails comes back as a value that names it: errors do not survive every journey
-between processes, and whoever reads one must know which run it was.
+Traces are read by the caller and sent to every process once, so that workers elsewhere need no files. A job
+that fails comes back as a value that names it: not every error survives the journey between processes, and
+the reader must know which run failed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class JobFailed(EvenkeelError):  # noqa: N818 - reads as what happened
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One run: which pods, arriving how, placed how, with which luck."""
+    """One run: which pods, how they arrive, how they are placed, and the seed."""
 
     variant: str
     experiment: str
@@ -81,7 +81,7 @@ def run(
     engine: Engine | None = None,
     console: Console | None = None,
 ) -> list[Finished]:
-    """Run all jobs and return what they came to, in the order of ``jobs``.
+    """Run all jobs and return their results, in the order of ``jobs``.
 
     Args:
         jobs: the runs; their ``variant`` is a key of ``traces``.
@@ -204,7 +204,7 @@ def _on_dask(jobs: Sequence[Job], traces: Traces, engine: Engine | None, address
         raise BadInput("--dask", f"no Dask scheduler at {address}: {error}") from error
     with client:
         try:
-            # In a list: a bare dict would become a future per name, under that name on the cluster.
+            # In a list, because a bare dict would become one future per name, under that name on the cluster.
             (sent,) = client.scatter([dict(traces)], broadcast=True, hash=False)
         except TimeoutError as error:
             raise BadInput("--dask", f"the scheduler at {address} has no workers") from error
@@ -214,7 +214,7 @@ def _on_dask(jobs: Sequence[Job], traces: Traces, engine: Engine | None, address
         for future in distributed.as_completed(which):
             try:
                 answer = future.result()
-            except Exception as error:  # whatever a cluster may do to a job
+            except Exception as error:  # a cluster may fail a job with any error
                 raise JobFailed(f"{jobs[which[future]]}: Dask: {error!r}") from error
             yield which[future], answer
 

@@ -1,4 +1,4 @@
-"""From what happened to figures: one flat record per run, and mean and spread over seeds.
+"""From the history of a run to figures: one flat record per run, and mean and spread over seeds.
 
 Percentages are of the trace's GPU capacity unless their name says otherwise. A figure that the run
 cannot give (a load it never reached, fragments not measured, a size nobody asked for) is None.
@@ -117,7 +117,7 @@ def fill_curve(trace: Trace, series: Series) -> Curve:
 
 
 def stream_curve(trace: Trace, workload: Workload, series: Series) -> Curve:
-    """Lines over time: means of the arrivals in equal steps of time, those without any left out."""
+    """Lines over time: means of the arrivals in equal steps of time. Steps without arrivals are left out."""
     at = workload.at
     step = np.minimum((at / max(at[-1], np.finfo(float).tiny) * N_STEPS).astype(int), N_STEPS - 1)
     x, allocated = _means(step, 100.0 * series.allocated / trace.capacity)
@@ -127,7 +127,7 @@ def stream_curve(trace: Trace, workload: Workload, series: Series) -> Curve:
 
 def classes(trace: Trace) -> Ints:
     """[pods] index into ``CLASSES`` of what each pod asks for."""
-    bounds = [0, 1, 2, 4]  # above the i-th bound a pod is in a later class than i
+    bounds = [0, 1, 2, 4]  # a pod above the i-th bound is in a later class than i
     gpus = np.array([pod.gpus for pod in trace.pods])
     is_whole = np.array([pod.gpu_milli == WHOLE for pod in trace.pods])
     found = np.searchsorted(bounds, gpus, side="left") + 1
@@ -170,7 +170,7 @@ def _by_load(trace: Trace, series: Series, values: Floats) -> tuple[Floats, Floa
 
 
 def _means(step: NDArray[np.int_], values: Floats) -> tuple[Floats, Floats]:
-    """The steps there are, and the mean of ``values`` in each without nan; nan when all are."""
+    """The steps, and the mean of ``values`` in each, leaving out nan; nan when all are."""
     is_known = ~np.isnan(values)
     n = np.bincount(step, weights=is_known)
     total = np.bincount(step, weights=np.where(is_known, values, 0.0))
@@ -184,7 +184,7 @@ def _at(x: Floats, y: Floats, load: int) -> float | None:
 
 
 def _mean(values: Floats, weights: Floats | None = None) -> float | None:
-    """The mean without nan; None when there is nothing to take it of."""
+    """The mean, leaving out nan; None when nothing is left."""
     weights = np.ones(len(values)) if weights is None else weights
     is_known = ~np.isnan(values)
     total = float(weights[is_known].sum())

@@ -25,7 +25,7 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 _DASHES = ("-", "--", "-.", ":")
 _INK, _FAINT = "#333333", "#DDDDDD"
 _STYLE: dict[Any, Any] = {
-    # A model may be called a$b.
+    # A model's name may hold a $.
     "text.parse_math": False,
     "axes.edgecolor": _INK,
     "axes.labelcolor": _INK,
@@ -116,13 +116,13 @@ def _lines(part: SubFigure, finished: Sequence[Finished]) -> None:
 
 
 def _look_closer(axes: Sequence[Axes], finished: Sequence[Finished], *, is_fill: bool) -> None:
-    """Cut away where all are one line: the diagonal of a fill-up, the first hours of a stream."""
+    """Cut away the part where all lines are one: the diagonal of a fill-up, the first hours of a stream."""
     settled = [one.curve.allocated[-1 if is_fill else len(one.curve.x) // 2 :] for one in finished]
     low, high = min(map(np.min, settled)), max(map(np.max, settled))
     bottom = max(0.0, low - 12.0)
     axes[0].set_ylim(bottom, high + 1.0)
     if is_fill:
-        # Until the first is lost, as much is allocated as has arrived.
+        # Until the first pod is lost, as much is allocated as has arrived.
         axes[0].set_xlim(left=min(bottom, axes[0].get_xlim()[1] - 1.0))
     elif len(axes) > 1:
         frags = [one.curve.frag[len(one.curve.x) // 2 :] for one in finished]

@@ -14,7 +14,7 @@ from scheduler.errors import BadInput
 from scheduler.replay import measures
 from scheduler.replay.measures import Record, Value
 
-# Runs that differ in these alone are summarised apart; in seed, together.
+# Runs that differ in one of these are summarised apart; runs that differ only in their seed, together.
 GROUP = ("trace", "variant", "experiment", "load", "queue", "learn", "mode")
 _NO_FIGURES = ("seed", "arrivals")
 _MODES_ABREAST = 6  # more do not fit on a screen
@@ -48,7 +48,7 @@ def write_parquet(records: Sequence[Record], path: Path) -> None:
     columns = {}
     for name in names:
         values = [record.get(name) for record in records]
-        # A column without a single value would have no type, and files of two replays not match.
+        # A column without a single value would have no type, and the files of two replays would not match.
         kind = pa.float64() if all(value is None for value in values) else None
         columns[name] = pa.array(values, type=kind)
     try:
@@ -63,7 +63,7 @@ def show(records: Sequence[Record], console: Console) -> None:
     for one in summary(records):
         groups.setdefault(tuple(one[key] for key in GROUP[:-1]), []).append(one)
     for group in groups.values():
-        # Not the table's title: that would be folded to the table's width.
+        # Printed above, because a table's title is folded to the table's width.
         console.print(_title(group[0]), highlight=False, markup=False, soft_wrap=True)
         for start in range(0, len(group), _MODES_ABREAST):
             console.print(_table(group[start : start + _MODES_ABREAST]))

@@ -1,8 +1,8 @@
 """One run of an experiment in virtual time: the operator's engine, no cluster.
 
 Nodes and pods enter the state as the objects that an API server would serve: nodes with HAMi's register
-annotation, pods with HAMi's resources. A share of a card is a share of its cores and of its memory alike,
-in whole percent; a share that is none is rounded up.
+annotation, pods with HAMi's resources. A share of a card is the same share of its cores and of its memory,
+rounded up to whole percent.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from scheduler.schema import columns as c
 from scheduler.schema.columns import Floats, Ints
 from scheduler.state.demand import DemandShape, shape_of
 
-# Sharers per card, and pods per node: neither shall decide.
+# Sharers per card, and pods per node: so many that neither decides.
 _SHARERS, _PODS = 100, 1001
-# MiB of the models that are known; undisclosed ones count as this.
+# MiB of the models that are known, and of those that are not disclosed.
 _CARD_MIB = {"T4": 15360, "P100": 16384, "V100M16": 16384, "V100M32": 32768, "A10": 24576}
 _OTHER_MIB = 81920
 _NAMESPACE = "replay"
-# Backoff counts in seconds, lifetimes in their mean.
+# Backoff is in seconds, lifetimes are in units of their mean.
 _LIFETIME_SECONDS = 3600.0
 _UNLIMITED = Unlimited()
 
@@ -72,7 +72,7 @@ def node_object(node: TraceNode, place: int) -> wire.Node:
 
 
 def _token(model: str) -> str:
-    """A model as HAMi's annotation takes it, by part of its name: in brackets, A10 is no part of A100."""
+    """A model as HAMi's annotation takes it: in brackets, because A10 is a part of A100."""
     return f"<{model.replace(',', ';')}>"
 
 
@@ -105,7 +105,7 @@ def run(trace: Trace, workload: Workload, options: RunOptions) -> Series:
 
 
 class Replay:
-    """One run; ``engine`` is there to look at when it is over."""
+    """One run; ``engine`` can be looked at when it is over."""
 
     def __init__(self, trace: Trace, workload: Workload, options: RunOptions) -> None:
         self._trace, self._workload, self._options = trace, workload, options
@@ -130,7 +130,7 @@ class Replay:
         self._amounts = [pod.gpus * pod.gpu_milli for pod in trace.pods]
         self._leaving: list[tuple[float, int]] = []
         self._allocated = 0
-        # The queue's backoff counts in seconds, so everything does inside.
+        # The queue's backoff is in seconds, so all times inside are.
         self._seconds: list[float] = (workload.at * _LIFETIME_SECONDS).tolist()
         n = workload.pod.size
         self._placed_at = np.full(n, np.nan)
@@ -165,7 +165,7 @@ class Replay:
     # Virtual time, in seconds.
 
     def _until(self, at: float) -> None:
-        """Everything that happens up to a time: pods leave, waiting pods are tried again."""
+        """Let everything happen up to a time: pods leave, waiting pods are tried again."""
         while True:
             leaving = self._leaving[0][0] if self._leaving else math.inf
             due = self.engine.pending.next_due()

@@ -1,4 +1,4 @@
-"""CSV files, plain or compressed, read row by row; every mistake told with file, line and column."""
+"""CSV files, plain or compressed, read row by row. Every mistake is named with its file, line and column."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Row:
 
     def integer(self, column: str, low: int, high: int) -> int:
         """A whole number from ``low`` to ``high``."""
-        value = self.cells[column]  # int() would take 1_000 and other digits too
+        value = self.cells[column]  # int() would also take 1_000 and digits of other scripts
         digits = value.isascii() and value.isdigit() and len(value) <= len(str(AMOUNT_MAX))
         if not digits or not low <= int(value) <= high:
             raise self.bad(column, f'"{value[:64]}" is not a whole number from {low} to {high}')
@@ -90,7 +90,7 @@ class Row:
 
 
 def find(folder: Path, stem: str) -> Path | None:
-    """``stem`` in ``folder`` as .csv, .csv.gz or .csv.xz, the first there is."""
+    """The first of ``stem``.csv, .csv.gz and .csv.xz that is in ``folder``."""
     found = (folder / f"{stem}{ending}" for ending in _ENDINGS)
     return next((path for path in found if path.is_file()), None)
 

@@ -41,7 +41,9 @@ def fill(trace: Trace, seed: int, load: float = FILL_LOAD) -> Workload:
     rng = np.random.default_rng(seed)
     by_name = np.array(sorted(range(len(trace.pods)), key=lambda i: trace.pods[i].name))
     asked, once = milli_asked(trace), np.array([pod.gpu_milli for pod in trace.pods])
-    target = round(load * trace.capacity)  # to the milli: a load such as 0.1 is no exact double
+    target = round(
+        load * trace.capacity
+    )  # rounded to a milli: a load such as 0.1 is no exact double
     pods = rng.permutation(by_name)
     total = int(asked.sum())
     if total > target:
@@ -155,7 +157,7 @@ def _order(rng: np.random.Generator, trace: Trace) -> Ints:
 
 
 def _cut(rng: np.random.Generator, pods: Ints, asked: Ints, target: int) -> Ints:
-    """``pods`` in their order without as few uniformly random ones as bring them to ``target``."""
+    """``pods`` in their order, without as many uniformly random ones as it takes to come down to ``target``."""
     victims = rng.permutation(len(pods))
     left: Ints = asked[pods].sum() - np.cumsum(asked[pods[victims]])
     return np.delete(pods, victims[: int((left <= target).argmax()) + 1])

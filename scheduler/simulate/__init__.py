@@ -1,6 +1,6 @@
-"""SHELL: what would happen, from files: the same state, cycle and kernels, no cluster.
+"""SHELL: what would happen, from files: the same engine, no cluster.
 
-Belongs here: reading manifests, running the core over them, reporting. ``schedule`` is ``evenkeel
+Belongs here: reading manifests, running the engine over them, reporting. ``schedule`` is ``evenkeel
 simulate`` as a function, for tests and notebooks. Does not belong here: a second way to decide anything.
 """
 

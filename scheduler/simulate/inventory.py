@@ -1,4 +1,4 @@
-"""What is in manifests: typed, defaulted as admission would, each object once. The one reader of files."""
+"""What is in manifests: typed, with admission's defaults, each object once. The only reader of files."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Inventory:
     """The objects by kind, each kind in the order given.
 
     Attributes:
-        policies: BalancePolicies, raw: what is understood of them.
-        objects: all that was given, to name one in an error.
-        positions: by uid of a pod its place in ``objects``.
+        policies: BalancePolicies, reduced to what is understood of them.
+        objects: all that was given, so that an error can name one.
+        positions: the place in ``objects`` of each pod, by uid.
     """
 
     objects: Sequence[Mapping[str, Any]]
@@ -55,10 +55,10 @@ class Inventory:
 
 
 def read(objects: Sequence[Mapping[str, Any]]) -> Inventory:
-    """Read Kubernetes objects; PriorityClasses are heeded, kinds that do not matter are passed over.
+    """Read Kubernetes objects. PriorityClasses count; kinds that do not matter are passed over.
 
-    What a pod with a node holds is charged as far as it can be read, as in a cluster: of a whole cluster's
-    dump one pod stops nothing. What it asks must be readable all the same.
+    What a pod with a node holds is charged as far as it can be read, as in a cluster, so that one pod does
+    not stop the reading of a whole cluster's dump. What it asks must be readable.
 
     Raises:
         InputProblem: an object is malformed or given twice; names the object, the field and what is allowed.
@@ -76,7 +76,7 @@ def read(objects: Sequence[Mapping[str, Any]]) -> Inventory:
 
 
 def refuse_malformed(inventory: Inventory) -> None:
-    """For readers that place nothing: also what waits must be readable.
+    """For readers that place nothing: what pending pods ask must be readable too.
 
     Raises:
         InputProblem: a pod without a node asks what nobody can read.
@@ -136,7 +136,7 @@ def _once(name: str, seen: set[str]) -> None:
 
 
 def _bad(problem: str) -> BadInput:
-    """What the state found wrong with an object, ``field: problem``, as an error."""
+    """The problem that the state found with an object, ``field: problem``, as an error."""
     field_, _, text = problem.partition(": ")
     return BadInput(field_, text)
 

@@ -1,4 +1,4 @@
-"""Objects as a user writes them, brought to the form in which the API server would serve them."""
+"""From objects as a user writes them to the form in which the API server would serve them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def decode(body: Mapping[str, Any], kind: type[T]) -> T:
 
 
 def _without_nulls(value: Any) -> Any:
-    """The API server takes a null for a field that is not there; kubectl prints some."""
+    """The object without nulls: for the API server a null is a field that is absent, and kubectl prints some."""
     if isinstance(value, Mapping):
         return {k: _without_nulls(v) for k, v in value.items() if v is not None}
     return [_without_nulls(item) for item in value] if isinstance(value, list) else value

@@ -63,7 +63,7 @@ class _Simulation:
             if not only_ours and not pod.spec.node_name:
                 pod.spec.scheduler_name = config.scheduler_name
             self._handle(events.PodSeen(pod))
-        # What is dear to compile is so by now.
+        # All that is dear to compile is compiled by now.
         self._engine.decide(0.0, Unlimited(pods=0))
 
     def run(self, with_nodes: bool, now: int) -> Json:
@@ -93,7 +93,7 @@ class _Simulation:
         self._engine.handle(event, 0.0)
 
     def _refuse_malformed(self) -> None:
-        """What is wrong with a pod that waits is wrong with the files; what is not supported is not."""
+        """A mistake in a pending pod is a mistake in the files; a field that is not supported is none."""
         cycle = self._engine.cycle
         for pod in self._engine.pending.in_order():
             problem = cycle.problem_of(pod)

@@ -1,4 +1,4 @@
-"""``evenkeel audit`` of a real API server: what it lists there is what it tells."""
+"""``evenkeel audit`` of a real API server: it tells what it lists there."""
 
 import json
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ def two_nodes(control_plane: ControlPlane) -> Iterator[list[str]]:
     for name in names:
         made = control_plane.request("POST", NODES, nodes.gpu_node(name, cards=2))
         assert made.status == 201, made.body
-        # A status counts only when it is written as one.
+        # A status counts only when it is written to the status subresource.
         body = made.body | {"status": nodes.gpu_node(name, cards=2)["status"]}
         assert control_plane.request("PUT", f"{NODES}/{name}/status", body).status == 200
     yield names

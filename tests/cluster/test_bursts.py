@@ -25,7 +25,7 @@ async def _burst(world: World, *, n_nodes: int, n_pods: int) -> None:
 
 @asynccontextmanager
 async def _mid_burst(world: World, manifests: list[dict[str, Any]]) -> AsyncIterator[None]:
-    """Pods keep arriving while the block runs, which begins when some are bound and most are not."""
+    """Pods keep arriving while the block runs. It begins when some are bound and most are not."""
     arriving = asyncio.create_task(world.create_all(manifests, at_once=8))
     found = await world.all_bound(10)
     bound = sum("nodeName" in one["spec"] for one in found)
@@ -39,7 +39,7 @@ async def _mid_burst(world: World, manifests: list[dict[str, Any]]) -> AsyncIter
 
 
 async def _bound_once(world: World, n_pods: int) -> None:
-    """All bound, and each told so once: a second bind would be a second Scheduled event."""
+    """All pods are bound, and each is told so once: a second bind would be a second Scheduled event."""
     found = await world.all_bound(n_pods)
     assert len(found) == n_pods
     assert audit.problems(await world.nodes(), found) == []
@@ -146,7 +146,7 @@ async def test_a_watch_that_expires_is_followed_by_a_list_that_finds_what_was_mi
     assert server.plane is not None
     world.rights_in_doubt = True
     await asyncio.to_thread(operator.pause)
-    # Ends its watches, or the changes would wait for it in its socket.
+    # Its watches end, or the changes would wait for it in its socket.
     await asyncio.to_thread(server.plane.restart_apiserver)
     await world.delete(f"{NODES}/before")
     await world.create(nodes.plain_node("after", labels={"only": "here"}))

@@ -1,4 +1,4 @@
-"""A tenant cannot write what decides about cards, by no road there is; those who must can.
+"""A tenant cannot write what decides about cards, by any road; those who must write it can.
 
 The tenant owns a namespace: he may do anything in it, with every resource and every subresource.
 """
@@ -168,7 +168,8 @@ def test_no_change_of_a_pod_brings_them_in(tenant: Tenant, subresource: str) -> 
 
 @pytest.mark.parametrize("subresource", ["/resize", "/ephemeralcontainers"])
 def test_other_changes_bring_none_in_today(tenant: Tenant, subresource: str) -> None:
-    """The API server leaves out what is not of the subresource; should it not, the policy refuses it."""
+    """The API server leaves out what does not belong to the subresource; if it did not, the policy would
+    refuse it."""
     name = f"changes{subresource.replace('/', '-')}"
     assert tenant.create(name).status == 201
     tenant.annotate(name, subresource, **{names.HAMI_ALLOCATED: "x"})
@@ -178,7 +179,7 @@ def test_other_changes_bring_none_in_today(tenant: Tenant, subresource: str) -> 
 
 @pytest.mark.parametrize("path", [f"{PODS}/binds/binding", f"/api/v1/namespaces/{TENANT}/bindings"])
 def test_no_binding_of_the_tenants_brings_them_in(tenant: Tenant, path: str) -> None:
-    """His role lets him bind, for it lets him do anything in his namespace."""
+    """The tenant's role lets him bind, because it lets him do anything in his namespace."""
     tenant.create("binds")
     body = {
         "apiVersion": "v1",
@@ -191,7 +192,7 @@ def test_no_binding_of_the_tenants_brings_them_in(tenant: Tenant, path: str) -> 
 
 @pytest.mark.parametrize("controller", ["replicaset", "job", "statefulset", "daemon-set"])
 def test_controllers_are_nobody_special(tenant: Tenant, controller: str) -> None:
-    """They create pods with their own rights and with a tenant's words."""
+    """Controllers create pods with their own rights and with a tenant's words."""
     body = pod("made", namespace=TENANT, annotations={names.HAMI_ALLOCATED: "x"})
     said = tenant.cp.kubectl(
         "create", "-f", "-", f"--as=system:serviceaccount:kube-system:{controller}-controller",
@@ -204,7 +205,8 @@ def test_controllers_are_nobody_special(tenant: Tenant, controller: str) -> None
 def test_a_template_brings_none_in_whoever_runs_the_controllers(
     tenant: Tenant, request: pytest.FixtureRequest
 ) -> None:
-    """Here they run as cluster admin, who may write them: the words are the template's all the same."""
+    """Here controllers run as cluster admin, who may write the annotations, but the words are still the
+    template's."""
     cp = tenant.cp
     cp.start_controller_manager(("deployment-controller", "replicaset-controller"))
     request.addfinalizer(partial(cp.kill, "kube-controller-manager"))

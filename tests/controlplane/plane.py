@@ -22,7 +22,8 @@ from typing import Any, Self
 
 from tests.controlplane import access, build, commands, processes
 
-READY_SECONDS = 120.0  # it takes two or three; the rest is for machines busy with other things
+# It takes two or three seconds; the rest is for machines busy with other things.
+READY_SECONDS = 120.0
 _POLL_SECONDS = 0.05
 
 

@@ -49,7 +49,7 @@ async def a_pod_that_claims_all_cards_holds_what_it_asks(world: World) -> None:
     await world.refused("more", "0/1 nodes are available")
     await world.create(pod("somebody", limits=_WHOLE))
     await world.bound("somebody")
-    # Of what it claims more is given away than there is, so the last look at all pods must not see it.
+    # The pod claims more than there is, so the last look at all pods must not see it.
     await world.delete(f"{PODS}/tenant")
 
 
@@ -76,7 +76,7 @@ async def a_claim_that_cannot_be_read_is_told_on_the_pod_and_on_its_nodes_page(
 
 
 async def what_a_claim_leaves_out_is_held_all_the_same_and_told(world: World) -> None:
-    """It asks two cards and names one: the other is no one's either."""
+    """The pod asks two cards and names one: the other is given to nobody either."""
     await world.create(nodes.gpu_node("g0", cards=3))
     _, second, third = audit.cards(await world.node("g0"))
     claim = f"{second},NVIDIA,16384,100:;"
@@ -89,7 +89,7 @@ async def what_a_claim_leaves_out_is_held_all_the_same_and_told(world: World) ->
     assert third in (await world.pod("somebody"))["metadata"]["annotations"][audit.ALLOCATED]
     await world.create(pod("more", limits=_WHOLE))
     await world.refused("more", "0/1 nodes are available")
-    # Nobody but us says that it holds the first card, so the last look at all pods must not see it.
+    # Only Evenkeel says that it holds the first card, so the last look at all pods must not see it.
     await world.delete(f"{PODS}/tenant")
 
 
@@ -108,7 +108,7 @@ async def a_pod_whose_only_gpu_was_its_init_containers_holds_none_and_stops_nobo
     await world.create(pod("last"))
     await world.bound("last")
     assert not await world.events("MalformedPod", "tenant")
-    # Its claim names the card that is somebody's by now, so the last look at all pods must not see it.
+    # Its claim names a card that is somebody else's by now, so the last look at all pods must not see it.
     await world.delete(f"{PODS}/tenant")
 
 

@@ -59,7 +59,7 @@ async def the_lock_names_the_pod_before_it_is_bound_and_goes_after(world: World)
         if lock:
             time, namespace, _ = lock.split(",")
             assert (time[10], time[-1], namespace) == ("T", "Z", "default")
-    # Given back between any two holders, at the end too; nobody has it twice.
+    # The lock is given back between any two holders and at the end; nobody has it twice.
     assert holders[1::2] == [""] * 6
     assert sorted(holders[0::2]) == [f"p{i}" for i in range(6)]
     for change in pod_changes:
@@ -119,7 +119,7 @@ async def the_four_patterns_come_out(world: World) -> None:
 
 
 async def round_figures_are_read_as_the_api_server_writes_them(world: World) -> None:
-    """Of ``2000`` it makes ``2k``: refusing that would refuse most people's first pod."""
+    """The API server makes ``2k`` of ``2000``: refusing that would refuse most people's first pod."""
     await world.create(nodes.gpu_node("g0"))
     async with world.agents():
         await world.create(vgpu("round", mem=2000), vgpu("rounder", mem=15_000, cores=10))

@@ -192,7 +192,7 @@ async def cards_of_a_pod_that_nobody_can_read_stay_taken(world: World) -> None:
 
 
 async def a_foreign_pod_that_nobody_can_read_is_charged_what_it_asks(world: World) -> None:
-    """Nobody can say which card it holds: the first is charged, all else of its node is given away."""
+    """Nobody can say which card the pod holds: the first is charged, and the rest of its node is given away."""
     await world.create(nodes.gpu_node("g0", cards=2))
     await bound_by_another(world, "foreign", "g0", devices="a wish")
     (event,) = await world.wait_until(lambda: _warnings(world, "foreign"))
@@ -217,7 +217,7 @@ async def a_node_whose_register_goes_is_no_plain_gpu_node(world: World) -> None:
     async with world.agents():
         await world.create(vgpu("before", mem=100))
         await world.running("before")
-    # The label comes with it, so whoever sees the one has seen the other.
+    # The label comes in the same write, so whoever sees one has seen the other.
     gone = {"annotations": {cards.REGISTER: None}, "labels": {"register": "gone"}}
     await world.call("PATCH", f"{NODES}/g0", {"metadata": gone})
     await world.create(pod("witness", nodeSelector={"register": "gone"}))

@@ -79,7 +79,7 @@ async def a_live_run_places_exactly_as_the_simulator_does(world: World) -> None:
     await world.create(
         *(_node(trace, index, place) for place, index in enumerate(workload.order.tolist()))
     )
-    # Without the lease of another story, which would tell how fast pods left in that.
+    # Without the lease of an earlier run, which would tell how fast pods left there.
     await world.start_operator(lease=False)
     seen: list[str] = []
     async with world.agents():
@@ -98,7 +98,8 @@ async def a_live_run_places_exactly_as_the_simulator_does(world: World) -> None:
         i: pair for i, pair in enumerate(zip(found, expected, strict=True)) if pair[0] != pair[1]
     }
     assert not differing, f"live and simulated, by arrival: {differing}"
-    # It was a story worth telling: the demand was learnt on the way, nodes filled up, some fitted nowhere.
+    # The run must show something: the demand was learnt on the way, nodes filled up, and some pods fitted
+    # nowhere.
     assert "" in expected
     assert len(set(expected)) > _NODES // 2
 

@@ -122,7 +122,7 @@ async def _spoilt(fault: Fault, request: web.BaseRequest, serve: Serve) -> web.S
         "message": "injected",
         "code": fault.status,
     }
-    # What is answered on a broken connection reaches nobody.
+    # An answer on a broken connection reaches nobody.
     return web.Response(status=fault.status or 500, text=json.dumps(body))
 
 

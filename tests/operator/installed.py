@@ -1,4 +1,4 @@
-"""Evenkeel installed on a control plane as users install it: what is rendered, applied; no file of it raw."""
+"""Evenkeel installed on a control plane as users install it: rendered, then applied."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def by_helm(cp: plane.ControlPlane) -> None:
 
 
 def crds(cp: plane.ControlPlane) -> None:
-    """The first of the two."""
+    """The first of the two commands: the CRD."""
     cp.kubectl("apply", "--server-side", "-k", str(ROOT / "crds"))
     _established(cp)
 
 
 def base(cp: plane.ControlPlane) -> None:
-    """The second."""
+    """The second command: the scheduler."""
     cp.kubectl("apply", "--server-side", "-k", BASE)
 
 

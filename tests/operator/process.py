@@ -141,7 +141,7 @@ class Operator:
         self._popen.send_signal(signal.SIGCONT)
 
     def be_busy(self) -> None:
-        """Of one that runs ``tests.operator.busy``: its main loop stands still from now on."""
+        """For an operator that runs ``tests.operator.busy``: its main loop stands still from now on."""
         self._popen.send_signal(signal.SIGUSR1)
 
     def kill(self) -> None:

@@ -1,4 +1,5 @@
-"""A proxy before an API server, for one operator: it passes all on, and holds what a test tells it to hold."""
+"""A proxy before an API server, for one operator: it passes everything on, except what a test tells it to
+hold."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ class Proxy:
         return bool(self.held)
 
     async def let_go(self) -> list[tuple[int, str]]:
-        """Send what was held to the API server, whoever may still wait for it; what that answers."""
+        """Send what was held to the API server, whether anybody still waits for it or not; return the answers."""
         answers = []
         for request in self.held:
             async with self.session.request(
@@ -63,14 +64,14 @@ class Proxy:
         request = Request(incoming.method, incoming.raw_path, headers, await incoming.read())
         if self.holds(request.method, incoming.path):
             self.held.append(request)
-            # Its sender is told nothing, for as long as it waits.
+            # Its sender hears nothing for as long as it waits.
             await asyncio.Event().wait()
         async with self.session.request(
             request.method, request.path, headers=headers, data=request.body or None
         ) as answer:
             kind = answer.headers.get("Content-Type", "application/json")
             passed = web.StreamResponse(status=answer.status, headers={"Content-Type": kind})
-            # Who asked may be gone.
+            # The sender may be gone.
             with suppress(ConnectionError):
                 await passed.prepare(incoming)
                 async for chunk in answer.content.iter_any():
@@ -99,7 +100,7 @@ async def before(server: Server) -> AsyncIterator[Proxy]:
 
 
 def _kubeconfig(given: Path, path: Path, url: str) -> Path:
-    """The same access, by another way."""
+    """The same access, but through the proxy."""
     loaded = yaml.safe_load(given.read_text())
     for cluster in loaded["clusters"]:
         cluster["cluster"] = {"server": url}

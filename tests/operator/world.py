@@ -1,4 +1,4 @@
-"""One API server, the operators on it, and the words in which a test speaks about both."""
+"""One API server, the operators on it, and the calls by which a test uses both."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What is expected of the pods to come, from the pods that came: prices, values, typical pods.
 
-The value of a remainder is checked, not made: the dual prices of a linear programme need not be
-unique. What any of them must be is told by `optimum` and `holds`.
+The value of a remainder is checked, not computed: the dual prices of a linear programme need not be unique.
+`optimum` and `holds` say what any of them must be.
 """
 
 import itertools
@@ -102,7 +102,7 @@ def counted(arrivals: Sequence[fleet.Pod]) -> dict[Shape, float]:
 
 
 def possible(counts: Mapping[Shape, float], nodes: Sequence[fleet.Node]) -> dict[Shape, float]:
-    """Without the pods that no empty node holds."""
+    """The counts without the pods that no empty node holds."""
     return {
         shape: n
         for shape, n in counts.items()
@@ -119,7 +119,7 @@ def departures(happened: Sequence[str]) -> float:
 
 
 def _came(happened: Sequence[str]) -> list[int]:
-    """Before each arrival, how many had left since the one before."""
+    """How many had left before each arrival, since the one before."""
     before, left = [], 0
     for what in happened:
         if what == "left":
@@ -171,7 +171,8 @@ def kappa(counts: Mapping[Shape, float], card: Mean) -> float:
 
 @dataclass(frozen=True)
 class Weights:
-    """What a milli-GPU counts that is short of CPU or left on the node, and a milli-CPU left there."""
+    """What is lost with a milli-GPU that is short of CPU, with one left on the node, and with a milli-CPU
+    left there."""
 
     short: float
     left: float
@@ -197,7 +198,7 @@ def weights(
 def _plenty(
     counts: Mapping[Shape, float], card: Mean, each: Mapping[Shape, int], there: int, gpus: int
 ) -> float:
-    """1, less where GPU pods ask more than 1/1.25 of what GPU nodes have per GPU; at least 0."""
+    """1; less where GPU pods ask more than 1/1.25 of what GPU nodes have per GPU, down to 0."""
     asked = sum(n * each[shape] for shape, n in counts.items())
     milli_asked = sum(n * milli(shape, card) for shape, n in counts.items())
     if not asked or not gpus:

@@ -52,7 +52,7 @@ class Node:
 
     @property
     def kind(self) -> Kind:
-        """That of the first card: the others are alike but for odd ones."""
+        """The kind of the first card: the others are alike, except odd ones."""
         return kind_of(self.cards[0]) if self.cards else NAMELESS
 
     def words(self, *, cordon: bool = True) -> Json:

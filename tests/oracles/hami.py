@@ -1,8 +1,8 @@
 """HAMi's choice of cards for a whole pod on one node (v2.10), a card and a container at a time.
 
-Meant differences, where HAMi has bugs: sidecars stay and count like app containers, and an ordinary
-init container runs on top of the sidecars before it; a card is never charged 0 MiB; without link
-scores topology-aware only walks like spread; a card in MIG mode is refused.
+Differences on purpose, where HAMi has bugs: sidecars stay and count like app containers, and an ordinary init
+container runs on top of the sidecars before it; a card is never charged 0 MiB; without link scores
+topology-aware only walks like spread; a card in MIG mode is refused.
 """
 
 import copy

@@ -1,7 +1,7 @@
 """The two Lambda-G formulas, one node and one pod at a time, in plain Python.
 
-Dimensions come in the order cpu, memory, GPU compute, GPU memory, IOPS, network. One that the node
-does not have (capacity not above 0) is left out; the order of the others stays.
+Dimensions come in the order cpu, memory, GPU compute, GPU memory, IOPS, network. A dimension that the node
+does not have (capacity not above 0) is left out; the others keep their order.
 """
 
 import math
@@ -71,7 +71,7 @@ def utilisation(free: Vector, after: Vector) -> float:
 
 
 def leak(after: Vector, asked: Vector) -> float:
-    """The price of dimensions that stay nearly whole though next to nothing of them is asked."""
+    """The price of dimensions that stay nearly whole because next to nothing of them is asked."""
     return 0.15 * sum(
         1 for left, wants in zip(after, asked, strict=True) if left > 0.70 and wants < 0.10
     )

@@ -1,7 +1,7 @@
 """A small API server in memory: raw objects, and streams that deliver what changed, in order but late.
 
-A stream of nodes, one of our pods, one of the others', each in its own time; a list replaces what a
-stream still has to deliver. What is delivered goes into a ``Cluster`` as the operator's loop does it.
+There are three streams, of nodes, of our pods and of others' pods, each in its own time. A list replaces what
+a stream still has to deliver. What is delivered goes into a ``Cluster`` as the operator's loop does it.
 """
 
 import copy

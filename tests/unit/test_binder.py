@@ -123,7 +123,7 @@ async def test_pods_that_can_be_neither_bound_nor_read_hold_up_no_others() -> No
 
 
 async def test_what_nobody_thought_of_ends_one_bind_and_not_the_binder() -> None:
-    """Nor is it given up before the pod was touched, for nobody knows whether it was sent."""
+    """The bind is not given up before the pod was touched, because nobody knows whether it was sent."""
 
     def answer(method: str, path: str) -> Any:
         if "/bad" not in path:
@@ -162,7 +162,7 @@ async def test_a_pod_that_changed_meanwhile_is_bound_as_it_is_now() -> None:
 
 
 async def test_after_lost_answers_a_pod_is_fenced_before_it_is_given_up() -> None:
-    """No answer tells whether it took effect, and the lease is lost: only the touch makes sure."""
+    """No answer tells whether the bind took effect, and the lease is lost: only the touch makes sure."""
     lost = ApiError(0, "Timeout", "no answer")
     term = 1
 
@@ -184,7 +184,7 @@ async def test_after_lost_answers_a_pod_is_fenced_before_it_is_given_up() -> Non
 
 
 async def test_workers_neither_grow_nor_shrink_in_number_by_binds_in_doubt() -> None:
-    """After many of them as many binds as ever are under way at once."""
+    """After many such binds, as many as before are under way at once."""
     refuse, at_once, most = True, 0, 0
 
     class Slow(Api):

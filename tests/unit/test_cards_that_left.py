@@ -1,4 +1,4 @@
-"""A card that leaves its node's register under pods: they hold it, and none that is healthy for it."""
+"""A card that leaves its node's register under pods: they hold that card, and no healthy one instead."""
 
 from typing import Any
 
@@ -81,7 +81,7 @@ def test_a_card_in_mig_mode_was_all_that_its_pods_told(card: str) -> None:
 
 
 def test_another_node_of_the_name_never_had_the_card() -> None:
-    """Nor has it for a scheduler that starts anew: then the pod is taken to be on the first card."""
+    """A scheduler that starts anew cannot know the card: it takes the pod to be on the first one."""
     cluster = make.cluster(nodes=[node(0, 1)])
     pod = holding(cluster, "p", "GPU-1,NVIDIA,3000,20:;", **SMALL)
     cluster.see_node(node(0))
@@ -125,7 +125,7 @@ def test_who_names_a_card_that_left_under_another_holds_what_it_asks() -> None:
     first = holding(cluster, "first", "GPU-0,NVIDIA,3000,20:;", **SMALL)
     assert used(cluster) == {"GPU-0": (60, 9000, 3)}
     holding(cluster, "first", "GPU-1,NVIDIA,3000,20:;", **SMALL)
-    # That others leave changes nothing in this, nor that no card is left for a while.
+    # It changes nothing that other cards leave, or that no card is left for a while.
     for left in (node(0, 5), node(), node(0)):
         cluster.see_node(left)
     assert used(cluster) == {"GPU-0": (40, 6000, 2)}

@@ -106,7 +106,7 @@ def test_a_pod_is_charged_its_claim_as_far_as_it_asks(
     last: str,
     lost: set[int],
 ) -> None:
-    """Against the slow twin: whatever is asked and whatever is claimed; and something can be said of it."""
+    """The same as the slow twin's, whatever is asked and claimed; and a problem with it has words."""
     pod = make.pod(
         name="p",
         node="node",
@@ -271,7 +271,7 @@ def test_of_a_node_that_is_left_out_nobody_misses_cards() -> None:
 
 
 def test_a_pod_that_says_too_much_is_held_to_what_it_asks_all_the_same() -> None:
-    """Whoever may put pods on nodes would else close whole cards with pods that ask a MiB."""
+    """Else whoever may put pods on nodes could close whole cards with pods that ask a MiB."""
     selector = {f"key-{i}": "" for i in range(20_000)}
     pod = make.pod(name="p", node="node", gpu=1, gpumem=1, node_selector=selector)
     cluster = cluster_with(pod)

@@ -1,4 +1,4 @@
-"""The touch alone: whatever a pod is like, a leader gets past it."""
+"""The fence alone: whatever a pod is like, a leader gets past it."""
 
 import contextlib
 import itertools

@@ -1,4 +1,5 @@
-"""When the demand is learnt anew, and that what it takes is bounded; what is learnt has its twin."""
+"""When the demand is learnt anew, and that its cost is bounded. What is learnt is compared with a twin
+elsewhere."""
 
 from typing import Any
 
@@ -132,7 +133,7 @@ def test_a_node_without_cards_is_learnt_of_however_full_the_table_of_cards_is() 
 
 
 def test_cpu_that_gpus_would_leave_over_anyway_is_not_spared() -> None:
-    """Where pods ask as much CPU per card as there is, GPUs stay over whatever one does."""
+    """Where pods ask as much CPU per card as there is, GPUs are left over whatever one does."""
     weights = {}
     for cpu in (2, 8, 9, 10, 16):
         cluster = make.cluster(nodes=[make.hami_node(name="a", cards=4, cpu=40)])

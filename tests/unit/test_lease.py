@@ -60,13 +60,13 @@ class Api:
 
 
 class Notes:
-    """Nothing to hand on."""
+    """Hands nothing on."""
 
     def write(self) -> dict[str, str]:
         return {}
 
     def read(self, _: dict[str, str]) -> None:
-        """Nothing to take over."""
+        """Takes nothing over."""
 
 
 class Clock:

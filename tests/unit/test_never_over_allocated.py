@@ -71,7 +71,7 @@ class World:
                 self.server.new_pod(kind)
 
     def pods_go(self, rng: random.Random) -> None:
-        """Those that run, or any."""
+        """Pods that run leave, or any."""
         bound = [uid for uid, b in self.server.pods.items() if b["spec"].get("nodeName")]
         uids = sorted(bound if bound and rng.random() < 0.7 else self.server.pods)
         for uid in rng.sample(uids, min(len(uids), rng.randrange(1, 9))):
@@ -94,7 +94,7 @@ class World:
         )
         uid = body["metadata"]["uid"]
         self.server.bind(uid, f"node-{rng.randrange(4)}", ())
-        # It stands for another scheduler that sees what this one sees, so it may not race with it.
+        # This pod stands for another scheduler that sees the same, so it may not race with ours.
         assumed = [
             sent | {"spec": sent["spec"] | {"nodeName": bind.node}}
             for bind in self.in_flight

@@ -21,7 +21,7 @@ KEYS, SPARE = 4, 64
 
 
 def node(rng: random.Random, name: str, serial: int) -> wire.Node:
-    """One that says things that no other says, and things that many say."""
+    """A node that says things that no other says, and things that many say."""
     own = [("only", f"team-{serial}", rng.choice(["NoSchedule", "PreferNoSchedule"]))]
     return make.node(
         name=name,

@@ -172,7 +172,7 @@ NODE = st.fixed_dictionaries({
 
 
 def _decoded(body: Json, kind: Any) -> Any:
-    """By way of bytes, as a stream reads it; what is absent is not there."""
+    """The object as a stream reads it, from bytes, in which an absent field is absent."""
     return msgspec.json.decode(msgspec.json.encode(_without_nulls(body)), type=kind)
 
 

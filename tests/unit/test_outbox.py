@@ -1,4 +1,4 @@
-"""Reports: one of a kind for each object, oldest first, until they are written."""
+"""Reports: one of each kind for an object, the oldest first, until they are written."""
 
 import asyncio
 import json

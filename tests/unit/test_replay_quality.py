@@ -76,7 +76,7 @@ def test_a_cold_start_is_no_worse_than_best_fit(variant: str, n: int, model: str
 def test_a_cold_start_is_no_worse_than_best_fit_where_cpu_is_scarce(
     cpu_asked: tuple[float, ...],
 ) -> None:
-    """GPUs stay over whatever one does: CPU is what nodes are to be filled with. Means of 24."""
+    """GPUs are left over whatever one does, so nodes should be filled with CPU. Means of 24."""
     gains = [gain(*small.equal_nodes(cpu_asked, seed)) for seed in range(24)]
     assert np.mean(gains) > -NOISE
 
@@ -85,7 +85,7 @@ def test_a_cold_start_is_no_worse_than_best_fit_where_cpu_is_scarce(
     ("cpu_asked", "memory_asked"),
     [
         ((0.8, 1.2, 2.0), (0.0,)),
-        # Most ask next to no CPU and a few much: what is left could serve a hundred times the GPUs.
+        # Most pods ask next to no CPU and a few ask much: the CPU left could serve a hundred times the GPUs.
         ((0.02, 0.02, 0.02, 5.0), (0.0,)),
         ((0.5,), (0.6, 1.3, 2.0)),
     ],

@@ -24,7 +24,7 @@ KINDS = [*random_clusters.PODS, *random_clusters.GPU_PODS]
 
 
 class Followed(Cluster):
-    """Writes down for itself which cards left a node's register under which pods.
+    """Keeps its own list of which cards left a node's register under which pods.
 
     Attributes:
         registered: UUIDs by row, as the register had them last.
@@ -242,7 +242,7 @@ class World:
         for name, row in self.cluster.nodes.rows.items():
             facts = self.cluster.nodes.facts[row]
             if facts and self.cluster.nodes.was_hami[row]:
-                # What no object tells any more: that the node registered cards.
+                # No object tells any more that the node registered cards.
                 registered = {names.HAMI_REGISTER: "[]"}
                 fresh.see_node(make.node(name=name, uid=facts.uid, annotations=registered))
         self.server.build(fresh, rng)
@@ -251,7 +251,7 @@ class World:
             if pod.life == Life.PENDING:
                 fresh.assume(uid, node, claims.allowed(cards, pod.asks, pod.asks))
         for name, row in self.cluster.nodes.rows.items():
-            # Nor that it registered these, which its pods hold.
+            # Nor does any tell that it registered these, which its pods hold.
             lost = self.cluster.lost.get(row, {})
             pods = list(fresh.pods_on.get(name, {}).values())
             for pod in pods:
@@ -308,7 +308,7 @@ def played(happened: list[tuple[str, int]]) -> None:
 
 
 def _waiting(cluster: Cluster) -> dict[str, object]:
-    """What the queue reads of every pod that has no place: as it is now, whatever went before."""
+    """What the queue reads of every pod that has no place, as it is now, whatever happened before."""
     return {
         uid: (pod.template.steering, pod.labels, pod.gated, pod.deleting, pod.problem)
         for uid, pod in cluster.pods.items()

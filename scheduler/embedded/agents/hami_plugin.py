@@ -86,7 +86,7 @@ class Plugin:
             await self.register(node)
 
     async def register(self, node: Json) -> None:
-        """Announce a node's cards, with writes only for what is not there like this yet."""
+        """Announce a node's cards; only what differs from what is there is written."""
         hardware, name = cards.read(node), node["metadata"]["name"]
         if hardware is None or self.knobs.dead:
             return

@@ -128,7 +128,7 @@ class Kubelet:
 
     async def _run(self, pod: Json) -> None:
         if (pod.get("status") or {}).get("phase") == "Running":
-            # Started before this process was: only its slots have to be counted.
+            # The pod started before this process did: only its slots have to be counted.
             self._slots.setdefault(pod["spec"]["nodeName"], {})[pod["metadata"]["uid"]] = (
                 slots_needed(pod["spec"])
             )

@@ -75,7 +75,7 @@ class Lister:
         if not token:
             self._keep(kind, version, records)
         last = found[limit - 1].key
-        # As in the real server, what remains is counted only where no selector leaves out any.
+        # As in the real server, the remaining items are counted only where no selector leaves any out.
         whole = not selector.tests and selector.name is None
         remaining = len(found) - limit if whole else None
         return Page(found[:limit], version, _write_token(version, last), remaining)

@@ -78,7 +78,7 @@ class Server:
         self.kinds = Kinds(BUILT_IN)
         self.registry = Registry(self.store)
         self.lister = Lister(self.store)
-        # A test's hook: called with a request and what serves it, in that one's place; may raise an
+        # A hook for tests. It is called with a request and with what would serve it, and may raise an
         # ApiError, answer late, otherwise, or not at all, before or after the request is served.
         self.around: Callable[[web.BaseRequest, Serve], Awaitable[web.StreamResponse]] | None = None
         self._definitions = Definitions(self.store, self.kinds)

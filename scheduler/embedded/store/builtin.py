@@ -167,7 +167,7 @@ BUILT_IN: tuple[Kind, ...] = (
         has_status=True,
         has_generation=True,
     ),
-    # Stored as they come, and evaluated by nobody: who may do what is known to a real server only.
+    # Stored as they come and never evaluated: only a real server knows who may do what.
     Kind(
         group="admissionregistration.k8s.io",
         version="v1",

@@ -1,7 +1,7 @@
-"""What is learnt of the demand and stands in no pod, handed on with the lease.
+"""What was learnt of the demand and no pod tells, handed on with the lease.
 
-The shapes of pods are found again in the pods that are there; how fast pods leave is not. Without it a new
-leader would score for a cluster that only fills up until some tens of pods have come.
+A new leader finds the shapes of pods again in the pods that are there, but not how fast pods leave. Without
+that it would score as in a cluster that only fills up, until some tens of pods have come.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from scheduler.engine.engine import Engine
 
 
 class DemandNotes:
-    """Departures per arrival, and over how many that is a mean, as an annotation of the lease: 0.532/1000."""
+    """Departures per arrival, a mean over so many arrivals, as an annotation of the lease: 0.532/1000."""
 
     def __init__(self, engine: Engine, put: Callable[[DemandRecalled], None]) -> None:
-        """``engine`` is read only; what another leader has left goes to ``put``, for it."""
+        """``engine`` is only read; ``put`` takes for it what another leader has left."""
         self._engine, self._put = engine, put
 
     def write(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What is malformed on nodes and on pods that have a node, told once and again when it comes back."""
+"""Tells what is malformed on nodes and on pods that have a node: once, and again when it comes back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _log = structlog.get_logger("evenkeel.mistakes")
 class Mistakes:
     """Tells people what to mend, as long as this replica leads.
 
-    Nothing is charged here, so what goes wrong with one pod costs no more than its own news.
+    Nothing is charged here, so an error costs no more than the news of one pod.
     """
 
     def __init__(self, engine: Engine, reporter: Reporter, is_leading: Callable[[], bool]) -> None:
@@ -25,7 +25,7 @@ class Mistakes:
         self._has_seen_hami = False
 
     def tell_all(self) -> None:
-        """As a new leader: whatever there is, told by a predecessor or not."""
+        """For a new leader: tell all there is, whether a predecessor told it or not."""
         for facts in self._engine.cluster.nodes.facts:
             if facts is not None:
                 self.check_node(facts)
@@ -48,7 +48,7 @@ class Mistakes:
             self._reporter.malformed_node(facts)
 
     def check_bound(self, pod: PodRecord) -> None:
-        """Of a bound pod, ours or another's, nothing can be malformed but what it tells of its cards."""
+        """A bound pod was seen, ours or another's; only what it tells of its cards can be malformed."""
         if pod.life != Life.BOUND:
             return
         try:

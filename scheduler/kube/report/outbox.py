@@ -1,10 +1,11 @@
 """Writes that nobody waits for: events and conditions, behind the binds, until they are written.
 
-One of a kind for each object: what is newer takes the place of what still waits, so there are never more
-than a few for each pod. Oldest first, in three lanes that take turns: conditions, on which autoscalers live;
-news, such as that a pod was bound; and why pods wait, of which there can be as many as there are pods. The
-first and the last share a bounded part of the API server's time, because it has better to do, and each such
-write comes back as a change of a pod. A write that fails is tried again until it is an hour old.
+There is one report of a kind for each object: a newer one takes the place of one that still waits, so no pod
+has more than a few. They are written oldest first, in three lanes that take turns: conditions, on which
+autoscalers live; news, such as that a pod was bound; and why pods wait, of which there can be as many as
+there are pods. The first and the last share a bounded part of the API server's time, because it has better to
+do, and each such write comes back as a change of a pod. A write that fails is tried again until it is an hour
+old.
 """
 
 from __future__ import annotations
@@ -28,17 +29,17 @@ _WORKERS = 4
 _CROWDED = 10_000
 _YIELD_SECONDS = 0.02
 _QUIET_POLL_SECONDS = 0.005
-# A write that is answered sooner than this costs the API server little, and is bounded by the workers alone.
-# Of what the others of the bounded lanes take beyond it, so much in each second and so much at once: a pod
-# of a megabyte keeps the API server busy for a tenth of a second.
+# A write that is answered sooner than this costs the API server little, and only the number of workers bounds
+# it. What slower writes of the bounded lanes take beyond it is bounded: so much in each second, and so much
+# at once. A pod of a megabyte keeps the API server busy for a tenth of a second.
 _QUICK_SECONDS = 0.025
 _SHARE, _BURST = 0.5, 0.5
-# No more is owed than this: where every answer takes many seconds, reports would stop for minutes.
+# The most that is owed: else reports would stop for minutes where every answer takes many seconds.
 _DEBT = 5.0
 _POLL_SECONDS = 0.01
 _BACKOFF_MOST_SECONDS = 30.0
 _GIVE_UP_SECONDS = 3600.0
-# Why pods wait is given up beyond this, the oldest first: a later one is as good.
+# Beyond so many, reports of why pods wait are given up, the oldest first: a later one is as good.
 _WHY_MAX = 50_000
 _log = structlog.get_logger("evenkeel.reporter")
 
@@ -60,7 +61,7 @@ class Report:
     Attributes:
         key: uid of the object and what is said of it; a newer report of the same key replaces this one.
         body: makes the body, right before it is sent.
-        given_up: called once, should it be given up.
+        given_up: called once if the report is given up.
     """
 
     key: Key
@@ -88,7 +89,7 @@ class Outbox:
     def __init__(self, api: ApiClient, *, is_binding: Callable[[], bool]) -> None:
         self._api, self._is_binding = api, is_binding
         self._lanes: dict[Lane, OrderedDict[Key, Report]] = {lane: OrderedDict() for lane in Lane}
-        # Those that failed, by when they are tried again; stale once another of their key waits.
+        # Reports that failed, by when they are tried again; stale once another of their key waits.
         self._later: list[tuple[float, int, Report]] = []
         self._failed: dict[Key, Report] = {}
         self._serial = itertools.count()
@@ -111,7 +112,7 @@ class Outbox:
         self._failed.pop(report.key, None)
         lane = self._lanes[report.lane]
         if report.lane == Lane.NEWS:
-            # Why the pod waited is told before that it waits no more.
+            # Why a pod waited is told before it is told that the pod waits no more.
             why = self._lanes[Lane.WHY].pop((report.key[0], "why"), None)
             if why is not None:
                 why.lane = Lane.NEWS
@@ -230,7 +231,7 @@ class Outbox:
             self._give_up(report)
             return
         if any(report.key in lane for lane in self._lanes.values()):
-            # Something newer is said by now.
+            # A newer report has taken its place.
             return
         wait = client.backoff(report.attempts, first=0.5, most=_BACKOFF_MOST_SECONDS)
         report.attempts += 1

@@ -16,7 +16,7 @@ from scheduler.kube.watch.streams import Stream
 
 _STALE_SECONDS = 180.0
 _STUCK_SECONDS = 60.0
-# What a moment's trouble of the API server explains is no news.
+# A moment's trouble of the API server is no news.
 _TROUBLE_SECONDS = 30.0
 _LOOK_SECONDS = 1.0
 _log = structlog.get_logger("evenkeel")
@@ -86,7 +86,7 @@ class Probes:
         holder, seen = self._lease.holder(), self._lease.seen
         if holder == Holder.STRANGER:
             return [f"the lease is held by {seen.holder}, which is no replica of Evenkeel"]
-        # As long again as others need to take it.
+        # Twice as long as others wait before they take it.
         if holder == Holder.NOBODY and seen.at and now - seen.at > 2 * seen.duration:
             return ["nobody leads"]
         return []

@@ -1,4 +1,4 @@
-"""The engine's log in files: no more bytes than were given it, the older half in a file of its own."""
+"""The engine's log in files: within a bound of bytes, the older half in a file of its own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scheduler.config import Config
 from scheduler.engine.recorded import Recorded
 from scheduler.errors import BadInput
 
-# Lines are written when so much has come together, or when there is nothing else to do.
+# Lines are written when so many bytes are collected, or when there is nothing else to do.
 _BUFFER_BYTES = 1 << 16
 _log = structlog.get_logger("evenkeel.recording")
 
@@ -45,7 +45,7 @@ class Recording:
         return self._n_bytes >= self._most_bytes and not self._is_broken
 
     def write(self, line: bytes) -> None:
-        """One line more."""
+        """Take one more line."""
         if not self._is_broken:
             self._lines.append(line)
             self._n_waiting += len(line)
@@ -53,7 +53,7 @@ class Recording:
                 self.flush()
 
     def flush(self) -> None:
-        """Write what has come together. A full disk ends the recording and nothing else."""
+        """Write the lines collected so far. A full disk ends the recording and nothing else."""
         if not self._lines:
             return
         whole = b"".join(self._lines)
@@ -66,7 +66,7 @@ class Recording:
             self._end(error)
 
     def turn_over(self) -> None:
-        """Begin a new file; the one so far is the older one from now on, and what was older is gone."""
+        """Begin a new file. The present file becomes the older one, and the older one is deleted."""
         self.flush()
         try:
             self._file.close()
@@ -109,9 +109,9 @@ class Recorder:
             self.engine.start_anew(now)
 
     def flush(self) -> None:
-        """There is nothing else to do for now."""
+        """Write the lines collected so far: there is nothing else to do."""
         self._recording.flush()
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """Write the rest; nothing more comes."""
         self._recording.close()

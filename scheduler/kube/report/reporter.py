@@ -19,7 +19,7 @@ from scheduler.kube.report.outbox import Lane, Outbox, Report
 from scheduler.state.nodes import NodeFacts
 from scheduler.state.pods import PodRecord
 
-# The API's own bound on an event's note, and ours on a condition's message: it is part of the pod.
+# The API's own bound on an event's note, and ours on a condition's message, which is part of the pod.
 _NOTE_MAX, _MESSAGE_MAX = 1024, 8192
 _CONDITION = "condition"
 

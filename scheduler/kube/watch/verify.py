@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from scheduler.engine.engine import Engine
 from scheduler.kube.watch.streams import Stream
 from scheduler.state import checks
-from scheduler.state.cluster import Cluster
 
 _SECONDS = 600.0
 
 
-async def verify(cluster: Cluster, streams: list[Stream[Any]]) -> None:
+async def verify(engine: Engine, streams: list[Stream[Any]]) -> None:
     """Recount every total and read everything anew, now and then, until cancelled.
 
     Raises:
@@ -20,6 +20,6 @@ async def verify(cluster: Cluster, streams: list[Stream[Any]]) -> None:
     """
     while True:
         await asyncio.sleep(_SECONDS)
-        for _ in checks.verify_by_node(cluster):
+        for _ in checks.verify_by_node(engine.cluster):
             await asyncio.sleep(0)
         await asyncio.gather(*(stream.relist() for stream in streams))

@@ -39,7 +39,7 @@ def apply_operations(old: Json, operations: Any) -> Json:
 
 
 def _rejected() -> ApiError:
-    # What was wrong with which operation is not told, as in the real server.
+    # As in the real server, the answer does not say which operation was wrong, nor why.
     message = "the server rejected our request due to an error in our request"
     return ApiError(422, "Invalid", message, {})
 

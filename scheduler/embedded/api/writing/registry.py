@@ -272,7 +272,7 @@ def _same(new: Json, old: Json) -> bool:
 def _meta_content(meta: Json) -> Json:
     content = {key: value for key, value in meta.items() if key != "resourceVersion"}
     if "managedFields" in content:
-        # When a manager last applied is no change in itself.
+        # The time of a manager's last apply is no change in itself.
         content["managedFields"] = [
             {key: value for key, value in entry.items() if key != "time"}
             for entry in content["managedFields"]
