@@ -130,10 +130,14 @@ Event = (
 
 
 class PodsListed(_Event, frozen=True):
-    """All unfinished pods of ours, or of others, as one list; a shell hands them in one by one."""
+    """All unfinished pods of ours, or of others, as one list; a shell hands them in one by one.
+
+    ``scheduler`` is the one of our names that these pods have, empty for others' pods.
+    """
 
     pods: list[wire.Pod]
     ours: bool
+    scheduler: str = ""
 
 
 class NodesListed(_Event, frozen=True):

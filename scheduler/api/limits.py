@@ -18,7 +18,7 @@ from scheduler.errors import BadInput
 
 # Annotations that are lists of names, separated by commas.
 _LISTS = (names.USE_TYPE, names.NOUSE_TYPE, names.USE_UUID, names.NOUSE_UUID)
-# The most bytes of an annotation that is a few words.
+# Of an annotation that is a word or a few, and of an image's name.
 _WORD_MAX = 1000
 # Pods that say more are dear to compile: their namespaces take turns.
 LIGHT_WORDS = 200
@@ -30,8 +30,10 @@ class PodLimits:
 
     Attributes:
         terms: node affinity terms, required and preferred.
-        keys: labels of the nodeSelector and expressions of all terms.
-        values: values of all expressions.
+        peers: terms of pod affinity, of pod anti-affinity, and topology spread constraints. Each is
+            compared with every other pod, so there are fewer than of those about nodes.
+        keys: labels of the nodeSelector, and expressions of all terms of one of these kinds.
+        values: values of all expressions of one kind, and names of namespaces.
         tolerations: likewise.
         ports: host ports.
         resources: names of resources, over all containers.
@@ -42,6 +44,7 @@ class PodLimits:
     """
 
     terms: int = 1000
+    peers: int = 100
     keys: int = 1000
     values: int = 10_000
     tolerations: int = 1000
@@ -73,6 +76,8 @@ def exceeded(pod: wire.Pod, limits: PodLimits) -> BadInput | None:
             return BadInput(field, f"has more than {_WORD_MAX} characters, the most that is read")
         if text.count(",") >= limits.names:
             return BadInput(field, f"has more than {limits.names} names, the most that is read")
+    if field := _long_image(pod.spec):
+        return BadInput(field, f"has more than {_WORD_MAX} characters, the most that is read")
     return None
 
 
@@ -108,11 +113,11 @@ def cut(pod: wire.Pod, limits: PodLimits, problem: BadInput) -> wire.Pod:
     """
     ports_left = limits.ports
 
-    def fewer_ports(container: wire.Container) -> wire.Container:
+    def shorter(container: wire.Container) -> wire.Container:
         nonlocal ports_left
         ports = [p for p in container.ports or () if p.host_port][:ports_left]
         ports_left -= len(ports)
-        return msgspec.structs.replace(container, ports=ports)
+        return msgspec.structs.replace(container, ports=ports, image="")
 
     spec, metadata = pod.spec, msgspec.structs.replace(pod.metadata)
     metadata.annotations = {
@@ -127,8 +132,10 @@ def cut(pod: wire.Pod, limits: PodLimits, problem: BadInput) -> wire.Pod:
         affinity=None,
         node_selector=None,
         tolerations=None,
-        containers=[fewer_ports(one) for one in spec.containers],
-        init_containers=[fewer_ports(one) for one in spec.init_containers or ()],
+        containers=[shorter(one) for one in spec.containers],
+        init_containers=[shorter(one) for one in spec.init_containers or ()],
+        topology_spread_constraints=None,
+        volumes=[one for one in spec.volumes or () if one.image is None],
     )
     return wire.Pod(metadata, kept, pod.status, str(problem))
 
@@ -147,8 +154,15 @@ def _lists(pod: wire.Pod, limits: PodLimits) -> _Lists:
     yield "spec.containers[].ports (host ports)", limits.ports, ports
     field = "spec.containers[].resources"
     yield field, limits.resources, iter((_resource_names(spec, limits.resources),))
-    if spec.affinity is not None and spec.affinity.node_affinity is not None:
-        yield from _affinity(spec.affinity.node_affinity, limits)
+    volumes = [volume for volume in spec.volumes or () if volume.image]
+    yield "spec.volumes (images)", limits.containers, iter((volumes,))
+    if spec.affinity is not None:
+        if spec.affinity.node_affinity is not None:
+            yield from _affinity(spec.affinity.node_affinity, limits)
+        yield from _pod_affinity("podAffinity", spec.affinity.pod_affinity, limits)
+        yield from _pod_affinity("podAntiAffinity", spec.affinity.pod_anti_affinity, limits)
+    if spec.topology_spread_constraints:
+        yield from _spread(spec.topology_spread_constraints, limits)
 
 
 def _affinity(affinity: wire.NodeAffinity, limits: PodLimits) -> _Lists:
@@ -161,6 +175,50 @@ def _affinity(affinity: wire.NodeAffinity, limits: PodLimits) -> _Lists:
     lists = [part for t in all_terms for part in (t.match_expressions or (), t.match_fields or ())]
     yield f"{field} (expressions)", limits.keys, iter(lists)
     yield f"{field} (values)", limits.values, (e.values or () for part in lists for e in part)
+
+
+def _pod_affinity(name: str, rules: wire.PodAffinity | None, limits: PodLimits) -> _Lists:
+    if rules is None:
+        return
+    field = f"spec.affinity.{name}"
+    required = rules.required_during_scheduling_ignored_during_execution or []
+    preferred = rules.preferred_during_scheduling_ignored_during_execution or []
+    yield f"{field} (terms)", limits.peers, iter((required, preferred))
+    terms = [*required, *(one.pod_affinity_term for one in preferred)]
+    selectors = [one for term in terms for one in (term.label_selector, term.namespace_selector)]
+    keys = [k or () for term in terms for k in (term.match_label_keys, term.mismatch_label_keys)]
+    lists, values = _selectors(selectors)
+    yield f"{field} (expressions)", limits.keys, iter([*lists, *keys])
+    yield f"{field} (values)", limits.values, iter([*values, *(t.namespaces or () for t in terms)])
+
+
+def _spread(constraints: list[wire.Spread], limits: PodLimits) -> _Lists:
+    field = "spec.topologySpreadConstraints"
+    yield field, limits.peers, iter((constraints,))
+    lists, values = _selectors([one.label_selector for one in constraints])
+    keys = [one.match_label_keys or () for one in constraints]
+    yield f"{field} (expressions)", limits.keys, iter([*lists, *keys])
+    yield f"{field} (values)", limits.values, iter(values)
+
+
+def _selectors(given: list[wire.LabelSelector | None]) -> tuple[list[Sized], list[Sized]]:
+    """The lists of labels and expressions of selectors, and the lists of their values."""
+    there = [one for one in given if one]
+    lists: list[Sized] = [
+        part for one in there for part in (one.match_labels or (), one.match_expressions or ())
+    ]
+    return lists, [e.values or () for one in there for e in one.match_expressions or ()]
+
+
+def _long_image(spec: wire.PodSpec) -> str:
+    """The field of an image whose name is too long, empty when none is."""
+    for container in _containers(spec):
+        if len(container.image) > _WORD_MAX:
+            return "spec.containers[].image"
+    for volume in spec.volumes or ():
+        if volume.image and len(volume.image.reference) > _WORD_MAX:
+            return "spec.volumes[].image.reference"
+    return ""
 
 
 def _containers(spec: wire.PodSpec) -> Iterator[wire.Container]:

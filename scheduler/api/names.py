@@ -82,5 +82,10 @@ STEERING = frozenset({
 
 # On the API server's mirror of a pod that a kubelet runs from a file of its own.
 MIRROR = "kubernetes.io/config.mirror"
+# Labels that Kubernetes puts on nodes and on namespaces.
+HOSTNAME = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
+NAMESPACE_NAME = "kubernetes.io/metadata.name"
+
 UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
 LABEL_VALUE_MAX = 63

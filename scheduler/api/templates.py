@@ -11,13 +11,24 @@ from typing import Protocol
 
 import msgspec
 
-from scheduler.api import gpus, limits, names, requests, wire
+from scheduler.api import (
+    affinity,
+    gpus,
+    images,
+    limits,
+    names,
+    requests,
+    selectors,
+    spread,
+    wire,
+)
+from scheduler.api.affinity import Terms
+from scheduler.api.selectors import NodeTerm
+from scheduler.api.spread import Constraints
 from scheduler.errors import BadInput
 
 _encoder = msgspec.json.Encoder()
 
-Expression = tuple[str, str, tuple[str, ...]]
-Term = tuple[tuple[Expression, ...], tuple[Expression, ...]]
 TolerationKey = tuple[str, str, str, str]
 
 _HARD = "DoNotSchedule"
@@ -31,8 +42,13 @@ class PodTemplate:
         requests: amounts charged to a node.
         ports: host ports as (protocol, port, ip).
         selector: node labels that must be equal.
-        required: terms of required node affinity, None for no affinity; an empty tuple matches nothing.
-        preferred: (weight, term) of preferred node affinity.
+        required: terms of required node affinity that can match, None for no affinity; an empty tuple
+            matches nothing.
+        preferred: (weight, term) of preferred node affinity, of terms that can match.
+        affinity, anti_affinity: required terms about other pods.
+        preferred_affinity, preferred_anti_affinity: likewise, with weights.
+        spread: topology spread constraints.
+        images: of every container and image volume, by their names in full.
         tolerations: (key, operator, value, effect).
         gpu: GPUs asked, None for none.
         most: what its containers may hold on cards, empty for none; also of a malformed request.
@@ -49,8 +65,14 @@ class PodTemplate:
     requests: requests.Requests
     ports: tuple[tuple[str, int, str], ...]
     selector: tuple[tuple[str, str], ...]
-    required: tuple[Term, ...] | None
-    preferred: tuple[tuple[int, Term], ...]
+    required: tuple[NodeTerm, ...] | None
+    preferred: tuple[tuple[int, NodeTerm], ...]
+    affinity: Terms
+    anti_affinity: Terms
+    preferred_affinity: Terms
+    preferred_anti_affinity: Terms
+    spread: Constraints
+    images: tuple[str, ...]
     tolerations: tuple[TolerationKey, ...]
     gpu: gpus.GpuAsk | None
     most: tuple[gpus.ContainerAsk, ...]
@@ -69,7 +91,7 @@ class Whereabouts(Protocol):
     @property
     def selector(self) -> tuple[tuple[str, str], ...]: ...  # noqa: D102 - as in PodTemplate
     @property
-    def required(self) -> tuple[Term, ...] | None: ...  # noqa: D102
+    def required(self) -> tuple[NodeTerm, ...] | None: ...  # noqa: D102
     @property
     def tolerations(self) -> tuple[TolerationKey, ...]: ...  # noqa: D102
 
@@ -114,20 +136,26 @@ def of_pod(pod: wire.Pod, bounds: limits.PodLimits = limits.DEFAULT) -> PodTempl
     except BadInput as error:
         problem = problem or error
     spec = pod.spec
-    affinity = (spec.affinity and spec.affinity.node_affinity) or wire.NodeAffinity()
-    required = affinity.required_during_scheduling_ignored_during_execution
+    nodes = (spec.affinity and spec.affinity.node_affinity) or wire.NodeAffinity()
+    required = nodes.required_during_scheduling_ignored_during_execution
+    problems: list[BadInput] = [problem] if problem else []
+    terms = affinity.of_pod(spec.affinity, problems)
+    constraints = spread.of_pod(spec.topology_spread_constraints, problems)
     return PodTemplate(
         requests=asked,
         ports=requests.host_ports(spec),
         selector=tuple(sorted((spec.node_selector or {}).items())),
         required=None
         if required is None
-        else tuple(map(_term, required.node_selector_terms or ())),
+        else selectors.node_terms(required.node_selector_terms or ()),
         preferred=tuple(
-            (preferred.weight, _term(preferred.preference))
-            for preferred in affinity.preferred_during_scheduling_ignored_during_execution or ()
-            if preferred.preference is not None
+            (preferred.weight, term)
+            for preferred in nodes.preferred_during_scheduling_ignored_during_execution or ()
+            if preferred.preference and (term := selectors.node_term(preferred.preference))
         ),
+        **terms._asdict(),
+        spread=constraints,
+        images=images.of_pod(spec),
         tolerations=tuple(
             sorted(
                 {(t.key, t.operator or "Equal", t.value, t.effect) for t in spec.tolerations or ()}
@@ -145,7 +173,7 @@ def of_pod(pod: wire.Pod, bounds: limits.PodLimits = limits.DEFAULT) -> PodTempl
             *(gpus.Kind.APP for _ in spec.containers),
         ),
         unsupported=tuple(_unsupported(spec)),
-        problem=problem,
+        problem=problems[0] if problems else None,
         words=limits.words(pod),
     )
 
@@ -154,20 +182,13 @@ def _steering(annotations: dict[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((k, annotations[k]) for k in names.STEERING.intersection(annotations)))
 
 
-def _term(term: wire.NodeTerm) -> Term:
-    return (
-        tuple((e.key, e.operator, tuple(e.values or ())) for e in term.match_expressions or ()),
-        tuple((e.key, e.operator, tuple(e.values or ())) for e in term.match_fields or ()),
-    )
-
-
 def _unsupported(spec: wire.PodSpec) -> list[str]:
     """Hard rules that are not implemented yet: better no place than a wrong one."""
     found = []
-    affinity = spec.affinity or wire.Affinity()
+    said = spec.affinity or wire.Affinity()
     for rules, field in (
-        (affinity.pod_affinity, "spec.affinity.podAffinity"),
-        (affinity.pod_anti_affinity, "spec.affinity.podAntiAffinity"),
+        (said.pod_affinity, "spec.affinity.podAffinity"),
+        (said.pod_anti_affinity, "spec.affinity.podAntiAffinity"),
     ):
         if rules and rules.required_during_scheduling_ignored_during_execution:
             found.append(f"{field}.requiredDuringSchedulingIgnoredDuringExecution")

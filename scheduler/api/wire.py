@@ -17,9 +17,12 @@ class _Wire(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
 
 
 class Owner(_Wire):
-    """``metadata.ownerReferences[]``: only of what kind it is."""
+    """``metadata.ownerReferences[]``."""
 
     kind: str = ""
+    name: str = ""
+    api_version: str = ""
+    controller: bool | None = None
 
 
 class Meta(_Wire):
@@ -59,6 +62,7 @@ class Container(_Wire):
     resources: Resources | None = None
     ports: list[Port] | None = None
     restart_policy: str | None = None
+    image: str = ""
 
 
 class Toleration(_Wire):
@@ -105,10 +109,36 @@ class NodeAffinity(_Wire):
     preferred_during_scheduling_ignored_during_execution: list[PreferredNodeTerm] | None = None
 
 
-class PodAffinity(_Wire):
-    """``podAffinity`` and ``podAntiAffinity``: only whether something is required."""
+class LabelSelector(_Wire):
+    """A selector of pods or namespaces; one that is not there and an empty one are not the same."""
 
-    required_during_scheduling_ignored_during_execution: list[dict[str, Any]] | None = None
+    match_labels: dict[str, str] | None = None
+    match_expressions: list[Expression] | None = None
+
+
+class PodTerm(_Wire):
+    """A PodAffinityTerm: which pods, and what they have to share with the node."""
+
+    label_selector: LabelSelector | None = None
+    namespaces: list[str] | None = None
+    namespace_selector: LabelSelector | None = None
+    topology_key: str = ""
+    match_label_keys: list[str] | None = None
+    mismatch_label_keys: list[str] | None = None
+
+
+class PreferredPodTerm(_Wire):
+    """A preferred term with its weight."""
+
+    weight: int = 0
+    pod_affinity_term: PodTerm = msgspec.field(default_factory=PodTerm)
+
+
+class PodAffinity(_Wire):
+    """``podAffinity`` or ``podAntiAffinity``."""
+
+    required_during_scheduling_ignored_during_execution: list[PodTerm] | None = None
+    preferred_during_scheduling_ignored_during_execution: list[PreferredPodTerm] | None = None
 
 
 class Affinity(_Wire):
@@ -120,10 +150,22 @@ class Affinity(_Wire):
 
 
 class Spread(_Wire):
-    """``spec.topologySpreadConstraints[]``: only whether it is hard."""
+    """``spec.topologySpreadConstraints[]``."""
 
+    max_skew: int = 0
     topology_key: str = ""
     when_unsatisfiable: str = ""
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
+    match_label_keys: list[str] | None = None
+
+
+class ImageVolume(_Wire):
+    """``spec.volumes[].image``."""
+
+    reference: str = ""
 
 
 class Volume(_Wire):
@@ -131,6 +173,7 @@ class Volume(_Wire):
 
     persistent_volume_claim: dict[str, Any] | None = None
     ephemeral: dict[str, Any] | None = None
+    image: ImageVolume | None = None
 
 
 class Gate(_Wire):
@@ -213,10 +256,18 @@ class NodeSpec(_Wire):
     taints: list[Taint] | None = None
 
 
+class Image(_Wire):
+    """``status.images[]`` of a node: an image that is there, by all its names."""
+
+    names: list[str] | None = None
+    size_bytes: int = 0
+
+
 class NodeStatus(_Wire):
     """``status`` of a node."""
 
     allocatable: Quantities | None = None
+    images: list[Image] | None = None
 
 
 class Node(_Wire):

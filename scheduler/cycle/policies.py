@@ -11,31 +11,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from scheduler.api import names, placement, values
+from scheduler.api import names, placement, selectors, values
 from scheduler.api.placement import Placement
+from scheduler.api.selectors import Labels, Selector
 from scheduler.api.templates import PodTemplate
 from scheduler.errors import BadInput
 from scheduler.state.pods import PodRecord
 from scheduler.state.recent import Recent
 
-Labels = Mapping[str, str]
 _ANNOTATIONS = "metadata.annotations"
 # Remembered for one template: a tenant may give each of its pods labels of its own.
 _ANSWERS_MAX = 20_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selector:
-    """A Kubernetes LabelSelector; None stands for one that selects everything."""
-
-    labels: tuple[tuple[str, str], ...] = ()
-    expressions: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
-
-    def matches(self, labels: Labels) -> bool:
-        """Whether a set of labels satisfies all of it."""
-        return all(labels.get(k) == v for k, v in self.labels) and all(
-            _expression_matches(e, labels) for e in self.expressions
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +96,7 @@ class PolicyBook:
 
     def _resolve(self, template: PodTemplate, namespace: str, labels: Labels) -> Resolved:
         namespace_labels = {
-            "kubernetes.io/metadata.name": namespace, **self._namespaces.get(namespace, {})
+            names.NAMESPACE_NAME: namespace, **self._namespaces.get(namespace, {})
         }  # fmt: skip
         result, governing = self._default, ""
         for policy in self._ordered:
@@ -125,13 +111,8 @@ class PolicyBook:
 
     def _reorder(self) -> None:
         self._ordered = sorted(self._policies.values(), key=lambda p: (-p.priority, p.name))
-        selectors = [policy.pods for policy in self._ordered]
         self._selecting = tuple(
-            {
-                key: None
-                for s in selectors
-                for key in (*dict(s.labels), *(e[0] for e in s.expressions))
-            }
+            dict.fromkeys(key for policy in self._ordered for key in policy.pods.keys)
         )
         self._answers.clear()
 
@@ -172,53 +153,7 @@ def parse(body: Mapping[str, Any]) -> Policy:
     return Policy(
         name=str(values.mapping(body.get("metadata"), "metadata").get("name", "")),
         priority=values.integer(spec.get("priority", 0), "spec.priority", -(2**31), 2**31 - 1),
-        namespaces=_selector(spec.get("namespaceSelector"), "spec.namespaceSelector"),
-        pods=_selector(spec.get("podSelector"), "spec.podSelector"),
+        namespaces=selectors.parse(spec.get("namespaceSelector"), "spec.namespaceSelector"),
+        pods=selectors.parse(spec.get("podSelector"), "spec.podSelector"),
         changes=tuple(sorted(changes.items())),
     )
-
-
-def _selector(raw: Any, field: str) -> Selector:
-    selector = values.mapping(raw, field)
-    expressions = values.items(selector.get("matchExpressions"), f"{field}.matchExpressions", dict)
-    labels = values.mapping(selector.get("matchLabels"), f"{field}.matchLabels")
-    for key, label in labels.items():
-        if not isinstance(label, str):
-            raise BadInput(f"{field}.matchLabels.{key}", f"{label!r} is not a text")
-    return Selector(
-        labels=tuple(sorted(labels.items())),
-        expressions=tuple(
-            _expression(item, f"{field}.matchExpressions[{i}]")
-            for i, item in enumerate(expressions)
-        ),
-    )
-
-
-def _expression(raw: Mapping[str, Any], field: str) -> tuple[str, str, tuple[str, ...]]:
-    key, operator = raw.get("key"), raw.get("operator")
-    if not isinstance(key, str) or not key:
-        raise BadInput(f"{field}.key", f"{key!r} is not a label's name")
-    if operator not in _OPERATORS:
-        raise BadInput(f"{field}.operator", f'"{operator}" is not one of {", ".join(_OPERATORS)}')
-    wanted = tuple(values.items(raw.get("values"), f"{field}.values", str))
-    if (operator in {"In", "NotIn"}) != bool(wanted):
-        raise BadInput(
-            f"{field}.values", "must be set for the operators In and NotIn, and for these only"
-        )
-    return key, str(operator), wanted
-
-
-_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
-
-
-def _expression_matches(expression: tuple[str, str, tuple[str, ...]], labels: Labels) -> bool:
-    key, operator, values = expression
-    match operator:
-        case "In":
-            return labels.get(key) in values
-        case "NotIn":
-            return key not in labels or labels[key] not in values
-        case "Exists":
-            return key in labels
-        case _:
-            return key not in labels

@@ -1,4 +1,4 @@
-"""The few API calls, as bytes in and bytes out, and what their errors mean."""
+"""The few API calls, as bytes in and bytes out."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from kubernetes import client as kubernetes_client
 from kubernetes import config as kubernetes_config
 
 from scheduler.errors import ApiError, BadInput
+from scheduler.kube import answers
 
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 JSON = "application/json"
 _IN_CLUSTER_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
-_TOO_MANY, _SERVER_ERROR = 429, 500
 _BEARER_SECONDS = 10.0
 _log = structlog.get_logger("evenkeel.client")
 TRANSPORT_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
@@ -69,12 +69,6 @@ class Expected(NamedTuple):
 
 SMALL = Expected()
 _OBJECT = Expected(seconds=30.0)
-
-
-class _Status(msgspec.Struct):
-    message: str = ""
-    reason: str = ""
-    code: int = 0
 
 
 def load_access(kubeconfig: str | None, context: str | None = None) -> Access:
@@ -146,7 +140,7 @@ class ApiClient:
 
         Raises:
             TooLarge: the answer has more bytes than expected.
-            ApiError: any status of 400 or more (with the Status object's reason), or no answer in time.
+            ApiError: the API server refused (with the Status object's reason), or gave no answer in time.
         """
         try:
             async with self._session.request(
@@ -158,8 +152,8 @@ class ApiClient:
                 timeout=aiohttp.ClientTimeout(total=expect.seconds),
             ) as response:
                 payload = await _body(response, expect.most_bytes)
-                if response.status >= 400:
-                    raise error_of(response.status, payload)
+                if answers.is_failure(response.status):
+                    raise answers.error_of(response.status, payload)
                 return payload
         except TimeoutError as error:
             raise ApiError(
@@ -233,28 +227,6 @@ async def _body(response: aiohttp.ClientResponse, most_bytes: int) -> bytes:
             response.close()
             raise TooLarge
     return b"".join(chunks)
-
-
-def error_of(status: int, payload: bytes) -> ApiError:
-    """The ApiError of an answer of 400 or more."""
-    try:
-        answer = msgspec.json.decode(payload, type=_Status)
-    except msgspec.MsgspecError:
-        answer = _Status(message=payload[:200].decode(errors="replace"))
-    return ApiError(status, answer.reason, answer.message[:1000])
-
-
-def is_transient(error: ApiError) -> bool:
-    """Whether the same call may succeed later: no answer, 429, or the server's own trouble."""
-    return error.status in {0, _TOO_MANY} or error.status >= _SERVER_ERROR
-
-
-def is_unknown(error: ApiError) -> bool:
-    """Whether the call may have taken effect all the same: no answer, or trouble on the way to one.
-
-    This includes 500, the API server's answer when etcd was too slow to say whether it wrote.
-    """
-    return error.status == 0 or error.status >= _SERVER_ERROR
 
 
 def backoff(attempt: int, *, first: float = 0.1, most: float = 10.0) -> float:

@@ -36,21 +36,23 @@ class Right(NamedTuple):
         return f"{self.verb} {what}{group}{named} {where}"
 
 
-def needed(lease_namespace: str, lease_name: str) -> list[Right]:
-    """Every right that something needs to work."""
+def needed(reads: list[Right], lease_namespace: str, lease_name: str) -> list[Right]:
+    """Every right without which something does not work.
+
+    Args:
+        reads: those that reading the cluster takes.
+        lease_namespace: where the Lease is; empty without leader election.
+        lease_name: its name.
+    """
     rights = [
-        Right(verb, "", resource)
-        for resource in ("pods", "nodes", "namespaces")
-        for verb in ("list", "watch")
-    ]
-    rights += [
+        *reads,
         Right("get", "", "pods"),
         Right("get", "", "nodes"),
         Right("patch", "", "nodes"),
         Right("create", "", "pods", "binding"),
         Right("patch", "", "pods", "status"),
         Right("create", "events.k8s.io", "events"),
-        *(Right(verb, names.GROUP, names.POLICIES) for verb in ("get", "list", "watch")),
+        Right("get", names.GROUP, names.POLICIES),
         Right("patch", names.GROUP, names.POLICIES, "status"),
     ]
     if lease_namespace:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
-from scheduler.errors import ApiError
-
-_UNAUTHORIZED, _FORBIDDEN = 401, 403
+from scheduler.kube import answers
 
 
 class Trouble(NamedTuple):
@@ -27,5 +25,4 @@ class Trouble(NamedTuple):
 def after(before: Trouble | None, error: Exception) -> Trouble:
     """The trouble after one more failure."""
     since = time.monotonic() if before is None else before.since
-    refused = isinstance(error, ApiError) and error.status in {_UNAUTHORIZED, _FORBIDDEN}
-    return Trouble(since, str(error) or repr(error), refused)
+    return Trouble(since, str(error) or repr(error), answers.is_refused(error))

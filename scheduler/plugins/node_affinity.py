@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduler.api.templates import Expression, PodTemplate, Term, Whereabouts
+from scheduler.api import selectors
+from scheduler.api.selectors import NodeTerm, Requirement
+from scheduler.api.templates import PodTemplate, Whereabouts
 from scheduler.plugins.contract import Change, Filter, Reason, Rule, Score
 from scheduler.schema import columns as c
 from scheduler.schema.columns import Flags, Ints
-from scheduler.state.nodes import NodeTable, integer
+from scheduler.state.nodes import NodeTable
 
-Needs = tuple[tuple[tuple[str, str], ...], tuple[Term, ...] | None]
-Wants = tuple[tuple[int, Term], ...]
+Needs = tuple[tuple[tuple[str, str], ...], tuple[NodeTerm, ...] | None]
+Wants = tuple[tuple[int, NodeTerm], ...]
 
 
 def _needs(pod: Whereabouts) -> Needs | None:
@@ -21,7 +23,7 @@ def _needs(pod: Whereabouts) -> Needs | None:
 def _refuses(needs: Needs, nodes: NodeTable, rows: Ints) -> Flags:
     """Rows that do not have the nodeSelector's labels, or match none of the required terms.
 
-    An empty term matches nothing, and so does an empty list of terms.
+    An empty list of terms matches nothing.
     """
     selector, required = needs
     matches = np.ones(rows.size, np.bool_)
@@ -47,36 +49,27 @@ def _preference(preferred: Wants, nodes: NodeTable, rows: Ints) -> Ints:
     return total
 
 
-def _matches(term: Term, nodes: NodeTable, rows: Ints) -> Flags:
-    expressions, fields = term
-    if not expressions and not fields:
-        return np.zeros(rows.size, np.bool_)
+def _matches(term: NodeTerm, nodes: NodeTable, rows: Ints) -> Flags:
     result = np.ones(rows.size, np.bool_)
-    for expression in expressions:
-        result &= _label(expression, nodes, rows)
-    for field in fields:
-        result &= _field(field, nodes, rows)
+    for requirement in term.labels:
+        result &= _label(requirement, nodes, rows)
+    for requirement in term.names:
+        named = np.equal(rows, nodes.row_of(requirement.values[0]))
+        result &= named if requirement.operator == "In" else ~named
     return result
 
 
-def _label(expression: Expression, nodes: NodeTable, rows: Ints) -> Flags:
-    key, operator, values = expression
-    present: Flags = nodes.label_column(key)[rows] >= 0
+def _label(requirement: Requirement, nodes: NodeTable, rows: Ints) -> Flags:
+    key, operator, values = requirement
     match operator:
         case "In":
             return _has_one_of(nodes, key, values, rows)
         case "NotIn":
-            # Without values it cannot be read, see below.
-            return ~_has_one_of(nodes, key, values, rows) & bool(values)
-        case "Exists":
-            return present
-        case "DoesNotExist":
-            return ~present
+            return ~_has_one_of(nodes, key, values, rows)
         case "Gt" | "Lt":
-            return _compares(expression, nodes, rows)
-        case _:
-            # The API server refuses other operators; a term that cannot be read matches nothing.
-            return np.zeros(rows.size, np.bool_)
+            return _compares(requirement, nodes, rows)
+    present: Flags = nodes.label_column(key)[rows] >= 0
+    return present if operator == "Exists" else ~present
 
 
 def _has_one_of(nodes: NodeTable, key: str, values: tuple[str, ...], rows: Ints) -> Flags:
@@ -88,10 +81,10 @@ def _has_one_of(nodes: NodeTable, key: str, values: tuple[str, ...], rows: Ints)
     return np.isin(column, wanted)
 
 
-def _compares(expression: Expression, nodes: NodeTable, rows: Ints) -> Flags:
-    """Gt and Lt: integer comparison of the label with the one value; text that is none fails."""
-    key, operator, values = expression
-    bound = integer(values[0]) if len(values) == 1 else None
+def _compares(requirement: Requirement, nodes: NodeTable, rows: Ints) -> Flags:
+    """Gt and Lt: integer comparison of the label with the one value; a label that is none fails."""
+    key, operator, values = requirement
+    bound = selectors.integer(values[0])
     column = nodes.label_column(key)[rows]
     integers, is_integer = nodes.label_integers()
     if bound is None or not integers.size:
@@ -100,15 +93,6 @@ def _compares(expression: Expression, nodes: NodeTable, rows: Ints) -> Flags:
     passing: Flags = figures > bound if operator == "Gt" else figures < bound
     # Where the label is absent, -1 reads the last value: that says nothing.
     return passing & is_integer[column] & (column >= 0)
-
-
-def _field(field: Expression, nodes: NodeTable, rows: Ints) -> Flags:
-    """``matchFields`` knows ``metadata.name`` with In and NotIn of one value."""
-    key, operator, values = field
-    if key != "metadata.name" or len(values) != 1 or operator not in {"In", "NotIn"}:
-        return np.zeros(rows.size, np.bool_)
-    named = np.equal(rows, nodes.row_of(values[0]))
-    return named if operator == "In" else ~named
 
 
 RULE = Rule(

@@ -13,7 +13,8 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from scheduler.api import gpus, limits, names
-from scheduler.api.templates import PodTemplate, Term, TolerationKey
+from scheduler.api.selectors import NodeTerm
+from scheduler.api.templates import PodTemplate, TolerationKey
 
 # A pod counts half after so many others that ask GPUs (or, for the others, so many of any kind).
 HALF_LIFE = 20_000
@@ -24,7 +25,7 @@ _SHAPES_MAX = 4096
 _UNIT_MAX = 1e100
 Whereabouts = tuple[
     tuple[tuple[str, str], ...],
-    tuple[Term, ...] | None,
+    tuple[NodeTerm, ...] | None,
     tuple[TolerationKey, ...],
     tuple[str, ...],
     tuple[str, ...],
@@ -47,7 +48,7 @@ class DemandShape(NamedTuple):
     percent: int = 0
     cores: int = 0
     selector: tuple[tuple[str, str], ...] = ()
-    required: tuple[Term, ...] | None = None
+    required: tuple[NodeTerm, ...] | None = None
     tolerations: tuple[TolerationKey, ...] = ()
     use_types: tuple[str, ...] = ()
     nouse_types: tuple[str, ...] = ()

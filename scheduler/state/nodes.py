@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scheduler.api import names
+from scheduler.api import names, selectors
 from scheduler.schema import columns as c
 from scheduler.state.interning import Interner
 from scheduler.state.ports import PortTable
@@ -196,7 +196,7 @@ class NodeTable:
         """
         values = self.label_values.values
         if len(self._integers) < len(values):
-            fresh = [integer(value) for value in values[len(self._integers) :]]
+            fresh = [selectors.integer(value) for value in values[len(self._integers) :]]
             figures = np.array([n or 0 for n in fresh], np.int64)
             self._integers = np.concatenate((self._integers, figures))
             self._is_integer = np.concatenate((self._is_integer, [n is not None for n in fresh]))
@@ -273,12 +273,3 @@ def _columns(capacity: int, n_resources: int) -> c.Nodes:
         kind=np.zeros(capacity, np.int64),
         sizes=np.zeros((c.N_SIZES, capacity), np.int64),
     )
-
-
-def integer(text: str) -> int | None:
-    """Go's ParseInt(text, 10, 64): no spaces, no underscores; None for what is none."""
-    body = text[1:] if text[:1] in {"+", "-"} else text
-    if not (body.isascii() and body.isdigit()) or len(body.lstrip("0")) > 19:
-        return None
-    number = int(body.lstrip("0") or "0") * (-1 if text[0] == "-" else 1)
-    return number if -(2**63) <= number < 2**63 else None

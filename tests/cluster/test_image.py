@@ -109,7 +109,7 @@ def test_nothing_is_compiled_where_nothing_can_be_written(image: Image) -> None:
 
 def test_what_the_image_does_not_bring_is_compiled_and_told(image: Image) -> None:
     """Else nobody would know why a start takes a minute; and the tests here would see nothing."""
-    code = "import numpy as np; from scheduler.kernels import cutting; cutting._in_milli(np.zeros(1, np.float32))"
+    code = "import numpy as np; from scheduler.kernels.modes import cutting; cutting._in_milli(np.zeros(1, np.float32))"
     python = [*image.command()[:-1], str(image.root / "opt/evenkeel/bin/python")]
     done = subprocess.run(
         [*python, "-c", code], env=image.env, cwd="/", capture_output=True, text=True, check=False

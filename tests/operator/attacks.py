@@ -101,6 +101,36 @@ def compares(namespace: str, scale: float) -> list[Json]:
     return [one(i) for i in range(max(1, round(100 * scale)))]
 
 
+def peers(namespace: str, scale: float) -> list[Json]:
+    """Rules about very many other pods, no two alike: affinity, anti-affinity and spread."""
+    n_terms = round(6000 * min(1.0, scale * 3))
+
+    def one(i: int) -> Json:
+        terms = [
+            {"topologyKey": "zone", "labelSelector": {"matchLabels": {f"k{i}-{j}": "v"}}}
+            for j in range(n_terms)
+        ]
+        kind = ("podAffinity", "podAntiAffinity", "spread")[i % 3]
+        if kind == "spread":
+            soft = {"maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}
+            spread = [soft | term | {"topologyKey": f"t{j}"} for j, term in enumerate(terms)]
+            return _pod(f"peers-{i}", namespace, topologySpreadConstraints=spread)
+        weighted = [{"weight": 1, "podAffinityTerm": term} for term in terms]
+        rules = {"preferredDuringSchedulingIgnoredDuringExecution": weighted}
+        return _pod(f"peers-{i}", namespace, affinity={kind: rules})
+
+    return [one(i) for i in range(max(1, round(30 * scale)))]
+
+
+def images(namespace: str, scale: float) -> list[Json]:
+    """Images by names of a megabyte, no two alike."""
+    pods = [_pod(f"images-{i}", namespace) for i in range(max(1, round(30 * scale)))]
+    for i, pod in enumerate(pods):
+        name = "x" * round(1_000_000 * min(1.0, scale * 3))
+        pod["spec"]["containers"][0]["image"] = f"{i}/{name}"
+    return pods
+
+
 def ports(namespace: str, scale: float) -> list[Json]:
     """Very many host ports."""
     pods = [_pod(f"ports-{i}", namespace) for i in range(max(1, round(8 * scale)))]
@@ -180,6 +210,8 @@ ALL: Mapping[str, Attack] = {
     "terms": terms,
     "keys": keys,
     "compares": compares,
+    "peers": peers,
+    "images": images,
     "ports": ports,
     "resources": resources,
     "wishes": wishes,

@@ -22,6 +22,8 @@ _SCALE = 0.1
 _HELD = {
     "terms": "spec.affinity",
     "keys": "spec.nodeSelector",
+    "peers": "spec.affinity",
+    "images": "spec.containers[].image",
     "ports": "spec.containers[].ports",
     "resources": "spec.containers[].resources",
     "wishes": "metadata.annotations[nvidia.com/use-gpuuuid]",

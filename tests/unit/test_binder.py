@@ -10,7 +10,7 @@ import msgspec
 from scheduler.api import events, names
 from scheduler.api.decisions import Bind
 from scheduler.errors import ApiError
-from scheduler.kube.bind.binder import Binder
+from scheduler.kube.bind.binder import Binder, Permit
 from scheduler.kube.bind.binding import Binding
 from scheduler.kube.bind.fence import Fence
 from scheduler.kube.bind.node_lock import NodeLock
@@ -58,12 +58,11 @@ async def binder(
     fence = Fence(api, identity="test")  # type: ignore[arg-type]
     made = Binder(
         Binding(api, fence, lambda _: "1"),  # type: ignore[arg-type]
-        NodeLock(api, scheduler_name=names.SCHEDULER, timeout_seconds=300.0),  # type: ignore[arg-type]
-        term=term,
-        objection=lambda _: "",
-        report=reported.append,
-        quiet=quiet,
+        [NodeLock(api, schedulers=(names.SCHEDULER,), timeout_seconds=300.0)],  # type: ignore[arg-type]
+        Permit(term, lambda _: "", quiet),
+        reported.append,
         in_flight=in_flight,
+        allocate_timeout=300.0,
     )
     running = asyncio.create_task(made.run())
     try:

@@ -11,7 +11,7 @@ from scheduler.engine.engine import Engine
 from scheduler.errors import ApiError
 from scheduler.kube import client
 from scheduler.kube.lead.heads import Heads
-from scheduler.kube.watch import listing
+from scheduler.kube.watch import kinds
 from tests import make
 
 _UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
@@ -31,7 +31,7 @@ class Api:
     async def request(
         self, method: str, path: str, *, params: Mapping[str, str], expect: client.Expected
     ) -> bytes:
-        assert (method, path) == ("GET", listing.PODS)
+        assert (method, path) == ("GET", kinds.PODS.path)
         self.accepted.add(expect.accept)
         if self.fails:
             raise self.fails.pop()
@@ -48,7 +48,7 @@ def head(uid: str, version: str, **more: Any) -> dict[str, Any]:
 
 def made(api: Api, **known: str) -> Heads:
     """``known``: versions by uid; a gated pod's begins with g."""
-    return Heads(api, "evenkeel", knowing(**known))  # type: ignore[arg-type]
+    return Heads(api, ("evenkeel",), knowing(**known))  # type: ignore[arg-type]
 
 
 def knowing(**known: str) -> Engine:
@@ -73,6 +73,13 @@ async def test_only_pods_that_a_bind_could_land_on_are_fenced() -> None:
     assert [(pod.name, pod.version) for pod in found] == [("waits", "5"), ("new", "6"), ("was-gated", "9")]  # fmt: skip
 
 
+async def test_pods_of_each_of_our_names_are_fenced() -> None:
+    api = Api(unbound=[head("p", "1")])
+    api.pods[_UNBOUND.replace("evenkeel", "default-scheduler")] = [head("q", "2")]
+    heads = Heads(api, ("evenkeel", "default-scheduler"), knowing())  # type: ignore[arg-type]
+    assert [pod.uid for pod in await heads.unbound()] == ["p", "q"]
+
+
 @pytest.mark.parametrize(
     ("known", "is_heard"),
     [("", False), ("9", False), ("10", True), ("11", True), ("odd", False)],
@@ -85,7 +92,7 @@ async def test_what_is_bound_and_newer_than_known_is_unheard(known: str, is_hear
 async def test_what_was_known_and_is_gone_since_is_heard() -> None:
     """Else a new leader would list all pods again wherever some of them finish all the time."""
     engine = knowing(finishes="7")
-    heads = Heads(Api(bound=[head("finishes", "10"), head("new", "11")]), "evenkeel", engine)  # type: ignore[arg-type]
+    heads = Heads(Api(bound=[head("finishes", "10"), head("new", "11")]), ("evenkeel",), engine)  # type: ignore[arg-type]
     unheard = await heads.unheard()
     assert [pod.uid for pod in unheard] == ["finishes", "new"]
     engine.cluster.pod_gone("finishes")

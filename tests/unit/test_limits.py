@@ -13,7 +13,16 @@ from tests.operator import attacks
 
 Json = dict[str, Any]
 SMALL = PodLimits(
-    terms=2, keys=3, values=4, tolerations=2, ports=2, resources=3, containers=2, labels=2, names=2
+    terms=2,
+    peers=2,
+    keys=3,
+    values=4,
+    tolerations=2,
+    ports=2,
+    resources=3,
+    containers=2,
+    labels=2,
+    names=2,
 )
 
 
@@ -27,6 +36,28 @@ def affinity(*terms: Json) -> Json:
 def term(*keys: str, values: int = 1) -> Json:
     words = [f"v{i}" for i in range(values)]
     return {"matchExpressions": [{"key": k, "operator": "In", "values": words} for k in keys]}
+
+
+def near(*keys: list[str], kind: str = "podAffinity", values: int = 1, **more: Any) -> Json:
+    """A required and then preferred terms about pods, each of these labels."""
+    first, *others = [
+        {"labelSelector": term(*some, values=values), "topologyKey": "zone"} | more for some in keys
+    ]
+    rules = {
+        "requiredDuringSchedulingIgnoredDuringExecution": [first],
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {"weight": 1, "podAffinityTerm": one} for one in others
+        ],
+    }
+    return {"affinity": {kind: rules}}
+
+
+def spread(*keys: list[str], values: int = 1) -> Json:
+    soft = {"maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}
+    terms = [soft | {"labelSelector": term(*some, values=values)} for some in keys]
+    return {
+        "topologySpreadConstraints": [t | {"topologyKey": f"k{i}"} for i, t in enumerate(terms)]
+    }
 
 
 def ports(n: int) -> list[Json]:
@@ -52,6 +83,66 @@ CASES: dict[str, tuple[wire.Pod, wire.Pod, str]] = {
         make.pod(spec=affinity(term("a", values=4))),
         make.pod(spec=affinity(term("a", values=5))),
         "spec.affinity.nodeAffinity (values)",
+    ),
+    "terms about pods": (
+        make.pod(spec=near(["a"], ["b"])),
+        make.pod(spec=near(["a"], ["b"], ["c"])),
+        "spec.affinity.podAffinity (terms)",
+    ),
+    "expressions about pods": (
+        make.pod(spec=near(["a", "b"], ["c"])),
+        make.pod(spec=near(["a", "b"], ["c", "d"])),
+        "spec.affinity.podAffinity (expressions)",
+    ),
+    "values about pods": (
+        make.pod(spec=near(["a", "b"], values=2)),
+        make.pod(spec=near(["a", "b"], values=3)),
+        "spec.affinity.podAffinity (values)",
+    ),
+    "namespaces": (
+        make.pod(spec=near([], namespaces=["a", "b", "c", "d"])),
+        make.pod(spec=near([], namespaces=["a", "b", "c", "d", "e"])),
+        "spec.affinity.podAffinity (values)",
+    ),
+    "label keys": (
+        make.pod(spec=near(["a"], matchLabelKeys=["b"], mismatchLabelKeys=["c"])),
+        make.pod(spec=near(["a"], matchLabelKeys=["b"], mismatchLabelKeys=["c", "d"])),
+        "spec.affinity.podAffinity (expressions)",
+    ),
+    "terms far from pods": (
+        make.pod(spec=near(["a"], ["b"], kind="podAntiAffinity")),
+        make.pod(spec=near(["a"], ["b"], ["c"], kind="podAntiAffinity")),
+        "spec.affinity.podAntiAffinity (terms)",
+    ),
+    "constraints": (
+        make.pod(spec=spread(["a"], ["b"])),
+        make.pod(spec=spread(["a"], ["b"], ["c"])),
+        "spec.topologySpreadConstraints",
+    ),
+    "expressions of constraints": (
+        make.pod(spec=spread(["a", "b"], ["c"])),
+        make.pod(spec=spread(["a", "b"], ["c", "d"])),
+        "spec.topologySpreadConstraints (expressions)",
+    ),
+    "values of constraints": (
+        make.pod(spec=spread(["a", "b"], values=2)),
+        make.pod(spec=spread(["a", "b"], values=3)),
+        "spec.topologySpreadConstraints (values)",
+    ),
+    "images": (
+        make.pod(containers=[make.container() | {"image": "x" * 1000}]),
+        make.pod(containers=[make.container() | {"image": "x" * 1001}]),
+        "spec.containers[].image",
+    ),
+    "images of volumes": (
+        make.pod(spec={"volumes": [{"image": {"reference": "x"}}] * 2}),
+        make.pod(spec={"volumes": [{"image": {"reference": "x"}}] * 3}),
+        "spec.volumes (images)",
+    ),
+    "long images of volumes": (
+        make.pod(spec={"volumes": [{"image": {"reference": "x" * 1000}}]}),
+        make.pod(spec={"volumes": [{"image": {"reference": "x" * 1001}}]}),
+        "spec.volumes[].image.reference",
     ),
     "selector": (
         make.pod(node_selector=dict.fromkeys("abc", "x")),
@@ -111,6 +202,7 @@ def test_the_bounds_are_so_wide_that_no_real_manifest_meets_them() -> None:
     bounds = PodLimits()
     assert min(bounds.terms, bounds.keys) >= 1000
     assert min(bounds.ports, bounds.resources) >= 256
+    assert bounds.peers >= 100
 
 
 WHOLE_NODE: dict[str, str | int] = {"cpu": "60", "memory": "400Gi", names.GPU: 8}
@@ -126,6 +218,7 @@ SURPLUS: dict[str, list[Json]] = {
     ],
     "a thousand containers": [make.container(name=f"c{i}") for i in range(1001)],
     "ports": ports(300),
+    "an image of a megabyte": [make.container(name="image") | {"image": "x" * 1_000_000}],
 }
 
 
@@ -165,7 +258,7 @@ def test_the_field_that_is_too_long_is_named_before_the_size_of_the_whole_pod() 
 
 
 @pytest.mark.parametrize(
-    "name", ["named", "terms", "keys", "ports", "resources", "wishes", "containers"]
+    "name", ["named", "terms", "keys", "peers", "ports", "resources", "wishes", "containers"]
 )
 def test_a_large_pod_within_the_bounds_is_decoded_like_any_other(name: str) -> None:
     raw = msgspec.json.encode(attacks.ALL[name]("ns", 0.1)[0])

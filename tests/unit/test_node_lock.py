@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 
 from scheduler.api import names
+from scheduler.api.decisions import Bind
 from scheduler.errors import ApiError
+from scheduler.kube.bind.jobs import Job
 from scheduler.kube.bind.node_lock import NodeLock
+from tests import make
 
 
 class Api:
@@ -40,9 +43,18 @@ class Api:
         return b""
 
 
-async def take(api: Api, *, may_write: bool = True) -> bool:
-    lock = NodeLock(api, scheduler_name=names.SCHEDULER, timeout_seconds=300.0)  # type: ignore[arg-type]
-    return await lock.take("n", "default", "p", may_write=lambda: may_write)
+def job() -> Job:
+    """The pod ``p`` on its way to the node ``n``."""
+    pod = make.cluster().see_pod(make.pod(name="p"))
+    assert pod is not None
+    return Job(Bind(pod.uid, "n", ((),)), pod, 1, 0.0)
+
+
+async def take(
+    api: Api, *, may_write: bool = True, schedulers: tuple[str, ...] = ("ours",)
+) -> bool:
+    lock = NodeLock(api, schedulers=schedulers, timeout_seconds=300.0)  # type: ignore[arg-type]
+    return await lock.take(job(), lambda: may_write)
 
 
 def dated(text: str | None) -> str | None:
@@ -89,3 +101,25 @@ async def test_who_leads_no_more_takes_no_lock() -> None:
     api = Api(None)
     assert not await take(api, may_write=False)
     assert api.node["metadata"]["annotations"] == {}
+
+
+@pytest.mark.parametrize(("schedulers", "taken"), [(("a", "ours"), True), (("a", "b"), False)])
+async def test_a_lock_of_a_pod_without_a_node_is_taken_over_from_any_of_our_own_names(
+    schedulers: tuple[str, ...], *, taken: bool
+) -> None:
+    """Its leader died between lock and bind; another scheduler's may be about to bind it."""
+    waits = {"spec": {"schedulerName": "ours"}, "metadata": {}}
+    api = Api(dated("<1>,default,waits"), {("default", "waits"): waits})
+    assert await take(api, schedulers=schedulers) == taken
+
+
+async def test_a_lock_is_given_back_by_the_pod_that_it_names_only() -> None:
+    api = Api(dated("<1>,default,p"))
+    lock = NodeLock(api, schedulers=("ours",), timeout_seconds=300.0)  # type: ignore[arg-type]
+    await lock.undo(job())
+    assert api.node["metadata"]["annotations"] == {names.HAMI_LOCK: None}
+    other = dated("<1>,default,runs") or ""
+    api = Api(other)
+    lock = NodeLock(api, schedulers=("ours",), timeout_seconds=300.0)  # type: ignore[arg-type]
+    await lock.undo(job())
+    assert api.node["metadata"]["annotations"] == {names.HAMI_LOCK: other}

@@ -62,6 +62,42 @@ TERM = st.fixed_dictionaries({
     "matchExpressions": st.none() | st.lists(EXPRESSION, max_size=2),
     "matchFields": st.none() | st.lists(EXPRESSION, max_size=2),
 })  # fmt: skip
+# Most of a pod's rules about other pods are good, or nothing behind them would be tried.
+LABEL = st.sampled_from(["a", "b", "a.b/c", "a", "b", "", "-", "é", "9" * 64])
+LABEL_SELECTOR = st.none() | st.fixed_dictionaries({
+    "matchLabels": st.none() | st.dictionaries(LABEL, LABEL, max_size=2),
+    "matchExpressions": st.none() | st.lists(st.fixed_dictionaries({
+        "key": LABEL,
+        "operator": st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist", "Gt", ""]),
+        "values": st.none() | st.lists(LABEL, max_size=2),
+    }), max_size=2),
+})  # fmt: skip
+POD_TERM = st.fixed_dictionaries({
+    "topologyKey": LABEL,
+    "labelSelector": LABEL_SELECTOR,
+    "namespaces": st.none() | st.lists(LABEL, max_size=2),
+    "namespaceSelector": LABEL_SELECTOR,
+    "matchLabelKeys": st.none() | st.lists(LABEL, max_size=2),
+    "mismatchLabelKeys": st.none() | st.lists(LABEL, max_size=2),
+})  # fmt: skip
+POD_AFFINITY = st.none() | st.fixed_dictionaries({
+    "requiredDuringSchedulingIgnoredDuringExecution": st.none() | st.lists(POD_TERM, max_size=2),
+    "preferredDuringSchedulingIgnoredDuringExecution": st.none() | st.lists(
+        st.fixed_dictionaries({"weight": st.sampled_from([1, 100, 0, -1, 2**40]), "podAffinityTerm": POD_TERM}),
+        max_size=2,
+    ),
+})  # fmt: skip
+SPREAD = st.fixed_dictionaries({
+    "maxSkew": st.sampled_from([1, 5, 0, -1, 2**31]),
+    "topologyKey": LABEL,
+    "whenUnsatisfiable": st.sampled_from(["ScheduleAnyway", "DoNotSchedule", "odd"]),
+    "labelSelector": LABEL_SELECTOR,
+    "minDomains": st.sampled_from([None, None, 1, 0, 2**40]),
+    "nodeAffinityPolicy": st.sampled_from([None, "Honor", "Ignore", "odd"]),
+    "nodeTaintsPolicy": st.sampled_from([None, "Honor", "Ignore", ""]),
+    "matchLabelKeys": st.none() | st.lists(LABEL, max_size=2),
+})  # fmt: skip
+IMAGE = st.sampled_from(["", "a", "a:1", "a:1/b", ":", "/", "a@sha256:0", "é" * 300, "x" * 1001])
 TOLERATION = st.fixed_dictionaries({
     "key": WORDS,
     "operator": st.sampled_from(["", "Equal", "Exists", "Odd", "Lt", "Gt"]),
@@ -70,6 +106,7 @@ TOLERATION = st.fixed_dictionaries({
 })  # fmt: skip
 CONTAINER = st.fixed_dictionaries({
     "name": WORDS,
+    "image": IMAGE,
     "resources": st.fixed_dictionaries({"requests": AMOUNTS, "limits": AMOUNTS}),
     "restartPolicy": st.sampled_from([None, "Always", "odd"]),
     "ports": st.none() | st.lists(st.fixed_dictionaries({
@@ -108,7 +145,11 @@ POD = st.fixed_dictionaries({
             "preferredDuringSchedulingIgnoredDuringExecution": st.none() | st.lists(
                 st.fixed_dictionaries({"weight": st.integers(-100, 10**9), "preference": TERM}), max_size=2,
             ),
-        })}),
+        }), "podAffinity": POD_AFFINITY, "podAntiAffinity": POD_AFFINITY}),
+        "topologySpreadConstraints": st.none() | st.lists(SPREAD, max_size=2),
+        "volumes": st.none() | st.lists(st.fixed_dictionaries({
+            "image": st.fixed_dictionaries({"reference": IMAGE}),
+        }), max_size=2),
     }),
     "status": STATUS,
 })  # fmt: skip
@@ -121,7 +162,12 @@ NODE = st.fixed_dictionaries({
             "key": WORDS, "value": WORDS, "effect": WORDS,
         }), max_size=2),
     }),
-    "status": st.fixed_dictionaries({"allocatable": AMOUNTS}),
+    "status": st.fixed_dictionaries({
+        "allocatable": AMOUNTS,
+        "images": st.none() | st.lists(st.fixed_dictionaries({
+            "names": st.none() | st.lists(IMAGE, max_size=2), "sizeBytes": st.integers(-1, 2**63 - 1),
+        }), max_size=2),
+    }),
 })  # fmt: skip
 
 

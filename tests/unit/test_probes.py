@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scheduler.kube.lead.lease import Holder, Seen
-from scheduler.kube.report.probes import Probes
+from scheduler.kube.report.probes import Probes, Signs
 from scheduler.kube.troubles import Trouble
 
 
@@ -23,8 +23,8 @@ class Replica:
         self.rights = SimpleNamespace(missing=())
 
     def probes(self) -> Probes:
-        parts: Any = (lambda: self.turned_at, self.lease, self.fence, [self.stream], self.rights)
-        return Probes(*parts)
+        signs: Any = (self.lease, self.fence, [self.stream], self.rights)
+        return Probes(lambda: self.turned_at, Signs(*signs))
 
 
 def trouble(seconds: float) -> Trouble:

@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 
 from scheduler.errors import ApiError
-from scheduler.kube import client
+from scheduler.kube import answers, client
 from tests.virtual.clock import Clock
 from tests.virtual.server import Answer, Server
 from tests.virtual.watches import Opening, Response, Watch
@@ -237,7 +237,7 @@ class ModelClient(client.ApiClient):
         if not status:
             raise ApiError(0, "Connection", f"{method} {path}")
         if status >= 400:
-            raise client.error_of(status, payload)
+            raise answers.error_of(status, payload)
         return payload
 
     def stream(self, path: str, params: Mapping[str, str], *, silence_seconds: float) -> Any:

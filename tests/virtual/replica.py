@@ -12,7 +12,6 @@ from scheduler.kube.app import Operator
 from scheduler.kube.client import Access
 from scheduler.kube.options import Options
 from scheduler.kube.report.recording import Recorder
-from scheduler.kube.watch import sources
 from tests.virtual.clock import Process
 from tests.virtual.network import ModelClient, Network
 
@@ -111,7 +110,7 @@ class Replica:
 
     def stop(self) -> None:
         """As on SIGTERM: the process ends when it has cleaned up."""
-        if self._stopping is None and self.operator._tasks:
+        if self._stopping is None and self.operator._parts:
             self._stopping = self.process.create_task(self.operator._stop())
 
     def kill(self) -> None:
@@ -123,7 +122,7 @@ class Replica:
 
     def is_deciding(self) -> bool:
         """Whether it leads and decides."""
-        return bool(self.operator._tasks) and self.process.ask(self.operator.is_deciding)
+        return bool(self.operator._parts) and self.process.ask(self.operator.is_deciding)
 
     def is_stopped(self) -> bool:
         """Whether a stop has come to its end."""
@@ -142,6 +141,5 @@ class Replica:
     async def _run(self) -> None:
         self.operator._make_parts(self.api, self.api)
         self.operator._lifeline = _Here()  # type: ignore[assignment]
-        await sources.read_rare_kinds(self.api, self.operator.inbox.put)
-        self.operator._keep(self.operator._lease.run())
+        await self.operator._rare.read(self.api)
         self.operator._run_parts()

@@ -104,7 +104,7 @@ class Server:
             case "GET", ["api", "v1", ("pods" | "nodes" | "namespaces") as kind]:
                 found = self._list(kind, params)
             case "GET", ["apis", names.GROUP, _, _]:
-                found = {"items": []}
+                found = self._list("policies", params)
             case "GET", ["api", "v1", "nodes", name]:
                 found = self._get("nodes", "", name)
             case "PATCH", ["api", "v1", "nodes", name]:

@@ -3,6 +3,7 @@
 import pytest
 
 from scheduler.api import names
+from scheduler.kube.watch import kinds
 from tests import make
 from tests.unit import api_model
 from tests.virtual import climate
@@ -201,12 +202,12 @@ def test_a_standby_goes_on_at_once_with_what_it_has_heard(make_world: Make, seed
     world.create("plain", count=2)
     world.run(3.0)
     assert world.n_bound == 2
-    lists = [stream.relists for stream in standby.operator._streams()]
+    lists = [stream.relists for stream in standby.operator._streams]
     leader.stop()
     world.run(0.7)
     assert leader.is_stopped()
     assert standby.is_deciding(), world.report(["it has not heard that the lease is free"])
-    assert [stream.relists for stream in standby.operator._streams()] == lists
+    assert [stream.relists for stream in standby.operator._streams] == lists
 
 
 @pytest.mark.parametrize("whose", ["ours", "others"])
@@ -242,7 +243,8 @@ def test_a_standby_whose_watch_is_silent_lists_before_it_decides(
     assert standby.is_deciding(), world.report(["it does not lead"])
     world.create("exclusive", count=1)
     world.run(5.0)
-    assert [stream.relists for stream in standby.operator._pods] == [2, 2]
+    pods = [one for one in standby.operator._streams if one.source.kind == kinds.PODS]
+    assert [stream.relists for stream in pods] == [2, 2]
     assert world.n_bound == n_bound
 
 

@@ -1,4 +1,7 @@
-"""Label and field selectors: parsed once per request, matched per object."""
+"""Label and field selectors in the text form of a query: parsed once per request, matched per object.
+
+The scheduler's own selectors are another thing, and may not be imported: this is the server that it is tried on.
+"""
 
 import re
 from collections.abc import Callable

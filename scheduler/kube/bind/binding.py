@@ -19,12 +19,11 @@ import structlog
 from scheduler.api import hami, names
 from scheduler.api.decisions import Bind
 from scheduler.errors import ApiError
-from scheduler.kube import client, wall_clock
+from scheduler.kube import answers, client, wall_clock
 from scheduler.kube.bind.fence import Fence, Gate, Target, is_closed
 from scheduler.kube.client import ApiClient
 from scheduler.state.pods import PodRecord
 
-_NOT_FOUND, _CONFLICT = 404, 409
 _ATTEMPTS = 6
 _log = structlog.get_logger("evenkeel.binding")
 
@@ -97,10 +96,10 @@ class Binding:
                     )
             except ApiError as error:
                 message = str(error)
-                if client.is_unknown(error):
+                if answers.is_unknown(error):
                     at_large = version
                 fate = _fate_after(error, unknown=bool(at_large))
-                if error.status == _CONFLICT:
+                if answers.is_conflict(error):
                     found = await self._look(pod, doubt)
                     fate = _fate_of(found, bind)
                     read = found["metadata"]["resourceVersion"] if found else ""
@@ -142,7 +141,7 @@ class Binding:
                     found: dict[str, Any] = await self._api.get(_path(pod))
                     return found if found["metadata"]["uid"] == pod.uid else None
             except Exception as error:  # noqa: BLE001 - whatever keeps it from being told
-                if isinstance(error, ApiError) and error.status == _NOT_FOUND:
+                if answers.is_not_found(error):
                     return None
                 _log.warning("a pod in doubt cannot be read", pod=pod.key, error=str(error))
                 gate = doubt()
@@ -156,9 +155,9 @@ def _path(pod: PodRecord) -> str:
 
 def _fate_after(error: ApiError, *, unknown: bool) -> Fate:
     """What a refusal says. After a lost answer one by a server that has just started tells nothing."""
-    if error.status == _NOT_FOUND:
+    if answers.is_not_found(error):
         return Fate.GONE
-    return Fate.OPEN if unknown or client.is_transient(error) else Fate.REFUSED
+    return Fate.OPEN if unknown or answers.is_transient(error) else Fate.REFUSED
 
 
 def _fate_of(found: dict[str, Any] | None, bind: Bind) -> Fate:

@@ -23,14 +23,13 @@ import structlog
 
 from scheduler.api import names
 from scheduler.errors import ApiError
-from scheduler.kube import client, troubles, wall_clock
+from scheduler.kube import answers, client, troubles, wall_clock
 from scheduler.kube.client import ApiClient
 from scheduler.kube.troubles import Trouble
 
 Json = dict[str, Any]
 Gate = contextlib.AbstractAsyncContextManager[None]
 
-_NOT_FOUND, _CONFLICT, _TOO_LARGE, _INVALID = 404, 409, 413, 422
 # Requests at once after a change of leaders: half of the client's connections, for the lists and the
 # watches need some too.
 _AT_ONCE = 32
@@ -104,7 +103,7 @@ class Fence:
                 async with gate:
                     return await self._seal_once(pod)
             except Exception as error:  # noqa: BLE001 - to give up would be to give cards away twice
-                if isinstance(error, ApiError) and error.status == _NOT_FOUND:
+                if answers.is_not_found(error):
                     return None
                 gate = trouble(error)
             attempt += 1
@@ -142,7 +141,7 @@ class Fence:
         return n_bound
 
     def _hindered(self, error: Exception) -> Gate:
-        if isinstance(error, ApiError) and _is_too_large(error):
+        if answers.is_too_large(error):
             raise _TooLargeError(str(error))
         self.trouble = troubles.after(self.trouble, error)
         return contextlib.nullcontext()
@@ -160,7 +159,7 @@ class Fence:
         try:
             return await self._touch(pod)
         except ApiError as error:
-            if error.status != _CONFLICT:
+            if not answers.is_conflict(error):
                 raise
             conflict = error
         found: Json = await self._api.get(pod.path)
@@ -182,7 +181,7 @@ class Fence:
                 "PATCH", f"{pod.path}/status", annotated, content_type=client.MERGE_PATCH
             )
         except ApiError as error:
-            if error.status != _INVALID:
+            if not answers.is_invalid(error):
                 raise
             # Its annotations are as large as they may be, which must not keep anyone from leading.
             condition = {
@@ -206,10 +205,6 @@ class _TooLargeError(Exception):
     That goes for a bind too, which also adds to the pod. Who waited for such a pod would let anyone who
     may create pods keep everyone from leading.
     """
-
-
-def _is_too_large(error: ApiError) -> bool:
-    return error.status == _TOO_LARGE or "request is too large" in error.message
 
 
 def is_closed(pod: Json) -> bool:

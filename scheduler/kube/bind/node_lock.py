@@ -8,46 +8,53 @@ holder is gone, done, or a pod of ours that was never bound (left by a crash).
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from scheduler.api import hami, names
 from scheduler.errors import ApiError, BadInput
-from scheduler.kube import client, wall_clock
+from scheduler.kube import answers, client, wall_clock
+from scheduler.kube.bind.jobs import Job
 from scheduler.kube.client import ApiClient
 
-_NOT_FOUND, _CONFLICT = 404, 409
 _RACES = 5
 
 
 class NodeLock:
-    """Takes and gives back node locks through the API.
+    """The step before the bind of a pod that HAMi's device plugin has to serve.
 
-    Attributes:
+    Args:
+        api: the API server.
+        schedulers: whose unbound pods cannot rightly hold a lock: the names that this process goes by.
         timeout_seconds: age from which a lock may be taken over.
     """
 
-    def __init__(self, api: ApiClient, *, scheduler_name: str, timeout_seconds: float) -> None:
-        self._api = api
-        self._scheduler_name = scheduler_name
-        self.timeout_seconds = timeout_seconds
+    name = "node lock"
 
-    async def take(
-        self, node: str, namespace: str, pod: str, *, may_write: Callable[[], bool]
-    ) -> bool:
+    def __init__(
+        self, api: ApiClient, *, schedulers: Collection[str], timeout_seconds: float
+    ) -> None:
+        self._api = api
+        self._schedulers = frozenset(schedulers)
+        self._timeout = timeout_seconds
+
+    def concerns(self, job: Job) -> bool:
+        """Whether the plugin has to serve the pod."""
+        return job.takes_turns
+
+    async def take(self, job: Job, may_write: Callable[[], bool]) -> bool:
         """Whether the lock now names the pod; False while another pod rightly holds it.
 
         Args:
-            node: its node.
-            namespace: of the pod.
-            pod: the pod's name.
+            job: a pod and its node.
             may_write: asked right before the lock is written; False when it may not be.
 
         Raises:
-            ApiError: the node cannot be read or written (404: it is gone).
+            ApiError: the node cannot be read or written, or is gone.
         """
+        namespace, pod = job.pod.namespace, job.pod.name
         for _ in range(_RACES):
-            found = await self._api.get(f"/api/v1/nodes/{node}")
+            found = await self._api.get(f"/api/v1/nodes/{job.node}")
             held = (found["metadata"].get("annotations") or {}).get(names.HAMI_LOCK, "")
             if held and not await self._may_take_over(held, namespace, pod):
                 return False
@@ -57,13 +64,13 @@ class NodeLock:
             try:
                 await self._write(found, f"{now},{namespace},{pod}")
             except ApiError as error:
-                if error.status == _CONFLICT:
+                if answers.is_conflict(error):
                     continue
                 raise
             return True
         return False
 
-    async def release(self, node: str, namespace: str, pod: str) -> None:
+    async def undo(self, job: Job) -> None:
         """Remove the lock if it names the pod.
 
         Raises:
@@ -71,14 +78,14 @@ class NodeLock:
         """
         for _ in range(_RACES):
             try:
-                found = await self._api.get(f"/api/v1/nodes/{node}")
+                found = await self._api.get(f"/api/v1/nodes/{job.node}")
                 held = (found["metadata"].get("annotations") or {}).get(names.HAMI_LOCK, "")
-                if held.endswith(f",{namespace},{pod}"):
+                if held.endswith(f",{job.pod.namespace},{job.pod.name}"):
                     await self._write(found, None)
             except ApiError as error:
-                if error.status == _CONFLICT:
+                if answers.is_conflict(error):
                     continue
-                if error.status != _NOT_FOUND:
+                if not answers.is_not_found(error):
                     raise
             return
 
@@ -100,7 +107,7 @@ class NodeLock:
             # Nobody can release what nobody can read.
             return True
         since = _age(held.split(",", 1)[0])
-        if since is None or abs(since) > self.timeout_seconds:
+        if since is None or abs(since) > self._timeout:
             # Too old; or from a future that no clock's error explains, and would never be.
             return True
         if holder is None:
@@ -110,7 +117,7 @@ class NodeLock:
         try:
             other = await self._api.get(f"/api/v1/namespaces/{holder[1]}/pods/{holder[2]}")
         except ApiError as error:
-            if error.status == _NOT_FOUND:
+            if answers.is_not_found(error):
                 return True
             raise
         return self._is_over(other)
@@ -120,7 +127,7 @@ class NodeLock:
         if not spec.get("nodeName"):
             # In this process pods of one node take turns, so an unbound holder of ours was left by
             # a leader that died between its lock and its bind; that bind was fenced off since.
-            return bool(spec.get("schedulerName") == self._scheduler_name)
+            return spec.get("schedulerName") in self._schedulers
         if holder.get("status", {}).get("phase") in {"Succeeded", "Failed"}:
             return True
         return annotations.get(names.HAMI_BIND_PHASE) in {names.BIND_SUCCESS, names.BIND_FAILED}

@@ -17,7 +17,7 @@ from scheduler.errors import ApiError
 from scheduler.kube import client
 from scheduler.kube.bind.fence import Target
 from scheduler.kube.client import ApiClient
-from scheduler.kube.watch import listing, sources
+from scheduler.kube.watch import kinds, listing, sources
 from scheduler.kube.watch.listing import Expired
 
 # A server that does not know the form sends whole pods, in which all that is read is there too.
@@ -45,12 +45,12 @@ class Heads:
 
     Args:
         api: the API server.
-        scheduler_name: which pods are ours.
+        schedulers: the names that this process goes by.
         engine: what is known here.
     """
 
-    def __init__(self, api: ApiClient, scheduler_name: str, engine: Engine) -> None:
-        self._api, self._scheduler_name, self._engine = api, scheduler_name, engine
+    def __init__(self, api: ApiClient, schedulers: tuple[str, ...], engine: Engine) -> None:
+        self._api, self._schedulers, self._engine = api, schedulers, engine
         # Pods that were known since the last list was asked for.
         self._known: set[str] = set()
 
@@ -61,7 +61,8 @@ class Heads:
         """
         return [
             _target(pod)
-            for pod in await self._list(f"spec.nodeName=,spec.schedulerName={self._scheduler_name}")
+            for name in self._schedulers
+            for pod in await self._list(f"spec.nodeName=,spec.schedulerName={name}")
             if not (pod.deletion_timestamp or self._is_gated(pod))
         ]
 
@@ -93,7 +94,7 @@ class Heads:
         while True:
             try:
                 found, _ = await listing.whole(
-                    self._api, listing.PODS, params, _heads.decode, accept=_METADATA
+                    self._api, kinds.PODS.path, params, _heads.decode, accept=_METADATA
                 )
             except (ApiError, Expired, msgspec.MsgspecError) as error:
                 wait = client.backoff(attempt, first=0.2, most=5.0)

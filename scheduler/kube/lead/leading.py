@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 import structlog
 
-from scheduler.api import wire
 from scheduler.kube.bind.fence import Fence, Target
 from scheduler.kube.lead.heads import Heads
 from scheduler.kube.lead.lease import AlwaysLeader, Held, Lease
+from scheduler.kube.watch import kinds
 from scheduler.kube.watch.streams import Stream
 
 _TURN_SECONDS = 0.1
@@ -33,8 +34,7 @@ class Leading:
         lease: whether this process may act.
         fence: makes the binds of before impossible.
         heads: what the API server has.
-        pods: the streams of pods.
-        nodes: the stream of nodes.
+        streams: all streams.
         on_leading: called before the first decision of a term.
         on_lost: called when a term has ended.
     """
@@ -44,14 +44,13 @@ class Leading:
         lease: Lease | AlwaysLeader,
         fence: Fence,
         heads: Heads,
-        pods: list[Stream[wire.Pod]],
-        nodes: Stream[wire.Node],
+        streams: list[Stream[Any]],
         *,
         on_leading: Callable[[], None],
         on_lost: Callable[[], None],
     ) -> None:
         self._lease, self._fence, self._heads = lease, fence, heads
-        self._pods, self._nodes = pods, nodes
+        self._streams = streams
         self._on_leading, self._on_lost = on_leading, on_lost
         self._settled_term = 0
         # The reign in which nothing that leaders of before have sent can land any more.
@@ -91,7 +90,7 @@ class Leading:
         self._on_leading()
 
     async def _catch_up(self, held: Held) -> None:
-        while not (self._nodes.is_listed and all(stream.is_listed for stream in self._pods)):
+        while not all(stream.is_listed for stream in self._streams):
             await asyncio.sleep(_TURN_SECONDS / 2)
         if self.fenced_reign != held.reign and not held.is_clean:
             await self._fence.sweep(await self._heads.unbound())
@@ -101,7 +100,8 @@ class Leading:
             if await self._hears(await self._heads.unheard()):
                 return
         _log.warning("the watches of pods stay behind, listing again")
-        await asyncio.gather(*(stream.relist() for stream in self._pods))
+        pods = [stream for stream in self._streams if stream.source.kind == kinds.PODS]
+        await asyncio.gather(*(stream.relist() for stream in pods))
 
     async def _hears(self, pods: list[Target]) -> bool:
         """Whether these are known here, soon at least."""

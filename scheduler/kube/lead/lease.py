@@ -17,15 +17,13 @@ import structlog
 
 from scheduler.api import names
 from scheduler.errors import ApiError
-from scheduler.kube import client, troubles, wall_clock
+from scheduler.kube import answers, client, troubles, wall_clock
 from scheduler.kube.client import ApiClient
 from scheduler.kube.troubles import Trouble
 
-_NOT_FOUND, _CONFLICT = 404, 409
 # Tries to give the lease back: more than one renewal is not on its way.
 _RELEASES = 3
 _LOOKS_PER_RETRY = 20
-_BAD = 400
 _ERROR = b'{"type":"ERROR"'
 _log = structlog.get_logger("evenkeel.lease")
 
@@ -167,7 +165,7 @@ class Lease:
             async with self._api.stream(self._path, asked, silence_seconds=self._retry) as response:
                 async for news in response.content.iter_any():
                     # A version that is too old is told as an error, again and again.
-                    return response.status < _BAD and not news.startswith(_ERROR)
+                    return not (answers.is_failure(response.status) or news.startswith(_ERROR))
         except client.TRANSPORT_ERRORS as error:
             _log.info("lease not watched", error=repr(error))
         return False
@@ -188,7 +186,7 @@ class Lease:
                 await self._give_back(settled=settled)
             except ApiError as error:
                 _log.warning("lease not released", error=str(error))
-                if error.status == _CONFLICT:
+                if answers.is_conflict(error):
                     # A renewal that was on its way has landed meanwhile.
                     continue
             return
@@ -209,7 +207,7 @@ class Lease:
         try:
             lease = await self._api.get(f"{self._path}/{self._name}")
         except ApiError as error:
-            if error.status != _NOT_FOUND:
+            if not answers.is_not_found(error):
                 raise
             self._version = ""
             if self.holder() == Holder.REPLICA:
@@ -262,7 +260,7 @@ class Lease:
         try:
             await self._api.send(method, path, record)
         except ApiError as error:
-            if error.status == _CONFLICT:
+            if answers.is_conflict(error):
                 # Look again next time.
                 return
             raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 
 from aiohttp import web
 
@@ -43,7 +44,9 @@ def _probe(check: Check) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def answer(_: web.Request) -> web.Response:
         problems = check()
         if problems:
-            return web.Response(status=503, text="\n".join(problems) + "\n")
+            return web.Response(
+                status=HTTPStatus.SERVICE_UNAVAILABLE, text="\n".join(problems) + "\n"
+            )
         return web.Response(text="ok\n")
 
     return answer
@@ -56,7 +59,7 @@ def _text(
         try:
             body = await metrics()
         except TimeoutError:
-            return web.Response(status=503, text="the loop is busy\n")
+            return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE, text="the loop is busy\n")
         return web.Response(
             body=body, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
         )

@@ -21,7 +21,7 @@ from enum import IntEnum
 import structlog
 
 from scheduler.errors import ApiError
-from scheduler.kube import client
+from scheduler.kube import answers, client
 from scheduler.kube.client import ApiClient
 
 _WORKERS = 4
@@ -41,7 +41,6 @@ _BACKOFF_MOST_SECONDS = 30.0
 _GIVE_UP_SECONDS = 3600.0
 # Beyond so many, reports of why pods wait are given up, the oldest first: a later one is as good.
 _WHY_MAX = 50_000
-_FORBIDDEN, _NOT_FOUND, _CONFLICT = 403, 404, 409
 _log = structlog.get_logger("evenkeel.reporter")
 
 Key = tuple[str, str]
@@ -216,8 +215,8 @@ class Outbox:
                 self._allowance = max(-_DEBT, self._allowance - max(0.0, took - _QUICK_SECONDS))
 
     def _failed_with(self, report: Report, error: ApiError) -> None:
-        is_over = error.status == _NOT_FOUND or "being terminated" in error.message
-        if error.status == _CONFLICT and report.method == "POST":
+        is_over = answers.is_not_found(error) or "being terminated" in error.message
+        if answers.is_conflict(error) and report.method == "POST":
             # An earlier try took effect, and its answer was lost.
             is_over = True
         if is_over or report.key in self._forgotten:
@@ -225,7 +224,8 @@ class Outbox:
         now = asyncio.get_running_loop().time()
         # An API server that has just started refuses everyone until it has read its roles; a conflict
         # says that the object has changed, which the watch will tell.
-        again = client.is_transient(error) or error.status in {_FORBIDDEN, _CONFLICT}
+        may_pass = answers.is_transient(error) or answers.is_forbidden(error)
+        again = may_pass or answers.is_conflict(error)
         if not again or now - report.since >= _GIVE_UP_SECONDS:
             _log.warning("report not written", path=report.path, error=str(error))
             self._give_up(report)

@@ -11,11 +11,10 @@ import structlog
 
 from scheduler.api import names
 from scheduler.errors import ApiError
-from scheduler.kube import client, wall_clock
+from scheduler.kube import answers, client, wall_clock
 from scheduler.kube.client import ApiClient
 
 _PERIOD_SECONDS = 2.0
-_NOT_FOUND = 404
 _log = structlog.get_logger("evenkeel.policies")
 
 
@@ -82,7 +81,7 @@ class PolicyStatus:
                 "PATCH", f"{path}/status", {"status": status}, content_type=client.MERGE_PATCH
             )
         except (ApiError, KeyError, IndexError) as error:
-            if not (isinstance(error, ApiError) and error.status == _NOT_FOUND):
+            if not answers.is_not_found(error):
                 _log.warning("policy status not written", policy=name, error=str(error))
             self._written.pop(name, None)
             return False

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import structlog
 
-from scheduler.api import wire
 from scheduler.kube.bind.fence import Fence
 from scheduler.kube.lead.lease import AlwaysLeader, Holder, Lease
 from scheduler.kube.rights import Rights
@@ -22,27 +22,33 @@ _LOOK_SECONDS = 1.0
 _log = structlog.get_logger("evenkeel")
 
 
-class Probes:
-    """Health of one replica.
+class Signs(NamedTuple):
+    """The parts of a replica that show how it is.
 
-    Args:
-        turned_at: monotonic time of the main loop's last turn, 0 before the first.
+    Attributes:
         lease: the lease.
         fence: what a new leader waits for.
         streams: all streams.
         rights: the rights that are missing.
     """
 
-    def __init__(
-        self,
-        turned_at: Callable[[], float],
-        lease: Lease | AlwaysLeader,
-        fence: Fence,
-        streams: list[Stream[wire.Pod] | Stream[wire.Node]],
-        rights: Rights,
-    ) -> None:
-        self._turned_at, self._lease, self._fence = turned_at, lease, fence
-        self._streams, self._rights = streams, rights
+    lease: Lease | AlwaysLeader
+    fence: Fence
+    streams: list[Stream[Any]]
+    rights: Rights
+
+
+class Probes:
+    """Health of one replica.
+
+    Args:
+        turned_at: monotonic time of the main loop's last turn, 0 before the first.
+        signs: what to look at.
+    """
+
+    def __init__(self, turned_at: Callable[[], float], signs: Signs) -> None:
+        self._turned_at = turned_at
+        self._lease, self._fence, self._streams, self._rights = signs
 
     def ill(self) -> list[str]:
         """Why the process should be ended; empty when it should not."""

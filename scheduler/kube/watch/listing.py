@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from scheduler.api import bounded, wire
 from scheduler.api.limits import DEFAULT, PodLimits
 from scheduler.errors import ApiError
-from scheduler.kube import client
+from scheduler.kube import answers, client
 from scheduler.kube.client import Access, ApiClient, TooLarge
+from scheduler.kube.watch import kinds
 
 T = TypeVar("T")
 Read = Callable[[bytes | msgspec.Raw], T]
 
-NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
 _PAGE = 500
 # A page of large objects is asked for again in smaller pages: it would be in memory as a whole.
 _PAGE_BYTES = 16 << 20
@@ -25,7 +25,6 @@ _PAGE_SMALLER = 8
 _PAGE_SECONDS = 60.0
 # After so much, others get their turn.
 _SLICE_ITEMS, _SLICE_BYTES = 100, 1 << 20
-_GONE = 410
 _TRIES = 3
 
 
@@ -42,6 +41,7 @@ class _Page(msgspec.Struct):
 
 _pages = msgspec.json.Decoder(_Page)
 _nodes = msgspec.json.Decoder(wire.Node)
+_plain = msgspec.json.Decoder(dict[str, Any])
 _small_pods = msgspec.json.Decoder(wire.Pod)
 
 
@@ -52,6 +52,11 @@ class Expired(Exception):  # noqa: N818
 def read_node(raw: bytes | msgspec.Raw) -> wire.Node:
     """A node from its JSON."""
     return _nodes.decode(raw)
+
+
+def read_plain(raw: bytes | msgspec.Raw) -> dict[str, Any]:
+    """An object of any kind from its JSON, as plain values."""
+    return _plain.decode(raw)
 
 
 def read_pod(limits: PodLimits) -> Read[wire.Pod]:
@@ -93,7 +98,7 @@ async def whole(
             limit = max(1, limit // _PAGE_SMALLER)
             continue
         except ApiError as error:
-            if error.status == _GONE:
+            if answers.is_expired(error):
                 raise Expired from error
             raise
         page = _pages.decode(payload)
@@ -124,8 +129,8 @@ async def nodes_and_pods(access: Access) -> tuple[list[wire.Node], list[wire.Pod
     """
     api = ApiClient(access, connections=2)
     try:
-        nodes = await _again(api, NODES, read_node)
-        pods = await _again(api, PODS, read_pod(DEFAULT))
+        nodes = await _again(api, kinds.NODES.path, read_node)
+        pods = await _again(api, kinds.PODS.path, read_pod(DEFAULT))
     finally:
         await api.close()
     return nodes, pods
@@ -141,4 +146,4 @@ async def _again(api: ApiClient, path: str, read: Read[T]) -> list[T]:
             raise ApiError(0, "Unreadable", f"GET {path}: {error}") from error
         else:
             return items
-    raise ApiError(_GONE, "Expired", f"GET {path}: the list changed faster than it could be read")
+    raise answers.expired(f"GET {path}: the list changed faster than it could be read")

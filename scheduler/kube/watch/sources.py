@@ -1,131 +1,170 @@
-"""What is read of the cluster: streams of what there can be many of, and the rare kinds once at the start."""
+"""What is read of the cluster, as a table: a line for every list and watch.
+
+What there can be many of comes through a stream of its own (``streams``), because kopf takes a millisecond
+for each event. What is rare is heard through kopf's handlers (``rare``).
+"""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
 from functools import partial
+from typing import Any, Generic, NamedTuple, TypeVar
 
-import structlog
+from scheduler.api import events, wire
+from scheduler.api.events import Event, Heard
+from scheduler.api.limits import PodLimits
+from scheduler.kube.rights import Right
+from scheduler.kube.watch import kinds, listing
+from scheduler.kube.watch.kinds import Kind
+from scheduler.kube.watch.listing import Read
 
-from scheduler.api import events, names, wire
-from scheduler.config import Config
-from scheduler.errors import ApiError
-from scheduler.kube.client import ApiClient, backoff
-from scheduler.kube.watch import listing
-from scheduler.kube.watch.streams import Stream
-
-Put = Callable[[events.Heard], None]
+T = TypeVar("T")
+Put = Callable[[Heard], None]
 
 UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
-_POLICIES = f"/apis/{names.GROUP}/{names.VERSION}/{names.POLICIES}"
-_LATE_SECONDS = 5.0
-_NOT_FOUND = 404
-_log = structlog.get_logger("evenkeel")
 
 
-def streams(
-    api: ApiClient, config: Config, put: Put
-) -> tuple[list[Stream[wire.Pod]], Stream[wire.Node]]:
-    """The streams of pods, ours first, and that of nodes.
+class Way(Enum):
+    """How a source is heard: by a stream of its own, or by kopf."""
+
+    RAW = "raw"
+    RARE = "rare"
+
+
+class Words(NamedTuple, Generic[T]):
+    """The events that a source's news become.
+
+    Attributes:
+        seen: of an object that was added or changed.
+        gone: of one that was deleted, or is no longer under the selector; None where that is no news.
+        listed: of all objects at once; None where each is an event of its own.
+    """
+
+    seen: Callable[[T], Event]
+    gone: Callable[[T], Event] | None = None
+    listed: Callable[[list[T]], Heard] | None = None
+
+    def of_list(self, items: list[T]) -> list[Heard]:
+        """What a list of all objects says."""
+        return [self.listed(items)] if self.listed else [self.seen(one) for one in items]
+
+    def of_change(self, item: T, *, is_gone: bool) -> list[Heard]:
+        """What a change says; ``item`` is as it was last seen when it is gone."""
+        if not is_gone:
+            return [self.seen(item)]
+        return [self.gone(item)] if self.gone else []
+
+
+@dataclass(frozen=True, slots=True)
+class Source(Generic[T]):
+    """One line of the table.
+
+    Attributes:
+        name: what logs and metrics call it.
+        kind: whose objects are read.
+        way: how they are heard.
+        selector: which of them, by field selector; empty for all.
+        read: makes an object of its JSON.
+        words: the events that the news become.
+        needed_by: what cannot work without.
+        absent: what is said once when the API server does not serve the kind; empty where it always does.
+    """
+
+    name: str
+    kind: Kind
+    way: Way
+    selector: str
+    read: Read[T]
+    words: Words[T]
+    needed_by: str
+    absent: str = ""
+
+    @property
+    def params(self) -> dict[str, str]:
+        """What to ask for in a list or watch."""
+        return {"fieldSelector": self.selector} if self.selector else {}
+
+
+def table(schedulers: tuple[str, ...], limits: PodLimits) -> tuple[Source[Any], ...]:
+    """All sources, pods of ours first.
 
     Args:
-        api: the API server.
-        config: whose pods are ours, and how much of one is read.
-        put: takes all that is heard of, as events.
+        schedulers: the names that this process goes by. A field selector knows no "or", so each name has a
+            source of its own, and that of other schedulers' pods leaves out all of them.
+        limits: how much of a pod is read.
     """
-    read_pod = listing.read_pod(config.pod_limits)
-
-    def on_pod(kind: str, pod: wire.Pod) -> None:
-        put(events.PodGone(pod.metadata.uid) if kind == "DELETED" else events.PodSeen(pod))
-
-    def on_list(is_ours: bool, pods: list[wire.Pod]) -> None:
-        put(events.PodsListed(pods, ours=is_ours))
-
-    def on_node(kind: str, node: wire.Node) -> None:
-        put(events.NodeGone(node.metadata.name) if kind == "DELETED" else events.NodeSeen(node))
-
-    pods = [
-        Stream(
-            name,
-            api,
-            listing.PODS,
-            {"fieldSelector": selector},
-            read=read_pod,
-            on_list=partial(on_list, is_ours),
-            on_event=on_pod,
-        )
-        for name, selector, is_ours in (
-            ("pods-ours", f"spec.schedulerName={config.scheduler_name},{UNFINISHED}", True),
-            (
-                "pods-others",
-                f"spec.nodeName!=,spec.schedulerName!={config.scheduler_name},{UNFINISHED}",
-                False,
-            ),
-        )
-    ]
-    nodes = Stream(
-        "nodes",
-        api,
-        listing.NODES,
-        {},
-        read=listing.read_node,
-        on_list=lambda nodes: put(events.NodesListed(nodes)),
-        on_event=on_node,
+    read_pod = listing.read_pod(limits)
+    others = ",".join(("spec.nodeName!=", *(f"spec.schedulerName!={one}" for one in schedulers)))
+    return (
+        *(
+            Source(
+                "pods-ours" if len(schedulers) == 1 else f"pods-ours-{one}",
+                kinds.PODS,
+                Way.RAW,
+                f"spec.schedulerName={one},{UNFINISHED}",
+                read_pod,
+                _pods(ours=True, scheduler=one),
+                "the queue",
+            )
+            for one in schedulers
+        ),
+        Source(
+            "pods-others",
+            kinds.PODS,
+            Way.RAW,
+            f"{others},{UNFINISHED}",
+            read_pod,
+            _pods(ours=False),
+            "what is left on nodes",
+        ),
+        Source("nodes", kinds.NODES, Way.RAW, "", listing.read_node, _NODES, "every rule"),
+        Source(
+            "namespaces",
+            kinds.NAMESPACES,
+            Way.RARE,
+            "",
+            listing.read_plain,
+            Words(_namespace_seen),
+            "namespace selectors of BalancePolicies",
+        ),
+        Source(
+            "policies",
+            kinds.POLICIES,
+            Way.RARE,
+            "",
+            listing.read_plain,
+            Words(events.PolicySeen, _policy_gone),
+            "placement by BalancePolicies",
+            "the BalancePolicy CRD is not installed; pods are placed by the configuration",
+        ),
     )
-    return pods, nodes
 
 
-async def read_rare_kinds(api: ApiClient, put: Put) -> bool:
-    """Policies and namespaces before the first pod, so that none is placed without them.
-
-    Tries until they can be read. Returns whether there are policies, which is to say their CRD.
-    """
-    attempt = 0
-    while True:
-        try:
-            return await _read_rare_kinds(api, put)
-        except ApiError as error:
-            wait = backoff(attempt, first=0.5, most=5.0)
-            attempt += 1
-            _log.warning("the API server cannot be read yet", error=str(error), retry_seconds=wait)
-            await asyncio.sleep(wait)
+def reads(sources: Iterable[Source[Any]]) -> list[Right]:
+    """The rights that it takes to read these."""
+    read = dict.fromkeys(source.kind for source in sources)
+    return [Right(verb, kind.group, kind.plural) for kind in read for verb in ("list", "watch")]
 
 
-async def late_policies(api: ApiClient, put: Put, is_heard: Callable[[], bool]) -> None:
-    """Policies whose CRD was not there at the start, until kopf tells of them.
-
-    kopf looks for a new kind when its CRD changes; the API server may offer the kind only after the last
-    of these changes, and then kopf never finds it.
-    """
-    known: set[str] = set()
-    while not is_heard():
-        await asyncio.sleep(_LATE_SECONDS)
-        try:
-            found = (await api.get(_POLICIES))["items"]
-        except ApiError:
-            continue  # not there yet, and the rest of trouble others tell of
-        if is_heard():
-            return
-        for policy in found:
-            put(events.PolicySeen(policy))
-        there = {policy["metadata"]["name"] for policy in found}
-        for name in known - there:
-            put(events.PolicyGone(name))
-        known = there
+def _pods(*, ours: bool, scheduler: str = "") -> Words[wire.Pod]:
+    return Words(
+        events.PodSeen,
+        lambda pod: events.PodGone(pod.metadata.uid),
+        partial(events.PodsListed, ours=ours, scheduler=scheduler),
+    )
 
 
-async def _read_rare_kinds(api: ApiClient, put: Put) -> bool:
-    for namespace in (await api.get("/api/v1/namespaces"))["items"]:
-        metadata = namespace["metadata"]
-        put(events.NamespaceSeen(metadata["name"], metadata.get("labels") or {}))
-    try:
-        found = await api.get(_POLICIES)
-    except ApiError as error:
-        if error.status != _NOT_FOUND:
-            raise
-        _log.warning("the BalancePolicy CRD is not installed; pods are placed by the configuration")
-        return False
-    for policy in found["items"]:
-        put(events.PolicySeen(policy))
-    return True
+_NODES: Words[wire.Node] = Words(
+    events.NodeSeen, lambda node: events.NodeGone(node.metadata.name), events.NodesListed
+)
+
+
+def _namespace_seen(body: dict[str, Any]) -> Event:
+    metadata = body["metadata"]
+    return events.NamespaceSeen(metadata["name"], dict(metadata.get("labels") or {}))
+
+
+def _policy_gone(body: dict[str, Any]) -> Event:
+    return events.PolicyGone(body["metadata"]["name"])

@@ -8,25 +8,23 @@ nothing for longer than bookmarks take is dead and reconnects.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 import structlog
 
 from scheduler.api import wire
+from scheduler.api.events import Heard
 from scheduler.errors import ApiError
-from scheduler.kube import client, troubles
+from scheduler.kube import answers, client, troubles
 from scheduler.kube.client import ApiClient
 from scheduler.kube.troubles import Trouble
 from scheduler.kube.watch import listing
 from scheduler.kube.watch.listing import Expired
-
-T = TypeVar("T", wire.Pod, wire.Node)
+from scheduler.kube.watch.sources import Put, Source
 
 # The API server sends a bookmark about once a minute.
 _SILENCE_SECONDS = 90.0
-_GONE = 410
 _log = structlog.get_logger("evenkeel.streams")
 
 
@@ -61,37 +59,42 @@ _errors = msgspec.json.Decoder(_Error)
 _bookmarks = msgspec.json.Decoder(_Bookmark)
 
 
-class Stream(Generic[T]):
-    """One resource under one selector.
+class Versioned(Protocol):
+    """An object as the API server keeps it."""
+
+    @property
+    def metadata(self) -> wire.Meta:
+        """With the version to go on from."""
+
+
+V = TypeVar("V", bound=Versioned)
+
+
+class Stream(Generic[V]):
+    """One source, listed and watched.
 
     Attributes:
+        source: what is read.
         heard_at: loop time of the last sign of life; 0 before the first list.
         relists: how often it had to list, the first included.
         trouble: what keeps it from being read, None while nothing does.
     """
 
-    def __init__(
-        self,
-        name: str,
-        api: ApiClient,
-        path: str,
-        params: dict[str, str],
-        *,
-        read: listing.Read[T],
-        on_list: Callable[[list[T]], None],
-        on_event: Callable[[str, T], None],
-    ) -> None:
-        self.name = name
-        self._api, self._path, self._params = api, path, params
-        self._read: listing.Read[T] = read
-        self._on_list: Callable[[list[T]], None] = on_list
-        self._on_event: Callable[[str, T], None] = on_event
+    def __init__(self, source: Source[V], api: ApiClient, put: Put) -> None:
+        """``put`` takes all that is heard of, as events."""
+        self.source = source
+        self._api, self._put = api, put
         self._version = ""
         self._asked_again = asyncio.Event()
         self._listed = asyncio.Event()
         self.heard_at = 0.0
         self.relists = 0
         self.trouble: Trouble | None = None
+
+    @property
+    def name(self) -> str:
+        """What logs and metrics call it."""
+        return self.source.name
 
     @property
     def is_listed(self) -> bool:
@@ -135,10 +138,13 @@ class Stream(Generic[T]):
                 await asyncio.sleep(wait)
 
     async def _list(self) -> None:
-        items, self._version = await listing.whole(self._api, self._path, self._params, self._read)
+        source = self.source
+        items, self._version = await listing.whole(
+            self._api, source.kind.path, source.params, source.read
+        )
         self.relists += 1
         self._heard()
-        self._on_list(items)
+        self._hand_in(source.words.of_list(items))
         # Who asked while this list was under way wants a newer one.
         if not self._asked_again.is_set():
             self._listed.set()
@@ -157,19 +163,17 @@ class Stream(Generic[T]):
 
     async def _watch(self) -> None:
         params = {
-            **self._params,
+            **self.source.params,
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": self._version,
         }
         try:
             async with self._api.stream(
-                self._path, params, silence_seconds=_SILENCE_SECONDS
+                self.source.kind.path, params, silence_seconds=_SILENCE_SECONDS
             ) as response:
-                if response.status == _GONE:
-                    raise Expired
-                if response.status >= 400:
-                    raise client.error_of(response.status, await response.read())
+                if answers.is_failure(response.status):
+                    raise _told(answers.error_of(response.status, await response.read()))
                 self._heard()
                 # A line can be a megabyte in many chunks: they are joined once, when it is complete.
                 begun: list[bytes] = []
@@ -190,17 +194,25 @@ class Stream(Generic[T]):
             return
         if line.startswith(b'{"type":"ERROR"'):
             failure = _errors.decode(line).object
-            if failure.code == _GONE:
-                raise Expired
-            raise ApiError(failure.code, failure.reason, failure.message)
+            raise _told(ApiError(failure.code, failure.reason, failure.message))
         if line.startswith(b'{"type":"BOOKMARK"'):
             self._version = _bookmarks.decode(line).object.metadata.resource_version
             return
         event = _events.decode(line)
-        found = self._read(event.object)
-        self._on_event(event.type, found)
+        found = self.source.read(event.object)
+        is_gone = event.type == "DELETED"
+        self._hand_in(self.source.words.of_change(found, is_gone=is_gone))
         self._version = found.metadata.resource_version
+
+    def _hand_in(self, news: list[Heard]) -> None:
+        for event in news:
+            self._put(event)
 
     def _heard(self) -> None:
         self.trouble = None
         self.heard_at = asyncio.get_running_loop().time()
+
+
+def _told(error: ApiError) -> Exception:
+    """What a watch ends with that was told this."""
+    return Expired() if answers.is_expired(error) else error

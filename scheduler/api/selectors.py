@@ -1,0 +1,221 @@
+"""Selectors of labels: what each operator means, and when a requirement cannot be read, stands here only.
+
+A ``Selector`` is a Kubernetes LabelSelector (of pods and namespaces) and is matched against one set of labels.
+A ``NodeTerm`` is a NodeSelectorTerm; ``plugins/node_affinity`` matches its requirements against whole columns
+of nodes. Both are plain values that can be compared and hashed: two that are written differently and mean
+the same by order or repetition are equal.
+
+Source: apimachinery's labels.Requirement and metav1.LabelSelectorAsSelector, component-helpers' nodeaffinity.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from scheduler.api import limits, names, values, wire
+from scheduler.errors import BadInput
+
+Labels = Mapping[str, str]
+
+_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+_WITH_VALUES = frozenset({"In", "NotIn"})
+# Of a selector, as the API server checks them.
+_NAME_MAX, _PREFIX_MAX = 63, 253
+_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_QUOTED_MAX = 100
+
+
+class Requirement(NamedTuple):
+    """One requirement: a label, an operator, and the values it compares with, sorted."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+    def holds(self, labels: Labels) -> bool:
+        """Whether a set of labels meets it; of the operators of a LabelSelector."""
+        match self.operator:
+            case "In":
+                return labels.get(self.key) in self.values
+            case "NotIn":
+                # Also where the label is absent.
+                return labels.get(self.key) not in self.values
+            case "Exists":
+                return self.key in labels
+            case _:
+                return self.key not in labels
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """A LabelSelector: every requirement must hold; made by ``all_of``.
+
+    Attributes:
+        requirements: sorted, none twice; ``matchLabels`` are In with one value.
+    """
+
+    requirements: tuple[Requirement, ...] = ()
+
+    def matches(self, labels: Labels) -> bool:
+        """Whether a set of labels meets all requirements."""
+        return all(one.holds(labels) for one in self.requirements)
+
+    def also(self, more: Iterable[Requirement]) -> Selector:
+        """One that asks this and more."""
+        return all_of((*self.requirements, *more))
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The labels that it looks at."""
+        return tuple(one.key for one in self.requirements)
+
+
+def all_of(requirements: Iterable[Requirement]) -> Selector:
+    """The selector of these requirements, whatever their order."""
+    return Selector(tuple(sorted(set(requirements))))
+
+
+# An empty LabelSelector, and one that is not there: a value among none is never had.
+EVERYTHING = Selector()
+NOTHING = Selector((Requirement("", "In"),))
+
+
+def parse(raw: Any, field: str) -> Selector:
+    """A LabelSelector from JSON of any shape; an absent one selects everything.
+
+    Raises:
+        BadInput: it is none; names the field.
+    """
+    selector = values.mapping(raw, field)
+    expressions = values.items(selector.get("matchExpressions"), f"{field}.matchExpressions", dict)
+    labels = values.mapping(selector.get("matchLabels"), f"{field}.matchLabels")
+    for key, label in labels.items():
+        if not isinstance(key, str):
+            raise BadInput(f"{field}.matchLabels", f"{key!r} is not a label's name")
+        if not isinstance(label, str):
+            raise BadInput(f"{field}.matchLabels.{key}", f"{label!r} is not a text")
+    return all_of((
+        *(Requirement(key, "In", (label,)) for key, label in labels.items()),
+        *(
+            _requirement(e.get("key"), e.get("operator"), e.get("values"), f"{field}.matchExpressions[{i}]")
+            for i, e in enumerate(expressions)
+        ),
+    ))  # fmt: skip
+
+
+def of_wire(given: wire.LabelSelector | None, field: str) -> Selector:
+    """The LabelSelector of a pod's rule; an absent one selects nothing.
+
+    Raises:
+        BadInput: an API server would not take it; names the field.
+    """
+    if given is None:
+        return NOTHING
+    found = []
+    for key, label in (given.match_labels or {}).items():
+        check_name(key, f"{field}.matchLabels")
+        _check_value(label, f"{field}.matchLabels[{key}]")
+        found.append(Requirement(key, "In", (label,)))
+    for i, expression in enumerate(given.match_expressions or ()):
+        where = f"{field}.matchExpressions[{i}]"
+        check_name(expression.key, f"{where}.key")
+        for j, value in enumerate(expression.values or ()):
+            _check_value(value, f"{where}.values[{j}]")
+        found.append(_requirement(expression.key, expression.operator, expression.values, where))
+    return all_of(found)
+
+
+def _requirement(key: Any, operator: Any, wanted: Any, field: str) -> Requirement:
+    if not isinstance(key, str) or not key:
+        raise BadInput(f"{field}.key", f"{key!r} is not a label's name")
+    if operator not in _OPERATORS:
+        said = limits.shortened(str(operator), _QUOTED_MAX)
+        raise BadInput(f"{field}.operator", f'"{said}" is not one of {", ".join(_OPERATORS)}')
+    found = values.items(wanted, f"{field}.values", str)
+    if (operator in _WITH_VALUES) != bool(found):
+        raise BadInput(
+            f"{field}.values", "must be set for the operators In and NotIn, and for these only"
+        )
+    return Requirement(key, operator, tuple(sorted(set(found))))
+
+
+def check_name(name: str, field: str) -> None:
+    """Refuse what is no label's name: at most 63 letters, digits, ``-_.``, after a domain and ``/`` or none.
+
+    Raises:
+        BadInput: names the field.
+    """
+    prefix, slash, rest = name.rpartition("/")
+    good = len(rest) <= _NAME_MAX and _NAME.fullmatch(rest)
+    if slash:
+        good = good and len(prefix) <= _PREFIX_MAX and _PREFIX.fullmatch(prefix)
+    if not good:
+        raise BadInput(field, f"{quoted(name)} is not a label's name")
+
+
+def quoted(text: str) -> str:
+    """A text that somebody wrote, as it stands in an error: not all of it when it is long."""
+    return repr(limits.shortened(text, _QUOTED_MAX))
+
+
+def _check_value(value: str, field: str) -> None:
+    if value and (len(value) > names.LABEL_VALUE_MAX or not _NAME.fullmatch(value)):
+        raise BadInput(field, f"{quoted(value)} is not a label's value")
+
+
+class NodeTerm(NamedTuple):
+    """A NodeSelectorTerm that can be read: requirements of labels, and of the node's name; never empty."""
+
+    labels: tuple[Requirement, ...] = ()
+    names: tuple[Requirement, ...] = ()
+
+
+def node_terms(terms: Iterable[wire.NodeTerm]) -> tuple[NodeTerm, ...]:
+    """The terms that can match a node, in their order.
+
+    An empty term matches nothing, and neither does one that has a requirement which cannot be read: the
+    API server refuses most of these, and kube-scheduler passes over them.
+    """
+    return tuple(found for term in terms if (found := node_term(term)) is not None)
+
+
+def node_term(term: wire.NodeTerm) -> NodeTerm | None:
+    """A term from its wire form; None for one that matches no node, see ``node_terms``."""
+    expressions, fields = term.match_expressions or (), term.match_fields or ()
+    labels = tuple(one for given in expressions if (one := _of_label(given)))
+    named = tuple(one for given in fields if (one := _of_name(given)))
+    readable = len(labels) == len(expressions) and len(named) == len(fields)
+    return NodeTerm(labels, named) if readable and (labels or named) else None
+
+
+def _of_label(given: wire.Expression) -> Requirement | None:
+    wanted = tuple(sorted(set(given.values or ())))
+    match given.operator:
+        case "In" | "NotIn":
+            return Requirement(given.key, given.operator, wanted) if wanted else None
+        case "Exists" | "DoesNotExist":
+            return Requirement(given.key, given.operator)
+        case "Gt" | "Lt" if len(given.values or ()) == 1 and integer(wanted[0]) is not None:
+            return Requirement(given.key, given.operator, wanted)
+        case _:
+            return None
+
+
+def _of_name(given: wire.Expression) -> Requirement | None:
+    """``matchFields`` knows ``metadata.name`` with In and NotIn of one value."""
+    wanted = tuple(given.values or ())
+    readable = given.key == "metadata.name" and given.operator in _WITH_VALUES and len(wanted) == 1
+    return Requirement(given.key, given.operator, wanted) if readable else None
+
+
+def integer(text: str) -> int | None:
+    """Go's ParseInt(text, 10, 64): no spaces, no underscores; None for what is none."""
+    body = text[1:] if text[:1] in {"+", "-"} else text
+    if not (body.isascii() and body.isdigit()) or len(body.lstrip("0")) > 19:
+        return None
+    number = int(body.lstrip("0") or "0") * (-1 if text[0] == "-" else 1)
+    return number if -(2**63) <= number < 2**63 else None

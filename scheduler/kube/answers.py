@@ -1,0 +1,92 @@
+"""What the API server's answers mean: HTTP's status codes are known here and nowhere else in this room."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+import msgspec
+
+from scheduler.errors import ApiError
+
+# What is remembered of a message that may be a page of a proxy's.
+_MESSAGE_MAX, _PAGE_MAX = 1000, 200
+
+
+class _Status(msgspec.Struct):
+    message: str = ""
+    reason: str = ""
+
+
+def is_failure(status: int) -> bool:
+    """Whether an answer with this status is an error."""
+    return status >= HTTPStatus.BAD_REQUEST
+
+
+def error_of(status: int, payload: bytes) -> ApiError:
+    """The error of an answer, with the words of its Status object."""
+    try:
+        answer = msgspec.json.decode(payload, type=_Status)
+    except msgspec.MsgspecError:
+        answer = _Status(message=payload[:_PAGE_MAX].decode(errors="replace"))
+    return ApiError(status, answer.reason, answer.message[:_MESSAGE_MAX])
+
+
+def is_not_found(error: Exception) -> bool:
+    """Whether the object is not there, or its kind is not served."""
+    return _is(error, HTTPStatus.NOT_FOUND)
+
+
+def is_conflict(error: Exception) -> bool:
+    """Whether the object is not as the call expected it: changed, another one, or there already."""
+    return _is(error, HTTPStatus.CONFLICT)
+
+
+def is_expired(error: Exception) -> bool:
+    """Whether the version to go on from is too old for the API server to remember."""
+    return _is(error, HTTPStatus.GONE)
+
+
+def expired(message: str) -> ApiError:
+    """The error of a list that never came to its end."""
+    return ApiError(HTTPStatus.GONE.value, "Expired", message)
+
+
+def is_invalid(error: Exception) -> bool:
+    """Whether the API server understood what was sent and finds that it may not be."""
+    return _is(error, HTTPStatus.UNPROCESSABLE_ENTITY)
+
+
+def is_too_large(error: Exception) -> bool:
+    """Whether the API server, or etcd behind it, takes nothing as large as what was sent."""
+    return _is(error, HTTPStatus.REQUEST_ENTITY_TOO_LARGE) or (
+        isinstance(error, ApiError) and "request is too large" in error.message
+    )
+
+
+def is_forbidden(error: Exception) -> bool:
+    """Whether the API server knows who asks and does not allow it."""
+    return _is(error, HTTPStatus.FORBIDDEN)
+
+
+def is_refused(error: Exception) -> bool:
+    """Whether the API server does not allow it, or does not know who asks."""
+    return _is(error, HTTPStatus.UNAUTHORIZED) or is_forbidden(error)
+
+
+def is_transient(error: Exception) -> bool:
+    """Whether the same call may succeed later: no answer, too many calls, or the server's own trouble."""
+    return is_unknown(error) or _is(error, HTTPStatus.TOO_MANY_REQUESTS)
+
+
+def is_unknown(error: Exception) -> bool:
+    """Whether the call may have taken effect all the same: no answer, or trouble on the way to one.
+
+    A 500 too: the API server answers so when etcd was too slow to say whether it wrote.
+    """
+    return isinstance(error, ApiError) and (
+        error.status == 0 or error.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    )
+
+
+def _is(error: Exception, status: HTTPStatus) -> bool:
+    return isinstance(error, ApiError) and error.status == status

@@ -1,0 +1,104 @@
+"""What can happen to the turn before a node that HAMi's device plugin serves.
+
+The plugin serves one pod at a time, so the pods that go to one node take turns. A turn begins when a worker
+takes up a job. It ends when the plugin has given the node's lock back, or when there is nothing to wait for
+any more. A state a row, an event a column, and where the event leads:
+
+    state       START   TAKEN    CONTENDED  BOUND       FAILED  ANSWERED   UNLOCKED  POD_GONE  NODE_GONE  TIME_OVER
+    FREE        TAKING  -        -          -           -       .          .         .         .          .
+    TAKING      .       BINDING  BUSY       ALLOCATING  FREE    EARLY      .         .         .          .
+    BINDING     .       -        -          ALLOCATING  FREE    EARLY      .         .         .          .
+    EARLY       .       EARLY    BUSY       RELEASING   FREE    .          .         .         .          .
+    BUSY        .       -        -          -           -       .          FREE      .         FREE       FREE
+    ALLOCATING  .       -        -          -           -       RELEASING  FREE      FREE      FREE       FREE
+    RELEASING   .       -        -          -           -       .          FREE      FREE      FREE       FREE
+
+A dot says that the event changes nothing, and a dash that it cannot happen: it is a worker's, and no worker
+has a job of this node.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+
+class State(Enum):
+    """What the turn before a node has come to."""
+
+    FREE = auto()
+    """Nobody has it."""
+    TAKING = auto()
+    """A worker goes through the steps before the bind."""
+    BINDING = auto()
+    """A worker binds."""
+    EARLY = auto()
+    """The plugin has answered before the API server told the worker that the pod is bound."""
+    BUSY = auto()
+    """Another scheduler's pod has the lock; the job waits at the head of the queue."""
+    ALLOCATING = auto()
+    """The pod is bound, and the plugin has to answer."""
+    RELEASING = auto()
+    """The plugin has answered, and has to give the lock back."""
+
+
+class Event(Enum):
+    """What happens to a turn."""
+
+    START = auto()
+    """The next job is handed to a worker."""
+    TAKEN = auto()
+    """The steps before the bind are done."""
+    CONTENDED = auto()
+    """Somebody else rightly holds what a step needs."""
+    BOUND = auto()
+    """The API server has bound the pod."""
+    FAILED = auto()
+    """The job came to nothing, and what it had begun is undone."""
+    ANSWERED = auto()
+    """The plugin has said of the pod that it succeeded or failed."""
+    UNLOCKED = auto()
+    """The node was seen without a lock."""
+    POD_GONE = auto()
+    """The pod whose turn it is was deleted."""
+    NODE_GONE = auto()
+    """The node was deleted."""
+    TIME_OVER = auto()
+    """What the turn waits for is not waited for any longer."""
+
+
+# A worker that tells one of these where the table has a dash has lost its way.
+OF_WORKERS = frozenset({Event.TAKEN, Event.CONTENDED, Event.BOUND, Event.FAILED})
+_FREED = {
+    Event.UNLOCKED: State.FREE,
+    Event.POD_GONE: State.FREE,
+    Event.NODE_GONE: State.FREE,
+    Event.TIME_OVER: State.FREE,
+}
+MOVES: dict[State, dict[Event, State]] = {
+    State.FREE: {Event.START: State.TAKING},
+    State.TAKING: {
+        Event.TAKEN: State.BINDING,
+        Event.CONTENDED: State.BUSY,
+        Event.BOUND: State.ALLOCATING,
+        Event.FAILED: State.FREE,
+        Event.ANSWERED: State.EARLY,
+    },
+    State.BINDING: {
+        Event.BOUND: State.ALLOCATING,
+        Event.FAILED: State.FREE,
+        Event.ANSWERED: State.EARLY,
+    },
+    State.EARLY: {
+        Event.TAKEN: State.EARLY,
+        Event.CONTENDED: State.BUSY,
+        Event.BOUND: State.RELEASING,
+        Event.FAILED: State.FREE,
+    },
+    State.BUSY: {
+        Event.UNLOCKED: State.FREE,
+        Event.NODE_GONE: State.FREE,
+        Event.TIME_OVER: State.FREE,
+    },
+    State.ALLOCATING: {Event.ANSWERED: State.RELEASING, **_FREED},
+    State.RELEASING: _FREED,
+}

@@ -1,0 +1,76 @@
+"""kopf hosts the process: it starts and stops the scheduler, logs in, and tells of the rare kinds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import kopf
+
+from scheduler.kube.client import Access
+from scheduler.kube.watch.rare import Rare
+
+Act = Callable[[], Awaitable[None]]
+
+
+async def host(
+    access: Access, rare: Rare, *, start: Act, stop: Act, stop_flag: asyncio.Event
+) -> None:
+    """Run until SIGTERM or until the flag is set.
+
+    Args:
+        access: how kopf is let in.
+        rare: what kopf watches.
+        start: called once kopf is up.
+        stop: called before kopf goes.
+        stop_flag: set by whoever wants the end, and here when the start failed.
+
+    Raises:
+        Exception: what the start met.
+    """
+    failed: list[Exception] = []
+
+    async def starts(**_: Any) -> None:
+        try:
+            await start()
+        except Exception as error:
+            # kopf would try again for ever; a port that is taken, say, will not become free.
+            failed.append(error)
+            stop_flag.set()
+            raise kopf.PermanentError(str(error)) from error
+
+    async def stops(**_: Any) -> None:
+        await stop()
+
+    def logs_in(**_: Any) -> kopf.ConnectionInfo:
+        return kopf.ConnectionInfo(
+            server=access.url,
+            ca_path=access.ca_file,
+            insecure=not access.verify,
+            token=access.bearer(),
+            certificate_path=access.cert_file,
+            private_key_path=access.key_file,
+        )
+
+    registry = kopf.OperatorRegistry()
+    kopf.on.startup(registry=registry)(starts)
+    kopf.on.cleanup(registry=registry)(stops)
+    kopf.on.login(registry=registry)(logs_in)
+    rare.register(registry)
+    settings = kopf.OperatorSettings()
+    settings.posting.enabled = False
+    try:
+        await kopf.operator(
+            registry=registry,
+            settings=settings,
+            clusterwide=True,
+            standalone=True,
+            stop_flag=stop_flag,
+        )
+    except Exception:
+        # Of a start that failed kopf says only that it did.
+        if not failed:
+            raise
+    if failed:
+        raise failed[0]

@@ -1,0 +1,27 @@
+"""Kinds of objects by the names that the API server has for them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from scheduler.api import names
+
+
+class Kind(NamedTuple):
+    """A kind; ``group`` is empty for the core's."""
+
+    group: str
+    version: str
+    plural: str
+
+    @property
+    def path(self) -> str:
+        """Where all objects of the kind are listed and watched."""
+        root = f"/apis/{self.group}" if self.group else "/api"
+        return f"{root}/{self.version}/{self.plural}"
+
+
+PODS = Kind("", "v1", "pods")
+NODES = Kind("", "v1", "nodes")
+NAMESPACES = Kind("", "v1", "namespaces")
+POLICIES = Kind(names.GROUP, names.VERSION, names.POLICIES)

@@ -1,0 +1,118 @@
+"""The rare kinds: read once before the first pod, then heard through kopf."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+import kopf
+import msgspec
+import structlog
+
+from scheduler.api.events import Heard
+from scheduler.errors import ApiError
+from scheduler.kube import answers
+from scheduler.kube.client import ApiClient, backoff
+from scheduler.kube.watch import listing
+from scheduler.kube.watch.listing import Expired
+from scheduler.kube.watch.sources import Put, Source, Way
+
+_LATE_SECONDS = 5.0
+_UNREAD = (ApiError, Expired, msgspec.MsgspecError)
+_log = structlog.get_logger("evenkeel")
+
+Json = dict[str, Any]
+
+
+class Rare:
+    """Reads and hears the rare ones of some sources.
+
+    Args:
+        sources: the table, or a part of it.
+        put: takes all that is heard of, as events.
+    """
+
+    def __init__(self, sources: Iterable[Source[Any]], put: Put) -> None:
+        self._sources = [source for source in sources if source.way == Way.RARE]
+        self._put = put
+        # Names of those that the API server did not serve at the start, and of those kopf has told of.
+        self._absent: set[str] = set()
+        self._heard: set[str] = set()
+
+    def register(self, registry: kopf.OperatorRegistry) -> None:
+        """Let kopf tell of what changes."""
+        for source in self._sources:
+            kopf.on.event(*source.kind, registry=registry, id=source.name)(self._handler(source))
+
+    async def read(self, api: ApiClient) -> None:
+        """Hand in all there is; tries until it can be read, so that no pod is placed without."""
+        attempt = 0
+        while True:
+            try:
+                for source in self._sources:
+                    await self._read(api, source)
+            except _UNREAD as error:
+                wait = backoff(attempt, first=0.5, most=5.0)
+                attempt += 1
+                _log.warning(
+                    "the API server cannot be read yet", error=str(error), retry_seconds=wait
+                )
+                await asyncio.sleep(wait)
+            else:
+                return
+
+    async def follow(self, api: ApiClient) -> None:
+        """Hand in what there is of kinds that were not served at the start, until kopf tells of them.
+
+        kopf looks for a new kind when its CRD changes; the API server may offer the kind only after the
+        last of these changes, and then kopf never finds it.
+        """
+        late = [source for source in self._sources if source.name in self._absent]
+        await asyncio.gather(*(self._follow(api, source) for source in late))
+
+    async def _read(self, api: ApiClient, source: Source[Json]) -> None:
+        try:
+            found = await _all(api, source)
+        except ApiError as error:
+            if not (source.absent and answers.is_not_found(error)):
+                raise
+            if source.name not in self._absent:
+                self._absent.add(source.name)
+                _log.warning(source.absent, needed_by=source.needed_by)
+            return
+        self._absent.discard(source.name)
+        self._hand_in(source.words.of_list(found))
+
+    async def _follow(self, api: ApiClient, source: Source[Json]) -> None:
+        known: dict[str, Json] = {}
+        while source.name not in self._heard:
+            await asyncio.sleep(_LATE_SECONDS)
+            try:
+                found = await _all(api, source)
+            except _UNREAD:
+                continue  # not there yet, and the rest of trouble others tell of
+            if source.name in self._heard:
+                return
+            self._hand_in(source.words.of_list(found))
+            there = {body["metadata"]["name"]: body for body in found}
+            for name in known.keys() - there:
+                self._hand_in(source.words.of_change(known[name], is_gone=True))
+            known = there
+
+    def _handler(self, source: Source[Json]) -> Any:
+        async def hear(event: Any, body: Any, **_: Any) -> None:
+            self._heard.add(source.name)
+            is_gone = event["type"] == "DELETED"
+            self._hand_in(source.words.of_change(dict(body), is_gone=is_gone))
+
+        return hear
+
+    def _hand_in(self, news: list[Heard]) -> None:
+        for event in news:
+            self._put(event)
+
+
+async def _all(api: ApiClient, source: Source[Json]) -> list[Json]:
+    found, _ = await listing.whole(api, source.kind.path, source.params, source.read)
+    return found

@@ -1,0 +1,25 @@
+"""Trust no watch: what is known here is compared with a fresh list on a schedule."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from scheduler.engine.engine import Engine
+from scheduler.kube.watch.streams import Stream
+from scheduler.state import checks
+
+_SECONDS = 600.0
+
+
+async def verify(engine: Engine, streams: list[Stream[Any]]) -> None:
+    """Recount every total and read everything anew, now and then, until cancelled.
+
+    Raises:
+        BrokenInvariant: a total is not the sum of its parts.
+    """
+    while True:
+        await asyncio.sleep(_SECONDS)
+        for _ in checks.verify_by_node(engine.cluster):
+            await asyncio.sleep(0)
+        await asyncio.gather(*(stream.relist() for stream in streams))

@@ -1,0 +1,129 @@
+"""The steps before a bind: taken in order, undone in reverse, and never out of their term."""
+
+from collections.abc import Callable
+
+import pytest
+
+from scheduler.api.decisions import Bind
+from scheduler.errors import ApiError
+from scheduler.kube.bind.jobs import Job, Ledger
+from scheduler.kube.bind.steps import Steps
+from tests import make
+
+LOST = ApiError(0, "Timeout", "no answer")
+
+
+class Step:
+    """Says in ``said`` what is done with it; ``answer`` is what taking it comes to."""
+
+    def __init__(self, name: str, said: list[str], answer: bool | Exception = True) -> None:
+        self.name = name
+        self.said, self.answer = said, answer
+        self.is_needed = True
+        self.undone: Exception | None = None
+
+    def concerns(self, job: Job) -> bool:
+        assert job.node == "n"
+        return self.is_needed
+
+    async def take(self, job: Job, may_write: Callable[[], bool]) -> bool:
+        assert may_write()
+        assert job.begun[-1] is self
+        self.said.append(f"take {self.name}")
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+    async def undo(self, job: Job) -> None:
+        assert job.node == "n"
+        self.said.append(f"undo {self.name}")
+        if self.undone:
+            raise self.undone
+
+
+def made_job() -> Job:
+    pod = make.cluster().see_pod(make.pod(name="p"))
+    assert pod is not None
+    return Job(Bind(pod.uid, "n"), pod, 1, 0.0)
+
+
+def yes() -> bool:
+    return True
+
+
+async def test_steps_are_undone_in_the_reverse_of_the_order_they_were_taken_in() -> None:
+    said: list[str] = []
+    steps, job = Steps([Step("a", said), Step("b", said), Step("c", said)]), made_job()
+    assert await steps.take(job, yes)
+    await steps.undo(job, yes)
+    assert said == ["take a", "take b", "take c", "undo c", "undo b", "undo a"]
+    await steps.undo(job, yes)
+    assert len(said) == 6
+
+
+async def test_a_step_that_does_not_concern_a_job_is_neither_taken_nor_undone() -> None:
+    said: list[str] = []
+    first, second = Step("a", said), Step("b", said)
+    first.is_needed = False
+    steps, job = Steps([first, second]), made_job()
+    assert await steps.take(job, yes)
+    await steps.undo(job, yes)
+    assert said == ["take b", "undo b"]
+
+
+async def test_a_job_that_must_wait_holds_nothing_meanwhile() -> None:
+    """Nor does it undo the step that another has."""
+    said: list[str] = []
+    steps = Steps([Step("a", said), Step("b", said, answer=False), Step("c", said)])
+    job = made_job()
+    assert not await steps.take(job, yes)
+    assert said == ["take a", "take b", "undo a"]
+    assert not job.begun
+
+
+async def test_a_step_whose_answer_was_lost_is_undone_too() -> None:
+    said: list[str] = []
+    steps, job = Steps([Step("a", said), Step("b", said, answer=LOST), Step("c", said)]), made_job()
+    with pytest.raises(ApiError):
+        await steps.take(job, yes)
+    await steps.undo(job, yes)
+    assert said == ["take a", "take b", "undo b", "undo a"]
+
+
+async def test_a_step_that_cannot_be_undone_holds_up_no_other() -> None:
+    said: list[str] = []
+    first, second = Step("a", said), Step("b", said)
+    second.undone = LOST
+    steps, job = Steps([first, second]), made_job()
+    await steps.take(job, yes)
+    await steps.undo(job, yes)
+    assert said[2:] == ["undo b", "undo a"]
+
+
+async def test_nothing_is_undone_out_of_its_term() -> None:
+    """What is held may be a successor's by then, for the same pod."""
+    said: list[str] = []
+    steps, job = Steps([Step("a", said)]), made_job()
+    await steps.take(job, yes)
+    await steps.undo(job, lambda: False)
+    assert said == ["take a"]
+
+
+def test_a_job_ends_once() -> None:
+    ledger, job = Ledger(), made_job()
+    ledger.begin(job)
+    ledger.end(job)
+    with pytest.raises(KeyError):
+        ledger.end(job)
+
+
+def test_a_pod_that_goes_while_its_job_is_on_its_way_is_remembered_with_that_job_only() -> None:
+    """Seen again after a list that was behind, it is another decision's."""
+    ledger, first, second = Ledger(), made_job(), made_job()
+    ledger.begin(first)
+    ledger.pod_gone(first.uid)
+    ledger.begin(second)
+    assert (first.pod_is_gone, second.pod_is_gone) == (True, False)
+    ledger.end(first)
+    assert list(ledger) == [second.uid]
+    assert len(ledger) == 1

@@ -1,0 +1,120 @@
+"""The binder before a node that HAMi's plugin serves: what is written, in which order, for whom."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from scheduler.api import events, names, wire
+from scheduler.api.decisions import Bind
+from scheduler.errors import ApiError
+from scheduler.kube.bind.binder import Binder
+from tests import make
+from tests.unit.test_binder import Api, binder, pod, until
+
+NODE = "/api/v1/nodes/n"
+
+
+class Server(Api):
+    """One node, whose lock is kept; binds of pods in ``refused`` are refused."""
+
+    def __init__(self) -> None:
+        super().__init__(self._answer)
+        self.annotations: dict[str, str] = {}
+        self.refused: set[str] = set()
+
+    def _answer(self, method: str, path: str) -> Any:
+        if path == NODE:
+            if method == "PATCH":
+                changed = self.sent[-1]["metadata"]["annotations"]
+                self.annotations = {k: v for k, v in (self.annotations | changed).items() if v}
+            metadata = {"name": "n", "resourceVersion": "1", "annotations": self.annotations}
+            return {"metadata": metadata}
+        if method == "GET":
+            raise ApiError(404, "NotFound", path)
+        return ApiError(422, "Invalid", "refused") if path.split("/")[6] in self.refused else {}
+
+    def did(self) -> list[str]:
+        """Writes by what they are, in order."""
+        words = {("PATCH", NODE): "lock"}
+        return [words.get(one, one[1].split("/")[-2]) for one in self.asked if one[0] != "GET"]
+
+    def seen(self) -> wire.Node:
+        metadata = {"name": "n", "annotations": self.annotations}
+        return msgspec.convert({"metadata": metadata}, wire.Node)
+
+
+def submit(made: Binder, *wanted: str) -> None:
+    for name in wanted:
+        one = pod(name)
+        made.submit(Bind(one.uid, "n", ((),)), one)
+
+
+def answered(name: str) -> wire.Pod:
+    return make.pod(name=name, node="n", annotations={names.HAMI_BIND_PHASE: names.BIND_SUCCESS})
+
+
+async def test_pods_of_one_node_are_locked_bound_and_served_one_after_another() -> None:
+    server = Server()
+    async with binder(server) as (made, reported):
+        submit(made, "p", "q")
+        await until(lambda: len(reported) == 1)
+        await asyncio.sleep(0.05)
+        assert server.did() == ["lock", "p"]
+        assert made.backlog == 1
+        made.see_pod(answered("p"))
+        server.annotations = {}
+        made.see_node(server.seen())
+        await until(lambda: len(reported) == 2)
+    assert server.did() == ["lock", "p", "lock", "q"]
+    assert reported == [events.BindDone("default/p"), events.BindDone("default/q")]
+
+
+async def test_a_bind_that_is_refused_gives_its_lock_back_and_lets_the_next_go() -> None:
+    server = Server()
+    server.refused = {"p"}
+    async with binder(server) as (made, reported):
+        submit(made, "p", "q")
+        await until(lambda: len(reported) == 2)
+    assert server.did() == ["lock", "p", "lock", "lock", "q"]
+    assert server.annotations[names.HAMI_LOCK].endswith(",default,q")
+    assert reported == [
+        events.BindFailed("default/p", "422 Invalid: refused"), events.BindDone("default/q")
+    ]  # fmt: skip
+
+
+async def test_a_pod_that_is_deleted_before_its_turn_costs_the_api_server_nothing() -> None:
+    server = Server()
+    async with binder(server) as (made, reported):
+        submit(made, "p", "q")
+        await until(lambda: len(reported) == 1)
+        asked = len(server.asked)
+        made.cancel("default/q")
+        made.cancel("default/p")
+        await until(lambda: len(reported) == 2)
+    assert reported[1] == events.BindFailed("default/q", "the pod is gone", gone=True)
+    assert len(server.asked) == asked
+
+
+async def test_pods_that_are_in_no_list_are_not_waited_for() -> None:
+    server = Server()
+    async with binder(server) as (made, reported):
+        submit(made, "p", "q")
+        await until(lambda: len(reported) == 1)
+        made.reconcile({"default/q"})
+        await until(lambda: len(reported) == 2)
+        made.reconcile_nodes(set())
+        submit(made, "r")
+        await until(lambda: len(reported) == 3)
+    assert reported[1:] == [events.BindDone("default/q"), events.BindDone("default/r")]
+
+
+async def test_a_stop_gives_back_what_waits_and_finishes_what_is_under_way() -> None:
+    server = Server()
+    async with binder(server) as (made, reported):
+        submit(made, "p", "q")
+        await made.drain(1.0)
+        assert made.backlog == 0
+    assert reported == [
+        events.BindFailed("default/q", "stopped before its turn"), events.BindDone("default/p")
+    ]  # fmt: skip

@@ -1,0 +1,148 @@
+"""The rare kinds: read before the first pod, and followed where kopf does not find them."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, cast
+
+import kopf
+import pytest
+import structlog.testing
+
+from scheduler.api import events
+from scheduler.api.events import Heard
+from scheduler.api.limits import DEFAULT
+from scheduler.errors import ApiError
+from scheduler.kube.client import ApiClient
+from scheduler.kube.watch import kinds, rare, sources
+from scheduler.kube.watch.rare import Rare
+
+Json = dict[str, Any]
+NOT_THERE = ApiError(404, "NotFound", "no such kind")
+BUSY = ApiError(0, "Timeout", "no answer")
+TABLE = sources.table(("evenkeel",), DEFAULT)
+POLICIES, NAMESPACES = kinds.POLICIES.path, kinds.NAMESPACES.path
+
+
+class Server:
+    """Answers a list of policies with one after another, and one of namespaces with always the same."""
+
+    def __init__(self, *answers: ApiError | list[str]) -> None:
+        self._answers: Iterator[ApiError | list[str]] = iter(answers)
+        self.rare: Rare | None = None
+
+    async def request(self, method: str, path: str, **_: Any) -> bytes:
+        assert method == "GET"
+        if path == NAMESPACES:
+            return listed({"metadata": {"name": "team", "labels": {"a": "b"}}})
+        assert path == POLICIES
+        answer = next(self._answers)
+        if isinstance(answer, ApiError):
+            raise answer
+        if answer == ["too late"]:
+            assert self.rare
+            await tell(self.rare, "ADDED", "from-kopf")
+        return listed(*(policy(name) for name in answer))
+
+    @property
+    def api(self) -> ApiClient:
+        return cast("ApiClient", self)
+
+
+def listed(*items: Json) -> bytes:
+    return json.dumps({"metadata": {"resourceVersion": "1"}, "items": items}).encode()
+
+
+def policy(name: str) -> Json:
+    return {"metadata": {"name": name}}
+
+
+async def tell(to: Rare, kind: str, name: str) -> None:
+    """As kopf tells of a policy."""
+    (source,) = (one for one in TABLE if one.kind == kinds.POLICIES)
+    await to._handler(source)(event={"type": kind}, body=policy(name))
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rare, "_LATE_SECONDS", 0.0)
+    monkeypatch.setattr(rare, "backoff", lambda *_, **__: 0.0)
+
+
+async def started(server: Server) -> tuple[Rare, list[Heard]]:
+    told: list[Heard] = []
+    made = server.rare = Rare(TABLE, told.append)
+    await made.read(server.api)
+    return made, told
+
+
+async def test_all_there_is_is_handed_in_and_nothing_is_followed() -> None:
+    server = Server(["a", "b"])
+    made, told = await started(server)
+    await made.follow(server.api)
+    assert told == [
+        events.NamespaceSeen("team", {"a": "b"}),
+        events.PolicySeen(policy("a")),
+        events.PolicySeen(policy("b")),
+    ]
+
+
+async def test_a_kind_that_is_not_served_is_reported_once_with_what_needs_it() -> None:
+    server = Server(NOT_THERE, NOT_THERE, ["too late"])
+    with structlog.testing.capture_logs() as logs:
+        made, told = await started(server)
+        await made.follow(server.api)
+    assert [(line["event"], line["needed_by"]) for line in logs] == [
+        (
+            "the BalancePolicy CRD is not installed; pods are placed by the configuration",
+            "placement by BalancePolicies",
+        )
+    ]
+    assert events.NamespaceSeen("team", {"a": "b"}) in told
+
+
+async def test_an_api_server_that_cannot_be_read_is_asked_until_it_can() -> None:
+    _, told = await started(Server(BUSY, ApiError(403, "Forbidden", "no"), ["a"]))
+    assert told[-1] == events.PolicySeen(policy("a"))
+
+
+async def test_objects_that_kopf_never_finds_come_and_go_all_the_same() -> None:
+    server = Server(NOT_THERE, NOT_THERE, ["a", "b"], BUSY, ["b"], ["too late"])
+    made, told = await started(server)
+    del told[:]
+    await made.follow(server.api)
+    assert told[:4] == [
+        events.PolicySeen(policy("a")),
+        events.PolicySeen(policy("b")),
+        events.PolicySeen(policy("b")),
+        events.PolicyGone("a"),
+    ]
+
+
+async def test_what_kopf_tells_is_newer_than_a_list_under_way() -> None:
+    server = Server(NOT_THERE, ["too late"])
+    made, told = await started(server)
+    del told[:]
+    await made.follow(server.api)
+    assert told == [events.PolicySeen(policy("from-kopf"))]
+
+
+async def test_what_kopf_tells_becomes_the_events_of_the_table() -> None:
+    made, told = await started(Server([]))
+    del told[:]
+    await tell(made, "MODIFIED", "a")
+    await tell(made, "DELETED", "a")
+    (source,) = (one for one in TABLE if one.kind == kinds.NAMESPACES)
+    body = {"metadata": {"name": "team", "labels": None}}
+    for kind in (None, "DELETED"):
+        await made._handler(source)(event={"type": kind}, body=body)
+    # What a namespace's pods were placed by holds as long as they are there.
+    assert told == [
+        events.PolicySeen(policy("a")), events.PolicyGone("a"), events.NamespaceSeen("team", {})
+    ]  # fmt: skip
+
+
+def test_kopf_watches_the_rare_kinds_and_no_others() -> None:
+    registry = kopf.OperatorRegistry()
+    Rare(TABLE, lambda _: None).register(registry)
+    found = {(one.group, one.version, one.plural or one.any_name) for one in registry._watching.get_all_selectors()}  # fmt: skip
+    assert found == {tuple(kinds.POLICIES), tuple(kinds.NAMESPACES)}

@@ -1,0 +1,113 @@
+"""The table of what is read: which streams there are, under which names, and what they become."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from scheduler.api import events
+from scheduler.api.limits import DEFAULT
+from scheduler.kube import rights
+from scheduler.kube.rights import Right
+from scheduler.kube.watch import kinds, sources
+from scheduler.kube.watch.sources import Source, Way
+from tests import make
+
+ROOT = Path(__file__).parents[2]
+UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
+
+
+def by_name(*schedulers: str) -> dict[str, Source[object]]:
+    found = sources.table(schedulers, DEFAULT)
+    assert len({source.name for source in found}) == len(found)
+    return {source.name: source for source in found}
+
+
+def selectors(*schedulers: str) -> dict[str, str]:
+    return {
+        name: source.selector
+        for name, source in by_name(*schedulers).items()
+        if source.kind == kinds.PODS
+    }
+
+
+def test_one_name_has_a_stream_of_its_pods_and_one_of_all_others() -> None:
+    """Their names are in metrics and probes, on which people's alerts stand."""
+    assert selectors("evenkeel") == {
+        "pods-ours": f"spec.schedulerName=evenkeel,{UNFINISHED}",
+        "pods-others": f"spec.nodeName!=,spec.schedulerName!=evenkeel,{UNFINISHED}",
+    }
+    raw = [name for name, source in by_name("evenkeel").items() if source.way == Way.RAW]
+    assert raw == ["pods-ours", "pods-others", "nodes"]
+
+
+def test_several_names_have_a_stream_each_and_others_pods_leave_out_all_of_them() -> None:
+    assert selectors("evenkeel", "default-scheduler") == {
+        "pods-ours-evenkeel": f"spec.schedulerName=evenkeel,{UNFINISHED}",
+        "pods-ours-default-scheduler": f"spec.schedulerName=default-scheduler,{UNFINISHED}",
+        "pods-others": "spec.nodeName!=,spec.schedulerName!=evenkeel,"
+        f"spec.schedulerName!=default-scheduler,{UNFINISHED}",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "listed"),
+    [
+        ("pods-ours-a", events.PodsListed([], ours=True, scheduler="a")),
+        ("pods-ours-b", events.PodsListed([], ours=True, scheduler="b")),
+        ("pods-others", events.PodsListed([], ours=False)),
+        ("nodes", events.NodesListed([])),
+    ],
+)
+def test_an_empty_list_is_news_of_whose_objects_there_are_none(
+    name: str, listed: events.Heard
+) -> None:
+    """Else what has gone meanwhile would stay for ever."""
+    assert by_name("a", "b")[name].words.of_list([]) == [listed]
+
+
+def test_changes_of_pods_and_nodes_become_their_events() -> None:
+    pod, node = make.pod(name="p"), make.node(name="n")
+    table = sources.table(("evenkeel",), DEFAULT)
+    pods, nodes = table[0].words, table[2].words
+    assert pods.of_change(pod, is_gone=False) == [events.PodSeen(pod)]
+    assert pods.of_change(pod, is_gone=True) == [events.PodGone(pod.metadata.uid)]
+    assert nodes.of_change(node, is_gone=False) == [events.NodeSeen(node)]
+    assert nodes.of_change(node, is_gone=True) == [events.NodeGone("n")]
+
+
+def test_all_that_is_read_may_be_listed_and_watched() -> None:
+    table = sources.table(("a", "b"), DEFAULT)
+    wanted = rights.needed(sources.reads(table), "", "evenkeel")
+    assert len(set(wanted)) == len(wanted)
+    for kind in (kinds.PODS, kinds.NODES, kinds.NAMESPACES, kinds.POLICIES):
+        for verb in ("list", "watch"):
+            assert Right(verb, kind.group, kind.plural) in wanted
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        (kinds.PODS, "/api/v1/pods"),
+        (kinds.POLICIES, "/apis/scheduling.evenkeel.dev/v1alpha1/balancepolicies"),
+    ],
+)
+def test_a_kind_is_found_where_the_api_server_has_it(kind: kinds.Kind, path: str) -> None:
+    assert kind.path == path
+
+
+def test_the_manifests_give_every_right_that_is_needed() -> None:
+    """A line more in the table is a right more, and without it the first look at a cluster fails."""
+    text = (ROOT / "manifests/base/rbac.yaml").read_text(encoding="utf-8")
+    given = {
+        (verb, group, resource)
+        for role in yaml.safe_load_all(text)
+        for rule in role.get("rules", ())
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    reads = sources.reads(sources.table(("evenkeel",), DEFAULT))
+    for right in rights.needed(reads, "evenkeel-system", "evenkeel"):
+        resource = "/".join(filter(None, (right.resource, right.subresource)))
+        assert (right.verb, right.group, resource) in given
