@@ -58,8 +58,8 @@ class PodTemplate:
         unsupported: fields that Evenkeel cannot honour yet; a pod with any is not placed.
         problem: what a person must mend before the pod can be placed.
         words: how much there was to compile, see ``limits.words``.
-        offered: of one that asks more resources than are read, how many resources nodes had offered when
-            what none offers was left out of ``requests``; 0 for any other.
+        offered: of one that asks more resources than are read, the generation of the resources that nodes
+            offer by which what none offers was left out of ``requests``; 0 for any other.
     """
 
     requests: requests.Requests

@@ -223,6 +223,7 @@ class PodStatus(_Wire):
     """``status`` of a pod."""
 
     phase: str = ""
+    start_time: str | None = None
     conditions: list[Condition] | None = None
     container_statuses: list[ContainerStatus] | None = None
     init_container_statuses: list[ContainerStatus] | None = None

@@ -101,7 +101,7 @@ def _unlimited(cluster: Cluster, holders: c.Ints, cards: c.Ints) -> c.Floats:
     out = np.zeros(cards.size)
     for row in dict.fromkeys(holders.tolist()):
         for pod in cluster.pods_on.get(cluster.nodes.name_of(row), {}).values():
-            for d, (cores, mib, _) in cluster.held(pod, row).items():
+            for d, (cores, mib, _) in cluster.held(pod).items():
                 if d in place and not cores:
                     out[place[d]] += mib * cluster.cards.columns.milli[c.MIB, d] / c.WHOLE
     return out

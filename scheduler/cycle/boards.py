@@ -99,7 +99,7 @@ class Boards:
         if not self._learner.fits_nodes():
             self._learner.learn()
         moved = self._moved_rows(shape)
-        words = (*cluster.cards.words, len(cluster.nodes.resources))
+        words = (*cluster.cards.words, cluster.nodes.resources.generation)
         if moved is None or shape.words != words:
             shape.words = words
             self._compile_request(shape)
@@ -134,9 +134,8 @@ class Boards:
         shape.ask.card_rules[c.RULE_DRAW] = number
         shape.learnt = -1
 
-    def placed(self, shape: Shape, rows: c.Ints) -> None:
-        """The placing kernel changed these rows and has scored them on this shape's board."""
-        self._cluster.moved.add_many(rows)
+    def placed(self, shape: Shape) -> None:
+        """The placing kernel has scored the rows that it changed, the last that moved, on this shape's board."""
         shape.moved = self._cluster.moved.position
         shape.counted.catch_up()
 

@@ -22,6 +22,7 @@ from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life, PodRecord
 
+Slots = tuple[tuple[CardUse, ...], ...]
 # A pod that says so much takes twice the time of one that says nothing, the first time it is decided for.
 _WORDS_A_UNIT = 64
 
@@ -160,7 +161,7 @@ class Cycle:
 
     def _place_part(self, shape: Shape, part: list[PodRecord], outcome: Outcome) -> int:
         cluster = self._cluster
-        placed = _placed(len(part), shape.most_picks)
+        placed = self._room_for(part, shape)
         n = place.place_run(
             cluster.nodes.columns,
             cluster.cards.columns,
@@ -170,36 +171,46 @@ class Cycle:
             self.boards.scratch,
             placed,
         )
+        rows = placed.row[:n].tolist()
+        n_picks, pod_rows = placed.n_picks[:n].tolist(), placed.pod[:n].tolist()
         for k in range(n):
-            pod = part[k]
-            node = cluster.nodes.name_of(int(placed.row[k]))
-            slots = self._cards(shape, placed, k) if placed.n_picks[k] else ()
-            cluster.assume_charged(pod.uid, node, slots)
-            outcome.binds.append(Bind(pod.uid, node, slots))
-        self.boards.placed(shape, placed.row[:n])
+            uid = part[k].uid
+            slots = self._cards(shape, placed, k) if n_picks[k] else ()
+            node = cluster.assume_charged(uid, rows[k], slots, pod_rows[k])
+            outcome.binds.append(Bind(uid, node, slots))
+        cluster.moved.add_many(rows)
+        self.boards.placed(shape)
         return n
 
-    def _cards(self, shape: Shape, placed: place.Placed, k: int) -> tuple[tuple[CardUse, ...], ...]:
-        cards = self._cluster.cards
+    def _cards(self, shape: Shape, placed: place.Placed, k: int) -> Slots:
+        """The cards of a pod that was placed, a tuple per container."""
+        uuid_of, containers = self._cluster.cards.uuid_of, shape.ask.containers
         slots: list[list[CardUse]] = [[] for _ in shape.asked.template.kinds]
         for p in range(int(placed.n_picks[k])):
             slot = int(placed.slot[k, p])
-            cores = int(shape.ask.containers[c.ASK_CORES, slot])
-            uuid = cards.uuid_of(int(placed.card[k, p]))
+            cores = int(containers[c.ASK_CORES, slot])
+            uuid = uuid_of(int(placed.card[k, p]))
             slots[slot].append(CardUse(uuid, int(placed.mib[k, p]), cores))
         return tuple(map(tuple, slots))
+
+    def _room_for(self, part: list[PodRecord], shape: Shape) -> place.Placed:
+        cluster, picks = self._cluster, (len(part), shape.most_picks)
+        held = (
+            min(shape.most_picks, cluster.cards.most_on_a_node) if shape.asked.template.gpu else 0
+        )
+        cluster.ledger.pods.make_room(len(part), held)
+        return place.Placed(
+            ledger=cluster.ledger.bundle,
+            priority=np.array([pod.priority for pod in part], np.int64),
+            row=np.zeros(len(part), np.int64),
+            pod=np.zeros(len(part), np.int64),
+            n_picks=np.zeros(len(part), np.int64),
+            card=np.zeros(picks, np.int64),
+            mib=np.zeros(picks, np.int64),
+            slot=np.zeros(picks, np.int64),
+        )
 
 
 def is_waiting(pod: PodRecord) -> bool:
     """Whether a pod is ours to place now."""
     return pod.ours and pod.life == Life.PENDING and not pod.gated and not pod.deleting
-
-
-def _placed(pods: int, picks: int) -> place.Placed:
-    return place.Placed(
-        row=np.zeros(pods, np.int64),
-        n_picks=np.zeros(pods, np.int64),
-        card=np.zeros((pods, picks), np.int64),
-        mib=np.zeros((pods, picks), np.int64),
-        slot=np.zeros((pods, picks), np.int64),
-    )

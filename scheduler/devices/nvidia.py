@@ -38,12 +38,6 @@ def sort_keys(policy: str, *, numa_bind: bool) -> Ints:
     return np.array(keys + [0] * (4 - len(keys)), np.int64)
 
 
-def containers(ask: GpuAsk | None) -> Ints:
-    """The pod's containers for ``Ask.containers`` [5, C]; C = 0 without GPUs."""
-    slots = ask.containers if ask else ()
-    return np.array([tuple(slot) for slot in slots], np.int64).reshape(-1, 5).T.copy()
-
-
 def is_mutex(placement: Placement) -> bool:
     """Whether only idle cards will do."""
     return "mutex" in placement.gpu_policy.split(",")

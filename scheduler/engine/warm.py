@@ -11,9 +11,12 @@ from scheduler.engine.budget import Unlimited
 from scheduler.engine.engine import Engine
 from scheduler.modes.fragmentation import FragmentGauge
 
+# The last of the toy pods has a node already.
+_BOUND = 3
+
 
 def warm(config: Config) -> None:
-    """Place a plain pod and a GPU pod on a toy cluster, and fail to place a third."""
+    """On a toy cluster place a plain pod and a GPU pod, fail to place a third, and see a bound one."""
     engine = Engine(config)
     card = Card(id="toy", count=2, devmem=1000, devcore=100, type="toy", health=True)
     register = msgspec.json.encode([card]).decode()
@@ -23,15 +26,17 @@ def warm(config: Config) -> None:
         status=wire.NodeStatus(allocatable),
     )
     engine.handle(events.NodeSeen(node), 0.0)
-    for i, limits in enumerate(({}, {names.GPU: 1}, {names.GPU: 1})):
+    for i, limits in enumerate(({}, {names.GPU: 1}, {names.GPU: 1}, {names.GPU: 1})):
         container = wire.Container("toy", wire.Resources(requests=limits, limits=limits))  # type: ignore[arg-type]
         pod = wire.Pod(
             wire.Meta(name=f"toy-{i}", namespace="toy", uid=str(i)),
             wire.PodSpec(scheduler_name=config.scheduler_name, containers=[container]),
         )
+        if i == _BOUND:
+            pod.spec.node_name = "toy"
         engine.handle(events.PodSeen(pod), 0.0)
         engine.decide(0.0, Unlimited())
     # Who waits is judged by a kernel of its own.
-    for record in engine.cluster.pods.values():
+    for record in list(engine.cluster.pods.values()):
         engine.cycle.why_not(record)
     FragmentGauge(engine.cluster, engine.cluster.demand.counts()).read()

@@ -35,13 +35,3 @@ def _is_short(nodes: c.Nodes, ask: c.Ask, i: int, row: int) -> bool:
         ask.amounts[i] > nodes.allocatable[r, row] - nodes.requested[r, row]
         and not (ask.hami_only[i] and nodes.managed[row])
     )
-
-
-@inlined
-def charge(nodes: c.Nodes, ask: c.Ask, row: int, sign: int) -> None:
-    """Add (or with sign -1 take back) the pod's requests on a row, cards apart."""
-    for i in range(ask.resources.size):
-        if ask.resources[i] != c.UNKNOWN:
-            nodes.requested[ask.resources[i], row] += sign * ask.amounts[i]
-    nodes.nonzero[0, row] += sign * ask.nonzero[0]
-    nodes.nonzero[1, row] += sign * ask.nonzero[1]

@@ -8,15 +8,21 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from scheduler.kernels import board as boards
-from scheduler.kernels import domains, fit, parts
+from scheduler.kernels import charge, domains, parts
 from scheduler.kernels._jit import inlined, kernel
 from scheduler.schema import columns as c
 
 
 class Placed(NamedTuple):
-    """Where a run of K pods went. Q is the most picks a pod of the shape can have."""
+    """Where a run of K pods went. Q is the most picks a pod of the shape can have.
 
+    ``ledger`` is of the cluster that they are placed in, and has room for them.
+    """
+
+    ledger: c.Ledger
+    priority: c.Ints  # [K] of each pod; this one is read
     row: c.Ints  # [K] node row
+    pod: c.Ints  # [K] row of the pod table
     n_picks: c.Ints  # [K]
     card: c.Ints  # [K, Q] card rows in pick order
     mib: c.Ints  # [K, Q]
@@ -35,7 +41,8 @@ def place_run(
 ) -> int:
     """Place up to K pods of one shape; stops at the first that fits nowhere.
 
-    Reads ask and demand; writes nodes, cards, board and ``out``. The board must be up to date.
+    Reads ask and demand; writes board and ``out``, the ledger and thereby nodes and cards. The board must be
+    up to date.
 
     Returns:
         How many were placed.
@@ -46,13 +53,18 @@ def place_run(
         row = boards.winner(nodes, board)
         if row < 0:
             return k
-        n = put(nodes, cards, ask, demand, row, s)
-        out.row[k] = row
-        out.n_picks[k] = n
-        for p in range(n):
-            out.card[k, p] = s.picks[p]
-            out.mib[k, p] = s.pick_mib[p]
-            out.slot[k, p] = s.pick_slot[p]
+        pod = charge.open_row(out.ledger, ask.charge[0], out.priority[k], c.NOT_STARTED)
+        out.row[k], out.pod[k], out.n_picks[k] = row, pod, 0
+        if ask.containers.shape[1] > 0 and nodes.managed[row]:
+            n = parts.choose(nodes, cards, ask, demand, row, s)
+            out.n_picks[k] = n
+            for p in range(n):
+                out.card[k, p] = s.picks[p]
+                out.mib[k, p] = s.pick_mib[p]
+                out.slot[k, p] = s.pick_slot[p]
+            _hold(nodes, out.ledger, pod, row, s)
+        out.ledger.node[pod] = row
+        charge.add(out.ledger, pod, 1)
         domains.placed(board, row)
         s.changed[0] = row
         boards.rescore(nodes, cards, ask, demand, board, s.changed, s)
@@ -60,26 +72,16 @@ def place_run(
 
 
 @inlined
-def put(
-    nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, row: int, s: c.Scratch
-) -> int:
-    """Choose the pod's cards on a node where it fits, and charge it: the number of picks, in the scratch."""
+def _hold(nodes: c.Nodes, ledger: c.Ledger, pod: int, row: int, s: c.Scratch) -> None:
+    """The pod holds what stands in ``s.peak`` of the node's cards."""
     n = 0
-    if ask.containers.shape[1] > 0 and nodes.managed[row]:
-        n = parts.choose(nodes, cards, ask, demand, row, s)
-        _charge_cards(nodes, cards, row, s)
-    fit.charge(nodes, ask, row, 1)
-    if ask.card_rules[c.RULE_SIZE] >= 0:
-        nodes.sizes[ask.card_rules[c.RULE_SIZE], row] += 1
-    if not nodes.managed[row]:
-        nodes.gpu_used[c.CORES, row] = nodes.requested[c.GPU, row] * 100
-    return int(n)
-
-
-@inlined
-def _charge_cards(nodes: c.Nodes, cards: c.Cards, row: int, s: c.Scratch) -> None:
-    start = nodes.card_start[row]
     for j in range(nodes.card_count[row]):
-        for i in range(3):
-            cards.used[i, start + j] += s.peak[i, j]
-            nodes.gpu_used[i, row] += s.peak[i, j]
+        if s.peak[c.SLOTS, j] > 0:
+            n += 1
+    at = charge.take_holds(ledger, pod, n)
+    for j in range(nodes.card_count[row]):
+        if s.peak[c.SLOTS, j] > 0:
+            ledger.holds[at, 0] = nodes.card_start[row] + j
+            for figure in range(3):
+                ledger.holds[at, 1 + figure] = s.peak[figure, j]
+            at += 1

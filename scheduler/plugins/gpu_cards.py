@@ -10,6 +10,7 @@ from scheduler.devices import nvidia as devices
 from scheduler.kernels import diagnose
 from scheduler.plugins.contract import Asked, Change, Compiled, Judged, Reason, Row, Rule, Told
 from scheduler.schema import columns as c
+from scheduler.schema import empty
 from scheduler.state.cluster import Cluster
 
 
@@ -19,7 +20,7 @@ def _compile(asked: Asked, cluster: Cluster) -> Compiled:
     numa_bind = bool(gpu and gpu.numa_bind)
     slot_weight, core_weight, memory_weight = placement.device_weights
     arrays = {
-        "containers": devices.containers(gpu),
+        "containers": cluster.ledger.containers_of(asked.template) if gpu else empty.containers(),
         "sort_keys": devices.sort_keys(placement.gpu_policy, numa_bind=numa_bind),
         "model_ok": devices.models_ok(gpu, cards),
         "mode_ok": devices.modes_ok(gpu, cards),

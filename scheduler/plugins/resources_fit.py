@@ -16,12 +16,13 @@ def asked_names(asked: Asked) -> tuple[str, ...]:
 
 
 def _compile(asked: Asked, cluster: Cluster) -> Compiled:
-    rows, amounts = cluster.charge_of(asked.template)
     requests = asked.template.requests
+    rows = [cluster.nodes.row_asked(resource) for resource in asked_names(asked)]
     return Compiled(
         {
+            "charge": np.array([cluster.ledger.charges.number(asked.template)], np.int64),
             "resources": np.array(rows, np.int64),
-            "amounts": np.array(amounts, np.int64),
+            "amounts": np.array([1, *(amount for _, amount in requests.amounts)], np.int64),
             "hami_only": np.array([r in names.HAMI_ONLY for r in asked_names(asked)], np.bool_),
             "nonzero": np.array([requests.nonzero_cpu, requests.nonzero_memory], np.int64),
         }

@@ -1,6 +1,7 @@
 """The arrays that kernels read and write: name, shape, type, unit.
 
-N is the capacity in node rows (a multiple of ``BLOCK``), R in resources, D in cards, B = N / BLOCK.
+N is the capacity in node rows (a multiple of ``BLOCK``), R in resources, D in cards, M in pods that have a
+node, B = N / BLOCK.
 Row numbers of -1 mean none. Bundles are passed whole: a call costs about 2 µs, so call once a batch.
 """
 
@@ -19,6 +20,8 @@ BLOCK = 64
 N_DIMS = 6
 # Rows of the resource matrix that are always there; of UNKNOWN, what no node offers, all is 0 for ever.
 CPU, MEMORY, EPHEMERAL, PODS, GPU, UNKNOWN = 0, 1, 2, 3, 4, 5
+# First rows of the parts of Nodes.totals; resources come last, for a new one may be offered any time.
+NONZERO_AT, SIZES_AT, GPU_USED_AT, REQUESTED_AT = 0, 2, 7, 10
 N_CARD_CODES = 13
 # Sizes of pods that ask GPUs: a share of one, one, two, three or four, more.
 N_SIZES = 5
@@ -27,23 +30,24 @@ WHOLE = 1000
 
 
 class Nodes(NamedTuple):
-    """One row per node."""
+    """One row per node. What pods add up to is in ``totals``, and written by ``kernels/charge.py`` alone."""
 
     valid: Flags  # [N] the row holds a node that may be looked at
     rank: Ints  # [N] place of the node's name in sorted order: ties go to the lowest
     allocatable: Ints  # [R, N] milli-CPU, bytes, counts
-    requested: Ints  # [R, N] likewise, of bound and assumed pods
+    totals: Ints  # [REQUESTED_AT + R, N] all that pods add up to; the next four are parts of it
+    requested: Ints  # [R, N] as allocatable, of bound and assumed pods
     nonzero: (
         Ints  # [2, N] milli-CPU and bytes with kube-scheduler's defaults for those who ask none
     )
+    gpu_used: Ints  # [3, N] core percent, MiB, sharers: sums over the node's cards
+    sizes: Ints  # [N_SIZES, N] pods there that ask GPUs, by how many: see state/pods.py
     managed: Flags  # [N] HAMi's device plugin serves this node
     has_gpu: Flags  # [N] the node has GPUs, managed or not
-    gpu_total: Ints  # [3, N] core percent, MiB, sharers: sums over the node's cards
-    gpu_used: Ints  # [3, N] likewise, in use
+    gpu_total: Ints  # [3, N] as gpu_used, what the node has
     card_start: Ints  # [N] first row of the node's cards
     card_count: Ints  # [N] number of its cards
     kind: Ints  # [N] which kind of cards it has, see state/cards.py; 0: whole GPUs only
-    sizes: Ints  # [N_SIZES, N] pods there that ask GPUs, by how many: see state/pods.py
 
 
 class Cards(NamedTuple):
@@ -65,10 +69,53 @@ class Cards(NamedTuple):
 # First index of Nodes.gpu_total, Cards.total and their used counterparts.
 CORES, MIB, SLOTS = 0, 1, 2
 
+# What Pods.start is of a pod that has not started.
+NOT_STARTED = 1 << 62
+# Positions in Pods.free: the first free row and the end of those in use; the end of the rows of holds in use,
+# and the first free run of 1, 2, 4, 8 … of these. -1 is none; a free row or run tells the next.
+FREE_ROW, END_ROW, END_HOLDS, FREE_RUN, N_FREE = 0, 1, 2, 3, 35
+
+
+class Pods(NamedTuple):
+    """One row per pod that has a node: what decisions read of it, and what it holds."""
+
+    node: Ints  # [M] node row it is charged to; -1: it is charged nowhere, or the row is free
+    priority: Ints  # [M]
+    start: Ints  # [M] seconds since 1970 at which the kubelet took it up, or NOT_STARTED
+    charge: Ints  # [M] number of its charge
+    held: Ints  # [2, M] first row and number of rows in ``holds``; of a free row the next free one, and 0
+    holds: Ints  # [H, 4] card row, and core percent, MiB and sharers that are held of it
+    free: Ints  # [N_FREE] see FREE_*
+
+
+class Charges(NamedTuple):
+    """What a pod of each template adds to a node, one run of parts per template. C = templates."""
+
+    run: Ints  # [2, C] first row and number of rows in ``parts``
+    parts: Ints  # [P, 2] row of Nodes.totals and amount; the row is -1 for a resource that no node offers
+
+
+class Ledger(NamedTuple):
+    """All that charging a pod touches: the totals, the pod table and the charges; one bundle costs one call."""
+
+    totals: Ints  # Nodes.totals
+    managed: Flags  # Nodes.managed
+    used: Ints  # Cards.used
+    node: Ints  # Pods.node, and so on
+    priority: Ints
+    start: Ints
+    charge: Ints
+    held: Ints
+    holds: Ints
+    free: Ints
+    run: Ints  # Charges.run, and so on
+    parts: Ints
+
 
 class Ask(NamedTuple):
     """One pod shape, compiled. C = containers, k = resources asked."""
 
+    charge: Ints  # [1] number of its charge
     resources: Ints  # [k] row of the resource matrix
     amounts: Ints  # [k]
     hami_only: Flags  # [k] no capacity of nodes that HAMi manages

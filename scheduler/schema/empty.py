@@ -7,6 +7,11 @@ import numpy as np
 from scheduler.schema import columns as c
 
 
+def containers() -> c.Ints:
+    """[5, 0] what the containers of a pod ask that asks no cards, as in ``Ask``."""
+    return np.zeros((5, 0), np.int64)
+
+
 def domains() -> c.Domains:
     """The domains of a shape that counts no pods."""
     return c.Domains(tallies=np.zeros((0, c.N_TALLY), np.int64), counts=np.zeros((0, 0), np.int64))

@@ -7,6 +7,7 @@ import numpy as np
 from scheduler.api import hami
 from scheduler.schema import columns as c
 from scheduler.state.interning import Interner
+from scheduler.state.runs import Runs
 
 _FIRST_CAPACITY = 256
 # So many UUIDs of cards that are gone are no burden: in a small cluster nothing is numbered anew.
@@ -19,7 +20,7 @@ WHOLE_KIND = (100, 0)
 
 
 class CardTable:
-    """Owns and grows ``kernels.columns.Cards``; ranges given back are reused by size.
+    """Owns and grows ``columns.Cards``; the cards of a node are a run of rows.
 
     Attributes:
         kinds: (core percent, MiB) of the cards seen; the first is a whole GPU of a node without HAMi.
@@ -32,8 +33,8 @@ class CardTable:
         self.kinds: Interner[tuple[int, int]] = Interner(WHOLE_KIND)
         self.columns = _columns(_FIRST_CAPACITY)
         self.most_on_a_node = 1
-        self._end = self._n_used = self._n_numberings = 0
-        self._free: dict[int, list[int]] = {}
+        self._runs = Runs()
+        self._n_used = self._n_numberings = 0
 
     @property
     def words(self) -> tuple[int, ...]:
@@ -42,18 +43,17 @@ class CardTable:
         return (*n_words, self._n_numberings, self.most_on_a_node)
 
     def place(self, cards: tuple[hami.Card, ...]) -> int:
-        """Write the cards of one node, unused, and return the row of the first."""
+        """Write the cards of one node, of which nothing is in use, and return the row of the first."""
         n = len(cards)
         if not n:
             # A row that there always is: columns are indexed by the first card of nodes without any, too.
             return 0
-        free = self._free.get(n)
-        start = free.pop() if free else self._extend(n)
+        start = self._runs.take(n)
+        self._grow()
         self.most_on_a_node = max(self.most_on_a_node, n)
         columns = self.columns
         for d, card in enumerate(cards, start):
             columns.total[:, d] = (card.devcore, card.devmem, card.count)
-            columns.used[:, d] = 0
             columns.milli[:, d] = [
                 c.WHOLE / total if total > 0 else 0.0 for total in (card.devcore, card.devmem)
             ]
@@ -80,11 +80,9 @@ class CardTable:
         return self.kinds.number(kind)
 
     def give_back(self, start: int, n: int) -> None:
-        """The node's cards are gone; their rows may serve another node with as many."""
-        if n:
-            self.columns.used[:, start : start + n] = 0
-            self._free.setdefault(n, []).append(start)
-            self._n_used -= n
+        """The node's cards are gone, and nothing is in use of them; another node may have their rows."""
+        self._runs.give_back(start, n)
+        self._n_used -= n
 
     def uuid_of(self, d: int) -> str:
         """The card's UUID."""
@@ -92,8 +90,8 @@ class CardTable:
 
     def _give_uuids_back(self) -> None:
         """Most UUIDs are of cards that are gone: those that are there are numbered anew."""
-        free = {d for n, starts in self._free.items() for s in starts for d in range(s, s + n)}
-        there = {d: self.uuid_of(d) for d in range(self._end) if d not in free}
+        free = self._runs.free()
+        there = {d: self.uuid_of(d) for d in range(self._runs.end) if d not in free}
         self.uuids = Interner()
         # Rows that are free have no card: any number will do that there is.
         self.columns.uuid[:] = 0
@@ -101,16 +99,13 @@ class CardTable:
             self.columns.uuid[d] = self.uuids.number(uuid)
         self._n_numberings += 1
 
-    def _extend(self, n: int) -> int:
-        start = self._end
-        self._end += n
+    def _grow(self) -> None:
         capacity = self.columns.numa.size
-        if self._end > capacity:
-            fresh = _columns(max(self._end, capacity * 2))
+        if self._runs.end > capacity:
+            fresh = _columns(max(self._runs.end, capacity * 2))
             for before, after in zip(self.columns, fresh, strict=True):
                 after[..., :capacity] = before
             self.columns = fresh
-        return start
 
 
 def _columns(capacity: int) -> c.Cards:

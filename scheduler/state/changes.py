@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from scheduler.schema.columns import Ints
@@ -21,10 +23,15 @@ class Changes:
         self._rows[self.position % _CAPACITY] = row
         self.position += 1
 
-    def add_many(self, rows: Ints) -> None:
+    def add_many(self, rows: Sequence[int] | Ints) -> None:
         """Several rows changed."""
-        for row in rows.tolist():
-            self.add(row)
+        at = self.position % _CAPACITY
+        if at + len(rows) <= _CAPACITY:
+            self._rows[at : at + len(rows)] = rows
+            self.position += len(rows)
+        else:
+            for row in rows:
+                self.add(int(row))
 
     def since(self, position: int) -> Ints | None:
         """The distinct rows that changed since, ascending; None when it is too long ago to say."""

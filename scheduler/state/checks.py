@@ -11,7 +11,9 @@ import numpy as np
 from scheduler.api import gpus, names
 from scheduler.errors import BrokenInvariant
 from scheduler.schema import columns as c
+from scheduler.state.charging.holders import NOTHING
 from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
 
 
 def fingerprint(cluster: Cluster) -> dict[str, Any]:
@@ -69,6 +71,9 @@ def verify_by_node(cluster: Cluster) -> Iterator[None]:
             _verify_node(cluster, name)
             yield
     # By identity: an old record of a pod would be charged and taken back by other figures.
+    rows = [pod.row for pod in cluster.pods.values() if pod.node]
+    if len(set(rows)) < len(rows) or min(rows, default=0) < 0:
+        raise BrokenInvariant("two pods have one row of the pod table, or one with a node has none")
     there = {(node, id(pod)) for node, pods in cluster.pods_on.items() for pod in pods.values()}
     placed = {(pod.node, id(pod)) for pod in cluster.pods.values() if pod.node}
     if there != placed:
@@ -78,7 +83,8 @@ def verify_by_node(cluster: Cluster) -> Iterator[None]:
 
 
 def _verify_node(cluster: Cluster, name: str) -> None:
-    figures = _figures(cluster, cluster.nodes.rows[name])
+    row = cluster.nodes.rows[name]
+    figures = _figures(cluster, row)
     pods = list(cluster.pods_on.get(name, {}).values())
     requested: Counter[str] = Counter()
     nonzero, sizes = [0, 0], [0] * c.N_SIZES
@@ -95,18 +101,19 @@ def _verify_node(cluster: Cluster, name: str) -> None:
         ports.update(pod.template.ports)
         if pod.template.size >= 0:
             sizes[pod.template.size] += 1
-        for d, figures_held in cluster.held(pod, cluster.nodes.rows[name]).items():
+        _verify_row(cluster, name, pod)
+        for d, figures_held in cluster.held(pod).items():
             for i, figure in enumerate(figures_held):
                 used[cluster.cards.uuid_of(d)][i] += figure
     _same(name, "requested", figures["requested"], dict(requested))
     _same(name, "nonzero", figures["nonzero"], nonzero)
     _same(name, "sizes", figures["sizes"], sizes)
     _same(name, "ports", figures["ports"], dict(ports))
-    _same(name, "managed", figures["managed"], cluster.is_hamis(cluster.nodes.rows[name]))
+    _same(name, "managed", figures["managed"], cluster.registers.is_hamis(row))
     for uuid, counted in used.items():
         _same(name, f"card {uuid}", figures["cards"][uuid][1], counted)
         named = uuid in [part.strip() for part in figures["facts"].cordon.split(",")]
-        silent = bool(cluster.nodes.silent[cluster.nodes.rows[name]])
+        silent = bool(cluster.nodes.silent[row])
         closed = named or silent
         _same(name, f"card {uuid} cordoned", figures["cards"][uuid][3], closed)
     if figures["managed"]:
@@ -115,6 +122,22 @@ def _verify_node(cluster: Cluster, name: str) -> None:
     else:
         whole = [requested[names.GPU] * gpus.FULL_CORES, 0, 0]
         _same(name, "gpu_used", figures["gpu"][1], whole)
+
+
+def _verify_row(cluster: Cluster, name: str, pod: PodRecord) -> None:
+    """A pod's row of the pod table says what its record and its claim say."""
+    ledger, row = cluster.ledger, cluster.nodes.rows[name]
+    columns = ledger.pods.columns
+    containers = ledger.charges.containers(ledger.charges.number(pod.template))
+    holds = cluster.registers.holds(pod, containers, row) if pod.template.most else NOTHING
+    found = (
+        int(columns.node[pod.row]),
+        int(columns.priority[pod.row]),
+        int(columns.charge[pod.row]),
+        sorted(ledger.pods.held(pod.row).tolist()),
+    )
+    expected = row, pod.priority, ledger.charges.number(pod.template), sorted(holds.tolist())
+    _same(name, f"row of pod {pod.key}", found, expected)
 
 
 def closed_nodes(cluster: Cluster) -> dict[str, int]:

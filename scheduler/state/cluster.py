@@ -10,44 +10,41 @@ Every event carries a whole object, never a delta, so applying one twice changes
 assumption has no timer: it ends with the bind's result or with what the watch says. Pods may be
 seen before their node and outlive it; their charges wait by node name.
 
-What a pod with a node holds on cards is its claim as far as its own requests allow: see ``claims``.
-
-On a node of HAMi's ``nvidia.com/gpu`` counts shares, so no whole GPU is ever given away there, least of
-all in the moment in which its device plugin has told the kubelet of the shares and nobody of the cards.
-A node is HAMi's when the plugin has written on it, now or earlier under the same uid; before that it
-looks like it, when it has GPUs and the label of the nodes that the plugin runs on, or more GPUs than a
-machine has while the plugin writes on other nodes. Only people with rights on nodes write any of these.
-What pods say of themselves is no sign, for whoever creates a pod can say it. So that a start in which a
-register is gone gives nothing away under running pods, the label must be right.
+What a pod with a node holds on cards is its claim as far as its own requests allow: see ``charging/claims``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from weakref import WeakKeyDictionary
 
-from scheduler.api import gpus, hami, names, templates, wire
+from msgspec.structs import replace
+
+from scheduler.api import names, wire
 from scheduler.api.limits import DEFAULT, PodLimits
 from scheduler.schema import columns as c
-from scheduler.state import claims, facts
+from scheduler.state import facts
 from scheduler.state.cards import CardTable
 from scheduler.state.changes import Changes
+from scheduler.state.charging.claims import Slots
+from scheduler.state.charging.holders import NOTHING
+from scheduler.state.charging.ledger import Ledger
 from scheduler.state.demand import Demand
 from scheduler.state.nodes import NodeFacts, NodeTable
 from scheduler.state.pods import Life, PodRecord, charged, problem_of
-from scheduler.state.records import Records
+from scheduler.state.records import Records, started
+from scheduler.state.registers import Registers
 
-# The most GPUs that a machine has.
-_MACHINE_MAX = 16
 _FINISHED = frozenset({"Succeeded", "Failed"})
-Charge = tuple[tuple[int, ...], tuple[int, ...]]
-Charges = WeakKeyDictionary[templates.PodTemplate, Charge]
+Figures = tuple[int, int, int]
 
 
 class Cluster:
     """Nodes, cards and pods, and what changed since a reader last looked.
 
     Attributes:
+        pods: all pods that are not finished, by uid.
+        pods_on: those that have a node, by its name; the node may not be there.
+        ledger: who of them is charged what.
         moved: rows whose free resources may differ.
         described: rows whose labels, taints or cards may differ (also in ``moved``).
         demand: what the pods seen so far ask.
@@ -60,19 +57,16 @@ class Cluster:
         limits: PodLimits = DEFAULT,
     ) -> None:
         self.scheduler_name = scheduler_name
-        self._hami_label = hami_label.partition("=")
         self.nodes = NodeTable()
         self.cards = CardTable()
+        self.ledger = Ledger(self.nodes, self.cards)
+        self.registers = Registers(self.nodes, self.cards, hami_label)
         self.pods: dict[str, PodRecord] = {}
         self.pods_on: dict[str, dict[str, PodRecord]] = {}
         self.moved = Changes()
         self.described = Changes()
         self.demand = Demand()
-        # Of each row its card rows by UUID, in the order of the register, and what left that under pods.
-        self._cards_on: dict[int, dict[str, int]] = {}
-        self._gone_from: dict[int, claims.Gone] = {}
         self._records = Records(scheduler_name, limits, self.nodes.resources)
-        self._charges: Charges = WeakKeyDictionary()
         # Streams of pods, ours and others', that were listed once.
         self._listed: set[bool] = set()
         # What an assumed pod has become while its bind is under way.
@@ -84,36 +78,28 @@ class Cluster:
         """A node was added or changed."""
         new = facts.of_node(node)
         row = self.nodes.row_of(new.name)
+        old = self.nodes.facts[row] if row >= 0 else None
+        if old == new:
+            return new
         if row < 0:
             row = self.nodes.add(new.name)
-            old = None
-        else:
-            old = self.nodes.facts[row]
-            if old == new:
-                return new
-        elsewhere = bool(self.nodes.was_hami.any())
-        n_resources = len(self.nodes.resources)
-        static = self.nodes.describe(row, new)
-        if len(self.nodes.resources) > n_resources:
-            self._charge_new_resources(n_resources)
+        had_hami = self.registers.any_hami
+        change = self.nodes.describe(row, new)
+        self._resources_moved(change.offered, change.withdrawn)
+        is_static = change.static
         if (
             old is None
             or bool(old.problem) != bool(new.problem)
             or (old.uid, old.register, old.cordon) != (new.uid, new.register, new.cordon)
-            or bool(self.nodes.columns.managed[row]) != self.is_hamis(row)
+            or bool(self.nodes.columns.managed[row]) != self.registers.is_hamis(row)
         ):
-            if old is not None and old.uid != new.uid:
-                self._forget_cards(row)
-            self._register_cards(row, new)
-            static = True
-        if old is None:
-            for pod in self.pods_on.get(new.name, {}).values():
-                self._charge(pod, row, 1)
-        self._refresh_gpu(row)
+            self._register(row, is_another=old is not None and old.uid != new.uid)
+            is_static = True
+        self.registers.sum_up(row)
         self.moved.add(row)
-        if static or old is None or old.problem != new.problem:
+        if is_static or old is None or old.problem != new.problem:
             self.described.add(row)
-        self._look_again(elsewhere)
+        self._look_again(had_hami=had_hami)
         return new
 
     def facts_of(self, name: str) -> NodeFacts | None:
@@ -126,53 +112,58 @@ class Cluster:
         row = self.nodes.row_of(name)
         if row < 0:
             return
-        elsewhere = bool(self.nodes.was_hami.any())
-        self._forget_cards(row)
-        self.nodes.remove(name)
+        had_hami = self.registers.any_hami
+        for pod in self.pods_on.get(name, {}).values():
+            self._strike(pod)
+            self.ledger.move(pod.row, -1, NOTHING)
+        self.registers.clear(row)
+        self._resources_moved((), self.nodes.remove(name))
         self.moved.add(row)
         self.described.add(row)
-        self._look_again(elsewhere)
-
-    def is_hamis(self, row: int) -> bool:
-        """Whether a node is or looks like one of HAMi's: see the module's words."""
-        facts = self.nodes.facts[row]
-        whole = int(self.nodes.columns.allocatable[c.GPU, row])
-        if self.nodes.was_hami[row] or not (facts and whole):
-            return bool(self.nodes.was_hami[row])
-        key, wants_value, value = self._hami_label
-        label = facts.labels.get(key)
-        if label is not None and (not wants_value or label == value):
-            return True
-        return whole > _MACHINE_MAX and bool(self.nodes.was_hami.any())
+        self._look_again(had_hami=had_hami)
 
     def has_cards(self, name: str, uuids: Iterable[str]) -> bool:
         """Whether a node is there and usable, with these cards registered, healthy and not over-full."""
         row = self.nodes.row_of(name)
-        if row < 0 or not self.nodes.columns.valid[row]:
-            return False
-        there = self._cards_on.get(row, {})
-        cards = self.cards.columns
-        return all(
-            d >= 0
-            and bool(cards.healthy[d])
-            and bool((cards.used[:, d] <= cards.total[:, d]).all())
-            for d in (there.get(uuid, -1) for uuid in uuids)
-        )
+        usable = row >= 0 and bool(self.nodes.columns.valid[row])
+        return usable and self.registers.are_usable(row, uuids)
 
     def close_cards(self, name: str, *, closed: bool) -> None:
         """Give no card of a node away for now: its device plugin does not answer."""
-        row, facts = self.nodes.row_of(name), self.facts_of(name)
-        if facts is not None:
+        row = self.nodes.row_of(name)
+        if row >= 0:
             self.nodes.silent[row] = closed
-            self._cordon_cards(row, facts)
+            self.registers.cordon(row)
             self.moved.add(row)
             self.described.add(row)
 
-    def problem_of(self, pod: PodRecord) -> str:
-        """What a person must mend on a pod, empty when nothing."""
-        row = self.nodes.row_of(pod.node)
-        cards = self._cards_of(pod, row) if self._cards_on.get(row) else {}
-        return problem_of(pod, self.facts_of(pod.node), cards, self.cards.columns)
+    def _register(self, row: int, *, is_another: bool = False) -> None:
+        """A node's cards may be others; ``is_another``: they are of another node with the same name."""
+        pods = list(self.pods_on.get(self.nodes.name_of(row), {}).values())
+        for pod in pods:
+            self._strike(pod)
+        if is_another:
+            self.registers.clear(row)
+        self.registers.write(row, pods)
+        for pod in pods:
+            self.ledger.move(pod.row, row, self._holds(pod, row))
+            self._charged(pod, row, 1)
+
+    def _look_again(self, *, had_hami: bool) -> None:
+        """The first node of HAMi's came or the last one went: what other nodes look like may differ."""
+        if self.registers.any_hami == had_hami:
+            return
+        for row in self.registers.misjudged():
+            self._register(row)
+            self.registers.sum_up(row)
+            self.moved.add(row)
+            self.described.add(row)
+
+    def _resources_moved(self, offered: Iterable[str], withdrawn: Iterable[str]) -> None:
+        for resource in offered:
+            self.moved.add_many(self.ledger.offer(resource))
+        for resource in withdrawn:
+            self.moved.add_many(self.ledger.withdraw(resource))
 
     # Pods.
 
@@ -187,30 +178,26 @@ class Cluster:
             self.pod_gone(uid)
             return None
         new = self._records.of(pod, old)
-        if old is not None:
-            if old.life == Life.ASSUMED and not new.node:
-                # The bind is under way: what was decided stays charged, what changed waits for it.
-                self._meanwhile[uid] = new
-                return old
-            self._meanwhile.pop(uid, None)
-            if charged(old) != charged(new):
-                self._detach(old)
-                self._attach(new)
-            elif new.node:
-                self.pods_on[new.node][uid] = new
-        else:
+        if old is None:
             self.demand.arrived(new.template, listed=listed)
-            self._attach(new)
-        self.pods[uid] = new
-        return new
+        elif old.life == Life.ASSUMED and not new.node:
+            # The bind is under way: what was decided stays charged, what changed waits for it.
+            self._meanwhile[uid] = new
+            return old
+        else:
+            self._meanwhile.pop(uid, None)
+            if charged(old) == charged(new):
+                self._replace(new, pod)
+                return new
+            self._detach(old)
+        return self._attach(new, started(pod)) if new.node else self._keep(new)
 
     def pod_gone(self, uid: str) -> None:
         """A pod was deleted or finished."""
         pod = self.pods.pop(uid, None)
         self._meanwhile.pop(uid, None)
-        if pod is not None:
-            if pod.node:
-                self.demand.left(pod.template)
+        if pod is not None and pod.node:
+            self.demand.left(pod.template)
             self._detach(pod)
 
     def begin_list(self, *, ours: bool) -> bool:
@@ -223,177 +210,95 @@ class Cluster:
         """Uids of the pods of one stream that are not among those present."""
         return [u for u, pod in self.pods.items() if pod.ours == ours and u not in present]
 
-    def held(self, pod: PodRecord, row: int) -> dict[int, claims.Figures]:
-        """Cores, MiB and slots that a pod on the node of a row holds there, by card row."""
-        return claims.charges(pod.claim, pod.asks, self._cards_of(pod, row), self.cards.columns)
+    def held(self, pod: PodRecord) -> dict[int, Figures]:
+        """Cores, MiB and sharers that a pod holds by card row; of one that is not charged to a node nothing."""
+        holds = self.ledger.pods.held(pod.row).tolist() if pod.row >= 0 else []
+        return {d: (cores, mib, sharers) for d, cores, mib, sharers in holds}
 
-    def assume(self, uid: str, node: str, claim: claims.Slots) -> None:
+    def assume(self, uid: str, node: str, claim: Slots) -> None:
         """Charge a pending pod to a node, ahead of its binding."""
-        pod = self.pods[uid]
-        pod.node, pod.life, pod.claim = node, Life.ASSUMED, claim
-        self._attach(pod)
+        pod = replace(self.pods[uid], node=node, life=Life.ASSUMED, claim=claim)
+        self._attach(pod, c.NOT_STARTED)
 
-    def assume_charged(self, uid: str, node: str, claim: claims.Slots) -> None:
-        """As ``assume``, where the placing kernel has charged the columns already."""
-        pod = self.pods[uid]
-        pod.node, pod.life, pod.claim = node, Life.ASSUMED, claim
+    def assume_charged(self, uid: str, node_row: int, claim: Slots, row: int) -> str:
+        """As ``assume``, where the placing kernel has entered the pod in a row of the pod table already.
+
+        The name of the node.
+        """
+        node = self.nodes.name_of(node_row)
+        pod = replace(self.pods[uid], node=node, life=Life.ASSUMED, claim=claim, row=row)
+        self.pods[uid] = pod
         self.pods_on.setdefault(node, {})[uid] = pod
-        row = self.nodes.row_of(node)
         for port in pod.template.ports:
-            self.nodes.ports.change(row, port, 1)
+            self.nodes.ports.change(node_row, port, 1)
+        return node
 
     def forget(self, uid: str) -> None:
         """The bind failed: what was assumed is free again. Nothing when the watch knows better."""
         pod = self.pods.get(uid)
         if pod is not None and pod.life == Life.ASSUMED:
             self._detach(pod)
-            pod.node, pod.life, pod.claim = "", Life.PENDING, ()
-            self.pods[uid] = self._meanwhile.pop(uid, pod)
+            free = self._meanwhile.pop(uid, None)
+            self._keep(free or replace(pod, node="", life=Life.PENDING, claim=(), row=-1))
 
     def version_of(self, uid: str) -> str:
         """The last ``resourceVersion`` seen of a pod, assumed or not; empty when it is not known."""
         pod = self._meanwhile.get(uid) or self.pods.get(uid)
         return pod.version if pod is not None else ""
 
-    def charge_of(self, template: templates.PodTemplate) -> Charge:
-        """Resource rows and amounts that a pod of the template is charged, the pod itself included.
-
-        What no node offers has the row ``UNKNOWN``, on which nothing fits and nothing is charged.
-        """
-        charge = self._charges.get(template)
-        if charge is None:
-            amounts = [(names.PODS, 1), *template.requests.amounts]
-            charge = self._charges[template] = (
-                tuple(self.nodes.row_asked(resource) for resource, _ in amounts),
-                tuple(amount for _, amount in amounts),
-            )
-        return charge
-
-    # How records are charged.
-
-    def _attach(self, pod: PodRecord) -> None:
-        if not pod.node:
-            return
-        self.pods_on.setdefault(pod.node, {})[pod.uid] = pod
+    def problem_of(self, pod: PodRecord) -> str:
+        """What a person must mend on a pod, empty when nothing."""
         row = self.nodes.row_of(pod.node)
-        if row >= 0:
-            self._charge(pod, row, 1)
+        cards = self.registers.cards_of(pod.uid, row) if self.registers.has_cards(row) else {}
+        return problem_of(pod, self.facts_of(pod.node), cards, self.cards.columns)
+
+    # How records are kept and charged.
+
+    def _keep(self, pod: PodRecord) -> PodRecord:
+        self.pods[pod.uid] = pod
+        return pod
+
+    def _replace(self, pod: PodRecord, seen: wire.Pod) -> None:
+        """A pod changed in nothing that it is charged for."""
+        self._keep(pod)
+        if pod.node:
+            self.pods_on[pod.node][pod.uid] = pod
+            self.ledger.pods.update(pod.row, pod.priority, started(seen))
+
+    def _attach(self, pod: PodRecord, start: int) -> PodRecord:
+        """A pod has a node: charge it, if the node is there."""
+        node_row = self.nodes.row_of(pod.node)
+        holds = self._holds(pod, node_row)
+        row = self.ledger.enter(pod.template, pod.priority, start, node_row, holds)
+        pod = replace(pod, row=row)
+        self.pods_on.setdefault(pod.node, {})[pod.uid] = pod
+        self._charged(pod, node_row, 1)
+        return self._keep(pod)
 
     def _detach(self, pod: PodRecord) -> None:
+        """A pod has the node no more that it had, if any."""
         if not pod.node:
             return
         there = self.pods_on[pod.node]
         del there[pod.uid]
         if not there:
             del self.pods_on[pod.node]
-        row = self.nodes.row_of(pod.node)
-        if row >= 0:
-            self._charge(pod, row, -1)
+        self._charged(pod, self.ledger.leave(pod.row), -1)
 
-    def _charge(self, pod: PodRecord, row: int, sign: int) -> None:
-        resource_rows, amounts = self.charge_of(pod.template)
-        nodes = self.nodes.columns
-        for r, amount in zip(resource_rows, amounts, strict=True):
-            if r != c.UNKNOWN:
-                nodes.requested[r, row] += sign * amount
-        nodes.nonzero[0, row] += sign * pod.template.requests.nonzero_cpu
-        nodes.nonzero[1, row] += sign * pod.template.requests.nonzero_memory
-        if pod.template.size >= 0:
-            nodes.sizes[pod.template.size, row] += sign
-        for port in pod.template.ports:
-            self.nodes.ports.change(row, port, sign)
-        self._charge_cards(pod, row, sign)
-        if not nodes.managed[row]:
-            nodes.gpu_used[c.CORES, row] = nodes.requested[c.GPU, row] * gpus.FULL_CORES
-        self.moved.add(row)
+    def _strike(self, pod: PodRecord) -> None:
+        """A pod is charged nowhere for now."""
+        self._charged(pod, self.ledger.strike(pod.row), -1)
 
-    def _charge_new_resources(self, first: int) -> None:
-        """A node offers what none did: pods that asked for it have not been charged for it yet."""
-        self._charges.clear()
-        rows = {name: first + i for i, name in enumerate(self.nodes.resources.values[first:])}
-        requested = self.nodes.columns.requested
-        for node, pods in self.pods_on.items():
-            row = self.nodes.row_of(node)
-            if row < 0 or not requested[c.PODS, row]:
-                continue
-            for pod in pods.values():
-                for resource, amount in pod.template.requests.amounts:
-                    if resource in rows:
-                        requested[rows[resource], row] += amount
+    def _holds(self, pod: PodRecord, node_row: int) -> c.Ints:
+        # Most pods ask no card, and are charged as often as others.
+        if node_row < 0 or not pod.template.most:
+            return NOTHING
+        return self.registers.holds(pod, self.ledger.containers_of(pod.template), node_row)
 
-    def _charge_cards(self, pod: PodRecord, row: int, sign: int) -> None:
-        used, gpu_used = self.cards.columns.used, self.nodes.columns.gpu_used
-        for d, figures in self.held(pod, row).items():
-            for i, figure in enumerate(figures):
-                used[i, d] += sign * figure
-                gpu_used[i, row] += sign * figure
-
-    # Cards.
-
-    def _cards_of(self, pod: PodRecord, row: int) -> dict[str, int]:
-        """The cards that a pod on the node of a row may tell: those that are there, and left under it."""
-        there, gone = self._cards_on.get(row, {}), self._gone_from.get(row)
-        return there | gone.get(pod.uid, {}) if gone else there
-
-    def _register_cards(self, row: int, new: NodeFacts) -> None:
-        # A node that is left out has no cards, whatever was registered before its mistake.
-        cards = hami.decode_register(new.register) if new.register and not new.problem else ()
-        pods, ids = self.pods_on.get(new.name, {}).values(), {card.id for card in cards}
-        held = ((pod.uid, pod.claim, self._cards_of(pod, row)) for pod in pods)
-        gone = claims.gone(held, ids, self.cards.columns)
-        self._forget_cards(row)
-        nodes = self.nodes.columns
-        start = self.cards.place(cards)
-        nodes.card_start[row], nodes.card_count[row] = start, len(cards)
-        # The cards of a node are of one kind but for odd ones, which count as the first.
-        nodes.kind[row] = self.cards.kind_of(cards[0]) if cards else 0
-        nodes.managed[row] = self.is_hamis(row)
-        self._cards_on[row] = {card.id: d for d, card in enumerate(cards, start)}
-        self._gone_from[row] = gone
-        self._cordon_cards(row, new)
-        # Pods that are charged already hold cards that were just made anew. On a new node none is.
-        for pod in pods if nodes.requested[c.PODS, row] else ():
-            self._charge_cards(pod, row, 1)
-
-    def _look_again(self, elsewhere: bool) -> None:
-        """The first node of HAMi's came or the last one went: what other nodes look like may differ."""
-        if bool(self.nodes.was_hami.any()) == elsewhere:
+    def _charged(self, pod: PodRecord, node_row: int, sign: int) -> None:
+        """A pod was entered in the totals of a node, or struck out of them (-1); of no node nothing follows."""
+        if node_row < 0:
             return
-        for row in self.nodes.rows.values():
-            facts = self.nodes.facts[row]
-            if facts and bool(self.nodes.columns.managed[row]) != self.is_hamis(row):
-                self._register_cards(row, facts)
-                self._refresh_gpu(row)
-                self.moved.add(row)
-                self.described.add(row)
-
-    def _cordon_cards(self, row: int, facts: NodeFacts) -> None:
-        """Close the cards that HAMi's annotation names; all of them while the plugin does not answer."""
-        named = {part.strip() for part in facts.cordon.split(",")}
-        closed = bool(self.nodes.silent[row])
-        start = int(self.nodes.columns.card_start[row])
-        for d in range(start, start + int(self.nodes.columns.card_count[row])):
-            self.cards.columns.cordoned[d] = closed or self.cards.uuid_of(d) in named
-
-    def _forget_cards(self, row: int) -> None:
-        nodes = self.nodes.columns
-        start, count = int(nodes.card_start[row]), int(nodes.card_count[row])
-        self._cards_on.pop(row, None)
-        self._gone_from.pop(row, None)
-        self.cards.give_back(start, count)
-        nodes.card_count[row] = nodes.kind[row] = 0
-        nodes.managed[row] = False
-        nodes.gpu_used[:, row] = 0
-
-    def _refresh_gpu(self, row: int) -> None:
-        nodes, cards = self.nodes.columns, self.cards.columns
-        whole = int(nodes.allocatable[c.GPU, row])
-        if nodes.managed[row]:
-            start = int(nodes.card_start[row])
-            span = slice(start, start + int(nodes.card_count[row]))
-            nodes.gpu_total[:, row] = cards.total[:, span].sum(axis=1)
-            nodes.gpu_used[:, row] = cards.used[:, span].sum(axis=1)
-        else:
-            nodes.gpu_total[:, row] = (whole * gpus.FULL_CORES, 0, 0)
-            nodes.gpu_used[:, row] = (nodes.requested[c.GPU, row] * gpus.FULL_CORES, 0, 0)
-        nodes.has_gpu[row] = nodes.managed[row] or whole > 0
+        for port in pod.template.ports:
+            self.nodes.ports.change(node_row, port, sign)
+        self.moved.add(node_row)

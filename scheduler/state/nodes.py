@@ -12,6 +12,7 @@ from scheduler.api import names, selectors
 from scheduler.schema import columns as c
 from scheduler.state.interning import Interner
 from scheduler.state.ports import PortTable
+from scheduler.state.resources import Resources
 
 TaintKey = tuple[str, str, str]
 ABSENT = -1
@@ -40,8 +41,22 @@ class NodeFacts(NamedTuple):
     problem: str
 
 
+class Change(NamedTuple):
+    """What came of describing a node.
+
+    Attributes:
+        static: a static filter may now answer differently.
+        offered: resources that no node offered before.
+        withdrawn: resources that no node offers any more.
+    """
+
+    static: bool
+    offered: tuple[str, ...]
+    withdrawn: tuple[str, ...]
+
+
 class NodeTable:
-    """Name ↔ row, growth, interned words, and the columns of ``kernels.columns.Nodes``.
+    """Name ↔ row, growth, interned words, and the columns of ``columns.Nodes``.
 
     Attributes:
         was_hami: [N] whether HAMi's device plugin writes on it, or did so as long as it is the same node.
@@ -49,7 +64,7 @@ class NodeTable:
     """
 
     def __init__(self) -> None:
-        self.resources: Interner[str] = Interner(
+        self.resources = Resources(
             names.CPU, names.MEMORY, names.EPHEMERAL, names.PODS, names.GPU, ""
         )
         self.taint_sets: Interner[tuple[TaintKey, ...]] = Interner(())
@@ -82,19 +97,8 @@ class NodeTable:
         facts = self.facts[row]
         return facts.name if facts else ""
 
-    def resource_row(self, resource: str) -> int:
-        """The row of a resource that a node offers, made when it is new."""
-        row = self.resources.number(resource)
-        if row >= self.columns.allocatable.shape[0]:
-            old = self.columns
-            more = ((0, old.allocatable.shape[0]), (0, 0))
-            self.columns = old._replace(
-                allocatable=np.pad(old.allocatable, more), requested=np.pad(old.requested, more)
-            )
-        return row
-
     def row_asked(self, resource: str) -> int:
-        """The row of a resource that a pod asks; ``UNKNOWN`` for what no node has offered so far.
+        """The row of a resource that a pod asks; ``UNKNOWN`` for what no node offers.
 
         Whoever may create pods could otherwise make rows without end.
         """
@@ -111,12 +115,12 @@ class NodeTable:
         self._ranks_stale = True
         return row
 
-    def remove(self, name: str) -> int:
-        """Give a node's row back; every figure of the row becomes zero."""
+    def remove(self, name: str) -> tuple[str, ...]:
+        """Give a node's row back, on which nobody is charged; the resources that no node offers any more."""
         row = self.rows.pop(name)
-        self._count_labels(self.facts[row], None)
+        gone = self.facts[row]
+        self._count_labels(gone, None)
         self.facts[row] = None
-        self.ports.clear(row)
         nodes = self.columns
         for column in (
             nodes.valid,
@@ -135,32 +139,33 @@ class NodeTable:
             self.taint_set,
         ):
             figures[row] = 0
-        for matrix in (
-            nodes.allocatable,
-            nodes.requested,
-            nodes.nonzero,
-            nodes.gpu_total,
-            nodes.gpu_used,
-            nodes.sizes,
-        ):
+        for matrix in (nodes.allocatable, nodes.gpu_total):
             matrix[:, row] = 0
         for labels in self._label_columns.values():
             labels[row] = ABSENT
         heapq.heappush(self._free, row)
         self._ranks_stale = True
         self._give_words_back()
-        return row
+        return self._withdrawn(gone)
 
-    def describe(self, row: int, facts: NodeFacts) -> bool:
-        """Write what was read of a node; whether a static filter may now answer differently."""
+    def describe(self, row: int, facts: NodeFacts) -> Change:
+        """Write what was read of a node. What is withdrawn keeps its row, which is for the caller to give back."""
         old = self.facts[row]
         self.facts[row] = facts
         self._count_labels(old, facts)
-        wanted = {self.resource_row(resource): n for resource, n in facts.allocatable if resource}
+        offered = tuple(
+            resource
+            for resource, _ in facts.allocatable
+            if resource and self.resources.find(resource) < 0
+        )
+        for resource in offered:
+            self.resources.take(resource)
+        self._grow_resources(len(self.resources.values))
         nodes = self.columns
         nodes.allocatable[:, row] = 0
-        for resource_row, n in wanted.items():
-            nodes.allocatable[resource_row, row] = n
+        for resource, n in facts.allocatable:
+            if resource:
+                nodes.allocatable[self.resources.find(resource), row] = n
         nodes.valid[row] = not facts.problem
         self.unschedulable[row] = facts.unschedulable
         same = old is not None and old.uid == facts.uid
@@ -169,11 +174,12 @@ class NodeTable:
         for key, column in self._label_columns.items():
             column[row] = self._label(facts, key)
         self._give_words_back()
-        return old is None or (old.labels, old.taints, old.unschedulable) != (
+        is_static = old is None or (old.labels, old.taints, old.unschedulable) != (
             facts.labels,
             facts.taints,
             facts.unschedulable,
         )
+        return Change(is_static, offered, self._withdrawn(old))
 
     def label_column(self, key: str) -> c.Ints:
         """[N] interned value of a label on every node, -1 where absent; kept up from now on."""
@@ -209,6 +215,15 @@ class NodeTable:
                 self.columns.rank[self.rows[name]] = rank
             self._ranks_stale = False
 
+    def _withdrawn(self, old: NodeFacts | None) -> tuple[str, ...]:
+        """Of what a node offered before, what no node offers now."""
+        return tuple(
+            resource
+            for resource, _ in (old.allocatable if old else ())
+            if (row := self.resources.find(resource)) > c.UNKNOWN
+            and not self.columns.allocatable[row].any()
+        )
+
     def _count_labels(self, old: NodeFacts | None, new: NodeFacts | None) -> None:
         """Keep count of who has which label; a column whose label no node has any more goes."""
         before, after = old.labels.keys() if old else set(), new.labels.keys() if new else set()
@@ -239,12 +254,23 @@ class NodeTable:
         value = facts.labels.get(key)
         return ABSENT if value is None else self.label_values.number(value)
 
-    def _grow_rows(self, capacity: int) -> None:
+    def _grow_resources(self, n: int) -> None:
+        """Room for so many resources, twice as many as before when it runs out."""
+        if n > self.columns.allocatable.shape[0]:
+            self._copy_into(_columns(self.capacity, 2 * n))
+
+    def _copy_into(self, fresh: c.Nodes) -> None:
         old, n = self.columns, self.capacity
-        fresh = _columns(capacity, old.allocatable.shape[0])
         for before, after in zip(old, fresh, strict=True):
-            after[..., :n] = before
+            if before.ndim == 1:
+                after[:n] = before
+            else:
+                after[: before.shape[0], :n] = before
         self.columns = fresh
+
+    def _grow_rows(self, capacity: int) -> None:
+        n = self.capacity
+        self._copy_into(_columns(capacity, self.columns.allocatable.shape[0]))
         self.unschedulable = np.pad(self.unschedulable, (0, capacity - n))
         self.taint_set = np.pad(self.taint_set, (0, capacity - n))
         self.was_hami = np.pad(self.was_hami, (0, capacity - n))
@@ -258,18 +284,20 @@ class NodeTable:
 
 
 def _columns(capacity: int, n_resources: int) -> c.Nodes:
+    totals = np.zeros((c.REQUESTED_AT + n_resources, capacity), np.int64)
     return c.Nodes(
         valid=np.zeros(capacity, np.bool_),
         rank=np.zeros(capacity, np.int64),
         allocatable=np.zeros((n_resources, capacity), np.int64),
-        requested=np.zeros((n_resources, capacity), np.int64),
-        nonzero=np.zeros((2, capacity), np.int64),
+        totals=totals,
+        requested=totals[c.REQUESTED_AT :],
+        nonzero=totals[c.NONZERO_AT : c.SIZES_AT],
+        gpu_used=totals[c.GPU_USED_AT : c.REQUESTED_AT],
+        sizes=totals[c.SIZES_AT : c.GPU_USED_AT],
         managed=np.zeros(capacity, np.bool_),
         has_gpu=np.zeros(capacity, np.bool_),
         gpu_total=np.zeros((3, capacity), np.int64),
-        gpu_used=np.zeros((3, capacity), np.int64),
         card_start=np.zeros(capacity, np.int64),
         card_count=np.zeros(capacity, np.int64),
         kind=np.zeros(capacity, np.int64),
-        sizes=np.zeros((c.N_SIZES, capacity), np.int64),
     )

@@ -10,7 +10,7 @@ import msgspec
 from scheduler.api import names
 from scheduler.api.templates import PodTemplate
 from scheduler.schema import columns as c
-from scheduler.state import claims
+from scheduler.state.charging import claims
 from scheduler.state.nodes import NodeFacts
 
 _CLAIM = f"metadata.annotations[{names.HAMI_ALLOCATED}]"
@@ -24,13 +24,13 @@ class Life(IntEnum):
     BOUND = 2
 
 
-class PodRecord(msgspec.Struct, gc=False):
-    """One pod that is not finished.
+class PodRecord(msgspec.Struct, gc=False, frozen=True):
+    """One pod that is not finished; what changes on it is a new record.
 
     Attributes:
         node: where it is bound or assumed, empty while pending.
         template: what it asks; shared with all like pods.
-        asks: what its containers may hold on cards by now, empty for none.
+        initialized: its init containers are done, and hold no cards any more that they asked.
         claim: which cards of ``node`` they hold, as far as that is allowed; empty when nobody can tell.
         ours: it names our scheduler.
         gated: it waits behind scheduling gates.
@@ -40,6 +40,7 @@ class PodRecord(msgspec.Struct, gc=False):
         created: creation time as the API writes it.
         problem: what a person must mend, empty when nothing.
         version: the object's ``resourceVersion``; other than the rest it moves without any meaning.
+        row: of the pod table, while it has a node; else -1.
     """
 
     uid: str
@@ -48,7 +49,7 @@ class PodRecord(msgspec.Struct, gc=False):
     node: str
     life: Life
     template: PodTemplate
-    asks: claims.Asks
+    initialized: bool
     claim: claims.Slots
     priority: int
     ours: bool
@@ -59,6 +60,13 @@ class PodRecord(msgspec.Struct, gc=False):
     created: str
     problem: str
     version: str
+    row: int
+
+    @property
+    def asks(self) -> claims.Asks:
+        """What its containers may hold on cards by now, empty for none."""
+        most = self.template.most
+        return claims.staying(most) if self.initialized else most
 
     @property
     def key(self) -> str:
@@ -68,7 +76,7 @@ class PodRecord(msgspec.Struct, gc=False):
 
 def charged(pod: PodRecord) -> tuple[object, ...]:
     """All that decides what a pod is charged, and where."""
-    return pod.node, pod.claim, pod.asks, pod.template
+    return pod.node, pod.claim, pod.initialized, pod.template
 
 
 def problem_of(
@@ -82,11 +90,12 @@ def problem_of(
         return pod.problem
     if node is None or not node.register:
         return ""
-    if not claims.tells_cards(pod.claim, pod.asks):
+    asks = pod.asks
+    if not claims.tells_cards(pod.claim, asks):
         return (
             pod.problem
             or f"{_CLAIM}: is missing on a pod that asks GPUs of a node that HAMi manages"
         )
     # A node that is left out has none.
-    unsaid = claims.incomplete(pod.claim, pod.asks, cards, table) if cards else ""
+    unsaid = claims.incomplete(pod.claim, asks, cards, table) if cards else ""
     return f"{_CLAIM}: {unsaid}" if unsaid else ""

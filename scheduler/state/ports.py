@@ -63,12 +63,6 @@ class PortTable:
             del self._held[row]
         self._leave(row, port)
 
-    def clear(self, row: int) -> None:
-        """Nothing is held on the row any more."""
-        for port, n in self._held.pop(row, Counter[Port]()).items():
-            self._tell(row, port, -n)
-            self._leave(row, port)
-
     def conflicts(self, wanted: tuple[Port, ...], capacity: int) -> Conflicts:
         """What is held on each row that conflicts with the ports wanted, kept up as long as somebody has it."""
         found = self._wanted.get(wanted)

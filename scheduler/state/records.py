@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from datetime import datetime
 from weakref import WeakValueDictionary
 
 from scheduler.api import gpus, hami, names, templates, wire
 from scheduler.api.limits import PodLimits
 from scheduler.errors import BadInput
-from scheduler.state import claims
-from scheduler.state.interning import Interner
+from scheduler.schema import columns as c
+from scheduler.state.charging import claims
 from scheduler.state.pods import Life, PodRecord
+from scheduler.state.resources import Resources
 
 # Of a template's key only so many bytes of a digest are kept: a spec can be a megabyte.
 _KEY_BYTES = 20
@@ -20,8 +22,8 @@ _KEY_BYTES = 20
 class Records:
     """Makes records; interns templates, which go with their last pod, and numbers pods as they arrive."""
 
-    def __init__(self, scheduler_name: str, limits: PodLimits, offered: Interner[str]) -> None:
-        """``offered``: the resources that nodes have offered so far."""
+    def __init__(self, scheduler_name: str, limits: PodLimits, offered: Resources) -> None:
+        """``offered``: the resources that nodes offer."""
         self._scheduler_name = scheduler_name
         self._limits, self._offered = limits, offered
         self._templates: WeakValueDictionary[bytes, templates.PodTemplate] = WeakValueDictionary()
@@ -38,12 +40,14 @@ class Records:
         template = self._template(pod)
         node = spec.node_name or ""
         problem = str(template.problem) if template.problem and not node else ""
-        asks = claims.staying(template.most) if _init_done(pod, template) else template.most
+        initialized = _init_done(pod, template)
         claim: claims.Slots = ()
-        if node and asks:
+        if node and template.most:
+            most = template.most
             text = (meta.annotations or {}).get(names.HAMI_ALLOCATED, "")
             try:
-                claim = claims.allowed(hami.decode_devices(text), template.most, asks)
+                asks = claims.staying(most) if initialized else most
+                claim = claims.allowed(hami.decode_devices(text), most, asks)
             except BadInput as error:
                 problem = str(error)
         if old is None:
@@ -55,7 +59,7 @@ class Records:
             node=node,
             life=Life.BOUND if node else Life.PENDING,
             template=template,
-            asks=asks,
+            initialized=initialized,
             claim=claim,
             priority=spec.priority,
             ours=spec.scheduler_name == self._scheduler_name,
@@ -66,19 +70,20 @@ class Records:
             created=meta.creation_timestamp,
             problem=problem,
             version=meta.resource_version,
+            row=old.row if old is not None and node else -1,
         )
 
     def _template(self, pod: wire.Pod) -> templates.PodTemplate:
         key = hashlib.blake2b(templates.key(pod), digest_size=_KEY_BYTES).digest()
         template = self._templates.get(key)
-        if template is None or template.offered not in {0, len(self._offered)}:
+        if template is None or template.offered not in {0, self._offered.generation}:
             template = self._templates[key] = self._offered_only(
                 templates.of_pod(pod, self._limits)
             )
         return template
 
     def _offered_only(self, template: templates.PodTemplate) -> templates.PodTemplate:
-        """Of more resources than are read, those that some node has offered.
+        """Of more resources than are read, those that some node offers.
 
         A kubelet runs a pod that asks for thousands that no node knows, and each would be a word to keep.
         Should a node offer one later, the pod is charged for it when it is seen or listed again.
@@ -88,11 +93,24 @@ class Records:
             return template
         known = tuple(asked for asked in amounts if self._offered.find(asked[0]) >= 0)
         requests = template.requests._replace(amounts=known)
-        return replace(template, requests=requests, offered=len(self._offered))
+        return replace(template, requests=requests, offered=self._offered.generation)
+
+
+def started(pod: wire.Pod) -> int:
+    """Seconds since 1970 at which the kubelet took the pod up; ``NOT_STARTED`` where that is not told."""
+    text = pod.status.start_time
+    if not text:
+        return c.NOT_STARTED
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return c.NOT_STARTED
+    # The API server writes times in UTC; one without a zone would mean another time on every machine.
+    return int(at.timestamp()) if at.tzinfo else c.NOT_STARTED
 
 
 def _init_done(pod: wire.Pod, template: templates.PodTemplate) -> bool:
-    if gpus.Kind.INIT not in template.kinds:
+    if not template.most or gpus.Kind.INIT not in template.kinds:
         return False
     return any(
         condition.type == "Initialized" and condition.status == "True"

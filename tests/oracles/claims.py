@@ -20,17 +20,28 @@ def held(
     A claim counts as far as the containers' own requests go. What a container asks beyond the cards
     that it names of the node is on the first cards that nobody names, and then on the first of others.
     """
-    ever = (gone or {}) | cards
     init = pod["spec"].get("initContainers", [])
     containers = [*init, *pod["spec"]["containers"]]
     done = any(
         one["type"] == "Initialized" and one["status"] == "True"
         for one in pod.get("status", {}).get("conditions") or ()
     )
-    over = [done and i < len(init) and not _stays(init, i) for i in range(len(containers))]
+    stays = [_stays(init, i) for i in range(len(containers))]
     at_first = [_asked(one) for one in containers]
-    asks = [{} if over[i] else ask for i, ask in enumerate(at_first)]
-    slots = [_counted(slot, ask) for slot, ask in zip(_told(pod, at_first), asks, strict=True)]
+    told = _told(pod, at_first)
+    asks = [ask if stays[i] or not done else {} for i, ask in enumerate(at_first)]
+    return of_containers(list(zip(stays, asks, told, strict=True)), cards, gone)
+
+
+def of_containers(
+    containers: list[tuple[bool, dict[str, int], list[Use]]],
+    cards: dict[str, Json],
+    gone: dict[str, Json] | None = None,
+) -> dict[str, tuple[int, ...]]:
+    """As ``held``, of containers that stay or not, ask something or nothing, and tell some cards."""
+    ever = (gone or {}) | cards
+    stays, asks = [one[0] for one in containers], [one[1] for one in containers]
+    slots = [_counted(slot, ask) for _, ask, slot in containers]
     named = [uuid for slot in slots for uuid, *_ in slot]
     unnamed_first = [u for u in cards if u not in named] + [u for u in cards if u in named]
     for slot, ask in zip(slots, asks, strict=True):
@@ -51,9 +62,9 @@ def held(
         }
         for slot, ask in zip(slots, asks, strict=True)
     ]
-    staying = [i for i in range(len(containers)) if _stays(init, i)]
+    staying = [i for i in range(len(containers)) if stays[i]]
     moments = [staying] + [
-        [j for j in staying if j < i] + [i] for i in range(len(init)) if i not in staying
+        [j for j in staying if j < i] + [i] for i in range(len(containers)) if not stays[i]
     ]
     worst: dict[str, Counter[str]] = {}
     for moment in moments:

@@ -67,7 +67,7 @@ def test_who_tells_nothing_is_on_no_card_that_left_under_another() -> None:
     cluster.see_node(node(0))
     silent = holding(cluster, "silent", "", gpu=3, gpumem=3000, gpucores=20)
     assert used(cluster) == {"GPU-0": (20, 3000, 1)}
-    assert cluster.held(silent, 0).keys() == {cluster._cards_on[0]["GPU-0"]}
+    assert cluster.held(silent).keys() == {cluster.registers._cards_on[0]["GPU-0"]}
 
 
 @pytest.mark.parametrize("card", ["GPU-1", "GPU-1[0-1]"])
@@ -102,12 +102,14 @@ def test_of_the_cards_that_left_only_those_are_known_that_pods_still_name() -> N
     for i in range(100):
         cluster.see_node(node(2 * i, 2 * i + 1))
         pod = holding(cluster, "p", f"GPU-{2 * i},NVIDIA,3000,20:;", **SMALL)
-        assert set(cluster._gone_from[0].get(pod.uid, {})) <= {f"GPU-{2 * i - 2}"}
+        assert set(cluster.registers._gone_from[0].get(pod.uid, {})) <= {f"GPU-{2 * i - 2}"}
     cluster.see_node(node(500))
-    assert {uid: set(lost) for uid, lost in cluster._gone_from[0].items()} == {pod.uid: {"GPU-198"}}
+    assert {uid: set(lost) for uid, lost in cluster.registers._gone_from[0].items()} == {
+        pod.uid: {"GPU-198"}
+    }
     cluster.pod_gone(pod.uid)
     cluster.see_node(node(501))
-    assert cluster._gone_from[0] == {}
+    assert cluster.registers._gone_from[0] == {}
 
 
 def test_who_names_a_card_that_left_under_another_holds_what_it_asks() -> None:

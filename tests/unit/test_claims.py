@@ -1,8 +1,6 @@
 """A claim counts as far as the pod's own requests go, and no further."""
 
-import json
 from collections.abc import Container
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -11,8 +9,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scheduler.api import gpus, hami, names, wire
-from scheduler.state import claims
-from scheduler.state.cards import CardTable
 from scheduler.state.cluster import Cluster
 from tests import make
 from tests.oracles import claims as oracle
@@ -331,9 +327,10 @@ def test_a_pod_that_we_bound_comes_back_by_watch_as_it_was_charged() -> None:
     ]
     init = [make.container(name="i", gpu=1, gpumem_percent=50)]
     pod = make.pod(name="p", containers=containers, init_containers=init)
-    record = cluster.see_pod(pod)
-    assert record is not None
-    [bind] = make.cycle(cluster=cluster).schedule([record]).binds
+    pending = cluster.see_pod(pod)
+    assert pending is not None
+    [bind] = make.cycle(cluster=cluster).schedule([pending]).binds
+    record = cluster.pods[pending.uid]
     before = used(cluster)
     pod.spec.node_name = bind.node
     pod.metadata.annotations = hami.bind_annotations(bind.node, bind.slots, 1)
@@ -344,54 +341,3 @@ def test_a_pod_that_we_bound_comes_back_by_watch_as_it_was_charged() -> None:
     assert used(cluster) == before == charged_by_twin(pod)
     cluster.pod_gone(pod.metadata.uid)
     assert used(cluster) == {}
-
-
-A, B = partial(hami.CardUse, "GPU-a"), partial(hami.CardUse, "GPU-b")
-
-
-@pytest.mark.parametrize(
-    ("kinds", "slots", "running", "afterwards"),
-    [
-        pytest.param(
-            (APP, APP), ((A(100, 10),), (A(200, 20),)),
-            {"GPU-a": (30, 300, 2)}, {"GPU-a": (30, 300, 2)}, id="apps add up",
-        ),
-        pytest.param(
-            (INIT, APP), ((A(500, 5),), (A(200, 20),)),
-            {"GPU-a": (20, 500, 1)}, {"GPU-a": (20, 200, 1)}, id="init and app each have a maximum",
-        ),
-        pytest.param(
-            (INIT, INIT, APP), ((A(100, 0),), (A(300, 0),), ()),
-            {"GPU-a": (0, 300, 1)}, {}, id="the largest init counts, once",
-        ),
-        pytest.param(
-            (INIT, APP), ((A(100, 10),), (B(200, 20),)),
-            {"GPU-a": (10, 100, 1), "GPU-b": (20, 200, 1)}, {"GPU-b": (20, 200, 1)},
-            id="init on another card",
-        ),
-        pytest.param(
-            (SIDECAR, INIT, APP), ((A(100, 10),), (A(400, 10),), (A(200, 20),)),
-            {"GPU-a": (30, 500, 2)}, {"GPU-a": (30, 300, 2)}, id="init runs on top of the sidecar before it",
-        ),
-        pytest.param(
-            (INIT, SIDECAR, APP), ((A(400, 10),), (A(100, 10),), (A(200, 20),)),
-            {"GPU-a": (30, 400, 2)}, {"GPU-a": (30, 300, 2)}, id="init before the sidecar runs alone",
-        ),
-    ],
-)  # fmt: skip
-def test_a_pod_is_charged_its_worst_moment_per_card(
-    kinds: tuple[gpus.Kind, ...],
-    slots: claims.Slots,
-    running: dict[str, tuple[int, int, int]],
-    afterwards: dict[str, tuple[int, int, int]],
-) -> None:
-    """``running`` while init containers may still run, ``afterwards`` once they are done."""
-    asks = tuple(
-        gpus.ContainerAsk(kind, len(uses), 1000, 0, 100)
-        for kind, uses in zip(kinds, slots, strict=True)
-    )
-    rows, table = {"GPU-a": 0, "GPU-b": 1}, CardTable()
-    table.place(hami.decode_register(json.dumps([make.card(uuid=u, mib=1000) for u in rows])))
-    for now, wanted in ((asks, running), (claims.staying(asks), afterwards)):
-        charged = claims.charges(claims.allowed(slots, asks, now), now, rows, table.columns)
-        assert charged == {rows[uuid]: figures for uuid, figures in wanted.items()}

@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import pytest
@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from scheduler.api import hami, names
 from scheduler.cycle.schedule import is_waiting
-from scheduler.state import checks, claims
+from scheduler.state import checks
+from scheduler.state.charging import claims
 from scheduler.state.cluster import Cluster
-from scheduler.state.nodes import NodeFacts
 from scheduler.state.pods import Life, PodRecord
+from scheduler.state.registers import Registers
 from tests import make
 from tests.unit import api_model, random_clusters
 
@@ -23,32 +24,32 @@ ENDLESS = ";".join(f"{node}-GPU-{i},NVIDIA,{10**30},1:" for node in NODES for i 
 KINDS = [*random_clusters.PODS, *random_clusters.GPU_PODS]
 
 
-class Followed(Cluster):
-    """Keeps its own list of which cards left a node's register under which pods.
+class Followed(Registers):
+    """Writes down for itself which cards left a node's register under which pods.
 
     Attributes:
         registered: UUIDs by row, as the register had them last.
         lost: by row and uid, those that were registered when the pod named them and are not any more.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster.nodes, cluster.cards, names.HAMI_NODE_LABEL)
         self.registered: dict[int, set[str]] = {}
         self.lost: dict[int, dict[str, set[str]]] = {}
 
-    def _register_cards(self, row: int, new: NodeFacts) -> None:
-        text = "" if new.problem else new.register
+    def write(self, row: int, pods: Collection[PodRecord]) -> None:
+        facts = self._nodes.facts[row]
+        text = "" if facts is None or facts.problem else facts.register
         now = {card.id for card in hami.decode_register(text)} if text else set()
         before, lost = self.registered.get(row, set()), self.lost.get(row, {})
-        pods = self.pods_on.get(new.name, {}).values()
         lost = {pod.uid: named(pod) & (before | lost.get(pod.uid, set())) - now for pod in pods}
-        super()._register_cards(row, new)
+        super().write(row, pods)
         self.registered[row], self.lost[row] = now, lost
 
-    def _forget_cards(self, row: int) -> None:
+    def clear(self, row: int) -> None:
         self.registered.pop(row, None)
         self.lost.pop(row, None)
-        super()._forget_cards(row)
+        super().clear(row)
 
 
 def named(pod: PodRecord) -> set[str]:
@@ -59,7 +60,8 @@ class World:
     """A server, the cluster that follows it, and binds whose results are not known yet."""
 
     def __init__(self) -> None:
-        self.cluster = Followed()
+        self.cluster = Cluster()
+        self.cluster.registers = self.followed = Followed(self.cluster)
         self.server = api_model.Server(self.cluster)
         self.cycle = make.cycle(cluster=self.cluster)
         self.in_flight: dict[str, tuple[str, api_model.Slots]] = {}
@@ -251,16 +253,17 @@ class World:
             if pod.life == Life.PENDING:
                 fresh.assume(uid, node, claims.allowed(cards, pod.asks, pod.asks))
         for name, row in self.cluster.nodes.rows.items():
-            # Nor does any tell that it registered these, which its pods hold.
-            lost = self.cluster.lost.get(row, {})
-            pods = list(fresh.pods_on.get(name, {}).values())
+            # Nor that it registered these, which its pods hold.
+            lost = self.followed.lost.get(row, {})
+            fresh_row, pods = fresh.nodes.rows[name], fresh.pods_on.get(name, {}).values()
             for pod in pods:
-                fresh._detach(pod)
-            fresh._gone_from[fresh.nodes.rows[name]] = {
+                fresh._strike(pod)
+            fresh.registers._gone_from[fresh_row] = {
                 uid: dict.fromkeys(uuids, -1) for uid, uuids in lost.items()
             }
             for pod in pods:
-                fresh._attach(pod)
+                fresh.ledger.move(pod.row, fresh_row, fresh._holds(pod, fresh_row))
+                fresh._charged(pod, fresh_row, 1)
         return fresh
 
     def _some_pod(self, rng: random.Random) -> str:

@@ -135,10 +135,16 @@ def accepts(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scra
 
 @inlined
 def mib_asked(cards: c.Cards, ask: c.Ask, slot: int, d: int) -> int:
-    """MiB that container ``slot`` takes on card ``d``; never 0, which would mean no limit."""
-    mib = ask.containers[c.ASK_MIB, slot]
+    """MiB that container ``slot`` takes on card ``d``."""
+    return mib_of(cards, ask.containers, slot, d)
+
+
+@inlined
+def mib_of(cards: c.Cards, containers: c.Ints, slot: int, d: int) -> int:
+    """MiB that a container takes on card ``d``; never 0, which would mean no limit."""
+    mib = containers[c.ASK_MIB, slot]
     if mib == 0:
-        mib = cards.total[c.MIB, d] * ask.containers[c.ASK_PERCENT, slot] // 100
+        mib = cards.total[c.MIB, d] * containers[c.ASK_PERCENT, slot] // 100
     return int(max(1, mib))
 
 

@@ -17,31 +17,29 @@ node's first cards: too much may be closed then, and never too little.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from itertools import islice
 
 import numpy as np
 
 from scheduler.api import hami
-from scheduler.api.gpus import WHOLE_CARD_PERCENT, ContainerAsk, Kind
+from scheduler.api.gpus import ContainerAsk, Kind
+from scheduler.kernels.devices import claims as kernel
 from scheduler.schema import columns as c
 
 Slots = tuple[tuple[hami.CardUse, ...], ...]
 Asks = tuple[ContainerAsk, ...]
-Figures = tuple[int, int, int]
 # By pod the cards that left the register under it, with rows that are none.
 Gone = dict[str, dict[str, int]]
 
-# Rows of cards that a node had and has no more; what served several times, in MIG mode, did so to the end.
-_GONE, _GONE_CARVED = -1, -2
-# Containers from which on arrays are faster: a tenant's pod may have thousands, and each may ask all cards.
-_MANY = 32
+# Far beyond any card, and a figure that an array can hold.
+_MIB_MAX = 1 << 53
+_UNTOLD: c.Ints = np.zeros((0, kernel.N_TOLD), np.int64)
 
 
 def allowed(slots: Slots, most: Asks, asks: Asks) -> Slots:
     """What counts of a claim: a slot per container, or nothing at all when no card of it counts.
 
     ``most`` is what all containers ask, by which a claim was written, ``asks`` what they may hold by
-    now. Memory asked as a share of a card is bounded by ``charges``, where the card is known.
+    now. Memory asked as a share of a card is bounded by the kernel, where the card is known.
     """
     if len(slots) != len(most):
         slots = _realigned(slots, most)
@@ -75,68 +73,24 @@ def incomplete(claim: Slots, asks: Asks, cards: Mapping[str, int], table: c.Card
     return ""
 
 
-def charges(
-    claim: Slots, asks: Asks, cards: Mapping[str, int], table: c.Cards
-) -> dict[int, Figures]:
-    """Cores, MiB and slots that a pod holds at most on the cards of its node, by card row.
+def told(claim: Slots, cards: Mapping[str, int]) -> c.Ints:
+    """[t, N_TOLD] what a claim tells, as the kernel takes it.
 
-    App containers and sidecars add up; every other init container runs on top of the sidecars before
-    it. ``cards`` are the rows of the node's cards by UUID, in the order of its register, and then of those
-    that are ``gone`` from under the pod. A card that is not among them is one that is not told.
+    ``cards`` are the rows of the node's cards by UUID, and then of those that are ``gone`` from under the
+    pod. A card that is not among them is one that is not told.
     """
-    if not (asks and cards):
-        # Most pods ask no card, and are charged as often as others.
-        return {}
-    rest = _unnamed_first(claim, cards)
-    if len(asks) >= _MANY and rest:
-        return _charges_of_many(claim, asks, rest, cards, table)
-    held: dict[int, Figures] = {}
-    peak: dict[int, Figures] = {}
-    for i, ask in enumerate(asks):
-        for d, cores, mib in _holding(claim[i] if claim else (), ask, rest, cards, table):
-            before = held.get(d, (0, 0, 0))
-            after = (before[0] + cores, before[1] + mib, before[2] + 1)
-            most = peak.get(d)
-            peak[d] = after if most is None else tuple(map(max, most, after))  # type: ignore[assignment]
-            if ask.kind != Kind.INIT:
-                held[d] = after
-    return peak
-
-
-def _charges_of_many(
-    claim: Slots, asks: Asks, rest: list[str], cards: Mapping[str, int], table: c.Cards
-) -> dict[int, Figures]:
-    """As ``charges``, in arrays of containers by cards: one by one only what is told is looked at."""
-    column = {cards[uuid]: j for j, uuid in enumerate(rest)}
-    told = [
-        (i, column[d], use)
+    rows = [
+        (
+            i,
+            cards.get(use.uuid, kernel.STRANGE),
+            cards.get(_whole(use.uuid), kernel.STRANGE),
+            use.cores,
+            min(use.mem_mib, _MIB_MAX),
+        )
         for i, uses in enumerate(claim)
         for use in uses
-        if (d := cards.get(use.uuid, _GONE)) >= 0
     ]
-    asked = [
-        (
-            min(_untold(claim[i] if claim else (), ask, cards, table), len(rest)),
-            ask.cores,
-            ask.mem_mib,
-            ask.mem_percent,
-        )
-        for i, ask in enumerate(asks)
-    ]
-    untold, cores, mib, percent = np.array(asked, np.int64).T[:, :, None]
-    others = np.ones((len(asks), len(rest)), np.bool_)
-    for i, j, _ in told:
-        others[i, j] = False
-    holds = others & (others.cumsum(axis=1) <= untold)
-    share = table.total[c.MIB, list(column)] * percent // WHOLE_CARD_PERCENT
-    most = np.maximum(1, np.where(mib, mib, share))
-    figures = np.stack((cores * holds, most * holds, holds))
-    for i, j, use in told:
-        figures[:, i, j] = (use.cores, min(use.mem_mib, int(most[i, j])), 1)
-    stays = np.array([ask.kind != Kind.INIT for ask in asks])[:, None]
-    held = np.where(stays, figures, 0)
-    peak = (held.cumsum(axis=1) - held + figures).max(axis=1)
-    return {d: tuple(peak[:, j].tolist()) for d, j in column.items() if peak[2, j]}
+    return np.array(rows, np.int64) if rows else _UNTOLD
 
 
 def gone(
@@ -151,7 +105,7 @@ def gone(
     for uid, claim, before in held:
         named = {use.uuid for uses in claim for use in uses}
         lost = {
-            uuid: _GONE_CARVED if _is_carved(uuid, before, table) else _GONE
+            uuid: kernel.GONE_CARVED if _is_carved(uuid, before, table) else kernel.GONE
             for uuid in named.union(map(_whole, named))
             if uuid in before and uuid not in there
         }
@@ -181,31 +135,6 @@ def _within(uses: tuple[hami.CardUse, ...], ask: ContainerAsk) -> tuple[hami.Car
     return tuple(counted.values())
 
 
-def _holding(
-    uses: tuple[hami.CardUse, ...],
-    ask: ContainerAsk,
-    rest: list[str],
-    cards: Mapping[str, int],
-    table: c.Cards,
-) -> list[Figures]:
-    """Card rows, cores and MiB of one container: first what it tells, then the rest, where it is taken to be."""
-    holding = [
-        (d, use.cores, min(use.mem_mib, _mib(ask, d, table)))
-        for use in uses
-        if (d := cards.get(use.uuid, _GONE)) >= 0
-    ]
-    if untold := _untold(uses, ask, cards, table):
-        own = {use.uuid for use in uses}
-        others = islice((cards[uuid] for uuid in rest if uuid not in own), min(untold, len(rest)))
-        holding += [(d, ask.cores, _mib(ask, d, table)) for d in others]
-    return holding
-
-
-def _unnamed_first(claim: Slots, cards: Mapping[str, int]) -> list[str]:
-    named = {use.uuid for uses in claim for use in uses}
-    return sorted((uuid for uuid, d in cards.items() if d >= 0), key=named.__contains__)
-
-
 def _untold(
     uses: tuple[hami.CardUse, ...], ask: ContainerAsk, cards: Mapping[str, int], table: c.Cards
 ) -> int:
@@ -217,15 +146,9 @@ def _untold(
 
 def _is_carved(uuid: str, cards: Mapping[str, int], table: c.Cards) -> bool:
     """A card in MIG mode serves a container several times, up to HAMi 2.9 under names like ``UUID[0-1]``."""
-    d = cards.get(_whole(uuid), _GONE)
-    return bool(table.mig[d]) if d >= 0 else d == _GONE_CARVED
+    d = cards.get(_whole(uuid), kernel.STRANGE)
+    return bool(table.mig[d]) if d >= 0 else d == kernel.GONE_CARVED
 
 
 def _whole(uuid: str) -> str:
     return uuid.partition("[")[0]
-
-
-def _mib(ask: ContainerAsk, d: int, table: c.Cards) -> int:
-    """As the kernel that places counts it: ``gpus.mib_asked``."""
-    memory = int(table.total[c.MIB, d])
-    return max(1, ask.mem_mib or memory * ask.mem_percent // WHOLE_CARD_PERCENT)

@@ -1,0 +1,107 @@
+"""What a pod with a node holds on its cards: see ``state/charging/claims.py`` for what counts of a claim.
+
+App containers and sidecars add up; every other init container runs on top of the sidecars before it. A
+tenant's pod may have thousands of containers, each of which asks all cards, so this is a loop of a kernel.
+"""
+
+from __future__ import annotations
+
+from scheduler.kernels._jit import inlined, kernel
+from scheduler.kernels.devices import gpus
+from scheduler.schema import columns as c
+
+# Rows of cards that are none: gone from the node, gone while in MIG mode, never of the node.
+GONE, GONE_CARVED, STRANGE = -1, -2, -3
+# Columns of what a claim tells, a row per card that a container names: the container, the card's row, the row
+# of the card that it is a part of (up to HAMi 2.9 parts are named like ``UUID[0-1]``), and what is held of it.
+CONTAINER, CARD, WHOLE_CARD, TOLD_CORES, TOLD_MIB, N_TOLD = 0, 1, 2, 3, 4, 5
+# Working columns, behind the four of Pods.holds: cores, MiB and sharers of containers that stay, the order in
+# which cards are taken, whether any container names the card, and the last container that does.
+_STAYS, _ORDER, _NAMED, _OWN, N_WORK = 4, 7, 8, 9, 10
+
+
+@kernel
+def hold(
+    cards: c.Cards, containers: c.Ints, told: c.Ints, initialized: bool, start: int, work: c.Ints
+) -> int:
+    """Fill ``work`` [cards of the node, N_WORK] with what a pod holds at most; how many cards it holds.
+
+    ``containers`` [5, C] are as in ``Ask``, ``told`` [t, N_TOLD] is by container; init containers hold
+    nothing once the pod is ``initialized``. ``start`` is the row of the node's first card. The first rows of
+    ``work`` come out as ``Pods.holds``. O(containers · cards + t).
+    """
+    n, n_told = work.shape[0], told.shape[0]
+    _unnamed_first(told, start, work)
+    at = 0
+    for i in range(containers.shape[1]):
+        first, is_carved, untold = at, False, containers[c.N_CARDS, i]
+        while at < n_told and told[at, CONTAINER] == i:
+            whole = told[at, WHOLE_CARD]
+            is_carved = is_carved or whole == GONE_CARVED or (whole >= 0 and cards.mig[whole])
+            untold -= 1 if told[at, CARD] != STRANGE else 0
+            at += 1
+        kind = containers[c.KIND, i]
+        if initialized and kind == c.KIND_INIT:
+            continue
+        for t in range(first, at):
+            if told[t, CARD] >= 0:
+                most = gpus.mib_of(cards, containers, i, told[t, CARD])
+                mib = min(told[t, TOLD_MIB], most)
+                j = told[t, CARD] - start
+                _take(work, j, kind, told[t, TOLD_CORES], mib)
+                work[j, _OWN] = i
+        # A card in MIG mode serves a container several times.
+        if is_carved:
+            continue
+        for p in range(n):
+            j = work[p, _ORDER]
+            if untold <= 0:
+                break
+            if work[j, _OWN] != i:
+                mib = gpus.mib_of(cards, containers, i, start + j)
+                _take(work, j, kind, containers[c.ASK_CORES, i], mib)
+                untold -= 1
+    return _compact(start, work)
+
+
+@inlined
+def _unnamed_first(told: c.Ints, start: int, work: c.Ints) -> None:
+    """Clear the working space, and order the cards: before all those that no container names."""
+    n = work.shape[0]
+    for j in range(n):
+        for column in range(N_WORK):
+            work[j, column] = 0
+        work[j, _OWN] = -1
+    for t in range(told.shape[0]):
+        if told[t, CARD] >= 0:
+            work[told[t, CARD] - start, _NAMED] = 1
+    place = 0
+    for is_named in range(2):
+        for j in range(n):
+            if work[j, _NAMED] == is_named:
+                work[place, _ORDER] = j
+                place += 1
+
+
+@inlined
+def _take(work: c.Ints, j: int, kind: int, cores: int, mib: int) -> None:
+    """One more container holds a card, on top of those that stay."""
+    add = (cores, mib, 1)
+    for figure in range(3):
+        after = work[j, _STAYS + figure] + add[figure]
+        work[j, 1 + figure] = max(work[j, 1 + figure], after)
+        if kind != c.KIND_INIT:
+            work[j, _STAYS + figure] = after
+
+
+@inlined
+def _compact(start: int, work: c.Ints) -> int:
+    """The cards that are held, one behind the other; how many they are."""
+    n = 0
+    for j in range(work.shape[0]):
+        if work[j, 1 + c.SLOTS] > 0:
+            work[n, 0] = start + j
+            for figure in range(3):
+                work[n, 1 + figure] = work[j, 1 + figure]
+            n += 1
+    return n

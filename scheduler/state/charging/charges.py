@@ -1,0 +1,122 @@
+"""Charges: what a pod of each template adds to a node, compiled once and kept while the template is."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+
+import numpy as np
+
+from scheduler.api.templates import PodTemplate
+from scheduler.schema import columns as c
+from scheduler.schema import empty
+from scheduler.state.nodes import NodeTable
+from scheduler.state.runs import Runs, room_for
+
+_FIRST_CAPACITY = 64
+_Ref = weakref.ref[PodTemplate]
+_NOTHING = empty.containers()
+
+
+class ChargeTable:
+    """Owns and grows ``columns.Charges``; a charge goes with its template.
+
+    The parts of a charge are: the resources that are asked, the pod itself first, then milli-CPU and bytes
+    with kube-scheduler's defaults, then the class of its size, if it asks GPUs.
+    """
+
+    def __init__(self, nodes: NodeTable) -> None:
+        self._nodes = nodes
+        self.columns = c.Charges(
+            run=np.zeros((2, _FIRST_CAPACITY), np.int64),
+            parts=np.zeros((_FIRST_CAPACITY, 2), np.int64),
+        )
+        self._runs = Runs()
+        self._numbers: dict[_Ref, int] = {}
+        self._free: list[int] = []
+        self._templates: list[_Ref] = []
+        self._containers: list[c.Ints] = []
+        # References that hold the table weakly: it is freed as soon as its cluster is.
+        release = weakref.WeakMethod(self._release)
+
+        def gone(template: _Ref) -> None:
+            if free := release():
+                free(template)
+
+        self._gone = gone
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def number(self, template: PodTemplate) -> int:
+        """The number of a template's charge, compiled when it is first asked for."""
+        number = self._numbers.get(weakref.ref(template))
+        return self._compile(template) if number is None else number
+
+    def parts(self, number: int) -> c.Ints:
+        """[p, 2] the parts of a charge; not to be kept, for the rows of resources come and go."""
+        first, n = self.columns.run[:, number].tolist()
+        return self.columns.parts[first : first + n]
+
+    def containers(self, number: int) -> c.Ints:
+        """[5, C] what the containers may hold on cards, as in ``Ask``; C = 0 for pods that ask none."""
+        return self._containers[number]
+
+    def asking(self, resource: str) -> list[int]:
+        """The numbers of the charges that have a part for a resource."""
+        return [number for number, _ in self._asking(resource)]
+
+    def point(self, resource: str, row: int) -> None:
+        """A resource has this row of the resource matrix from now on; -1: it has none any more."""
+        for number, i in self._asking(resource):
+            self.parts(number)[i, 0] = row if row < 0 else c.REQUESTED_AT + row
+
+    def _asking(self, resource: str) -> Iterator[tuple[int, int]]:
+        """The charges with a part for a resource, and which of their parts it is."""
+        for reference, number in list(self._numbers.items()):
+            template = reference()
+            for i, (name, _) in enumerate(template.requests.amounts if template else ()):
+                if name == resource:
+                    yield number, 1 + i
+
+    def _compile(self, template: PodTemplate) -> int:
+        parts = self._parts_of(template)
+        number = self._free.pop() if self._free else len(self._templates)
+        first = self._runs.take(room_for(len(parts)))
+        self._grow(number + 1, self._runs.end)
+        self.columns.run[:, number] = first, len(parts)
+        self.columns.parts[first : first + len(parts)] = parts
+        most = template.most
+        containers = np.array(most, np.int64).T.copy() if most else _NOTHING
+        reference = weakref.ref(template, self._gone)
+        self._numbers[reference] = number
+        self._templates[number : number + 1] = [reference]
+        self._containers[number : number + 1] = [containers]
+        return number
+
+    def _parts_of(self, template: PodTemplate) -> list[tuple[int, int]]:
+        asked, row_of = template.requests, self._nodes.resources.find
+        parts = [(c.REQUESTED_AT + c.PODS, 1)]
+        for name, amount in asked.amounts:
+            row = row_of(name)
+            parts.append((row if row < 0 else c.REQUESTED_AT + row, amount))
+        parts += [(c.NONZERO_AT, asked.nonzero_cpu), (c.NONZERO_AT + 1, asked.nonzero_memory)]
+        if template.size >= 0:
+            parts.append((c.SIZES_AT + template.size, 1))
+        return parts
+
+    def _release(self, template: _Ref) -> None:
+        number = self._numbers.pop(template)
+        first, n = self.columns.run[:, number].tolist()
+        self._runs.give_back(first, room_for(n))
+        self._containers[number] = _NOTHING
+        self._free.append(number)
+
+    def _grow(self, n_charges: int, n_parts: int) -> None:
+        run, parts = self.columns
+        if n_charges > run.shape[1]:
+            run = np.pad(run, ((0, 0), (0, run.shape[1])))
+        if n_parts > parts.shape[0]:
+            parts = np.pad(parts, ((0, max(n_parts, 2 * parts.shape[0]) - parts.shape[0]), (0, 0)))
+        if run is not self.columns.run or parts is not self.columns.parts:
+            self.columns = c.Charges(run, parts)

@@ -1,0 +1,64 @@
+"""The pod table: a row for every pod that has a node, with what decisions read of it and what it holds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.schema import columns as c
+
+_FIRST_CAPACITY = 64
+NOTHING: c.Ints = np.zeros((0, 4), np.int64)
+
+
+class PodTable:
+    """Owns and grows ``columns.Pods``; ``kernels/charge.py`` gives its rows out and takes them back.
+
+    The row of a pod is in its record.
+    """
+
+    def __init__(self) -> None:
+        self.columns = _columns(_FIRST_CAPACITY, _FIRST_CAPACITY)
+
+    def make_room(self, pods: int, holds: int) -> None:
+        """Grow, if need be, until so many more pods may come, each with so many cards held."""
+        old = self.columns
+        rows, n_holds = old.node.size, len(old.holds)
+        end_row, end_holds = old.free[[c.END_ROW, c.END_HOLDS]].tolist()
+        # Runs are rounded up to a power of two.
+        more_rows, more_holds = end_row + pods, end_holds + pods * 2 * holds
+        if more_rows <= rows and more_holds <= n_holds:
+            return
+        fresh = _columns(_grown(rows, more_rows), _grown(n_holds, more_holds))
+        for before, after in zip(old, fresh, strict=True):
+            if before is not old.holds:
+                after[..., : before.shape[-1]] = before
+        fresh.holds[:n_holds] = old.holds
+        self.columns = fresh
+
+    def update(self, row: int, priority: int, start: int) -> None:
+        """What else is known of a pod that is charged as before."""
+        self.columns.priority[row] = priority
+        self.columns.start[row] = start
+
+    def held(self, row: int) -> c.Ints:
+        """[h, 4] what the pod holds of cards, as ``Pods.holds``."""
+        first, n = self.columns.held[:, row].tolist()
+        return self.columns.holds[first : first + n]
+
+
+def _grown(rows: int, least: int) -> int:
+    return rows if least <= rows else max(least, 2 * rows)
+
+
+def _columns(rows: int, holds: int) -> c.Pods:
+    free = np.full(c.N_FREE, -1, np.int64)
+    free[c.END_ROW] = free[c.END_HOLDS] = 0
+    return c.Pods(
+        node=np.full(rows, -1, np.int64),
+        priority=np.zeros(rows, np.int64),
+        start=np.zeros(rows, np.int64),
+        charge=np.zeros(rows, np.int64),
+        held=np.zeros((2, rows), np.int64),
+        holds=np.zeros((holds, 4), np.int64),
+        free=free,
+    )

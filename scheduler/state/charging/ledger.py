@@ -1,0 +1,119 @@
+"""The ledger: pods are entered in totals and struck out again, here and by the placing kernel only."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.api.templates import PodTemplate
+from scheduler.kernels import charge as kernel
+from scheduler.schema import columns as c
+from scheduler.state.cards import CardTable
+from scheduler.state.charging.charges import ChargeTable
+from scheduler.state.charging.holders import PodTable
+from scheduler.state.nodes import NodeTable
+
+
+class Ledger:
+    """Which pods are charged to which nodes.
+
+    Attributes:
+        pods: rows of the pods that have a node.
+        charges: what a pod of each template adds to a node.
+    """
+
+    def __init__(self, nodes: NodeTable, cards: CardTable) -> None:
+        self._nodes, self._cards = nodes, cards
+        self.pods = PodTable()
+        self.charges = ChargeTable(nodes)
+        self._made_of, self._bundle = self._tables(), self._bundled()
+
+    def enter(
+        self, template: PodTemplate, priority: int, start: int, node_row: int, holds: c.Ints
+    ) -> int:
+        """A row for a pod that has a node, which is charged to it; to none while the node is not there (-1).
+
+        ``holds`` [h, 4] is what it holds of the cards there, as ``Pods.holds``.
+        """
+        charge = self.charges.number(template)
+        row = kernel.enter(self.bundle, charge, priority, start, node_row, holds)
+        if row < 0:
+            self.pods.make_room(1, len(holds))
+            row = kernel.enter(self.bundle, charge, priority, start, node_row, holds)
+        return row
+
+    def move(self, row: int, node_row: int, holds: c.Ints) -> None:
+        """Charge a pod that is charged nowhere to a node (-1: still to none), with what it holds there."""
+        if not kernel.move(self.bundle, row, node_row, holds):
+            self.pods.make_room(1, len(holds))
+            kernel.move(self.bundle, row, node_row, holds)
+
+    def strike(self, row: int) -> int:
+        """Take back what a pod is charged; the node row it was charged to, -1 for none."""
+        return kernel.strike(self.bundle, row)
+
+    def leave(self, row: int) -> int:
+        """As ``strike`` of a pod that has no node any more: its row is another's."""
+        return kernel.leave(self.bundle, row)
+
+    def containers_of(self, template: PodTemplate) -> c.Ints:
+        """[5, C] what the containers of a template may hold on cards, as in ``Ask``; C = 0 for none."""
+        return self.charges.containers(self.charges.number(template))
+
+    def offer(self, resource: str) -> c.Ints:
+        """A node offers what none did: who asks it is charged for it. The node rows that this concerns."""
+        return self._point(resource, self._nodes.resources.find(resource))
+
+    def withdraw(self, resource: str) -> c.Ints:
+        """No node offers a resource any more: nobody is charged for it. The node rows that this concerns."""
+        rows = self._point(resource, -1)
+        self._nodes.resources.give_back(resource)
+        return rows
+
+    def _point(self, resource: str, row: int) -> c.Ints:
+        pods = self.pods.columns
+        asks = np.isin(pods.charge, self.charges.asking(resource)) & (pods.node >= 0)
+        concerned, nodes = np.flatnonzero(asks).tolist(), pods.node[asks]
+        for pod in concerned:
+            kernel.strike(self.bundle, pod)
+        self.charges.point(resource, row)
+        for pod, node_row in zip(concerned, nodes.tolist(), strict=True):
+            kernel.charge_again(self.bundle, pod, node_row)
+        return np.unique(nodes)
+
+    @property
+    def bundle(self) -> c.Ledger:
+        """What kernels take; not to be kept, for the tables grow."""
+        made = self._made_of
+        if not (
+            made[0] is self._nodes.columns
+            and made[1] is self._cards.columns
+            and made[2] is self.pods.columns
+            and made[3] is self.charges.columns
+        ):
+            self._made_of, self._bundle = self._tables(), self._bundled()
+        return self._bundle
+
+    def _tables(self) -> tuple[c.Nodes, c.Cards, c.Pods, c.Charges]:
+        return (
+            self._nodes.columns,
+            self._cards.columns,
+            self.pods.columns,
+            self.charges.columns,
+        )
+
+    def _bundled(self) -> c.Ledger:
+        nodes, cards, pods, charges = self._tables()
+        return c.Ledger(
+            totals=nodes.totals,
+            managed=nodes.managed,
+            used=cards.used,
+            node=pods.node,
+            priority=pods.priority,
+            start=pods.start,
+            charge=pods.charge,
+            held=pods.held,
+            holds=pods.holds,
+            free=pods.free,
+            run=charges.run,
+            parts=charges.parts,
+        )
