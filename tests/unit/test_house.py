@@ -72,6 +72,23 @@ def test_names_of_the_api_are_written_in_one_module_only() -> None:
     assert not found
 
 
+def test_totals_are_written_by_the_charging_kernel_only() -> None:
+    """A second way to charge a pod would be taken back by other figures than it was charged."""
+    totals = {"totals", "requested", "nonzero", "sizes", "gpu_used", "used"}
+    writers = {
+        str(path.relative_to(ROOT))
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Subscript)
+        and isinstance(node.ctx, ast.Store)
+        and isinstance(node.value, ast.Attribute)
+        and node.value.attr in totals
+        # Kernels call their scratch so; its ``used`` are lanes of figures.
+        and not (isinstance(node.value.value, ast.Name) and node.value.value.id == "s")
+    }
+    assert writers == {"scheduler/kernels/charge.py"}
+
+
 def test_the_crd_is_named_as_the_code_names_it() -> None:
     (crd,) = documents(CRD)
     spec = crd["spec"]
