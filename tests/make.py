@@ -32,6 +32,7 @@ def container(
     limits: Mapping[str, str | int] | None = None,
     sidecar: bool = False,
     host_ports: Iterable[int] = (),
+    image: str = "",
 ) -> Json:
     """A container's JSON. GPU figures are limits, as HAMi's users write them, and requests too."""
     shared = {
@@ -45,6 +46,8 @@ def container(
         "name": name,
         "resources": {"requests": asked, "limits": _given(shared) | dict(limits or {})},
     }
+    if image:
+        built["image"] = image
     if sidecar:
         built["restartPolicy"] = "Always"
     if ports := [{"hostPort": port, "protocol": "TCP"} for port in host_ports]:
@@ -127,8 +130,9 @@ def node(
     annotations: Mapping[str, str] | None = None,
     taints: Sequence[tuple[str, str, str]] = (),
     unschedulable: bool = False,
+    images: Mapping[str, int] | None = None,
 ) -> wire.Node:
-    """A node; ``gpus`` are whole GPUs without HAMi, ``taints`` are (key, value, effect)."""
+    """A node; ``gpus`` are whole GPUs without HAMi, ``taints`` are (key, value, effect), ``images`` MiB by name."""
     figures: dict[str, str | int] = {
         names.CPU: cpu,
         names.MEMORY: memory,
@@ -145,7 +149,16 @@ def node(
                 dict(zip(("key", "value", "effect"), taint, strict=True)) for taint in taints
             ],
         },
-        "status": {"allocatable": figures},
+        "status": {"allocatable": figures}
+        | (
+            {
+                "images": [
+                    {"names": [image], "sizeBytes": mib << 20} for image, mib in images.items()
+                ]
+            }
+            if images
+            else {}
+        ),
     }
     return msgspec.convert(body, wire.Node)
 

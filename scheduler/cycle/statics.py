@@ -5,6 +5,8 @@ Shapes that differ in amounts only share it. It is kept up with the nodes whose 
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import numpy as np
 
 from scheduler.api.templates import PodTemplate
@@ -13,6 +15,7 @@ from scheduler.plugins import table
 from scheduler.plugins.contract import Points
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
+from scheduler.state.nodes import NodeTable
 from scheduler.state.recent import Recent
 
 # Live shapes keep theirs beyond this.
@@ -32,6 +35,8 @@ class Static:
     def __init__(self, needs: table.Needs, wants: table.Needs) -> None:
         self._needs, self._wants = needs, wants
         self._described = -1
+        # What scores have read of all nodes together.
+        self._read: dict[int, Hashable] = {}
         self.refused: c.Ints = np.zeros(0, np.int64)
         self.told: tuple[int, ...] = ()
         self.scores: c.Ints = np.zeros((0, 0), np.int64)
@@ -45,19 +50,34 @@ class Static:
         rows = cluster.described.since(self._described) if self._described >= 0 else None
         if rows is None or self.refused.size != nodes.capacity:
             rows = np.arange(nodes.capacity)
+            self._read = {}
             self.refused = np.zeros(nodes.capacity, np.int64)
             self.told, self.scores = (), np.zeros((0, nodes.capacity), np.int64)
             self.generation += 1
         self._described = position
         self.refused[rows] = table.refusals(self._needs, nodes, rows)
         found = {
-            i: score.raw(want, nodes, rows)
-            for i, ((_, score), want) in enumerate(zip(table.SCORES, self._wants, strict=True))
+            i: self._raw(i, want, nodes, rows)
+            for i, want in enumerate(self._wants)
             if want is not None
         }
         for at, i in enumerate(self.told):
-            self.scores[at, rows] = found[i]
-        self._choose(found, rows)
+            of_rows, raw = found[i]
+            if of_rows is not rows and _differs(self.scores[at], raw, rows):
+                # Boards look again only at rows that moved, and at all of them when this rises.
+                self.generation += 1
+            self.scores[at, of_rows] = raw
+        self._choose(found)
+
+    def _raw(self, i: int, want: Hashable, nodes: NodeTable, rows: c.Ints) -> tuple[c.Ints, c.Ints]:
+        """Raw scores of the rows, or of all where what is read of all nodes has changed."""
+        _, score = table.SCORES[i]
+        if score.reads is not None:
+            read = score.reads(nodes)
+            if read != self._read.get(i):
+                self._read[i] = read
+                rows = np.arange(nodes.capacity) if rows.size < nodes.capacity else rows
+        return rows, score.raw(want, nodes, rows)
 
     def norms(self) -> c.Ints:
         """[S, N_NORM] as ``Board.norms``, with every node still to be looked at."""
@@ -87,10 +107,10 @@ class Static:
             for (name, score), points in zip(table.SCORES, given, strict=True)
         ]
 
-    def _choose(self, found: dict[int, c.Ints], rows: c.Ints) -> None:
+    def _choose(self, found: dict[int, tuple[c.Ints, c.Ints]]) -> None:
         """Keep the scores by which nodes differ: only these cost anything when nodes are compared."""
         kept = {i: at for at, i in enumerate(self.told) if self.scores[at].any()}
-        told = tuple(i for i in found if i in kept or found[i].any())
+        told = tuple(i for i in found if i in kept or found[i][1].any())
         if told == self.told:
             return
         scores = np.zeros((len(told), self.refused.size), np.int64)
@@ -98,9 +118,17 @@ class Static:
             if i in kept:
                 scores[at] = self.scores[kept[i]]
             else:
-                scores[at, rows] = found[i]
+                of_rows, raw = found[i]
+                scores[at, of_rows] = raw
         self.told, self.scores = told, scores
         self.generation += 1
+
+
+def _differs(before: c.Ints, after: c.Ints, rows: c.Ints) -> bool:
+    """Whether two columns differ on any but these rows."""
+    differs = before != after
+    differs[rows] = False
+    return bool(differs.any())
 
 
 class Statics:

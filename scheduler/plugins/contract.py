@@ -73,12 +73,15 @@ class Score:
         raw: of that, the nodes and n of their rows: [n] raw scores of 0 or more.
         how: how raw scores become points 0..100: ``columns.AS_IS``, ``OF_MOST`` or ``LESS_OF_MOST``.
         weight: of the points.
+        reads: a token of what it reads of all nodes together; while that is the same, a node's raw score
+            changes with its own words only. None: it reads nothing else.
     """
 
     wants: Callable[[PodTemplate], Hashable | None]
     raw: Callable[[Any, NodeTable, c.Ints], c.Ints]
     how: int
     weight: int
+    reads: Callable[[NodeTable], Hashable] | None = None
 
     @property
     def idle(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.api import hami, names, requests, wire
+from scheduler.api import hami, images, names, requests, wire
 from scheduler.errors import BadInput
 from scheduler.state.nodes import NodeFacts
 
@@ -35,5 +35,6 @@ def of_node(node: wire.Node) -> NodeFacts:
         plugin=bool(register)
         or names.HAMI_SCORE in annotations
         or annotations.get(names.HAMI_HANDSHAKE, "").startswith(names.HANDSHAKE_REPORTED),
+        images=images.of_node(node.status),
         problem=problem,
     )

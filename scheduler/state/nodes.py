@@ -10,6 +10,7 @@ import numpy as np
 
 from scheduler.api import names, selectors
 from scheduler.schema import columns as c
+from scheduler.state.images import Image, ImageTable
 from scheduler.state.interning import Interner
 from scheduler.state.ports import PortTable
 from scheduler.state.resources import Resources
@@ -26,6 +27,7 @@ class NodeFacts(NamedTuple):
     Attributes:
         register, cordon: HAMi's annotations as text, empty when absent.
         plugin: HAMi's device plugin has written on the node.
+        images: (name, bytes) of every container image there, sorted.
         problem: what is malformed on the node, empty when nothing is; such a node is left out.
     """
 
@@ -38,6 +40,7 @@ class NodeFacts(NamedTuple):
     register: str
     cordon: str
     plugin: bool
+    images: tuple[Image, ...]
     problem: str
 
 
@@ -72,6 +75,7 @@ class NodeTable:
         self.rows: dict[str, int] = {}
         self.facts: list[NodeFacts | None] = []
         self.ports = PortTable()
+        self.images = ImageTable()
         self.capacity = 0
         self._free: list[int] = []
         self._label_columns: dict[str, c.Ints] = {}
@@ -120,6 +124,7 @@ class NodeTable:
         row = self.rows.pop(name)
         gone = self.facts[row]
         self._count_labels(gone, None)
+        self.images.change(row, gone.images if gone else (), ())
         self.facts[row] = None
         nodes = self.columns
         for column in (
@@ -151,6 +156,8 @@ class NodeTable:
     def describe(self, row: int, facts: NodeFacts) -> Change:
         """Write what was read of a node. What is withdrawn keeps its row, which is for the caller to give back."""
         old = self.facts[row]
+        there = old.images if old else ()
+        facts = facts._replace(images=self.images.change(row, there, facts.images))
         self.facts[row] = facts
         self._count_labels(old, facts)
         offered = tuple(
@@ -174,10 +181,11 @@ class NodeTable:
         for key, column in self._label_columns.items():
             column[row] = self._label(facts, key)
         self._give_words_back()
-        is_static = old is None or (old.labels, old.taints, old.unschedulable) != (
+        is_static = old is None or (old.labels, old.taints, old.unschedulable, old.images) != (
             facts.labels,
             facts.taints,
             facts.unschedulable,
+            facts.images,
         )
         return Change(is_static, offered, self._withdrawn(old))
 
