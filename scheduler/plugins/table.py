@@ -15,6 +15,7 @@ from scheduler.api.templates import PodTemplate, Whereabouts
 from scheduler.plugins import (
     gpu_cards,
     gpu_nodes,
+    image_locality,
     mode,
     node_affinity,
     node_ports,
@@ -49,6 +50,7 @@ RULES: tuple[Rule, ...] = (
     resources_fit.RULE,
     # HAMi's scheduler asks after all filters of kube-scheduler's, as an extender.
     gpu_cards.RULE,
+    image_locality.RULE,
     mode.RULE,
     gpu_nodes.RULE,
 )

@@ -111,7 +111,9 @@ def test_explain_says_of_every_node_whether_why_and_how_good() -> None:
     assert list(said) == ["a", "c", "f", "s"]
     scores, total = said["a"].pop("scores"), said["a"].pop("total")
     assert said["a"] == {"feasible": True, "status": "fit", "reasons": []}
-    assert scores.keys() == {"least-allocated", "TaintToleration", "NodeAffinity", "KeepsGpuNodesFree"}  # fmt: skip
+    assert scores.keys() == {
+        "least-allocated", "TaintToleration", "NodeAffinity", "ImageLocality", "KeepsGpuNodesFree"
+    }  # fmt: skip
     assert total == pytest.approx(
         5 * scores["least-allocated"] + 3 * scores["TaintToleration"] + 2 * scores["NodeAffinity"]
     )

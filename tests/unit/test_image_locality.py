@@ -1,0 +1,70 @@
+"""ImageLocality against its twin, while nodes come, go and pull images."""
+
+from typing import Any
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler.api import wire
+from scheduler.cycle import verdicts
+from scheduler.state.cluster import Cluster
+from scheduler.state.images import ImageTable
+from tests import make
+from tests.oracles import image_locality as twin
+from tests.unit import peer_objects as objects
+from tests.unit import peer_worlds as worlds
+
+Json = dict[str, Any]
+NAMES = st.sampled_from([f"n{i}" for i in range(80)])
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[tuple[str, dict[str, int] | None]]:
+    """Of nodes by name what images they have from then on, in MiB by name; None: the node is gone."""
+    return draw(st.lists(st.tuples(NAMES, st.none() | worlds.IMAGES), min_size=1, max_size=30))
+
+
+IMAGES = st.lists(st.sampled_from(["a", "a:1", "b", "reg:5/c"]), min_size=1, max_size=3)
+
+
+@settings(max_examples=100, deadline=None)
+@given(history=histories(), images=IMAGES)
+def test_images_score_as_the_twin_says_after_every_change_of_any_node(
+    history: list[tuple[str, dict[str, int] | None]], images: list[str]
+) -> None:
+    cluster, there = Cluster(), dict[str, Json]()
+    cycle = make.cycle(cluster=cluster)
+    pod = objects.pod(images=images)
+    record = cluster.see_pod(msgspec.convert(pod, wire.Pod))
+    assert record is not None
+    for name, has in history:
+        if has is None:
+            there.pop(name, None)
+            cluster.node_gone(name)
+        else:
+            there[name] = objects.node(name, images=has)
+            cluster.see_node(msgspec.convert(there[name], wire.Node))
+        told = verdicts.all_nodes(cluster, cycle, record)
+        expected = twin.scores(pod, list(there.values()))
+        assert {node: said["scores"]["ImageLocality"] for node, said in told.items()} == expected
+        anew = verdicts.all_nodes(cluster, make.cycle(cluster=cluster), record)
+        assert {node: said["total"] for node, said in told.items()} == {
+            node: said["total"] for node, said in anew.items()
+        }
+
+
+def test_images_of_nodes_that_are_gone_are_forgotten() -> None:
+    table = ImageTable()
+    kept = table.change(1, (), (("a", 1), ("b", 2)))
+    assert kept[0] is table.change(2, (), (("a", 1),))[0]
+    there = table.change(2, (("a", 1),), (("a", 3), ("c", 1)))
+    rows, sizes = table.nodes_with("a")
+    assert dict(zip(rows.tolist(), sizes.tolist(), strict=True)) == {1: 1, 2: 3}
+    version = table.version
+    assert table.change(2, there, (("a", 3), ("c", 1))) is there
+    assert table.version == version
+    table.change(1, kept, ())
+    table.change(2, there, ())
+    assert len(table) == 0
+    assert table._shared == {}
