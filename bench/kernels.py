@@ -48,7 +48,7 @@ def _kernel() -> dict[str, float]:
     used = np.floor(cap * rng.random(cap.shape) * 0.8)
     ask = np.floor((cap - used) * rng.random(cap.shape) * 0.5)
     cluster = Cluster()
-    scratch = Cycle(cluster, PolicyBook(Placement()), Config()).boards.scratch
+    scratch = Cycle(cluster, PolicyBook(Config())).boards.scratch
     blocks = cap.shape[1] // c.BLOCK
 
     def kernel() -> None:
@@ -118,7 +118,8 @@ def _at_size(n_nodes: int, mode: Mode) -> dict[str, float]:
         cluster.see_node(
             wire.Node(wire.Meta(name=f"node-{i:05}", uid=str(i)), status=wire.NodeStatus(resources))
         )
-    cycle = Cycle(cluster, PolicyBook(Placement(mode=mode)), Config())
+    config = Config(placement=Placement(mode=mode))
+    cycle = Cycle(cluster, PolicyBook(config))
     asked: wire.Quantities = {
         "cpu": "500m", "memory": "1Gi", "evenkeel.dev/iops": 10, "evenkeel.dev/network-mbps": 10
     }  # fmt: skip

@@ -49,7 +49,7 @@ def place(workload: Workload, mode: Mode) -> list[int]:
     """The node of every pod in order of arrival, -1 where it stays pending."""
     cluster = Cluster()
     config = Config(placement=Placement(mode=mode))
-    cycle = Cycle(cluster, PolicyBook(config.placement), config)
+    cycle = Cycle(cluster, PolicyBook(config))
     # Ties go to the first name in sorted order: to the lowest index, as upstream.
     at = {f"node-{i:03}": i for i in range(len(workload.nodes))}
     for name, capacity in zip(at, workload.capacities, strict=True):

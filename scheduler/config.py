@@ -15,9 +15,23 @@ from scheduler.api.limits import PodLimits
 from scheduler.api.placement import Placement
 from scheduler.errors import BadInput
 
-# The same bound as kube-scheduler's own weights; the keys by which nodes are compared have room for far more.
-_MOST = {"modeWeight": 100}
+# A scheduler's name stands in field selectors, which have no way to quote.
+_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9._]{0,251}[A-Za-z0-9])?")
+_OF_PROFILES = ("schedulerName", "placement", "modeWeight")
 _LABEL = re.compile(r"([a-zA-Z0-9._-]+/)?[a-zA-Z0-9._-]+(=[a-zA-Z0-9._-]*)?|")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What holds for the pods of one scheduler name.
+
+    Attributes:
+        scheduler_name: pods with this ``spec.schedulerName`` are ours.
+        placement: theirs, where neither an annotation nor a BalancePolicy steers them.
+    """
+
+    scheduler_name: str
+    placement: Placement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,9 +39,8 @@ class Config:
     """What the configuration file may set.
 
     Attributes:
-        scheduler_name: pods with this ``spec.schedulerName`` are ours.
-        placement: the default for pods that neither an annotation nor a BalancePolicy steers.
-        mode_weight: weight of the mode's term beside taints 3 and node affinity 2, at most 100.
+        scheduler_name, placement: the first profile, see ``Profile``.
+        profiles: further ones; no name stands twice.
         backoff_seconds, backoff_max_seconds: a pod that failed waits this long, doubling up to the most.
         binds_in_flight: requests to the API server at once.
         slice_pods: most pods decided between two looks at the streams.
@@ -38,7 +51,7 @@ class Config:
 
     scheduler_name: str = names.SCHEDULER
     placement: Placement = field(default_factory=Placement)
-    mode_weight: int = 5
+    profiles: tuple[Profile, ...] = ()
     backoff_seconds: float = 1.0
     backoff_max_seconds: float = 10.0
     binds_in_flight: int = 32
@@ -47,12 +60,26 @@ class Config:
     lock_timeout_seconds: float = 300.0
     pod_limits: PodLimits = field(default_factory=PodLimits)
 
+    @property
+    def scheduler_names(self) -> tuple[str, ...]:
+        """The names by which pods are ours."""
+        return (self.scheduler_name, *(one.scheduler_name for one in self.profiles))
+
+    def profile(self, scheduler_name: str) -> Profile:
+        """The profile of a name; the first for a name that is not ours."""
+        for one in self.profiles:
+            if one.scheduler_name == scheduler_name:
+                return one
+        return Profile(self.scheduler_name, self.placement)
+
 
 def load(path: Path | None) -> Config:
     """The configuration of a YAML file, the defaults without one.
 
     The file has the camel-case names of ``Config``'s fields, ``placement`` with the fields of a
-    BalancePolicy's spec (scoring, nodePolicy, gpuPolicy), and ``podLimits`` with those of ``PodLimits``.
+    BalancePolicy's spec (scoring, nodePolicy, gpuPolicy), ``modeWeight``, which is part of the placement too,
+    and ``podLimits`` with the fields of ``PodLimits``. Each of ``profiles`` has a ``schedulerName`` and
+    may have a ``placement`` and a ``modeWeight``; what it does not say is as in the first profile.
 
     Raises:
         BadInput: a field is unknown or not what is allowed; names it.
@@ -74,21 +101,63 @@ def parse(raw: Any) -> Config:
     """
     if not isinstance(raw, Mapping):
         raise BadInput("file", "must hold a mapping of settings")
-    known = {_camel(f.name): f for f in fields(Config)}
-    changes: dict[str, Any] = {}
+    known = {_camel(f.name): f.name for f in fields(Config)}
+    allowed = sorted([*known, "modeWeight"])
+    unknown = next((key for key in raw if key not in allowed), None)
+    if unknown is not None:
+        raise BadInput(str(unknown), f"unknown setting; allowed are {', '.join(allowed)}")
+    first = _profile(raw, "", Profile(names.SCHEDULER, Placement()))
+    changes: dict[str, Any] = {
+        "scheduler_name": first.scheduler_name,
+        "placement": first.placement,
+    }
     for key, given in raw.items():
-        if key not in known:
-            raise BadInput(str(key), f"unknown setting; allowed are {', '.join(sorted(known))}")
-        if key == "placement":
-            parsed = placement.parse(given, "placement")
-            changes["placement"] = replace(Placement(), **parsed)
+        if key in _OF_PROFILES:
+            continue
+        if key == "profiles":
+            changes["profiles"] = _further(given, first)
         elif key == "podLimits":
             changes["pod_limits"] = _pod_limits(given)
         elif key == "hamiNodeLabel":
             changes["hami_node_label"] = _label(key, given)
         else:
-            changes[known[key].name] = _scalar(key, given, getattr(Config(), known[key].name))
+            changes[known[key]] = _number(key, given, getattr(Config(), known[key]))
     return Config(**changes)
+
+
+def _further(given: Any, first: Profile) -> tuple[Profile, ...]:
+    if not isinstance(given, list):
+        raise BadInput("profiles", "must be a list")
+    found: list[Profile] = []
+    taken = {first.scheduler_name}
+    for i, one in enumerate(given):
+        where = f"profiles[{i}]"
+        raw = values.mapping(one, where)
+        values.known(raw, where, _OF_PROFILES)
+        if "schedulerName" not in raw:
+            raise BadInput(f"{where}.schedulerName", "is required")
+        profile = _profile(raw, f"{where}.", first)
+        if profile.scheduler_name in taken:
+            raise BadInput(f"{where}.schedulerName", f'"{profile.scheduler_name}" stands twice')
+        taken.add(profile.scheduler_name)
+        found.append(profile)
+    return tuple(found)
+
+
+def _profile(raw: Mapping[str, Any], where: str, default: Profile) -> Profile:
+    name, placed = raw.get("schedulerName", default.scheduler_name), default.placement
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise BadInput(
+            f"{where}schedulerName",
+            f"{name!r} is not a name: letters, digits, '-', '.' and '_', at most 253",
+        )
+    if "placement" in raw:
+        parsed = placement.parse(raw["placement"], f"{where}placement")
+        placed = replace(Placement(mode_weight=placed.mode_weight), **parsed)
+    if "modeWeight" in raw:
+        weight = values.integer(raw["modeWeight"], f"{where}modeWeight", 1, placement.WEIGHT_MAX)
+        placed = replace(placed, mode_weight=weight)
+    return Profile(name, placed)
 
 
 def _pod_limits(given: Any) -> PodLimits:
@@ -110,16 +179,10 @@ def _label(key: str, given: Any) -> str:
     return given
 
 
-def _scalar(key: str, given: Any, default: str | float) -> str | int | float:
-    if isinstance(default, str):
-        if not isinstance(given, str) or not given:
-            raise BadInput(key, f"{given!r} is not a text")
-        return given
+def _number(key: str, given: Any, default: float) -> int | float:
     wanted = (int,) if isinstance(default, int) else (int, float)
     # Neither .inf nor .nan is within: no comparison holds for nan.
-    most = _MOST.get(key, 2**31 - 1)
-    if not isinstance(given, wanted) or isinstance(given, bool) or not 0 < given <= most:
+    if not isinstance(given, wanted) or isinstance(given, bool) or not 0 < given < 2**31:
         kind = "a whole number" if isinstance(default, int) else "a number"
-        allowed = f"within 1..{most}" if key in _MOST else "above 0"
-        raise BadInput(key, f"{given!r} is not {kind} {allowed}")
+        raise BadInput(key, f"{given!r} is not {kind} above 0")
     return type(default)(given)

@@ -226,7 +226,7 @@ def cluster(*, nodes: Iterable[wire.Node] = (), pods: Iterable[wire.Pod] = ()) -
 def cycle(*, cluster: Cluster, config: Config | None = None) -> Cycle:
     """A cycle over a cluster, without policies."""
     config = config or Config()
-    return Cycle(cluster, PolicyBook(config.placement), config)
+    return Cycle(cluster, PolicyBook(config))
 
 
 def _meta(
@@ -244,12 +244,12 @@ def _given(figures: Mapping[str, Any]) -> Json:
     return {key: value for key, value in figures.items() if value is not None}
 
 
-def relist_pods(cluster: Cluster, pods: Sequence[wire.Pod], *, ours: bool) -> None:
+def relist_pods(cluster: Cluster, pods: Sequence[wire.Pod], *, scheduler: str) -> None:
     """A list of one stream's pods, applied as the loop does."""
-    first = cluster.begin_list(ours=ours)
+    first = cluster.begin_list(scheduler)
     for one in pods:
         cluster.see_pod(one, listed=first)
-    for uid in cluster.missing({one.metadata.uid for one in pods}, ours=ours):
+    for uid in cluster.missing({one.metadata.uid for one in pods}, scheduler):
         cluster.pod_gone(uid)
 
 

@@ -30,15 +30,18 @@ class PodGone(_Event, frozen=True):
 
 
 class PodListBegins(_Event, frozen=True):
-    """The pods seen from here to the end of the list are all unfinished pods of ours, or of others."""
+    """The pods seen from here to the end of the list are all unfinished pods of one stream.
 
-    ours: bool
+    ``scheduler`` is the one of our names that these pods give, empty for the bound pods of others.
+    """
+
+    scheduler: str
 
 
 class PodListEnds(_Event, frozen=True):
     """The list is complete, and pods that were not in it have been reported gone."""
 
-    ours: bool
+    scheduler: str
 
 
 class NodeSeen(_Event, frozen=True):
@@ -130,14 +133,13 @@ Event = (
 
 
 class PodsListed(_Event, frozen=True):
-    """All unfinished pods of ours, or of others, as one list; a shell hands them in one by one.
+    """All unfinished pods of one stream as one list; a shell hands them in one by one.
 
-    ``scheduler`` is the one of our names that these pods have, empty for others' pods.
+    ``scheduler`` as in ``PodListBegins``.
     """
 
     pods: list[wire.Pod]
-    ours: bool
-    scheduler: str = ""
+    scheduler: str
 
 
 class NodesListed(_Event, frozen=True):

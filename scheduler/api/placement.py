@@ -56,6 +56,8 @@ class Placement:
         gpu_policy: HAMi's word or comma list of words for the order of cards; empty leaves it to the
             mode, which is binpack for modes that do not look at cards.
         device_weights: HAMi's slot, core and memory weights of the card score.
+        mode_weight: weight of the mode's term beside taints 3 and node affinity 2, 1..100, as large as
+            kube-scheduler's own weights may be; only a profile sets it.
     """
 
     mode: Mode | None = None
@@ -66,6 +68,7 @@ class Placement:
     node_policy: str = ""
     gpu_policy: str = ""
     device_weights: tuple[int, int, int] = (1, 1, 1)
+    mode_weight: int = 5
 
 
 def mode(text: str, field: str) -> Mode:

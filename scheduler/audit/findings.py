@@ -54,7 +54,7 @@ def audit(nodes: Sequence[wire.Node], pods: Sequence[wire.Pod], question: Questi
     Malformed nodes are left out and named. Pods on nodes that are not there count for the demand only.
     """
     config = question.config
-    cluster = Cluster(config.scheduler_name, config.hami_node_label, config.pod_limits)
+    cluster = Cluster(config.scheduler_names, config.hami_node_label, config.pod_limits)
     for node in nodes:
         cluster.see_node(node)
     for pod in pods:

@@ -57,7 +57,7 @@ def belongs_to_its_node(pod: wire.Pod) -> bool:
 
 def movable(pods: Sequence[wire.Pod], cluster: Cluster, config: Config) -> list[wire.Pod]:
     """The bound pods that can be placed again, as they would come, oldest first."""
-    cycle = Cycle(cluster, PolicyBook(config.placement), config)
+    cycle = Cycle(cluster, PolicyBook(config))
     found = []
     for pod in pods:
         record = cluster.pods.get(pod.metadata.uid)

@@ -12,7 +12,6 @@ import numpy as np
 
 from scheduler.api.placement import Placement
 from scheduler.api.templates import PodTemplate
-from scheduler.config import Config
 from scheduler.cycle.counted import Counted
 from scheduler.cycle.statics import Static, Statics
 from scheduler.kernels import board as kernel
@@ -53,10 +52,9 @@ class Shape:
 class Boards:
     """The live shapes of one cluster."""
 
-    def __init__(self, cluster: Cluster, config: Config, learner: Learner) -> None:
+    def __init__(self, cluster: Cluster, learner: Learner) -> None:
         self._cluster = cluster
         self._learner = learner
-        self._config = config
         self._shapes: Recent[tuple[PodTemplate, Placement], Shape] = Recent(_SHAPES_MAX)
         self._statics = Statics(cluster)
         self.scratch = empty.scratch(1, 1, 1)
@@ -71,8 +69,7 @@ class Boards:
         return (template, placement) in self._shapes
 
     def _new(self, template: PodTemplate, placement: Placement) -> Shape:
-        asked = Asked(template, placement, self._config.mode_weight)
-        return Shape(asked, _NO_ASK, _NO_BOARD)
+        return Shape(Asked(template, placement), _NO_ASK, _NO_BOARD)
 
     def unscored(self, template: PodTemplate, placement: Placement) -> Shape:
         """A shape with its compiled request and no board, to ask what fits; it displaces no live one."""

@@ -1,7 +1,7 @@
 """BalancePolicy objects: which one governs a pod, and what placement they come to.
 
 Precedence: the pod's own annotations, then the matching policy with the highest ``spec.priority``
-(ties by name), then the configuration.
+(ties by name), then the profile of its scheduler name.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from scheduler.api import names, placement, selectors, values
 from scheduler.api.placement import Placement
 from scheduler.api.selectors import Labels, Selector
 from scheduler.api.templates import PodTemplate
+from scheduler.config import Config
 from scheduler.errors import BadInput
 from scheduler.state.pods import PodRecord
 from scheduler.state.recent import Recent
@@ -47,8 +48,9 @@ class Resolved:
 class PolicyBook:
     """All policies and the labels of namespaces; answers are remembered until either changes."""
 
-    def __init__(self, default: Placement) -> None:
-        self._default = default
+    def __init__(self, config: Config) -> None:
+        """``config`` has the placement of each profile."""
+        self._config = config
         self._policies: dict[str, Policy] = {}
         self._ordered: list[Policy] = []
         self._namespaces: dict[str, Labels] = {}
@@ -84,27 +86,25 @@ class PolicyBook:
     def resolve(self, pod: PodRecord) -> Resolved:
         """The placement of a pod. A malformed annotation stands in ``problem``."""
         labels = pod.labels or {}
-        key: tuple[object, ...] = ()
+        key: tuple[object, ...] = (pod.profile,)
         if self._policies:
-            key = pod.namespace, tuple(map(labels.get, self._selecting))
+            key = pod.profile, pod.namespace, tuple(map(labels.get, self._selecting))
         answers = self._answers.get(pod.template)
         if answers is None:
             answers = self._answers[pod.template] = Recent(_ANSWERS_MAX)
-        return answers.get(key) or answers.put(
-            key, self._resolve(pod.template, pod.namespace, labels)
-        )
+        return answers.get(key) or answers.put(key, self._resolve(pod, labels))
 
-    def _resolve(self, template: PodTemplate, namespace: str, labels: Labels) -> Resolved:
+    def _resolve(self, pod: PodRecord, labels: Labels) -> Resolved:
         namespace_labels = {
-            names.NAMESPACE_NAME: namespace, **self._namespaces.get(namespace, {})
+            names.NAMESPACE_NAME: pod.namespace, **self._namespaces.get(pod.namespace, {})
         }  # fmt: skip
-        result, governing = self._default, ""
+        result, governing = self._config.profile(pod.profile).placement, ""
         for policy in self._ordered:
             if policy.namespaces.matches(namespace_labels) and policy.pods.matches(labels):
                 result, governing = replace(result, **dict(policy.changes)), policy.name
                 break
         try:
-            result = replace(result, **_from_annotations(template))
+            result = replace(result, **_from_annotations(pod.template))
         except BadInput as error:
             return Resolved(result, governing, str(error))
         return Resolved(result, governing)

@@ -10,7 +10,6 @@ import numpy as np
 from scheduler.api.decisions import Bind, Diagnosis, Hold, Outcome
 from scheduler.api.hami import CardUse
 from scheduler.api.placement import Placement
-from scheduler.config import Config
 from scheduler.cycle import diagnosis
 from scheduler.cycle.boards import Boards, Shape
 from scheduler.cycle.policies import PolicyBook
@@ -34,7 +33,6 @@ class Cycle:
         self,
         cluster: Cluster,
         policies: PolicyBook,
-        config: Config,
         known: Counts | None = None,
         seed: int = 0,
     ) -> None:
@@ -43,7 +41,7 @@ class Cycle:
         self._policies = policies
         self.learner = Learner(cluster, known)
         self._draws = seed << 32
-        self.boards = Boards(cluster, config, self.learner)
+        self.boards = Boards(cluster, self.learner)
 
     def learn(self, *, anew: bool = False) -> bool:
         """Learn from the pods seen, if enough came or went (or ``anew``); whether scores changed.

@@ -86,10 +86,10 @@ class Engine:
     def _begin(self) -> None:
         """Begin with an empty state."""
         config = self.config
-        self.cluster = Cluster(config.scheduler_name, config.hami_node_label, config.pod_limits)
-        self.policies = PolicyBook(config.placement)
+        self.cluster = Cluster(config.scheduler_names, config.hami_node_label, config.pod_limits)
+        self.policies = PolicyBook(config)
         self.pending = Pending(config)
-        self.cycle = Cycle(self.cluster, self.policies, config, self._known, self._seed)
+        self.cycle = Cycle(self.cluster, self.policies, self._known, self._seed)
         self._intake = Intake()
         self._chores = Chores(self.cluster, self.cycle, self.pending, self._pace)
         # Whether the list that is being seen is the first of its stream; None outside of lists.
@@ -137,14 +137,16 @@ class Engine:
 
     # Questions, which change nothing.
 
-    def missing(self, present: Container[str], *, ours: bool) -> list[str]:
+    def missing(self, present: Container[str], scheduler: str) -> list[str]:
         """Uids of known pods of one stream that are not among those present."""
-        found = dict.fromkeys(self.cluster.missing(present, ours=ours))
-        if ours:
-            found.update(dict.fromkeys(self._intake.missing(present)))
+        found = dict.fromkeys(self.cluster.missing(present, scheduler))
+        if scheduler:
+            found.update(dict.fromkeys(self._intake.missing(present, scheduler)))
             found.update(
                 dict.fromkeys(
-                    pod.uid for pod in self.pending.pods() if pod.uid not in self.cluster.pods
+                    pod.uid
+                    for pod in self.pending.pods()
+                    if pod.profile == scheduler and pod.uid not in self.cluster.pods
                 )
             )
         return list(found)
@@ -207,7 +209,7 @@ class Engine:
         return (notes.Left(uid),)
 
     def _list_begins(self, event: events.PodListBegins, _: float) -> Sequence[Note]:
-        self._is_first_list = self.cluster.begin_list(ours=event.ours)
+        self._is_first_list = self.cluster.begin_list(event.scheduler)
         return _NOTHING
 
     def _list_ends(self, _: events.PodListEnds, __: float) -> Sequence[Note]:

@@ -56,9 +56,14 @@ class Intake:
         if not waiting:
             del self._turns[namespace]
 
-    def missing(self, present: Container[str]) -> list[str]:
-        """Uids of pods that wait here and are not among those present."""
-        return [uid for uid in self._namespaces if uid not in present]
+    def missing(self, present: Container[str], scheduler: str) -> list[str]:
+        """Uids of pods of one scheduler's name that wait here and are not among those present."""
+        return [
+            uid
+            for uid, namespace in self._namespaces.items()
+            if uid not in present
+            and self._turns[namespace][uid].pod.spec.scheduler_name == scheduler
+        ]
 
     def next(self) -> Waiting:
         """The oldest pod of the namespace whose turn it is. There must be one."""

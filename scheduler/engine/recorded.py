@@ -87,14 +87,15 @@ class Recorded(Engine):
         }
         kept = sorted(self._lines, key=lambda key: (key[0], _order(pods.get(key[1]))))
         # Nobody saw these pods come, so they count as listed.
-        yield events.PodListBegins(ours=True)
-        yield events.PodListBegins(ours=False)
+        streams = (*self.config.scheduler_names, "")
+        for scheduler in streams:
+            yield events.PodListBegins(scheduler)
         for key in kept:
             event = log.event_of(self._lines[key])
             if isinstance(event, events.NodeSeen) and key[1] in were_hamis:
                 yield _with_plugin(event)
             yield event
-        yield events.PodListEnds(ours=False)
+        yield events.PodListEnds(streams[-1])
 
     def _knowledge(self) -> Iterator[Event]:
         """What no object tells."""

@@ -83,7 +83,7 @@ class Operator:
 
     def __post_init__(self) -> None:
         config = self.options.config
-        self._schedulers = (config.scheduler_name,)
+        self._schedulers = config.scheduler_names
         self._sources = sources.table(self._schedulers, config.pod_limits)
         self._rare = Rare(self._sources, self._hear)
         self._parts = Parts(self._part_died)
@@ -189,7 +189,7 @@ class Operator:
         self._recorder = self._make_recorder()
         self.engine = self._recorder.engine if self._recorder else Engine(config)
         self.inbox = Inbox(self.engine)
-        self._metrics = Metrics(config.scheduler_name)
+        self._metrics = Metrics()
         self._reporter = Reporter(
             api,
             controller=config.scheduler_name,

@@ -64,13 +64,13 @@ class Inbox:
 
     def _pods(self, listed: PodsListed) -> Iterator[Event]:
         """All unfinished pods of one stream; what is not among them is gone."""
-        yield events.PodListBegins(listed.ours)
+        yield events.PodListBegins(listed.scheduler)
         for pod in listed.pods:
             yield events.PodSeen(pod)
         present = {pod.metadata.uid for pod in listed.pods}
-        for uid in self.engine.missing(present, ours=listed.ours):
+        for uid in self.engine.missing(present, listed.scheduler):
             yield events.PodGone(uid)
-        yield events.PodListEnds(listed.ours)
+        yield events.PodListEnds(listed.scheduler)
         self.lists_waiting -= 1
 
     def _nodes(self, listed: NodesListed) -> Iterator[Event]:

@@ -127,7 +127,9 @@ class Loop:
 
     def _handle(self, event: Event) -> None:
         if isinstance(event, events.BindFailed):
-            self._metrics.bind_error()
+            # Of a pod that is gone nobody knows the name.
+            failed = self._engine.cluster.pods.get(event.uid)
+            self._metrics.bind_error(failed.profile if failed else "")
         for note in self._engine.handle(event, asyncio.get_running_loop().time()):
             self._tell(note)
         match event:
@@ -137,7 +139,7 @@ class Loop:
                 self._binder.see_node(node)
             case events.NodeGone(name):
                 self._binder.node_gone(name)
-            case events.PodListEnds(ours=True):
+            case events.PodListEnds(scheduler) if scheduler:
                 self._binder.reconcile(self._engine.cluster.pods)
             case events.NodeListEnds():
                 self._binder.reconcile_nodes(self._engine.cluster.nodes.rows)
@@ -151,9 +153,20 @@ class Loop:
         budget = Slice(clock, self._room() if may_decide else 0)
         outcome = self._engine.decide(clock(), budget)
         if budget.decided_from:
-            seconds = clock() - budget.decided_from
-            self._metrics.decided(len(outcome.binds), len(outcome.holds), seconds)
+            self._metrics.decided(self._results(outcome), clock() - budget.decided_from)
         self._carry_out(outcome)
+
+    def _results(self, outcome: Outcome) -> Counter[tuple[str, str]]:
+        """Pods by what came of them and by their profile."""
+        pods = self._engine.cluster.pods
+        return Counter(
+            (result, pods[one.uid].profile)
+            for result, decisions in (
+                ("scheduled", outcome.binds),
+                ("unschedulable", outcome.holds),
+            )
+            for one in decisions
+        )
 
     def _carry_out(self, outcome: Outcome) -> None:
         pods = self._engine.cluster.pods

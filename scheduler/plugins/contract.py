@@ -94,7 +94,6 @@ class Asked(NamedTuple):
 
     template: PodTemplate
     placement: Placement
-    mode_weight: int
 
 
 class Compiled(NamedTuple):

@@ -92,7 +92,7 @@ def _mode(asked: Asked) -> c.Ints:
         blind, aware_mode = _NODE_POLICIES[policy], -1
     elif asked.placement.mode is None and gpu is None:
         aware_mode, everywhere = aware.KEEL, False
-    return np.array([blind, asked.mode_weight, aware_mode, everywhere], np.int64)
+    return np.array([blind, asked.placement.mode_weight, aware_mode, everywhere], np.int64)
 
 
 def _points(asked: Asked, nodes: c.Nodes, board: c.Board, row: int) -> Points:
@@ -102,7 +102,7 @@ def _points(asked: Asked, nodes: c.Nodes, board: c.Board, row: int) -> Points:
         weighted = part / parts.HAMI_UNIT / 1000
         return Points(f"hami-{policy}", float(gpus.node_score(nodes, row)), weighted)
     name = str(_mode_on(asked, has_gpu=bool(nodes.has_gpu[row])))
-    return Points(name, part / asked.mode_weight / 1000, part / 1000)
+    return Points(name, part / asked.placement.mode_weight / 1000, part / 1000)
 
 
 RULE = Rule(

@@ -60,7 +60,8 @@ class _Simulation:
         for node in inventory.nodes:
             self._handle(events.NodeSeen(node))
         for pod in inventory.pods:
-            if not only_ours and not pod.spec.node_name:
+            is_ours = pod.spec.scheduler_name in config.scheduler_names
+            if not (only_ours or is_ours or pod.spec.node_name):
                 pod.spec.scheduler_name = config.scheduler_name
             self._handle(events.PodSeen(pod))
         # All that is dear to compile is compiled by now.

@@ -15,7 +15,7 @@ What a pod with a node holds on cards is its claim as far as its own requests al
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Container, Iterable
 
 from msgspec.structs import replace
 
@@ -52,11 +52,10 @@ class Cluster:
 
     def __init__(
         self,
-        scheduler_name: str = names.SCHEDULER,
+        schedulers: Collection[str] = (names.SCHEDULER,),
         hami_label: str = names.HAMI_NODE_LABEL,
         limits: PodLimits = DEFAULT,
     ) -> None:
-        self.scheduler_name = scheduler_name
         self.nodes = NodeTable()
         self.cards = CardTable()
         self.ledger = Ledger(self.nodes, self.cards)
@@ -66,9 +65,9 @@ class Cluster:
         self.moved = Changes()
         self.described = Changes()
         self.demand = Demand()
-        self._records = Records(scheduler_name, limits, self.nodes.resources)
-        # Streams of pods, ours and others', that were listed once.
-        self._listed: set[bool] = set()
+        self._records = Records(schedulers, limits, self.nodes.resources)
+        # Streams of pods that were listed once, each by the scheduler's name; others' pods by none.
+        self._listed: set[str] = set()
         # What an assumed pod has become while its bind is under way.
         self._meanwhile: dict[str, PodRecord] = {}
 
@@ -200,15 +199,16 @@ class Cluster:
             self.demand.left(pod.template)
             self._detach(pod)
 
-    def begin_list(self, *, ours: bool) -> bool:
+    def begin_list(self, scheduler: str) -> bool:
         """A list of a stream's pods is about to be seen; whether it is the stream's first."""
-        first = ours not in self._listed
-        self._listed.add(ours)
+        first = scheduler not in self._listed
+        self._listed.add(scheduler)
         return first
 
-    def missing(self, present: Container[str], *, ours: bool) -> list[str]:
+    def missing(self, present: Container[str], scheduler: str) -> list[str]:
         """Uids of the pods of one stream that are not among those present."""
-        return [u for u, pod in self.pods.items() if pod.ours == ours and u not in present]
+        pods = self.pods.items()
+        return [uid for uid, pod in pods if pod.profile == scheduler and uid not in present]
 
     def held(self, pod: PodRecord) -> dict[int, Figures]:
         """Cores, MiB and sharers that a pod holds by card row; of one that is not charged to a node nothing."""

@@ -32,7 +32,7 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
         template: what it asks; shared with all like pods.
         initialized: its init containers are done, and hold no cards any more that they asked.
         claim: which cards of ``node`` they hold, as far as that is allowed; empty when nobody can tell.
-        ours: it names our scheduler.
+        profile: the one of our scheduler names that it gives, empty for pods of others.
         gated: it waits behind scheduling gates.
         deleting: it has a deletion timestamp; it still holds what it holds.
         labels: for policies; None when the pod has none.
@@ -52,7 +52,7 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
     initialized: bool
     claim: claims.Slots
     priority: int
-    ours: bool
+    profile: str
     gated: bool
     deleting: bool
     labels: dict[str, str] | None
@@ -72,6 +72,11 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
     def key(self) -> str:
         """``namespace/name``."""
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def ours(self) -> bool:
+        """Whether it is for us to place."""
+        return bool(self.profile)
 
 
 def charged(pod: PodRecord) -> tuple[object, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 from weakref import WeakValueDictionary
@@ -22,9 +23,10 @@ _KEY_BYTES = 20
 class Records:
     """Makes records; interns templates, which go with their last pod, and numbers pods as they arrive."""
 
-    def __init__(self, scheduler_name: str, limits: PodLimits, offered: Resources) -> None:
-        """``offered``: the resources that nodes offer."""
-        self._scheduler_name = scheduler_name
+    def __init__(self, schedulers: Collection[str], limits: PodLimits, offered: Resources) -> None:
+        """``schedulers`` are the names whose pods are ours, ``offered`` the resources that nodes offer."""
+        # A pod's own text would be one more object for each pod.
+        self._schedulers = {name: name for name in schedulers}
         self._limits, self._offered = limits, offered
         self._templates: WeakValueDictionary[bytes, templates.PodTemplate] = WeakValueDictionary()
         self._arrivals = 0
@@ -62,7 +64,7 @@ class Records:
             initialized=initialized,
             claim=claim,
             priority=spec.priority,
-            ours=spec.scheduler_name == self._scheduler_name,
+            profile=self._schedulers.get(spec.scheduler_name or "", ""),
             gated=bool(spec.scheduling_gates),
             deleting=meta.deletion_timestamp is not None,
             labels=meta.labels,

@@ -166,7 +166,7 @@ def test_the_admission_policy_can_be_left_out(tmp_path: Path) -> None:
 
 def test_alerts_and_dashboard_ask_for_metrics_that_exist(tmp_path: Path) -> None:
     """An alert on a name that nobody exports never fires."""
-    metrics = Metrics("evenkeel")
+    metrics = Metrics()
     exported = set(re.findall(r"^# TYPE (\w+)", metrics.text().decode(), re.MULTILINE))
     text = installed.rendered_chart(tmp_path, *_ALL)
     parts = [o for o in installed.objects(text) if o["kind"] in {"PrometheusRule", "ConfigMap"}]

@@ -12,6 +12,7 @@ from tests.operator import (
     cases_locks,
     cases_mistakes,
     cases_policies,
+    cases_profiles,
     cases_replay,
     cases_replicas,
     cases_waiting,
@@ -62,7 +63,12 @@ async def world(server: servers.Server) -> AsyncIterator[World]:
 
 @pytest.mark.parametrize(
     "case",
-    [*cases_replicas.ALL, *cases_locks.ALONE, *cases_replay.ALONE],
+    [
+        *cases_replicas.ALL,
+        *cases_locks.ALONE,
+        *cases_profiles.ALONE,
+        *cases_replay.ALONE,
+    ],
     ids=lambda case: case.__name__,
 )
 async def test_replicas(case: Case, world: World) -> None:

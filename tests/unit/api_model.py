@@ -172,7 +172,9 @@ class Server:
             for body in self.pods.values()
             if _stream(body) == stream
         ]
-        make.relist_pods(cluster, rng.sample(pods, len(pods)), ours=stream == "ours")
+        make.relist_pods(
+            cluster, rng.sample(pods, len(pods)), scheduler="evenkeel" if stream == "ours" else ""
+        )
 
     def build(self, cluster: Cluster, rng: random.Random) -> None:
         """Show a cluster today's objects and no others, pods and nodes in any order."""

@@ -4,14 +4,12 @@ from typing import Any
 
 import pytest
 
-from scheduler import config
-from scheduler.api.placement import NODE_POLICIES, Mode, Placement
+from scheduler.api.placement import NODE_POLICIES, WEIGHT_MAX, Mode, Placement
 from scheduler.config import Config
 from scheduler.kernels.devices import gpus
 from scheduler.state.cluster import Cluster
 from tests import make
 
-MOST = config._MOST["modeWeight"]
 POINTS = 100_000
 TIER = 2**60
 HAMI_UNIT = 30 * 2**26
@@ -42,7 +40,7 @@ def test_at_the_highest_weight_the_tiers_hold_and_nothing_overflows(
 ) -> None:
     """Else a pod without GPUs lands on a GPU node, or a key turns negative and its node disappears."""
     cluster = cluster_of_extremes()
-    settings = Config(placement=Placement(mode=mode, node_policy=policy), mode_weight=MOST)
+    settings = Config(placement=Placement(mode=mode, node_policy=policy, mode_weight=WEIGHT_MAX))
     cycle = make.cycle(cluster=cluster, config=settings)
     pod = make.pod(name="p", cpu="1m", preferred=[(100, "zone", "a")], **figures)
     record = cluster.see_pod(pod)
@@ -60,8 +58,8 @@ def test_at_the_highest_weight_the_tiers_hold_and_nothing_overflows(
             continue
         if policy:
             steps = min(unit, int(float(gpus.node_score(cluster.nodes.columns, row)) * 2**26))
-            assert part == (unit - steps if policy == "spread" else steps) * MOST * POINTS
-        assert 0 <= part <= unit * MOST * POINTS
+            assert part == (unit - steps if policy == "spread" else steps) * WEIGHT_MAX * POINTS
+        assert 0 <= part <= unit * WEIGHT_MAX * POINTS
         assert shape.static is not None
         scores = {one.name: one.points for one in shape.static.points(shape.board, row)}
         total = 3 * int(scores["TaintToleration"]) + 2 * int(scores["NodeAffinity"])

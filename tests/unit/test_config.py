@@ -8,7 +8,7 @@ import pytest
 
 from scheduler import config
 from scheduler.api.placement import Mode, Placement
-from scheduler.config import Config
+from scheduler.config import Config, Profile
 from scheduler.errors import BadInput
 
 ROOT = Path(__file__).parents[2]
@@ -18,7 +18,8 @@ def test_the_shipped_file_shows_every_setting_with_its_default() -> None:
     shipped = ROOT / "manifests/base/config.yaml"
     assert config.load(shipped) == Config()
     text = shipped.read_text(encoding="utf-8")
-    assert all(f"\n{config._camel(name)}:" in text for name in Config.__slots__)
+    settings = [*map(config._camel, Config.__slots__), "modeWeight"]
+    assert all(f"\n{name}:" in text for name in settings)
 
 
 def test_no_file_and_an_empty_file_are_the_defaults(tmp_path: Path) -> None:
@@ -35,16 +36,39 @@ def test_what_is_given_stands_and_the_rest_is_default() -> None:
         "hamiNodeLabel": "",
         "placement": {"scoring": {"mode": "lambda-g", "weights": {"cpu": 3}}, "nodePolicy": "spread"},
     }  # fmt: skip
-    placement = Placement(mode=Mode.LAMBDA_G, weights=(3, 0, 0, 0, 0, 0), node_policy="spread")
+    placement = Placement(
+        mode=Mode.LAMBDA_G, weights=(3, 0, 0, 0, 0, 0), node_policy="spread", mode_weight=100
+    )
     wanted = replace(
         Config(),
         scheduler_name="mine",
         backoff_seconds=2.0,
         placement=placement,
-        mode_weight=100,
         hami_node_label="",
     )
     assert config.parse(given) == wanted
+
+
+def test_a_profile_has_what_it_says_and_the_rest_of_the_first() -> None:
+    """``placement`` is said as a whole: a mode of the first profile does not shine through."""
+    given = {
+        "modeWeight": 7,
+        "placement": {"gpuPolicy": "spread"},
+        "profiles": [
+            {"schedulerName": "default-scheduler"},
+            {"schedulerName": "pack", "placement": {"nodePolicy": "binpack"}},
+            {"schedulerName": "light", "modeWeight": 1},
+        ],
+    }
+    found = config.parse(given)
+    assert found.scheduler_names == ("evenkeel", "default-scheduler", "pack", "light")
+    assert [found.profile(name) for name in (*found.scheduler_names, "a stranger")] == [
+        Profile("evenkeel", Placement(gpu_policy="spread", mode_weight=7)),
+        Profile("default-scheduler", Placement(gpu_policy="spread", mode_weight=7)),
+        Profile("pack", Placement(node_policy="binpack", mode_weight=7)),
+        Profile("light", Placement(gpu_policy="spread", mode_weight=1)),
+        Profile("evenkeel", Placement(gpu_policy="spread", mode_weight=7)),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -69,6 +93,22 @@ def test_what_is_given_stands_and_the_rest_is_default() -> None:
         ({"backoffMaxSeconds": float("inf")}, "backoffMaxSeconds"),
         ({"lockTimeoutSeconds": None}, "lockTimeoutSeconds"),
         ({"placement": []}, "placement"),
+        ({"schedulerName": "a,spec.nodeName=b"}, "schedulerName"),
+        ({"profiles": {}}, "profiles"),
+        ({"profiles": ["a"]}, "profiles[0]"),
+        ({"profiles": [{}]}, "profiles[0].schedulerName"),
+        ({"profiles": [{"schedulerName": ""}]}, "profiles[0].schedulerName"),
+        ({"profiles": [{"schedulerName": "evenkeel"}]}, "profiles[0].schedulerName"),
+        (
+            {"profiles": [{"schedulerName": "a"}, {"schedulerName": "a"}]},
+            "profiles[1].schedulerName",
+        ),
+        ({"profiles": [{"schedulerName": "a", "slicePods": 1}]}, "profiles[0].slicePods"),
+        ({"profiles": [{"schedulerName": "a", "modeWeight": 0}]}, "profiles[0].modeWeight"),
+        (
+            {"profiles": [{"schedulerName": "a", "placement": {"mode": 1}}]},
+            "profiles[0].placement.mode",
+        ),
         ({"placement": {"priority": 1}}, "placement.priority"),
         ({"placement": {"gpuPolicy": "fast"}}, "placement.gpuPolicy"),
         ({"placement": {"scoring": {"mode": "kiel"}}}, "placement.scoring.mode"),

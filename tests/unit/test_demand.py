@@ -111,7 +111,7 @@ def test_a_restart_finds_the_demand_in_the_pods_that_are_there() -> None:
     pods = [gpu_pod(f"p{i}", cpu=1 + i % 3, node="a" if i % 2 else "") for i in range(30)]
     lived = make.cluster(pods=pods)
     restarted = Cluster()
-    make.relist_pods(restarted, pods, ours=True)
+    make.relist_pods(restarted, pods, scheduler="evenkeel")
     assert restarted.demand.counts() == lived.demand.counts()
     assert restarted.demand.seen == lived.demand.seen == 30
 
@@ -144,7 +144,7 @@ def test_departures_are_of_pods_with_gpus_that_had_a_node() -> None:
 
 def test_a_list_without_a_pod_is_its_departure() -> None:
     cluster = make.cluster(pods=[gpu_pod("p", node="a"), gpu_pod("q", node="a")])
-    make.relist_pods(cluster, [gpu_pod("q", node="a")], ours=True)
+    make.relist_pods(cluster, [gpu_pod("q", node="a")], scheduler="evenkeel")
     cluster.see_pod(gpu_pod("r"))
     assert cluster.demand.departures == pytest.approx(1 / 22)
 
@@ -172,14 +172,14 @@ def test_what_was_there_before_anybody_watched_is_no_arrival() -> None:
     """A restart lists ten thousand pods: they would drown what is known of departures."""
     cluster = Cluster()
     cluster.demand.recall(0.8, 1000)
-    make.relist_pods(cluster, [gpu_pod(f"p{i}", node="a") for i in range(50)], ours=True)
+    make.relist_pods(cluster, [gpu_pod(f"p{i}", node="a") for i in range(50)], scheduler="evenkeel")
     make.relist_pods(
-        cluster, [gpu_pod(f"q{i}", node="a", scheduler_name="x") for i in range(50)], ours=False
+        cluster, [gpu_pod(f"q{i}", node="a", scheduler_name="x") for i in range(50)], scheduler=""
     )
     assert cluster.demand.departures == 0.8
     assert cluster.demand.seen == 100
     # A later list of the same stream tells of pods that came meanwhile.
-    make.relist_pods(cluster, [gpu_pod(f"p{i}", node="a") for i in range(60)], ours=True)
+    make.relist_pods(cluster, [gpu_pod(f"p{i}", node="a") for i in range(60)], scheduler="evenkeel")
     assert cluster.demand.departures == pytest.approx(0.8 * 0.999**10)
 
 

@@ -41,7 +41,7 @@ def seen(cluster: Cluster, manifests: list[Json]) -> list[str]:
 @pytest.mark.parametrize("name", list(attacks.ALL))
 def test_an_attack_leaves_nothing_behind(name: str) -> None:
     cluster, cycle = a_cluster()
-    policies = PolicyBook(Config().placement)
+    policies = PolicyBook(Config())
     policies.put(parse(make_policy()))
     resources = list(cluster.nodes.resources.values)
     uids = seen(cluster, attacks.ALL[name]("tenant", 0.1 if name != "unlike" else 0.01))

@@ -112,14 +112,18 @@ def test_the_charts_schema_knows_every_setting_and_what_a_policy_may_say() -> No
     known = schema["properties"]["config"]["properties"]
     settings = yaml.safe_load((ROOT / "manifests/base/config.yaml").read_text())
     fields = {config._camel(field.name) for field in dataclasses.fields(config.Config)}
-    assert fields == known.keys() == settings.keys()
+    assert {*fields, "modeWeight"} == known.keys() == settings.keys()
+    profile = known["profiles"]["items"]
+    assert profile["properties"].keys() == set(config._OF_PROFILES)
+    assert all(profile["properties"][key] == known[key] for key in config._OF_PROFILES)
     limits = {field.name for field in dataclasses.fields(PodLimits)}
     assert known["podLimits"]["properties"].keys() == limits == settings["podLimits"].keys()
     (crd,) = documents(CRD)
     (version,) = crd["spec"]["versions"]
     spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
     wanted = {name: _closed(spec[name]) for name in ("scoring", "nodePolicy", "gpuPolicy")}
-    assert known["placement"]["properties"] == wanted
+    assert known["placement"] == {"$ref": "#/definitions/placement"}
+    assert schema["definitions"]["placement"]["properties"] == wanted
 
 
 def _closed(schema: Any) -> Any:

@@ -176,7 +176,7 @@ def test_boards_kept_up_to_date_are_boards_made_anew(
             continue
         if step % 18 == 0:
             cycle.learn(anew=True)
-        anew = Boards(cluster, config, cycle.learner)
+        anew = Boards(cluster, cycle.learner)
         for watcher in watchers:
             assert watcher is not None
             shape = cycle.shape_of(watcher)

@@ -1,6 +1,6 @@
 """The same scores end to end: from objects through Cluster and Cycle to the node chosen."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -153,7 +153,9 @@ def test_the_board_and_the_choice_are_kube_schedulers_sum_number_for_number(
 ) -> None:
     """The mode's term, taints 3 and node affinity 2 on every node; the best by name gets the pod."""
     placement = Placement(mode=mode, weights=WEIGHTS, curve=CURVE)
-    found = made(seed, gpu=gpu, config=Config(placement=placement, mode_weight=MODE_WEIGHT))
+    found = made(
+        seed, gpu=gpu, config=Config(placement=replace(placement, mode_weight=MODE_WEIGHT))
+    )
     cluster = found.cycle._cluster
     pod = cluster.pods["default/new"]
     shape = found.cycle.shape_of(pod)

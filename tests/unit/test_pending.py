@@ -108,8 +108,8 @@ def test_help_moves_the_pods_of_one_kind_and_no_others() -> None:
 def test_pods_are_of_a_kind_where_policies_make_no_difference_whatever_their_labels() -> None:
     """A Job writes its own label on its pods: a thousand Jobs must not be a thousand questions."""
     config = Config()
-    book = PolicyBook(config.placement)
-    cycle = Cycle(CLUSTER, book, config)
+    book = PolicyBook(config)
+    cycle = Cycle(CLUSTER, book)
     pods = [pod("a"), pod("b", labels={"x": "y"}), pod("c", namespace="n")]
     assert len({cycle.kind_of(one) for one in pods}) == 1
     body = {

@@ -18,6 +18,7 @@ from scheduler.api.placement import (
     Mode,
     Placement,
 )  # fmt: skip
+from scheduler.config import Config, Profile
 from scheduler.cycle import policies
 from scheduler.cycle.policies import PolicyBook, Resolved
 from scheduler.embedded.api.admission import schemas
@@ -39,7 +40,7 @@ def body(spec: Any, name: str = "p") -> Json:
 
 
 def book(*bodies: Json, default: Placement | None = None) -> PolicyBook:
-    built = PolicyBook(default or Placement())
+    built = PolicyBook(Config(placement=default or Placement()))
     for one in bodies:
         built.put(policies.parse(one))
     return built
@@ -61,6 +62,24 @@ def test_annotation_beats_policy_beats_configuration_field_by_field() -> None:
         Placement(mode=Mode.LAMBDA_G, node_policy="spread", gpu_policy="numa"), "p"
     )
     assert resolved(book(), annotations=own).placement == Placement(gpu_policy="numa")
+
+
+def test_each_scheduler_name_has_its_own_default_below_every_policy() -> None:
+    """Pods of one template and one namespace, of two names: an answer is not remembered for the other."""
+    packer = Profile("packer", Placement(node_policy="binpack"))
+    built = PolicyBook(Config(placement=Placement(gpu_policy="spread"), profiles=(packer,)))
+    cluster = Cluster(("evenkeel", "packer"))
+
+    def found(name: str) -> Resolved:
+        record = cluster.see_pod(make.pod(name=name, scheduler_name=name))
+        assert record is not None
+        return built.resolve(record)
+
+    assert found("evenkeel").placement == Placement(gpu_policy="spread")
+    assert found("packer").placement == Placement(node_policy="binpack")
+    built.put(policies.parse(body({"gpuPolicy": "numa"})))
+    assert found("evenkeel").placement == Placement(gpu_policy="numa")
+    assert found("packer").placement == Placement(node_policy="binpack", gpu_policy="numa")
 
 
 def test_the_highest_priority_governs_alone_and_ties_go_to_the_first_name() -> None:

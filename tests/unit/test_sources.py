@@ -53,9 +53,9 @@ def test_several_names_have_a_stream_each_and_others_pods_leave_out_all_of_them(
 @pytest.mark.parametrize(
     ("name", "listed"),
     [
-        ("pods-ours-a", events.PodsListed([], ours=True, scheduler="a")),
-        ("pods-ours-b", events.PodsListed([], ours=True, scheduler="b")),
-        ("pods-others", events.PodsListed([], ours=False)),
+        ("pods-ours-a", events.PodsListed([], "a")),
+        ("pods-ours-b", events.PodsListed([], "b")),
+        ("pods-others", events.PodsListed([], "")),
         ("nodes", events.NodesListed([])),
     ],
 )

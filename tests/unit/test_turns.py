@@ -150,6 +150,7 @@ def test_the_last_state_counts_and_what_is_gone_or_bound_waits_no_more() -> None
     assert not len(intake)
     intake.takes(wordy("p", "a"))
     intake.takes(wordy("q", "a"))
-    assert intake.missing({"a/q"}) == ["a/p"]
+    assert intake.missing({"a/q"}, "evenkeel") == ["a/p"]
+    assert intake.missing({"a/q"}, "another") == []
     intake.drop("a/p")
     assert intake.next().pod.metadata.name == "q"

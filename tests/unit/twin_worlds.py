@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from scheduler.api.placement import Placement
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.schema import columns as c
@@ -211,7 +212,7 @@ def world(
 
 def cycle_of(made: World, *, weight: int = 5) -> Cycle:
     """A cycle that has learnt."""
-    cycle = make.cycle(cluster=made.cluster, config=Config(mode_weight=weight))
+    cycle = make.cycle(cluster=made.cluster, config=Config(placement=Placement(mode_weight=weight)))
     made.cluster.nodes.refresh_ranks()
     cycle.learn()
     return cycle

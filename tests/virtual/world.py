@@ -158,7 +158,7 @@ class World:
             cluster.see_node(msgspec.convert(node, wire.Node))
         for pod in self._unfinished():
             cluster.see_pod(msgspec.convert(pod, wire.Pod))
-        cycle = Cycle(cluster, PolicyBook(self.config.placement), self.config)
+        cycle = Cycle(cluster, PolicyBook(self.config))
         found = [] if any(replica.is_deciding() for replica in self.replicas) else ["nobody leads"]
         for body in self._unfinished():
             record = cluster.pods[body["metadata"]["uid"]]

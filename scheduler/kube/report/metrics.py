@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from collections import Counter
+
+import prometheus_client as prometheus
+from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
 
 from scheduler.engine.engine import Engine
 from scheduler.state import checks
@@ -14,10 +17,9 @@ _SLOW = (0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0)
 class Metrics:
     """One registry of one scheduler."""
 
-    def __init__(self, profile: str) -> None:
+    def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._profile = profile
-        self.attempts = Counter(
+        self.attempts = prometheus.Counter(
             "scheduler_schedule_attempts",
             "Attempts to schedule pods, by result.",
             ("result", "profile"),
@@ -96,13 +98,12 @@ class Metrics:
             registry=self.registry,
         )
 
-    def decided(self, scheduled: int, unschedulable: int, seconds: float) -> None:
-        """A batch was decided in that time."""
-        total = scheduled + unschedulable
-        for result, n in (("scheduled", scheduled), ("unschedulable", unschedulable)):
-            if n:
-                self.attempts.labels(result, self._profile).inc(n)
-                self.attempt_seconds.labels(result, self._profile).observe(seconds / total)
+    def decided(self, results: Counter[tuple[str, str]], seconds: float) -> None:
+        """So many pods were decided for in that time, by result and profile."""
+        total = results.total()
+        for labels, n in results.items():
+            self.attempts.labels(*labels).inc(n)
+            self.attempt_seconds.labels(*labels).observe(seconds / total)
 
     def read(self, engine: Engine) -> None:
         """What the engine holds at this moment."""
@@ -112,9 +113,9 @@ class Metrics:
         for why, n in checks.closed_nodes(engine.cluster).items():
             self.nodes_closed.labels(why).set(n)
 
-    def bind_error(self) -> None:
-        """A bind failed."""
-        self.attempts.labels("error", self._profile).inc()
+    def bind_error(self, profile: str) -> None:
+        """A bind of a pod failed."""
+        self.attempts.labels("error", profile).inc()
 
     def text(self) -> bytes:
         """The exposition format."""

@@ -29,7 +29,7 @@ class Reporter:
 
     Args:
         api: the API server.
-        controller, instance: who says it.
+        controller, instance: who says it; of a pod of ours, its own scheduler name does.
         is_binding: whether binds wait to be written.
         version_of: the last known resourceVersion of a pod, empty when it is not known.
     """
@@ -134,7 +134,9 @@ class Reporter:
     ) -> None:
         """A warning on a node's own page; one waits for each of ``about``."""
         regarding = {"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": node.uid}
-        self._event("default", regarding, ("Warning", reason, "Scheduling", note), about, said)
+        self._event(
+            self._controller, regarding, ("Warning", reason, "Scheduling", note), about, said
+        )
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -154,11 +156,13 @@ class Reporter:
             "name": pod.name,
             "uid": pod.uid,
         }
-        self._event(pod.namespace, regarding, (kind, reason, action, note), "", said)
+        self._event(
+            pod.profile or self._controller, regarding, (kind, reason, action, note), "", said
+        )
 
     def _event(
         self,
-        namespace: str,
+        controller: str,
         regarding: dict[str, str],
         words: tuple[str, str, str, str],
         about: str,
@@ -166,7 +170,7 @@ class Reporter:
     ) -> None:
         """``words``: type, reason, action and note; ``about`` tells events of one reason apart."""
         kind, reason, action, note = words
-        name = regarding["name"]
+        name, namespace = regarding["name"], regarding.get("namespace", "default")
         note = shortened(note, _NOTE_MAX)
         body: dict[str, Any] = {
             "apiVersion": "events.k8s.io/v1",
@@ -177,7 +181,7 @@ class Reporter:
                 "namespace": namespace,
             },
             "eventTime": _now(micro=True),
-            "reportingController": self._controller,
+            "reportingController": controller,
             "reportingInstance": self._instance,
             "action": action,
             "reason": reason,

@@ -105,7 +105,7 @@ def table(schedulers: tuple[str, ...], limits: PodLimits) -> tuple[Source[Any], 
                 Way.RAW,
                 f"spec.schedulerName={one},{UNFINISHED}",
                 read_pod,
-                _pods(ours=True, scheduler=one),
+                _pods(one),
                 "the queue",
             )
             for one in schedulers
@@ -116,7 +116,7 @@ def table(schedulers: tuple[str, ...], limits: PodLimits) -> tuple[Source[Any], 
             Way.RAW,
             f"{others},{UNFINISHED}",
             read_pod,
-            _pods(ours=False),
+            _pods(""),
             "what is left on nodes",
         ),
         Source("nodes", kinds.NODES, Way.RAW, "", listing.read_node, _NODES, "every rule"),
@@ -148,11 +148,11 @@ def reads(sources: Iterable[Source[Any]]) -> list[Right]:
     return [Right(verb, kind.group, kind.plural) for kind in read for verb in ("list", "watch")]
 
 
-def _pods(*, ours: bool, scheduler: str = "") -> Words[wire.Pod]:
+def _pods(scheduler: str) -> Words[wire.Pod]:
     return Words(
         events.PodSeen,
         lambda pod: events.PodGone(pod.metadata.uid),
-        partial(events.PodsListed, ours=ours, scheduler=scheduler),
+        partial(events.PodsListed, scheduler=scheduler),
     )
 
 
