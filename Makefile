@@ -10,6 +10,9 @@ LABELS = $(if $(REVISION),--label org.opencontainers.image.revision=$(REVISION))
 REVISION := $(shell git rev-parse HEAD 2>/dev/null)
 # Kernels write without looking; these tests drive all of them over odd clusters.
 BOUNDS := $(addprefix tests/unit/test_,kernels_place.py keel_twin.py run_twin.py learning.py never_over_allocated.py)
+# What Python runs of a kernel, coverage sees; it takes a hundred times as long, so these tests try fewer examples then.
+UNCOMPILED := $(addprefix tests/unit/test_,kernels_place.py kernels_claims.py kernels_gpus.py kernels_scores.py kernels_scores_in_a_cycle.py kernels_lambda_g_examples.py board_keys.py twin_corners.py)
+COVERAGE := $(BIN)/python -m coverage
 
 .PHONY: help demo test cluster-test check bench bench-lambda-g lock image wheel chart kind-trial clean
 
@@ -35,10 +38,13 @@ $(STAMP): requirements-dev.lock $(RUNTIME)
 demo: $(RUNTIME)  ## Four patterns on an embedded cluster, drawn (KEEP=1 leaves it running)
 	@$(BIN)/evenkeel demo $(if $(KEEP),--keep)
 
-test: $(STAMP)  ## Unit, oracle, scenario and embedded-cluster tests
-	@$(BIN)/python -m pytest tests --ignore tests/cluster $(ARGS)
+test: $(STAMP)  ## Unit, oracle, scenario and embedded-cluster tests, and what of the scheduler they reach
+	@$(COVERAGE) run -m pytest tests --ignore tests/cluster $(ARGS)
 	@echo "again with kernels that check bounds"
 	@NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q $(BOUNDS)
+	@echo "again with kernels that are not compiled"
+	@NUMBA_DISABLE_JIT=1 $(COVERAGE) run --append -m pytest -q $(UNCOMPILED)
+	@echo "coverage: $$($(COVERAGE) report --format=total) % of the scheduler, $$($(COVERAGE) report --format=total --include='scheduler/kernels/*') % of its kernels (by file: $(COVERAGE) report --show-missing)"
 
 cluster-test: $(STAMP)  ## Tests against a real etcd and kube-apiserver (builds them once: Go >= 1.26, or set KUBEBUILDER_ASSETS)
 	@$(BIN)/python -m tests.controlplane.build
@@ -78,4 +84,4 @@ kind-trial: $(STAMP)  ## A kind cluster on your own machine with Evenkeel in it 
 	@PYTHON=$(BIN)/python manifests/kind/trial.sh
 
 clean:  ## Remove the virtual environment and caches of this tree
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

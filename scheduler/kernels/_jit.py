@@ -80,7 +80,7 @@ if _folder is not None:
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile at the first call; keeps the signature for the type checker."""
-    return cast("Callable[P, R]", _cached(numba.njit(**_flags)(function)))
+    return _compiled(function, _flags)
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
@@ -89,13 +89,17 @@ def inlined(function: Callable[P, R]) -> Callable[P, R]:
     A call that hands over bundles of arrays costs half a microsecond in reference counts, more than
     most kernels compute for a node; inlined, it costs nothing.
     """
-    return cast("Callable[P, R]", _cached(numba.njit(forceinline=True, **_flags)(function)))
+    return _compiled(function, {"forceinline": True, **_flags})
 
 
-def _cached(dispatcher: Any) -> Any:
+def _compiled(function: Callable[P, R], flags: dict[str, Any]) -> Callable[P, R]:
+    if _config.DISABLE_JIT:
+        # As Python runs it, slowly: so that tests measure which of its lines they reach.
+        return function
+    dispatcher: Any = numba.njit(**flags)(function)
     if _is_writable:
         dispatcher.enable_caching()
     elif _folder is not None:
         of: Any = _ReadOnlyCache
         dispatcher._cache = of(dispatcher.py_func)  # noqa: SLF001 - numba has no door for it
-    return dispatcher
+    return cast("Callable[P, R]", dispatcher)

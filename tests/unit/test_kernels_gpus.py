@@ -18,7 +18,7 @@ from tests.oracles import hami as twin
 from tests.unit import card_situations, compiled
 
 property_settings = settings(
-    max_examples=300,
+    max_examples=compiled.examples(300),
     deadline=None,
     derandomize=True,
     database=None,
@@ -119,7 +119,7 @@ def test_choose_picks_charges_and_refuses_exactly_like_hami() -> None:
     seen: Counter[str] = Counter()
 
     @given(card_situations.situations())
-    @settings(property_settings, max_examples=900)
+    @settings(property_settings, max_examples=compiled.examples(900))
     def agree(situation: tuple[list[twin.Card], twin.Pod]) -> None:
         node_cards, pod = situation
         expected = twin.choose(node_cards, pod)
@@ -128,7 +128,7 @@ def test_choose_picks_charges_and_refuses_exactly_like_hami() -> None:
 
     agree()
     assert len(seen) >= 10
-    assert seen["fits"] > 50
+    assert seen["fits"] > compiled.examples(50)
 
 
 @given(card_situations.nodes())

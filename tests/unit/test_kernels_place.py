@@ -1,4 +1,4 @@
-"""Placing runs of pods: a batch is one by one, and boards kept up to date are boards made anew."""
+"""Placing runs of pods: a batch comes out as one by one, and boards kept up to date are boards made anew."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -54,7 +54,7 @@ def crowd(seed: int, *, gpus: bool) -> tuple[Cluster, list[str]]:
 
 
 def one_by_one(cycles: Iterable[Cycle], cluster: Cluster, uids: list[str]) -> Outcome:
-    """What comes of calling a cycle once per pod."""
+    """The outcome of calling a cycle once per pod."""
     total = Outcome()
     for cycle, uid in zip(cycles, uids, strict=False):
         outcome = cycle.schedule([cluster.pods[uid]])
@@ -71,7 +71,7 @@ def ever(cluster: Cluster, config: Config) -> Iterator[Cycle]:
 
 @every_placement
 @pytest.mark.parametrize("gpus", [False, True])
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", compiled.seeds(2, 1))
 def test_a_batch_comes_out_as_one_by_one_and_as_if_nothing_were_remembered(
     seed: int, placement: Placement, *, gpus: bool
 ) -> None:
@@ -153,7 +153,7 @@ def differences(kept: Shape, fresh: Shape, valid: c.Flags) -> list[str]:
 
 
 @every_placement
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", compiled.seeds(1, 2, 3))
 def test_boards_kept_up_to_date_are_boards_made_anew(
     monkeypatch: pytest.MonkeyPatch, seed: int, placement: Placement
 ) -> None:

@@ -12,6 +12,7 @@ from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from tests import make
 from tests.oracles import kube_scores as twin
+from tests.unit import compiled
 
 KUBE_MODES = [
     Mode.LEAST_ALLOCATED,
@@ -147,7 +148,7 @@ def points(found: Made, name: str, mode: Mode) -> int:
 
 @pytest.mark.parametrize("gpu", [False, True])
 @pytest.mark.parametrize("mode", KUBE_MODES)
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", compiled.seeds(1, 2, 3))
 def test_the_board_and_the_choice_are_kube_schedulers_sum_number_for_number(
     seed: int, mode: Mode, *, gpu: bool
 ) -> None:
