@@ -31,8 +31,6 @@ _encoder = msgspec.json.Encoder()
 
 TolerationKey = tuple[str, str, str, str]
 
-_HARD = "DoNotSchedule"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
 class PodTemplate:
@@ -192,8 +190,6 @@ def _unsupported(spec: wire.PodSpec) -> list[str]:
     ):
         if rules and rules.required_during_scheduling_ignored_during_execution:
             found.append(f"{field}.requiredDuringSchedulingIgnoredDuringExecution")
-    if any(c.when_unsatisfiable == _HARD for c in spec.topology_spread_constraints or ()):
-        found.append("spec.topologySpreadConstraints[whenUnsatisfiable=DoNotSchedule]")
     if any(v.persistent_volume_claim or v.ephemeral for v in spec.volumes or ()):
         found.append("spec.volumes[persistentVolumeClaim]")
     if spec.resource_claims:

@@ -1,12 +1,14 @@
 """Shapes and what is known of each on every node.
 
-A shape is a template with a placement: all that decides where a pod goes. Its board is computed once
-and then kept up with the rows that changed, so a thousand nodes cost nothing until one of them moves.
+A shape is a template with a placement and what rules about other pods see of a pod: all that decides where
+a pod goes. Its board is computed once and then kept up with the rows that changed, so a thousand nodes cost
+nothing until one of them moves.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +16,8 @@ from scheduler.api.placement import Placement
 from scheduler.api.templates import PodTemplate
 from scheduler.cycle.counted import Counted
 from scheduler.cycle.statics import Static, Statics
+from scheduler.cycle.topologies import Topologies
+from scheduler.cycle.views import View
 from scheduler.kernels import board as kernel
 from scheduler.kernels import diagnose
 from scheduler.modes.learning import Learner
@@ -26,6 +30,16 @@ from scheduler.state.recent import Recent
 
 # Live shapes at most. At 5,000 nodes a board is about 200 kB.
 _SHAPES_MAX = 512
+# Tallies of all live shapes at most. Each takes up to 17 bytes a node.
+_TALLIES_MAX = 2048
+
+
+class Key(NamedTuple):
+    """All that decides where a pod goes."""
+
+    template: PodTemplate
+    placement: Placement
+    view: View
 
 
 @dataclass(slots=True, eq=False)
@@ -40,9 +54,10 @@ class Shape:
     asked: Asked
     ask: c.Ask
     board: c.Board
+    view: View
     static: Static | None = None
     judged: int = -1
-    counted: Counted = field(default_factory=lambda: Counted(()))
+    counted: Counted = field(default_factory=Counted)
     moved: int = -1
     learnt: int = -1
     most_picks: int = 1
@@ -55,25 +70,25 @@ class Boards:
     def __init__(self, cluster: Cluster, learner: Learner) -> None:
         self._cluster = cluster
         self._learner = learner
-        self._shapes: Recent[tuple[PodTemplate, Placement], Shape] = Recent(_SHAPES_MAX)
+        self._shapes: Recent[Key, Shape] = Recent(_SHAPES_MAX)
         self._statics = Statics(cluster)
+        self._topologies = Topologies(cluster)
         self.scratch = empty.scratch(1, 1, 1)
 
-    def shape(self, template: PodTemplate, placement: Placement) -> Shape:
-        """The shape of a template under a placement."""
-        key = (template, placement)
-        return self._shapes.get(key) or self._shapes.put(key, self._new(template, placement))
+    def shape(self, key: Key) -> Shape:
+        """The shape of pods that are alike in all that decides where they go."""
+        return self._shapes.get(key) or self._shapes.put(key, self._new(key))
 
-    def has(self, template: PodTemplate, placement: Placement) -> bool:
+    def has(self, key: Key) -> bool:
         """Whether the shape is live: its next decision looks only at rows that changed."""
-        return (template, placement) in self._shapes
+        return key in self._shapes
 
-    def _new(self, template: PodTemplate, placement: Placement) -> Shape:
-        return Shape(Asked(template, placement), _NO_ASK, _NO_BOARD)
+    def _new(self, key: Key) -> Shape:
+        return Shape(Asked(key.template, key.placement), _NO_ASK, _NO_BOARD, key.view)
 
-    def unscored(self, template: PodTemplate, placement: Placement) -> Shape:
+    def unscored(self, key: Key) -> Shape:
         """A shape with its compiled request and no board, to ask what fits; it displaces no live one."""
-        shape = self._new(template, placement)
+        shape = self._new(key)
         self._compile_request(shape)
         self._fit_scratch(shape)
         return shape
@@ -85,7 +100,7 @@ class Boards:
         diagnose.judge(
             cluster.nodes.columns, cluster.cards.columns, shape.ask, rows, self.scratch, bits
         )
-        shape.counted.refresh(cluster.nodes.capacity)
+        shape.counted.refresh(cluster, self._topologies)
         bits[0] |= self._statics.refusals(shape.asked.template, rows) | shape.counted.refusals(rows)
         return bits
 
@@ -101,7 +116,7 @@ class Boards:
             shape.words = words
             self._compile_request(shape)
         stale = shape.learnt != self._learner.generation and table.is_learning(shape.ask)
-        counted = shape.counted.refresh(cluster.nodes.capacity)
+        counted = shape.counted.refresh(cluster, self._topologies)
         if moved is not None and moved.size == 0 and not (stale or counted):
             return
         if moved is None:
@@ -167,11 +182,24 @@ class Boards:
 
     def _compile_request(self, shape: Shape) -> None:
         shape.ask = table.compiled(shape.asked, self._cluster)
-        shape.counted = Counted(table.tallies(shape.asked.template, self._cluster))
+        shape.counted = Counted(table.tallied(shape.view.needs, self._cluster))
+        if len(shape.counted) > 0:
+            self._make_room(shape)
         # No node has more cards than exist.
         most = self._cluster.cards.most_on_a_node
         wanted = np.minimum(shape.ask.containers[c.N_CARDS], most)
         shape.most_picks = max(1, int(wanted.sum()))
+
+    def _make_room(self, new: Shape) -> None:
+        """Let shapes go that were used longest ago, while there are too many tallies."""
+        counting = [(key, one) for key, one in self._shapes.items() if len(one.counted) > 0]
+        n_tallies = sum(len(one.counted) for _, one in counting)
+        for key, one in counting:
+            if n_tallies <= _TALLIES_MAX:
+                return
+            if one is not new:
+                self._shapes.drop(key)
+                n_tallies -= len(one.counted)
 
 
 _NO_BOARD = empty.board(0)

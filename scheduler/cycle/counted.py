@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from scheduler.plugins.contract import Tally
+from scheduler.cycle.topologies import Topologies, Topology
+from scheduler.kernels import domains as kernel
+from scheduler.plugins import table
+from scheduler.plugins.contract import DomainScore, Points
 from scheduler.schema import columns as c
 from scheduler.schema import empty
+from scheduler.state.cluster import Cluster
 
 
 class Counted:
@@ -16,22 +22,27 @@ class Counted:
         arrays: for the kernels; a placing kernel keeps them up for what it places itself.
     """
 
-    def __init__(self, tallies: tuple[tuple[int, Tally], ...]) -> None:
-        """``tallies``: each with its refusal bit."""
-        self._tallies = tallies
+    def __init__(self, tallied: table.Tallied = table.NOTHING_TALLIED) -> None:
+        self._tallied = tallied
         self._versions: tuple[int, ...] = ()
+        self._laid_out = (-1, -1)
+        self._topologies: list[Topology | None] = []
         self.arrays = empty.domains()
 
-    def refresh(self, capacity: int) -> bool:
-        """Read what was counted since; whether anything was."""
-        if not self._tallies:
+    def __len__(self) -> int:
+        return len(self._tallied.tallies)
+
+    def refresh(self, cluster: Cluster, topologies: Topologies) -> bool:
+        """Read what was counted since, and what is a domain by now; whether anything changed."""
+        if not self._tallied.tallies:
             return False
-        if self.arrays.counts.shape[1] == capacity and self._versions == self._counted():
+        laid_out = cluster.described.position, cluster.nodes.capacity
+        if self._laid_out != laid_out:
+            self._laid_out = laid_out
+            self._lay_out(cluster, topologies)
+        elif self._versions == self._counted():
             return False
-        self.arrays = c.Domains(
-            tallies=np.array([(bit, tally.gain) for bit, tally in self._tallies], np.int64),
-            counts=np.stack([tally.count.by_row(capacity) for _, tally in self._tallies]),
-        )
+        self._count(cluster.nodes.capacity)
         self.catch_up()
         return True
 
@@ -42,9 +53,98 @@ class Counted:
     def refusals(self, rows: c.Ints) -> c.Ints:
         """[n] refusal bits of some rows by what is counted now."""
         bits = np.zeros(rows.size, np.int64)
-        for (bit, _), count in zip(self._tallies, self.arrays.counts, strict=True):
-            bits[count[rows] > 0] |= 1 << bit
+        if self._tallied.tallies:
+            kernel.refusals(self.arrays, rows, bits)
         return bits
 
+    def points(self, row: int) -> list[Points]:
+        """What every score of domains gives a row on an up-to-date board."""
+        used = self._tallied.scores
+        return [
+            _points(name, score, int(self.arrays.points[used.index(i), row]) if i in used else 0)
+            for i, (name, score) in enumerate(table.DOMAIN_SCORES)
+        ]
+
     def _counted(self) -> tuple[int, ...]:
-        return tuple(tally.count.version for _, tally in self._tallies)
+        return tuple(one.count.version for _, one in self._tallied.tallies if one.count)
+
+    def _lay_out(self, cluster: Cluster, topologies: Topologies) -> None:
+        """Number the domains, and say whose pods are counted."""
+        capacity = cluster.nodes.capacity
+        keys: dict[tuple[str, bool], int] = {}
+        masks: dict[object, int] = {}
+        found: list[Topology] = []
+        counted: list[c.Flags] = []
+        figures = np.zeros((len(self), c.N_TALLY), np.int64)
+        self._topologies = []
+        for t, (fixed, tally) in enumerate(self._tallied.tallies):
+            figures[t] = fixed
+            topology = None
+            if tally.key:
+                by_node = bool(fixed[c.TALLY_BY_NODE])
+                topology = topologies.of(tally.key, by_node=by_node)
+                figures[t, c.TALLY_KEY] = keys.setdefault((tally.key, by_node), len(keys))
+                if len(found) < len(keys):
+                    found.append(topology)
+                if fixed[c.TALLY_KIND] == c.SPREAD and not fixed[c.TALLY_STRICT]:
+                    figures[t, c.TALLY_EMPTY] = topology.empty
+            self._topologies.append(topology)
+            if tally.counted is not None:
+                figures[t, c.TALLY_MASK] = masks.setdefault(tally.counted, len(masks))
+                if len(counted) < len(masks):
+                    counted.append(tally.counted.flags(cluster.nodes))
+        is_by_row = any(one is None for one in self._topologies)
+        most = max([capacity if is_by_row else 1, *(one.n for one in found)])
+        scores = [table.DOMAIN_SCORES[i][1] for i in self._tallied.scores]
+        self.arrays = c.Domains(
+            tallies=figures,
+            counts=np.zeros((len(self), most), np.int64),
+            there=np.zeros((len(self), most), np.bool_),
+            domain=np.array([one.domain for one in found]).reshape(-1, capacity),
+            counted=np.array(counted, np.bool_).reshape(-1, capacity),
+            figures=np.array([self._is_wide(), 0], np.int64),
+            scores=np.array([(s.how, s.weight, 0) for s in scores], np.int64).reshape(-1, c.N_NORM),
+            raw=np.zeros((len(scores), capacity), np.int64),
+            points=np.zeros((len(scores), capacity), np.int64),
+            logs=np.array([math.log(n + 2) for n in range(capacity + 2)] if scores else []),
+            seen=np.zeros(most if scores else 0, np.int64),
+        )
+        for t, topology in enumerate(self._topologies):
+            if topology is not None:
+                rows = self._rows(t, topology)
+                self.arrays.there[t, topology.domain[rows]] = True
+
+    def _is_wide(self) -> bool:
+        return any(one.key for _, one in self._tallied.tallies)
+
+    def _rows(self, t: int, topology: Topology) -> c.Ints:
+        """The rows in a domain whose pods a tally counts."""
+        mask = self.arrays.tallies[t, c.TALLY_MASK]
+        counts = topology.domain >= 0
+        return np.flatnonzero(counts & self.arrays.counted[mask] if mask >= 0 else counts)
+
+    def _count(self, capacity: int) -> None:
+        arrays = self.arrays
+        for t, ((_, tally), topology) in enumerate(
+            zip(self._tallied.tallies, self._topologies, strict=True)
+        ):
+            arrays.counts[t] = 0
+            if tally.count is None:
+                continue
+            by_row = tally.count.by_row(capacity)
+            mask = arrays.tallies[t, c.TALLY_MASK]
+            if mask >= 0:
+                by_row = by_row * arrays.counted[mask]
+            if topology is None:
+                arrays.counts[t, :capacity] = by_row
+                continue
+            domain = topology.domain
+            empty_domain = arrays.tallies[t, c.TALLY_EMPTY]
+            if empty_domain >= 0:
+                domain = np.where(domain >= 0, domain, empty_domain)
+            held = np.flatnonzero((by_row != 0) & (domain >= 0))
+            np.add.at(arrays.counts[t], domain[held], by_row[held])
+
+
+def _points(name: str, score: DomainScore, points: int) -> Points:
+    return Points(name, points, score.weight * points)

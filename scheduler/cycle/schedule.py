@@ -9,10 +9,10 @@ import numpy as np
 
 from scheduler.api.decisions import Bind, Diagnosis, Hold, Outcome
 from scheduler.api.hami import CardUse
-from scheduler.api.placement import Placement
 from scheduler.cycle import diagnosis
-from scheduler.cycle.boards import Boards, Shape
+from scheduler.cycle.boards import Boards, Key, Shape
 from scheduler.cycle.policies import PolicyBook
+from scheduler.cycle.views import Views
 from scheduler.kernels import place
 from scheduler.modes.demand_tables import Counts
 from scheduler.modes.learning import Learner
@@ -42,6 +42,7 @@ class Cycle:
         self.learner = Learner(cluster, known)
         self._draws = seed << 32
         self.boards = Boards(cluster, self.learner)
+        self._views = Views(cluster)
 
     def learn(self, *, anew: bool = False) -> bool:
         """Learn from the pods seen, if enough came or went (or ``anew``); whether scores changed.
@@ -65,37 +66,48 @@ class Cycle:
         return outcome
 
     def could_place(self, pod: PodRecord, rows: c.Ints | None = None) -> bool:
-        """Whether a pending pod fits on one of some node rows now (None: on any), without placing it."""
-        placement = self._placement_of(pod)
-        if placement is None:
+        """Whether a pending pod fits on one of some node rows now (None: on any), without placing it.
+
+        A pod that ``looks_far`` may fit on any, whichever rows are given.
+        """
+        key = self._key_of(pod)
+        if key is None:
             return False
-        if self.boards.has(pod.template, placement):
-            shape = self.boards.shape(pod.template, placement)
+        if key.view.is_wide:
+            rows = None
+        if self.boards.has(key):
+            shape = self.boards.shape(key)
             self.boards.refresh(shape)
             fitting = shape.board.best if rows is None else shape.board.key[rows]
             return bool((fitting >= 0).any())
         # Thousands that wait must not displace what is live.
-        shape = self.boards.unscored(pod.template, placement)
+        shape = self.boards.unscored(key)
         asked = diagnosis.all_rows(self._cluster) if rows is None else rows
         return bool((self.boards.refusals(shape, asked)[0] == 0).any())
 
+    def looks_far(self, pod: PodRecord) -> bool:
+        """Whether a change on one node may help the pod on another."""
+        key = self._key_of(pod)
+        return key is not None and key.view.is_wide
+
     def cost_of(self, pod: PodRecord) -> int:
         """What deciding for a pod costs beyond the usual: 0 for a live shape, else by how much it says."""
-        placement = self._placement_of(pod)
-        if placement is None or self.boards.has(pod.template, placement):
+        key = self._key_of(pod)
+        if key is None or self.boards.has(key):
             return 0
         return 1 + pod.template.words // _WORDS_A_UNIT
 
     def kind_of(self, pod: PodRecord) -> Hashable:
         """Equal for pods that fit the same nodes, or that are held for the same mistake."""
-        return pod.template, self._policies.resolve(pod).placement, self.problem_of(pod)
+        placement = self._policies.resolve(pod).placement
+        return pod.template, placement, self._views.of(pod, placement), self.problem_of(pod)
 
     def why_not(self, pod: PodRecord) -> Hold | None:
         """Why a pending pod fits nowhere now; None when it does."""
-        placement = self._placement_of(pod)
-        if placement is None:
+        key = self._key_of(pod)
+        if key is None:
             return Hold(pod.uid, problem=self.problem_of(pod))
-        shape = self.boards.unscored(pod.template, placement)
+        shape = self.boards.unscored(key)
         rows = diagnosis.all_rows(self._cluster)
         bits = self.boards.refusals(shape, rows)
         if (bits[0] == 0).any():
@@ -109,14 +121,17 @@ class Cycle:
 
     def shape_of(self, pod: PodRecord) -> Shape | None:
         """The pod's shape; None when something on the pod must be mended first."""
-        placement = self._placement_of(pod)
-        return None if placement is None else self.boards.shape(pod.template, placement)
+        key = self._key_of(pod)
+        return None if key is None else self.boards.shape(key)
 
-    def _placement_of(self, pod: PodRecord) -> Placement | None:
+    def _key_of(self, pod: PodRecord) -> Key | None:
         if pod.problem or pod.template.unsupported:
             return None
         resolved = self._policies.resolve(pod)
-        return None if resolved.problem else resolved.placement
+        if resolved.problem:
+            return None
+        placement = resolved.placement
+        return Key(pod.template, placement, self._views.of(pod, placement))
 
     def _shape_or_hold(self, pod: PodRecord, outcome: Outcome) -> Shape | None:
         shape = self.shape_of(pod)

@@ -60,5 +60,6 @@ def _scores(cluster: Cluster, shape: Shape, row: int) -> dict[str, Any]:
         return {"scores": {}, "total": None}
     points = table.points(shape.asked, cluster.nodes.columns, board, row)
     points += shape.static.points(board, row) if shape.static else []
+    points += shape.counted.points(row)
     total = sum(one.weighted for one in points)
     return {"scores": {one.name: one.points for one in points}, "total": round(total, 6)}

@@ -92,7 +92,7 @@ class Chores:
         """Move the pods that a change could help. It asks one question for each kind that is not ruled out."""
         for i, kind in enumerate(self._pending.kinds_within(changed.most())):
             pod = self._pending.one_of(kind)
-            if pod is not None and changed.may_help(pod.template):
+            if pod is not None and (self._cycle.looks_far(pod) or changed.may_help(pod.template)):
                 if self._cycle.could_place(pod, changed.rows):
                     self._pending.helped(kind, now)
                 yield

@@ -271,7 +271,8 @@ class Engine:
         return (notes.PolicyLeft(event.name),)
 
     def _namespace_seen(self, event: events.NamespaceSeen, _: float) -> Sequence[Note]:
-        if self.policies.see_namespace(event.name, event.labels):
+        changes_terms = self.cluster.terms.see_namespace(event.name, event.labels)
+        if self.policies.see_namespace(event.name, event.labels) or changes_terms:
             self.pending.reconsider()
         return _NOTHING
 
@@ -307,4 +308,6 @@ class Engine:
         outcome.binds += made.binds
         outcome.holds += made.holds
         for hold in made.holds:
-            self.pending.failed(hold.uid, now, self.cycle.kind_of(self.cluster.pods[hold.uid]))
+            pod = self.cluster.pods[hold.uid]
+            kind, looks_far = self.cycle.kind_of(pod), self.cycle.looks_far(pod)
+            self.pending.failed(hold.uid, now, kind, looks_far=looks_far)

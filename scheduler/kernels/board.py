@@ -32,7 +32,7 @@ def rescore(
     """Bring ``rows`` of the board up to date: bits, part, key, and the best of their blocks.
 
     Reads nodes, cards, ask, demand; writes board and scratch. O(rows); all rows when the highest of a
-    normalised score moved, which only shapes with preferences have.
+    normalised score moved, which only shapes with preferences have, and for shapes that count pods in domains.
     """
     lanes = 0
     for i in range(rows.size):
@@ -59,9 +59,13 @@ def rescore(
             board.part[row] = -1
             board.refused[0, row] = 1 << ask.bits[c.BIT_CARDS]
     _score(nodes, ask, board, s, lanes)
-    if board.domains.tallies.shape[0] > 0:
+    is_wide = board.domains.figures[c.FIGURE_WIDE] != 0
+    if is_wide:
+        domains.judge_all(board)
+    elif board.domains.tallies.shape[0] > 0:
         domains.judge(board, rows)
-    if board.scores.shape[0] > 0 and _most_moved(board):
+    most_moved = board.scores.shape[0] > 0 and _most_moved(board)
+    if is_wide or most_moved:
         for row in range(board.part.size):
             _set_key(nodes, ask, board, row)
         for block in range(board.best.size):
@@ -115,19 +119,15 @@ def _score(nodes: c.Nodes, ask: c.Ask, board: c.Board, s: c.Scratch, lanes: int)
 
 
 @inlined
-def _fits(board: c.Board, row: int) -> bool:
-    has_domains = board.domains.tallies.shape[0] > 0
-    return bool(board.part[row] >= 0 and not (has_domains and board.refused[0, row]))
-
-
-@inlined
 def _set_key(nodes: c.Nodes, ask: c.Ask, board: c.Board, row: int) -> None:
-    if not _fits(board, row):
+    if not domains.fits(board, row):
         board.key[row] = -1
         return
     points = board.base[0]
     for i in range(board.scores.shape[0]):
         points += board.norms[i, c.NORM_WEIGHT] * normalised(board, i, row)
+    for g in range(board.domains.scores.shape[0]):
+        points += board.domains.scores[g, c.NORM_WEIGHT] * board.domains.points[g, row]
     unit = parts.HAMI_UNIT if ask.mode[0] >= score.HAMI_BINPACK else 1
     tier = 1 if ask.card_rules[c.RULE_AVOID_GPU] != 0 and not nodes.has_gpu[row] else 0
     board.key[row] = tier * _TIER + unit * points * 1000 + board.part[row]
@@ -150,7 +150,7 @@ def _most_moved(board: c.Board) -> bool:
     for i in range(board.scores.shape[0]):
         most = 0
         for row in range(board.part.size):
-            if _fits(board, row):
+            if domains.fits(board, row):
                 most = max(most, board.scores[i, row])
         moved = moved or most != board.norms[i, c.NORM_MOST]
         board.norms[i, c.NORM_MOST] = most

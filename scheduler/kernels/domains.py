@@ -1,30 +1,68 @@
 """What is counted of pods in domains of nodes, and what it means for one shape.
 
-A tally counts pods in each domain; here a domain is a node by itself. It changes with every placement of
-the shape, and what it says of nodes is made again from the counts alone.
+A tally counts pods in each domain: a node by itself, or all nodes with one value of a label. It changes with
+every placement of the shape, and what it says of nodes is made again from the counts alone.
 """
 
 from __future__ import annotations
 
-from scheduler.kernels._jit import inlined
+import math
+
+from scheduler.kernels._jit import inlined, kernel
 from scheduler.schema import columns as c
 
 
-@inlined
-def judge(board: c.Board, rows: c.Ints) -> None:
-    """Make the refusal bits of ``rows`` again that come from tallies. O(tallies · rows)."""
-    d = board.domains
-    n = d.tallies.shape[0]
-    mine = 0
-    for t in range(n):
-        mine |= 1 << d.tallies[t, c.TALLY_BIT]
+@kernel
+def refusals(d: c.Domains, rows: c.Ints, refused: c.Ints) -> None:
+    """Refusal bits of ``rows`` [n] into ``refused`` [n], by what is counted. O(tallies · (rows + domains))."""
+    prepare(d)
     for i in range(rows.size):
-        row = rows[i]
-        bits = board.refused[0, row] & ~mine
-        for t in range(n):
-            if d.counts[t, row] > 0:
+        refused[i] |= bits_of(d, rows[i])
+
+
+@inlined
+def prepare(d: c.Domains) -> None:
+    """Find what the emptiest domains have. O(tallies · domains)."""
+    for t in range(d.tallies.shape[0]):
+        if d.tallies[t, c.TALLY_KIND] != c.EVEN:
+            continue
+        n, fewest = 0, 1 << 62
+        for v in range(d.there.shape[1]):
+            if d.there[t, v]:
+                n += 1
+                fewest = min(fewest, d.counts[t, v])
+        d.tallies[t, c.TALLY_FEWEST] = 0 if n < d.tallies[t, c.TALLY_LEAST] or n == 0 else fewest
+
+
+@inlined
+def bits_of(d: c.Domains, row: int) -> int:
+    """Refusal bits of a row; of evenness that of the first tally that refuses it."""
+    bits, is_even = 0, True
+    for t in range(d.tallies.shape[0]):
+        kind = d.tallies[t, c.TALLY_KIND]
+        if kind == c.APART:
+            v = domain_of(d, t, row)
+            if v >= 0 and d.counts[t, v] > 0:
                 bits |= 1 << d.tallies[t, c.TALLY_BIT]
-        board.refused[0, row] = bits
+        elif kind == c.EVEN and is_even:
+            v = domain_of(d, t, row)
+            if v < 0:
+                bits |= 1 << d.tallies[t, c.TALLY_NO_LABEL]
+                is_even = False
+            else:
+                n = d.counts[t, v] if d.there[t, v] else 0
+                skew = n + d.tallies[t, c.TALLY_SELF] - d.tallies[t, c.TALLY_FEWEST]
+                if skew > d.tallies[t, c.TALLY_SKEW]:
+                    bits |= 1 << d.tallies[t, c.TALLY_BIT]
+                    is_even = False
+    return bits
+
+
+@inlined
+def domain_of(d: c.Domains, t: int, row: int) -> int:
+    """The domain of a row for a tally, -1 for none."""
+    key = d.tallies[t, c.TALLY_KEY]
+    return int(d.domain[key, row]) if key >= 0 else row
 
 
 @inlined
@@ -32,4 +70,123 @@ def placed(board: c.Board, row: int) -> None:
     """A pod of the shape went to a row."""
     d = board.domains
     for t in range(d.tallies.shape[0]):
-        d.counts[t, row] += d.tallies[t, c.TALLY_GAIN]
+        mask = d.tallies[t, c.TALLY_MASK]
+        if mask >= 0 and not d.counted[mask, row]:
+            continue
+        v = domain_of(d, t, row)
+        if v < 0:
+            v = d.tallies[t, c.TALLY_EMPTY]
+        if v >= 0:
+            d.counts[t, v] += d.tallies[t, c.TALLY_GAIN]
+
+
+@inlined
+def judge(board: c.Board, rows: c.Ints) -> None:
+    """Make the refusal bits of ``rows`` again that come from tallies. O(tallies · (rows + domains))."""
+    mine = _bits(board.domains)
+    prepare(board.domains)
+    for i in range(rows.size):
+        _judge_row(board, mine, rows[i])
+
+
+@inlined
+def judge_all(board: c.Board) -> None:
+    """As ``judge`` for all rows, and score those on which the pod fits. O(tallies · (N + domains))."""
+    mine = _bits(board.domains)
+    prepare(board.domains)
+    for row in range(board.part.size):
+        _judge_row(board, mine, row)
+    for g in range(board.domains.scores.shape[0]):
+        _score_spread(board, g)
+
+
+@inlined
+def fits(board: c.Board, row: int) -> bool:
+    """Whether the pod fits on a row of an up-to-date board."""
+    has_domains = board.domains.tallies.shape[0] > 0
+    return bool(board.part[row] >= 0 and not (has_domains and board.refused[0, row]))
+
+
+@inlined
+def _bits(d: c.Domains) -> int:
+    """All refusal bits that come from tallies."""
+    mine = 0
+    for t in range(d.tallies.shape[0]):
+        kind = d.tallies[t, c.TALLY_KIND]
+        if kind != c.SPREAD:
+            mine |= 1 << d.tallies[t, c.TALLY_BIT]
+        if kind == c.EVEN:
+            mine |= 1 << d.tallies[t, c.TALLY_NO_LABEL]
+    return mine
+
+
+@inlined
+def _judge_row(board: c.Board, mine: int, row: int) -> None:
+    board.refused[0, row] = (board.refused[0, row] & ~mine) | bits_of(board.domains, row)
+
+
+@inlined
+def _score_spread(board: c.Board, g: int) -> None:
+    """Points of the score ``g``: the fewer pods are counted in the domains of a node, the more.
+
+    A pod in one of many domains counts more than in one of few: by ln(domains + 2).
+    """
+    d = board.domains
+    scored = 0
+    for row in range(board.part.size):
+        d.raw[g, row] = 0 if fits(board, row) and _is_scored(d, g, row) else -1
+        scored += d.raw[g, row] == 0
+    for t in range(d.tallies.shape[0]):
+        if d.tallies[t, c.TALLY_SCORE] == g:
+            by_node = d.tallies[t, c.TALLY_BY_NODE] != 0
+            d.tallies[t, c.TALLY_SIZE] = scored if by_node else _domains_of(d, t, g)
+    lowest, highest = 1 << 62, 0
+    for row in range(board.part.size):
+        if d.raw[g, row] < 0:
+            continue
+        total = 0.0
+        for t in range(d.tallies.shape[0]):
+            v = domain_of(d, t, row)
+            if d.tallies[t, c.TALLY_SCORE] == g and v >= 0:
+                weight = d.logs[d.tallies[t, c.TALLY_SIZE]]
+                total += d.counts[t, v] * weight + (d.tallies[t, c.TALLY_SKEW] - 1)
+        # Half a point is rounded up.
+        d.raw[g, row] = math.floor(total + 0.5)
+        lowest, highest = min(lowest, d.raw[g, row]), max(highest, d.raw[g, row])
+    for row in range(board.part.size):
+        if d.raw[g, row] < 0:
+            d.points[g, row] = 0
+        elif highest == 0:
+            d.points[g, row] = 100
+        else:
+            d.points[g, row] = 100 * (highest + lowest - d.raw[g, row]) // highest
+
+
+@inlined
+def _is_scored(d: c.Domains, g: int, row: int) -> bool:
+    """Whether a node has every label that it must have for a score."""
+    for t in range(d.tallies.shape[0]):
+        is_strict = d.tallies[t, c.TALLY_SCORE] == g and d.tallies[t, c.TALLY_STRICT] != 0
+        if is_strict and domain_of(d, t, row) < 0:
+            return False
+    return True
+
+
+@inlined
+def _domains_of(d: c.Domains, t: int, g: int) -> int:
+    """How many domains the scored nodes are in."""
+    d.figures[c.FIGURE_STAMP] += 1
+    stamp = d.figures[c.FIGURE_STAMP]
+    n, without = 0, 0
+    for row in range(d.raw.shape[1]):
+        if d.raw[g, row] < 0:
+            continue
+        v = domain_of(d, t, row)
+        if v < 0:
+            v = d.tallies[t, c.TALLY_EMPTY]
+        if v < 0:
+            without = 1
+        elif d.seen[v] != stamp:
+            d.seen[v] = stamp
+            n += 1
+    return n + without

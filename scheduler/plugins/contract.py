@@ -15,13 +15,14 @@ Rules see columns and fill rows. They get no client, no clock, and keep nothing 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Flag, auto
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from scheduler.api.placement import Placement
+from scheduler.api.selectors import Labels
 from scheduler.api.templates import PodTemplate, Whereabouts
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
@@ -40,6 +41,8 @@ class Change(Flag):
     NODE_DEVICES = auto()
     # A pod left a node, or holds less there.
     POD_LEFT = auto()
+    # A pod came to a node.
+    POD_CAME = auto()
 
 
 class Reason(NamedTuple):
@@ -130,32 +133,79 @@ class Row:
     draws_lots: Callable[[Asked], bool] | None = None
 
 
+class Standing(NamedTuple):
+    """A pod as rules about other pods see it: its labels tell which of them it is among."""
+
+    template: PodTemplate
+    placement: Placement
+    namespace: str
+    labels: Labels
+
+
+class Mask(Protocol):
+    """Which nodes' pods are counted; equal ones are made once."""
+
+    def __hash__(self) -> int: ...
+
+    def flags(self, nodes: NodeTable) -> c.Flags:
+        """[N] whether the pods of each row are counted."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
     """A count of pods in every domain of nodes, and what it means.
 
     Attributes:
-        count: by node row; it changes as pods come and go.
+        count: by node row; it changes as pods come and go. None: there is nothing to count.
         gain: what a pod of the shape adds where it goes.
-        reason: which of the rule's reasons refuses nodes in whose domain something is counted.
+        key: the label whose values are domains; empty: each node is one.
+        counted: whose pods are counted; None: those of all nodes.
+        kind: what the count means: ``columns.APART``, ``EVEN`` or ``SPREAD``.
+        reason: which of the rule's reasons refuses nodes for it.
+        no_label: which refuses nodes without the label.
+        figures: more that the kernel reads, by ``columns.TALLY_*``.
     """
 
-    count: Count
+    count: Count | None
     gain: int
+    key: str = ""
+    counted: Mask | None = None
+    kind: int = c.APART
     reason: int = 0
+    no_label: int = 0
+    figures: Mapping[int, int] = field(default_factory=dict)
+
+
+class DomainScore(NamedTuple):
+    """Prefers nodes by what is counted in their domains.
+
+    Attributes:
+        how: how raw scores become points: ``columns.OF_BOTH``.
+        weight: of the points.
+    """
+
+    how: int
+    weight: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Domain:
-    """Judges nodes by what is counted in domains of nodes.
+    """Judges or scores nodes by what is counted in domains of nodes.
 
     Attributes:
-        needs: what it needs of the pod, None when it has nothing to do for it.
+        concerns: whether it may have anything to do for pods of a template; False must hold until the
+            version of the cluster's terms is another.
+        needs: what it needs of the pod, None when it has nothing to do for it. Likewise.
         tallies: of that.
+        score: None when it prefers nothing.
+        is_wide: whether a change on one node can help a pod on another.
     """
 
-    needs: Callable[[PodTemplate], Hashable | None]
+    concerns: Callable[[PodTemplate, Cluster], bool]
+    needs: Callable[[Standing, Cluster], Hashable | None]
     tallies: Callable[[Any, Cluster], tuple[Tally, ...]]
+    score: DomainScore | None = None
+    is_wide: bool = True
 
 
 class Judged(NamedTuple):

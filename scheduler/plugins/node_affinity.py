@@ -20,7 +20,7 @@ def _needs(pod: Whereabouts) -> Needs | None:
     return (pod.selector, pod.required) if pod.selector or pod.required is not None else None
 
 
-def _refuses(needs: Needs, nodes: NodeTable, rows: Ints) -> Flags:
+def refuses(needs: Needs, nodes: NodeTable, rows: Ints) -> Flags:
     """Rows that do not have the nodeSelector's labels, or match none of the required terms.
 
     An empty list of terms matches nothing.
@@ -98,7 +98,7 @@ def _compares(requirement: Requirement, nodes: NodeTable, rows: Ints) -> Flags:
 RULE = Rule(
     name="NodeAffinity",
     reasons=(Reason("node(s) didn't match Pod's node affinity/selector", resolvable=False),),
-    filter=Filter(needs=_needs, refuses=_refuses),
+    filter=Filter(needs=_needs, refuses=refuses),
     score=Score(wants=_wants, raw=_preference, how=c.OF_MOST, weight=2),
     helped_by=Change.NODE_ADDED | Change.NODE_LABELS,
 )

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from scheduler.api.templates import PodTemplate
-from scheduler.plugins.contract import Change, Domain, Reason, Rule, Tally
+from scheduler.plugins.contract import Change, Domain, Reason, Rule, Standing, Tally
 from scheduler.state.cluster import Cluster
 from scheduler.state.ports import Port
 
 Ports = tuple[Port, ...]
 
 
-def _needs(template: PodTemplate) -> Ports | None:
-    return template.ports or None
+def _concerns(template: PodTemplate, _: Cluster) -> bool:
+    return bool(template.ports)
+
+
+def _needs(pod: Standing, _: Cluster) -> Ports | None:
+    return pod.template.ports or None
 
 
 def _tallies(ports: Ports, cluster: Cluster) -> tuple[Tally, ...]:
@@ -23,6 +27,6 @@ def _tallies(ports: Ports, cluster: Cluster) -> tuple[Tally, ...]:
 RULE = Rule(
     name="NodePorts",
     reasons=(Reason("node(s) didn't have free ports for the requested pod ports"),),
-    domain=Domain(needs=_needs, tallies=_tallies),
+    domain=Domain(concerns=_concerns, needs=_needs, tallies=_tallies, is_wide=False),
     helped_by=Change.NODE_ADDED | Change.POD_LEFT,
 )

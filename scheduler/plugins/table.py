@@ -8,6 +8,7 @@ bits only the first reason holds, as kube-scheduler's filters stop there.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,17 +23,20 @@ from scheduler.plugins import (
     node_unschedulable,
     resources_fit,
     taints,
+    topology_spread,
     well_formed,
 )
 from scheduler.plugins.contract import (
     Asked,
     Change,
     Domain,
+    DomainScore,
     Judged,
     Points,
     Reason,
     Rule,
     Score,
+    Standing,
     Tally,
     Told,
     fixed,
@@ -48,6 +52,7 @@ RULES: tuple[Rule, ...] = (
     node_affinity.RULE,
     node_ports.RULE,
     resources_fit.RULE,
+    topology_spread.RULE,
     # HAMi's scheduler asks after all filters of kube-scheduler's, as an extender.
     gpu_cards.RULE,
     image_locality.RULE,
@@ -67,11 +72,32 @@ _FIRST_BIT = {
 _FILTERS = tuple((r.filter, 1 << _FIRST_BIT[r.name], r.name) for r in RULES if r.filter)
 SCORES: tuple[tuple[str, Score], ...] = tuple((r.name, r.score) for r in RULES if r.score)
 _ROWS = tuple(rule.row for rule in RULES if rule.row)
-_DOMAINS: tuple[tuple[int, Domain], ...] = tuple(
-    (_FIRST_BIT[rule.name], rule.domain) for rule in RULES if rule.domain
+_DOMAINS: tuple[tuple[str, Domain], ...] = tuple(
+    (rule.name, rule.domain) for rule in RULES if rule.domain
 )
+DOMAIN_SCORES: tuple[tuple[str, DomainScore], ...] = tuple(
+    (name, domain.score) for name, domain in _DOMAINS if domain.score
+)
+_SCORE_OF = {name: i for i, (name, _) in enumerate(DOMAIN_SCORES)}
 
 Needs = tuple[Hashable | None, ...]
+# Of a pod that no rule about other pods concerns.
+NO_NEEDS: Needs = (None,) * len(_DOMAINS)
+
+
+class Tallied(NamedTuple):
+    """All that rules count for one shape.
+
+    Attributes:
+        tallies: each with its figures for kernels, as far as these are the same on every node.
+        scores: which of ``DOMAIN_SCORES`` they are part of.
+    """
+
+    tallies: tuple[tuple[list[int], Tally], ...]
+    scores: tuple[int, ...]
+
+
+NOTHING_TALLIED = Tallied((), ())
 
 
 def needs(pod: Whereabouts) -> Needs:
@@ -139,14 +165,50 @@ def points(asked: Asked, nodes: c.Nodes, board: c.Board, row: int) -> list[Point
     return [one for one in found if one is not None]
 
 
-def tallies(template: PodTemplate, cluster: Cluster) -> tuple[tuple[int, Tally], ...]:
-    """What a pod's rules count of pods in domains of nodes, each with its refusal bit."""
-    found: list[tuple[int, Tally]] = []
-    for first, domain in _DOMAINS:
-        need = domain.needs(template)
-        if need is not None:
-            found += [(first + one.reason, one) for one in domain.tallies(need, cluster)]
-    return tuple(found)
+def has_peers(template: PodTemplate, cluster: Cluster) -> bool:
+    """Whether any rule about other pods may concern pods of a template."""
+    return any(domain.concerns(template, cluster) for _, domain in _DOMAINS)
+
+
+def peer_needs(pod: Standing, cluster: Cluster) -> Needs:
+    """What each rule about other pods needs of a pod: equal for pods that they cannot tell apart."""
+    return tuple(domain.needs(pod, cluster) for _, domain in _DOMAINS)
+
+
+def is_wide(needs: Needs) -> bool:
+    """Whether a change on one node can help a pod that needs this on another."""
+    return any(
+        domain.is_wide and need is not None
+        for (_, domain), need in zip(_DOMAINS, needs, strict=True)
+    )
+
+
+def tallied(needs: Needs, cluster: Cluster) -> Tallied:
+    """What rules count of pods in domains of nodes for pods that need this of them."""
+    found: list[tuple[list[int], Tally]] = []
+    scores: list[int] = []
+    for (name, domain), need in zip(_DOMAINS, needs, strict=True):
+        tallies = domain.tallies(need, cluster) if need is not None else ()
+        for one in tallies:
+            score = -1
+            if one.kind == c.SPREAD:
+                if _SCORE_OF[name] not in scores:
+                    scores.append(_SCORE_OF[name])
+                score = scores.index(_SCORE_OF[name])
+            found.append((_figures(one, _FIRST_BIT[name], score), one))
+    return Tallied(tuple(found), tuple(scores))
+
+
+def _figures(tally: Tally, first_bit: int, score: int) -> list[int]:
+    figures = [0] * c.N_TALLY
+    figures[c.TALLY_KIND], figures[c.TALLY_GAIN] = tally.kind, tally.gain
+    figures[c.TALLY_BIT] = first_bit + tally.reason
+    figures[c.TALLY_NO_LABEL] = first_bit + tally.no_label
+    figures[c.TALLY_KEY] = figures[c.TALLY_MASK] = figures[c.TALLY_EMPTY] = -1
+    figures[c.TALLY_SCORE] = score
+    for figure, value in tally.figures.items():
+        figures[figure] = value
+    return figures
 
 
 def words_of_bits(template: PodTemplate) -> int:

@@ -21,7 +21,7 @@ def _needs(pod: Whereabouts) -> Tolerations:
     return pod.tolerations
 
 
-def _refuses(tolerations: Tolerations, nodes: NodeTable, rows: Ints) -> Flags:
+def refuses(tolerations: Tolerations, nodes: NodeTable, rows: Ints) -> Flags:
     """Rows with a NoSchedule or NoExecute taint that no toleration matches."""
     refused = np.array(
         [
@@ -70,7 +70,7 @@ def _matches(toleration: TolerationKey, taint: TaintKey) -> bool:
 RULE = Rule(
     name="TaintToleration",
     reasons=(Reason("node(s) had untolerated taint(s)", resolvable=False),),
-    filter=Filter(needs=_needs, refuses=_refuses),
+    filter=Filter(needs=_needs, refuses=refuses),
     score=Score(wants=_wants, raw=_soft_count, how=c.LESS_OF_MOST, weight=3),
     helped_by=Change.NODE_ADDED | Change.NODE_TAINTS,
 )

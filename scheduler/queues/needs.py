@@ -29,13 +29,13 @@ class Needs:
     def __len__(self) -> int:
         return len(self._slots)
 
-    def add(self, kind: Hashable, template: PodTemplate) -> None:
-        """Begin to keep a kind, whose pods all have one template."""
+    def add(self, kind: Hashable, template: PodTemplate | None) -> None:
+        """Begin to keep a kind, whose pods all have one template; None: of one that nothing rules out."""
         if not self._free:
             self._grow()
         slot = self._slots[kind] = self._free.pop()
         self._kinds[slot] = kind
-        asked = dict(template.requests.amounts)
+        asked = dict(template.requests.amounts) if template else {}
         self._least[:, slot] = [asked.get(resource, 0) for resource in RESOURCES]
 
     def drop(self, kind: Hashable) -> None:

@@ -208,10 +208,11 @@ class Pending:
                 for ticketed in self._behind.pop(namespace):
                     heapq.heappush(self._active, ticketed)
 
-    def failed(self, uid: str, now: float, kind: Hashable) -> None:
+    def failed(self, uid: str, now: float, kind: Hashable, *, looks_far: bool = False) -> None:
         """Nothing fits: wait until a change could help.
 
-        ``kind`` is equal for pods that fit the same nodes; they all have one template.
+        ``kind`` is equal for pods that fit the same nodes; they all have one template. ``looks_far``: a
+        change on one node may help them on another, so what is free on the former does not rule them out.
         """
         entry = self._returned(uid, now)
         if entry is not None:
@@ -219,7 +220,7 @@ class Pending:
             entry.kind = kind
             if kind not in self._parked:
                 self._parked[kind] = {}
-                self._needs.add(kind, entry.pod.template)
+                self._needs.add(kind, None if looks_far else entry.pod.template)
             self._parked[kind][uid] = entry
             self._n_parked += 1
 

@@ -149,15 +149,55 @@ KIND_INIT, KIND_SIDECAR, KIND_APP = 0, 1, 2
 
 
 class Domains(NamedTuple):
-    """What a shape counts of pods in domains of nodes. T = tallies, V = most domains that one is kept of."""
+    """What a shape counts of pods in domains of nodes.
+
+    T = tallies, V = most domains that one is kept of, K = labels that make domains, M = masks, G = scores.
+    """
 
     tallies: Ints  # [T, N_TALLY] see TALLY_*
-    counts: Ints  # [T, V] pods in each domain; a domain that is one node has the node's row
+    counts: Ints  # [T, V] pods in each domain
+    there: Flags  # [T, V] whether any node whose pods are counted is in the domain
+    domain: Ints  # [K, N] domain of each node by a label, -1 where it has none
+    counted: Flags  # [M, N] nodes whose pods are counted
+    figures: Ints  # [N_FIGURES] see FIGURE_*
+    scores: Ints  # [G, N_NORM] see NORM_*
+    raw: Ints  # [G, N] raw scores, of nodes on which the pod fits
+    points: Ints  # [G, N] points 0..100, likewise
+    logs: Floats  # [N + 3] ln(n + 2) of how many domains there are
+    seen: Ints  # [V] working space
 
 
-# TALLY_BIT: the refusal bit of domains in which something is counted; TALLY_GAIN: what a pod of the shape adds
-# to the count of the domain that it goes to.
-TALLY_BIT, TALLY_GAIN, N_TALLY = 0, 1, 2
+# TALLY_KIND: what a count means, see below. TALLY_BIT: the refusal bit; TALLY_NO_LABEL: that of nodes without the
+# label. TALLY_GAIN: what a pod of the shape adds to the count of the domain that it goes to. TALLY_KEY: which row
+# of ``domain``, -1 where each node is a domain by itself; TALLY_MASK: which row of ``counted``, -1 for all nodes.
+# TALLY_SELF: whether the pod is one of those that are counted. TALLY_SKEW: by how much a domain may exceed the
+# emptiest, which counts as empty where there are fewer domains than TALLY_LEAST; TALLY_FEWEST: what it has.
+# TALLY_SCORE: which score it is part of. TALLY_BY_NODE: nodes are counted instead of domains. TALLY_STRICT: nodes
+# without the label have no score; else they are the domain TALLY_EMPTY, of the empty value, -1 where no node has
+# that. TALLY_SIZE: how many domains there are among the nodes on which the pod fits.
+(
+    TALLY_KIND,
+    TALLY_BIT,
+    TALLY_NO_LABEL,
+    TALLY_GAIN,
+    TALLY_KEY,
+    TALLY_MASK,
+    TALLY_SELF,
+    TALLY_SKEW,
+    TALLY_LEAST,
+    TALLY_FEWEST,
+    TALLY_SCORE,
+    TALLY_BY_NODE,
+    TALLY_STRICT,
+    TALLY_EMPTY,
+    TALLY_SIZE,
+    N_TALLY,
+) = range(16)
+# APART refuses domains in which something is counted. EVEN refuses those that exceed the emptiest by more than
+# the skew. SPREAD scores a domain by how few it has.
+APART, EVEN, SPREAD = 0, 1, 2
+# FIGURE_WIDE: whether a placement changes more than its own node. FIGURE_STAMP: how often ``seen`` was used.
+FIGURE_WIDE, FIGURE_STAMP, N_FIGURES = 0, 1, 2
 
 
 class Board(NamedTuple):
@@ -183,6 +223,8 @@ class Board(NamedTuple):
 # in what is missing to that. NORM_MOST is the highest; -1: look again.
 NORM_HOW, NORM_WEIGHT, NORM_MOST, N_NORM = 0, 1, 2, 3
 AS_IS, OF_MOST, LESS_OF_MOST = 0, 1, 2
+# Of domains only: in what is missing to the sum of the highest and the lowest, in parts of the highest.
+OF_BOTH = 3
 
 
 class Typical(NamedTuple):

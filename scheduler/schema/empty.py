@@ -14,7 +14,19 @@ def containers() -> c.Ints:
 
 def domains() -> c.Domains:
     """The domains of a shape that counts no pods."""
-    return c.Domains(tallies=np.zeros((0, c.N_TALLY), np.int64), counts=np.zeros((0, 0), np.int64))
+    return c.Domains(
+        tallies=np.zeros((0, c.N_TALLY), np.int64),
+        counts=np.zeros((0, 0), np.int64),
+        there=np.zeros((0, 0), np.bool_),
+        domain=np.zeros((0, 0), np.int64),
+        counted=np.zeros((0, 0), np.bool_),
+        figures=np.zeros(c.N_FIGURES, np.int64),
+        scores=np.zeros((0, c.N_NORM), np.int64),
+        raw=np.zeros((0, 0), np.int64),
+        points=np.zeros((0, 0), np.int64),
+        logs=np.zeros(0),
+        seen=np.zeros(0, np.int64),
+    )
 
 
 def board(capacity: int, words: int = 1) -> c.Board:

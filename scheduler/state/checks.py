@@ -70,6 +70,7 @@ def verify_by_node(cluster: Cluster) -> Iterator[None]:
         if name in cluster.nodes.rows:
             _verify_node(cluster, name)
             yield
+    _verify_terms(cluster)
     # By identity: an old record of a pod would be charged and taken back by other figures.
     rows = [pod.row for pod in cluster.pods.values() if pod.node]
     if len(set(rows)) < len(rows) or min(rows, default=0) < 0:
@@ -80,6 +81,21 @@ def verify_by_node(cluster: Cluster) -> Iterator[None]:
         raise BrokenInvariant(
             f"pods by node and pods by uid differ on {len(there ^ placed)} records"
         )
+
+
+def _verify_terms(cluster: Cluster) -> None:
+    """Count the pods of every class again."""
+    held = cluster.terms.held()
+    if held is None:
+        return
+    counted: dict[Any, Counter[int]] = {}
+    for name, pods in cluster.pods_on.items():
+        row = cluster.nodes.row_of(name)
+        for pod in pods.values() if row >= 0 else ():
+            key = pod.namespace, frozenset((pod.labels or {}).items()), pod.deleting
+            counted.setdefault(key, Counter())[row] += 1
+    if held != counted:
+        raise BrokenInvariant(f"pods by class are {held}, the pods on nodes are {counted}")
 
 
 def _verify_node(cluster: Cluster, name: str) -> None:

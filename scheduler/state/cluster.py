@@ -15,7 +15,7 @@ What a pod with a node holds on cards is its claim as far as its own requests al
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable
+from collections.abc import Collection, Container, Iterable, Iterator
 
 from msgspec.structs import replace
 
@@ -33,6 +33,7 @@ from scheduler.state.nodes import NodeFacts, NodeTable
 from scheduler.state.pods import Life, PodRecord, charged, problem_of
 from scheduler.state.records import Records, started
 from scheduler.state.registers import Registers
+from scheduler.state.terms import Terms
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
 Figures = tuple[int, int, int]
@@ -45,6 +46,7 @@ class Cluster:
         pods: all pods that are not finished, by uid.
         pods_on: those that have a node, by its name; the node may not be there.
         ledger: who of them is charged what.
+        terms: what rules about other pods count of them.
         moved: rows whose free resources may differ.
         described: rows whose labels, taints or cards may differ (also in ``moved``).
         demand: what the pods seen so far ask.
@@ -60,6 +62,7 @@ class Cluster:
         self.cards = CardTable()
         self.ledger = Ledger(self.nodes, self.cards)
         self.registers = Registers(self.nodes, self.cards, hami_label)
+        self.terms = Terms(self._on_nodes)
         self.pods: dict[str, PodRecord] = {}
         self.pods_on: dict[str, dict[str, PodRecord]] = {}
         self.moved = Changes()
@@ -231,6 +234,7 @@ class Cluster:
         self.pods_on.setdefault(node, {})[uid] = pod
         for port in pod.template.ports:
             self.nodes.ports.change(node_row, port, 1)
+        self.terms.change(pod, node_row, 1)
         return node
 
     def forget(self, uid: str) -> None:
@@ -251,6 +255,14 @@ class Cluster:
         row = self.nodes.row_of(pod.node)
         cards = self.registers.cards_of(pod.uid, row) if self.registers.has_cards(row) else {}
         return problem_of(pod, self.facts_of(pod.node), cards, self.cards.columns)
+
+    def _on_nodes(self) -> Iterator[tuple[int, PodRecord]]:
+        """The pods that are charged to a node, with its row."""
+        node_of = self.ledger.pods.columns.node
+        for pods in self.pods_on.values():
+            for pod in pods.values():
+                if node_of[pod.row] >= 0:
+                    yield int(node_of[pod.row]), pod
 
     # How records are kept and charged.
 
@@ -301,4 +313,5 @@ class Cluster:
             return
         for port in pod.template.ports:
             self.nodes.ports.change(node_row, port, sign)
+        self.terms.change(pod, node_row, sign)
         self.moved.add(node_row)

@@ -80,8 +80,9 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
 
 
 def charged(pod: PodRecord) -> tuple[object, ...]:
-    """All that decides what a pod is charged, and where."""
-    return pod.node, pod.claim, pod.initialized, pod.template
+    """All that decides what a pod is charged, where, and who counts it."""
+    counted = pod.labels, pod.deleting
+    return pod.node, pod.claim, pod.initialized, pod.template, counted
 
 
 def problem_of(

@@ -31,6 +31,14 @@ class Recent(Generic[K, V]):
         self._values[key] = value
         return value
 
+    def drop(self, key: K) -> None:
+        """Keep the value of a key no longer."""
+        self._values.pop(key, None)
+
+    def items(self) -> list[tuple[K, V]]:
+        """All that is kept, what was used least lately first."""
+        return list(self._values.items())
+
     def clear(self) -> None:
         """Keep nothing."""
         self._values.clear()

@@ -36,6 +36,30 @@ PODS: dict[str, dict[str, Any]] = {
         "containers": [make.container(gpu=1, gpumem=2000, gpucores=30)],
     },
 }
+EVERY_ZONE = {"labelSelector": {"matchLabels": {"app": "web"}}, "maxSkew": 1}
+PODS |= {
+    "even": {
+        "cpu": "100m",
+        "labels": {"app": "web"},
+        "spec": {
+            "topologySpreadConstraints": [
+                EVERY_ZONE | {"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"},
+                EVERY_ZONE | {"topologyKey": names.HOSTNAME, "whenUnsatisfiable": "ScheduleAnyway"},
+            ]
+        },
+    },
+    "spread-gpus": {
+        "gpu": 1,
+        "labels": {"app": "web"},
+        "host_ports": [81],
+        "spec": {
+            "topologySpreadConstraints": [
+                EVERY_ZONE | {"topologyKey": "tier", "whenUnsatisfiable": "ScheduleAnyway"},
+                EVERY_ZONE | {"topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"},
+            ]
+        },
+    },
+}
 GPU_PODS = ("whole-gpu", "two-gpus", "shared-gpu", "half-gpu", "init-and-sidecar")
 
 Rng = np.random.Generator
@@ -101,7 +125,7 @@ def events(rng: Rng, cycle: Cycle) -> Callable[[], str]:
 
     def stranger_runs() -> None:
         name = f"node-{rng.integers(0, 90):03}"
-        kind = str(rng.choice(["plain", "host-port", "iops", "whole-gpu"]))
+        kind = str(rng.choice(["plain", "host-port", "iops", "whole-gpu", "even"]))
         notes = {
             names.HAMI_NODE: name,
             names.HAMI_ALLOCATED: f"{name}-GPU-0,NVIDIA,{rng.integers(1, 5000)},10:;",

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.api import wire
-from scheduler.api.placement import Placement
+from scheduler.cycle.boards import Key
 from scheduler.plugins import table
 from scheduler.state.cluster import Cluster
 from tests import make
@@ -44,8 +44,10 @@ def first_refusals(cluster: Cluster, wanted: Json) -> dict[str, str]:
     record = cluster.see_pod(msgspec.convert(wanted, wire.Pod))
     assert record is not None
     rows = np.array(sorted(cluster.nodes.rows.values()), np.int64)
-    boards = make.cycle(cluster=cluster).boards
-    shape = boards.unscored(record.template, Placement())
+    cycle = make.cycle(cluster=cluster)
+    boards, shape = cycle.boards, cycle.shape_of(record)
+    assert shape is not None
+    shape = boards.unscored(Key(shape.asked.template, shape.asked.placement, shape.view))
     bits = table.first_bits(boards.refusals(shape, rows)[0])
     names = [table.REASONS[bit][0].name if bit >= 0 else "" for bit in bits.tolist()]
     return {cluster.nodes.name_of(int(row)): name for row, name in zip(rows, names, strict=True)}

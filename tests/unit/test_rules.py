@@ -5,7 +5,7 @@ import pytest
 
 from scheduler.config import Config
 from scheduler.cycle import diagnosis
-from scheduler.cycle.boards import Shape
+from scheduler.cycle.boards import Key, Shape
 from scheduler.cycle.schedule import Cycle
 from scheduler.kernels import place
 from scheduler.plugins import table
@@ -71,7 +71,9 @@ def test_reasons_read_from_boards_are_reasons_found_anew(seed: int) -> None:
             shape = shape_of(cycle, watcher)
             rows = diagnosis.all_rows(cluster)
             kept = told(cluster, cycle, shape, diagnosis.of_board(shape.board, rows))
-            alone = cycle.boards.unscored(shape.asked.template, shape.asked.placement)
+            alone = cycle.boards.unscored(
+                Key(shape.asked.template, shape.asked.placement, shape.view)
+            )
             anew = told(cluster, cycle, alone, cycle.boards.refusals(alone, rows))
             assert kept == anew
             fits = shape.board.key[rows] >= 0

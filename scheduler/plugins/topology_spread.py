@@ -1,0 +1,171 @@
+"""PodTopologySpread: pods of one kind stand evenly over zones, racks or nodes.
+
+Source: kube-scheduler's podtopologyspread/common.go, filtering.go, scoring.go.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduler.api import names, selectors
+from scheduler.api.affinity import Peers
+from scheduler.api.selectors import NodeTerm
+from scheduler.api.spread import Constraint
+from scheduler.api.templates import PodTemplate, TolerationKey
+from scheduler.plugins import node_affinity, taints
+from scheduler.plugins.contract import (
+    Change,
+    Domain,
+    DomainScore,
+    Reason,
+    Rule,
+    Standing,
+    Tally,
+)
+from scheduler.schema import columns as c
+from scheduler.state.cluster import Cluster
+from scheduler.state.nodes import NodeTable
+
+_UNEVEN, _NO_LABEL = 0, 1
+_TEXT = "node(s) didn't match pod topology spread constraints"
+
+
+class _Wherever(NamedTuple):
+    """Where a pod may go by its own words: what is left out here is not looked at."""
+
+    selector: tuple[tuple[str, str], ...] = ()
+    required: tuple[NodeTerm, ...] | None = None
+    tolerations: tuple[TolerationKey, ...] | None = None
+
+
+class _Counted(NamedTuple):
+    """The nodes whose pods are counted: all that have these labels, and where the pod itself may go."""
+
+    keys: tuple[str, ...]
+    by: _Wherever
+
+    def flags(self, nodes: NodeTable) -> c.Flags:
+        """[N] whether the pods of each row are counted."""
+        rows = np.arange(nodes.capacity)
+        flags = np.ones(nodes.capacity, np.bool_)
+        for key in self.keys:
+            flags &= nodes.label_column(key) >= 0
+        if self.by.selector or self.by.required is not None:
+            asked = self.by.selector, self.by.required
+            flags &= ~node_affinity.refuses(asked, nodes, rows)
+        if self.by.tolerations is not None:
+            flags &= ~taints.refuses(self.by.tolerations, nodes, rows)
+        return flags
+
+
+class _Spread(NamedTuple):
+    """One constraint, with all that it needs of a pod.
+
+    Attributes:
+        peers: who is counted; None: nobody is, for the selector asks nothing.
+        is_one: whether the pod itself has the labels that are looked for.
+    """
+
+    key: str
+    max_skew: int
+    min_domains: int
+    peers: Peers | None
+    is_one: bool
+    counted: _Counted
+
+
+class _Needs(NamedTuple):
+    hard: tuple[_Spread, ...]
+    soft: tuple[_Spread, ...]
+
+
+def _concerns(template: PodTemplate, _: Cluster) -> bool:
+    return bool(template.spread)
+
+
+def _needs(pod: Standing, _: Cluster) -> _Needs | None:
+    constraints = pod.template.spread
+    if not constraints:
+        return None
+    hard = tuple(one for one in constraints if one.hard)
+    soft = tuple(one for one in constraints if not one.hard)
+    return _Needs(
+        tuple(_spread(pod, one, hard) for one in hard),
+        tuple(_spread(pod, one, soft) for one in soft),
+    )
+
+
+def _spread(pod: Standing, one: Constraint, together: tuple[Constraint, ...]) -> _Spread:
+    peers, template = one.peers(pod.namespace, pod.labels), pod.template
+    by = _Wherever(
+        *((template.selector, template.required) if one.honors_affinity else ((), None)),
+        template.tolerations if one.honors_taints else None,
+    )
+    return _Spread(
+        key=one.topology_key,
+        max_skew=one.max_skew,
+        min_domains=one.min_domains,
+        peers=None if peers.selector == selectors.EVERYTHING else peers,
+        is_one=peers.selector.matches(pod.labels),
+        counted=_Counted(tuple(sorted({other.topology_key for other in together})), by),
+    )
+
+
+def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
+    return (
+        *(_even(one, cluster) for one in needs.hard),
+        *(_scored(one, cluster) for one in needs.soft),
+    )
+
+
+def _even(one: _Spread, cluster: Cluster) -> Tally:
+    return Tally(
+        kind=c.EVEN,
+        count=cluster.terms.counting((one.peers,), with_deleting=False) if one.peers else None,
+        gain=int(one.is_one and one.peers is not None),
+        key=one.key,
+        counted=one.counted,
+        reason=_UNEVEN,
+        no_label=_NO_LABEL,
+        figures={
+            c.TALLY_SELF: int(one.is_one),
+            c.TALLY_SKEW: one.max_skew,
+            c.TALLY_LEAST: one.min_domains,
+        },
+    )
+
+
+def _scored(one: _Spread, cluster: Cluster) -> Tally:
+    """Pods on the node itself are counted whether or not those of the node are counted elsewhere."""
+    by_node = one.key == names.HOSTNAME
+    return Tally(
+        kind=c.SPREAD,
+        count=cluster.terms.counting((one.peers,), with_deleting=False) if one.peers else None,
+        gain=int(one.is_one and one.peers is not None),
+        key=one.key,
+        counted=None if by_node else one.counted,
+        figures={c.TALLY_SKEW: one.max_skew, c.TALLY_BY_NODE: int(by_node), c.TALLY_STRICT: 1},
+    )
+
+
+RULE = Rule(
+    name="PodTopologySpread",
+    reasons=(
+        Reason(_TEXT),
+        Reason(f"{_TEXT} (missing required label)", resolvable=False),
+    ),
+    domain=Domain(
+        concerns=_concerns,
+        needs=_needs,
+        tallies=_tallies,
+        score=DomainScore(how=c.OF_BOTH, weight=2),
+    ),
+    # A pod that came elsewhere may have filled the emptiest domain.
+    helped_by=Change.NODE_ADDED
+    | Change.NODE_LABELS
+    | Change.NODE_TAINTS
+    | Change.POD_LEFT
+    | Change.POD_CAME,
+)
