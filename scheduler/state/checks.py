@@ -21,9 +21,18 @@ def fingerprint(cluster: Cluster) -> dict[str, Any]:
     return {name: _figures(cluster, row) for name, row in cluster.nodes.rows.items()}
 
 
+def _columns_of(cluster: Cluster, pod: PodRecord) -> tuple[Any, ...]:
+    """Priority and start of a pod that has a node, and what it holds of cards."""
+    pods = cluster.ledger.pods
+    held = sorted(
+        (cluster.cards.uuid_of(d), *figures) for d, *figures in pods.held(pod.row).tolist()
+    )
+    return int(pods.columns.priority[pod.row]), int(pods.columns.start[pod.row]), held
+
+
 def _figures(cluster: Cluster, row: int) -> dict[str, Any]:
     nodes, cards = cluster.nodes.columns, cluster.cards.columns
-    start = int(nodes.card_start[row])
+    name, start = cluster.nodes.name_of(row), int(nodes.card_start[row])
     span = range(start, start + int(nodes.card_count[row]))
     return {
         "facts": cluster.nodes.facts[row],
@@ -37,6 +46,9 @@ def _figures(cluster: Cluster, row: int) -> dict[str, Any]:
         "kind": cluster.cards.kinds.values[int(nodes.kind[row])],
         "sizes": nodes.sizes[:, row].tolist(),
         "ports": cluster.nodes.ports.on(row),
+        "pods": {
+            uid: _columns_of(cluster, pod) for uid, pod in cluster.pods_on.get(name, {}).items()
+        },
         "cards": {
             cluster.cards.uuid_of(d): (
                 cards.total[:, d].tolist(),

@@ -15,7 +15,7 @@ What a pod with a node holds on cards is its claim as far as its own requests al
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable
 
 from msgspec.structs import replace
 
@@ -26,8 +26,7 @@ from scheduler.state import facts
 from scheduler.state.cards import CardTable
 from scheduler.state.changes import Changes
 from scheduler.state.charging.claims import Slots
-from scheduler.state.charging.holders import NOTHING
-from scheduler.state.charging.ledger import Ledger
+from scheduler.state.charging.roster import Roster
 from scheduler.state.demand import Demand
 from scheduler.state.nodes import NodeFacts, NodeTable
 from scheduler.state.pods import Life, PodRecord, charged, problem_of
@@ -45,6 +44,7 @@ class Cluster:
     Attributes:
         pods: all pods that are not finished, by uid.
         pods_on: those that have a node, by its name; the node may not be there.
+        roster: keeps both in step with what pods are charged.
         ledger: who of them is charged what.
         terms: what rules about other pods count of them.
         moved: rows whose free resources may differ.
@@ -60,12 +60,13 @@ class Cluster:
     ) -> None:
         self.nodes = NodeTable()
         self.cards = CardTable()
-        self.ledger = Ledger(self.nodes, self.cards)
         self.registers = Registers(self.nodes, self.cards, hami_label)
-        self.terms = Terms(self._on_nodes)
-        self.pods: dict[str, PodRecord] = {}
-        self.pods_on: dict[str, dict[str, PodRecord]] = {}
         self.moved = Changes()
+        self.roster = Roster(self.nodes, self.cards, self.registers, self.moved)
+        self.ledger = self.roster.ledger
+        self.pods, self.pods_on = self.roster.pods, self.roster.pods_on
+        self.terms = Terms(self.roster.charged_to)
+        self.roster.followers.append(self.terms)
         self.described = Changes()
         self.demand = Demand()
         self._records = Records(schedulers, limits, self.nodes.resources)
@@ -115,9 +116,7 @@ class Cluster:
         if row < 0:
             return
         had_hami = self.registers.any_hami
-        for pod in self.pods_on.get(name, {}).values():
-            self._strike(pod)
-            self.ledger.move(pod.row, -1, NOTHING)
+        self.roster.charge(self.roster.strike(name), -1)
         self.registers.clear(row)
         self._resources_moved((), self.nodes.remove(name))
         self.moved.add(row)
@@ -141,15 +140,11 @@ class Cluster:
 
     def _register(self, row: int, *, is_another: bool = False) -> None:
         """A node's cards may be others; ``is_another``: they are of another node with the same name."""
-        pods = list(self.pods_on.get(self.nodes.name_of(row), {}).values())
-        for pod in pods:
-            self._strike(pod)
+        pods = self.roster.strike(self.nodes.name_of(row))
         if is_another:
             self.registers.clear(row)
         self.registers.write(row, pods)
-        for pod in pods:
-            self.ledger.move(pod.row, row, self._holds(pod, row))
-            self._charged(pod, row, 1)
+        self.roster.charge(pods, row)
 
     def _look_again(self, *, had_hami: bool) -> None:
         """The first node of HAMi's came or the last one went: what other nodes look like may differ."""
@@ -189,10 +184,9 @@ class Cluster:
         else:
             self._meanwhile.pop(uid, None)
             if charged(old) == charged(new):
-                self._replace(new, pod)
-                return new
-            self._detach(old)
-        return self._attach(new, started(pod)) if new.node else self._keep(new)
+                return self.roster.replace(new, started(pod) if new.node else c.NOT_STARTED)
+            self.roster.detach(old)
+        return self.roster.attach(new, started(pod)) if new.node else self.roster.keep(new)
 
     def pod_gone(self, uid: str) -> None:
         """A pod was deleted or finished."""
@@ -200,7 +194,7 @@ class Cluster:
         self._meanwhile.pop(uid, None)
         if pod is not None and pod.node:
             self.demand.left(pod.template)
-            self._detach(pod)
+            self.roster.detach(pod)
 
     def begin_list(self, scheduler: str) -> bool:
         """A list of a stream's pods is about to be seen; whether it is the stream's first."""
@@ -221,7 +215,7 @@ class Cluster:
     def assume(self, uid: str, node: str, claim: Slots) -> None:
         """Charge a pending pod to a node, ahead of its binding."""
         pod = replace(self.pods[uid], node=node, life=Life.ASSUMED, claim=claim)
-        self._attach(pod, c.NOT_STARTED)
+        self.roster.attach(pod, c.NOT_STARTED)
 
     def assume_charged(self, uid: str, node_row: int, claim: Slots, row: int) -> str:
         """As ``assume``, where the placing kernel has entered the pod in a row of the pod table already.
@@ -230,20 +224,16 @@ class Cluster:
         """
         node = self.nodes.name_of(node_row)
         pod = replace(self.pods[uid], node=node, life=Life.ASSUMED, claim=claim, row=row)
-        self.pods[uid] = pod
-        self.pods_on.setdefault(node, {})[uid] = pod
-        for port in pod.template.ports:
-            self.nodes.ports.change(node_row, port, 1)
-        self.terms.change(pod, node_row, 1)
+        self.roster.adopt(pod, node_row)
         return node
 
     def forget(self, uid: str) -> None:
         """The bind failed: what was assumed is free again. Nothing when the watch knows better."""
         pod = self.pods.get(uid)
         if pod is not None and pod.life == Life.ASSUMED:
-            self._detach(pod)
+            self.roster.detach(pod)
             free = self._meanwhile.pop(uid, None)
-            self._keep(free or replace(pod, node="", life=Life.PENDING, claim=(), row=-1))
+            self.roster.keep(free or replace(pod, node="", life=Life.PENDING, claim=(), row=-1))
 
     def version_of(self, uid: str) -> str:
         """The last ``resourceVersion`` seen of a pod, assumed or not; empty when it is not known."""
@@ -255,63 +245,3 @@ class Cluster:
         row = self.nodes.row_of(pod.node)
         cards = self.registers.cards_of(pod.uid, row) if self.registers.has_cards(row) else {}
         return problem_of(pod, self.facts_of(pod.node), cards, self.cards.columns)
-
-    def _on_nodes(self) -> Iterator[tuple[int, PodRecord]]:
-        """The pods that are charged to a node, with its row."""
-        node_of = self.ledger.pods.columns.node
-        for pods in self.pods_on.values():
-            for pod in pods.values():
-                if node_of[pod.row] >= 0:
-                    yield int(node_of[pod.row]), pod
-
-    # How records are kept and charged.
-
-    def _keep(self, pod: PodRecord) -> PodRecord:
-        self.pods[pod.uid] = pod
-        return pod
-
-    def _replace(self, pod: PodRecord, seen: wire.Pod) -> None:
-        """A pod changed in nothing that it is charged for."""
-        self._keep(pod)
-        if pod.node:
-            self.pods_on[pod.node][pod.uid] = pod
-            self.ledger.pods.update(pod.row, pod.priority, started(seen))
-
-    def _attach(self, pod: PodRecord, start: int) -> PodRecord:
-        """A pod has a node: charge it, if the node is there."""
-        node_row = self.nodes.row_of(pod.node)
-        holds = self._holds(pod, node_row)
-        row = self.ledger.enter(pod.template, pod.priority, start, node_row, holds)
-        pod = replace(pod, row=row)
-        self.pods_on.setdefault(pod.node, {})[pod.uid] = pod
-        self._charged(pod, node_row, 1)
-        return self._keep(pod)
-
-    def _detach(self, pod: PodRecord) -> None:
-        """A pod has the node no more that it had, if any."""
-        if not pod.node:
-            return
-        there = self.pods_on[pod.node]
-        del there[pod.uid]
-        if not there:
-            del self.pods_on[pod.node]
-        self._charged(pod, self.ledger.leave(pod.row), -1)
-
-    def _strike(self, pod: PodRecord) -> None:
-        """A pod is charged nowhere for now."""
-        self._charged(pod, self.ledger.strike(pod.row), -1)
-
-    def _holds(self, pod: PodRecord, node_row: int) -> c.Ints:
-        # Most pods ask no card, and are charged as often as others.
-        if node_row < 0 or not pod.template.most:
-            return NOTHING
-        return self.registers.holds(pod, self.ledger.containers_of(pod.template), node_row)
-
-    def _charged(self, pod: PodRecord, node_row: int, sign: int) -> None:
-        """A pod was entered in the totals of a node, or struck out of them (-1); of no node nothing follows."""
-        if node_row < 0:
-            return
-        for port in pod.template.ports:
-            self.nodes.ports.change(node_row, port, sign)
-        self.terms.change(pod, node_row, sign)
-        self.moved.add(node_row)

@@ -80,9 +80,13 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
 
 
 def charged(pod: PodRecord) -> tuple[object, ...]:
-    """All that decides what a pod is charged, where, and who counts it."""
-    counted = pod.labels, pod.deleting
-    return pod.node, pod.claim, pod.initialized, pod.template, counted
+    """All that decides what a pod is charged, and where."""
+    return pod.node, pod.claim, pod.initialized, pod.template
+
+
+def followed(pod: PodRecord) -> tuple[object, ...]:
+    """What may change on a pod that stays where it is, and is counted by those who follow charges."""
+    return pod.labels, pod.deleting
 
 
 def problem_of(

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 from weakref import WeakSet, WeakValueDictionary, finalize
 
 from scheduler.state.counts import Count
+
+if TYPE_CHECKING:
+    from scheduler.state.pods import PodRecord
 
 Port = tuple[str, int, str]
 _Key = tuple[str, int]
@@ -49,6 +53,11 @@ class PortTable:
     def on(self, row: int) -> dict[Port, int]:
         """What is held on a row, and how often."""
         return dict(self._held.get(row, ()))
+
+    def follow(self, pod: PodRecord, node_row: int, sign: int) -> None:
+        """A pod came to a node (1), or left it (-1)."""
+        for port in pod.template.ports:
+            self.change(node_row, port, sign)
 
     def change(self, row: int, port: Port, sign: int) -> None:
         """A pod on the row takes a port (1) or gives it back (-1)."""

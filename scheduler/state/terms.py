@@ -72,8 +72,8 @@ class Terms:
     def __len__(self) -> int:
         return len(self._classes)
 
-    def change(self, pod: PodRecord, row: int, sign: int) -> None:
-        """A pod is charged to a row (1), or is no more (-1)."""
+    def follow(self, pod: PodRecord, node_row: int, sign: int) -> None:
+        """A pod came to a node (1), or left it (-1)."""
         if not self._is_kept:
             return
         labels = pod.labels or _NO_LABELS
@@ -82,13 +82,13 @@ class Terms:
         if one is None:
             one = self._classes[key] = _Class(pod.namespace, labels, pod.deleting)
             self._introduce(one, self._counts.values())
-        one.rows[row] += sign
+        one.rows[node_row] += sign
         for reference in one.counts:
             count = reference()
             if count is not None:
-                count.change(row, sign)
-        if not one.rows[row]:
-            del one.rows[row]
+                count.change(node_row, sign)
+        if not one.rows[node_row]:
+            del one.rows[node_row]
             if not one.rows:
                 del self._classes[key]
 
@@ -132,7 +132,7 @@ class Terms:
         if not self._is_kept:
             self._is_kept = True
             for row, pod in self._on_nodes():
-                self.change(pod, row, 1)
+                self.follow(pod, row, 1)
 
     def _introduce(self, one: _Class, counts: Iterable[PeerCount]) -> None:
         """Add the pods of a class to the counts that include it."""

@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections import Counter
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -52,6 +53,25 @@ class Followed(Registers):
         super().clear(row)
 
 
+class Counted:
+    """Counts pods by node row, labels and whether they are being deleted, as it is told."""
+
+    def __init__(self) -> None:
+        self.pods: Counter[tuple[int, str, bool]] = Counter()
+
+    def follow(self, pod: PodRecord, node_row: int, sign: int) -> None:
+        self.pods[node_row, str(pod.labels), pod.deleting] += sign
+
+    def holds_for(self, cluster: Cluster) -> bool:
+        """Whether what it counted is what there is."""
+        there = Counter(
+            (row, str(pod.labels), pod.deleting)
+            for name, row in cluster.nodes.rows.items()
+            for pod in cluster.pods_on.get(name, {}).values()
+        )
+        return there == Counter({key: n for key, n in self.pods.items() if n})
+
+
 def named(pod: PodRecord) -> set[str]:
     return {use.uuid for uses in pod.claim for use in uses}
 
@@ -61,7 +81,10 @@ class World:
 
     def __init__(self) -> None:
         self.cluster = Cluster()
-        self.cluster.registers = self.followed = Followed(self.cluster)
+        self.followed = Followed(self.cluster)
+        self.cluster.registers = self.cluster.roster.registers = self.followed
+        self.counted = Counted()
+        self.cluster.roster.followers.append(self.counted)
         self.server = api_model.Server(self.cluster)
         self.cycle = make.cycle(cluster=self.cluster)
         self.in_flight: dict[str, tuple[str, api_model.Slots]] = {}
@@ -170,6 +193,13 @@ class World:
                 meta["annotations"][names.HAMI_ALLOCATED] = text
         self.server.put_pod(body)
 
+    def pod_starts(self, rng: random.Random) -> None:
+        uid = self._some_pod(rng)
+        if uid and self.server.pods[uid]["spec"].get("nodeName"):
+            body = self.server.pods[uid]
+            body["status"]["startTime"] = f"2026-01-01T00:00:{rng.randrange(10, 60)}Z"
+            self.server.put_pod(body)
+
     def something_is_delivered(self, rng: random.Random) -> None:
         self._heard_gone(self.server.deliver(rng.choice(api_model.STREAMS), rng.randrange(1, 5)))
 
@@ -255,15 +285,11 @@ class World:
         for name, row in self.cluster.nodes.rows.items():
             # Nor that it registered these, which its pods hold.
             lost = self.followed.lost.get(row, {})
-            fresh_row, pods = fresh.nodes.rows[name], fresh.pods_on.get(name, {}).values()
-            for pod in pods:
-                fresh._strike(pod)
+            fresh_row, pods = fresh.nodes.rows[name], fresh.roster.strike(name)
             fresh.registers._gone_from[fresh_row] = {
                 uid: dict.fromkeys(uuids, -1) for uid, uuids in lost.items()
             }
-            for pod in pods:
-                fresh.ledger.move(pod.row, fresh_row, fresh._holds(pod, fresh_row))
-                fresh._charged(pod, fresh_row, 1)
+            fresh.roster.charge(pods, fresh_row)
         return fresh
 
     def _some_pod(self, rng: random.Random) -> str:
@@ -304,6 +330,7 @@ def played(happened: list[tuple[str, int]]) -> None:
         if i % 10 == 0 or i == len(happened):
             world.settle()
             checks.verify(world.cluster)
+            assert world.counted.holds_for(world.cluster)
             fresh = world.expected(random.Random(i))
             checks.verify(fresh)
             assert checks.fingerprint(world.cluster) == checks.fingerprint(fresh)
