@@ -19,6 +19,6 @@ and its results come back as events. The map, from the top; a room imports only 
     kernels    the only numba: fit, cards, scores, tournament
     schema     the array bundles that state owns and kernels take
     config     every setting with its default
-    api        the words: wire formats, quantities, HAMi's encodings, events, decisions, reasons
+    api        the words: wire formats, quantities, encodings of devices, events, decisions, reasons
     errors     the tree of errors
 """

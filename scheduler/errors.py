@@ -19,7 +19,7 @@ class BadInput(EvenkeelError):  # noqa: N818 - the word a user would say
     """Something a person wrote cannot be understood.
 
     Attributes:
-        field: path of the field inside the object, e.g. ``metadata.annotations[hami.io/...]``.
+        field: path of the field inside the object, e.g. ``spec.containers[0].resources.limits``.
         problem: what is wrong with it and what is allowed.
     """
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from scheduler.api.hami import CardUse
+from scheduler.api.cards import Slots
 from scheduler.api.notes import Note
 
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """Bind a pod to a node; ``slots`` are its cards, a tuple per container, on nodes HAMi manages."""
+    """Bind a pod to a node; ``slots`` are its cards, on nodes whose cards are given away one by one."""
 
     uid: str
     node: str
-    slots: tuple[tuple[CardUse, ...], ...] = ()
+    slots: Slots = ()
 
 
 @dataclass(frozen=True, slots=True)

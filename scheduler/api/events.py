@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from scheduler.api import wire
-from scheduler.api.hami import CardUse
+from scheduler.api.cards import Slots
 
 
 class _Event(msgspec.Struct, frozen=True, tag=True, gc=False):
@@ -116,7 +116,7 @@ class PodAssumed(_Event, frozen=True):
 
     uid: str
     node: str
-    slots: tuple[tuple[CardUse, ...], ...]
+    slots: Slots
 
 
 class DemandKnown(_Event, frozen=True):

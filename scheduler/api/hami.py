@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import msgspec
 
+from scheduler.api import cards as devices
 from scheduler.api import names
+from scheduler.api.cards import CardUse, Slots
 from scheduler.api.limits import DEFAULT, shortened
 from scheduler.errors import BadInput
 
@@ -57,14 +58,6 @@ class Card(msgspec.Struct, gc=False, frozen=True):
     health: bool = False
 
 
-class CardUse(NamedTuple):
-    """What one container holds on one card."""
-
-    uuid: str
-    mem_mib: int
-    cores: int
-
-
 _cards = msgspec.json.Decoder(list[Card])
 
 
@@ -98,6 +91,26 @@ def decode_register(text: str) -> tuple[Card, ...]:
     if len({card.id for card in cards}) != len(cards):
         raise BadInput(field, "a card is listed twice; every id must be unique on its node")
     return tuple(sorted(cards, key=lambda card: (card.index, card.id)))
+
+
+def encode_register(cards: Iterable[devices.Card]) -> str:
+    """The register of these cards, in the form of JSON."""
+    return msgspec.json.encode(
+        [
+            Card(
+                id=card.id,
+                index=card.index,
+                count=card.sharers,
+                devmem=card.mib,
+                devcore=card.cores,
+                type=card.model,
+                numa=card.numa,
+                mode=card.mode,
+                health=card.healthy,
+            )
+            for card in cards
+        ]
+    ).decode()
 
 
 def _records(field: str, text: str) -> list[str]:
@@ -140,7 +153,7 @@ def encode_devices(slots: Iterable[Iterable[CardUse]]) -> str:
     )
 
 
-def decode_devices(text: str) -> tuple[tuple[CardUse, ...], ...]:
+def decode_devices(text: str) -> Slots:
     """What ``encode_devices`` wrote, slot by slot.
 
     Whoever creates a pod with a node in it may write this, as much as an annotation can hold, and no
@@ -181,7 +194,7 @@ def _use(field: str, record: str) -> CardUse:
     return CardUse(parts[0], mem, cores)
 
 
-def bind_annotations(node: str, slots: tuple[tuple[CardUse, ...], ...], now: int) -> dict[str, str]:
+def bind_annotations(node: str, slots: Slots, now: int) -> dict[str, str]:
     """Everything a scheduler tells HAMi's device plugin about a pod, to be written with its node."""
     devices = encode_devices(slots)
     return {

@@ -38,8 +38,6 @@ GPU_MEMORY = "nvidia.com/gpumem"
 GPU_MEMORY_PERCENT = "nvidia.com/gpumem-percentage"
 GPU_CORES = "nvidia.com/gpucores"
 GPU_PRIORITY = "nvidia.com/priority"
-# Only HAMi's parts read these: they are no capacity of a node that HAMi manages.
-HAMI_ONLY = (GPU_MEMORY, GPU_MEMORY_PERCENT, GPU_CORES, GPU_PRIORITY)
 
 # HAMi, node side.
 HAMI_REGISTER = "hami.io/node-nvidia-register"

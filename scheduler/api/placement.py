@@ -71,6 +71,29 @@ class Placement:
     mode_weight: int = 5
 
 
+def from_annotations(given: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of Placement that a pod's annotations set.
+
+    Raises:
+        BadInput: what one of them says is not allowed.
+    """
+    parsers = {
+        names.MODE: ("mode", mode),
+        names.HAMI_NODE_POLICY: ("node_policy", node_policy),
+        names.HAMI_GPU_POLICY: ("gpu_policy", gpu_policy),
+        names.HAMI_WEIGHTS: ("device_weights", device_weights),
+    }
+    changes = {
+        attribute: parse(given[key], f"metadata.annotations[{key}]")
+        for key, (attribute, parse) in parsers.items()
+        if key in given
+    }
+    if "mode" in changes:
+        # A node policy stands in the mode's place: one that the pod did not ask for must not.
+        changes.setdefault("node_policy", "")
+    return changes
+
+
 def mode(text: str, field: str) -> Mode:
     """The mode of that name.
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scheduler.devices import whole as whole_gpus
 from scheduler.schema import columns as c
-from scheduler.state.cards import WHOLE_KIND
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
 
@@ -17,10 +17,10 @@ _MIB_PER_GIB = 1024
 
 
 class Cards(NamedTuple):
-    """One entry per card; the whole GPUs of a node without HAMi are one entry together. D entries."""
+    """One entry per card; the whole GPUs of a node are one entry together. D entries."""
 
     owner: c.Ints  # [D] place of the node among the rows asked for
-    model: c.Ints  # [D] as in the state, -1 without HAMi
+    model: c.Ints  # [D] as in the state, -1 of whole GPUs
     kind: c.Ints  # [D] place in ``kinds``
     kinds: tuple[tuple[int, int], ...]  # core percent and MiB of a card
     whole_only: c.Flags  # [D] only whole GPUs can be asked
@@ -44,7 +44,7 @@ class Cards(NamedTuple):
         whole = (compute == c.WHOLE) & (memory == c.WHOLE)
         suits = self.usable & np.append(models, np.True_)[self.model]
         suits &= (memory <= c.WHOLE) & (whole | ~self.whole_only)
-        # HAMi gives all of the compute only of a card that nobody is on.
+        # All of the compute is given only of a card that nobody is on.
         now = suits & (self.n_left > 0) & (self.unshared | (compute < c.WHOLE))
         now &= (self.left[0] >= compute) & (self.left[1] >= memory)
         return suits, now
@@ -70,14 +70,17 @@ def of_rows(cluster: Cluster, rows: c.Ints) -> Cards:
     shares = np.clip(table.used[figures][:, d] * scale / c.WHOLE, 0.0, 1.0)
     shares[0] = np.minimum(1.0, shares[0] + _unlimited(cluster, np.repeat(rows, count), d))
     gib = table.total[c.MIB, d] / _MIB_PER_GIB
-    pairs = [*zip(*table.total[figures][:, d].tolist(), strict=True), *(WHOLE_KIND for _ in bare)]
+    pairs = [
+        *zip(*table.total[figures][:, d].tolist(), strict=True),
+        *(whole_gpus.CARD for _ in bare),
+    ]
     kinds = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
     ones, none = np.ones(d.size, np.int64), np.zeros(bare.size)
     return Cards(
         owner=np.append(np.repeat(np.arange(rows.size), count), bare),
         model=np.append(table.model[d], np.full(bare.size, -1)),
         kind=np.array([kinds[pair] for pair in pairs], np.int64),
-        kinds=tuple(kinds) or (WHOLE_KIND,),
+        kinds=tuple(kinds) or (whole_gpus.CARD,),
         whole_only=np.append(np.zeros(d.size, np.bool_), np.ones(bare.size, np.bool_)),
         usable=np.append(
             table.healthy[d] & ~table.cordoned[d] & ~table.mig[d], np.ones(bare.size, np.bool_)
@@ -94,7 +97,7 @@ def of_rows(cluster: Cluster, rows: c.Ints) -> Cards:
 def _unlimited(cluster: Cluster, holders: c.Ints, cards: c.Ints) -> c.Floats:
     """[D] the share of a card that pods without a limit on compute are taken to use.
 
-    To HAMi they use none and may use all. As much as they hold of the memory is the middle way: a card
+    To the device plugin they use none and may use all. As much as they hold of the memory is the middle way: a card
     full of such pods is not one whose compute lies idle. ``holders`` [D] are the rows of the cards' nodes.
     """
     place = {d: i for i, d in enumerate(cards.tolist())}

@@ -17,6 +17,7 @@ from scheduler.audit.measure import Figures
 from scheduler.audit.replay import Replayed
 from scheduler.audit.typical import Typical
 from scheduler.config import Config
+from scheduler.devices import table as devices
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life, PodRecord
@@ -54,7 +55,9 @@ def audit(nodes: Sequence[wire.Node], pods: Sequence[wire.Pod], question: Questi
     Malformed nodes are left out and named. Pods on nodes that are not there count for the demand only.
     """
     config = question.config
-    cluster = Cluster(config.scheduler_names, config.hami_node_label, config.pod_limits)
+    cluster = Cluster(
+        config.scheduler_names, devices.of_cards(config.hami_node_label), config.pod_limits
+    )
     for node in nodes:
         cluster.see_node(node)
     for pod in pods:

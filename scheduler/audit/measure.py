@@ -29,7 +29,7 @@ import numpy as np
 from scheduler.audit import cards as all_cards
 from scheduler.audit.cards import Cards
 from scheduler.audit.typical import Typical
-from scheduler.devices import nvidia as devices
+from scheduler.devices import card_order
 from scheduler.plugins import table as rules
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
@@ -137,7 +137,9 @@ class _Judged:
     def ask(self, shape: DemandShape, count: float) -> None:
         """One typical pod and how many there are of it."""
         cards, n = self._cards, self._rows.size
-        suits, now = cards.takes(shape, devices.models_ok(shape, self._cluster.cards))
+        suits, now = cards.takes(
+            shape, card_order.models_ok(shape, self._cluster.cards.models.values)
+        )
         n_suiting = np.bincount(cards.owner, suits * cards.n_all, n)
         n_now = np.bincount(cards.owner, now * cards.n_left, n)
         asked = np.array([[shape.cpu], [shape.memory]])

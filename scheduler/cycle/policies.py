@@ -20,7 +20,6 @@ from scheduler.errors import BadInput
 from scheduler.state.pods import PodRecord
 from scheduler.state.recent import Recent
 
-_ANNOTATIONS = "metadata.annotations"
 # Remembered for one template: a tenant may give each of its pods labels of its own.
 _ANSWERS_MAX = 20_000
 
@@ -104,7 +103,7 @@ class PolicyBook:
                 result, governing = replace(result, **dict(policy.changes)), policy.name
                 break
         try:
-            result = replace(result, **_from_annotations(pod.template))
+            result = replace(result, **placement.from_annotations(dict(pod.template.steering)))
         except BadInput as error:
             return Resolved(result, governing, str(error))
         return Resolved(result, governing)
@@ -115,25 +114,6 @@ class PolicyBook:
             dict.fromkeys(key for policy in self._ordered for key in policy.pods.keys)
         )
         self._answers.clear()
-
-
-def _from_annotations(template: PodTemplate) -> dict[str, Any]:
-    given = dict(template.steering)
-    parsers = {
-        names.MODE: ("mode", placement.mode),
-        names.HAMI_NODE_POLICY: ("node_policy", placement.node_policy),
-        names.HAMI_GPU_POLICY: ("gpu_policy", placement.gpu_policy),
-        names.HAMI_WEIGHTS: ("device_weights", placement.device_weights),
-    }
-    changes = {
-        attribute: parse(given[key], f"{_ANNOTATIONS}[{key}]")
-        for key, (attribute, parse) in parsers.items()
-        if key in given
-    }
-    if "mode" in changes:
-        # A node policy stands in the mode's place: one that the pod did not ask for must not.
-        changes.setdefault("node_policy", "")
-    return changes
 
 
 def parse(body: Mapping[str, Any]) -> Policy:

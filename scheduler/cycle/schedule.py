@@ -7,8 +7,8 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
+from scheduler.api.cards import CardUse, Slots
 from scheduler.api.decisions import Bind, Diagnosis, Hold, Outcome
-from scheduler.api.hami import CardUse
 from scheduler.cycle import diagnosis
 from scheduler.cycle.boards import Boards, Key, Shape
 from scheduler.cycle.policies import PolicyBook
@@ -21,7 +21,6 @@ from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life, PodRecord
 
-Slots = tuple[tuple[CardUse, ...], ...]
 # A pod that says so much takes twice the time of one that says nothing, the first time it is decided for.
 _WORDS_A_UNIT = 64
 

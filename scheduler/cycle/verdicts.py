@@ -20,7 +20,7 @@ _FITS: tuple[str, list[str]] = ("fit", [])
 def all_nodes(cluster: Cluster, cycle: Cycle, pod: PodRecord) -> dict[str, dict[str, Any]]:
     """Per node name: feasible, status, reasons, scores by name, total; in name order.
 
-    Scores are points 0..100 as kube-scheduler counts them (HAMi's node score 0..30); the total is
+    Scores are points 0..100 as kube-scheduler counts them (the score of a node policy 0..30); the total is
     their weighted sum as the cycle compares it. Nodes that do not fit have no scores.
     """
     shape = cycle.shape_of(pod)

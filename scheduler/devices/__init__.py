@@ -1,5 +1,6 @@
-"""Devices: what a pod's words about them mean to the kernel that picks them.
+"""Devices: the drivers, each with all that is particular to one kind of device.
 
-Belongs here: one file for each kind of device that a pod can ask. Does not belong here: the table of
-devices (``state``) or the arithmetic of the choice (``kernels/devices``).
+Belongs here: what a driver is (``contract``), one file for each, the table of them, and what a pod's words
+about devices mean to the kernel that picks them. Does not belong here: the columns of devices (``state``),
+the arithmetic of the choice (``kernels/devices``), the texts on the wire (``api``).
 """

@@ -17,6 +17,7 @@ from scheduler.config import Config
 from scheduler.cycle import policies
 from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle
+from scheduler.devices import table as devices
 from scheduler.engine.budget import Budget, Work
 from scheduler.engine.chores import Chores, Pace
 from scheduler.engine.intake import Intake
@@ -86,7 +87,9 @@ class Engine:
     def _begin(self) -> None:
         """Begin with an empty state."""
         config = self.config
-        self.cluster = Cluster(config.scheduler_names, config.hami_node_label, config.pod_limits)
+        self.cluster = Cluster(
+            config.scheduler_names, devices.of_cards(config.hami_node_label), config.pod_limits
+        )
         self.policies = PolicyBook(config)
         self.pending = Pending(config)
         self.cycle = Cycle(self.cluster, self.policies, self._known, self._seed)

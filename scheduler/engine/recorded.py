@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from msgspec import structs
-
-from scheduler.api import events, names
+from scheduler.api import events
 from scheduler.api.decisions import Outcome
 from scheduler.api.events import Event
 from scheduler.api.notes import Note
 from scheduler.config import Config
+from scheduler.devices.table import CARDS
 from scheduler.engine import log
 from scheduler.engine.budget import Budget, Unlimited, Work
 from scheduler.engine.engine import Engine
@@ -80,10 +79,10 @@ class Recorded(Engine):
         """Everything that is there, as it was last seen."""
         pods, nodes = self.cluster.pods, self.cluster.nodes
         # Nodes on which their plugin wrote earlier, and has not written on what is seen of them now.
-        were_hamis = {
+        were_signed = {
             facts.name
-            for facts, was_hami in zip(nodes.facts, nodes.was_hami, strict=True)
-            if facts and was_hami and not facts.plugin
+            for facts, was_signed in zip(nodes.facts, nodes.was_signed, strict=True)
+            if facts and was_signed and not facts.is_signed
         }
         kept = sorted(self._lines, key=lambda key: (key[0], _order(pods.get(key[1]))))
         # Nobody saw these pods come, so they count as listed.
@@ -92,8 +91,8 @@ class Recorded(Engine):
             yield events.PodListBegins(scheduler)
         for key in kept:
             event = log.event_of(self._lines[key])
-            if isinstance(event, events.NodeSeen) and key[1] in were_hamis:
-                yield _with_plugin(event)
+            if isinstance(event, events.NodeSeen) and key[1] in were_signed:
+                yield events.NodeSeen(CARDS.signed(event.node))
             yield event
         yield events.PodListEnds(streams[-1])
 
@@ -136,14 +135,6 @@ def _about(event: Event) -> tuple[_Key, bool]:
 def _order(pod: PodRecord | None) -> float:
     """Pods in the order in which they came; those that still wait to be compiled came last."""
     return float("inf") if pod is None else pod.order
-
-
-def _with_plugin(event: events.NodeSeen) -> Event:
-    """The same node with the mark of HAMi's device plugin, which it had earlier."""
-    meta = event.node.metadata
-    signs = {**(meta.annotations or {}), names.HAMI_HANDSHAKE: names.HANDSHAKE_REPORTED}
-    node = structs.replace(event.node, metadata=structs.replace(meta, annotations=signs))
-    return events.NodeSeen(node)
 
 
 class _Metered:

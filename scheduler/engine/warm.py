@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import msgspec
-
-from scheduler.api import events, names, wire
-from scheduler.api.hami import Card
+from scheduler.api import events, wire
+from scheduler.api.cards import Card
 from scheduler.config import Config
+from scheduler.devices import objects
 from scheduler.engine.budget import Unlimited
 from scheduler.engine.engine import Engine
 from scheduler.modes.fragmentation import FragmentGauge
@@ -18,16 +17,11 @@ _WAITS, _BOUND = 2, 3
 def warm(config: Config) -> None:
     """On a toy cluster place a plain pod and a GPU pod, fail to place a third, and see a bound one."""
     engine = Engine(config)
-    card = Card(id="toy", count=2, devmem=1000, devcore=100, type="toy", health=True)
-    register = msgspec.json.encode([card]).decode()
-    allocatable: wire.Quantities = {"cpu": 2, "memory": "1Gi", "pods": 9, names.GPU: 2}
-    node = wire.Node(
-        wire.Meta(name="toy", uid="toy", annotations={names.HAMI_REGISTER: register}),
-        status=wire.NodeStatus(allocatable),
-    )
+    card = Card(id="toy", index=0, sharers=2, mib=1000, cores=100, model="toy")
+    node = objects.node("toy", {"cpu": 2, "memory": "1Gi", "pods": 9}, [card])
     engine.handle(events.NodeSeen(node), 0.0)
-    for i, limits in enumerate(({}, {names.GPU: 1}, {names.GPU: 1}, {names.GPU: 1})):
-        container = wire.Container("toy", wire.Resources(requests=limits, limits=limits))  # type: ignore[arg-type]
+    for i, limits in enumerate(({}, *[objects.limits(cards=1)] * 3)):
+        container = wire.Container("toy", wire.Resources(requests=limits, limits=limits))
         pod = wire.Pod(
             wire.Meta(name=f"toy-{i}", namespace="toy", uid=str(i)),
             wire.PodSpec(scheduler_name=config.scheduler_name, containers=[container]),

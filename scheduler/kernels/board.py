@@ -128,7 +128,7 @@ def _set_key(nodes: c.Nodes, ask: c.Ask, board: c.Board, row: int) -> None:
         points += board.norms[i, c.NORM_WEIGHT] * normalised(board, i, row)
     for g in range(board.domains.scores.shape[0]):
         points += board.domains.scores[g, c.NORM_WEIGHT] * board.domains.points[g, row]
-    unit = parts.HAMI_UNIT if ask.mode[0] >= score.HAMI_BINPACK else 1
+    unit = parts.POLICY_UNIT if ask.mode[0] >= score.NODE_BINPACK else 1
     tier = 1 if ask.card_rules[c.RULE_AVOID_GPU] != 0 and not nodes.has_gpu[row] else 0
     board.key[row] = tier * _TIER + unit * points * 1000 + board.part[row]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from scheduler.kernels._jit import inlined, kernel
 from scheduler.schema import columns as c
 
-# What a whole GPU of a node without HAMi counts as, in percent of cores.
+# What a whole GPU that is only counted counts as, in percent of cores.
 _WHOLE_GPU = 100
 
 

@@ -32,7 +32,7 @@ def judge(
 def card_codes(
     nodes: c.Nodes, cards: c.Cards, ask: c.Ask, rows: c.Ints, s: c.Scratch, codes: c.Ints
 ) -> None:
-    """HAMi's counts of why cards were refused into ``codes`` [n, N_CARD_CODES], of ``rows`` [n] whose cards do not suffice."""
+    """The counts of why cards were refused into ``codes`` [n, N_CARD_CODES], of ``rows`` [n] whose cards do not suffice."""
     for i in range(rows.size):
         gpus.choose(nodes, cards, ask, rows[i], s)
         for code in range(c.N_CARD_CODES):

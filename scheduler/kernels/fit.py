@@ -10,7 +10,7 @@ from scheduler.schema import columns as c
 def fits(nodes: c.Nodes, ask: c.Ask, row: int) -> bool:
     """Whether every resource asked fits, integers in base units. O(resources asked).
 
-    On a node that HAMi manages, its own resources (gpumem, gpucores…) are no capacity of the node.
+    On a node whose cards are given away one by one, resources that only cards have are no capacity of the node.
     """
     for i in range(ask.resources.size):
         if _is_short(nodes, ask, i, row):
@@ -33,5 +33,5 @@ def _is_short(nodes: c.Nodes, ask: c.Ask, i: int, row: int) -> bool:
     r = ask.resources[i]
     return bool(
         ask.amounts[i] > nodes.allocatable[r, row] - nodes.requested[r, row]
-        and not (ask.hami_only[i] and nodes.managed[row])
+        and not (ask.by_cards[i] and nodes.managed[row])
     )

@@ -1,6 +1,6 @@
 """The mode's term of a pod on a node: card by card, or block by block of nodes for modes that know no cards.
 
-A part is the mode's weight times its milli-points (unit 1), or HAMi's float32 node score in steps of 2^-26,
+A part is the mode's weight times its milli-points (unit 1), or the float32 node score of a node policy in steps of 2^-26,
 scaled so that its range 0..30 weighs as much as a mode's 0..100,000 (unit 30 · 2^26).
 """
 
@@ -14,7 +14,7 @@ from scheduler.kernels.modes import aware, lambda_g, score
 from scheduler.schema import columns as c
 
 _STEPS = 1 << 26
-HAMI_UNIT = 30 * _STEPS
+POLICY_UNIT = 30 * _STEPS
 _POINTS = 100_000
 
 
@@ -57,7 +57,7 @@ def gather(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scratch, l
                 gpu_cores += s.peak[c.CORES, j]
                 gpu_mib += s.peak[c.MIB, j]
         else:
-            # Whole GPUs of a node without HAMi: a GPU is 100 percent of cores.
+            # A whole GPU is 100 percent of cores.
             gpu_cores = ask.card_rules[c.RULE_WHOLE_GPUS] * 100
     s.ask[2, lane] = gpu_cores
     s.ask[3, lane] = gpu_mib
@@ -92,13 +92,13 @@ def _fill(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
 def of_block(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
     """The parts of the nodes in the lanes, into ``s.points``."""
     mode, weight = ask.mode[0], ask.mode[1]
-    if mode >= score.HAMI_BINPACK:
+    if mode >= score.NODE_BINPACK:
         for lane in range(lanes):
             row = s.rows[lane]
             # Over-full cards may take the score above 30: fuller than full is full, or the tiers break.
-            steps = min(HAMI_UNIT, int(np.float64(gpus.node_score(nodes, row)) * _STEPS))
-            if mode == score.HAMI_SPREAD:
-                steps = HAMI_UNIT - steps
+            steps = min(POLICY_UNIT, int(np.float64(gpus.node_score(nodes, row)) * _STEPS))
+            if mode == score.NODE_SPREAD:
+                steps = POLICY_UNIT - steps
             s.points[lane] = max(0, steps) * weight * _POINTS
         return
     _fill(nodes, ask, s, lanes)

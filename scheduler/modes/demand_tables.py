@@ -32,7 +32,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from scheduler.devices import nvidia as devices
+from scheduler.devices import card_order
 from scheduler.kernels.modes import cutting, keel
 from scheduler.plugins import table
 from scheduler.schema import columns as c
@@ -70,8 +70,8 @@ class EmptyNodes:
         self.table, self.cards, self.columns = cluster.nodes, cards, nodes
         kind_mib = np.array([mib for _, mib in cards.kinds.values])[nodes.kind]
         # A card without memory can be given to nobody.
-        of_hami = np.where(kind_mib > 0, nodes.card_count, 0)
-        count = np.where(nodes.managed, of_hami, nodes.allocatable[c.GPU])
+        one_by_one = np.where(kind_mib > 0, nodes.card_count, 0)
+        count = np.where(nodes.managed, one_by_one, nodes.allocatable[c.GPU])
         self.count = np.where(nodes.valid, count, 0)
         self.cpu, self.memory = nodes.allocatable[c.CPU], nodes.allocatable[c.MEMORY]
         self.capacity = self.count * float(c.WHOLE)
@@ -109,7 +109,7 @@ class EmptyNodes:
         """
         flags: c.Flags = self.columns.valid.copy()
         if shape.use_types or shape.nouse_types:
-            accepted = np.append(devices.models_ok(shape, self.cards), np.True_)
+            accepted = np.append(card_order.models_ok(shape, self.cards.models.values), np.True_)
             flags &= accepted[self.model]
         rows = np.flatnonzero(flags)
         flags[rows] = table.could_host(shape, self.table, rows)

@@ -1,12 +1,11 @@
-"""GpuCards: on a node that HAMi manages there are cards for every container that asks some."""
+"""GpuCards: on a node whose cards are given away one by one there are cards for every container that asks some."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from scheduler.api import names
 from scheduler.api.reasons import CARD_CODES, NOT_REGISTERED, REGISTERED_NONE, CardRefusal
-from scheduler.devices import nvidia as devices
+from scheduler.devices import card_order, whole
 from scheduler.kernels import diagnose
 from scheduler.plugins.contract import Asked, Change, Compiled, Judged, Reason, Row, Rule, Told
 from scheduler.schema import columns as c
@@ -21,18 +20,18 @@ def _compile(asked: Asked, cluster: Cluster) -> Compiled:
     slot_weight, core_weight, memory_weight = placement.device_weights
     arrays = {
         "containers": cluster.ledger.containers_of(asked.template) if gpu else empty.containers(),
-        "sort_keys": devices.sort_keys(placement.gpu_policy, numa_bind=numa_bind),
-        "model_ok": devices.models_ok(gpu, cards),
-        "mode_ok": devices.modes_ok(gpu, cards),
-        "uuid_ok": devices.uuids_ok(gpu, cards),
+        "sort_keys": card_order.sort_keys(placement.gpu_policy, numa_bind=numa_bind),
+        "model_ok": card_order.models_ok(gpu, cards.models.values),
+        "mode_ok": card_order.modes_ok(gpu, cards.modes.values),
+        "uuid_ok": card_order.uuids_ok(gpu, cards.uuids.values),
     }
     figures = {
         c.RULE_NUMA_BIND: numa_bind,
-        c.RULE_MUTEX: devices.is_mutex(placement),
+        c.RULE_MUTEX: card_order.is_mutex(placement),
         c.RULE_SLOT: slot_weight,
         c.RULE_CORE: core_weight,
         c.RULE_MEMORY: memory_weight,
-        c.RULE_WHOLE_GPUS: dict(asked.template.requests.amounts).get(names.GPU, 0),
+        c.RULE_WHOLE_GPUS: dict(asked.template.requests.amounts).get(whole.RESOURCE, 0),
         c.RULE_WALK: bool(placement.gpu_policy or len(asking) > 1 or numa_bind),
         c.RULE_ONLY: asking[0] if asking else -1,
         c.RULE_SIZE: asked.template.size,
@@ -54,16 +53,16 @@ def _tell(judged: Judged) -> Told:
 
 
 def _n_cards(cluster: Cluster, rows: c.Ints) -> c.Ints:
-    """Cards of nodes of HAMi's: 0 where none is registered, -1 where nothing was said of cards yet."""
+    """Cards of such nodes: 0 where none is registered, -1 where nothing was said of cards yet."""
     counted: c.Ints = cluster.nodes.columns.card_count[rows]
     for i in np.flatnonzero(counted == 0).tolist():
         facts = cluster.nodes.facts[rows[i]]
-        counted[i] = 0 if facts and facts.register else -1
+        counted[i] = 0 if facts and facts.is_told else -1
     return counted
 
 
 def _text(codes: c.Ints, cards: int) -> str:
-    """HAMi's text for one node with so many cards."""
+    """The text for one node with so many cards."""
     if cards <= 0:
         return NOT_REGISTERED if cards < 0 else REGISTERED_NONE
     if codes[CardRefusal.TOO_MANY_ASKED]:

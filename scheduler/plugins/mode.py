@@ -7,6 +7,7 @@ import numpy as np
 from scheduler.api import names
 from scheduler.api.placement import Mode, Placement
 from scheduler.api.templates import PodTemplate
+from scheduler.devices import card_order
 from scheduler.kernels import parts
 from scheduler.kernels.devices import gpus
 from scheduler.kernels.modes import aware, score
@@ -32,7 +33,7 @@ AWARE = {
     Mode.GPU_CLUSTERING: aware.CLUSTERING,
     Mode.RANDOM: aware.RANDOM,
 }
-_NODE_POLICIES = {"binpack": score.HAMI_BINPACK, "spread": score.HAMI_SPREAD}
+_NODE_POLICIES = {"binpack": score.NODE_BINPACK, "spread": score.NODE_SPREAD}
 # Modes that read what was learnt of the demand.
 _LEARNING = frozenset(
     {aware.KEEL, aware.FGD, aware.BEST_FIT, aware.DOT_PRODUCT, aware.CLUSTERING, aware.RANDOM}
@@ -96,11 +97,13 @@ def _mode(asked: Asked) -> c.Ints:
 
 
 def _points(asked: Asked, nodes: c.Nodes, board: c.Board, row: int) -> Points:
-    """Points 0..100 as kube-scheduler counts them, or HAMi's node score 0..30."""
+    """Points 0..100 as kube-scheduler counts them, or the score of a node policy 0..30."""
     part, policy = float(board.part[row]), asked.placement.node_policy
     if policy:
-        weighted = part / parts.HAMI_UNIT / 1000
-        return Points(f"hami-{policy}", float(gpus.node_score(nodes, row)), weighted)
+        weighted = part / parts.POLICY_UNIT / 1000
+        return Points(
+            card_order.node_score_name(policy), float(gpus.node_score(nodes, row)), weighted
+        )
     name = str(_mode_on(asked, has_gpu=bool(nodes.has_gpu[row])))
     return Points(name, part / asked.placement.mode_weight / 1000, part / 1000)
 

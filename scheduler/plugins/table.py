@@ -53,7 +53,7 @@ RULES: tuple[Rule, ...] = (
     node_ports.RULE,
     resources_fit.RULE,
     topology_spread.RULE,
-    # HAMi's scheduler asks after all filters of kube-scheduler's, as an extender.
+    # Asked after all filters of kube-scheduler's, as its extenders are.
     gpu_cards.RULE,
     image_locality.RULE,
     mode.RULE,

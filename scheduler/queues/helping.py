@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduler.api import names
 from scheduler.api.templates import PodTemplate
+from scheduler.devices.table import CARDS
 from scheduler.queues import needs
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
@@ -54,8 +54,8 @@ class Changed:
         if not self.rows.size:
             return False
         for resource, amount in template.requests.amounts:
-            # A node has none of HAMi's own resources; what its cards have is not looked at here.
-            if resource not in names.HAMI_ONLY and amount > self._free(resource):
+            # No node has a driver's inner resources; what its cards have is not looked at here.
+            if resource not in CARDS.inner_resources and amount > self._free(resource):
                 return False
         if self._labels is None or not template.selector:
             return True

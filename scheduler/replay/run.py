@@ -1,7 +1,6 @@
 """One run of an experiment in virtual time: the operator's engine, no cluster.
 
-Nodes and pods enter the state as the objects that an API server would serve: nodes with HAMi's register
-annotation, pods with HAMi's resources. A share of a card is the same share of its cores and of its memory,
+Nodes and pods enter the state as the objects that an API server would serve. A share of a card is the same share of its cores and of its memory,
 rounded up to whole percent.
 """
 
@@ -14,12 +13,12 @@ import time
 from collections import Counter
 from dataclasses import replace
 
-import msgspec
 import numpy as np
 
-from scheduler.api import events, names, placement, templates, wire
-from scheduler.api.hami import Card
+from scheduler.api import events, placement, templates, wire
+from scheduler.api.cards import Card
 from scheduler.config import Config
+from scheduler.devices import objects
 from scheduler.engine.budget import Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
@@ -44,36 +43,23 @@ _UNLIMITED = Unlimited()
 def node_object(node: TraceNode, place: int) -> wire.Node:
     """The node as the API server would serve it; names sort in the order of their places."""
     name = f"{place:05d}-{node.name}"
-    annotations = {}
     allocatable: wire.Quantities = {
         "cpu": f"{node.cpu_milli}m",
         "memory": f"{node.memory_mib}Mi",
         "pods": _PODS,
     }
-    if node.gpus:
-        cards = [
-            Card(
-                id=f"{name}-{i}",
-                index=i,
-                count=_SHARERS,
-                devmem=_CARD_MIB.get(node.model, _OTHER_MIB),
-                devcore=100,
-                type=_token(node.model),
-                health=True,
-            )
-            for i in range(node.gpus)
-        ]
-        annotations[names.HAMI_REGISTER] = msgspec.json.encode(cards).decode()
-        allocatable[names.GPU] = node.gpus * _SHARERS
-    return wire.Node(
-        wire.Meta(name=name, uid=name, annotations=annotations),
-        status=wire.NodeStatus(allocatable),
-    )
-
-
-def _token(model: str) -> str:
-    """A model as HAMi's annotation takes it: in brackets, because A10 is a part of A100."""
-    return f"<{model.replace(',', ';')}>"
+    cards = [
+        Card(
+            id=f"{name}-{i}",
+            index=i,
+            sharers=_SHARERS,
+            mib=_CARD_MIB.get(node.model, _OTHER_MIB),
+            cores=100,
+            model=objects.model_word(node.model),
+        )
+        for i in range(node.gpus)
+    ]
+    return objects.node(name, allocatable, cards)
 
 
 def pod_spec(pod: TracePod, scheduler_name: str) -> tuple[wire.PodSpec, dict[str, str]]:
@@ -81,15 +67,10 @@ def pod_spec(pod: TracePod, scheduler_name: str) -> tuple[wire.PodSpec, dict[str
     limits: wire.Quantities = {"cpu": f"{pod.cpu_milli}m", "memory": f"{pod.memory_mib}Mi"}
     if pod.gpus:
         percent = -(-pod.gpu_milli // 10)
-        limits[names.GPU] = pod.gpus
-        limits[names.GPU_CORES] = percent
-        if pod.gpu_mib:
-            limits[names.GPU_MEMORY] = pod.gpu_mib
-        else:
-            limits[names.GPU_MEMORY_PERCENT] = percent
+        limits |= objects.limits(cards=pod.gpus, cores=percent, mib=pod.gpu_mib)
     container = wire.Container("main", wire.Resources(requests=limits, limits=limits))
-    annotations = {names.USE_TYPE: ",".join(map(_token, pod.models))} if pod.models else {}
-    return wire.PodSpec(scheduler_name=scheduler_name, containers=[container]), annotations
+    spec = wire.PodSpec(scheduler_name=scheduler_name, containers=[container])
+    return spec, objects.only_models(pod.models)
 
 
 def run(trace: Trace, workload: Workload, options: RunOptions) -> Series:

@@ -42,7 +42,9 @@ class Nodes(NamedTuple):
     )
     gpu_used: Ints  # [3, N] core percent, MiB, sharers: sums over the node's cards
     sizes: Ints  # [N_SIZES, N] pods there that ask GPUs, by how many: see state/pods.py
-    managed: Flags  # [N] HAMi's device plugin serves this node
+    managed: (
+        Flags  # [N] its cards are given away one by one, by a driver; else whole GPUs are counted
+    )
     has_gpu: Flags  # [N] the node has GPUs, managed or not
     gpu_total: Ints  # [3, N] as gpu_used, what the node has
     card_start: Ints  # [N] first row of the node's cards
@@ -118,7 +120,9 @@ class Ask(NamedTuple):
     charge: Ints  # [1] number of its charge
     resources: Ints  # [k] row of the resource matrix
     amounts: Ints  # [k]
-    hami_only: Flags  # [k] no capacity of nodes that HAMi manages
+    by_cards: (
+        Flags  # [k] no capacity of nodes whose cards are given away one by one: the cards say it
+    )
     nonzero: Ints  # [2] milli-CPU, bytes
     dim_amounts: Ints  # [6] amount in each dimension; those of GPUs are known only with the cards
     containers: Ints  # [5, C] kind, cards, MiB, percent, cores; C = 0 for pods without GPU
@@ -141,7 +145,7 @@ WORD = 63
 
 RULE_NUMA_BIND, RULE_MUTEX, RULE_SLOT, RULE_CORE, RULE_MEMORY = 0, 1, 2, 3, 4
 RULE_AVOID_GPU, RULE_WHOLE_GPUS = 5, 6
-# RULE_WALK: cards are chosen by HAMi's walk, whatever the mode; RULE_ONLY: else by the mode for this, the
+# RULE_WALK: cards are chosen by the driver's walk, whatever the mode; RULE_ONLY: else by the mode for this, the
 # only container that asks any. RULE_DRAW: the number of the decision, for the mode that draws lots.
 RULE_WALK, RULE_ONLY, RULE_SIZE, RULE_DRAW, N_RULES = 7, 8, 9, 10, 11
 KIND, N_CARDS, ASK_MIB, ASK_PERCENT, ASK_CORES = 0, 1, 2, 3, 4

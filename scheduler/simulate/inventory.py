@@ -9,6 +9,7 @@ from typing import Any
 
 from scheduler.api import requests, wire
 from scheduler.cycle import policies
+from scheduler.devices.table import CARDS
 from scheduler.errors import BadInput
 from scheduler.simulate import objects as manifests
 from scheduler.state import facts
@@ -101,7 +102,7 @@ def _take(
             if not node.metadata.name:
                 raise BadInput("metadata.name", "is missing")
             _once(node.metadata.name, seen)
-            if problem := facts.of_node(node).problem:
+            if problem := facts.of_node(node, CARDS).problem:
                 raise _bad(problem)
             inventory.nodes.append(node)
         case "Pod":

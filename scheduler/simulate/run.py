@@ -6,10 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scheduler.api import events, hami
+from scheduler.api import events
 from scheduler.api.decisions import Bind, Hold
 from scheduler.config import Config
 from scheduler.cycle import explain, verdicts
+from scheduler.devices.table import CARDS
 from scheduler.engine.budget import Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
@@ -36,7 +37,7 @@ def schedule(
         config: settings, the defaults when None.
         only_ours: schedule only pods that name our scheduler; else every pending pod.
         with_nodes: report every node's feasibility, reasons and scores for every pod.
-        now: unix time written into HAMi's annotations.
+        now: unix time written into the annotations of pods with cards.
 
     Returns:
         ``{"pods": [...], "summary": {...}}`` as documented for ``evenkeel simulate -o json``.
@@ -141,7 +142,7 @@ def _bound(pod: PodRecord, bind: Bind, now: int) -> Json:
     row = _row(pod, message=f"Successfully assigned {pod.key} to {bind.node}")
     row["node"] = bind.node
     if bind.slots:
-        row["annotations"] = hami.bind_annotations(bind.node, bind.slots, now)
+        row["annotations"] = CARDS.answer(bind.node, bind.slots, now).annotations
         row["devices"] = [
             {"id": use.uuid, "memoryMiB": use.mem_mib, "cores": use.cores}
             for slot in bind.slots

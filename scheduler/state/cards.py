@@ -1,10 +1,11 @@
-"""The card table: every GPU of every node that HAMi manages, the cards of a node side by side."""
+"""The card table: every card of every node whose cards are given away one by one, those of a node side by side."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from scheduler.api import hami
+from scheduler.api.cards import Card
+from scheduler.devices import whole
 from scheduler.schema import columns as c
 from scheduler.state.interning import Interner
 from scheduler.state.runs import Runs
@@ -15,22 +16,20 @@ _SPARE_UUIDS = 64
 
 # Kinds of cards that are told apart; of a cluster with more the rest count as the most like them.
 KINDS_MAX = 32
-# What a card of a node without HAMi counts as.
-WHOLE_KIND = (100, 0)
 
 
 class CardTable:
     """Owns and grows ``columns.Cards``; the cards of a node are a run of rows.
 
     Attributes:
-        kinds: (core percent, MiB) of the cards seen; the first is a whole GPU of a node without HAMi.
+        kinds: (core percent, MiB) of the cards seen; the first is a whole GPU.
     """
 
     def __init__(self) -> None:
         self.models: Interner[str] = Interner()
         self.modes: Interner[str] = Interner()
         self.uuids: Interner[str] = Interner()
-        self.kinds: Interner[tuple[int, int]] = Interner(WHOLE_KIND)
+        self.kinds: Interner[tuple[int, int]] = Interner(whole.CARD)
         self.columns = _columns(_FIRST_CAPACITY)
         self.most_on_a_node = 1
         self._runs = Runs()
@@ -42,7 +41,7 @@ class CardTable:
         n_words = len(self.models), len(self.modes), len(self.uuids)
         return (*n_words, self._n_numberings, self.most_on_a_node)
 
-    def place(self, cards: tuple[hami.Card, ...]) -> int:
+    def place(self, cards: tuple[Card, ...]) -> int:
         """Write the cards of one node, of which nothing is in use, and return the row of the first."""
         n = len(cards)
         if not n:
@@ -53,16 +52,16 @@ class CardTable:
         self.most_on_a_node = max(self.most_on_a_node, n)
         columns = self.columns
         for d, card in enumerate(cards, start):
-            columns.total[:, d] = (card.devcore, card.devmem, card.count)
+            columns.total[:, d] = (card.cores, card.mib, card.sharers)
             columns.milli[:, d] = [
-                c.WHOLE / total if total > 0 else 0.0 for total in (card.devcore, card.devmem)
+                c.WHOLE / total if total > 0 else 0.0 for total in (card.cores, card.mib)
             ]
-            columns.healthy[d] = card.health
+            columns.healthy[d] = card.healthy
             columns.cordoned[d] = False
-            columns.mig[d] = card.mode == "mig"
+            columns.mig[d] = card.is_carved
             columns.numa[d] = card.numa
             columns.position[d] = card.index
-            columns.model[d] = self.models.number(card.type)
+            columns.model[d] = self.models.number(card.model)
             columns.mode[d] = self.modes.number(card.mode)
             columns.uuid[d] = self.uuids.number(card.id)
         self._n_used += n
@@ -70,9 +69,9 @@ class CardTable:
             self._give_uuids_back()
         return start
 
-    def kind_of(self, card: hami.Card) -> int:
+    def kind_of(self, card: Card) -> int:
         """The kind of a card."""
-        kind = (card.devcore, card.devmem)
+        kind = (card.cores, card.mib)
         if self.kinds.find(kind) < 0 and len(self.kinds) >= KINDS_MAX:
             known = self.kinds.values[1:]
             alike = min(known, key=lambda k: (abs(k[1] - kind[1]), abs(k[0] - kind[0])))

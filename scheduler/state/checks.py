@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from scheduler.api import gpus, names
+from scheduler.devices import whole as whole_gpus
 from scheduler.errors import BrokenInvariant
 from scheduler.schema import columns as c
 from scheduler.state.charging.holders import NOTHING
@@ -137,10 +138,10 @@ def _verify_node(cluster: Cluster, name: str) -> None:
     _same(name, "nonzero", figures["nonzero"], nonzero)
     _same(name, "sizes", figures["sizes"], sizes)
     _same(name, "ports", figures["ports"], dict(ports))
-    _same(name, "managed", figures["managed"], cluster.registers.is_hamis(row))
+    _same(name, "managed", figures["managed"], cluster.registers.serves(row))
     for uuid, counted in used.items():
         _same(name, f"card {uuid}", figures["cards"][uuid][1], counted)
-        named = uuid in [part.strip() for part in figures["facts"].cordon.split(",")]
+        named = uuid in cluster.registers.driver.closed(figures["facts"].devices)
         silent = bool(cluster.nodes.silent[row])
         closed = named or silent
         _same(name, f"card {uuid} cordoned", figures["cards"][uuid][3], closed)
@@ -148,7 +149,7 @@ def _verify_node(cluster: Cluster, name: str) -> None:
         sums = [sum(counted[i] for counted in used.values()) for i in range(3)]
         _same(name, "gpu_used", figures["gpu"][1], sums)
     else:
-        whole = [requested[names.GPU] * gpus.FULL_CORES, 0, 0]
+        whole = [requested[whole_gpus.RESOURCE] * gpus.FULL_CORES, 0, 0]
         _same(name, "gpu_used", figures["gpu"][1], whole)
 
 

@@ -15,17 +15,19 @@ What a pod with a node holds on cards is its claim as far as its own requests al
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable
+from collections.abc import Container, Iterable
 
 from msgspec.structs import replace
 
 from scheduler.api import names, wire
+from scheduler.api.cards import Slots
 from scheduler.api.limits import DEFAULT, PodLimits
+from scheduler.devices.contract import Driver
+from scheduler.devices.table import CARDS
 from scheduler.schema import columns as c
 from scheduler.state import facts
 from scheduler.state.cards import CardTable
 from scheduler.state.changes import Changes
-from scheduler.state.charging.claims import Slots
 from scheduler.state.charging.roster import Roster
 from scheduler.state.demand import Demand
 from scheduler.state.nodes import NodeFacts, NodeTable
@@ -54,13 +56,13 @@ class Cluster:
 
     def __init__(
         self,
-        schedulers: Collection[str] = (names.SCHEDULER,),
-        hami_label: str = names.HAMI_NODE_LABEL,
+        schedulers: tuple[str, ...] = (names.SCHEDULER,),
+        driver: Driver = CARDS,
         limits: PodLimits = DEFAULT,
     ) -> None:
         self.nodes = NodeTable()
         self.cards = CardTable()
-        self.registers = Registers(self.nodes, self.cards, hami_label)
+        self.registers = Registers(self.nodes, self.cards, driver)
         self.moved = Changes()
         self.roster = Roster(self.nodes, self.cards, self.registers, self.moved)
         self.ledger = self.roster.ledger
@@ -69,7 +71,7 @@ class Cluster:
         self.roster.followers.append(self.terms)
         self.described = Changes()
         self.demand = Demand()
-        self._records = Records(schedulers, limits, self.nodes.resources)
+        self._records = Records(schedulers, limits, self.nodes.resources, driver)
         # Streams of pods that were listed once, each by the scheduler's name; others' pods by none.
         self._listed: set[str] = set()
         # What an assumed pod has become while its bind is under way.
@@ -79,22 +81,22 @@ class Cluster:
 
     def see_node(self, node: wire.Node) -> NodeFacts:
         """A node was added or changed."""
-        new = facts.of_node(node)
+        new = facts.of_node(node, self.registers.driver)
         row = self.nodes.row_of(new.name)
         old = self.nodes.facts[row] if row >= 0 else None
         if old == new:
             return new
         if row < 0:
             row = self.nodes.add(new.name)
-        had_hami = self.registers.any_hami
+        had_signed = self.registers.any_signed
         change = self.nodes.describe(row, new)
         self._resources_moved(change.offered, change.withdrawn)
         is_static = change.static
         if (
             old is None
             or bool(old.problem) != bool(new.problem)
-            or (old.uid, old.register, old.cordon) != (new.uid, new.register, new.cordon)
-            or bool(self.nodes.columns.managed[row]) != self.registers.is_hamis(row)
+            or (old.uid, old.devices) != (new.uid, new.devices)
+            or bool(self.nodes.columns.managed[row]) != self.registers.serves(row)
         ):
             self._register(row, is_another=old is not None and old.uid != new.uid)
             is_static = True
@@ -102,7 +104,7 @@ class Cluster:
         self.moved.add(row)
         if is_static or old is None or old.problem != new.problem:
             self.described.add(row)
-        self._look_again(had_hami=had_hami)
+        self._look_again(had_signed=had_signed)
         return new
 
     def facts_of(self, name: str) -> NodeFacts | None:
@@ -115,13 +117,13 @@ class Cluster:
         row = self.nodes.row_of(name)
         if row < 0:
             return
-        had_hami = self.registers.any_hami
+        had_signed = self.registers.any_signed
         self.roster.charge(self.roster.strike(name), -1)
         self.registers.clear(row)
         self._resources_moved((), self.nodes.remove(name))
         self.moved.add(row)
         self.described.add(row)
-        self._look_again(had_hami=had_hami)
+        self._look_again(had_signed=had_signed)
 
     def has_cards(self, name: str, uuids: Iterable[str]) -> bool:
         """Whether a node is there and usable, with these cards registered, healthy and not over-full."""
@@ -146,9 +148,9 @@ class Cluster:
         self.registers.write(row, pods)
         self.roster.charge(pods, row)
 
-    def _look_again(self, *, had_hami: bool) -> None:
-        """The first node of HAMi's came or the last one went: what other nodes look like may differ."""
-        if self.registers.any_hami == had_hami:
+    def _look_again(self, *, had_signed: bool) -> None:
+        """The first node came on which the plugin writes, or the last one went: other nodes may look otherwise."""
+        if self.registers.any_signed == had_signed:
             return
         for row in self.registers.misjudged():
             self._register(row)
@@ -244,4 +246,5 @@ class Cluster:
         """What a person must mend on a pod, empty when nothing."""
         row = self.nodes.row_of(pod.node)
         cards = self.registers.cards_of(pod.uid, row) if self.registers.has_cards(row) else {}
-        return problem_of(pod, self.facts_of(pod.node), cards, self.cards.columns)
+        driver = self.registers.driver
+        return problem_of(pod, self.facts_of(pod.node), cards, self.cards.columns, driver)

@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.api import names, selectors
+from scheduler.devices import whole
+from scheduler.devices.contract import Words
 from scheduler.schema import columns as c
 from scheduler.state.images import Image, ImageTable
 from scheduler.state.interning import Interner
@@ -25,8 +27,9 @@ class NodeFacts(NamedTuple):
     """What was last read of a node, parsed; equal facts mean that nothing of ours changed.
 
     Attributes:
-        register, cordon: HAMi's annotations as text, empty when absent.
-        plugin: HAMi's device plugin has written on the node.
+        devices: what is written on the node about its cards, as their driver reads it.
+        is_told: its cards are told, be they none.
+        is_signed: the driver's plugin has written on it.
         images: (name, bytes) of every container image there, sorted.
         problem: what is malformed on the node, empty when nothing is; such a node is left out.
     """
@@ -37,9 +40,9 @@ class NodeFacts(NamedTuple):
     taints: tuple[TaintKey, ...]
     unschedulable: bool
     allocatable: tuple[tuple[str, int], ...]
-    register: str
-    cordon: str
-    plugin: bool
+    devices: Words
+    is_told: bool
+    is_signed: bool
     images: tuple[Image, ...]
     problem: str
 
@@ -62,13 +65,14 @@ class NodeTable:
     """Name ↔ row, growth, interned words, and the columns of ``columns.Nodes``.
 
     Attributes:
-        was_hami: [N] whether HAMi's device plugin writes on it, or did so as long as it is the same node.
+        was_signed: [N] whether the plugin of a driver of cards writes on it, or did so as long as it is the same
+            node.
         silent: [N] whether its device plugin does not answer.
     """
 
     def __init__(self) -> None:
         self.resources = Resources(
-            names.CPU, names.MEMORY, names.EPHEMERAL, names.PODS, names.GPU, ""
+            names.CPU, names.MEMORY, names.EPHEMERAL, names.PODS, whole.RESOURCE, ""
         )
         self.taint_sets: Interner[tuple[TaintKey, ...]] = Interner(())
         self.label_values: Interner[str] = Interner()
@@ -87,7 +91,7 @@ class NodeTable:
         self._ranks_stale = False
         self.unschedulable: c.Flags = np.zeros(0, np.bool_)
         self.taint_set: c.Ints = np.zeros(0, np.int64)
-        self.was_hami: c.Flags = np.zeros(0, np.bool_)
+        self.was_signed: c.Flags = np.zeros(0, np.bool_)
         self.silent: c.Flags = np.zeros(0, np.bool_)
         self.columns = _columns(0, 8)
         self._grow_rows(c.BLOCK)
@@ -132,7 +136,7 @@ class NodeTable:
             nodes.managed,
             nodes.has_gpu,
             self.unschedulable,
-            self.was_hami,
+            self.was_signed,
             self.silent,
         ):
             column[row] = False
@@ -176,7 +180,7 @@ class NodeTable:
         nodes.valid[row] = not facts.problem
         self.unschedulable[row] = facts.unschedulable
         same = old is not None and old.uid == facts.uid
-        self.was_hami[row] = facts.plugin or (same and self.was_hami[row])
+        self.was_signed[row] = facts.is_signed or (same and self.was_signed[row])
         self.taint_set[row] = self.taint_sets.number(facts.taints)
         for key, column in self._label_columns.items():
             column[row] = self._label(facts, key)
@@ -281,7 +285,7 @@ class NodeTable:
         self._copy_into(_columns(capacity, self.columns.allocatable.shape[0]))
         self.unschedulable = np.pad(self.unschedulable, (0, capacity - n))
         self.taint_set = np.pad(self.taint_set, (0, capacity - n))
-        self.was_hami = np.pad(self.was_hami, (0, capacity - n))
+        self.was_signed = np.pad(self.was_signed, (0, capacity - n))
         self.silent = np.pad(self.silent, (0, capacity - n))
         for key, column in self._label_columns.items():
             self._label_columns[key] = np.pad(column, (0, capacity - n), constant_values=ABSENT)

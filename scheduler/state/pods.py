@@ -7,13 +7,12 @@ from enum import IntEnum
 
 import msgspec
 
-from scheduler.api import names
+from scheduler.api.cards import Slots
 from scheduler.api.templates import PodTemplate
+from scheduler.devices.contract import Driver
 from scheduler.schema import columns as c
 from scheduler.state.charging import claims
 from scheduler.state.nodes import NodeFacts
-
-_CLAIM = f"metadata.annotations[{names.HAMI_ALLOCATED}]"
 
 
 class Life(IntEnum):
@@ -50,7 +49,7 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
     life: Life
     template: PodTemplate
     initialized: bool
-    claim: claims.Slots
+    claim: Slots
     priority: int
     profile: str
     gated: bool
@@ -90,22 +89,26 @@ def followed(pod: PodRecord) -> tuple[object, ...]:
 
 
 def problem_of(
-    pod: PodRecord, node: NodeFacts | None, cards: Mapping[str, int], table: c.Cards
+    pod: PodRecord,
+    node: NodeFacts | None,
+    cards: Mapping[str, int],
+    table: c.Cards,
+    driver: Driver,
 ) -> str:
     """What a person must mend on a pod, empty when nothing; of one with a node, what it tells of its cards.
 
-    ``cards`` are the rows of the node's cards in ``table`` by UUID.
+    ``cards`` are the rows of the node's cards in ``table`` by UUID, ``driver`` is theirs.
     """
     if not pod.node:
         return pod.problem
-    if node is None or not node.register:
+    if node is None or not node.is_told:
         return ""
     asks = pod.asks
     if not claims.tells_cards(pod.claim, asks):
         return (
             pod.problem
-            or f"{_CLAIM}: is missing on a pod that asks GPUs of a node that HAMi manages"
+            or f"{driver.claim_field}: is missing on a pod that asks GPUs of a node that {driver.name} manages"
         )
     # A node that is left out has none.
-    unsaid = claims.incomplete(pod.claim, asks, cards, table) if cards else ""
-    return f"{_CLAIM}: {unsaid}" if unsaid else ""
+    unsaid = claims.incomplete(pod.claim, asks, cards, table, driver.whole_of) if cards else ""
+    return f"{driver.claim_field}: {unsaid}" if unsaid else ""

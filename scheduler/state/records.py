@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 from weakref import WeakValueDictionary
 
-from scheduler.api import gpus, hami, names, templates, wire
+from scheduler.api import gpus, templates, wire
+from scheduler.api.cards import Slots
 from scheduler.api.limits import PodLimits
+from scheduler.devices.contract import Driver
 from scheduler.errors import BadInput
 from scheduler.schema import columns as c
 from scheduler.state.charging import claims
@@ -23,8 +24,14 @@ _KEY_BYTES = 20
 class Records:
     """Makes records; interns templates, which go with their last pod, and numbers pods as they arrive."""
 
-    def __init__(self, schedulers: Collection[str], limits: PodLimits, offered: Resources) -> None:
-        """``schedulers`` are the names whose pods are ours, ``offered`` the resources that nodes offer."""
+    def __init__(
+        self, schedulers: tuple[str, ...], limits: PodLimits, offered: Resources, driver: Driver
+    ) -> None:
+        """``schedulers`` are the names whose pods are ours, ``offered`` the resources that nodes offer.
+
+        ``driver`` reads what pods hold of cards.
+        """
+        self._driver = driver
         # A pod's own text would be one more object for each pod.
         self._schedulers = {name: name for name in schedulers}
         self._limits, self._offered = limits, offered
@@ -43,13 +50,12 @@ class Records:
         node = spec.node_name or ""
         problem = str(template.problem) if template.problem and not node else ""
         initialized = _init_done(pod, template)
-        claim: claims.Slots = ()
+        claim: Slots = ()
         if node and template.most:
             most = template.most
-            text = (meta.annotations or {}).get(names.HAMI_ALLOCATED, "")
             try:
-                asks = claims.staying(most) if initialized else most
-                claim = claims.allowed(hami.decode_devices(text), most, asks)
+                slots = self._driver.read_claim(pod, [bool(ask.cards) for ask in most])
+                claim = claims.allowed(slots, claims.staying(most) if initialized else most)
             except BadInput as error:
                 problem = str(error)
         if old is None:

@@ -1,13 +1,4 @@
-"""Which cards each node has: HAMi's registers, and what left them under pods.
-
-On a node of HAMi's ``nvidia.com/gpu`` counts shares, so no whole GPU is ever given away there, least of
-all in the moment in which its device plugin has told the kubelet of the shares and nobody of the cards.
-A node is HAMi's when the plugin has written on it, now or earlier under the same uid; before that it
-looks like it, when it has GPUs and the label of the nodes that the plugin runs on, or more GPUs than a
-machine has while the plugin writes on other nodes. Only people with rights on nodes write any of these.
-What pods say of themselves is no sign, for whoever creates a pod can say it. So that a start in which a
-register is gone gives nothing away under running pods, the label must be right.
-"""
+"""Which cards each node has, as their driver reads them, and what left them under pods."""
 
 from __future__ import annotations
 
@@ -15,7 +6,8 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from scheduler.api import gpus, hami
+from scheduler.api import gpus
+from scheduler.devices.contract import Driver, Seen
 from scheduler.kernels.devices import claims as kernel
 from scheduler.schema import columns as c
 from scheduler.state.cards import CardTable
@@ -24,68 +16,62 @@ from scheduler.state.charging.holders import NOTHING
 from scheduler.state.nodes import NodeTable
 from scheduler.state.pods import PodRecord
 
-# The most GPUs that a machine has.
-_MACHINE_MAX = 16
-
 
 class Registers:
     """Writes the columns that tell a node's cards; nobody is charged to a node while its cards change."""
 
-    def __init__(self, nodes: NodeTable, cards: CardTable, hami_label: str) -> None:
+    def __init__(self, nodes: NodeTable, cards: CardTable, driver: Driver) -> None:
         self._nodes, self._cards = nodes, cards
-        self._hami_label = hami_label.partition("=")
+        self.driver = driver
         # Of each row its card rows by UUID, in the order of the register, and what left that under pods.
         self._cards_on: dict[int, dict[str, int]] = {}
         self._gone_from: dict[int, claims.Gone] = {}
         self._work: c.Ints = np.zeros((1, kernel.N_WORK), np.int64)
 
     @property
-    def any_hami(self) -> bool:
-        """Whether any node is HAMi's."""
-        return bool(self._nodes.was_hami.any())
+    def any_signed(self) -> bool:
+        """Whether the driver's plugin has written on any node."""
+        return bool(self._nodes.was_signed.any())
 
-    def is_hamis(self, row: int) -> bool:
-        """Whether a node is or looks like one of HAMi's: see the module's words."""
+    def serves(self, row: int) -> bool:
+        """Whether the cards of a node are the driver's to give away."""
         facts = self._nodes.facts[row]
-        whole = int(self._nodes.columns.allocatable[c.GPU, row])
-        if self._nodes.was_hami[row] or not (facts and whole):
-            return bool(self._nodes.was_hami[row])
-        key, wants_value, value = self._hami_label
-        label = facts.labels.get(key)
-        if label is not None and (not wants_value or label == value):
-            return True
-        return whole > _MACHINE_MAX and self.any_hami
+        was_signed = bool(self._nodes.was_signed[row])
+        if facts is None:
+            return was_signed
+        offered = int(self._nodes.columns.allocatable[c.GPU, row])
+        return self.driver.serves(
+            Seen(facts.devices, facts.labels, offered, was_signed, self.any_signed)
+        )
 
     def misjudged(self) -> list[int]:
         """Rows of nodes that look otherwise than they are taken."""
         managed = self._nodes.columns.managed
-        return [
-            row for row in self._nodes.rows.values() if bool(managed[row]) != self.is_hamis(row)
-        ]
+        return [row for row in self._nodes.rows.values() if bool(managed[row]) != self.serves(row)]
 
     def write(self, row: int, pods: Collection[PodRecord]) -> None:
         """The cards of a node are those of its register now; ``pods`` are there, and are not charged."""
         facts = self._nodes.facts[row]
         # A node that is left out has no cards, whatever was registered before its mistake.
-        is_told = facts is not None and facts.register and not facts.problem
-        cards = hami.decode_register(facts.register) if facts and is_told else ()
+        cards = self.driver.cards(facts.devices) if facts and not facts.problem else ()
         held = ((pod.uid, pod.claim, self.cards_of(pod.uid, row)) for pod in pods)
-        gone = claims.gone(held, {card.id for card in cards}, self._cards.columns)
+        there = {card.id for card in cards}
+        gone = claims.gone(held, there, self._cards.columns, self.driver.whole_of)
         self.clear(row)
         nodes = self._nodes.columns
         start = self._cards.place(cards)
         nodes.card_start[row], nodes.card_count[row] = start, len(cards)
         # The cards of a node are of one kind but for odd ones, which count as the first.
         nodes.kind[row] = self._cards.kind_of(cards[0]) if cards else 0
-        nodes.managed[row] = self.is_hamis(row)
+        nodes.managed[row] = self.serves(row)
         self._cards_on[row] = {card.id: d for d, card in enumerate(cards, start)}
         self._gone_from[row] = gone
         self.cordon(row)
 
     def cordon(self, row: int) -> None:
-        """Close the cards that HAMi's annotation names; all of them while the plugin does not answer."""
+        """Close the cards that somebody has closed; all of them while the plugin does not answer."""
         facts = self._nodes.facts[row]
-        named = {part.strip() for part in facts.cordon.split(",")} if facts else set()
+        named = self.driver.closed(facts.devices) if facts else frozenset()
         closed = bool(self._nodes.silent[row])
         for d in self._span(row):
             self._cards.columns.cordoned[d] = closed or self._cards.uuid_of(d) in named
@@ -143,7 +129,7 @@ class Registers:
         n_held = kernel.hold(
             self._cards.columns,
             containers,
-            claims.told(pod.claim, self.cards_of(pod.uid, row)),
+            claims.told(pod.claim, self.cards_of(pod.uid, row), self.driver.whole_of),
             pod.initialized,
             int(self._nodes.columns.card_start[row]),
             work,

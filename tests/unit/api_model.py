@@ -12,12 +12,12 @@ from typing import Any
 import msgspec
 
 from scheduler.api import hami, names, wire
+from scheduler.api.cards import CardUse, Slots
 from scheduler.state.cluster import Cluster
 from tests import make
 from tests.unit import random_clusters
 
 Json = dict[str, Any]
-Slots = tuple[tuple[hami.CardUse, ...], ...]
 STREAMS = ("nodes", "ours", "others")
 
 
@@ -68,7 +68,7 @@ def slots(rng: random.Random, body: Json, node_name: str) -> Slots:
     containers = [*body["spec"].get("initContainers", ()), *body["spec"]["containers"]]
     return tuple(
         tuple(
-            hami.CardUse(f"{node_name}-GPU-{i}", rng.choice([1000, 7500]), rng.choice([0, 30]))
+            CardUse(f"{node_name}-GPU-{i}", rng.choice([1000, 7500]), rng.choice([0, 30]))
             for i in rng.sample(range(5), rng.randrange(3))
         )
         for _ in containers

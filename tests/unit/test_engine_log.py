@@ -118,7 +118,7 @@ def test_a_fresh_start_forgets_nothing_that_is_charged_or_known(seed: int) -> No
         old, new = before.nodes.row_of(name), after.nodes.row_of(name)
         assert after.nodes.columns.gpu_used[:, new].tolist() == before.nodes.columns.gpu_used[:, old].tolist()  # fmt: skip
         assert after.nodes.columns.nonzero[:, new].tolist() == before.nodes.columns.nonzero[:, old].tolist()  # fmt: skip
-        assert after.nodes.was_hami[new] == before.nodes.was_hami[old]
+        assert after.nodes.was_signed[new] == before.nodes.was_signed[old]
         assert after.nodes.silent[new] == before.nodes.silent[old]
     assert {p.uid: (p.node, p.life) for p in after.pods.values()} == {
         p.uid: (p.node, p.life) for p in before.pods.values()

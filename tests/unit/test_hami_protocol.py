@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.api import gpus, hami
-from scheduler.api.hami import Card, CardUse
+from scheduler.api.cards import CardUse
+from scheduler.api.hami import Card
 from scheduler.errors import BadInput
 from tests import make
 

@@ -72,6 +72,19 @@ def test_names_of_the_api_are_written_in_one_module_only() -> None:
     assert not found
 
 
+def test_a_vendor_is_named_by_its_driver_and_in_its_words_only() -> None:
+    """Else the next kind of device would be a special case wherever the first one is."""
+    names_one = {
+        str(path.relative_to(ROOT / "scheduler"))
+        for path in MODULES
+        if re.search("nvidia|hami", path.read_text(encoding="utf-8"), re.IGNORECASE)
+    }
+    rooms = ("api/", "devices/", "kernels/devices/", "embedded/", "demo/")
+    # The name of a setting, and the part of the driver that talks to the API server.
+    files = {"config.py", "engine/engine.py", "audit/findings.py", "kube/bind/node_lock.py"}
+    assert {name for name in names_one if not name.startswith(rooms)} == files
+
+
 def test_totals_are_written_by_the_charging_kernel_only() -> None:
     """A second way to charge a pod would be taken back by other figures than it was charged."""
     totals = {"totals", "requested", "nonzero", "sizes", "gpu_used", "used"}

@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.api import gpus, hami, wire
+from scheduler.api.cards import CardUse, Slots
+from scheduler.devices.table import CARDS
 from scheduler.kernels.devices import claims as kernel
 from scheduler.state.charging import claims
 from scheduler.state.cluster import Cluster
@@ -28,7 +30,7 @@ asks = st.builds(
     st.sampled_from([0, 10, 100]),
 )
 uses = st.builds(
-    hami.CardUse,
+    CardUse,
     st.sampled_from(
         [*MEMORY, "GPU-c[0-1]", "GPU-gone", "GPU-carved", "GPU-carved[1]", "elsewhere"]
     ),
@@ -51,7 +53,7 @@ def node(last: str = "hami-core") -> tuple[Cluster, dict[str, int]]:
 
 
 def held(
-    pod: list[tuple[gpus.ContainerAsk, tuple[hami.CardUse, ...]]],
+    pod: list[tuple[gpus.ContainerAsk, tuple[CardUse, ...]]],
     cluster: Cluster,
     rows: dict[str, int],
     *,
@@ -59,10 +61,10 @@ def held(
 ) -> dict[str, tuple[int, ...]]:
     most = tuple(ask for ask, _ in pod)
     asked = claims.staying(most) if initialized else most
-    claim = claims.allowed(tuple(told for _, told in pod), most, asked)
+    claim = claims.allowed(tuple(told for _, told in pod), asked)
     figures = np.array(most, np.int64).reshape(-1, 5).T.copy()
     work = np.full((len(MEMORY), kernel.N_WORK), 7, np.int64)
-    told = claims.told(claim, rows)
+    told = claims.told(claim, rows, CARDS.whole_of)
     n = kernel.hold(cluster.cards.columns, figures, told, initialized, rows["GPU-a"], work)
     return {cluster.cards.uuid_of(d): tuple(rest) for d, *rest in work[:n, :4].tolist()}
 
@@ -70,7 +72,7 @@ def held(
 @settings(deadline=None)
 @given(pod=containers, last=st.sampled_from(["hami-core", "mig"]), initialized=st.booleans())
 def test_a_pod_holds_what_its_twin_holds_whatever_its_containers_ask_and_tell(
-    pod: list[tuple[gpus.ContainerAsk, tuple[hami.CardUse, ...]]], last: str, initialized: bool
+    pod: list[tuple[gpus.ContainerAsk, tuple[CardUse, ...]]], last: str, initialized: bool
 ) -> None:
     cards: dict[str, dict[str, Any]] = {uuid: {"devmem": mib} for uuid, mib in MEMORY.items()}
     cards["GPU-c"]["mode"] = last
@@ -93,7 +95,7 @@ def test_a_pod_holds_what_its_twin_holds_whatever_its_containers_ask_and_tell(
 def test_thousands_of_containers_that_ask_all_cards_are_added_up() -> None:
     cluster, rows = node()
     ask = gpus.ContainerAsk(gpus.Kind.APP, 30_000, 1, 0, 1)
-    pod = [(ask, (hami.CardUse("GPU-b", 1, 1),)), *[(ask, ())] * 8000]
+    pod = [(ask, (CardUse("GPU-b", 1, 1),)), *[(ask, ())] * 8000]
     assert held(pod, cluster, rows) == dict.fromkeys(MEMORY, (8001, 8001, 8001))
 
 
@@ -120,7 +122,7 @@ def test_a_pod_that_claims_thousands_of_cards_holds_what_it_asks_and_is_told_why
     assert not pod.claim
 
 
-A, B = partial(hami.CardUse, "GPU-a"), partial(hami.CardUse, "GPU-b")
+A, B = partial(CardUse, "GPU-a"), partial(CardUse, "GPU-b")
 
 
 @pytest.mark.parametrize(
@@ -155,7 +157,7 @@ A, B = partial(hami.CardUse, "GPU-a"), partial(hami.CardUse, "GPU-b")
 )  # fmt: skip
 def test_a_pod_is_charged_its_worst_moment_per_card(
     kinds: tuple[gpus.Kind, ...],
-    slots: claims.Slots,
+    slots: Slots,
     running: dict[str, tuple[int, int, int]],
     afterwards: dict[str, tuple[int, int, int]],
 ) -> None:

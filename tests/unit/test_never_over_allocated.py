@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.api import names
+from scheduler.api.cards import CardUse
 from scheduler.api.decisions import Bind
-from scheduler.api.hami import CardUse
 from scheduler.api.placement import Mode, Placement
 from scheduler.config import Config
 from scheduler.cycle.schedule import is_waiting

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.api import hami, names
+from scheduler.api import names
+from scheduler.api.cards import Slots
 from scheduler.cycle.schedule import is_waiting
+from scheduler.devices.table import CARDS
 from scheduler.state import checks
 from scheduler.state.charging import claims
 from scheduler.state.cluster import Cluster
@@ -34,14 +36,14 @@ class Followed(Registers):
     """
 
     def __init__(self, cluster: Cluster) -> None:
-        super().__init__(cluster.nodes, cluster.cards, names.HAMI_NODE_LABEL)
+        super().__init__(cluster.nodes, cluster.cards, CARDS)
         self.registered: dict[int, set[str]] = {}
         self.lost: dict[int, dict[str, set[str]]] = {}
 
     def write(self, row: int, pods: Collection[PodRecord]) -> None:
         facts = self._nodes.facts[row]
-        text = "" if facts is None or facts.problem else facts.register
-        now = {card.id for card in hami.decode_register(text)} if text else set()
+        told = () if facts is None or facts.problem else CARDS.cards(facts.devices)
+        now = {card.id for card in told}
         before, lost = self.registered.get(row, set()), self.lost.get(row, {})
         lost = {pod.uid: named(pod) & (before | lost.get(pod.uid, set())) - now for pod in pods}
         super().write(row, pods)
@@ -76,6 +78,12 @@ def named(pod: PodRecord) -> set[str]:
     return {use.uuid for uses in pod.claim for use in uses}
 
 
+def by_container(cards: Slots, asks: claims.Asks) -> Slots:
+    """A slot for each container, whatever it asks, as a decision has them."""
+    told = iter([uses for uses in cards if uses])
+    return tuple(next(told, ()) if ask.cards else () for ask in asks)
+
+
 class World:
     """A server, the cluster that follows it, and binds whose results are not known yet."""
 
@@ -87,7 +95,7 @@ class World:
         self.cluster.roster.followers.append(self.counted)
         self.server = api_model.Server(self.cluster)
         self.cycle = make.cycle(cluster=self.cluster)
-        self.in_flight: dict[str, tuple[str, api_model.Slots]] = {}
+        self.in_flight: dict[str, tuple[str, Slots]] = {}
 
     # What may happen. Each takes a source of chance of its own.
 
@@ -226,7 +234,7 @@ class World:
         pod, node = rng.choice(waiting), rng.choice([*NODES, "never-seen"])
         body = self.server.pods.get(pod.uid)
         cards = api_model.slots(rng, body, node) if body else ()
-        self.cluster.assume(pod.uid, node, claims.allowed(cards, pod.asks, pod.asks))
+        self.cluster.assume(pod.uid, node, claims.allowed(by_container(cards, pod.asks), pod.asks))
         self.in_flight[pod.uid] = (node, cards)
 
     def cycle_decides(self, rng: random.Random) -> None:
@@ -273,7 +281,7 @@ class World:
         fresh = Cluster()
         for name, row in self.cluster.nodes.rows.items():
             facts = self.cluster.nodes.facts[row]
-            if facts and self.cluster.nodes.was_hami[row]:
+            if facts and self.cluster.nodes.was_signed[row]:
                 # No object tells any more that the node registered cards.
                 registered = {names.HAMI_REGISTER: "[]"}
                 fresh.see_node(make.node(name=name, uid=facts.uid, annotations=registered))
@@ -281,7 +289,7 @@ class World:
         for uid, (node, cards) in self.in_flight.items():
             pod = fresh.pods[uid]
             if pod.life == Life.PENDING:
-                fresh.assume(uid, node, claims.allowed(cards, pod.asks, pod.asks))
+                fresh.assume(uid, node, claims.allowed(by_container(cards, pod.asks), pod.asks))
         for name, row in self.cluster.nodes.rows.items():
             # Nor that it registered these, which its pods hold.
             lost = self.followed.lost.get(row, {})

@@ -14,6 +14,7 @@ from scheduler.api import names, wire
 from scheduler.config import Config
 from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle
+from scheduler.devices import table as devices
 from scheduler.engine import rerun
 from scheduler.state.cluster import Cluster
 from tests import make
@@ -152,7 +153,9 @@ class World:
     def _restless(self) -> list[str]:
         """Pods that fit by a fresh look at the server's truth, or were not told why they wait."""
         cluster = Cluster(
-            self.config.scheduler_name, self.config.hami_node_label, self.config.pod_limits
+            self.config.scheduler_names,
+            devices.of_cards(self.config.hami_node_label),
+            self.config.pod_limits,
         )
         for node in self.server.of_kind("nodes"):
             cluster.see_node(msgspec.convert(node, wire.Node))

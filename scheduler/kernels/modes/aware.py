@@ -3,7 +3,7 @@
 ``place`` does both, for ``keel`` and for the published policies. A pod of which one container asks cards
 gets them by the mode: ``keel`` and ``fgd`` try every different card for a share, all others take the card
 that is left with the least; whole cards are all alike, the lowest index first. Pods that want more of the
-choice (several containers with cards, numa, a GPU policy of their own) walk as HAMi does.
+choice (several containers with cards, numa, a GPU policy of their own) walk as the driver does.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ import math
 from scheduler.kernels._jit import inlined, kernel
 from scheduler.schema import columns as c
 
-# Ask.mode[0]. The last two are HAMi's node score, which stands in the mode's place.
-LEAST, MOST, BALANCED, RATIO, LAMBDA_G, LAMBDA_G_V3, HAMI_BINPACK, HAMI_SPREAD = range(8)
+# Ask.mode[0]. The last two are the score of a node policy, which stands in the mode's place.
+LEAST, MOST, BALANCED, RATIO, LAMBDA_G, LAMBDA_G_V3, NODE_BINPACK, NODE_SPREAD = range(8)
 
 _FULL = 100
 _MILLI = 1000

@@ -1,6 +1,6 @@
 """Carry out decisions: a bounded number of requests in flight, each result reported once.
 
-A decision becomes a job. Where HAMi's device plugin serves the node, the job waits for its turn (``turns``);
+A decision becomes a job. Where a device plugin serves the node's pods one at a time, the job waits for its turn (``turns``);
 then a worker (``crew``) takes the steps before the bind (``steps``), binds (``binding``) and reports.
 """
 
@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import structlog
 
-from scheduler.api import names, wire
+from scheduler.api import wire
 from scheduler.api.decisions import Bind
 from scheduler.api.events import BindDone, BindFailed, PluginSilent
+from scheduler.devices.table import CARDS
 from scheduler.errors import ApiError
 from scheduler.kube.bind.binding import Binding, Fate
 from scheduler.kube.bind.crew import Crew
@@ -25,7 +26,6 @@ from scheduler.kube.bind.turns import Effect, GiveBack, Start, Turns
 from scheduler.state.pods import PodRecord
 
 _LOOK_SECONDS = 0.1
-_DONE_PHASES = frozenset({names.BIND_SUCCESS, names.BIND_FAILED})
 _log = structlog.get_logger("evenkeel.binder")
 
 
@@ -108,7 +108,7 @@ class Binder:
 
     def see_pod(self, pod: wire.Pod) -> None:
         """Watch for the plugin's answer on pods whose cards are being allocated."""
-        if (pod.metadata.annotations or {}).get(names.HAMI_BIND_PHASE) in _DONE_PHASES:
+        if CARDS.is_served(pod.metadata.annotations or {}):
             node = pod.spec.node_name or ""
             self._do(self._turns.answered(pod.metadata.uid, node, _now()))
 
@@ -118,7 +118,7 @@ class Binder:
         for job in self._turns.waiting(name):
             if why := self._permit.objection(job.bind):
                 self._do(self._turns.withdrawn(job, why))
-        if names.HAMI_LOCK not in (node.metadata.annotations or {}):
+        if not CARDS.is_locked(node.metadata.annotations or {}):
             self._do(self._turns.unlocked(name))
 
     def node_gone(self, name: str) -> None:

@@ -1,6 +1,6 @@
 """One bind, written until it is known what became of it.
 
-``POST pods/{name}/binding`` with the pod's uid and version and, where HAMi serves the node, the device
+``POST pods/{name}/binding`` with the pod's uid and version and, where cards were chosen, the device
 annotations: the API server merges them in the transaction that sets the node, so a pod is never bound
 without its cards.
 """
@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 import structlog
 
-from scheduler.api import hami, names
 from scheduler.api.decisions import Bind
+from scheduler.devices.table import CARDS
 from scheduler.errors import ApiError
 from scheduler.kube import answers, client, wall_clock
 from scheduler.kube.bind.fence import Fence, Gate, Target, is_closed
@@ -166,8 +166,8 @@ def _fate_of(found: dict[str, Any] | None, bind: Bind) -> Fate:
     if not is_closed(found):
         return Fate.OPEN
     node = found["spec"].get("nodeName")
-    written = (found["metadata"].get("annotations") or {}).get(names.HAMI_ALLOCATED)
-    ours = node == bind.node and (not bind.slots or written == hami.encode_devices(bind.slots))
+    notes = found["metadata"].get("annotations") or {}
+    ours = node == bind.node and (not bind.slots or CARDS.is_answered(notes, bind.slots))
     return Fate.DONE if ours else Fate.REFUSED
 
 
@@ -175,9 +175,10 @@ def _body(bind: Bind, pod: PodRecord, version: str) -> bytes:
     metadata: dict[str, object] = {"name": pod.name, "uid": pod.uid, "resourceVersion": version}
     if bind.slots:
         now = int(wall_clock.now().timestamp())
-        metadata["annotations"] = hami.bind_annotations(bind.node, bind.slots, now)
-        if len(bind.node) <= names.LABEL_VALUE_MAX:
-            metadata["labels"] = {names.HAMI_NODE: bind.node}
+        answer = CARDS.answer(bind.node, bind.slots, now)
+        metadata["annotations"] = answer.annotations
+        if answer.labels:
+            metadata["labels"] = answer.labels
     target = {"apiVersion": "v1", "kind": "Node", "name": bind.node}
     return msgspec.json.encode({
         "apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target

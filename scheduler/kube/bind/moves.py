@@ -1,4 +1,4 @@
-"""What can happen to the turn before a node that HAMi's device plugin serves.
+"""What can happen to the turn before a node whose device plugin serves one pod at a time.
 
 The plugin serves one pod at a time, so the pods that go to one node take turns. A turn begins when a worker
 takes up a job. It ends when the plugin has given the node's lock back, or when there is nothing to wait for

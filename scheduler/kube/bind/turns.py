@@ -1,4 +1,4 @@
-"""Turns before the nodes that HAMi's device plugin serves: who is next, and who waits for what.
+"""Turns before nodes whose device plugin serves one pod at a time: who is next, and who waits for what.
 
 How a turn goes is drawn in ``moves``. Beside its turn a node has a voice. It falls silent when no turn has
 ended for ``_SILENT_SECONDS``: the jobs that wait are given back, and none is taken until the plugin answers

@@ -22,7 +22,7 @@ class Mistakes:
 
     def __init__(self, engine: Engine, reporter: Reporter, is_leading: Callable[[], bool]) -> None:
         self._engine, self._reporter, self._is_leading = engine, reporter, is_leading
-        self._has_seen_hami = False
+        self._has_noticed = False
 
     def tell_all(self) -> None:
         """For a new leader: tell all there is, whether a predecessor told it or not."""
@@ -34,13 +34,10 @@ class Mistakes:
 
     def check_node(self, facts: NodeFacts) -> None:
         """A node was seen."""
-        if facts.register and not self._has_seen_hami:
-            self._has_seen_hami = True
-            _log.warning(
-                "HAMi's device configuration is not read: requests are taken as HAMi's defaults have them",
-                node=facts.name,
-                taken="gpumem in MiB (memoryFactor 1), default memory and cores 0, resources nvidia.com/*",
-            )
+        if facts.is_told and not self._has_noticed:
+            self._has_noticed = True
+            notice, taken = self._engine.cluster.registers.driver.notice
+            _log.warning(notice, node=facts.name, taken=taken)
         if not facts.problem:
             # Should the same mistake come back, it is news again.
             self._reporter.forget(facts.uid)

@@ -16,17 +16,18 @@ node's first cards: too much may be closed then, and never too little.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 
 import numpy as np
 
-from scheduler.api import hami
+from scheduler.api.cards import CardUse, Slots
 from scheduler.api.gpus import ContainerAsk, Kind
 from scheduler.kernels.devices import claims as kernel
 from scheduler.schema import columns as c
 
-Slots = tuple[tuple[hami.CardUse, ...], ...]
 Asks = tuple[ContainerAsk, ...]
+# The card that a claim names, or names a partition of: see ``devices/contract``.
+WholeOf = Callable[[str], str]
 # By pod the cards that left the register under it, with rows that are none.
 Gone = dict[str, dict[str, int]]
 
@@ -35,14 +36,12 @@ _MIB_MAX = 1 << 53
 _UNTOLD: c.Ints = np.zeros((0, kernel.N_TOLD), np.int64)
 
 
-def allowed(slots: Slots, most: Asks, asks: Asks) -> Slots:
+def allowed(slots: Slots, asks: Asks) -> Slots:
     """What counts of a claim: a slot per container, or nothing at all when no card of it counts.
 
-    ``most`` is what all containers ask, by which a claim was written, ``asks`` what they may hold by
-    now. Memory asked as a share of a card is bounded by the kernel, where the card is known.
+    ``asks`` is what the containers may hold by now. Memory asked as a share of a card is bounded by the
+    kernel, where the card is known.
     """
-    if len(slots) != len(most):
-        slots = _realigned(slots, most)
     counted = tuple(_within(uses, ask) for uses, ask in zip(slots, asks, strict=True))
     return counted if any(counted) else ()
 
@@ -57,15 +56,17 @@ def tells_cards(claim: Slots, asks: Asks) -> bool:
     return bool(claim) or not any(ask.cards for ask in asks)
 
 
-def incomplete(claim: Slots, asks: Asks, cards: Mapping[str, int], table: c.Cards) -> str:
+def incomplete(
+    claim: Slots, asks: Asks, cards: Mapping[str, int], table: c.Cards, whole_of: WholeOf
+) -> str:
     """What a claim leaves open of the cards that are asked, in words; empty when nothing.
 
-    That there is no claim where cards are asked is for ``tells_cards`` to say.
+    ``whole_of`` is the driver's. That there is no claim where cards are asked is for ``tells_cards`` to say.
     """
     if not claim:
         return ""
     for i, (uses, ask) in enumerate(zip(claim, asks, strict=True), 1):
-        if untold := _untold(uses, ask, cards, table):
+        if untold := _untold(uses, ask, cards, table, whole_of):
             return (
                 f"tells {ask.cards - untold} of the {ask.cards} cards that container {i} asks, init "
                 "containers counted first; only cards of the pod's node count, each once"
@@ -73,7 +74,7 @@ def incomplete(claim: Slots, asks: Asks, cards: Mapping[str, int], table: c.Card
     return ""
 
 
-def told(claim: Slots, cards: Mapping[str, int]) -> c.Ints:
+def told(claim: Slots, cards: Mapping[str, int], whole_of: WholeOf) -> c.Ints:
     """[t, N_TOLD] what a claim tells, as the kernel takes it.
 
     ``cards`` are the rows of the node's cards by UUID, and then of those that are ``gone`` from under the
@@ -83,7 +84,7 @@ def told(claim: Slots, cards: Mapping[str, int]) -> c.Ints:
         (
             i,
             cards.get(use.uuid, kernel.STRANGE),
-            cards.get(_whole(use.uuid), kernel.STRANGE),
+            cards.get(whole_of(use.uuid), kernel.STRANGE),
             use.cores,
             min(use.mem_mib, _MIB_MAX),
         )
@@ -94,7 +95,10 @@ def told(claim: Slots, cards: Mapping[str, int]) -> c.Ints:
 
 
 def gone(
-    held: Iterable[tuple[str, Slots, Mapping[str, int]]], there: Container[str], table: c.Cards
+    held: Iterable[tuple[str, Slots, Mapping[str, int]]],
+    there: Container[str],
+    table: c.Cards,
+    whole_of: WholeOf,
 ) -> Gone:
     """Of each pod the cards that it could tell until now, that it names, and that are not ``there`` any more.
 
@@ -105,8 +109,8 @@ def gone(
     for uid, claim, before in held:
         named = {use.uuid for uses in claim for use in uses}
         lost = {
-            uuid: kernel.GONE_CARVED if _is_carved(uuid, before, table) else kernel.GONE
-            for uuid in named.union(map(_whole, named))
+            uuid: kernel.GONE_CARVED if _is_carved(whole_of(uuid), before, table) else kernel.GONE
+            for uuid in named.union(map(whole_of, named))
             if uuid in before and uuid not in there
         }
         if lost:
@@ -114,18 +118,12 @@ def gone(
     return found
 
 
-def _realigned(slots: Slots, asks: Asks) -> Slots:
-    """HAMi 2.10.0 leaves out the slots of containers without cards: those there are go to who asks."""
-    told = iter([uses for uses in slots if uses])
-    return tuple(next(told, ()) if ask.cards else () for ask in asks)
-
-
-def _within(uses: tuple[hami.CardUse, ...], ask: ContainerAsk) -> tuple[hami.CardUse, ...]:
-    counted: dict[str, hami.CardUse] = {}
+def _within(uses: tuple[CardUse, ...], ask: ContainerAsk) -> tuple[CardUse, ...]:
+    counted: dict[str, CardUse] = {}
     for use in uses if ask.cards else ():
         if use.uuid in counted:
             continue
-        counted[use.uuid] = hami.CardUse(
+        counted[use.uuid] = CardUse(
             use.uuid,
             min(use.mem_mib, ask.mem_mib) if ask.mem_mib else use.mem_mib,
             min(use.cores, ask.cores),
@@ -136,19 +134,19 @@ def _within(uses: tuple[hami.CardUse, ...], ask: ContainerAsk) -> tuple[hami.Car
 
 
 def _untold(
-    uses: tuple[hami.CardUse, ...], ask: ContainerAsk, cards: Mapping[str, int], table: c.Cards
+    uses: tuple[CardUse, ...],
+    ask: ContainerAsk,
+    cards: Mapping[str, int],
+    table: c.Cards,
+    whole_of: WholeOf,
 ) -> int:
     """How many of the cards that a container asks are not told."""
-    if any(_is_carved(use.uuid, cards, table) for use in uses):
+    if any(_is_carved(whole_of(use.uuid), cards, table) for use in uses):
         return 0
     return ask.cards - sum(use.uuid in cards for use in uses)
 
 
 def _is_carved(uuid: str, cards: Mapping[str, int], table: c.Cards) -> bool:
-    """A card in MIG mode serves a container several times, up to HAMi 2.9 under names like ``UUID[0-1]``."""
-    d = cards.get(_whole(uuid), kernel.STRANGE)
+    """Whether a card is cut into partitions: such a one serves a container several times."""
+    d = cards.get(uuid, kernel.STRANGE)
     return bool(table.mig[d]) if d >= 0 else d == kernel.GONE_CARVED
-
-
-def _whole(uuid: str) -> str:
-    return uuid.partition("[")[0]

@@ -1,4 +1,4 @@
-"""GPUs: what a pod's words about cards mean to the kernel that picks them.
+"""What a pod's words about cards mean to the kernel that picks them.
 
 The order of cards is HAMi's (pkg/scheduler/policy, v2.10): keys are sorted and the walk goes from
 the last card to the first. Binpack sorts by score, so the fullest card is taken first; spread sorts
@@ -7,13 +7,14 @@ by score descending; equal scores go to the highest numa node, equal cards to th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from scheduler.api.gpus import CardTypes, GpuAsk
 from scheduler.api.placement import Placement
 from scheduler.kernels.devices import gpus
 from scheduler.schema.columns import Flags, Ints
-from scheduler.state.cards import CardTable
 
 _SCORE, _NUMA, _USED, _INDEX = gpus.BY_SCORE, gpus.BY_NUMA, gpus.BY_USED, gpus.BY_INDEX
 _KEYS = {"binpack": _SCORE, "spread": -_SCORE, "numa": _NUMA}
@@ -38,36 +39,39 @@ def sort_keys(policy: str, *, numa_bind: bool) -> Ints:
     return np.array(keys + [0] * (4 - len(keys)), np.int64)
 
 
+def node_score_name(policy: str) -> str:
+    """What the score of a node policy is called in explanations: it is HAMi's."""
+    return f"hami-{policy}"
+
+
 def is_mutex(placement: Placement) -> bool:
     """Whether only idle cards will do."""
     return "mutex" in placement.gpu_policy.split(",")
 
 
-def models_ok(ask: CardTypes | None, cards: CardTable) -> Flags:
+def models_ok(ask: CardTypes | None, models: Sequence[str]) -> Flags:
     """[models] whether use-gputype and nouse-gputype accept a model: case-blind substrings."""
     if ask is None:
-        return np.ones(len(cards.models), np.bool_)
+        return np.ones(len(models), np.bool_)
     return np.array(
         [
             (not ask.use_types or any(part in model.upper() for part in ask.use_types))
             and not any(part in model.upper() for part in ask.nouse_types)
-            for model in cards.models.values
+            for model in models
         ],
         np.bool_,
     )
 
 
-def modes_ok(ask: GpuAsk | None, cards: CardTable) -> Flags:
+def modes_ok(ask: GpuAsk | None, modes: Sequence[str]) -> Flags:
     """[modes] whether vgpu-mode contains a card's mode (an empty mode is in every text)."""
     wanted = ask.vgpu_mode if ask else ""
-    return np.array([not wanted or mode in wanted for mode in cards.modes.values], np.bool_)
+    return np.array([not wanted or mode in wanted for mode in modes], np.bool_)
 
 
-def uuids_ok(ask: GpuAsk | None, cards: CardTable) -> Flags:
+def uuids_ok(ask: GpuAsk | None, uuids: Sequence[str]) -> Flags:
     """[uuids] whether use-gpuuuid and nouse-gpuuuid accept a card; [0] when nothing is asked."""
     if ask is None or not (ask.use_uuids or ask.nouse_uuids):
         return np.zeros(0, np.bool_)
     use, nouse = set(ask.use_uuids), set(ask.nouse_uuids)
-    return np.array(
-        [(not use or uuid in use) and uuid not in nouse for uuid in cards.uuids.values], np.bool_
-    )
+    return np.array([(not use or uuid in use) and uuid not in nouse for uuid in uuids], np.bool_)

@@ -1,0 +1,45 @@
+"""Devices as every driver tells them: a card, and what a container holds of one."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+
+class Card(msgspec.Struct, frozen=True, gc=False):
+    """One device of a node that can be given away by itself, whole or in parts.
+
+    Attributes:
+        id: unique on its node.
+        index: its place on the node.
+        sharers: how many containers may share it.
+        mib, cores: its memory, and its compute in percent, as its driver gives them away.
+        model, mode: words by which pods choose; either may be empty.
+        numa: its NUMA node.
+        healthy: it may be given away.
+        is_carved: it is cut into partitions, and no part of it can be given away as it is.
+    """
+
+    id: str
+    index: int
+    sharers: int
+    mib: int
+    cores: int
+    model: str
+    mode: str = ""
+    numa: int = 0
+    healthy: bool = True
+    is_carved: bool = False
+
+
+class CardUse(NamedTuple):
+    """What one container holds on one card."""
+
+    uuid: str
+    mem_mib: int
+    cores: int
+
+
+# What the containers of a pod hold, init containers first: a slot for each, empty for one that holds nothing.
+Slots = tuple[tuple[CardUse, ...], ...]

@@ -1,0 +1,133 @@
+"""HAMi's NVIDIA cards: told one by one by its device plugin, and given away whole or in shares.
+
+On a node of HAMi's ``nvidia.com/gpu`` counts shares, so no whole GPU is ever given away there, least of
+all in the moment in which its device plugin has told the kubelet of the shares and nobody of the cards.
+A node is HAMi's when the plugin has written on it, now or earlier under the same uid; before that it
+looks like it, when it has GPUs and the label of the nodes that the plugin runs on, or more GPUs than a
+machine has while the plugin writes on other nodes. Only people with rights on nodes write any of these.
+What pods say of themselves is no sign, for whoever creates a pod can say it. So that a start in which a
+register is gone gives nothing away under running pods, the label must be right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import structs
+
+from scheduler.api import hami, names, wire
+from scheduler.api.cards import Card, Slots
+from scheduler.devices.contract import Answer, Seen, Texts, Words
+
+# The most GPUs that a machine has.
+_MACHINE_MAX = 16
+# Places in the words of a node; the last is empty unless the plugin has written there.
+_REGISTER, _CORDON, _SIGNED = 0, 1, 2
+_DONE = frozenset({names.BIND_SUCCESS, names.BIND_FAILED})
+
+
+class HamiCards:
+    """The driver; ``label`` is key=value, or a key, of the nodes that the plugin runs on, empty for none."""
+
+    name = "HAMi"
+    claim_field = f"metadata.annotations[{names.HAMI_ALLOCATED}]"
+    notice = (
+        "HAMi's device configuration is not read: requests are taken as HAMi's defaults have them",
+        "gpumem in MiB (memoryFactor 1), default memory and cores 0, resources nvidia.com/*",
+    )
+    inner_resources = frozenset(
+        {names.GPU_MEMORY, names.GPU_MEMORY_PERCENT, names.GPU_CORES, names.GPU_PRIORITY}
+    )
+
+    def __init__(self, label: str) -> None:
+        self._label = label.partition("=")
+
+    def read_node(self, node: wire.Node) -> Words:
+        """The register, the closed cards and whether the plugin has written."""
+        notes = node.metadata.annotations or {}
+        register = notes.get(names.HAMI_REGISTER, "")
+        # A scheduler of HAMi's asks for the handshake on every node, so only the answer tells something.
+        reported = notes.get(names.HAMI_HANDSHAKE, "").startswith(names.HANDSHAKE_REPORTED)
+        is_signed = bool(register) or names.HAMI_SCORE in notes or reported
+        return register, notes.get(names.HAMI_CORDON, ""), "signed" if is_signed else ""
+
+    def is_told(self, words: Words) -> bool:
+        """Whether there is a register."""
+        return bool(words and words[_REGISTER])
+
+    def is_signed(self, words: Words) -> bool:
+        """Whether the plugin has written on the node."""
+        return bool(words and words[_SIGNED])
+
+    def serves(self, seen: Seen) -> bool:
+        """Whether a node is or looks like one of HAMi's: see the module's words."""
+        if seen.was_signed or not seen.offered:
+            return seen.was_signed
+        key, wants_value, value = self._label
+        label = seen.labels.get(key)
+        if label is not None and (not wants_value or label == value):
+            return True
+        return seen.offered > _MACHINE_MAX and seen.any_signed
+
+    def cards(self, words: Words) -> tuple[Card, ...]:
+        """The cards of the register."""
+        return tuple(
+            Card(
+                id=card.id,
+                index=card.index,
+                sharers=card.count,
+                mib=card.devmem,
+                cores=card.devcore,
+                model=card.type,
+                mode=card.mode,
+                numa=card.numa,
+                healthy=card.health,
+                is_carved=card.mode == "mig",
+            )
+            for card in (hami.decode_register(words[_REGISTER]) if self.is_told(words) else ())
+        )
+
+    def closed(self, words: Words) -> frozenset[str]:
+        """The UUIDs of the annotation by which people close cards."""
+        text = words[_CORDON] if words else ""
+        return frozenset(part.strip() for part in text.split(","))
+
+    def read_claim(self, pod: wire.Pod, asking: Sequence[bool]) -> Slots:
+        """The annotation that a scheduler has written.
+
+        HAMi 2.10.0 leaves out the slots of containers without cards: those there are go to who asks.
+        """
+        text = (pod.metadata.annotations or {}).get(names.HAMI_ALLOCATED, "")
+        slots = hami.decode_devices(text)
+        if len(slots) == len(asking):
+            return slots
+        told = iter([uses for uses in slots if uses])
+        return tuple(next(told, ()) if asks else () for asks in asking)
+
+    def whole_of(self, device: str) -> str:
+        """Up to HAMi 2.9 parts of a card in MIG mode are named like ``UUID[0-1]``."""
+        return device.partition("[")[0]
+
+    def answer(self, node: str, slots: Slots, now: int) -> Answer:
+        """The annotations that the plugin reads; the label by which HAMi's scheduler finds the pods of a node."""
+        is_short = len(node) <= names.LABEL_VALUE_MAX
+        labels = {names.HAMI_NODE: node} if is_short else {}
+        return Answer(hami.bind_annotations(node, slots, now), labels)
+
+    def is_answered(self, annotations: Texts, slots: Slots) -> bool:
+        """Whether the annotation says the same cards."""
+        return annotations.get(names.HAMI_ALLOCATED) == hami.encode_devices(slots)
+
+    def is_served(self, annotations: Texts) -> bool:
+        """Whether the bind phase is one of the last."""
+        return annotations.get(names.HAMI_BIND_PHASE) in _DONE
+
+    def is_locked(self, annotations: Texts) -> bool:
+        """Whether somebody holds the node's lock."""
+        return names.HAMI_LOCK in annotations
+
+    def signed(self, node: wire.Node) -> wire.Node:
+        """With the plugin's half of the handshake."""
+        meta = node.metadata
+        notes = {**(meta.annotations or {}), names.HAMI_HANDSHAKE: names.HANDSHAKE_REPORTED}
+        return structs.replace(node, metadata=structs.replace(meta, annotations=notes))
