@@ -82,6 +82,16 @@ class PodTemplate:
     words: int
     offered: int = 0
 
+    @property
+    def has_terms(self) -> bool:
+        """Whether it has terms about other pods, of which any pod that has a node is one for others."""
+        return bool(
+            self.affinity
+            or self.anti_affinity
+            or self.preferred_affinity
+            or self.preferred_anti_affinity
+        )
+
 
 class Whereabouts(Protocol):
     """Where a pod may go by its own words: what static filters of nodes read."""
@@ -183,13 +193,6 @@ def _steering(annotations: dict[str, str]) -> tuple[tuple[str, str], ...]:
 def _unsupported(spec: wire.PodSpec) -> list[str]:
     """Hard rules that are not implemented yet: better no place than a wrong one."""
     found = []
-    said = spec.affinity or wire.Affinity()
-    for rules, field in (
-        (said.pod_affinity, "spec.affinity.podAffinity"),
-        (said.pod_anti_affinity, "spec.affinity.podAntiAffinity"),
-    ):
-        if rules and rules.required_during_scheduling_ignored_during_execution:
-            found.append(f"{field}.requiredDuringSchedulingIgnoredDuringExecution")
     if any(v.persistent_volume_claim or v.ephemeral for v in spec.volumes or ()):
         found.append("spec.volumes[persistentVolumeClaim]")
     if spec.resource_claims:

@@ -102,7 +102,7 @@ class Counted:
             there=np.zeros((len(self), most), np.bool_),
             domain=np.array([one.domain for one in found], np.int64).reshape(-1, capacity),
             counted=np.array(counted, np.bool_).reshape(-1, capacity),
-            figures=np.array([self._is_wide(), 0], np.int64),
+            figures=np.array([self._is_wide(), 0, 0], np.int64),
             scores=np.array([(s.how, s.weight, 0) for s in scores], np.int64).reshape(-1, c.N_NORM),
             raw=np.zeros((len(scores), capacity), np.int64),
             points=np.zeros((len(scores), capacity), np.int64),

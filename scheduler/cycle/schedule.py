@@ -89,6 +89,11 @@ class Cycle:
         key = self._key_of(pod)
         return key is not None and key.view.is_wide
 
+    @property
+    def meets_others(self) -> bool:
+        """Whether pods on nodes have terms about others: which of those that wait they see may change."""
+        return self._cluster.terms.has_owners
+
     def cost_of(self, pod: PodRecord) -> int:
         """What deciding for a pod costs beyond the usual: 0 for a live shape, else by how much it says."""
         key = self._key_of(pod)

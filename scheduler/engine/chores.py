@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from scheduler.api.decisions import Outcome
+from scheduler.api.decisions import Hold, Outcome
 from scheduler.cycle.schedule import Cycle
 from scheduler.engine.budget import Budget, Work
 from scheduler.queues.helping import Changed
 from scheduler.queues.pending import Pending
 from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
 
 # Kinds that a bound rules out take next to no time: so many of them are one piece of work.
 _STRIDE = 64
@@ -91,21 +92,45 @@ class Chores:
     def _help(self, changed: Changed, now: float) -> Iterator[None]:
         """Move the pods that a change could help. It asks one question for each kind that is not ruled out."""
         for i, kind in enumerate(self._pending.kinds_within(changed.most())):
-            pod = self._pending.one_of(kind)
-            if pod is not None and (self._cycle.looks_far(pod) or changed.may_help(pod.template)):
-                if self._cycle.could_place(pod, changed.rows):
-                    self._pending.helped(kind, now)
+            if i % _STRIDE == 0:
                 yield
-            elif i % _STRIDE == 0:
+            for pod in self._one_of_each(kind):
+                # When it was last looked at, other pods may have kept it from nodes that did not change since.
+                looks_far = self._pending.looks_far(kind) or self._cycle.looks_far(pod)
+                if not looks_far and not changed.may_help(pod.template):
+                    break
+                if self._cycle.could_place(pod, None if looks_far else changed.rows):
+                    self._pending.helped(kind, now)
+                    yield
+                    break
+                if self._cycle.looks_far(pod):
+                    self._pending.look_far(kind)
                 yield
 
     def _explain_again(self) -> Iterator[None]:
         """A change that did not help may still have changed why: no pod shall be told old news."""
         for kind in self._pending.kinds():
-            pod = self._pending.one_of(kind)
-            hold = self._cycle.why_not(pod) if pod is not None else None
-            for pod in self._pending.alike(kind) if hold else ():
+            holds: dict[Hashable, Hold | None] = {}
+            for pod in self._pending.alike(kind):
+                now = self._cycle.kind_of(pod) if self._cycle.meets_others else kind
+                if now not in holds:
+                    holds[now] = self._cycle.why_not(pod)
+                    yield
+                hold = holds[now]
                 if hold is not None and self._pending.is_parked(pod.uid):
                     self._outcome.explained.append(hold.of(pod.uid))
                 yield
-            yield
+
+    def _one_of_each(self, kind: Hashable) -> Iterator[PodRecord]:
+        """Pods of a kind that by now may fit different nodes: pods that came since may tell them apart."""
+        first = self._pending.one_of(kind)
+        if first is None:
+            return
+        yield first
+        if self._cycle.meets_others:
+            asked = {self._cycle.kind_of(first)}
+            for pod in self._pending.alike(kind):
+                now = self._cycle.kind_of(pod)
+                if now not in asked:
+                    asked.add(now)
+                    yield pod

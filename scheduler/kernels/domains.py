@@ -22,8 +22,12 @@ def refusals(d: c.Domains, rows: c.Ints, refused: c.Ints) -> None:
 
 @inlined
 def prepare(d: c.Domains) -> None:
-    """Find what the emptiest domains have. O(tallies · domains)."""
+    """Find what the emptiest domains have, and whether there is anything to be near to. O(tallies · domains)."""
+    d.figures[c.FIGURE_NEAR] = 0
     for t in range(d.tallies.shape[0]):
+        if d.tallies[t, c.TALLY_KIND] == c.NEAR:
+            for v in range(d.counts.shape[1]):
+                d.figures[c.FIGURE_NEAR] += d.counts[t, v]
         if d.tallies[t, c.TALLY_KIND] != c.EVEN:
             continue
         n, fewest = 0, 1 << 62
@@ -43,6 +47,11 @@ def bits_of(d: c.Domains, row: int) -> int:
         if kind == c.APART:
             v = domain_of(d, t, row)
             if v >= 0 and d.counts[t, v] > 0:
+                bits |= 1 << d.tallies[t, c.TALLY_BIT]
+        elif kind == c.NEAR:
+            v = domain_of(d, t, row)
+            is_first = d.figures[c.FIGURE_NEAR] == 0 and d.tallies[t, c.TALLY_SELF] != 0
+            if v < 0 or (d.counts[t, v] == 0 and not is_first):
                 bits |= 1 << d.tallies[t, c.TALLY_BIT]
         elif kind == c.EVEN and is_even:
             v = domain_of(d, t, row)
@@ -97,7 +106,10 @@ def judge_all(board: c.Board) -> None:
     for row in range(board.part.size):
         _judge_row(board, mine, row)
     for g in range(board.domains.scores.shape[0]):
-        _score_spread(board, g)
+        if board.domains.scores[g, c.NORM_HOW] == c.OF_BOTH:
+            _score_spread(board, g)
+        else:
+            _score_sum(board, g)
 
 
 @inlined
@@ -113,7 +125,7 @@ def _bits(d: c.Domains) -> int:
     mine = 0
     for t in range(d.tallies.shape[0]):
         kind = d.tallies[t, c.TALLY_KIND]
-        if kind != c.SPREAD:
+        if kind < c.SPREAD:
             mine |= 1 << d.tallies[t, c.TALLY_BIT]
         if kind == c.EVEN:
             mine |= 1 << d.tallies[t, c.TALLY_NO_LABEL]
@@ -160,6 +172,28 @@ def _score_spread(board: c.Board, g: int) -> None:
             d.points[g, row] = 100
         else:
             d.points[g, row] = 100 * (highest + lowest - d.raw[g, row]) // highest
+
+
+@inlined
+def _score_sum(board: c.Board, g: int) -> None:
+    """Points of the score ``g``: the more is counted in the domains of a node, the more."""
+    d = board.domains
+    lowest, highest = 1 << 62, -(1 << 62)
+    for row in range(board.part.size):
+        if not fits(board, row):
+            continue
+        total = 0
+        for t in range(d.tallies.shape[0]):
+            v = domain_of(d, t, row)
+            if d.tallies[t, c.TALLY_SCORE] == g and v >= 0:
+                total += d.tallies[t, c.TALLY_WEIGHT] * d.counts[t, v]
+        d.raw[g, row] = total
+        lowest, highest = min(lowest, total), max(highest, total)
+    for row in range(board.part.size):
+        if fits(board, row):
+            span, above = highest - lowest, d.raw[g, row] - lowest
+            # In floats and cut off, as kube-scheduler does it.
+            d.points[g, row] = int(100.0 * (above / span)) if span > 0 else 0
 
 
 @inlined

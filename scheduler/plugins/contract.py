@@ -160,7 +160,7 @@ class Tally:
         gain: what a pod of the shape adds where it goes.
         key: the label whose values are domains; empty: each node is one.
         counted: whose pods are counted; None: those of all nodes.
-        kind: what the count means: ``columns.APART``, ``EVEN`` or ``SPREAD``.
+        kind: what the count means: ``columns.APART``, ``NEAR``, ``EVEN``, ``SPREAD`` or ``SUM``.
         reason: which of the rule's reasons refuses nodes for it.
         no_label: which refuses nodes without the label.
         figures: more that the kernel reads, by ``columns.TALLY_*``.
@@ -180,7 +180,7 @@ class DomainScore(NamedTuple):
     """Prefers nodes by what is counted in their domains.
 
     Attributes:
-        how: how raw scores become points: ``columns.OF_BOTH``.
+        how: how raw scores become points: ``columns.OF_BOTH`` or ``OF_SPAN``.
         weight: of the points.
     """
 

@@ -21,6 +21,7 @@ from scheduler.plugins import (
     node_affinity,
     node_ports,
     node_unschedulable,
+    pod_affinity,
     resources_fit,
     taints,
     topology_spread,
@@ -53,6 +54,7 @@ RULES: tuple[Rule, ...] = (
     node_ports.RULE,
     resources_fit.RULE,
     topology_spread.RULE,
+    pod_affinity.RULE,
     # Asked after all filters of kube-scheduler's, as its extenders are.
     gpu_cards.RULE,
     image_locality.RULE,
@@ -191,7 +193,7 @@ def tallied(needs: Needs, cluster: Cluster) -> Tallied:
         tallies = domain.tallies(need, cluster) if need is not None else ()
         for one in tallies:
             score = -1
-            if one.kind == c.SPREAD:
+            if one.kind in {c.SPREAD, c.SUM}:
                 if _SCORE_OF[name] not in scores:
                     scores.append(_SCORE_OF[name])
                 score = scores.index(_SCORE_OF[name])

@@ -123,7 +123,7 @@ def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
 def _even(one: _Spread, cluster: Cluster) -> Tally:
     return Tally(
         kind=c.EVEN,
-        count=cluster.terms.counting((one.peers,), with_deleting=False) if one.peers else None,
+        count=cluster.terms.peers((one.peers,), with_deleting=False) if one.peers else None,
         gain=int(one.is_one and one.peers is not None),
         key=one.key,
         counted=one.counted,
@@ -142,7 +142,7 @@ def _scored(one: _Spread, cluster: Cluster) -> Tally:
     by_node = one.key == names.HOSTNAME
     return Tally(
         kind=c.SPREAD,
-        count=cluster.terms.counting((one.peers,), with_deleting=False) if one.peers else None,
+        count=cluster.terms.peers((one.peers,), with_deleting=False) if one.peers else None,
         gain=int(one.is_one and one.peers is not None),
         key=one.key,
         counted=None if by_node else one.counted,

@@ -22,6 +22,7 @@ class Needs:
 
     def __init__(self) -> None:
         self._slots: dict[Hashable, int] = {}
+        self._wide: set[Hashable] = set()
         self._kinds: list[Hashable] = [None] * _FIRST_CAPACITY
         self._free = list(range(_FIRST_CAPACITY - 1, -1, -1))
         # [RESOURCES, slots]; a free slot asks more than there is.
@@ -30,17 +31,27 @@ class Needs:
     def __len__(self) -> int:
         return len(self._slots)
 
-    def add(self, kind: Hashable, template: PodTemplate | None) -> None:
-        """Begin to keep a kind, whose pods all have one template; None: of one that nothing rules out."""
+    def add(self, kind: Hashable, template: PodTemplate) -> None:
+        """Begin to keep a kind, whose pods all have one template."""
         if not self._free:
             self._grow()
         slot = self._slots[kind] = self._free.pop()
         self._kinds[slot] = kind
-        asked = dict(template.requests.amounts) if template else {}
+        asked = dict(template.requests.amounts)
         self._least[:, slot] = [asked.get(resource, 0) for resource in RESOURCES]
+
+    def widen(self, kind: Hashable) -> None:
+        """From now on no amount rules the kind out."""
+        self._wide.add(kind)
+        self._least[:, self._slots[kind]] = 0
+
+    def is_wide(self, kind: Hashable) -> bool:
+        """Whether no amount rules the kind out."""
+        return kind in self._wide
 
     def drop(self, kind: Hashable) -> None:
         """No pod of the kind waits any more."""
+        self._wide.discard(kind)
         slot = self._slots.pop(kind)
         self._kinds[slot] = None
         self._least[:, slot] = _NEVER

@@ -220,7 +220,9 @@ class Pending:
             entry.kind = kind
             if kind not in self._parked:
                 self._parked[kind] = {}
-                self._needs.add(kind, None if looks_far else entry.pod.template)
+                self._needs.add(kind, entry.pod.template)
+            if looks_far:
+                self.look_far(kind)
             self._parked[kind][uid] = entry
             self._n_parked += 1
 
@@ -229,6 +231,15 @@ class Pending:
         entry = self._returned(uid, now)
         if entry is not None:
             self._back_off(entry)
+
+    def look_far(self, kind: Hashable) -> None:
+        """From now on a change on one node may help the pods of a kind on another, see ``failed``."""
+        if kind in self._parked:
+            self._needs.widen(kind)
+
+    def looks_far(self, kind: Hashable) -> bool:
+        """Whether a change on one node may help the pods of a kind on another."""
+        return self._needs.is_wide(kind)
 
     def kinds(self) -> list[Hashable]:
         """The kinds of pods that wait for a change."""

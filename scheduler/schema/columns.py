@@ -176,7 +176,7 @@ class Domains(NamedTuple):
 # of ``domain``, -1 where each node is a domain by itself; TALLY_MASK: which row of ``counted``, -1 for all nodes.
 # TALLY_SELF: whether the pod is one of those that are counted. TALLY_SKEW: by how much a domain may exceed the
 # emptiest, which counts as empty where there are fewer domains than TALLY_LEAST; TALLY_FEWEST: what it has.
-# TALLY_SCORE: which score it is part of. TALLY_BY_NODE: nodes are counted instead of domains. TALLY_STRICT: nodes
+# TALLY_SCORE: which score it is part of; TALLY_WEIGHT: what each counts there. TALLY_BY_NODE: nodes are counted instead of domains. TALLY_STRICT: nodes
 # without the label have no score; else they are the domain TALLY_EMPTY, of the empty value, -1 where no node has
 # that. TALLY_SIZE: how many domains there are among the nodes on which the pod fits.
 (
@@ -191,17 +191,20 @@ class Domains(NamedTuple):
     TALLY_LEAST,
     TALLY_FEWEST,
     TALLY_SCORE,
+    TALLY_WEIGHT,
     TALLY_BY_NODE,
     TALLY_STRICT,
     TALLY_EMPTY,
     TALLY_SIZE,
     N_TALLY,
-) = range(16)
-# APART refuses domains in which something is counted. EVEN refuses those that exceed the emptiest by more than
-# the skew. SPREAD scores a domain by how few it has.
-APART, EVEN, SPREAD = 0, 1, 2
+) = range(17)
+# APART refuses domains in which something is counted; NEAR those in which nothing is, unless there is nothing in
+# any and the pod is one of those that are counted. EVEN refuses domains that exceed the emptiest by more than the
+# skew. SPREAD scores a domain by how few it has, and SUM by the sum of what is counted.
+APART, NEAR, EVEN, SPREAD, SUM = 0, 1, 2, 3, 4
 # FIGURE_WIDE: whether a placement changes more than its own node. FIGURE_STAMP: how often ``seen`` was used.
-FIGURE_WIDE, FIGURE_STAMP, N_FIGURES = 0, 1, 2
+# FIGURE_NEAR: how much is counted in all domains of tallies of NEAR.
+FIGURE_WIDE, FIGURE_STAMP, FIGURE_NEAR, N_FIGURES = 0, 1, 2, 3
 
 
 class Board(NamedTuple):
@@ -227,8 +230,9 @@ class Board(NamedTuple):
 # in what is missing to that. NORM_MOST is the highest; -1: look again.
 NORM_HOW, NORM_WEIGHT, NORM_MOST, N_NORM = 0, 1, 2, 3
 AS_IS, OF_MOST, LESS_OF_MOST = 0, 1, 2
-# Of domains only: in what is missing to the sum of the highest and the lowest, in parts of the highest.
-OF_BOTH = 3
+# Of domains only: in what is missing to the sum of the highest and the lowest, in parts of the highest; and in
+# parts of the span between them.
+OF_BOTH, OF_SPAN = 3, 4
 
 
 class Typical(NamedTuple):

@@ -12,6 +12,7 @@ from scheduler.api import gpus, names
 from scheduler.devices import whole as whole_gpus
 from scheduler.errors import BrokenInvariant
 from scheduler.schema import columns as c
+from scheduler.state import terms
 from scheduler.state.charging.holders import NOTHING
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
@@ -105,8 +106,7 @@ def _verify_terms(cluster: Cluster) -> None:
     for name, pods in cluster.pods_on.items():
         row = cluster.nodes.row_of(name)
         for pod in pods.values() if row >= 0 else ():
-            key = pod.namespace, frozenset((pod.labels or {}).items()), pod.deleting
-            counted.setdefault(key, Counter())[row] += 1
+            counted.setdefault(terms.key_of(pod), Counter())[row] += 1
     if held != counted:
         raise BrokenInvariant(f"pods by class are {held}, the pods on nodes are {counted}")
 

@@ -85,7 +85,7 @@ def charged(pod: PodRecord) -> tuple[object, ...]:
 
 def followed(pod: PodRecord) -> tuple[object, ...]:
     """What may change on a pod that stays where it is, and is counted by those who follow charges."""
-    return pod.labels, pod.deleting
+    return pod.namespace, pod.labels, pod.deleting
 
 
 def problem_of(

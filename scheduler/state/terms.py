@@ -1,8 +1,9 @@
 """Pods counted by what rules about other pods say of them, for as long as somebody looks.
 
 Pods on nodes that such rules cannot tell apart are a class: they are in one namespace, have the same labels,
-and are being deleted or not. A class is matched against a rule once, and not each of its pods on every node.
-Classes are kept from the first time that anybody looks on; in a cluster without such rules they cost nothing.
+are being deleted or not, and have the same rules of their own. A class is matched against a rule once, and
+not each of its pods on every node. Classes are kept from the first time that anybody looks on; in a cluster
+without such rules they cost nothing.
 """
 
 from __future__ import annotations
@@ -10,16 +11,35 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from weakref import WeakValueDictionary, ref
 
 from scheduler.api import names
 from scheduler.api.affinity import Peers
 from scheduler.api.selectors import Labels
+from scheduler.api.templates import PodTemplate
 from scheduler.state.counts import Count
+from scheduler.state.owned import OwnedTerm, OwnedTerms, Stance, owned_by
 from scheduler.state.pods import PodRecord
 
-_Key = tuple[str, frozenset[tuple[str, str]], bool]
 _NO_LABELS: dict[str, str] = {}
+_LabelsOf = Callable[[str], Labels]
+
+
+class ClassKey(NamedTuple):
+    """What tells classes apart; ``template`` is None for pods without rules of their own about other pods."""
+
+    namespace: str
+    labels: frozenset[tuple[str, str]]
+    deleting: bool
+    template: PodTemplate | None
+
+
+def key_of(pod: PodRecord) -> ClassKey:
+    """The class of a pod."""
+    template = pod.template if pod.template.has_terms else None
+    labels = frozenset((pod.labels or _NO_LABELS).items())
+    return ClassKey(pod.namespace, labels, pod.deleting, template)
 
 
 @dataclass(slots=True, eq=False)
@@ -29,11 +49,22 @@ class _Class:
     namespace: str
     labels: Labels
     deleting: bool
+    owned: tuple[OwnedTerm, ...]
     rows: Counter[int] = field(default_factory=Counter)
-    counts: list[ref[PeerCount]] = field(default_factory=list)
+    counts: list[tuple[ref[_Counting], int]] = field(default_factory=list)
 
 
-class PeerCount(Count):
+class _Counting(Count):
+    """A count of pods by class."""
+
+    __slots__ = ()
+
+    def each(self, one: _Class, labels_of: _LabelsOf) -> int:
+        """What each pod of a class counts."""
+        raise NotImplementedError
+
+
+class PeerCount(_Counting):
     """How many pods on each row are among all of several sets of peers."""
 
     __slots__ = ("_all_of", "_with_deleting")
@@ -42,19 +73,49 @@ class PeerCount(Count):
         super().__init__(0)
         self._all_of, self._with_deleting = all_of, with_deleting
 
-    def includes(self, one: _Class, namespace_labels: Labels) -> bool:
-        """Whether pods of a class are counted."""
+    def each(self, one: _Class, labels_of: _LabelsOf) -> int:
+        """1 for pods that are counted."""
         if one.deleting and not self._with_deleting:
-            return False
-        return all(
-            peers.include(one.namespace, namespace_labels, one.labels) for peers in self._all_of
+            return 0
+        there = labels_of(one.namespace)
+        return int(all(set_.include(one.namespace, there, one.labels) for set_ in self._all_of))
+
+
+class Seen(NamedTuple):
+    """A pod as the terms of other pods see it: its namespace, and the labels that any of them looks at."""
+
+    namespace: str
+    labels: frozenset[tuple[str, str]]
+
+
+class OwnerCount(_Counting):
+    """The weights of the terms, of one stance and topology key, that pods on each row have about a pod."""
+
+    __slots__ = ("_key", "_labels", "_namespace", "_stance")
+
+    def __init__(self, seen: Seen, stance: Stance, key: str) -> None:
+        super().__init__(0)
+        self._namespace, self._labels = seen.namespace, dict(seen.labels)
+        self._stance, self._key = stance, key
+
+    def each(self, one: _Class, labels_of: _LabelsOf) -> int:
+        """The sum of the weights."""
+        if not one.owned:
+            return 0
+        there = labels_of(self._namespace)
+        return sum(
+            term.weight
+            for term in one.owned
+            if (term.stance, term.key) == (self._stance, self._key)
+            and term.peers.include(self._namespace, there, self._labels)
         )
 
 
 class Terms:
-    """The classes of pods on nodes, and the counts that somebody looks at.
+    """The classes of pods on nodes, the counts that somebody looks at, and the terms that pods on nodes have.
 
     Attributes:
+        owned: the terms; empty until somebody looks.
         version: rises when an answer about a pod may be another though nothing on the pod has changed.
     """
 
@@ -62,71 +123,82 @@ class Terms:
         """``on_nodes``: all pods that are charged to a node, with its row."""
         self._on_nodes = on_nodes
         self._is_kept = False
-        self._classes: dict[_Key, _Class] = {}
+        self._may_own = False
+        self._classes: dict[ClassKey, _Class] = {}
         self._namespaces: dict[str, dict[str, str]] = {}
-        self._counts: WeakValueDictionary[tuple[tuple[Peers, ...], bool], PeerCount] = (
-            WeakValueDictionary()
-        )
+        self._counts: WeakValueDictionary[object, _Counting] = WeakValueDictionary()
+        self.owned = OwnedTerms()
         self.version = 0
 
-    def __len__(self) -> int:
-        return len(self._classes)
+    @property
+    def has_owners(self) -> bool:
+        """Whether any pod on a node may have terms about other pods."""
+        return self.owned.are_there if self._is_kept else self._may_own
 
     def follow(self, pod: PodRecord, node_row: int, sign: int) -> None:
         """A pod came to a node (1), or left it (-1)."""
         if not self._is_kept:
+            if pod.template.has_terms and not self._may_own:
+                self._may_own = True
+                self.version += 1
             return
-        labels = pod.labels or _NO_LABELS
-        key = pod.namespace, frozenset(labels.items()), pod.deleting
-        one = self._classes.get(key)
-        if one is None:
-            one = self._classes[key] = _Class(pod.namespace, labels, pod.deleting)
-            self._introduce(one, self._counts.values())
+        key = key_of(pod)
+        one = self._classes.get(key) or self._begin(key, pod)
         one.rows[node_row] += sign
-        for reference in one.counts:
+        for reference, each in one.counts:
             count = reference()
             if count is not None:
-                count.change(node_row, sign)
+                count.change(node_row, sign * each)
         if not one.rows[node_row]:
             del one.rows[node_row]
             if not one.rows:
                 del self._classes[key]
+                if self.owned.drop(one.owned):
+                    self.version += 1
 
-    def counting(self, all_of: tuple[Peers, ...], *, with_deleting: bool) -> PeerCount:
+    def peers(self, all_of: tuple[Peers, ...], *, with_deleting: bool) -> Count:
         """The pods on each row that are among all of these peers, kept up as long as somebody has it."""
-        self._keep()
         key = all_of, with_deleting
-        found = self._counts.get(key)
-        if found is None:
-            found = PeerCount(all_of, with_deleting=with_deleting)
-            for one in self._classes.values():
-                # Counts that are gone are let go of when there is a new one.
-                one.counts = [reference for reference in one.counts if reference() is not None]
-                self._introduce(one, (found,))
-            self._counts[key] = found
-        return found
+        return self._counts.get(key) or self._count(
+            key, PeerCount(all_of, with_deleting=with_deleting)
+        )
 
-    def held(self) -> dict[_Key, dict[int, int]] | None:
-        """How many pods of each class are on each row; None as long as nobody has looked."""
-        if not self._is_kept:
-            return None
-        return {key: dict(one.rows) for key, one in self._classes.items()}
+    def owners(self, seen: Seen, stance: Stance, key: str) -> Count:
+        """The weights of the terms on each row that are about a pod, likewise."""
+        by = seen, stance, key
+        return self._counts.get(by) or self._count(by, OwnerCount(seen, stance, key))
+
+    def about(
+        self, namespace: str, labels: Labels
+    ) -> tuple[frozenset[str], set[tuple[Stance, str]]]:
+        """The labels that terms of pods on nodes look at in a namespace, and what those about a pod mean.
+
+        Of the latter stance and topology key.
+        """
+        self._keep()
+        return self.owned.about(namespace, self.labels_of(namespace), labels)
 
     def see_namespace(self, name: str, labels: dict[str, str]) -> bool:
-        """A namespace was added or changed; whether anything about it is new."""
+        """A namespace was added or changed; whether that may change an answer about a pod that waits."""
         if self._namespaces.get(name) == labels:
             return False
         self._namespaces[name] = dict(labels)
         self.version += 1
+        self.owned.forget_answers()
         for one in self._classes.values():
-            if one.namespace == name:
-                self._withdraw(one)
-                self._introduce(one, self._counts.values())
-        return True
+            self._withdraw(one)
+            self._introduce(one, self._counts.values())
+        return self._is_kept
 
     def labels_of(self, namespace: str) -> Labels:
         """The labels of a namespace, its name among them."""
         return {names.NAMESPACE_NAME: namespace, **self._namespaces.get(namespace, {})}
+
+    def held(self) -> dict[ClassKey, dict[int, int]] | None:
+        """How many pods of each class are on each row; None as long as nobody has looked."""
+        if not self._is_kept:
+            return None
+        return {key: dict(one.rows) for key, one in self._classes.items()}
 
     def _keep(self) -> None:
         if not self._is_kept:
@@ -134,20 +206,38 @@ class Terms:
             for row, pod in self._on_nodes():
                 self.follow(pod, row, 1)
 
-    def _introduce(self, one: _Class, counts: Iterable[PeerCount]) -> None:
-        """Add the pods of a class to the counts that include it."""
-        namespace_labels = self.labels_of(one.namespace)
+    def _begin(self, key: ClassKey, pod: PodRecord) -> _Class:
+        labels = pod.labels or _NO_LABELS
+        owned = owned_by(pod.template, pod.namespace, labels)
+        one = self._classes[key] = _Class(pod.namespace, labels, pod.deleting, owned)
+        if self.owned.add(owned):
+            self.version += 1
+        self._introduce(one, self._counts.values())
+        return one
+
+    def _count(self, key: object, made: _Counting) -> _Counting:
+        self._keep()
+        for one in self._classes.values():
+            # Counts that are gone are let go of when there is a new one.
+            one.counts = [held for held in one.counts if held[0]() is not None]
+            self._introduce(one, (made,))
+        self._counts[key] = made
+        return made
+
+    def _introduce(self, one: _Class, counts: Iterable[_Counting]) -> None:
+        """Add the pods of a class to the counts that count it."""
         for count in counts:
-            if count.includes(one, namespace_labels):
-                one.counts.append(ref(count))
+            each = count.each(one, self.labels_of)
+            if each:
+                one.counts.append((ref(count), each))
                 for row, n in one.rows.items():
-                    count.change(row, n)
+                    count.change(row, n * each)
 
     def _withdraw(self, one: _Class) -> None:
         """Take the pods of a class out of all counts."""
-        for reference in one.counts:
+        for reference, each in one.counts:
             count = reference()
             if count is not None:
                 for row, n in one.rows.items():
-                    count.change(row, -n)
+                    count.change(row, -n * each)
         one.counts = []

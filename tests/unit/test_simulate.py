@@ -113,7 +113,7 @@ def test_explain_says_of_every_node_whether_why_and_how_good() -> None:
     assert said["a"] == {"feasible": True, "status": "fit", "reasons": []}
     assert scores.keys() == {
         "least-allocated", "TaintToleration", "NodeAffinity", "ImageLocality", "PodTopologySpread",
-        "KeepsGpuNodesFree",
+        "InterPodAffinity", "KeepsGpuNodesFree",
     }  # fmt: skip
     assert total == pytest.approx(
         5 * scores["least-allocated"] + 3 * scores["TaintToleration"] + 2 * scores["NodeAffinity"]

@@ -1,0 +1,177 @@
+"""InterPodAffinity: pods want others near them or far from them, and pods that are there want it of new ones.
+
+Source: kube-scheduler's interpodaffinity/filtering.go, scoring.go.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from scheduler.api.affinity import Peers, Term
+from scheduler.api.templates import PodTemplate
+from scheduler.plugins.contract import (
+    Change,
+    Domain,
+    DomainScore,
+    Reason,
+    Rule,
+    Standing,
+    Tally,
+)
+from scheduler.schema import columns as c
+from scheduler.state.cluster import Cluster
+from scheduler.state.owned import Stance, owned_by
+from scheduler.state.terms import Seen
+
+_AFFINITY, _ANTI_AFFINITY, _EXISTING = 0, 1, 2
+_UNSEEN = Seen("", frozenset())
+
+
+class _Own(NamedTuple):
+    """A term of the pod's own; ``is_one``: it is about pods like itself."""
+
+    key: str
+    peers: Peers
+    weight: int
+    is_one: bool
+
+
+class _Needs(NamedTuple):
+    """All of a pod's terms, and what terms of pods on nodes see of it.
+
+    Attributes:
+        refused: topology keys of terms on nodes, or soon there, that keep the pod away.
+        drawn: topology key and gain of those that draw it or push it away. The gain is what one more pod of
+            the same adds.
+    """
+
+    near: tuple[_Own, ...]
+    far: tuple[_Own, ...]
+    soft: tuple[_Own, ...]
+    seen: Seen
+    refused: tuple[tuple[str, int], ...]
+    drawn: tuple[tuple[str, int], ...]
+
+
+def _concerns(template: PodTemplate, cluster: Cluster) -> bool:
+    return template.has_terms or cluster.terms.has_owners
+
+
+def _needs(pod: Standing, cluster: Cluster) -> _Needs | None:
+    template = pod.template
+    keys, about = cluster.terms.about(pod.namespace, pod.labels)
+    # The first of the run makes its own terms terms on nodes, which the next of the run meets.
+    namespace_labels = cluster.terms.labels_of(pod.namespace)
+    own: dict[Stance, Counter[str]] = {stance: Counter() for stance in Stance}
+    for term in owned_by(template, pod.namespace, pod.labels):
+        keys |= frozenset(term.peers.selector.keys)
+        if term.peers.include(pod.namespace, namespace_labels, pod.labels):
+            own[term.stance][term.key] += term.weight
+    met = about | {(stance, key) for stance, gains in own.items() for key in gains}
+    if not met and not template.has_terms:
+        return None
+    visible = frozenset((key, label) for key, label in pod.labels.items() if key in keys)
+
+    def read(terms: tuple[Term, ...], sign: int = 1) -> tuple[_Own, ...]:
+        found = ((term, term.peers(pod.namespace, pod.labels)) for term in terms)
+        return tuple(
+            _Own(
+                term.topology_key,
+                peers,
+                sign * term.weight,
+                peers.include(pod.namespace, namespace_labels, pod.labels),
+            )
+            for term, peers in found
+        )
+
+    return _Needs(
+        near=read(template.affinity),
+        far=read(template.anti_affinity),
+        soft=(*read(template.preferred_affinity), *read(template.preferred_anti_affinity, -1)),
+        seen=Seen(pod.namespace, visible) if met else _UNSEEN,
+        refused=_met(met, own, Stance.REFUSES),
+        drawn=_met(met, own, Stance.DRAWS),
+    )
+
+
+def _met(
+    met: set[tuple[Stance, str]], own: dict[Stance, Counter[str]], stance: Stance
+) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted((key, own[stance][key]) for one, key in met if one == stance))
+
+
+def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
+    terms = cluster.terms
+    found: list[Tally] = []
+    if needs.near:
+        # A pod that is not among the peers of all terms counts for none of them.
+        together = terms.peers(tuple(one.peers for one in needs.near), with_deleting=True)
+        is_one = int(all(one.is_one for one in needs.near))
+        found += (
+            Tally(
+                kind=c.NEAR,
+                count=together,
+                gain=is_one,
+                key=key,
+                reason=_AFFINITY,
+                figures={c.TALLY_SELF: is_one},
+            )
+            for key in dict.fromkeys(one.key for one in needs.near)
+        )
+    found += (
+        Tally(
+            count=terms.peers((one.peers,), with_deleting=True),
+            gain=int(one.is_one),
+            key=one.key,
+            reason=_ANTI_AFFINITY,
+        )
+        for one in needs.far
+    )
+    found += (
+        Tally(
+            count=terms.owners(needs.seen, Stance.REFUSES, key),
+            gain=gain,
+            key=key,
+            reason=_EXISTING,
+        )
+        for key, gain in needs.refused
+    )
+    found += (
+        Tally(
+            kind=c.SUM,
+            count=terms.peers((one.peers,), with_deleting=True),
+            gain=int(one.is_one),
+            key=one.key,
+            figures={c.TALLY_WEIGHT: one.weight},
+        )
+        for one in needs.soft
+    )
+    found += (
+        Tally(
+            kind=c.SUM,
+            count=terms.owners(needs.seen, Stance.DRAWS, key),
+            gain=gain,
+            key=key,
+            figures={c.TALLY_WEIGHT: 1},
+        )
+        for key, gain in needs.drawn
+    )
+    return tuple(found)
+
+
+RULE = Rule(
+    name="InterPodAffinity",
+    reasons=(
+        Reason("node(s) didn't match pod affinity rules", resolvable=False),
+        Reason("node(s) didn't match pod anti-affinity rules"),
+        Reason("node(s) didn't satisfy existing pods anti-affinity rules"),
+    ),
+    domain=Domain(
+        concerns=_concerns,
+        needs=_needs,
+        tallies=_tallies,
+        score=DomainScore(how=c.OF_SPAN, weight=2),
+    ),
+    helped_by=Change.NODE_ADDED | Change.NODE_LABELS | Change.POD_LEFT | Change.POD_CAME,
+)

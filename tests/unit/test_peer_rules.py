@@ -1,0 +1,89 @@
+"""Rules about other pods against their twins: random clusters, kept up and made anew; runs and one pod at a time."""
+
+from typing import Any
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler.api import wire
+from tests import make
+from tests.unit import peer_worlds as worlds
+from tests.unit.peer_clusters import FITS, cluster_of, compare, seen, verdict_of
+
+Json = dict[str, Any]
+
+
+@given(worlds.worlds())
+@settings(max_examples=300, deadline=None)
+def test_rules_about_pods_judge_and_score_nodes_as_their_twins(world: worlds.World) -> None:
+    cluster = cluster_of(world.nodes, world.pods, world.namespaces)
+    cycle = make.cycle(cluster=cluster)
+    there = world.nodes, world.pods, world.namespaces
+    compare(cluster, cycle, seen(cluster, world.pod), world.pod, there)
+
+
+@given(worlds.worlds(), st.data())
+@settings(max_examples=200, deadline=None)
+def test_rules_about_pods_are_kept_up_while_pods_nodes_and_namespaces_come_go_and_change(
+    world: worlds.World, data: st.DataObject
+) -> None:
+    """The pod that waits has a live board all the time."""
+    pod, namespaces = world.pod, dict(world.namespaces)
+    nodes = {one["metadata"]["name"]: one for one in world.nodes}
+    pods = {f"q{i}": one for i, one in enumerate(world.pods)}
+    cluster = cluster_of(world.nodes, world.pods, namespaces)
+    cycle = make.cycle(cluster=cluster)
+    record = seen(cluster, pod)
+    for step in range(data.draw(st.integers(1, 6))):
+        match data.draw(st.integers(0, 4)):
+            case 0 if pods:
+                gone = data.draw(st.sampled_from(sorted(pods)))
+                del pods[gone]
+                cluster.pod_gone(gone)
+            case 1:
+                came = data.draw(worlds.pods(on=data.draw(st.sampled_from(sorted(nodes)))))
+                uid = data.draw(st.sampled_from([f"r{step}", *sorted(pods)]))
+                pods[uid] = came
+                seen(cluster, came, uid)
+            case 2 if len(nodes) > 1:
+                gone = data.draw(st.sampled_from(sorted(nodes)))
+                del nodes[gone]
+                cluster.node_gone(gone)
+            case 3:
+                name = data.draw(worlds.NAMESPACE_NAMES)
+                namespaces[name] = data.draw(worlds.LABELS)
+                cluster.terms.see_namespace(name, namespaces[name])
+            case _:
+                for node in data.draw(worlds.nodes()):
+                    nodes[node["metadata"]["name"]] = node
+                    cluster.see_node(msgspec.convert(node, wire.Node))
+        there = [one for one in pods.values() if one["spec"]["nodeName"] in nodes]
+        compare(cluster, cycle, record, pod, (list(nodes.values()), there, namespaces))
+
+
+@given(worlds.worlds(), st.integers(2, 12))
+@settings(max_examples=200, deadline=None)
+def test_a_run_of_like_pods_goes_as_one_pod_at_a_time_and_as_the_twins_allow(
+    world: worlds.World, n: int
+) -> None:
+    pod = world.pod
+
+    def placed(*, at_once: bool) -> list[str]:
+        cluster = cluster_of(world.nodes, world.pods, world.namespaces)
+        cycle = make.cycle(cluster=cluster)
+        batch = [seen(cluster, pod, f"p{i}") for i in range(n)]
+        steps = [batch] if at_once else [[one] for one in batch]
+        went = {b.uid: b.node for step in steps for b in cycle.schedule(step).binds}
+        return [went.get(one.uid, "") for one in batch]
+
+    went = placed(at_once=True)
+    assert went == placed(at_once=False)
+    now = list(world.pods)
+    for node in went:
+        verdicts = verdict_of(pod, world.nodes, now, world.namespaces)
+        if not node:
+            assert FITS not in verdicts.values()
+            break
+        assert verdicts[node] == FITS
+        now.append(pod | {"spec": pod["spec"] | {"nodeName": node}})
