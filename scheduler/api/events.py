@@ -11,6 +11,7 @@ import msgspec
 
 from scheduler.api import wire
 from scheduler.api.cards import Slots
+from scheduler.api.names import GroupKind
 
 
 class _Event(msgspec.Struct, frozen=True, tag=True, gc=False):
@@ -104,6 +105,23 @@ class NamespaceSeen(_Event, frozen=True):
     labels: dict[str, str]
 
 
+class GroupSeen(_Event, frozen=True):
+    """A Service, ReplicaSet, StatefulSet or ReplicationController was added or changed."""
+
+    kind: GroupKind
+    namespace: str
+    name: str
+    selector: wire.LabelSelector | None = None
+
+
+class GroupGone(_Event, frozen=True):
+    """One of them was deleted."""
+
+    kind: GroupKind
+    namespace: str
+    name: str
+
+
 class DemandRecalled(_Event, frozen=True):
     """How fast pods leave, in departures per arrival, as an earlier leader has learnt it."""
 
@@ -127,8 +145,8 @@ class DemandKnown(_Event, frozen=True):
 
 Event = (
     PodSeen | PodGone | PodListBegins | PodListEnds | NodeSeen | NodeGone | NodeListEnds | BindDone
-    | BindFailed | PluginSilent | PolicySeen | PolicyGone | NamespaceSeen | DemandRecalled
-    | PodAssumed | DemandKnown
+    | BindFailed | PluginSilent | PolicySeen | PolicyGone | NamespaceSeen | GroupSeen | GroupGone
+    | DemandRecalled | PodAssumed | DemandKnown
 )  # fmt: skip
 
 

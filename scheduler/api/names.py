@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 SCHEDULER = "evenkeel"
 
 # API groups of our own.
@@ -84,6 +86,16 @@ MIRROR = "kubernetes.io/config.mirror"
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
+
+
+class GroupKind(StrEnum):
+    """Kinds of objects that select pods which belong together."""
+
+    SERVICE = "Service"
+    REPLICATION_CONTROLLER = "ReplicationController"
+    REPLICA_SET = "ReplicaSet"
+    STATEFUL_SET = "StatefulSet"
+
 
 UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
 LABEL_VALUE_MAX = 63

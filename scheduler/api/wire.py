@@ -279,6 +279,42 @@ class Node(_Wire):
     status: NodeStatus = msgspec.field(default_factory=NodeStatus)
 
 
+class ServiceSpec(_Wire):
+    """``spec`` of a Service or a ReplicationController."""
+
+    selector: dict[str, str] | None = None
+
+
+class Service(_Wire):
+    """A Service or a ReplicationController: which pods it selects."""
+
+    metadata: Meta = msgspec.field(default_factory=Meta)
+    spec: ServiceSpec = msgspec.field(default_factory=ServiceSpec)
+
+    @property
+    def selector(self) -> LabelSelector | None:
+        """As other objects have it."""
+        return None if self.spec.selector is None else LabelSelector(self.spec.selector)
+
+
+class SetSpec(_Wire):
+    """``spec`` of a ReplicaSet or a StatefulSet."""
+
+    selector: LabelSelector | None = None
+
+
+class PodSet(_Wire):
+    """A ReplicaSet or a StatefulSet, likewise."""
+
+    metadata: Meta = msgspec.field(default_factory=Meta)
+    spec: SetSpec = msgspec.field(default_factory=SetSpec)
+
+    @property
+    def selector(self) -> LabelSelector | None:
+        """Of its pods."""
+        return self.spec.selector
+
+
 class Namespace(_Wire):
     """A namespace: its labels choose policies."""
 

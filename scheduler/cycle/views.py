@@ -13,12 +13,13 @@ from scheduler.api.templates import PodTemplate
 from scheduler.plugins import table
 from scheduler.plugins.contract import Standing
 from scheduler.state.cluster import Cluster
+from scheduler.state.groups import Controller
 from scheduler.state.pods import PodRecord
 from scheduler.state.recent import Recent
 
 _VIEWS_MAX = 4096
 _NO_LABELS: dict[str, str] = {}
-_Key = tuple[PodTemplate, Placement, str, frozenset[tuple[str, str]]]
+_Key = tuple[PodTemplate, Placement, str, frozenset[tuple[str, str]], Controller | None]
 
 
 class View:
@@ -45,25 +46,26 @@ class Views:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        # Templates that no rule about other pods concerned, and the version of the terms at which it was so.
+        # Templates that no rule about other pods concerned, and the version of the cluster when it was so.
         self._alone: WeakKeyDictionary[PodTemplate, int] = WeakKeyDictionary()
         self._views: WeakValueDictionary[table.Needs, View] = WeakValueDictionary()
         self._recent: Recent[_Key, tuple[int, View]] = Recent(_VIEWS_MAX)
 
     def of(self, pod: PodRecord, placement: Placement) -> View:
         """The view of a pod."""
-        template, version = pod.template, self._cluster.terms.version
+        # Both only rise.
+        template, version = pod.template, self._cluster.terms.version + self._cluster.groups.version
         if self._alone.get(template) == version:
             return ALONE
         if not table.has_peers(template, self._cluster):
             self._alone[template] = version
             return ALONE
         labels = pod.labels or _NO_LABELS
-        key = template, placement, pod.namespace, frozenset(labels.items())
+        key = template, placement, pod.namespace, frozenset(labels.items()), pod.controller
         known = self._recent.get(key)
         if known is not None and known[0] == version:
             return known[1]
-        standing = Standing(template, placement, pod.namespace, labels)
+        standing = Standing(template, placement, pod.namespace, labels, pod.controller)
         view = self._interned(table.peer_needs(standing, self._cluster))
         self._recent.put(key, (version, view))
         return view

@@ -79,6 +79,8 @@ class Engine:
             events.PolicySeen: self._policy_seen,
             events.PolicyGone: self._policy_gone,
             events.NamespaceSeen: self._namespace_seen,
+            events.GroupSeen: self._group_seen,
+            events.GroupGone: self._group_gone,
             events.DemandRecalled: self._demand_recalled,
             events.DemandKnown: self._demand_known,
             events.PodAssumed: self._pod_assumed,
@@ -277,6 +279,14 @@ class Engine:
         changes_terms = self.cluster.terms.see_namespace(event.name, event.labels)
         if self.policies.see_namespace(event.name, event.labels) or changes_terms:
             self.pending.reconsider()
+        return _NOTHING
+
+    def _group_seen(self, event: events.GroupSeen, _: float) -> Sequence[Note]:
+        self.cluster.groups.see(event.kind, event.namespace, event.name, event.selector)
+        return _NOTHING
+
+    def _group_gone(self, event: events.GroupGone, _: float) -> Sequence[Note]:
+        self.cluster.groups.drop(event.kind, event.namespace, event.name)
         return _NOTHING
 
     def _demand_recalled(self, event: events.DemandRecalled, _: float) -> Sequence[Note]:

@@ -25,7 +25,7 @@ from scheduler.state.pods import Life, PodRecord
 _FINISHED = frozenset({"Succeeded", "Failed"})
 _Key = tuple[str, str]
 # The order in which things are told again: what steers pods, then nodes, then pods.
-_POLICY, _NAMESPACE, _NODE, _POD = "1 policy", "2 namespace", "3 node", "4 pod"
+_POLICY, _NAMESPACE, _GROUP, _NODE, _POD = "1 policy", "2 namespace", "3 group", "4 node", "5 pod"
 
 
 class Recorded(Engine):
@@ -129,6 +129,10 @@ def _about(event: Event) -> tuple[_Key, bool]:
             key = _POLICY, name
         case events.NamespaceSeen(name):
             key, is_there = (_NAMESPACE, name), True
+        case events.GroupSeen(kind, namespace, name):
+            key, is_there = (_GROUP, f"{kind} {namespace}/{name}"), True
+        case events.GroupGone(kind, namespace, name):
+            key = _GROUP, f"{kind} {namespace}/{name}"
     return key, is_there
 
 

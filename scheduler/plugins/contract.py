@@ -27,6 +27,7 @@ from scheduler.api.templates import PodTemplate, Whereabouts
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.counts import Count
+from scheduler.state.groups import Controller
 from scheduler.state.nodes import NodeTable
 
 
@@ -134,12 +135,16 @@ class Row:
 
 
 class Standing(NamedTuple):
-    """A pod as rules about other pods see it: its labels tell which of them it is among."""
+    """A pod as rules about other pods see it: its labels tell which of them it is among.
+
+    ``controller``: API version, kind and name of what made it.
+    """
 
     template: PodTemplate
     placement: Placement
     namespace: str
     labels: Labels
+    controller: Controller | None
 
 
 class Mask(Protocol):
@@ -194,7 +199,7 @@ class Domain:
 
     Attributes:
         concerns: whether it may have anything to do for pods of a template; False must hold until the
-            version of the cluster's terms is another.
+            version of the cluster's terms or of its groups is another.
         needs: what it needs of the pod, None when it has nothing to do for it. Likewise.
         tallies: of that.
         score: None when it prefers nothing.

@@ -40,7 +40,7 @@ _LEARNING = frozenset(
 )
 
 
-def _in_force(template: PodTemplate, placement: Placement) -> Mode:
+def in_force(template: PodTemplate, placement: Placement) -> Mode:
     """The mode that a pod is placed by."""
     if placement.mode is not None:
         return placement.mode
@@ -52,14 +52,14 @@ def _is_learning(ask: c.Ask) -> bool:
 
 
 def _draws_lots(asked: Asked) -> bool:
-    return _in_force(asked.template, asked.placement) == Mode.RANDOM
+    return in_force(asked.template, asked.placement) == Mode.RANDOM
 
 
 def _mode_on(asked: Asked, *, has_gpu: bool) -> Mode:
     """The mode that scores nodes with GPUs, or those without: keel is for the former only."""
     if asked.placement.mode is None and has_gpu:
         return Mode.KEEL
-    mode = _in_force(asked.template, asked.placement)
+    mode = in_force(asked.template, asked.placement)
     return Mode.MOST_ALLOCATED if mode == Mode.KEEL and not has_gpu else mode
 
 
@@ -86,7 +86,7 @@ def _compile(asked: Asked, cluster: Cluster) -> Compiled:
 def _mode(asked: Asked) -> c.Ints:
     """``Ask.mode``: a node policy takes the mode's place; keel is for nodes with GPUs only."""
     policy, gpu = asked.placement.node_policy, asked.template.gpu
-    mode = _in_force(asked.template, asked.placement)
+    mode = in_force(asked.template, asked.placement)
     aware_mode, everywhere = AWARE.get(mode, -1), mode != Mode.KEEL
     blind = BLIND.get(mode, score.MOST)
     if policy:

@@ -1,5 +1,8 @@
 """PodTopologySpread: pods of one kind stand evenly over zones, racks or nodes.
 
+A pod without constraints is spread among the pods of its Services and of what made it, where the mode that it
+is placed by spreads load as well: else pods of a Deployment could never be packed.
+
 Source: kube-scheduler's podtopologyspread/common.go, filtering.go, scoring.go.
 """
 
@@ -11,10 +14,11 @@ import numpy as np
 
 from scheduler.api import names, selectors
 from scheduler.api.affinity import Peers
+from scheduler.api.placement import Mode
 from scheduler.api.selectors import NodeTerm
-from scheduler.api.spread import Constraint
+from scheduler.api.spread import SYSTEM_DEFAULTS, Constraint
 from scheduler.api.templates import PodTemplate, TolerationKey
-from scheduler.plugins import node_affinity, taints
+from scheduler.plugins import mode, node_affinity, taints
 from scheduler.plugins.contract import (
     Change,
     Domain,
@@ -28,6 +32,8 @@ from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.nodes import NodeTable
 
+# Modes that spread load; all others pack, or look at other things.
+_SPREADING = frozenset({Mode.LEAST_ALLOCATED, Mode.BALANCED_ALLOCATION})
 _UNEVEN, _NO_LABEL = 0, 1
 _TEXT = "node(s) didn't match pod topology spread constraints"
 
@@ -79,22 +85,34 @@ class _Spread(NamedTuple):
 class _Needs(NamedTuple):
     hard: tuple[_Spread, ...]
     soft: tuple[_Spread, ...]
+    is_implicit: bool = False
 
 
-def _concerns(template: PodTemplate, _: Cluster) -> bool:
-    return bool(template.spread)
+def _concerns(template: PodTemplate, cluster: Cluster) -> bool:
+    return bool(template.spread or cluster.groups.are_there)
 
 
-def _needs(pod: Standing, _: Cluster) -> _Needs | None:
+def _needs(pod: Standing, cluster: Cluster) -> _Needs | None:
     constraints = pod.template.spread
     if not constraints:
-        return None
+        return _implicit(pod, cluster)
     hard = tuple(one for one in constraints if one.hard)
     soft = tuple(one for one in constraints if not one.hard)
     return _Needs(
         tuple(_spread(pod, one, hard) for one in hard),
         tuple(_spread(pod, one, soft) for one in soft),
     )
+
+
+def _implicit(pod: Standing, cluster: Cluster) -> _Needs | None:
+    in_force = mode.in_force(pod.template, pod.placement)
+    if pod.placement.node_policy or in_force not in _SPREADING or not cluster.groups.are_there:
+        return None
+    selector = cluster.groups.selector_of(pod.namespace, pod.labels, pod.controller)
+    if selector == selectors.EVERYTHING:
+        return None
+    defaults = tuple(one._replace(selector=selector) for one in SYSTEM_DEFAULTS)
+    return _Needs((), tuple(_spread(pod, one, ()) for one in defaults), is_implicit=True)
 
 
 def _spread(pod: Standing, one: Constraint, together: tuple[Constraint, ...]) -> _Spread:
@@ -116,7 +134,7 @@ def _spread(pod: Standing, one: Constraint, together: tuple[Constraint, ...]) ->
 def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
     return (
         *(_even(one, cluster) for one in needs.hard),
-        *(_scored(one, cluster) for one in needs.soft),
+        *(_scored(one, cluster, is_strict=not needs.is_implicit) for one in needs.soft),
     )
 
 
@@ -137,7 +155,7 @@ def _even(one: _Spread, cluster: Cluster) -> Tally:
     )
 
 
-def _scored(one: _Spread, cluster: Cluster) -> Tally:
+def _scored(one: _Spread, cluster: Cluster, *, is_strict: bool) -> Tally:
     """Pods on the node itself are counted whether or not those of the node are counted elsewhere."""
     by_node = one.key == names.HOSTNAME
     return Tally(
@@ -146,7 +164,11 @@ def _scored(one: _Spread, cluster: Cluster) -> Tally:
         gain=int(one.is_one and one.peers is not None),
         key=one.key,
         counted=None if by_node else one.counted,
-        figures={c.TALLY_SKEW: one.max_skew, c.TALLY_BY_NODE: int(by_node), c.TALLY_STRICT: 1},
+        figures={
+            c.TALLY_SKEW: one.max_skew,
+            c.TALLY_BY_NODE: int(by_node),
+            c.TALLY_STRICT: int(is_strict),
+        },
     )
 
 

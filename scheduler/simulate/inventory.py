@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler.api import requests, wire
+from scheduler.api import events, names, requests, wire
 from scheduler.cycle import policies
 from scheduler.devices.table import CARDS
 from scheduler.errors import BadInput
@@ -37,6 +37,7 @@ class Inventory:
     """The objects by kind, each kind in the order given.
 
     Attributes:
+        groups: what selects pods that belong together, such as Services.
         policies: BalancePolicies, reduced to what is understood of them.
         objects: all that was given, so that an error can name one.
         positions: the place in ``objects`` of each pod, by uid.
@@ -46,6 +47,7 @@ class Inventory:
     nodes: list[wire.Node] = field(default_factory=list)
     pods: list[wire.Pod] = field(default_factory=list)
     namespaces: list[wire.Namespace] = field(default_factory=list)
+    groups: list[events.GroupSeen] = field(default_factory=list)
     policies: list[dict[str, Any]] = field(default_factory=list)
     positions: dict[str, int] = field(default_factory=dict)
 
@@ -115,6 +117,8 @@ def _take(
             inventory.pods.append(pod)
         case "Namespace":
             inventory.namespaces.append(manifests.decode(body, wire.Namespace))
+        case "Service" | "ReplicationController" | "ReplicaSet" | "StatefulSet" as kind:
+            inventory.groups.append(manifests.group(body, names.GroupKind(kind)))
         case "BalancePolicy":
             name = policies.parse(body).name
             inventory.policies.append({"metadata": {"name": name}, "spec": body["spec"]})

@@ -7,10 +7,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from scheduler.api import values, wire
+from scheduler.api import events, selectors, values, wire
+from scheduler.api.names import GroupKind
 from scheduler.errors import BadInput
 
-T = TypeVar("T", wire.Pod, wire.Node, wire.Namespace)
+T = TypeVar("T", wire.Pod, wire.Node, wire.Namespace, wire.Service, wire.PodSet)
 
 _SYSTEM_PRIORITIES = {
     "system-node-critical": 2_000_001_000,
@@ -75,6 +76,21 @@ def pod(body: Mapping[str, Any], priorities: Mapping[str, int], position: int) -
             )
         spec.priority = known[class_name]
     return result
+
+
+_SERVICES = frozenset({GroupKind.SERVICE, GroupKind.REPLICATION_CONTROLLER})
+
+
+def group(body: Mapping[str, Any], kind: GroupKind) -> events.GroupSeen:
+    """A Service, or another object that selects pods.
+
+    Raises:
+        BadInput: as ``decode``, or its selector is not what an API server takes.
+    """
+    found = decode(body, wire.Service) if kind in _SERVICES else decode(body, wire.PodSet)
+    selectors.of_wire(found.selector, "spec.selector")
+    namespace = found.metadata.namespace or "default"
+    return events.GroupSeen(kind, namespace, found.metadata.name, found.selector)
 
 
 def priority_class(body: Mapping[str, Any]) -> dict[str, int]:

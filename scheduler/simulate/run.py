@@ -58,6 +58,8 @@ class _Simulation:
         for namespace in inventory.namespaces:
             meta = namespace.metadata
             self._handle(events.NamespaceSeen(meta.name, meta.labels or {}))
+        for group in inventory.groups:
+            self._handle(group)
         for node in inventory.nodes:
             self._handle(events.NodeSeen(node))
         for pod in inventory.pods:

@@ -30,6 +30,7 @@ from scheduler.state.cards import CardTable
 from scheduler.state.changes import Changes
 from scheduler.state.charging.roster import Roster
 from scheduler.state.demand import Demand
+from scheduler.state.groups import Groups
 from scheduler.state.nodes import NodeFacts, NodeTable
 from scheduler.state.pods import Life, PodRecord, charged, problem_of
 from scheduler.state.records import Records, started
@@ -49,6 +50,7 @@ class Cluster:
         roster: keeps both in step with what pods are charged.
         ledger: who of them is charged what.
         terms: what rules about other pods count of them.
+        groups: what selects pods that belong together.
         moved: rows whose free resources may differ.
         described: rows whose labels, taints or cards may differ (also in ``moved``).
         demand: what the pods seen so far ask.
@@ -63,6 +65,7 @@ class Cluster:
         self.nodes = NodeTable()
         self.cards = CardTable()
         self.registers = Registers(self.nodes, self.cards, driver)
+        self.groups = Groups()
         self.moved = Changes()
         self.roster = Roster(self.nodes, self.cards, self.registers, self.moved)
         self.ledger = self.roster.ledger

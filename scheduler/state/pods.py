@@ -40,6 +40,7 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
         problem: what a person must mend, empty when nothing.
         version: the object's ``resourceVersion``; other than the rest it moves without any meaning.
         row: of the pod table, while it has a node; else -1.
+        controller: API version, kind and name of what made it; None when nothing did, and once it has a node.
     """
 
     uid: str
@@ -60,6 +61,7 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
     problem: str
     version: str
     row: int
+    controller: tuple[str, str, str] | None
 
     @property
     def asks(self) -> claims.Asks:

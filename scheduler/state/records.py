@@ -79,6 +79,7 @@ class Records:
             problem=problem,
             version=meta.resource_version,
             row=old.row if old is not None and node else -1,
+            controller=None if node else _controller(meta),
         )
 
     def _template(self, pod: wire.Pod) -> templates.PodTemplate:
@@ -102,6 +103,13 @@ class Records:
         known = tuple(asked for asked in amounts if self._offered.find(asked[0]) >= 0)
         requests = template.requests._replace(amounts=known)
         return replace(template, requests=requests, offered=self._offered.generation)
+
+
+def _controller(meta: wire.Meta) -> tuple[str, str, str] | None:
+    for one in meta.owner_references or ():
+        if one.controller:
+            return one.api_version, one.kind, one.name
+    return None
 
 
 def started(pod: wire.Pod) -> int:

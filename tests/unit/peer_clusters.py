@@ -7,6 +7,7 @@ import msgspec
 from scheduler.api import names, wire
 from scheduler.cycle import verdicts
 from scheduler.cycle.schedule import Cycle
+from scheduler.simulate import objects
 from scheduler.state import checks
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
@@ -27,10 +28,16 @@ def seen(cluster: Cluster, pod: Json, name: str = "waits") -> PodRecord:
 
 
 def cluster_of(
-    nodes: list[Json], pods: list[Json], namespaces: dict[str, Json] | None = None
+    nodes: list[Json],
+    pods: list[Json],
+    namespaces: dict[str, Json] | None = None,
+    owners: list[Json] | None = None,
 ) -> Cluster:
     """The pods are q0, q1, ..."""
     cluster = Cluster()
+    for one in owners or ():
+        group = objects.group(one, names.GroupKind(one["kind"]))
+        cluster.groups.see(group.kind, group.namespace, group.name, group.selector)
     for name, labels in (namespaces or {}).items():
         cluster.terms.see_namespace(name, labels)
     for node in nodes:
@@ -58,6 +65,7 @@ def compare(
     record: PodRecord,
     pod: Json,
     world: tuple[list[Json], list[Json], dict[str, Json]],
+    owners: list[Json] | None = None,
 ) -> None:
     """What is said of every node is what the twins say of it."""
     checks.verify(cluster)
@@ -73,7 +81,7 @@ def compare(
     fitting = [name for name, verdict in expected.items() if verdict == FITS]
     nodes, pods, namespaces = world
     for rule, points in (
-        ("PodTopologySpread", topology_spread.scores(pod, nodes, pods, fitting)),
+        ("PodTopologySpread", topology_spread.scores(pod, nodes, pods, fitting, owners)),
         ("InterPodAffinity", pod_affinity.scores(pod, nodes, pods, fitting, namespaces)),
     ):
         assert {name: told[name]["scores"][rule] for name in fitting} == points, rule

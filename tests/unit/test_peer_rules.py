@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.api import wire
+from scheduler.api import names, wire
 from tests import make
 from tests.unit import peer_worlds as worlds
 from tests.unit.peer_clusters import FITS, cluster_of, compare, seen, verdict_of
@@ -17,10 +17,10 @@ Json = dict[str, Any]
 @given(worlds.worlds())
 @settings(max_examples=300, deadline=None)
 def test_rules_about_pods_judge_and_score_nodes_as_their_twins(world: worlds.World) -> None:
-    cluster = cluster_of(world.nodes, world.pods, world.namespaces)
+    cluster = cluster_of(world.nodes, world.pods, world.namespaces, world.owners)
     cycle = make.cycle(cluster=cluster)
     there = world.nodes, world.pods, world.namespaces
-    compare(cluster, cycle, seen(cluster, world.pod), world.pod, there)
+    compare(cluster, cycle, seen(cluster, world.pod), world.pod, there, world.owners)
 
 
 @given(worlds.worlds(), st.data())
@@ -32,11 +32,12 @@ def test_rules_about_pods_are_kept_up_while_pods_nodes_and_namespaces_come_go_an
     pod, namespaces = world.pod, dict(world.namespaces)
     nodes = {one["metadata"]["name"]: one for one in world.nodes}
     pods = {f"q{i}": one for i, one in enumerate(world.pods)}
-    cluster = cluster_of(world.nodes, world.pods, namespaces)
+    owners = list(world.owners)
+    cluster = cluster_of(world.nodes, world.pods, namespaces, owners)
     cycle = make.cycle(cluster=cluster)
     record = seen(cluster, pod)
     for step in range(data.draw(st.integers(1, 6))):
-        match data.draw(st.integers(0, 4)):
+        match data.draw(st.integers(0, 5)):
             case 0 if pods:
                 gone = data.draw(st.sampled_from(sorted(pods)))
                 del pods[gone]
@@ -50,7 +51,11 @@ def test_rules_about_pods_are_kept_up_while_pods_nodes_and_namespaces_come_go_an
                 gone = data.draw(st.sampled_from(sorted(nodes)))
                 del nodes[gone]
                 cluster.node_gone(gone)
-            case 3:
+            case 3 if owners:
+                last = owners.pop(data.draw(st.integers(0, len(owners) - 1)))
+                kind, meta = names.GroupKind(last["kind"]), last["metadata"]
+                cluster.groups.drop(kind, meta["namespace"], meta["name"])
+            case 4:
                 name = data.draw(worlds.NAMESPACE_NAMES)
                 namespaces[name] = data.draw(worlds.LABELS)
                 cluster.terms.see_namespace(name, namespaces[name])
@@ -59,7 +64,7 @@ def test_rules_about_pods_are_kept_up_while_pods_nodes_and_namespaces_come_go_an
                     nodes[node["metadata"]["name"]] = node
                     cluster.see_node(msgspec.convert(node, wire.Node))
         there = [one for one in pods.values() if one["spec"]["nodeName"] in nodes]
-        compare(cluster, cycle, record, pod, (list(nodes.values()), there, namespaces))
+        compare(cluster, cycle, record, pod, (list(nodes.values()), there, namespaces), owners)
 
 
 @given(worlds.worlds(), st.integers(2, 12))
@@ -70,7 +75,7 @@ def test_a_run_of_like_pods_goes_as_one_pod_at_a_time_and_as_the_twins_allow(
     pod = world.pod
 
     def placed(*, at_once: bool) -> list[str]:
-        cluster = cluster_of(world.nodes, world.pods, world.namespaces)
+        cluster = cluster_of(world.nodes, world.pods, world.namespaces, world.owners)
         cycle = make.cycle(cluster=cluster)
         batch = [seen(cluster, pod, f"p{i}") for i in range(n)]
         steps = [batch] if at_once else [[one] for one in batch]

@@ -1,0 +1,87 @@
+"""Which pods stand together because a Service, ReplicaSet, StatefulSet or ReplicationController selects them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scheduler.api import selectors, spread, wire
+from scheduler.api.names import GroupKind
+from scheduler.api.selectors import Labels, Selector
+from scheduler.errors import BadInput
+
+# API version, kind and name of the controller that made a pod.
+Controller = tuple[str, str, str]
+_API_VERSIONS = {
+    GroupKind.REPLICATION_CONTROLLER: "v1",
+    GroupKind.REPLICA_SET: "apps/v1",
+    GroupKind.STATEFUL_SET: "apps/v1",
+}
+
+
+class Groups:
+    """The selectors of all that selects pods.
+
+    Attributes:
+        version: rises with every change.
+    """
+
+    def __init__(self) -> None:
+        # By namespace and name.
+        self._services: dict[str, dict[str, Mapping[str, str]]] = {}
+        self._controllers: dict[tuple[str, Controller], Mapping[str, str] | Selector] = {}
+        self.version = 0
+
+    @property
+    def are_there(self) -> bool:
+        """Whether there is any."""
+        return bool(self._services or self._controllers)
+
+    def see(
+        self, kind: GroupKind, namespace: str, name: str, given: wire.LabelSelector | None
+    ) -> None:
+        """One was added or changed; a selector that no API server takes selects nothing."""
+        labels = (given.match_labels if given else None) or {}
+        if kind == GroupKind.SERVICE:
+            there = self._services.setdefault(namespace, {})
+            if not labels:
+                self.drop(kind, namespace, name)
+            elif there.get(name) != labels:
+                there[name] = labels
+                self.version += 1
+            return
+        key = namespace, (_API_VERSIONS[kind], str(kind), name)
+        read: Mapping[str, str] | Selector = labels
+        if kind != GroupKind.REPLICATION_CONTROLLER:
+            try:
+                read = selectors.of_wire(given, "spec.selector")
+            except BadInput:
+                read = selectors.NOTHING
+        if self._controllers.get(key) != read:
+            self._controllers[key] = read
+            self.version += 1
+
+    def drop(self, kind: GroupKind, namespace: str, name: str) -> None:
+        """One was deleted."""
+        if kind == GroupKind.SERVICE:
+            there = self._services.get(namespace, {})
+            was = there.pop(name, None)
+            if not there:
+                self._services.pop(namespace, None)
+        else:
+            key = namespace, (_API_VERSIONS[kind], str(kind), name)
+            was = self._controllers.pop(key, None)  # type: ignore[assignment]
+        self.version += was is not None
+
+    def selector_of(
+        self, namespace: str, labels: Labels, controller: Controller | None
+    ) -> Selector:
+        """Which pods of the namespace a pod stands together with; ``selectors.EVERYTHING`` for none."""
+        replication: Mapping[str, str] = {}
+        owner = selectors.EVERYTHING
+        found = self._controllers.get((namespace, controller)) if controller else None
+        if isinstance(found, Selector):
+            owner = found
+        elif found is not None:
+            replication = found
+        services = self._services.get(namespace, {}).values()
+        return spread.implicit_selector(labels, services, replication, owner)
