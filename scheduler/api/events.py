@@ -166,4 +166,11 @@ class NodesListed(_Event, frozen=True):
     nodes: list[wire.Node]
 
 
-Heard = Event | PodsListed | NodesListed
+class GroupsListed(_Event, frozen=True):
+    """All Services, or all of another kind that selects pods, as one list, likewise."""
+
+    kind: GroupKind
+    groups: list[GroupSeen]
+
+
+Heard = Event | PodsListed | NodesListed | GroupsListed

@@ -11,8 +11,10 @@ from collections import deque
 from collections.abc import Iterator
 
 from scheduler.api import events
-from scheduler.api.events import Event, Heard, NodesListed, PodsListed
+from scheduler.api.events import Event, GroupsListed, Heard, NodesListed, PodsListed
 from scheduler.engine.engine import Engine
+
+_LISTS = (PodsListed, NodesListed, GroupsListed)
 
 
 class Inbox:
@@ -37,7 +39,7 @@ class Inbox:
 
     def put(self, event: Heard) -> None:
         """Take an event; it is handed on at the next turn."""
-        if isinstance(event, PodsListed | NodesListed):
+        if isinstance(event, _LISTS):
             self.lists_waiting += 1
         self._waiting.append(event)
         self.wake.set()
@@ -55,12 +57,14 @@ class Inbox:
                 self._list = self._pods(first)
             elif isinstance(first, NodesListed):
                 self._list = self._nodes(first)
+            elif isinstance(first, GroupsListed):
+                self._list = self._groups(first)
             else:
                 return first
 
     def rest(self) -> list[Event]:
         """The events that are not handed on yet, except lists; for the end."""
-        return [e for e in self._waiting if not isinstance(e, PodsListed | NodesListed)]
+        return [e for e in self._waiting if not isinstance(e, _LISTS)]
 
     def _pods(self, listed: PodsListed) -> Iterator[Event]:
         """All unfinished pods of one stream; what is not among them is gone."""
@@ -81,4 +85,12 @@ class Inbox:
         for name in [name for name in self.engine.cluster.nodes.rows if name not in present]:
             yield events.NodeGone(name)
         yield events.NodeListEnds()
+        self.lists_waiting -= 1
+
+    def _groups(self, listed: GroupsListed) -> Iterator[Event]:
+        """All of one kind that select pods; what is not among them is gone."""
+        yield from listed.groups
+        present = {(one.namespace, one.name) for one in listed.groups}
+        for namespace, name in self.engine.cluster.groups.of_kind(listed.kind) - present:
+            yield events.GroupGone(listed.kind, namespace, name)
         self.lists_waiting -= 1

@@ -72,6 +72,16 @@ class Groups:
             was = self._controllers.pop(key, None)  # type: ignore[assignment]
         self.version += was is not None
 
+    def of_kind(self, kind: GroupKind) -> set[tuple[str, str]]:
+        """Namespace and name of all of one kind."""
+        if kind == GroupKind.SERVICE:
+            return {
+                (namespace, name) for namespace, there in self._services.items() for name in there
+            }
+        return {
+            (namespace, name) for namespace, (_, of, name) in self._controllers if of == str(kind)
+        }
+
     def selector_of(
         self, namespace: str, labels: Labels, controller: Controller | None
     ) -> Selector:

@@ -5,9 +5,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scheduler.api import events
+from scheduler.api import events, wire
 from scheduler.api.limits import DEFAULT
+from scheduler.api.names import GroupKind
+from scheduler.config import Config
+from scheduler.engine.engine import Engine
 from scheduler.kube import rights
+from scheduler.kube.inbox import Inbox
 from scheduler.kube.rights import Right
 from scheduler.kube.watch import kinds, sources
 from scheduler.kube.watch.sources import Source, Way
@@ -38,7 +42,8 @@ def test_one_name_has_a_stream_of_its_pods_and_one_of_all_others() -> None:
         "pods-others": f"spec.nodeName!=,spec.schedulerName!=evenkeel,{UNFINISHED}",
     }
     raw = [name for name, source in by_name("evenkeel").items() if source.way == Way.RAW]
-    assert raw == ["pods-ours", "pods-others", "nodes"]
+    groups = ["services", "replicationcontrollers", "replicasets", "statefulsets"]
+    assert raw == ["pods-ours", "pods-others", "nodes", *groups]
 
 
 def test_several_names_have_a_stream_each_and_others_pods_leave_out_all_of_them() -> None:
@@ -57,6 +62,8 @@ def test_several_names_have_a_stream_each_and_others_pods_leave_out_all_of_them(
         ("pods-ours-b", events.PodsListed([], "b")),
         ("pods-others", events.PodsListed([], "")),
         ("nodes", events.NodesListed([])),
+        ("services", events.GroupsListed(GroupKind.SERVICE, [])),
+        ("statefulsets", events.GroupsListed(GroupKind.STATEFUL_SET, [])),
     ],
 )
 def test_an_empty_list_is_news_of_whose_objects_there_are_none(
@@ -80,7 +87,10 @@ def test_all_that_is_read_may_be_listed_and_watched() -> None:
     table = sources.table(("a", "b"), DEFAULT)
     wanted = rights.needed(sources.reads(table), "", "evenkeel")
     assert len(set(wanted)) == len(wanted)
-    for kind in (kinds.PODS, kinds.NODES, kinds.NAMESPACES, kinds.POLICIES):
+    for kind in (
+        kinds.PODS, kinds.NODES, kinds.NAMESPACES, kinds.POLICIES, kinds.SERVICES,
+        kinds.REPLICATION_CONTROLLERS, kinds.REPLICA_SETS, kinds.STATEFUL_SETS,
+    ):  # fmt: skip
         for verb in ("list", "watch"):
             assert Right(verb, kind.group, kind.plural) in wanted
 
@@ -111,3 +121,32 @@ def test_the_manifests_give_every_right_that_is_needed() -> None:
     for right in rights.needed(reads, "evenkeel-system", "evenkeel"):
         resource = "/".join(filter(None, (right.resource, right.subresource)))
         assert (right.verb, right.group, resource) in given
+
+
+def test_what_selects_pods_becomes_events_and_what_is_not_listed_any_more_is_gone() -> None:
+    found = by_name("evenkeel")
+    service = found["services"].read(
+        b'{"metadata":{"namespace":"a","name":"web"},"spec":{"selector":{"app":"web"}}}'
+    )
+    seen = events.GroupSeen(
+        GroupKind.SERVICE, "a", "web", wire.LabelSelector(match_labels={"app": "web"})
+    )
+    gone = events.GroupGone(GroupKind.SERVICE, "a", "web")
+    assert found["services"].words.of_change(service, is_gone=False) == [seen]
+    assert found["services"].words.of_change(service, is_gone=True) == [gone]
+    engine = Engine(Config())
+    inbox = Inbox(engine)
+    for event in (
+        *found["services"].words.of_list([service]),
+        events.GroupSeen(GroupKind.REPLICA_SET, "a", "web", seen.selector),
+    ):
+        inbox.put(event)
+    while heard := inbox.next():
+        engine.handle(heard, 0.0)
+    assert inbox.lists_waiting == 0
+    assert engine.cluster.groups.of_kind(GroupKind.SERVICE) == {("a", "web")}
+    inbox.put(events.GroupsListed(GroupKind.SERVICE, []))
+    assert inbox.next() == gone
+    engine.handle(gone, 0.0)
+    assert engine.cluster.groups.of_kind(GroupKind.SERVICE) == set()
+    assert engine.cluster.groups.of_kind(GroupKind.REPLICA_SET) == {("a", "web")}

@@ -23,5 +23,9 @@ class Kind(NamedTuple):
 
 PODS = Kind("", "v1", "pods")
 NODES = Kind("", "v1", "nodes")
+SERVICES = Kind("", "v1", "services")
+REPLICATION_CONTROLLERS = Kind("", "v1", "replicationcontrollers")
+REPLICA_SETS = Kind("apps", "v1", "replicasets")
+STATEFUL_SETS = Kind("apps", "v1", "statefulsets")
 NAMESPACES = Kind("", "v1", "namespaces")
 POLICIES = Kind(names.GROUP, names.VERSION, names.POLICIES)

@@ -41,6 +41,8 @@ class _Page(msgspec.Struct):
 
 _pages = msgspec.json.Decoder(_Page)
 _nodes = msgspec.json.Decoder(wire.Node)
+_services = msgspec.json.Decoder(wire.Service)
+_sets = msgspec.json.Decoder(wire.PodSet)
 _plain = msgspec.json.Decoder(dict[str, Any])
 _small_pods = msgspec.json.Decoder(wire.Pod)
 
@@ -52,6 +54,16 @@ class Expired(Exception):  # noqa: N818
 def read_node(raw: bytes | msgspec.Raw) -> wire.Node:
     """A node from its JSON."""
     return _nodes.decode(raw)
+
+
+def read_service(raw: bytes | msgspec.Raw) -> wire.Service:
+    """A Service or a ReplicationController from its JSON."""
+    return _services.decode(raw)
+
+
+def read_set(raw: bytes | msgspec.Raw) -> wire.PodSet:
+    """A ReplicaSet or a StatefulSet from its JSON."""
+    return _sets.decode(raw)
 
 
 def read_plain(raw: bytes | msgspec.Raw) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from scheduler.api import events, wire
 from scheduler.api.events import Event, Heard
 from scheduler.api.limits import PodLimits
+from scheduler.api.names import GroupKind
 from scheduler.kube.rights import Right
 from scheduler.kube.watch import kinds, listing
 from scheduler.kube.watch.kinds import Kind
@@ -120,6 +121,18 @@ def table(schedulers: tuple[str, ...], limits: PodLimits) -> tuple[Source[Any], 
             "what is left on nodes",
         ),
         Source("nodes", kinds.NODES, Way.RAW, "", listing.read_node, _NODES, "every rule"),
+        *(
+            Source(
+                kind.plural,
+                kind,
+                Way.RAW,
+                "",
+                read,
+                _groups(group),
+                "the spread of pods that ask for none",
+            )
+            for kind, group, read in _GROUPS
+        ),
         Source(
             "namespaces",
             kinds.NAMESPACES,
@@ -153,6 +166,30 @@ def _pods(scheduler: str) -> Words[wire.Pod]:
         events.PodSeen,
         lambda pod: events.PodGone(pod.metadata.uid),
         partial(events.PodsListed, scheduler=scheduler),
+    )
+
+
+_GROUPS: tuple[tuple[Kind, GroupKind, Read[Any]], ...] = (
+    (kinds.SERVICES, GroupKind.SERVICE, listing.read_service),
+    (
+        kinds.REPLICATION_CONTROLLERS,
+        GroupKind.REPLICATION_CONTROLLER,
+        listing.read_service,
+    ),
+    (kinds.REPLICA_SETS, GroupKind.REPLICA_SET, listing.read_set),
+    (kinds.STATEFUL_SETS, GroupKind.STATEFUL_SET, listing.read_set),
+)
+
+
+def _groups(kind: GroupKind) -> Words[wire.Service | wire.PodSet]:
+    def seen(one: wire.Service | wire.PodSet) -> events.GroupSeen:
+        meta = one.metadata
+        return events.GroupSeen(kind, meta.namespace, meta.name, one.selector)
+
+    return Words(
+        seen,
+        lambda one: events.GroupGone(kind, one.metadata.namespace, one.metadata.name),
+        lambda found: events.GroupsListed(kind, list(map(seen, found))),
     )
 
 
