@@ -63,15 +63,18 @@ def _needs(pod: Standing, cluster: Cluster) -> _Needs | None:
     keys, about = cluster.terms.about(pod.namespace, pod.labels)
     # The first of the run makes its own terms terms on nodes, which the next of the run meets.
     namespace_labels = cluster.terms.labels_of(pod.namespace)
+    own_keys: set[str] = set()
     own: dict[Stance, Counter[str]] = {stance: Counter() for stance in Stance}
     for term in owned_by(template, pod.namespace, pod.labels):
-        keys |= frozenset(term.peers.selector.keys)
+        own_keys.update(term.peers.selector.keys)
         if term.peers.include(pod.namespace, namespace_labels, pod.labels):
             own[term.stance][term.key] += term.weight
     met = about | {(stance, key) for stance, gains in own.items() for key in gains}
     if not met and not template.has_terms:
         return None
-    visible = frozenset((key, label) for key, label in pod.labels.items() if key in keys)
+    visible = frozenset(
+        (key, label) for key, label in pod.labels.items() if key in keys or key in own_keys
+    )
 
     def read(terms: tuple[Term, ...], sign: int = 1) -> tuple[_Own, ...]:
         found = ((term, term.peers(pod.namespace, pod.labels)) for term in terms)

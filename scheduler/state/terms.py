@@ -23,6 +23,8 @@ from scheduler.state.owned import OwnedTerm, OwnedTerms, Stance, owned_by
 from scheduler.state.pods import PodRecord
 
 _NO_LABELS: dict[str, str] = {}
+# So many counts that are gone are no burden to a class.
+_SPARE = 64
 _LabelsOf = Callable[[str], Labels]
 
 
@@ -127,6 +129,8 @@ class Terms:
         self._classes: dict[ClassKey, _Class] = {}
         self._namespaces: dict[str, dict[str, str]] = {}
         self._counts: WeakValueDictionary[object, _Counting] = WeakValueDictionary()
+        # Counts made since classes let go of those that are gone.
+        self._n_made = 0
         self.owned = OwnedTerms()
         self.version = 0
 
@@ -217,9 +221,12 @@ class Terms:
 
     def _count(self, key: object, made: _Counting) -> _Counting:
         self._keep()
+        self._n_made += 1
+        if self._n_made > len(self._counts) + _SPARE:
+            self._n_made = 0
+            for one in self._classes.values():
+                one.counts = [held for held in one.counts if held[0]() is not None]
         for one in self._classes.values():
-            # Counts that are gone are let go of when there is a new one.
-            one.counts = [held for held in one.counts if held[0]() is not None]
             self._introduce(one, (made,))
         self._counts[key] = made
         return made
