@@ -73,6 +73,8 @@ class Boards:
         self._shapes: Recent[Key, Shape] = Recent(_SHAPES_MAX)
         self._statics = Statics(cluster)
         self._topologies = Topologies(cluster)
+        # Tallies that were made since there was room for them.
+        self._n_tallied = 0
         self.scratch = empty.scratch(1, 1, 1)
 
     def shape(self, key: Key) -> Shape:
@@ -183,7 +185,9 @@ class Boards:
     def _compile_request(self, shape: Shape) -> None:
         shape.ask = table.compiled(shape.asked, self._cluster)
         shape.counted = Counted(table.tallied(shape.view.needs, self._cluster))
-        if len(shape.counted) > 0:
+        self._n_tallied += len(shape.counted)
+        if self._n_tallied > _TALLIES_MAX // 2:
+            self._n_tallied = 0
             self._make_room(shape)
         # No node has more cards than exist.
         most = self._cluster.cards.most_on_a_node
@@ -195,7 +199,7 @@ class Boards:
         counting = [(key, one) for key, one in self._shapes.items() if len(one.counted) > 0]
         n_tallies = sum(len(one.counted) for _, one in counting)
         for key, one in counting:
-            if n_tallies <= _TALLIES_MAX:
+            if n_tallies <= _TALLIES_MAX // 2:
                 return
             if one is not new:
                 self._shapes.drop(key)

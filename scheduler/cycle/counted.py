@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from scheduler.cycle.topologies import Topologies, Topology
@@ -106,7 +104,7 @@ class Counted:
             scores=np.array([(s.how, s.weight, 0) for s in scores], np.int64).reshape(-1, c.N_NORM),
             raw=np.zeros((len(scores), capacity), np.int64),
             points=np.zeros((len(scores), capacity), np.int64),
-            logs=np.array([math.log(n + 2) for n in range(capacity + 2)] if scores else []),
+            logs=topologies.logs() if scores else np.zeros(0),
             seen=np.zeros(most if scores else 0, np.int64),
         )
         for t, topology in enumerate(self._topologies):

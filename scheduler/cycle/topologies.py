@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ class Topologies:
         self._cluster = cluster
         self._made_at = -1
         self._made: dict[tuple[str, bool], Topology] = {}
+        self._logs: c.Floats = np.zeros(0)
 
     def of(self, key: str, *, by_node: bool) -> Topology:
         """The domains of a label; ``by_node``: each node that has it is a domain by itself."""
@@ -41,6 +43,14 @@ class Topologies:
         if found is None:
             found = self._made[key, by_node] = self._make(key, by_node=by_node)
         return found
+
+    def logs(self) -> c.Floats:
+        """[N + 3] ln(n + 2): what a pod counts in one of n domains."""
+        size = self._cluster.nodes.capacity + 3
+        if self._logs.size != size:
+            # Of one number at a time, as kube-scheduler does it: those of whole arrays may differ in the last bit.
+            self._logs = np.array([math.log(n + 2) for n in range(size)])
+        return self._logs
 
     def _make(self, key: str, *, by_node: bool) -> Topology:
         nodes = self._cluster.nodes
