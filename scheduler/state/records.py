@@ -49,7 +49,8 @@ class Records:
         template = self._template(pod)
         node = spec.node_name or ""
         problem = str(template.problem) if template.problem and not node else ""
-        initialized = _init_done(pod, template)
+        # Of a pod without a node nobody has run anything, whatever its status says.
+        initialized = bool(node) and _init_done(pod, template)
         claim: Slots = ()
         if node and template.most:
             most = template.most

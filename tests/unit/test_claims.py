@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scheduler.api import gpus, hami, names, wire
+from scheduler.state import checks
 from scheduler.state.cluster import Cluster
 from tests import make
 from tests.oracles import claims as oracle
@@ -340,4 +341,23 @@ def test_a_pod_that_we_bound_comes_back_by_watch_as_it_was_charged() -> None:
     assert (bound.claim, bound.asks) == (record.claim, record.asks)
     assert used(cluster) == before == charged_by_twin(pod)
     cluster.pod_gone(pod.metadata.uid)
+    assert used(cluster) == {}
+
+
+def test_a_pending_pod_whose_status_says_that_it_is_initialized_is_charged_its_worst_moment() -> (
+    None
+):
+    """It would be taken back by other figures than it was charged."""
+    cluster = make.cluster(nodes=[make.hami_node(name="n", cards=1)])
+    pod = make.pod(
+        name="p",
+        containers=[make.container(gpu=1, gpumem=2000)],
+        init_containers=[make.container(name="i", gpu=1, gpumem=9000)],
+    )
+    pod.status.conditions = [wire.Condition(type="Initialized", status="True")]
+    pending = cluster.see_pod(pod)
+    assert pending is not None
+    assert make.cycle(cluster=cluster).schedule([pending]).binds
+    checks.verify(cluster)
+    cluster.forget(pending.uid)
     assert used(cluster) == {}
