@@ -3,8 +3,7 @@
 A charge is a sparse column over ``Nodes.totals``, compiled once per template, and what the pod holds on
 cards. The placing kernel, assuming, forgetting, binding, deleting, listing again and trying add it or
 take it back, and nothing else writes ``Nodes.totals`` or ``Cards.used``. All figures are integers, so what
-is taken back leaves exactly what was there before; and a row or run that was taken last and is given back
-first leaves the pod table as it was.
+is taken back leaves exactly what was there before.
 """
 
 from __future__ import annotations
@@ -12,6 +11,8 @@ from __future__ import annotations
 from scheduler.kernels._jit import inlined, kernel
 from scheduler.schema import columns as c
 
+# Beyond any row: what is given back was in use before.
+_IN_USE = 1 << 62
 # What a whole GPU that is only counted counts as, in percent of cores.
 _WHOLE_GPU = 100
 
@@ -45,7 +46,7 @@ def move(ledger: c.Ledger, pod: int, node_row: int, holds: c.Ints) -> bool:
     """
     if not has_room(ledger, 0, holds.shape[0]):
         return False
-    drop_holds(ledger, pod)
+    _drop_holds(ledger, pod, _IN_USE)
     _hold(ledger, pod, holds)
     ledger.node[pod] = node_row
     if node_row >= 0:
@@ -73,11 +74,26 @@ def charge_again(ledger: c.Ledger, pod: int, node_row: int) -> None:
 @kernel
 def leave(ledger: c.Ledger, pod: int) -> int:
     """As ``strike``, and the pod's row is free."""
+    return _give_back(ledger, pod, _IN_USE, _IN_USE)
+
+
+@kernel
+def undo(ledger: c.Ledger, pod: int, end_row: int, end_holds: int) -> int:
+    """As ``leave`` of the pod that was entered last; the tables are byte by byte what they were before that.
+
+    ``end_row`` and ``end_holds`` are what ``Pods.free`` told at some time before, since when no row was given
+    back but by this: what lies behind had never been in use.
+    """
+    return _give_back(ledger, pod, end_row, end_holds)
+
+
+@inlined
+def _give_back(ledger: c.Ledger, pod: int, end_row: int, end_holds: int) -> int:
     node_row = ledger.node[pod]
     if node_row >= 0:
         add(ledger, pod, -1)
-    drop_holds(ledger, pod)
-    _close_row(ledger, pod)
+    _drop_holds(ledger, pod, end_holds)
+    _close_row(ledger, pod, end_row)
     return int(node_row)
 
 
@@ -121,10 +137,10 @@ def open_row(ledger: c.Ledger, charge: int, priority: int, start: int) -> int:
 
 
 @inlined
-def _close_row(ledger: c.Ledger, pod: int) -> None:
+def _close_row(ledger: c.Ledger, pod: int, end_row: int) -> None:
     ledger.node[pod] = -1
     ledger.charge[pod], ledger.priority[pod], ledger.start[pod] = 0, 0, 0
-    if pod == ledger.free[c.END_ROW] - 1:
+    if pod >= end_row:
         ledger.free[c.END_ROW] = pod
     else:
         ledger.held[0, pod] = ledger.free[c.FREE_ROW]
@@ -133,7 +149,9 @@ def _close_row(ledger: c.Ledger, pod: int) -> None:
 
 @inlined
 def take_holds(ledger: c.Ledger, pod: int, n: int) -> int:
-    """The first of ``n`` rows for what a pod holds that holds nothing yet."""
+    """The first of ``n`` rows for what a pod holds that holds nothing yet; of none it is 0."""
+    if n == 0:
+        return 0
     size, room = _run_of(n)
     first = ledger.free[c.FREE_RUN + size]
     if first >= 0:
@@ -146,17 +164,17 @@ def take_holds(ledger: c.Ledger, pod: int, n: int) -> int:
 
 
 @inlined
-def drop_holds(ledger: c.Ledger, pod: int) -> None:
+def _drop_holds(ledger: c.Ledger, pod: int, end_holds: int) -> None:
     """A pod holds nothing any more."""
     first, n = ledger.held[0, pod], ledger.held[1, pod]
     ledger.held[0, pod], ledger.held[1, pod] = 0, 0
     if n == 0:
         return
-    size, room = _run_of(n)
+    size, _ = _run_of(n)
     for i in range(first, first + n):
         for figure in range(4):
             ledger.holds[i, figure] = 0
-    if first + room == ledger.free[c.END_HOLDS]:
+    if first >= end_holds:
         ledger.free[c.END_HOLDS] = first
     else:
         ledger.holds[first, 0] = ledger.free[c.FREE_RUN + size]
@@ -175,8 +193,7 @@ def _run_of(n: int) -> tuple[int, int]:
 
 @inlined
 def _hold(ledger: c.Ledger, pod: int, holds: c.Ints) -> None:
-    if holds.shape[0] > 0:
-        first = take_holds(ledger, pod, holds.shape[0])
-        for i in range(holds.shape[0]):
-            for figure in range(4):
-                ledger.holds[first + i, figure] = holds[i, figure]
+    first = take_holds(ledger, pod, holds.shape[0])
+    for i in range(holds.shape[0]):
+        for figure in range(4):
+            ledger.holds[first + i, figure] = holds[i, figure]

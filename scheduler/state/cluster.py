@@ -24,6 +24,7 @@ from scheduler.api.cards import Slots
 from scheduler.api.limits import DEFAULT, PodLimits
 from scheduler.devices.contract import Driver
 from scheduler.devices.table import CARDS
+from scheduler.errors import BrokenInvariant
 from scheduler.schema import columns as c
 from scheduler.state import facts
 from scheduler.state.cards import CardTable
@@ -36,6 +37,7 @@ from scheduler.state.pods import Life, PodRecord, charged, problem_of
 from scheduler.state.records import Records, started
 from scheduler.state.registers import Registers
 from scheduler.state.terms import Terms
+from scheduler.state.trials import Trial
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
 Figures = tuple[int, int, int]
@@ -77,13 +79,13 @@ class Cluster:
         self._records = Records(schedulers, limits, self.nodes.resources, driver)
         # Streams of pods that were listed once, each by the scheduler's name; others' pods by none.
         self._listed: set[str] = set()
-        # What an assumed pod has become while its bind is under way.
-        self._meanwhile: dict[str, PodRecord] = {}
+        self._trials: list[Trial] = []
 
     # Nodes.
 
     def see_node(self, node: wire.Node) -> NodeFacts:
         """A node was added or changed."""
+        self._not_in_a_trial()
         new = facts.of_node(node, self.registers.driver)
         row = self.nodes.row_of(new.name)
         old = self.nodes.facts[row] if row >= 0 else None
@@ -117,6 +119,7 @@ class Cluster:
 
     def node_gone(self, name: str) -> None:
         """A node was deleted; its pods stay charged to the name, should it come back."""
+        self._not_in_a_trial()
         row = self.nodes.row_of(name)
         if row < 0:
             return
@@ -136,6 +139,7 @@ class Cluster:
 
     def close_cards(self, name: str, *, closed: bool) -> None:
         """Give no card of a node away for now: its device plugin does not answer."""
+        self._not_in_a_trial()
         row = self.nodes.row_of(name)
         if row >= 0:
             self.nodes.silent[row] = closed
@@ -174,6 +178,7 @@ class Cluster:
 
         ``listed``: it is of the first list of its stream, so nobody saw it come.
         """
+        self._not_in_a_trial()
         uid = pod.metadata.uid
         old = self.pods.get(uid)
         if pod.status.phase in _FINISHED:
@@ -184,10 +189,10 @@ class Cluster:
             self.demand.arrived(new.template, listed=listed)
         elif old.life == Life.ASSUMED and not new.node:
             # The bind is under way: what was decided stays charged, what changed waits for it.
-            self._meanwhile[uid] = new
+            self.roster.meanwhile[uid] = new
             return old
         else:
-            self._meanwhile.pop(uid, None)
+            self.roster.meanwhile.pop(uid, None)
             if charged(old) == charged(new):
                 return self.roster.replace(new, started(pod) if new.node else c.NOT_STARTED)
             self.roster.detach(old)
@@ -195,8 +200,9 @@ class Cluster:
 
     def pod_gone(self, uid: str) -> None:
         """A pod was deleted or finished."""
+        self._not_in_a_trial()
         pod = self.pods.pop(uid, None)
-        self._meanwhile.pop(uid, None)
+        self.roster.meanwhile.pop(uid, None)
         if pod is not None and pod.node:
             self.demand.left(pod.template)
             self.roster.detach(pod)
@@ -236,13 +242,19 @@ class Cluster:
         """The bind failed: what was assumed is free again. Nothing when the watch knows better."""
         pod = self.pods.get(uid)
         if pod is not None and pod.life == Life.ASSUMED:
-            self.roster.detach(pod)
-            free = self._meanwhile.pop(uid, None)
-            self.roster.keep(free or replace(pod, node="", life=Life.PENDING, claim=(), row=-1))
+            self.roster.forget(pod)
+
+    def trial(self) -> Trial:
+        """Do things as if: see ``state/trials.py``."""
+        return Trial(self.roster, self._trials)
+
+    def _not_in_a_trial(self) -> None:
+        if self._trials:
+            raise BrokenInvariant("an event arrived inside a trial")
 
     def version_of(self, uid: str) -> str:
         """The last ``resourceVersion`` seen of a pod, assumed or not; empty when it is not known."""
-        pod = self._meanwhile.get(uid) or self.pods.get(uid)
+        pod = self.roster.meanwhile.get(uid) or self.pods.get(uid)
         return pod.version if pod is not None else ""
 
     def problem_of(self, pod: PodRecord) -> str:

@@ -16,11 +16,15 @@ from scheduler.state.nodes import NodeFacts
 
 
 class Life(IntEnum):
-    """pending → assumed → bound → gone; ``forget`` leads from assumed back to pending."""
+    """pending → assumed → bound → gone; ``forget`` leads from assumed back to pending.
+
+    A pod that is taken from its node in a trial is away, until it is put back or the trial ends.
+    """
 
     PENDING = 0
     ASSUMED = 1
     BOUND = 2
+    AWAY = 3
 
 
 class PodRecord(msgspec.Struct, gc=False, frozen=True):

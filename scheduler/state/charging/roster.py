@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from enum import IntEnum
+from typing import NamedTuple, Protocol
 
 from msgspec.structs import replace
 
+from scheduler.errors import BrokenInvariant
 from scheduler.schema import columns as c
 from scheduler.state.cards import CardTable
 from scheduler.state.changes import Changes
 from scheduler.state.charging.holders import NOTHING
 from scheduler.state.charging.ledger import Ledger
 from scheduler.state.nodes import NodeTable
-from scheduler.state.pods import PodRecord, followed
+from scheduler.state.pods import Life, PodRecord, followed
 from scheduler.state.registers import Registers
 
 
@@ -24,15 +26,42 @@ class Follower(Protocol):
         """A pod was charged to a node (1), or its charge was taken back (-1), by the same record."""
 
 
+class Did(IntEnum):
+    """What can be done in a trial."""
+
+    ENTERED = 0
+    FORGOTTEN = 1
+    TAKEN_AWAY = 2
+    PUT_BACK = 3
+
+
+class Step(NamedTuple):
+    """One thing that was done in a trial, with what is needed to undo it.
+
+    Attributes:
+        there: the pods of the node before, as ``pods_on`` had them; None where a pod was entered.
+        seen: what the watch had told of a pod that was assumed.
+    """
+
+    did: Did
+    before: PodRecord
+    after: PodRecord
+    there: dict[str, PodRecord] | None = None
+    seen: PodRecord | None = None
+
+
 class Roster:
     """Pods and where they are; the only one who enters pods in the ledger and strikes them out.
 
     Attributes:
         pods: all pods that are not finished, by uid.
         pods_on: those that have a node, by its name; the node may not be there.
+        meanwhile: what an assumed pod has become while its bind is under way.
         ledger: who of them is charged what.
         registers: which cards the nodes have.
         followers: told of every pod that is charged or not charged any more, in this order.
+        log: what was done since the outermost trial began, None while there is none.
+        away: what pods were that a trial has taken from their nodes, by uid.
     """
 
     def __init__(
@@ -41,9 +70,12 @@ class Roster:
         self._nodes, self._moved = nodes, moved
         self.pods: dict[str, PodRecord] = {}
         self.pods_on: dict[str, dict[str, PodRecord]] = {}
+        self.meanwhile: dict[str, PodRecord] = {}
         self.ledger = Ledger(nodes, cards)
         self.registers = registers
         self.followers: list[Follower] = [nodes.ports]
+        self.log: list[Step] | None = None
+        self.away: dict[str, PodRecord] = {}
 
     def keep(self, pod: PodRecord) -> PodRecord:
         """The record of a pod is this from now on."""
@@ -73,6 +105,8 @@ class Roster:
 
     def adopt(self, pod: PodRecord, node_row: int) -> PodRecord:
         """As ``attach`` of a pod that has a row of the ledger already; that its node moved is for who charged it."""
+        if self.log is not None:
+            self.log.append(Step(Did.ENTERED, self.pods[pod.uid], pod))
         self.pods_on.setdefault(pod.node, {})[pod.uid] = pod
         self._tell(pod, node_row, 1)
         return self.keep(pod)
@@ -81,11 +115,19 @@ class Roster:
         """A pod has the node no more that it had, if any."""
         if not pod.node:
             return
-        there = self.pods_on[pod.node]
-        del there[pod.uid]
-        if not there:
-            del self.pods_on[pod.node]
+        del self.pods_on[pod.node][pod.uid]
+        self._prune(pod.node)
         self._struck(pod, self.ledger.leave(pod.row))
+
+    def forget(self, pod: PodRecord) -> None:
+        """An assumed pod is pending again, and what it has become meanwhile."""
+        seen = self.meanwhile.pop(pod.uid, None)
+        after = seen or replace(pod, node="", life=Life.PENDING, claim=(), row=-1)
+        if self.log is None:
+            self.detach(pod)
+            self.keep(after)
+        else:
+            self._take(Step(Did.FORGOTTEN, pod, after, seen=seen))
 
     def strike(self, node: str) -> list[PodRecord]:
         """The pods of a node, none of which is charged to it any more, until ``charge`` says where."""
@@ -98,9 +140,77 @@ class Roster:
         """Charge pods that were struck to the node of a row, with what they hold of its cards; -1: to none."""
         for pod in pods:
             self.ledger.move(pod.row, node_row, self._holds(pod, node_row))
-            if node_row >= 0:
-                self._moved.add(node_row)
-            self._tell(pod, node_row, 1)
+            self._charged(pod, node_row)
+
+    # In a trial. A row is given back when the outermost one ends: until then it can be charged as it was.
+
+    def take_away(self, pod: PodRecord) -> None:
+        """A pod that has a node has none for now."""
+        self.away[pod.uid] = pod
+        self._take(Step(Did.TAKEN_AWAY, pod, replace(pod, node="", life=Life.AWAY, row=-1)))
+
+    def put_back(self, pod: PodRecord) -> None:
+        """A pod that was taken away has its node again, by the record that it had."""
+        del self.away[pod.uid]
+        there = self._copied(pod.node)
+        self._note(Step(Did.PUT_BACK, self.pods[pod.uid], pod, there))
+        self.pods_on[pod.node][pod.uid] = pod
+        self._charge_again(pod)
+
+    def undo(self, step: Step, ends: tuple[int, int]) -> None:
+        """Undo the last step that is left; ``ends`` are the ledger's, of when its trial began."""
+        before, after = step.before, step.after
+        if step.did == Did.ENTERED:
+            del self.pods_on[after.node][after.uid]
+            self._prune(after.node)
+            self._struck(after, self.ledger.undo(after.row, ends))
+        elif step.did == Did.PUT_BACK:
+            self.away[after.uid] = after
+            self._struck(after, self.ledger.strike(after.row))
+        else:
+            self._charge_again(before)
+        if step.did == Did.TAKEN_AWAY:
+            del self.away[before.uid]
+        if step.there is not None:
+            self.pods_on[before.node or after.node] = step.there
+        if step.seen is not None:
+            self.meanwhile[before.uid] = step.seen
+        self.keep(before)
+
+    def settle(self, step: Step) -> None:
+        """A step will not be undone any more."""
+        if step.did == Did.FORGOTTEN:
+            self._prune(step.before.node)
+            self.ledger.leave(step.before.row)
+
+    def _take(self, step: Step) -> None:
+        pod = step.before
+        self._note(step._replace(there=self._copied(pod.node)))
+        del self.pods_on[pod.node][pod.uid]
+        self._struck(pod, self.ledger.strike(pod.row))
+
+    def _note(self, step: Step) -> None:
+        if self.log is None:
+            raise BrokenInvariant("there is no trial")
+        self.log.append(step)
+        self.keep(step.after)
+
+    def _copied(self, node: str) -> dict[str, PodRecord]:
+        """The pods of a node as they are, which are not changed any more: a copy is from now on."""
+        there = self.pods_on.get(node, {})
+        self.pods_on[node] = there.copy()
+        return there
+
+    def _charge_again(self, pod: PodRecord) -> None:
+        node_row = self._nodes.row_of(pod.node)
+        self.ledger.charge_again(pod.row, node_row)
+        self._charged(pod, node_row)
+
+    # Both.
+
+    def _prune(self, node: str) -> None:
+        if not self.pods_on.get(node, True):
+            del self.pods_on[node]
 
     def charged_to(self) -> Iterator[tuple[int, PodRecord]]:
         """The pods that are charged to a node, with its row."""
@@ -116,11 +226,16 @@ class Roster:
             return NOTHING
         return self.registers.holds(pod, self.ledger.containers_of(pod.template), node_row)
 
+    def _charged(self, pod: PodRecord, node_row: int) -> None:
+        if node_row >= 0:
+            self._moved.add(node_row)
+        self._tell(pod, node_row, 1)
+
     def _struck(self, pod: PodRecord, node_row: int) -> None:
         """The charge of a pod was taken back from the node of a row, -1: from none."""
         if node_row >= 0:
             self._moved.add(node_row)
-            self._tell(pod, node_row, -1)
+        self._tell(pod, node_row, -1)
 
     def _tell(self, pod: PodRecord, node_row: int, sign: int) -> None:
         # A node that is not there has no row, and nothing is counted on it.

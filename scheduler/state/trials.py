@@ -1,0 +1,109 @@
+"""Trials: place, forget, take away and put back as if, and have all of it undone or kept.
+
+    with cluster.trial() as trial:
+        trial.take_away(victim.uid)
+        outcome = cycle.schedule([pod])
+
+What is not committed is rolled back, exactly: columns, records, and what followers count. The rows that a
+rollback changes are in the cluster's log of rows that moved, so boards catch up with it as with anything
+else. Time and memory are proportional to what was touched. Trials nest: what an inner one commits belongs to
+the outer one. No event arrives inside a trial, and what was learnt of the demand is not touched by one.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from scheduler.errors import BrokenInvariant
+from scheduler.state.charging.roster import Roster
+
+
+class Trial:
+    """What is done on a cluster from now on, until ``commit`` or ``rollback``, whichever comes first."""
+
+    def __init__(self, roster: Roster, open_trials: list[Trial]) -> None:
+        """``open_trials``: those that this one is within, the innermost last; it joins them."""
+        self._roster, self._open = roster, open_trials
+        if roster.log is None:
+            roster.log = []
+        self._at, self._ends = len(roster.log), roster.ledger.ends
+        open_trials.append(self)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is neither committed nor rolled back."""
+        return self in self._open
+
+    def take_away(self, uid: str) -> None:
+        """Take a pod from its node, as if it were evicted.
+
+        Raises:
+            BrokenInvariant: the pod has no node, or was put on it after it was taken from another, and is to be
+                forgotten there; or the trial is not the innermost one.
+        """
+        self._check()
+        pod = self._roster.pods[uid]
+        if not pod.node or uid in self._roster.away:
+            raise BrokenInvariant(f"pod {pod.key} is on no node that it could be taken from")
+        self._roster.take_away(pod)
+
+    def put_back(self, uid: str) -> None:
+        """Put a pod back that was taken away, in this trial or in one that it is within.
+
+        Raises:
+            BrokenInvariant: the pod was not taken away, or the trial is not the innermost one.
+        """
+        self._check()
+        pod, was = self._roster.pods[uid], self._roster.away.get(uid)
+        if was is None or pod.node:
+            raise BrokenInvariant(f"pod {pod.key} is not away")
+        self._roster.put_back(was)
+
+    def commit(self) -> None:
+        """Keep what was done; of the outermost trial for good.
+
+        Raises:
+            BrokenInvariant: a pod is away, and would run on uncharged: it leaves when the watch says so;
+                or the trial is not the innermost one.
+        """
+        self._check()
+        if len(self._open) == 1:
+            if self._roster.away:
+                raise BrokenInvariant(f"{len(self._roster.away)} pods were not put back")
+            for step in self._roster.log or ():
+                self._roster.settle(step)
+        self._close()
+
+    def rollback(self) -> None:
+        """Undo what was done, newest first.
+
+        Raises:
+            BrokenInvariant: the trial is not the innermost one.
+        """
+        self._check()
+        log = self._roster.log or []
+        while len(log) > self._at:
+            self._roster.undo(log.pop(), self._ends)
+        self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if self.is_open:
+            self.rollback()
+
+    def _check(self) -> None:
+        if not self._open or self._open[-1] is not self:
+            raise BrokenInvariant("a trial is over, or another is open within it")
+
+    def _close(self) -> None:
+        self._open.pop()
+        if not self._open:
+            self._roster.log = None
