@@ -1,6 +1,6 @@
 """The cluster as numbers: who runs where, what is free, what changed.
 
-Belongs here: node rows, the card table, pods and their charges, interned names, and the checks
-that recompute every total. Written by the loop task only (``kube`` or ``simulate``), through
+Belongs here: node rows, the card table, pods and their charges, trials, interned names, and the
+checks that recompute every total. Written by the loop task only (``kube`` or ``simulate``), through
 ``cluster.Cluster``. Does not belong here: what should happen next (``cycle``).
 """
