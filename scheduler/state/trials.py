@@ -27,7 +27,7 @@ class Trial:
         self._roster, self._open = roster, open_trials
         if roster.log is None:
             roster.log = []
-        self._at, self._ends = len(roster.log), roster.ledger.ends
+        self._at, self._ends = len(roster.log), roster.ledger.pods.ends
         open_trials.append(self)
 
     @property

@@ -23,7 +23,7 @@ class PodTable:
         """Grow, if need be, until so many more pods may come, each with so many cards held."""
         old = self.columns
         rows, n_holds = old.node.size, len(old.holds)
-        end_row, end_holds = old.free[[c.END_ROW, c.END_HOLDS]].tolist()
+        end_row, end_holds = self.ends
         # Runs are rounded up to a power of two.
         more_rows, more_holds = end_row + pods, end_holds + pods * 2 * holds
         if more_rows <= rows and more_holds <= n_holds:
@@ -34,6 +34,12 @@ class PodTable:
                 after[..., : before.shape[-1]] = before
         fresh.holds[:n_holds] = old.holds
         self.columns = fresh
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The ends of the rows of pods and of holds that were ever in use."""
+        free = self.columns.free
+        return int(free[c.END_ROW]), int(free[c.END_HOLDS])
 
     def update(self, row: int, priority: int, start: int) -> None:
         """What else is known of a pod that is charged as before."""

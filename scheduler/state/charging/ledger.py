@@ -61,14 +61,8 @@ class Ledger:
             kernel.charge_again(self.bundle, row, node_row)
 
     def undo(self, row: int, ends: tuple[int, int]) -> int:
-        """As ``leave`` of the pod that was entered last, since ``ends`` were read and nobody left."""
+        """As ``leave`` of the pod that was entered last, since ``PodTable.ends`` were these and nobody left."""
         return kernel.undo(self.bundle, row, *ends)
-
-    @property
-    def ends(self) -> tuple[int, int]:
-        """The ends of the rows of pods and of holds that were ever in use."""
-        end_row, end_holds = self.pods.columns.free[c.END_ROW : c.END_HOLDS + 1].tolist()
-        return end_row, end_holds
 
     def containers_of(self, template: PodTemplate) -> c.Ints:
         """[5, C] what the containers of a template may hold on cards, as in ``Ask``; C = 0 for none."""
