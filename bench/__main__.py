@@ -1,6 +1,6 @@
 """``make bench``: everything, as one JSON document on standard output, with progress on standard error.
 
-``ARGS="kernels replay small end-to-end scale hostile recording"`` picks parts; ``ARGS="end-to-end --quick"`` runs the
+``ARGS="kernels replay small distinct end-to-end scale hostile recording"`` picks parts; ``ARGS="end-to-end --quick"`` runs the
 smallest sizes. Every figure that has a floor is told as met or missed; with ``--strict`` a missed one fails the run.
 """
 
@@ -14,12 +14,13 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from bench import end_to_end, floors, hostile, kernels, recording, replay, scale, small
+from bench import distinct, end_to_end, floors, hostile, kernels, recording, replay, scale, small
 
 _PARTS: dict[str, tuple[Callable[[bool], Any], tuple[floors.Floor, ...]]] = {
     "kernels": (lambda _: kernels.run(), kernels.FLOORS),
     "replay": (replay.run, replay.FLOORS),
     "small": (small.run, small.FLOORS),
+    "distinct": (distinct.run, distinct.FLOORS),
     "end-to-end": (end_to_end.run, end_to_end.FLOORS),
     "scale": (scale.run, scale.FLOORS),
     "hostile": (hostile.run, hostile.FLOORS),
