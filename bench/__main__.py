@@ -1,7 +1,8 @@
 """``make bench``: everything, as one JSON document on standard output, with progress on standard error.
 
-``ARGS="kernels replay trials small end-to-end scale hostile recording"`` picks parts; ``ARGS="end-to-end --quick"``
-runs the smallest sizes. Every figure that has a floor is told as met or missed; with ``--strict`` a missed one fails the run.
+``ARGS="kernels replay trials small distinct end-to-end scale hostile recording"`` picks parts;
+``ARGS="end-to-end --quick"`` runs the smallest sizes. Every figure that has a floor is told as met or missed; with
+``--strict`` a missed one fails the run.
 """
 
 from __future__ import annotations
@@ -14,13 +15,25 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from bench import end_to_end, floors, hostile, kernels, recording, replay, scale, small, trials
+from bench import (
+    distinct,
+    end_to_end,
+    floors,
+    hostile,
+    kernels,
+    recording,
+    replay,
+    scale,
+    small,
+    trials,
+)
 
 _PARTS: dict[str, tuple[Callable[[bool], Any], tuple[floors.Floor, ...]]] = {
     "kernels": (lambda _: kernels.run(), kernels.FLOORS),
     "replay": (replay.run, replay.FLOORS),
     "trials": (trials.run, trials.FLOORS),
     "small": (small.run, small.FLOORS),
+    "distinct": (distinct.run, distinct.FLOORS),
     "end-to-end": (end_to_end.run, end_to_end.FLOORS),
     "scale": (scale.run, scale.FLOORS),
     "hostile": (hostile.run, hostile.FLOORS),

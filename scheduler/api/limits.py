@@ -61,16 +61,31 @@ DEFAULT = PodLimits()
 
 def exceeded(pod: wire.Pod, limits: PodLimits) -> BadInput | None:
     """The first bound that a pod exceeds, None when it exceeds none. O(what is within bounds)."""
+    return measured(pod, limits)[0]
+
+
+def measured(pod: wire.Pod, limits: PodLimits) -> tuple[BadInput | None, int]:
+    """The first bound that a pod exceeds, and, of one that exceeds none, ``words``: in one walk."""
     if pod.oversized:
-        field, _, problem = pod.oversized.partition(": ")
-        return BadInput(field, problem)
+        field, _, said = pod.oversized.partition(": ")
+        return BadInput(field, said), 0
+    counted = 0
     for field, most, sizes in _lists(pod, limits):
         total = 0
         for part in sizes:
             total += len(part)
             if total > most:
-                return BadInput(field, f"has more than {most} entries, the most that is read")
-    for name, text in _steering(pod):
+                return BadInput(field, f"has more than {most} entries, the most that is read"), 0
+        counted += total
+    steering = _steering(pod)
+    problem = _long_text(pod, steering, limits)
+    return problem, 0 if problem else counted + _commas(steering)
+
+
+def _long_text(
+    pod: wire.Pod, steering: list[tuple[str, str]], limits: PodLimits
+) -> BadInput | None:
+    for name, text in steering:
         field = f"metadata.annotations[{name}]"
         if name not in _LISTS and len(text) > _WORD_MAX:
             return BadInput(field, f"has more than {_WORD_MAX} characters, the most that is read")
@@ -96,12 +111,18 @@ def shortened(text: str, most: int) -> str:
 def words(pod: wire.Pod) -> int:
     """How much a pod says that has to be compiled: entries of all lists above."""
     counted = sum(len(part) for _, _, sizes in _lists(pod, DEFAULT) for part in sizes)
-    return counted + sum(text.count(",") for _, text in _steering(pod))
+    return counted + _commas(_steering(pod))
+
+
+def _commas(steering: list[tuple[str, str]]) -> int:
+    return sum(text.count(",") for _, text in steering)
 
 
 def _steering(pod: wire.Pod) -> list[tuple[str, str]]:
     """The annotations that decide where a pod goes."""
-    annotations = pod.metadata.annotations or {}
+    annotations = pod.metadata.annotations
+    if not annotations:
+        return []
     return [(name, annotations[name]) for name in sorted(names.STEERING & annotations.keys())]
 
 

@@ -19,6 +19,18 @@ _GRAMMAR = re.compile(
     r"(?:(?P<binary>[KMGTPE]i)|(?P<decimal>[numkMGTPE])|[eE](?P<exponent>[+-]?\d+))?",
     re.ASCII,
 )
+# Most quantities are a few digits with one of these: how far each shifts, and by what power of ten.
+_PLAIN_DIGITS = 12
+_PLAIN = {
+    "": (0, 0),
+    "m": (0, -3),
+    "k": (0, 3),
+    "M": (0, 6),
+    "G": (0, 9),
+    "Ki": (10, 0),
+    "Mi": (20, 0),
+    "Gi": (30, 0),
+}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 
@@ -45,8 +57,18 @@ def value(quantity: str | float) -> int:
     return _parse(str(quantity), 0)
 
 
-@lru_cache(maxsize=4096)
 def _parse(text: str, scale: int) -> int:
+    digits = text.rstrip("kKMGim")
+    shift, power = _PLAIN.get(text[len(digits) :], (0, -99))
+    power += scale
+    if power >= 0 and len(digits) <= _PLAIN_DIGITS and digits.isascii() and digits.isdigit():
+        amount: int = (int(digits) << shift) * 10**power
+        return min(INT64_MAX, amount)
+    return _parse_any(text, scale)
+
+
+@lru_cache(maxsize=4096)
+def _parse_any(text: str, scale: int) -> int:
     match = _GRAMMAR.fullmatch(text)
     if match is None or not (match["whole"] or match["fraction"]):
         raise BadQuantity(

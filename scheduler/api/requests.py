@@ -70,7 +70,8 @@ def of_pod(pod: wire.Pod) -> Requests:
         # With pod-level requests a container need not ask anything: a default stands in only for what neither
         # asks.
         defaults = {name: n for name, n in defaults.items() if name not in plain}
-    padded = _total(pod.spec, actual, infeasible, defaults)
+    all_say = not actual and all(_says(container, defaults) for container in _containers(pod.spec))
+    padded = plain if all_say else _total(pod.spec, actual, infeasible, defaults)
     return Requests(
         tuple(sorted((name, n) for name, n in plain.items() if n and name != names.PODS)),
         padded.get(names.CPU, 0),
@@ -84,6 +85,16 @@ def is_resize_infeasible(pod: wire.Pod) -> bool:
         condition.type == "PodResizePending" and condition.reason == "Infeasible"
         for condition in pod.status.conditions or ()
     )
+
+
+def _containers(spec: wire.PodSpec) -> list[wire.Container]:
+    return [*spec.containers, *(spec.init_containers or ())]
+
+
+def _says(container: wire.Container, wanted: dict[str, int]) -> bool:
+    """Whether a container asks some of all that is wanted."""
+    asked = (container.resources and container.resources.requests) or {}
+    return wanted.keys() <= asked.keys()
 
 
 def _total(

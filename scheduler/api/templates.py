@@ -133,9 +133,10 @@ def key(pod: wire.Pod) -> bytes:
 
 def of_pod(pod: wire.Pod, bounds: limits.PodLimits = limits.DEFAULT) -> PodTemplate:
     """Parse the template of a pod. Never raises: what is wrong stands in ``problem``."""
-    problem = limits.exceeded(pod, bounds)
+    problem, words = limits.measured(pod, bounds)
     if problem is not None:
         pod = limits.cut(pod, bounds, problem)
+        words = limits.words(pod)
     asked = requests.Requests((), 0, 0)
     gpu: gpus.GpuAsk | None = None
     try:
@@ -182,7 +183,7 @@ def of_pod(pod: wire.Pod, bounds: limits.PodLimits = limits.DEFAULT) -> PodTempl
         ),
         unsupported=tuple(_unsupported(spec)),
         problem=problems[0] if problems else None,
-        words=limits.words(pod),
+        words=words,
     )
 
 

@@ -71,7 +71,7 @@ class Boards:
         self._cluster = cluster
         self._learner = learner
         self._shapes: Recent[Key, Shape] = Recent(_SHAPES_MAX)
-        self._statics = Statics(cluster)
+        self.statics = Statics(cluster)
         self._topologies = Topologies(cluster)
         # Tallies that were made since there was room for them.
         self._n_tallied = 0
@@ -90,6 +90,7 @@ class Boards:
 
     def unscored(self, key: Key) -> Shape:
         """A shape with its compiled request and no board, to ask what fits; it displaces no live one."""
+        self._catch_up()
         shape = self._new(key)
         self._compile_request(shape)
         self._fit_scratch(shape)
@@ -103,15 +104,13 @@ class Boards:
             cluster.nodes.columns, cluster.cards.columns, shape.ask, rows, self.scratch, bits
         )
         shape.counted.refresh(cluster, self._topologies)
-        bits[0] |= self._statics.refusals(shape.asked.template, rows) | shape.counted.refusals(rows)
+        bits[0] |= self.statics.refusals(shape.asked.template, rows) | shape.counted.refusals(rows)
         return bits
 
     def refresh(self, shape: Shape) -> None:
         """Bring a shape's board up to date with the columns and with what was learnt."""
         cluster = self._cluster
-        cluster.nodes.refresh_ranks()
-        if not self._learner.fits_nodes():
-            self._learner.learn()
+        self._catch_up()
         moved = self._moved_rows(shape)
         words = (*cluster.cards.words, cluster.nodes.resources.generation)
         if moved is None or shape.words != words:
@@ -153,6 +152,12 @@ class Boards:
         shape.moved = self._cluster.moved.position
         shape.counted.catch_up()
 
+    def _catch_up(self) -> None:
+        """Ranks and what was learnt are of the nodes that are there."""
+        self._cluster.nodes.refresh_ranks()
+        if not self._learner.fits_nodes():
+            self._learner.learn()
+
     def _moved_rows(self, shape: Shape) -> c.Ints | None:
         if shape.moved < 0 or shape.board.part.size != self._cluster.nodes.capacity:
             return None
@@ -160,7 +165,7 @@ class Boards:
 
     def _judge(self, shape: Shape) -> bool:
         """Bring in what static rules say; whether every node has to be looked at again."""
-        static = shape.static = shape.static or self._statics.of(shape.asked.template)
+        static = shape.static = shape.static or self.statics.of(shape.asked.template)
         static.refresh(self._cluster)
         if shape.judged == static.generation:
             return False

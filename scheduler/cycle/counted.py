@@ -12,6 +12,9 @@ from scheduler.schema import columns as c
 from scheduler.schema import empty
 from scheduler.state.cluster import Cluster
 
+# Of all shapes that count nothing: nobody writes to it.
+_NOTHING = empty.domains()
+
 
 class Counted:
     """The tallies of one shape.
@@ -25,7 +28,7 @@ class Counted:
         self._versions: tuple[int, ...] = ()
         self._laid_out = (-1, -1)
         self._topologies: list[Topology | None] = []
-        self.arrays = empty.domains()
+        self.arrays = _NOTHING
 
     def __len__(self) -> int:
         return len(self._tallied.tallies)

@@ -58,6 +58,8 @@ class PolicyBook:
             WeakKeyDictionary()
         )
         self._selecting: tuple[str, ...] = ()
+        # By profile, of pods that say nothing of their placement and that no policy governs.
+        self._plain: dict[str, Resolved] = {}
 
     def put(self, policy: Policy) -> bool:
         """A policy was added or changed; whether anything in it is new."""
@@ -84,6 +86,11 @@ class PolicyBook:
 
     def resolve(self, pod: PodRecord) -> Resolved:
         """The placement of a pod. A malformed annotation stands in ``problem``."""
+        if not (self._policies or pod.template.steering):
+            plain = self._plain.get(pod.profile)
+            if plain is None:
+                plain = self._plain[pod.profile] = self._resolve(pod, {})
+            return plain
         labels = pod.labels or {}
         key: tuple[object, ...] = (pod.profile,)
         if self._policies:

@@ -11,6 +11,7 @@ from scheduler.api.cards import CardUse, Slots
 from scheduler.api.decisions import Bind, Diagnosis, Hold, Outcome
 from scheduler.cycle import diagnosis
 from scheduler.cycle.boards import Boards, Key, Shape
+from scheduler.cycle.cold import Cold
 from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.views import Views
 from scheduler.kernels import place
@@ -41,6 +42,7 @@ class Cycle:
         self.learner = Learner(cluster, known)
         self._draws = seed << 32
         self.boards = Boards(cluster, self.learner)
+        self.cold = Cold(cluster, self.learner, self.boards.statics)
         self._views = Views(cluster)
 
     def learn(self, *, anew: bool = False) -> bool:
@@ -57,11 +59,9 @@ class Cycle:
         ``explain``, holds do not say why, which takes longer than the decision.
         """
         outcome = Outcome()
-        for shape, run in itertools.groupby(
-            batch, key=lambda pod: self._shape_or_hold(pod, outcome)
-        ):
-            if shape is not None:
-                self._place(shape, list(run), outcome, explain=explain)
+        for key, run in itertools.groupby(batch, key=lambda pod: self._key_or_hold(pod, outcome)):
+            if key is not None:
+                self._place(key, list(run), outcome, explain=explain)
         return outcome
 
     def could_place(self, pod: PodRecord, rows: c.Ints | None = None) -> bool:
@@ -137,11 +137,11 @@ class Cycle:
         placement = resolved.placement
         return Key(pod.template, placement, self._views.of(pod, placement))
 
-    def _shape_or_hold(self, pod: PodRecord, outcome: Outcome) -> Shape | None:
-        shape = self.shape_of(pod)
-        if shape is None:
+    def _key_or_hold(self, pod: PodRecord, outcome: Outcome) -> Key | None:
+        key = self._key_of(pod)
+        if key is None:
             outcome.holds.append(Hold(pod.uid, problem=self.problem_of(pod)))
-        return shape
+        return key
 
     def problem_of(self, pod: PodRecord) -> str:
         """What must be mended on a pod, empty when nothing."""
@@ -151,7 +151,36 @@ class Cycle:
             return f"{pod.template.unsupported[0]}: not supported by this version of Evenkeel"
         return self._policies.resolve(pod).problem
 
-    def _place(
+    def _place(self, key: Key, run: list[PodRecord], outcome: Outcome, *, explain: bool) -> None:
+        n = 0
+        if not self.boards.has(key):
+            shape = self.boards.unscored(key)
+            for _ in range(self.cold.share(shape, len(run))):
+                if not self._place_cold(shape, run[n], outcome):
+                    self._hold(shape, run[n:], outcome, explain=explain)
+                    return
+                n += 1
+        if n < len(run):
+            self._place_run(self.boards.shape(key), run[n:], outcome, explain=explain)
+
+    def _place_cold(self, shape: Shape, pod: PodRecord, outcome: Outcome) -> bool:
+        """Place a pod of a shape that has no board; whether it fits anywhere."""
+        placed = self._room_for([pod], shape)
+        fits = self.cold.place(shape, self.boards.scratch, placed)
+        if fits:
+            self._assume(shape, [pod], placed, outcome)
+        return fits
+
+    def _hold(
+        self, shape: Shape, pods: list[PodRecord], outcome: Outcome, *, explain: bool
+    ) -> None:
+        why = None
+        if explain:
+            rows = diagnosis.all_rows(self._cluster)
+            why = self._why(shape, rows, self.boards.refusals(shape, rows))
+        outcome.holds += [Hold(pod.uid, why) for pod in pods]
+
+    def _place_run(
         self, shape: Shape, run: list[PodRecord], outcome: Outcome, *, explain: bool
     ) -> None:
         draws_lots = table.draws_lots(shape.asked)
@@ -177,8 +206,7 @@ class Cycle:
         return diagnosis.summed(diagnosis.judged(self._cluster, shape, scratch, rows, bits))
 
     def _place_part(self, shape: Shape, part: list[PodRecord], outcome: Outcome) -> int:
-        cluster = self._cluster
-        placed = self._room_for(part, shape)
+        cluster, placed = self._cluster, self._room_for(part, shape)
         n = place.place_run(
             cluster.nodes.columns,
             cluster.cards.columns,
@@ -188,16 +216,23 @@ class Cycle:
             self.boards.scratch,
             placed,
         )
+        self._assume(shape, part[:n], placed, outcome)
+        self.boards.placed(shape)
+        return n
+
+    def _assume(
+        self, shape: Shape, pods: list[PodRecord], placed: place.Placed, outcome: Outcome
+    ) -> None:
+        """The first of ``placed`` are these pods, and are charged."""
+        cluster, n = self._cluster, len(pods)
         rows = placed.row[:n].tolist()
         n_picks, pod_rows = placed.n_picks[:n].tolist(), placed.pod[:n].tolist()
         for k in range(n):
-            uid = part[k].uid
+            uid = pods[k].uid
             slots = self._cards(shape, placed, k) if n_picks[k] else ()
             node = cluster.assume_charged(uid, rows[k], slots, pod_rows[k])
             outcome.binds.append(Bind(uid, node, slots))
         cluster.moved.add_many(rows)
-        self.boards.placed(shape)
-        return n
 
     def _cards(self, shape: Shape, placed: place.Placed, k: int) -> Slots:
         """The cards of a pod that was placed, a tuple per container."""

@@ -79,6 +79,11 @@ class Static:
                 rows = np.arange(nodes.capacity) if rows.size < nodes.capacity else rows
         return rows, score.raw(want, nodes, rows)
 
+    @property
+    def is_relative(self) -> bool:
+        """Whether a score that tells nodes apart hangs on the highest of all nodes on which the pod fits."""
+        return any(table.SCORES[i][1].how != c.AS_IS for i in self.told)
+
     def norms(self) -> c.Ints:
         """[S, N_NORM] as ``Board.norms``, with every node still to be looked at."""
         norms = np.zeros((len(self.told), c.N_NORM), np.int64)

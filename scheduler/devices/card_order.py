@@ -8,6 +8,7 @@ by score descending; equal scores go to the highest numa node, equal cards to th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -20,8 +21,12 @@ _SCORE, _NUMA, _USED, _INDEX = gpus.BY_SCORE, gpus.BY_NUMA, gpus.BY_USED, gpus.B
 _KEYS = {"binpack": _SCORE, "spread": -_SCORE, "numa": _NUMA}
 
 
+@lru_cache(maxsize=64)
 def sort_keys(policy: str, *, numa_bind: bool) -> Ints:
-    """Sort keys of a GPU policy for ``Ask.sort_keys`` [4], 0 beyond the last; an empty one is binpack."""
+    """Sort keys of a GPU policy for ``Ask.sort_keys`` [4], 0 beyond the last; an empty one is binpack.
+
+    Shared, for nobody writes to them.
+    """
     policy = policy or "binpack"
     words = policy.split(",")
     if len(words) > 1 or words == ["numa"]:

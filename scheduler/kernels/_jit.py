@@ -2,6 +2,9 @@
 
 ``nogil`` and ``cache`` on; ``fastmath`` and ``parallel`` off: a sum must not depend on the
 machine, and at 20 µs a pass forking threads costs more than it brings.
+
+Kernels that hand on a counter start it with ``int(np.int64(0))``: a plain 0 is a constant to numba, and what is
+called with it is compiled twice.
 """
 
 from __future__ import annotations

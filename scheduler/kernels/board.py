@@ -11,9 +11,11 @@ over the normalised scores of all rules but the mode's in milli-points, with par
 
 from __future__ import annotations
 
+import numpy as np
+
 from scheduler.kernels import domains, fit, parts
 from scheduler.kernels._jit import inlined, kernel
-from scheduler.kernels.modes import score
+from scheduler.kernels.modes import aware, score
 from scheduler.schema import columns as c
 
 _TIER = 1 << 60
@@ -34,7 +36,7 @@ def rescore(
     Reads nodes, cards, ask, demand; writes board and scratch. O(rows); all rows when the highest of a
     normalised score moved, which only shapes with preferences have, and for shapes that count pods in domains.
     """
-    lanes = 0
+    lanes = int(np.int64(0))
     for i in range(rows.size):
         row = rows[i]
         board.refused[0, row] = 0
@@ -46,8 +48,9 @@ def rescore(
             board.part[row] = -1
             fit.note(nodes, ask, row, row, board.refused)
         elif parts.is_aware(nodes, ask, row):
-            board.part[row] = parts.by_cards(nodes, cards, ask, demand, row, s)
-            if board.part[row] < 0:
+            points = aware.place(nodes, cards, ask, demand, row, s)
+            board.part[row] = points * ask.mode[1] if points >= 0 else -1
+            if points < 0:
                 board.refused[0, row] = 1 << ask.bits[c.BIT_CARDS]
         elif parts.gather(nodes, cards, ask, row, s, lanes):
             s.rows[lanes] = row

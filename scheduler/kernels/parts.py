@@ -24,11 +24,14 @@ def is_aware(nodes: c.Nodes, ask: c.Ask, row: int) -> bool:
     return bool(ask.mode[2] >= 0 and (ask.mode[3] != 0 or nodes.has_gpu[row]))
 
 
-@inlined
+@kernel
 def by_cards(
     nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, row: int, s: c.Scratch
 ) -> int:
-    """The part of a pod that is judged card by card, -1 where they do not suffice."""
+    """The part of a pod that is judged card by card, -1 where they do not suffice.
+
+    A call of its own, for it takes long to compile: what scores all nodes has ``aware.place`` in itself.
+    """
     points = aware.place(nodes, cards, ask, demand, row, s)
     return int(points * ask.mode[1] if points >= 0 else -1)
 
@@ -40,9 +43,7 @@ def choose(
     """Pick the pod's cards on a node with cards, by its mode: the number of picks, or -1."""
     if not is_aware(nodes, ask, row):
         return gpus.choose(nodes, cards, ask, row, s)
-    if aware.place(nodes, cards, ask, demand, row, s) < 0:
-        return -1
-    return int(s.n_picks[0])
+    return int(s.n_picks[0] if by_cards(nodes, cards, ask, demand, row, s) >= 0 else -1)
 
 
 @inlined

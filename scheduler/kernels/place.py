@@ -53,22 +53,38 @@ def place_run(
         row = boards.winner(nodes, board)
         if row < 0:
             return k
-        pod = charge.open_row(out.ledger, ask.charge[0], out.priority[k], c.NOT_STARTED)
-        out.row[k], out.pod[k], out.n_picks[k] = row, pod, 0
-        if ask.containers.shape[1] > 0 and nodes.managed[row]:
-            n = parts.choose(nodes, cards, ask, demand, row, s)
-            out.n_picks[k] = n
-            for p in range(n):
-                out.card[k, p] = s.picks[p]
-                out.mib[k, p] = s.pick_mib[p]
-                out.slot[k, p] = s.pick_slot[p]
-            _hold(nodes, out.ledger, pod, row, s)
-        out.ledger.node[pod] = row
-        charge.add(out.ledger, pod, 1)
+        out.row[k] = row
+        put(nodes, cards, ask, demand, s, out, k)
         domains.placed(board, row)
         s.changed[0] = row
         boards.rescore(nodes, cards, ask, demand, board, s.changed, s)
     return int(out.row.size)
+
+
+@kernel
+def put(
+    nodes: c.Nodes,
+    cards: c.Cards,
+    ask: c.Ask,
+    demand: c.Demand,
+    s: c.Scratch,
+    out: Placed,
+    k: int,
+) -> None:
+    """Choose the cards of pod ``k`` on the node ``out.row[k]``, where it fits, and charge it."""
+    row = out.row[k]
+    pod = charge.open_row(out.ledger, ask.charge[0], out.priority[k], c.NOT_STARTED)
+    out.pod[k], out.n_picks[k] = pod, 0
+    if ask.containers.shape[1] > 0 and nodes.managed[row]:
+        n = parts.choose(nodes, cards, ask, demand, row, s)
+        out.n_picks[k] = n
+        for p in range(n):
+            out.card[k, p] = s.picks[p]
+            out.mib[k, p] = s.pick_mib[p]
+            out.slot[k, p] = s.pick_slot[p]
+        _hold(nodes, out.ledger, pod, row, s)
+    out.ledger.node[pod] = row
+    charge.add(out.ledger, pod, 1)
 
 
 @inlined

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from scheduler.api import names
@@ -66,21 +68,31 @@ def _mode_on(asked: Asked, *, has_gpu: bool) -> Mode:
 def _compile(asked: Asked, cluster: Cluster) -> Compiled:
     placement, nodes = asked.placement, cluster.nodes
     amounts = dict(asked.template.requests.amounts)
-    dims = {
-        0: names.CPU, 1: names.MEMORY, 4: placement.iops_resource, 5: placement.network_resource
-    }  # fmt: skip
-    rows = [nodes.row_asked(dims[d]) if d in dims else -1 for d in range(c.N_DIMS)]
+    # Those of GPUs are known only with the cards.
+    dims = (
+        names.CPU, names.MEMORY, None, None, placement.iops_resource, placement.network_resource
+    )  # fmt: skip
+    weights, curve = _settings(placement.weights, placement.curve)
     return Compiled(
         {
             "mode": _mode(asked),
-            "weights": np.array(placement.weights, np.int64),
-            "dims": np.array(rows, np.int64),
-            "dim_amounts": np.array(
-                [amounts.get(dims.get(d, ""), 0) for d in range(c.N_DIMS)], np.int64
+            "weights": weights,
+            "dims": np.array(
+                [-1 if name is None else nodes.row_asked(name) for name in dims], np.int64
             ),
-            "curve": np.ascontiguousarray((np.array(placement.curve, np.int64) * (1, 10)).T),
+            "dim_amounts": np.array([amounts.get(name or "", 0) for name in dims], np.int64),
+            "curve": curve,
         }
     )
+
+
+@lru_cache(maxsize=64)
+def _settings(
+    weights: tuple[int, ...], curve: tuple[tuple[int, int], ...]
+) -> tuple[c.Ints, c.Ints]:
+    """``Ask.weights`` and ``Ask.curve``; shared, for nobody writes to them."""
+    points = np.ascontiguousarray((np.array(curve, np.int64) * (1, 10)).T)
+    return np.array(weights, np.int64), points
 
 
 def _mode(asked: Asked) -> c.Ints:

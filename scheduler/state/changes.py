@@ -39,5 +39,9 @@ class Changes:
             return None
         if self.position == position:
             return self._rows[:0]
-        at = np.arange(position, self.position) % _CAPACITY
-        return np.unique(self._rows[at])
+        first, end = position % _CAPACITY, self.position % _CAPACITY
+        if first < end:
+            rows = self._rows[first:end].copy()
+        else:
+            rows = np.concatenate((self._rows[first:], self._rows[:end]))
+        return rows if rows.size == 1 else np.unique(rows)

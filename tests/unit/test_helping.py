@@ -64,15 +64,14 @@ def test_nobody_is_ruled_out_where_nobody_can_say_what_changed() -> None:
 def test_asking_what_fits_displaces_no_live_shape() -> None:
     cluster = make.cluster(nodes=[make.node(name="n")])
     cycle = make.cycle(cluster=cluster)
-    live = cluster.see_pod(make.pod(name="live", cpu="1"))
-    assert live is not None
-    cycle.schedule([live])
+    live = [cluster.see_pod(make.pod(name=f"live-{i}", cpu="10m")) for i in range(9)]
+    cycle.schedule([pod for pod in live if pod is not None])
     for i in range(600):
         pod = cluster.see_pod(make.pod(name=f"p{i}", cpu=f"{i + 2}m"))
         assert pod is not None
         assert cycle.could_place(pod)
         assert cycle.why_not(pod) is None
-    again = cluster.see_pod(make.pod(name="again", cpu="1"))
+    again = cluster.see_pod(make.pod(name="again", cpu="10m"))
     assert again is not None
     assert cycle.cost_of(again) == 0
 

@@ -29,18 +29,24 @@ def read(nodes: c.Nodes, cards: c.Cards, row: int, s: c.Scratch) -> int:
     for j in range(nodes.card_count[row]):
         d = start + j
         cores, mib = 0, 0
-        if (
-            cards.healthy[d]
-            and not cards.cordoned[d]
-            and not cards.mig[d]
-            and cards.used[c.SLOTS, d] < cards.total[c.SLOTS, d]
-        ):
+        if is_open(cards, d):
             cores = milli(cards, c.CORES, d, cards.total[c.CORES, d] - cards.used[c.CORES, d])
             mib = milli(cards, c.MIB, d, cards.total[c.MIB, d] - cards.used[c.MIB, d])
         s.free[0, j] = cores
         s.free[1, j] = mib
         n = add(s.states, n, cores, mib)
     return n
+
+
+@inlined
+def is_open(cards: c.Cards, d: int) -> bool:
+    """Whether a card can be given to any pod at all."""
+    return bool(
+        cards.healthy[d]
+        and not cards.cordoned[d]
+        and not cards.mig[d]
+        and cards.used[c.SLOTS, d] < cards.total[c.SLOTS, d]
+    )
 
 
 @inlined
@@ -93,13 +99,17 @@ def taken(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, n: int, s: c.Scr
 @inlined
 def card_with_pod(cards: c.Cards, start: int, j: int, s: c.Scratch) -> tuple[int, int]:
     """What is free on a card of which the pod has what stands in ``s.peak``."""
-    d = start + j
-    if cards.used[c.SLOTS, d] + s.peak[c.SLOTS, j] >= cards.total[c.SLOTS, d]:
+    held = (s.peak[c.CORES, j], s.peak[c.MIB, j], s.peak[c.SLOTS, j])
+    return card_without(cards, start + j, held)
+
+
+@inlined
+def card_without(cards: c.Cards, d: int, held: tuple[int, int, int]) -> tuple[int, int]:
+    """What is free on a card without so many cores, MiB and slots more."""
+    if cards.used[c.SLOTS, d] + held[2] >= cards.total[c.SLOTS, d]:
         return 0, 0
-    left = cards.total[c.CORES, d] - cards.used[c.CORES, d] - s.peak[c.CORES, j]
-    cores = milli(cards, c.CORES, d, left)
-    left = cards.total[c.MIB, d] - cards.used[c.MIB, d] - s.peak[c.MIB, j]
-    return cores, milli(cards, c.MIB, d, left)
+    cores = milli(cards, c.CORES, d, cards.total[c.CORES, d] - cards.used[c.CORES, d] - held[0])
+    return cores, milli(cards, c.MIB, d, cards.total[c.MIB, d] - cards.used[c.MIB, d] - held[1])
 
 
 @inlined

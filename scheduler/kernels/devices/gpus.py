@@ -166,7 +166,7 @@ def choose(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scratch) -
         for i in range(3):
             s.held[i, j] = 0
             s.peak[i, j] = 0
-    n_picks = 0
+    n_picks = int(np.int64(0))
     for slot in range(ask.containers.shape[1]):
         wanted = ask.containers[c.N_CARDS, slot]
         if wanted == 0:

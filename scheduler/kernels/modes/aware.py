@@ -8,6 +8,8 @@ choice (several containers with cards, numa, a GPU policy of their own) walk as 
 
 from __future__ import annotations
 
+import numpy as np
+
 from scheduler.kernels._jit import inlined
 from scheduler.kernels.devices import free, gpus
 from scheduler.kernels.modes import fragments, keel, published
@@ -80,7 +82,7 @@ def pick(
         return gpus.choose(nodes, cards, ask, row, s)
     slot = ask.card_rules[c.RULE_ONLY]
     start = nodes.card_start[row]
-    passing = 0
+    passing = int(np.int64(0))
     for j in range(nodes.card_count[row]):
         for i in range(3):
             s.held[i, j] = 0
@@ -170,7 +172,7 @@ def _try_each(
             measure = _measure(ask, demand, row, cpu, idle, (s.fits_with, s.frag_with))
         if ask.mode[2] == KEEL:
             cost = keel.lost(demand, row, s.was, idle, cpu, measure)
-            cost += keel.cut(cards, demand.value[nodes.kind[row]], start, j, s)
+            cost += _cut(nodes, cards, demand, row, j, s)
         else:
             # As published: the whole score, so that cards tie within a step and the first is taken.
             points = published.fgd(s.was[c.WAS_MEASURE], measure, demand.rates[c.RATE_FGD])
@@ -219,11 +221,19 @@ def _lost(
         measure = _measure(ask, demand, row, cpu, idle, (s.fits_with, s.frag_with))
     cost = keel.lost(demand, row, s.was, idle, cpu, measure)
     if nodes.managed[row] and ask.containers.shape[1] > 0:
-        value, start = demand.value[nodes.kind[row]], nodes.card_start[row]
         for j in range(nodes.card_count[row]):
             if s.peak[c.SLOTS, j] > 0:
-                cost += keel.cut(cards, value, start, j, s)
+                cost += _cut(nodes, cards, demand, row, j, s)
     return float(cost)
+
+
+@inlined
+def _cut(nodes: c.Nodes, cards: c.Cards, demand: c.Demand, row: int, j: int, s: c.Scratch) -> float:
+    start = nodes.card_start[row]
+    now = free.card_with_pod(cards, start, j, s)
+    was, rest = min(s.free[0, j], s.free[1, j]), min(now[0], now[1])
+    held = s.peak[c.CORES, j], s.peak[c.MIB, j]
+    return keel.cut(cards, demand.value[nodes.kind[row]], start + j, held, was, rest)
 
 
 @inlined

@@ -87,21 +87,31 @@ def total(
     """
     fits_on, frag = counted
     found = 0
-    anywhere = typical.allowed.size == 0
     left = max(0, cpu)
     for k in range(typical.weight.size):
-        fits = (cpu >= typical.cpu[k]) & (fits_on[k] >= typical.cards[k])
-        if not anywhere:
-            fits &= typical.allowed[row, k]
         lost = idle
         if credit:
-            # No branch and no division: as many shapes at once as the machine has lanes.
-            of_cards = (min(fits_on[k], typical.cards[k]) * close[0, k]) >> c.PER_SHIFT
-            of_cpu = (left * close[1, k]) >> c.PER_SHIFT
-            there = min(of_cards, of_cpu if left < typical.cpu[k] else c.PER_WHOLE)
-            lost -= (idle * there) >> _HALF_SHIFT
-        found += typical.weight[k] * (frag[k] if fits else lost)
+            lost -= (idle * there(typical, close, left, k, fits_on)) >> _HALF_SHIFT
+        found += typical.weight[k] * (frag[k] if fits(typical, row, cpu, k, fits_on) else lost)
     return found
+
+
+@inlined
+def fits(typical: c.Typical, row: int, cpu: int, k: int, fits_on: c.Ints) -> bool:
+    """Whether typical pod k fits where ``fits_on`` cards will do."""
+    found = (cpu >= typical.cpu[k]) & (fits_on[k] >= typical.cards[k])
+    if typical.allowed.size > 0:
+        found &= typical.allowed[row, k]
+    return bool(found)
+
+
+@inlined
+def there(typical: c.Typical, close: c.Ints, left: int, k: int, fits_on: c.Ints) -> int:
+    """How much of typical pod k is there with ``left`` milli-CPU, in parts of PER_WHOLE."""
+    # No branch and no division: as many shapes at once as the machine has lanes.
+    of_cards = (min(fits_on[k], typical.cards[k]) * close[0, k]) >> c.PER_SHIFT
+    of_cpu = (left * close[1, k]) >> c.PER_SHIFT
+    return int(min(of_cards, of_cpu if left < typical.cpu[k] else c.PER_WHOLE))
 
 
 @kernel

@@ -50,8 +50,8 @@ def lost(demand: c.Demand, row: int, was: c.Ints, idle: int, cpu: int, measure: 
     ``was`` is what the node has without it, as ``Scratch.was``; measures in weight · milli-GPU.
     """
     cost = demand.price[row] * (was[c.WAS_IDLE] - idle)
-    before = _short(demand, was[c.WAS_IDLE], was[c.WAS_CPU])
-    cost += demand.rates[c.RATE_SHORT] * (_short(demand, idle, cpu) - before)
+    short_before = short(demand, was[c.WAS_IDLE], was[c.WAS_CPU])
+    cost += demand.rates[c.RATE_SHORT] * (short(demand, idle, cpu) - short_before)
     rate = demand.rates[c.RATE_KEEL]
     cost += (
         FRAGMENT_WEIGHT
@@ -64,26 +64,26 @@ def lost(demand: c.Demand, row: int, was: c.Ints, idle: int, cpu: int, measure: 
 
 
 @inlined
-def cut(cards: c.Cards, value: c.Floats, start: int, j: int, s: c.Scratch) -> float:
+def cut(
+    cards: c.Cards, value: c.Floats, d: int, held: tuple[int, int], was: int, rest: int
+) -> float:
     """What a share loses on the card it is cut from; nothing for whole cards.
 
-    ``value`` is that of the card's kind; the pod has what stands in ``s.peak``.
+    ``value`` is that of the card's kind, ``held`` cores and MiB of the pod; the card can give ``was`` before
+    and ``rest`` then.
     """
-    d = start + j
     size = max(
-        free.milli(cards, c.CORES, d, s.peak[c.CORES, j]) if cards.milli[c.CORES, d] > 0 else 0,
-        free.milli(cards, c.MIB, d, s.peak[c.MIB, j]) if cards.milli[c.MIB, d] > 0 else 0,
+        free.milli(cards, c.CORES, d, held[0]) if cards.milli[c.CORES, d] > 0 else 0,
+        free.milli(cards, c.MIB, d, held[1]) if cards.milli[c.MIB, d] > 0 else 0,
     )
     if size >= c.WHOLE:
         return 0.0
-    was = min(s.free[0, j], s.free[1, j])
-    cores, mib = free.card_with_pod(cards, start, j, s)
-    rest = min(cores, mib)
     loss = max(0.0, float(value[was] - value[rest] - value[size]))
     return CUT_WEIGHT * loss + REST_WEIGHT * rest
 
 
 @inlined
-def _short(demand: c.Demand, idle: int, cpu: int) -> float:
+def short(demand: c.Demand, idle: int, cpu: int) -> float:
+    """Idle milli-GPU for which there is no CPU."""
     rate = demand.rates[c.RATE_CPU]
     return max(0.0, idle - cpu * rate) if rate > 0 else 0.0

@@ -1,0 +1,96 @@
+"""Pods of a kind that has no board: decided one at a time, and nothing is kept of how they scored.
+
+A board pays when pods of its kind come again. Before that, what all kinds have in common is all there is:
+which nodes are alike, what is free on them, and whom their words let in.
+"""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from scheduler.api.templates import PodTemplate
+from scheduler.cycle.boards import Shape
+from scheduler.cycle.statics import Static, Statics
+from scheduler.kernels.cold import choose
+from scheduler.kernels.place import Placed
+from scheduler.modes.learning import Learner
+from scheduler.plugins import table
+from scheduler.schema import cold as schema
+from scheduler.schema import columns as c
+from scheduler.state.cluster import Cluster
+
+# A board costs as much as some ten decisions without one.
+_LIKE = 4
+
+
+class Cold:
+    """What is kept of a cluster's nodes for kinds of pods that come for the first time."""
+
+    def __init__(self, cluster: Cluster, learner: Learner, statics: Statics) -> None:
+        self._cluster, self._learner, self._statics = cluster, learner, statics
+        self._kept = schema.empty(0, 0)
+        self._moved = self._generation = -1
+        # How many pods of a template were placed without a board; it goes with the last of them.
+        self._came: WeakKeyDictionary[PodTemplate, int] = WeakKeyDictionary()
+
+    def share(self, shape: Shape, n: int) -> int:
+        """How many of n like pods, of a shape that has no board, are best decided without one."""
+        if not self._takes(shape):
+            return 0
+        came = self._came.get(shape.asked.template, 0)
+        if came + n <= _LIKE:
+            return n
+        # The first tells whether there is room at all: for pods that fit nowhere no board is made.
+        return 1 if came == 0 else 0
+
+    def place(self, shape: Shape, scratch: c.Scratch, placed: Placed) -> bool:
+        """Place a pod of a shape that ``share`` takes, as the first of ``placed``; whether it fits anywhere.
+
+        Ranks, tables and the scratch must be up to date.
+        """
+        cluster = self._cluster
+        moved = self._changed()
+        static = self._static(shape)
+        kept = self._kept._replace(refused=static.refused, moved=moved)
+        if static.told:
+            weights = static.norms()[:, c.NORM_WEIGHT].copy()
+            kept = kept._replace(scores=static.scores, weights=weights)
+        nodes, cards = cluster.nodes.columns, cluster.cards.columns
+        tables = self._learner.tables
+        fits = choose.place_one(nodes, cards, shape.ask, tables, kept, scratch, placed)
+        self._moved = cluster.moved.position
+        if fits:
+            template = shape.asked.template
+            self._came[template] = 1 + self._came.get(template, 0)
+        return fits
+
+    def _takes(self, shape: Shape) -> bool:
+        """Not where lots are drawn, or what tells like nodes apart depends on where the pod fits or is counted."""
+        gpu = shape.asked.template.gpu
+        if gpu is not None and (gpu.use_uuids or gpu.nouse_uuids):
+            return False
+        if len(shape.counted) or table.draws_lots(shape.asked):
+            return False
+        return not self._static(shape).is_relative
+
+    def _static(self, shape: Shape) -> Static:
+        static = shape.static = shape.static or self._statics.of(shape.asked.template)
+        static.refresh(self._cluster)
+        return static
+
+    def _changed(self) -> c.Ints:
+        """The rows that moved since the last decision; all, where everything is to be read anew."""
+        cluster, learner = self._cluster, self._learner
+        sizes = cluster.nodes.capacity, cluster.cards.columns.numa.size
+        moved = cluster.moved.since(self._moved) if self._moved >= 0 else None
+        if (
+            moved is None
+            or self._generation != learner.generation
+            or sizes != (self._kept.known.fresh.size, len(self._kept.known.card))
+        ):
+            self._kept = schema.empty(*sizes)
+            self._generation = learner.generation
+            moved = np.arange(cluster.nodes.capacity)
+        return moved

@@ -1,0 +1,199 @@
+"""The least that ``keel`` can lose on a node, without a look at fragments: amounts, and what is ``known``.
+
+    lost ≥ price · taken + Δshort + left + cut + rest − 2 · D · (rate · taken + drop)
+
+``of_node`` knows only between which bounds the milli-GPU lie that are taken of a card, and leaves out cut and
+rest. ``of_cards`` knows them of each card that the pod may have. Of several cards each costs as much as the
+best of them.
+"""
+
+from __future__ import annotations
+
+import math
+
+from scheduler.kernels._jit import inlined
+from scheduler.kernels.devices import free, gpus
+from scheduler.kernels.modes import keel
+from scheduler.schema import cold as k
+from scheduler.schema import columns as c
+from scheduler.schema.cold import Known
+
+# What sums of floats in another order may differ by, of the sum and at least.
+_RELATIVE, _ABSOLUTE = 1e-9, 1e-6
+NOWHERE = 1e300
+_ALL_CORES = 100
+
+
+@inlined
+def of_node(
+    nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, known: Known, row: int
+) -> float:
+    """A bound of what the pod loses on a node where its amounts fit; ``NOWHERE`` where its cards are too full."""
+    if ask.containers.shape[1] == 0:
+        cost = _of_node(nodes, ask, demand, known, row, 0)
+        return _safe(cost - _drop(nodes, ask, demand, known, row))
+    if not nodes.managed[row]:
+        taken = ask.card_rules[c.RULE_WHOLE_GPUS] * c.WHOLE
+        cost = _of_node(nodes, ask, demand, known, row, taken) + demand.price[row] * taken
+        rate = known.node_rates[row, k.RATE_BASE] + _half(known, row, taken // c.WHOLE)
+        return _safe(cost - _shrunk(demand, known, row, rate * taken))
+    slot, start = ask.card_rules[c.RULE_ONLY], nodes.card_start[row]
+    cores, wanted = ask.containers[c.ASK_CORES, slot], ask.containers[c.N_CARDS, slot]
+    if known.node[row, k.NODE_CORES] < cores:
+        return NOWHERE
+    if known.node[row, k.NODE_MIB] < ask.containers[c.ASK_MIB, slot]:
+        return NOWHERE
+    low, high = 0, known.node[row, k.NODE_ROOM]
+    if known.node[row, k.NODE_EVEN]:
+        low, high = _taken(cards, ask, start, high)
+    if wanted == 1:
+        rate = known.node_rates[row, k.RATE_ONE]
+    else:
+        rate = known.node_rates[row, k.RATE_FIRM] + _half(known, row, wanted)
+    # Of what a milli-GPU costs that is taken, all but what is short: that falls until nothing is short.
+    slope = demand.price[row] - _weight(demand) * rate
+    fall = demand.rates[c.RATE_LEFT]
+    least, most = float(wanted * low), float(wanted * high)
+    cpu = free.cpu(nodes, row) - ask.dim_amounts[0]
+    if slope <= fall:
+        taken_least = most
+    elif slope >= fall + demand.rates[c.RATE_SHORT] or demand.rates[c.RATE_CPU] <= 0:
+        taken_least = least
+    else:
+        kink = known.node[row, k.NODE_IDLE] - cpu * demand.rates[c.RATE_CPU]
+        taken_least = max(least, min(most, kink))
+    cost = _of_node(nodes, ask, demand, known, row, taken_least) + slope * taken_least
+    return _safe(cost - _shrunk(demand, known, row, 0.0))
+
+
+@inlined
+def of_cards(
+    nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, known: Known, row: int
+) -> float:
+    """A closer bound, for pods that ask cards on a node that has some; ``NOWHERE`` where they do not suffice."""
+    if ask.containers[c.N_CARDS, ask.card_rules[c.RULE_ONLY]] == 1:
+        return _safe(_of_one(nodes, cards, ask, demand, known, row))
+    return _safe(_of_several(nodes, cards, ask, demand, known, row))
+
+
+@inlined
+def _of_one(
+    nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, known: Known, row: int
+) -> float:
+    start, value = nodes.card_start[row], demand.value[nodes.kind[row]]
+    found = NOWHERE
+    for at in range(start, start + known.node[row, k.NODE_OPEN]):
+        if not _may_take(cards, ask, known, start, at):
+            continue
+        taken, local = _of_card(cards, ask, value, known, start, at)
+        cost = _of_node(nodes, ask, demand, known, row, taken) + demand.price[row] * taken + local
+        cost -= _shrunk(demand, known, row, known.card_rates[at, k.CARD_ONE] * taken)
+        found = min(found, cost)
+    return found
+
+
+@inlined
+def _of_several(
+    nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, known: Known, row: int
+) -> float:
+    start, value = nodes.card_start[row], demand.value[nodes.kind[row]]
+    wanted = ask.containers[c.N_CARDS, ask.card_rules[c.RULE_ONLY]]
+    half = _half(known, row, wanted)
+    passing, most, best = 0, 0, NOWHERE
+    for at in range(start, start + known.node[row, k.NODE_OPEN]):
+        if not _may_take(cards, ask, known, start, at):
+            continue
+        passing += known.card[at, k.CARD_ALIKE]
+        taken, local = _of_card(cards, ask, value, known, start, at)
+        most = max(most, taken)
+        # By how much a card's own terms, price and rate change the whole.
+        rate = known.card_rates[at, k.CARD_FIRM] + half
+        best = min(best, local + (demand.price[row] - _weight(demand) * rate) * taken)
+    if passing < wanted:
+        return NOWHERE
+    cost = _of_node(nodes, ask, demand, known, row, wanted * most)
+    return float(cost + wanted * best - _shrunk(demand, known, row, 0.0))
+
+
+@inlined
+def _may_take(cards: c.Cards, ask: c.Ask, known: Known, start: int, at: int) -> bool:
+    """Whether the pod may have a card by what it needs most; the rest is seen when it is scored."""
+    slot = ask.card_rules[c.RULE_ONLY]
+    cores = ask.containers[c.ASK_CORES, slot]
+    if known.card[at, k.CARD_CORES] < cores:
+        return False
+    d = start + known.card[at, k.CARD_AT]
+    if known.card[at, k.CARD_MIB] < gpus.mib_asked(cards, ask, slot, d):
+        return False
+    if cores == cards.total[c.CORES, d] and cards.used[c.SLOTS, d] > 0 and cores == _ALL_CORES:
+        return False
+    return bool(ask.model_ok[cards.model[d]] and ask.mode_ok[cards.mode[d]])
+
+
+@inlined
+def _of_card(
+    cards: c.Cards, ask: c.Ask, value: c.Floats, known: Known, start: int, at: int
+) -> tuple[int, float]:
+    """What the pod takes of a card that accepts it, and what that costs wherever the card is."""
+    slot, d = ask.card_rules[c.RULE_ONLY], start + known.card[at, k.CARD_AT]
+    cores, mib = ask.containers[c.ASK_CORES, slot], gpus.mib_asked(cards, ask, slot, d)
+    now = free.card_without(cards, d, (cores, mib, 1))
+    was = known.card[at, k.CARD_ROOM]
+    taken = max(0, was) - free.amount(now[0], now[1])
+    return taken, keel.cut(cards, value, d, (cores, mib), was, min(now[0], now[1]))
+
+
+@inlined
+def _taken(cards: c.Cards, ask: c.Ask, start: int, room: int) -> tuple[int, int]:
+    """Between which milli-GPU the pod takes of a card like the node's first; a card that it closes gives all."""
+    slot = ask.card_rules[c.RULE_ONLY]
+    cores = ask.containers[c.ASK_CORES, slot] * cards.milli[c.CORES, start]
+    mib = gpus.mib_asked(cards, ask, slot, start) * cards.milli[c.MIB, start]
+    return min(room, math.floor(min(cores, mib))), room
+
+
+@inlined
+def _of_node(
+    nodes: c.Nodes, ask: c.Ask, demand: c.Demand, known: Known, row: int, most: float
+) -> float:
+    """What at least is short or left when no more than so many milli-GPU are taken."""
+    cpu = free.cpu(nodes, row)
+    idle, left = known.node[row, k.NODE_IDLE], known.node[row, k.NODE_IDLE] - most
+    short = keel.short(demand, left, cpu - ask.dim_amounts[0]) - keel.short(demand, idle, cpu)
+    cost = demand.rates[c.RATE_SHORT] * short
+    cost += demand.rates[c.RATE_LEFT] * left
+    cost += demand.rates[c.RATE_LEFT_CPU] * (cpu - ask.dim_amounts[0])
+    return float(cost)
+
+
+@inlined
+def _shrunk(demand: c.Demand, known: Known, row: int, by_taken: float) -> float:
+    # Of every typical pod less than a milli-GPU is rounded away.
+    drop = known.node_rates[row, k.RATE_DROP]
+    return float(_weight(demand) * (by_taken + drop + known.rounded[0]))
+
+
+@inlined
+def _drop(nodes: c.Nodes, ask: c.Ask, demand: c.Demand, known: Known, row: int) -> float:
+    """By how much fragments can shrink where only CPU is taken; typical pods that do not fit lose only more."""
+    cpu = free.cpu(nodes, row) - ask.dim_amounts[0]
+    if cpu >= known.node[row, k.NODE_MARK]:
+        return 0.0
+    return float(_weight(demand) * known.node_rates[row, k.RATE_DROP])
+
+
+@inlined
+def _weight(demand: c.Demand) -> float:
+    return float(keel.FRAGMENT_WEIGHT * demand.rates[c.RATE_DEPARTURES])
+
+
+@inlined
+def _half(known: Known, row: int, wanted: int) -> float:
+    """The rate by pods that may fit no more, where so many cards are asked."""
+    at = 0 if wanted <= 1 else 1 if wanted == 2 else 2 if wanted <= 4 else k.N_WANTED - 1
+    return float(known.node_rates[row, k.RATE_HALF + at])
+
+
+@inlined
+def _safe(cost: float) -> float:
+    return float(cost - (abs(cost) * _RELATIVE + _ABSOLUTE)) if cost < NOWHERE else cost

@@ -1,0 +1,187 @@
+"""Choose a node for a pod of a kind that has no board: the one that scoring all of them would find.
+
+The highest key wins on the best tier, ties go to the lowest rank: as on a board of a shape without
+normalised preferences. Of nodes that are alike one stands for all until the class could win. What cannot
+beat the best that was found so far is passed over, by a rough bound, then by one of its cards, and only then
+scored. A look at every so many nodes comes first, so that there is something good to beat.
+"""
+
+from __future__ import annotations
+
+from scheduler.kernels import fit, parts, place
+from scheduler.kernels._jit import inlined, kernel
+from scheduler.kernels.cold import bounds, classes, known
+from scheduler.kernels.modes import aware, keel, score
+from scheduler.schema import columns as c
+from scheduler.schema.cold import (
+    AFTER,
+    BEST_KEY,
+    BEST_RANK,
+    BEST_ROW,
+    BEST_STATIC,
+    N_CLASSES,
+    Cold,
+)
+
+# Of so many nodes one is looked at first.
+_STRIDE = 32
+_MILLI = 1000
+
+
+@kernel
+def place_one(
+    nodes: c.Nodes,
+    cards: c.Cards,
+    ask: c.Ask,
+    demand: c.Demand,
+    cold: Cold,
+    s: c.Scratch,
+    out: place.Placed,
+) -> bool:
+    """Place one pod, the first of ``out``; whether it fits anywhere.
+
+    Reads ask and demand; writes ``out`` and ``cold``, the ledger and thereby nodes and cards. What every node
+    was before, ``cold`` must know but for the rows that moved, which it tells. O(N) for amounts; cards and
+    fragments of few.
+    """
+    classes.update(nodes, cards, demand, cold.classes, cold.moved)
+    for i in range(cold.moved.size):
+        cold.known.fresh[cold.moved[i]] = False
+    _prepare(ask, demand, cold)
+    # Nodes with GPUs come second for pods that ask none: only when there is no other.
+    avoids = ask.card_rules[c.RULE_AVOID_GPU] != 0
+    tier = 0 if avoids else -1
+    _look(nodes, cards, ask, demand, cold, s, tier)
+    if avoids and cold.best[BEST_ROW] < 0:
+        _look(nodes, cards, ask, demand, cold, s, 1)
+    if cold.best[BEST_ROW] < 0:
+        return False
+    out.row[0] = cold.best[BEST_ROW]
+    place.put(nodes, cards, ask, demand, s, out, 0)
+    return True
+
+
+@inlined
+def _prepare(ask: c.Ask, demand: c.Demand, cold: Cold) -> None:
+    cold.best[BEST_KEY], cold.best[BEST_RANK], cold.best[BEST_ROW] = -1, 0, -1
+    most = 0
+    for i in range(cold.weights.size):
+        highest = 0
+        for row in range(cold.refused.size):
+            highest = max(highest, cold.scores[i, row])
+        most += cold.weights[i] * highest
+    cold.best[BEST_STATIC] = _unit(ask) * most
+    weight = 0
+    for pod in range(demand.keel.weight.size):
+        weight += demand.keel.weight[pod]
+    cold.known.rounded[0] = weight / demand.rates[c.RATE_KEEL]
+
+
+@kernel
+def _look(
+    nodes: c.Nodes,
+    cards: c.Cards,
+    ask: c.Ask,
+    demand: c.Demand,
+    cold: Cold,
+    s: c.Scratch,
+    tier: int,
+) -> None:
+    """Look at all classes for a better node: those without GPUs (tier 0), with them (1), or all (-1)."""
+    bounded = ask.mode[2] == aware.KEEL and ask.card_rules[c.RULE_WALK] == 0
+    lanes = tier - tier
+    step = _STRIDE if bounded else 1
+    while step > 0:
+        for number in range(0, cold.classes.counts[N_CLASSES], step):
+            row = cold.classes.head[number]
+            if row < 0 or (cold.classes.near[AFTER, row] < 0 and cold.refused[row] != 0):
+                continue
+            if (tier >= 0 and nodes.has_gpu[row] != (tier > 0)) or not fit.fits(nodes, ask, row):
+                continue
+            if not parts.is_aware(nodes, ask, row):
+                if step == 1 and parts.gather(nodes, cards, ask, row, s, lanes):
+                    s.rows[lanes] = row
+                    lanes += 1
+                    if lanes == c.BLOCK:
+                        lanes = _score(nodes, ask, cold, s, lanes)
+                continue
+            if bounded and not _may_win(nodes, cards, ask, demand, cold, row, s):
+                continue
+            _consider(nodes, ask, cold, row, parts.by_cards(nodes, cards, ask, demand, row, s))
+        step = 1 if step > 1 else 0
+    _score(nodes, ask, cold, s, lanes)
+
+
+@inlined
+def _may_win(
+    nodes: c.Nodes,
+    cards: c.Cards,
+    ask: c.Ask,
+    demand: c.Demand,
+    cold: Cold,
+    row: int,
+    s: c.Scratch,
+) -> bool:
+    """Whether bounds leave it open that a node of the row's class is better than the best so far."""
+    if not cold.known.fresh[row]:
+        known.refresh(nodes, cards, demand, cold.known, row, s)
+    cost = bounds.of_node(nodes, cards, ask, demand, cold.known, row)
+    if cost >= bounds.NOWHERE or _loses(nodes, ask, cold, row, keel.points(cost) * ask.mode[1]):
+        return False
+    if ask.containers.shape[1] == 0 or not nodes.managed[row]:
+        return True
+    cost = bounds.of_cards(nodes, cards, ask, demand, cold.known, row)
+    return not (
+        cost >= bounds.NOWHERE or _loses(nodes, ask, cold, row, keel.points(cost) * ask.mode[1])
+    )
+
+
+@inlined
+def _loses(nodes: c.Nodes, ask: c.Ask, cold: Cold, row: int, part: int) -> bool:
+    """Whether with a part of at most so much no node of the row's class is the best."""
+    if cold.classes.near[AFTER, row] >= 0:
+        return bool(part + cold.best[BEST_STATIC] < cold.best[BEST_KEY])
+    key = part + _static(ask, cold, row)
+    if key != cold.best[BEST_KEY]:
+        return bool(key < cold.best[BEST_KEY])
+    return bool(nodes.rank[row] > cold.best[BEST_RANK])
+
+
+@inlined
+def _consider(nodes: c.Nodes, ask: c.Ask, cold: Cold, row: int, part: int) -> None:
+    """A class has this part, -1 where the pod does not fit: its best node may be the best of all."""
+    if part < 0 or _loses(nodes, ask, cold, row, part):
+        return
+    while row >= 0:
+        if cold.refused[row] == 0:
+            key = part + _static(ask, cold, row)
+            if key > cold.best[BEST_KEY] or (
+                key == cold.best[BEST_KEY] and nodes.rank[row] < cold.best[BEST_RANK]
+            ):
+                cold.best[BEST_KEY], cold.best[BEST_RANK] = key, nodes.rank[row]
+                cold.best[BEST_ROW] = row
+        row = cold.classes.near[AFTER, row]
+
+
+@inlined
+def _static(ask: c.Ask, cold: Cold, row: int) -> int:
+    """What static scores add to the key of a row."""
+    points = 0
+    for i in range(cold.weights.size):
+        points += cold.weights[i] * cold.scores[i, row]
+    return int(_unit(ask) * points)
+
+
+@inlined
+def _unit(ask: c.Ask) -> int:
+    """What a point counts in a key, as on a board."""
+    return (parts.POLICY_UNIT if ask.mode[0] >= score.NODE_BINPACK else 1) * _MILLI
+
+
+@inlined
+def _score(nodes: c.Nodes, ask: c.Ask, cold: Cold, s: c.Scratch, lanes: int) -> int:
+    """Score the nodes that stand in the lanes; so many lanes are taken then."""
+    parts.of_block(nodes, ask, s, lanes)
+    for lane in range(lanes):
+        _consider(nodes, ask, cold, s.rows[lane], s.points[lane])
+    return 0

@@ -1,0 +1,157 @@
+"""Classes of nodes that are alike: a hash table in arrays, kept up with the rows that moved.
+
+Nodes are alike when every column that a score, a fit or a choice of cards reads is equal, but for names:
+ranks, rows of cards and their UUIDs. A hash only finds those to compare with.
+"""
+
+from __future__ import annotations
+
+from scheduler.kernels._jit import inlined, kernel
+from scheduler.schema import columns as c
+from scheduler.schema.cold import AFTER, BEFORE, N_CLASSES, N_SPARE, Classes
+
+# Fibonacci hashing: 2^32 over the golden ratio.
+_FACTOR, _MASK = 2654435769, (1 << 31) - 1
+_PRICE_STEPS = 1 << 30
+
+
+@kernel
+def update(
+    nodes: c.Nodes, cards: c.Cards, demand: c.Demand, classes: Classes, rows: c.Ints
+) -> None:
+    """Class the rows that moved anew; a row may be told twice. O(rows · (resources + cards))."""
+    # All leave before any joins: who is compared with must be as it was when it joined.
+    for i in range(rows.size):
+        if classes.of[rows[i]] >= 0:
+            _leave(classes, rows[i])
+    for i in range(rows.size):
+        if nodes.valid[rows[i]] and classes.of[rows[i]] < 0:
+            _join(nodes, cards, demand, classes, rows[i])
+
+
+@inlined
+def _leave(classes: Classes, row: int) -> None:
+    own = classes.of[row]
+    before, after = classes.near[BEFORE, row], classes.near[AFTER, row]
+    classes.of[row] = classes.near[BEFORE, row] = classes.near[AFTER, row] = -1
+    if after >= 0:
+        classes.near[BEFORE, after] = before
+    if before >= 0:
+        classes.near[AFTER, before] = after
+        return
+    classes.head[own] = after
+    if after >= 0:
+        return
+    # It was the last one: the class goes.
+    b = classes.digest[own] & (classes.bucket.size - 1)
+    at = classes.bucket[b]
+    if at == own:
+        classes.bucket[b] = classes.chain[own]
+    else:
+        while classes.chain[at] != own:
+            at = classes.chain[at]
+        classes.chain[at] = classes.chain[own]
+    classes.spare[classes.counts[N_SPARE]] = own
+    classes.counts[N_SPARE] += 1
+
+
+@inlined
+def _join(nodes: c.Nodes, cards: c.Cards, demand: c.Demand, classes: Classes, row: int) -> None:
+    digest = _digest(nodes, cards, demand, row)
+    b = digest & (classes.bucket.size - 1)
+    own = classes.bucket[b]
+    while own >= 0:
+        if classes.digest[own] == digest and are_alike(
+            nodes, cards, demand, classes.head[own], row
+        ):
+            break
+        own = classes.chain[own]
+    if own < 0:
+        classes.counts[N_SPARE] -= 1
+        own = classes.spare[classes.counts[N_SPARE]]
+        classes.counts[N_CLASSES] = max(classes.counts[N_CLASSES], own + 1)
+        classes.digest[own] = digest
+        classes.head[own] = -1
+        classes.chain[own] = classes.bucket[b]
+        classes.bucket[b] = own
+    classes.of[row] = own
+    head = classes.head[own]
+    if head < 0:
+        classes.head[own] = row
+        classes.near[BEFORE, row] = classes.near[AFTER, row] = -1
+        return
+    # Behind the first, of which figures are known.
+    after = classes.near[AFTER, head]
+    classes.near[BEFORE, row], classes.near[AFTER, row] = head, after
+    classes.near[AFTER, head] = row
+    if after >= 0:
+        classes.near[BEFORE, after] = row
+
+
+@inlined
+def _digest(nodes: c.Nodes, cards: c.Cards, demand: c.Demand, row: int) -> int:
+    """A hash of what differs between nodes most often, below 2^31."""
+    mixed = _mix(0, int(demand.price[row] * _PRICE_STEPS))
+    for r in range(nodes.requested.shape[0]):
+        mixed = _mix(mixed, nodes.requested[r, row])
+        mixed = _mix(mixed, nodes.allocatable[r, row])
+    start = nodes.card_start[row]
+    for d in range(start, start + nodes.card_count[row]):
+        for figure in range(3):
+            mixed = _mix(mixed, cards.used[figure, d])
+        mixed = _mix(mixed, cards.total[c.MIB, d])
+    return mixed
+
+
+@inlined
+def _mix(mixed: int, figure: int) -> int:
+    # Both factors are below 2^32, the product stays within 63 bits; its high half knows all of both.
+    product = ((mixed ^ figure ^ (figure >> 31)) & _MASK) * _FACTOR
+    return int((product ^ (product >> 31)) & _MASK)
+
+
+@inlined
+def are_alike(nodes: c.Nodes, cards: c.Cards, demand: c.Demand, a: int, b: int) -> bool:
+    """Whether all of two nodes is equal that a pod could find different, by whatever mode."""
+    alike = (
+        (nodes.managed[a] == nodes.managed[b])
+        & (nodes.has_gpu[a] == nodes.has_gpu[b])
+        & (nodes.card_count[a] == nodes.card_count[b])
+        & (nodes.kind[a] == nodes.kind[b])
+        & (demand.price[a] == demand.price[b])
+    )
+    for r in range(nodes.requested.shape[0]):
+        alike &= nodes.requested[r, a] == nodes.requested[r, b]
+        alike &= nodes.allocatable[r, a] == nodes.allocatable[r, b]
+    for i in range(2):
+        alike &= nodes.nonzero[i, a] == nodes.nonzero[i, b]
+    for i in range(3):
+        alike &= nodes.gpu_total[i, a] == nodes.gpu_total[i, b]
+        alike &= nodes.gpu_used[i, a] == nodes.gpu_used[i, b]
+    for i in range(c.N_SIZES):
+        alike &= nodes.sizes[i, a] == nodes.sizes[i, b]
+    if demand.fgd.allowed.size > 0:
+        for k in range(demand.fgd.allowed.shape[1]):
+            alike &= demand.fgd.allowed[a, k] == demand.fgd.allowed[b, k]
+    if not alike:
+        return False
+    for j in range(nodes.card_count[a]):
+        alike &= _cards_alike(cards, nodes.card_start[a] + j, nodes.card_start[b] + j)
+    return bool(alike)
+
+
+@inlined
+def _cards_alike(cards: c.Cards, d: int, e: int) -> bool:
+    alike = (
+        (cards.healthy[d] == cards.healthy[e])
+        & (cards.cordoned[d] == cards.cordoned[e])
+        & (cards.mig[d] == cards.mig[e])
+        & (cards.numa[d] == cards.numa[e])
+        & (cards.position[d] == cards.position[e])
+        & (cards.model[d] == cards.model[e])
+        & (cards.mode[d] == cards.mode[e])
+    )
+    for figure in range(3):
+        alike &= cards.total[figure, d] == cards.total[figure, e]
+        alike &= cards.used[figure, d] == cards.used[figure, e]
+    return bool(alike)

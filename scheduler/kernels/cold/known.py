@@ -1,0 +1,150 @@
+"""What a node is before any pod is put there: read once after it moved, for all kinds of pods.
+
+What fragments can shrink by at most, of which ``bounds`` makes a bound: let a pod take t milli-GPU of idle I.
+Of a typical pod of weight w
+
+- that fits nowhere on the node already, all idle but the credit is lost, and the credit never grows: so the
+  loss shrinks by w · t · (1 − credit) at most (``base``);
+- that fits still, only what is taken of cards that it cannot use was lost before: w · t on those;
+- that fits no more, at least half of what stays idle is lost, and before all of it but the usable U: the loss
+  shrinks by w · (t + I − 2 U) / 2 at most. That is nothing where 2 U − I is t or more, else w · t / 2 (``half``)
+  and w · (I − 2 U) / 2 where that is positive (``drop``).
+"""
+
+from __future__ import annotations
+
+from scheduler.kernels._jit import inlined, kernel
+from scheduler.kernels.devices import free
+from scheduler.kernels.modes import fragments
+from scheduler.schema import cold as k
+from scheduler.schema import columns as c
+from scheduler.schema.cold import Known
+
+
+@kernel
+def refresh(
+    nodes: c.Nodes, cards: c.Cards, demand: c.Demand, known: Known, row: int, s: c.Scratch
+) -> None:
+    """Bring the figures of a row up to date. O(cards · (cards + typical pods))."""
+    n = free.read(nodes, cards, row, s)
+    known.node[row, k.NODE_IDLE] = free.idle(s.states, n)
+    known.node[row, k.NODE_MARK] = 0
+    for rate in range(k.N_NODE_RATES):
+        known.node_rates[row, rate] = 0.0
+    _list(nodes, cards, demand, known, row, s)
+    if demand.rates[c.RATE_DEPARTURES] != 0:
+        fragments.count(demand.keel, nodes.kind[row], n, s)
+        _shrinkage(nodes, demand, known, row, s)
+        _by_card(nodes, demand, known, row, s)
+    known.fresh[row] = True
+
+
+@inlined
+def _list(
+    nodes: c.Nodes, cards: c.Cards, demand: c.Demand, known: Known, row: int, s: c.Scratch
+) -> None:
+    """The open cards of a node that differ, to any pod that does not ask for one by its name."""
+    start, found = nodes.card_start[row], 0
+    most_cores, most_mib, most_room, even = -1, -1, 0, 1
+    value = demand.value[nodes.kind[row]]
+    for j in range(nodes.card_count[row]):
+        d = start + j
+        if not free.is_open(cards, d):
+            continue
+        at = start
+        while at < start + found and not _are_alike(cards, start + known.card[at, k.CARD_AT], d):
+            at += 1
+        if at < start + found:
+            known.card[at, k.CARD_ALIKE] += 1
+            continue
+        cores = cards.total[c.CORES, d] - cards.used[c.CORES, d]
+        mib = cards.total[c.MIB, d] - cards.used[c.MIB, d]
+        room = min(s.free[0, j], s.free[1, j])
+        known.card[at, k.CARD_AT], known.card[at, k.CARD_ALIKE] = j, 1
+        known.card[at, k.CARD_CORES], known.card[at, k.CARD_MIB] = cores, mib
+        known.card[at, k.CARD_ROOM], known.card_rates[at, k.CARD_WORTH] = room, value[max(0, room)]
+        known.card_rates[at, k.CARD_FIRM] = known.card_rates[at, k.CARD_ONE] = 0.0
+        most_cores, most_mib = max(most_cores, cores), max(most_mib, mib)
+        most_room = max(most_room, room)
+        first = start + known.card[start, k.CARD_AT]
+        for figure in range(2):
+            even &= 1 if cards.milli[figure, d] == cards.milli[figure, first] else 0
+        found += 1
+    known.node[row, k.NODE_OPEN], known.node[row, k.NODE_EVEN] = found, even
+    known.node[row, k.NODE_CORES], known.node[row, k.NODE_MIB] = most_cores, most_mib
+    known.node[row, k.NODE_ROOM] = most_room
+
+
+@inlined
+def _are_alike(cards: c.Cards, d: int, e: int) -> bool:
+    return bool(
+        cards.used[c.CORES, d] == cards.used[c.CORES, e]
+        and cards.used[c.MIB, d] == cards.used[c.MIB, e]
+        and cards.used[c.SLOTS, d] == cards.used[c.SLOTS, e]
+        and cards.total[c.CORES, d] == cards.total[c.CORES, e]
+        and cards.total[c.MIB, d] == cards.total[c.MIB, e]
+        and cards.total[c.SLOTS, d] == cards.total[c.SLOTS, e]
+        and cards.model[d] == cards.model[e]
+        and cards.mode[d] == cards.mode[e]
+    )
+
+
+@inlined
+def _shrinkage(nodes: c.Nodes, demand: c.Demand, known: Known, row: int, s: c.Scratch) -> None:
+    typical, idle = demand.keel, known.node[row, k.NODE_IDLE]
+    kind, cpu = nodes.kind[row], free.cpu(nodes, row)
+    part = 1.0 / demand.rates[c.RATE_KEEL]
+    base, drop, mark = 0.0, 0, 0
+    for pod in range(typical.weight.size):
+        weight = typical.weight[pod]
+        # Of those that fit, for _by_card: their weight, and again where they may fit no more.
+        s.fits_with[pod] = s.frag_with[pod] = 0
+        if not fragments.fits(typical, row, cpu, pod, s.fits):
+            credit = fragments.there(typical, demand.close, max(0, cpu), pod, s.fits)
+            base += weight * (1.0 - credit / (2.0 * c.PER_WHOLE))
+            continue
+        spare = idle - 2 * s.frag[pod]
+        s.fits_with[pod] = weight
+        s.frag_with[pod] = weight if spare < min(idle, c.WHOLE) else 0
+        for wanted in range(k.N_WANTED):
+            most = idle if wanted == k.N_WANTED - 1 else min(idle, c.WHOLE << wanted)
+            known.node_rates[row, k.RATE_HALF + wanted] += (
+                0.5 * part * weight if spare < most else 0.0
+            )
+        if spare < 0:
+            drop -= weight * spare
+            mark = max(mark, typical.cpu[pod])
+    known.node[row, k.NODE_MARK] = mark
+    known.node_rates[row, k.RATE_DROP] = 0.5 * part * drop
+    known.node_rates[row, k.RATE_BASE] = part * base
+    if not nodes.managed[row]:
+        unusable = _unusable(typical, kind, c.WHOLE, c.WHOLE, s)[0]
+        known.node_rates[row, k.RATE_BASE] += part * unusable
+
+
+@inlined
+def _by_card(nodes: c.Nodes, demand: c.Demand, known: Known, row: int, s: c.Scratch) -> None:
+    kind, start, rates = nodes.kind[row], nodes.card_start[row], known.card_rates
+    part, base = 1.0 / demand.rates[c.RATE_KEEL], known.node_rates[row, k.RATE_BASE]
+    most_firm, most_one = 0.0, 0.0
+    for at in range(start, start + known.node[row, k.NODE_OPEN]):
+        j = known.card[at, k.CARD_AT]
+        unusable, half = _unusable(demand.keel, kind, s.free[0, j], s.free[1, j], s)
+        rates[at, k.CARD_FIRM] = base + part * unusable
+        rates[at, k.CARD_ONE] = base + part * (unusable + 0.5 * half)
+        most_firm, most_one = (
+            max(most_firm, rates[at, k.CARD_FIRM]),
+            max(most_one, rates[at, k.CARD_ONE]),
+        )
+    known.node_rates[row, k.RATE_FIRM], known.node_rates[row, k.RATE_ONE] = most_firm, most_one
+
+
+@inlined
+def _unusable(typical: c.Typical, kind: int, cores: int, mib: int, s: c.Scratch) -> tuple[int, int]:
+    """Weight of the pods that fit and cannot use a card, and of those that can and may fit no more."""
+    unusable, half = 0, 0
+    for pod in range(typical.weight.size):
+        usable = (cores >= typical.cores[kind, pod]) & (mib >= typical.mib[kind, pod])
+        unusable += 0 if usable else s.fits_with[pod]
+        half += s.frag_with[pod] if usable else 0
+    return unusable, half

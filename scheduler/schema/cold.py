@@ -1,0 +1,109 @@
+"""What is kept of all nodes for pods of kinds that were not seen before; ``kernels/cold`` reads and writes it.
+
+N is the capacity in node rows, D in cards, H a power of two of at least N, S = static scores.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduler.schema.columns import Flags, Floats, Ints
+
+
+class Classes(NamedTuple):
+    """Rows of nodes that are alike to every score. A class has a number below N."""
+
+    of: Ints  # [N] class of a row, -1 for none
+    near: Ints  # [2, N] the rows BEFORE and AFTER a row in its class, -1 at the ends
+    head: Ints  # [N] by class: its first row, -1 where there is no such class
+    digest: Ints  # [N] by class: of the state of its nodes
+    chain: Ints  # [N] by class: the next one in the same bucket, -1 for none
+    bucket: Ints  # [H] first class of each bucket, -1 for none
+    spare: Ints  # [N] numbers that no class has, taken from the end
+    counts: Ints  # [2] how many of those there are; all classes have numbers below the other
+
+
+BEFORE, AFTER = 0, 1
+N_SPARE, N_CLASSES = 0, 1
+
+
+class Known(NamedTuple):
+    """What a node is before any pod is put there, by its row; of fragments as ``keel`` measures them.
+
+    Cards that are open and differ are listed, the first of those that are alike; the list begins at the row
+    of the node's first card. Rates are milli-GPU that fragments shrink by at most for a milli-GPU that is
+    taken, see ``kernels/cold/known.py``.
+    """
+
+    fresh: Flags  # [N] the figures of the row hold
+    node: Ints  # [N, N_NODE] see NODE_*
+    node_rates: Floats  # [N, N_NODE_RATES]
+    card: Ints  # [D, N_CARD] the list, see CARD_*
+    card_rates: Floats  # [D, N_CARD_RATES]
+    rounded: Floats  # [1] milli-GPU that fragments can differ by for being whole numbers
+
+
+# Idle milli-GPU; milli-CPU that have to stay free so that no typical pod stops to fit for want of CPU; cards in
+# the list; most cores and MiB free on one of them; whether all count cores and MiB alike; most milli-GPU that
+# one of them can give.
+(NODE_IDLE, NODE_MARK, NODE_OPEN, NODE_CORES, NODE_MIB, NODE_EVEN, NODE_ROOM, N_NODE) = range(8)
+# Milli-GPU that fragments can shrink by at once where pods fit no more; rate by pods that do not fit already;
+# the highest of CARD_FIRM and CARD_ONE; then, by class of how many cards are asked, rate by pods that may fit
+# no more.
+RATE_DROP, RATE_BASE, RATE_FIRM, RATE_ONE, RATE_HALF = range(5)
+# Classes of how many cards are asked: one, two, up to four, more.
+N_WANTED = 4
+N_NODE_RATES = RATE_HALF + N_WANTED
+# The card's place on the node; how many are like it; milli-GPU that it can give; cores and MiB that are free.
+CARD_AT, CARD_ALIKE, CARD_ROOM, CARD_CORES, CARD_MIB, N_CARD = range(6)
+# Value of what the card can give; rate by pods that do not fit already or cannot use the card; with those that
+# may fit no more, for pods of one card.
+CARD_WORTH, CARD_FIRM, CARD_ONE, N_CARD_RATES = range(4)
+
+
+class Cold(NamedTuple):
+    """All that one decision needs."""
+
+    classes: Classes
+    known: Known
+    best: Ints  # [N_BEST] the best node found so far, see BEST_*
+    refused: Ints  # [N] refusal bits of static rules
+    scores: Ints  # [S, N] points of static rules that need not be normalised
+    weights: Ints  # [S]
+    moved: Ints  # [k] rows that are to be looked at again
+
+
+# Key, rank and row (-1: none yet) of the best node; the most that static scores can add to a key.
+BEST_KEY, BEST_RANK, BEST_ROW, BEST_STATIC, N_BEST = range(5)
+
+
+def empty(capacity: int, cards: int) -> Cold:
+    """Of so many rows and cards nothing is known yet."""
+    buckets = 1 << max(1, capacity - 1).bit_length()
+    return Cold(
+        Classes(
+            of=np.full(capacity, -1, np.int64),
+            near=np.full((2, capacity), -1, np.int64),
+            head=np.full(capacity, -1, np.int64),
+            digest=np.zeros(capacity, np.int64),
+            chain=np.full(capacity, -1, np.int64),
+            bucket=np.full(buckets, -1, np.int64),
+            spare=np.arange(capacity)[::-1].copy(),
+            counts=np.array([capacity, 0], np.int64),
+        ),
+        Known(
+            fresh=np.zeros(capacity, np.bool_),
+            node=np.zeros((capacity, N_NODE), np.int64),
+            node_rates=np.zeros((capacity, N_NODE_RATES)),
+            card=np.zeros((cards, N_CARD), np.int64),
+            card_rates=np.zeros((cards, N_CARD_RATES)),
+            rounded=np.zeros(1),
+        ),
+        best=np.zeros(N_BEST, np.int64),
+        refused=np.zeros(capacity, np.int64),
+        scores=np.zeros((0, capacity), np.int64),
+        weights=np.zeros(0, np.int64),
+        moved=np.zeros(0, np.int64),
+    )

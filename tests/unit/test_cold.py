@@ -1,0 +1,252 @@
+"""Pods of kinds that come for the first time: what is decided without a board is what a board would say."""
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scheduler.api import wire
+from scheduler.api.decisions import Bind
+from scheduler.api.placement import MODES, NODE_POLICIES, Mode, Placement
+from scheduler.config import Config
+from scheduler.cycle import cold
+from scheduler.cycle.boards import Boards
+from scheduler.cycle.schedule import Cycle
+from scheduler.kernels import parts, place
+from scheduler.kernels.cold import bounds, choose, classes, known
+from scheduler.kernels.modes import keel
+from scheduler.modes import learning
+from scheduler.schema import cold as schema
+from scheduler.schema import columns as c
+from scheduler.state import checks
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
+from tests import make
+from tests.unit import compiled, peer_objects, random_clusters, twin_worlds
+from tests.unit.twin_worlds import Kit
+
+KEEL = Placement()
+PLACEMENTS = [
+    *(Placement(mode=mode) for mode in MODES),
+    *(Placement(node_policy=policy) for policy in NODE_POLICIES),
+    KEEL,
+]
+ODD, PLAIN = Kit(mixed=True, even=False), Kit(odd=False, taints=False)
+
+
+@pytest.fixture(autouse=True)
+def _no_kind_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often a kind comes, it is decided as if for the first time."""
+    monkeypatch.setattr(cold, "_LIKE", 1 << 30)
+
+
+def expected(cycle: Cycle, cluster: Cluster, pod: PodRecord) -> Bind | None:
+    """Where a pod goes, and on which cards, when all nodes are scored."""
+    key = cycle._key_of(pod)
+    assert key is not None
+    anew = Boards(cluster, cycle.learner)
+    shape = anew.shape(key)
+    anew.refresh(shape)
+    cycle.boards._fit_scratch(shape)
+    keys, rank = shape.board.key, cluster.nodes.columns.rank
+    rows = np.flatnonzero(keys >= 0).tolist()
+    if not rows:
+        return None
+    row = min(rows, key=lambda row: (-keys[row], rank[row]))
+    scratch, picks = anew.scratch, []
+    if shape.ask.containers.shape[1] and cluster.nodes.columns.managed[row]:
+        nodes, cards = cluster.nodes.columns, cluster.cards.columns
+        n = parts.choose(nodes, cards, shape.ask, cycle.learner.tables, row, scratch)
+        picks = [
+            (cluster.cards.uuid_of(scratch.picks[p]), int(scratch.pick_slot[p])) for p in range(n)
+        ]
+    return Bind(pod.uid, cluster.nodes.name_of(row), tuple(picks))  # type: ignore[arg-type]
+
+
+def told(bind: Bind) -> Bind:
+    """A decision in the words of ``expected``: which card for which container."""
+    picks = [(use.uuid, slot) for slot, uses in enumerate(bind.slots) for use in uses]
+    return Bind(bind.uid, bind.node, tuple(picks))  # type: ignore[arg-type]
+
+
+def decide(cycle: Cycle, cluster: Cluster, pod: PodRecord) -> str:
+    """Decide for one pod without a board, and compare; what came of it."""
+    before = len(cycle.boards._shapes)
+    wanted = expected(cycle, cluster, pod)
+    outcome = cycle.schedule([pod], explain=False)
+    if wanted is None:
+        assert [hold.uid for hold in outcome.holds] == [pod.uid]
+    else:
+        (bind,) = outcome.binds
+        assert sorted(told(bind).slots) == sorted(wanted.slots)
+        assert told(bind).node == wanted.node
+    if len(cycle.boards._shapes) > before:
+        return "board"
+    return "placed" if wanted else "held"
+
+
+def story(seed: int, kit: Kit, placement: Placement, pods: int) -> Counter[str]:
+    """Pods of all kinds come to a cluster that has run for a while, and some leave."""
+    rng = np.random.default_rng(seed)
+    made = twin_worlds.world(
+        rng, kit, int(rng.integers(4, 90)), load=int(rng.integers(0, 160)),
+        past=int(rng.choice([0, 100])), churn=bool(rng.random() < 0.7),
+    )  # fmt: skip
+    cluster, config = made.cluster, Config(placement=placement)
+    cycle = make.cycle(cluster=cluster, config=config)
+    cycle.learn()
+    seen = Counter(departures=int(cycle.learner.tables.rates[c.RATE_DEPARTURES] > 0))
+    for i in range(pods):
+        record = cluster.pods[made.see(twin_worlds.pod(rng, kit, f"new-{i}"))]
+        if rng.random() < 0.1:
+            cycle.learn(anew=True)
+        seen[decide(cycle, cluster, record)] += 1
+        if rng.random() < 0.3:
+            cluster.pod_gone(str(rng.choice(sorted(cluster.pods))))
+    checks.verify(cluster)
+    return seen
+
+
+@settings(
+    max_examples=compiled.examples(60), deadline=None, suppress_health_check=list(HealthCheck)
+)
+@given(seed=st.integers(0, 2**32 - 1), kit=st.sampled_from([ODD, PLAIN]))
+def test_keel_without_a_board_finds_the_node_and_cards_that_scoring_all_finds(
+    seed: int, kit: Kit
+) -> None:
+    story(seed, kit, KEEL, pods=12)
+
+
+def test_the_stories_are_of_clusters_that_hold_and_place_and_know_departures() -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(6):
+        seen += story(seed, ODD, KEEL, pods=12)
+    assert min(seen[what] for what in ("placed", "held", "departures")) > 1
+    assert not seen["board"]
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS, ids=str)
+def test_every_mode_without_a_board_finds_what_scoring_all_finds(placement: Placement) -> None:
+    for seed in compiled.seeds(0, 1, 2, 3):
+        story(seed, ODD, placement, pods=10)
+
+
+@pytest.mark.parametrize("placement", [KEEL, Placement(mode=Mode.LEAST_ALLOCATED)], ids=str)
+@pytest.mark.parametrize("seed", compiled.seeds(0, 1, 2))
+def test_whatever_happens_in_between_is_known_to_the_next_decision(
+    monkeypatch: pytest.MonkeyPatch, seed: int, placement: Placement
+) -> None:
+    """Nodes come, go and change, strangers run and binds fail; rows grow from 64 on."""
+    monkeypatch.setattr(learning, "ENOUGH", 5)
+    rng = np.random.default_rng(seed)
+    config = Config(placement=placement)
+    cluster = make.cluster(nodes=random_clusters.nodes(rng, 50, gpus=True))
+    cycle = make.cycle(cluster=cluster, config=config)
+    happen = random_clusters.events(rng, cycle)
+    kinds = [kind for kind in random_clusters.PODS if kind not in {"prefers", "half-gpu"}]
+    for step in range(150):
+        happen()
+        if step % 10 == 0:
+            cycle.learn(anew=True)
+        pod = cluster.see_pod(random_clusters.pending(str(rng.choice(kinds)), f"new-{step}"))
+        assert pod is not None
+        decide(cycle, cluster, pod)
+    checks.verify(cluster)
+
+
+def test_images_that_nodes_have_count_without_a_board() -> None:
+    """Nodes that are alike in amounts differ in them, and of pods that ask nothing they decide."""
+    rng, cluster = np.random.default_rng(5), Cluster()
+    names = ["a", "b", "c"]
+    for i in range(70):
+        has = {name: int(rng.integers(1, 3000)) for name in names if rng.random() < 0.5}
+        cluster.see_node(msgspec.convert(peer_objects.node(f"n{i:02}", images=has), wire.Node))
+    pods = [peer_objects.pod(images=[str(rng.choice(names)), "elsewhere"]) for _ in range(30)]
+    cycle, chosen = make.cycle(cluster=cluster), set()
+    for pod in peer_objects.named(pods):
+        record = cluster.see_pod(msgspec.convert(pod, wire.Pod))
+        assert record is not None
+        assert decide(cycle, cluster, record) == "placed"
+        chosen.add(cluster.pods[record.uid].node)
+    assert 1 < len(chosen) < len(pods)
+
+
+@settings(
+    max_examples=compiled.examples(25), deadline=None, suppress_health_check=list(HealthCheck)
+)
+@given(seed=st.integers(0, 2**32 - 1), kit=st.sampled_from([ODD, PLAIN]))
+def test_no_bound_is_less_than_what_it_bounds(seed: int, kit: Kit) -> None:
+    rng = np.random.default_rng(seed)
+    made = twin_worlds.world(
+        rng, kit, 40, load=120, past=int(rng.choice([0, 100])), churn=bool(rng.random() < 0.8)
+    )
+    cluster = made.cluster
+    cycle = twin_worlds.cycle_of(made)
+    nodes, cards, tables = cluster.nodes.columns, cluster.cards.columns, cycle.learner.tables
+    for i in range(8):
+        shape = cycle.shape_of(cluster.pods[made.see(twin_worlds.pod(rng, kit, f"new-{i}"))])
+        assert shape is not None
+        cycle.boards.refresh(shape)
+        kept, weight = cold_figures(cycle, cluster), shape.ask.mode[1]
+        if shape.ask.card_rules[c.RULE_WALK]:
+            continue
+        for row in np.flatnonzero(nodes.has_gpu & (shape.board.part >= 0)).tolist():
+            given = nodes, cards, shape.ask, tables, kept, row
+            assert keel.points(bounds.of_node(*given)) * weight >= shape.board.part[row]
+            if nodes.managed[row] and shape.ask.containers.shape[1]:
+                assert keel.points(bounds.of_cards(*given)) * weight >= shape.board.part[row]
+
+
+def cold_figures(cycle: Cycle, cluster: Cluster) -> Any:
+    """What is known of every node, read anew."""
+    nodes, cards, tables = cluster.nodes.columns, cluster.cards.columns, cycle.learner.tables
+    kept = schema.empty(nodes.valid.size, cards.numa.size).known
+    kept.rounded[0] = tables.keel.weight.sum() / tables.rates[c.RATE_KEEL]
+    for row in np.flatnonzero(nodes.valid).tolist():
+        known.refresh(nodes, cards, tables, kept, row, cycle.boards.scratch)
+    return kept
+
+
+def boards_after(monkeypatch: pytest.MonkeyPatch, *batches: int, cpu: str = "10m") -> int:
+    """How many boards there are when batches of so many like pods have come."""
+    monkeypatch.undo()
+    cluster = make.cluster(nodes=[make.node(name="n", cpu="1")])
+    cycle = make.cycle(cluster=cluster)
+    for k, n in enumerate(batches):
+        pods = [cluster.see_pod(make.pod(name=f"p{k}-{i}", cpu=cpu)) for i in range(n)]
+        cycle.schedule([pod for pod in pods if pod is not None])
+    return len(cycle.boards._shapes)
+
+
+def test_a_kind_that_came_a_few_times_has_no_board(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert boards_after(monkeypatch, 1, 1, 2) == 0
+
+
+def test_a_kind_that_keeps_coming_gets_a_board(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert boards_after(monkeypatch, 1, 1, 1, 1, 1) == 1
+
+
+def test_a_run_of_like_pods_gets_a_board(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert boards_after(monkeypatch, 5) == 1
+
+
+def test_pods_that_fit_nowhere_get_no_board(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert boards_after(monkeypatch, 9, 9, cpu="2") == 0
+
+
+@compiled.needs_jit
+def test_kernels_without_a_board_are_compiled_exactly_once() -> None:
+    for placement in PLACEMENTS:
+        story(1, ODD, placement, pods=6)
+    counts = {
+        f"{module.__name__}.{name}": len(compiled.versions(value))
+        for module in (choose, classes, known, bounds, parts, place)
+        for name, value in vars(module).items()
+        if hasattr(value, "signatures")
+    }
+    assert {name: n for name, n in counts.items() if n > 1} == {}
+    assert counts["scheduler.kernels.cold.choose.place_one"] == 1
