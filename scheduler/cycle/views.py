@@ -13,7 +13,7 @@ from scheduler.api.templates import PodTemplate
 from scheduler.plugins import table
 from scheduler.plugins.contract import Standing
 from scheduler.state.cluster import Cluster
-from scheduler.state.groups import Controller
+from scheduler.state.counting.groups import Controller
 from scheduler.state.pods import PodRecord
 from scheduler.state.recent import Recent
 

@@ -26,8 +26,8 @@ from scheduler.api.selectors import Labels
 from scheduler.api.templates import PodTemplate, Whereabouts
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
-from scheduler.state.counts import Count
-from scheduler.state.groups import Controller
+from scheduler.state.counting.counts import Count
+from scheduler.state.counting.groups import Controller
 from scheduler.state.nodes import NodeTable
 
 

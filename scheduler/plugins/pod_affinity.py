@@ -21,8 +21,8 @@ from scheduler.plugins.contract import (
 )
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
-from scheduler.state.owned import Stance, owned_by
-from scheduler.state.terms import Seen
+from scheduler.state.counting.owned import Stance, owned_by
+from scheduler.state.counting.terms import Seen
 
 _AFFINITY, _ANTI_AFFINITY, _EXISTING = 0, 1, 2
 _UNSEEN = Seen("", frozenset())

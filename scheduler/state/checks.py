@@ -12,9 +12,9 @@ from scheduler.api import gpus, names
 from scheduler.devices import whole as whole_gpus
 from scheduler.errors import BrokenInvariant
 from scheduler.schema import columns as c
-from scheduler.state import terms
 from scheduler.state.charging.holders import NOTHING
 from scheduler.state.cluster import Cluster
+from scheduler.state.counting import terms
 from scheduler.state.pods import PodRecord
 
 

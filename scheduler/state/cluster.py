@@ -30,13 +30,13 @@ from scheduler.state import facts
 from scheduler.state.cards import CardTable
 from scheduler.state.changes import Changes
 from scheduler.state.charging.roster import Roster
+from scheduler.state.counting.groups import Groups
+from scheduler.state.counting.terms import Terms
 from scheduler.state.demand import Demand
-from scheduler.state.groups import Groups
 from scheduler.state.nodes import NodeFacts, NodeTable
 from scheduler.state.pods import Life, PodRecord, charged, problem_of
 from scheduler.state.records import Records, started
 from scheduler.state.registers import Registers
-from scheduler.state.terms import Terms
 from scheduler.state.trials import Trial
 
 _FINISHED = frozenset({"Succeeded", "Failed"})

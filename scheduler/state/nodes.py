@@ -12,9 +12,9 @@ from scheduler.api import names, selectors
 from scheduler.devices import whole
 from scheduler.devices.contract import Words
 from scheduler.schema import columns as c
+from scheduler.state.counting.ports import PortTable
 from scheduler.state.images import Image, ImageTable
 from scheduler.state.interning import Interner
-from scheduler.state.ports import PortTable
 from scheduler.state.resources import Resources
 
 TaintKey = tuple[str, str, str]

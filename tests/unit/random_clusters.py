@@ -60,7 +60,38 @@ PODS |= {
         },
     },
 }
-GPU_PODS = ("whole-gpu", "two-gpus", "shared-gpu", "half-gpu", "init-and-sidecar")
+NEAR_WEB = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
+PODS |= {
+    "apart": {
+        "cpu": "100m",
+        "labels": {"app": "db"},
+        "spec": {
+            "affinity": {
+                "podAntiAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": [
+                        {
+                            "topologyKey": names.HOSTNAME,
+                            "labelSelector": {"matchLabels": {"app": "db"}},
+                        }
+                    ],
+                    "preferredDuringSchedulingIgnoredDuringExecution": [
+                        {"weight": 30, "podAffinityTerm": NEAR_WEB}
+                    ],
+                }
+            }
+        },
+    },
+    "near": {
+        "cpu": "100m",
+        "labels": {"app": "web"},
+        "spec": {
+            "affinity": {
+                "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [NEAR_WEB]}
+            }
+        },
+    },
+}
+GPU_PODS = ("whole-gpu", "two-gpus", "shared-gpu", "half-gpu", "init-and-sidecar", "spread-gpus")
 
 Rng = np.random.Generator
 
@@ -125,7 +156,7 @@ def events(rng: Rng, cycle: Cycle) -> Callable[[], str]:
 
     def stranger_runs() -> None:
         name = f"node-{rng.integers(0, 90):03}"
-        kind = str(rng.choice(["plain", "host-port", "iops", "whole-gpu", "even"]))
+        kind = str(rng.choice(["plain", "host-port", "iops", "whole-gpu", "even", "apart"]))
         notes = {
             names.HAMI_NODE: name,
             names.HAMI_ALLOCATED: f"{name}-GPU-0,NVIDIA,{rng.integers(1, 5000)},10:;",

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
+from scheduler.cycle import boards
 from tests import make
 from tests.unit import peer_objects as objects
 from tests.unit.peer_clusters import cluster_of, seen
-from tests.unit.spread_lines import hard, waiting
+from tests.unit.spread_lines import hard, soft, waiting
 
 Json = dict[str, Any]
 
@@ -54,3 +55,32 @@ def test_pods_that_waited_go_when_a_pod_elsewhere_evens_the_zones() -> None:
         cluster.assume(f"s{i}", "b", ())
     assert cycle.could_place(waits)
     assert row >= 0
+
+
+def test_shapes_with_many_tallies_leave_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tenant's pods may have a hundred constraints each, and each takes a column of all nodes."""
+    monkeypatch.setattr(boards, "_TALLIES_MAX", 40)
+    cluster = cluster_of([labelled("a", "1")], [])
+    cycle = make.cycle(cluster=cluster)
+    shapes = []
+    for i in range(20):
+        rules = [hard(f"{objects.ZONE}", skew=1 + i), soft(objects.HOSTNAME), soft("rack")]
+        shape = cycle.shape_of(seen(cluster, waiting(*rules), f"p{i}"))
+        assert shape is not None
+        cycle.boards.refresh(shape)
+        shapes.append(shape)
+        live = [one for _, one in cycle.boards._shapes.items()]
+        assert sum(len(one.counted) for one in live) <= 40
+        assert shape in live
+    assert len(live) > 3
+
+
+def test_pods_are_not_counted_as_long_as_no_rule_looks_at_pods() -> None:
+    cluster = cluster_of([labelled("a", "1")], [objects.pod({"foo": ""}, on="a")])
+    cycle = make.cycle(cluster=cluster)
+    cycle.schedule([seen(cluster, objects.pod({"foo": ""}), "plain")])
+    assert cluster.terms.held() is None
+    cycle.schedule([seen(cluster, waiting(hard(objects.ZONE)), "looks")])
+    held = cluster.terms.held()
+    assert held is not None
+    assert [sum(rows.values()) for rows in held.values()] == [3]

@@ -18,8 +18,8 @@ from scheduler.api import names
 from scheduler.api.affinity import Peers
 from scheduler.api.selectors import Labels
 from scheduler.api.templates import PodTemplate
-from scheduler.state.counts import Count
-from scheduler.state.owned import OwnedTerm, OwnedTerms, Stance, owned_by
+from scheduler.state.counting.counts import Count
+from scheduler.state.counting.owned import OwnedTerm, OwnedTerms, Stance, owned_by
 from scheduler.state.pods import PodRecord
 
 _NO_LABELS: dict[str, str] = {}

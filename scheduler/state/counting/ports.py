@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from weakref import WeakSet, WeakValueDictionary, finalize
 
-from scheduler.state.counts import Count
+from scheduler.state.counting.counts import Count
 
 if TYPE_CHECKING:
     from scheduler.state.pods import PodRecord
