@@ -32,9 +32,8 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from scheduler.devices import card_order
 from scheduler.kernels.modes import cutting, keel
-from scheduler.plugins import table
+from scheduler.modes.empty_nodes import EmptyNodes
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
@@ -60,60 +59,6 @@ _ASSUMED = ((10, 1, 50), (14, 1, 100), (2, 2, 100), (2, 4, 100), (2, 8, 100))
 _ASSUMED_CPU = 0.75
 # In clusters of fewer cards a large part of all is placed by the assumed demand.
 _FEW_CARDS = 1000
-
-
-class EmptyNodes:
-    """What the nodes have when they are empty. [N] each, 0 where there is no usable node."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        nodes, cards = cluster.nodes.columns, cluster.cards
-        self.table, self.cards, self.columns = cluster.nodes, cards, nodes
-        kind_mib = np.array([mib for _, mib in cards.kinds.values])[nodes.kind]
-        # A card without memory can be given to nobody.
-        one_by_one = np.where(kind_mib > 0, nodes.card_count, 0)
-        count = np.where(nodes.managed, one_by_one, nodes.allocatable[c.GPU])
-        self.count = np.where(nodes.valid, count, 0)
-        self.cpu, self.memory = nodes.allocatable[c.CPU], nodes.allocatable[c.MEMORY]
-        self.capacity = self.count * float(c.WHOLE)
-        self.model = np.where(
-            nodes.managed & (nodes.card_count > 0), cards.columns.model[nodes.card_start], -1
-        )
-        self.kinds = cards.kinds.values
-        with_memory = self.capacity * (kind_mib > 0)
-        self.mean_mib = float((with_memory * kind_mib).sum() / max(1, with_memory.sum()))
-
-    def asked(self, shape: DemandShape) -> int:
-        """Milli-GPU that a pod asks; MiB count as parts of the cluster's mean card."""
-        memory = int(shape.mib * c.WHOLE / self.mean_mib) if self.mean_mib else 0
-        share = max(shape.cores * 10, shape.percent * 10, memory, 1)
-        return min(share, c.WHOLE) * shape.cards
-
-    def hosts(self, shape: DemandShape) -> c.Flags:
-        """[N] where a pod of the shape could go if the node were empty."""
-        fitting: c.Flags = (
-            (self.count >= max(1, shape.cards))
-            & (self.cpu >= shape.cpu)
-            & (self.memory >= shape.memory)
-        )
-        milli = [shape.milli(*kind) for kind in self.kinds]
-        fitting &= np.array([max(figures) <= c.WHOLE for figures in milli])[self.columns.kind]
-        if min(milli[0]) < c.WHOLE:
-            fitting &= self.columns.managed
-        fitting &= self.allowed(shape)
-        return fitting
-
-    def allowed(self, shape: DemandShape) -> c.Flags:
-        """[N] where a pod of the shape may go by its words and the node's.
-
-        Cordons and ports come and go, so they do not count.
-        """
-        flags: c.Flags = self.columns.valid.copy()
-        if shape.use_types or shape.nouse_types:
-            accepted = np.append(card_order.models_ok(shape, self.cards.models.values), np.True_)
-            flags &= accepted[self.model]
-        rows = np.flatnonzero(flags)
-        flags[rows] = table.could_host(shape, self.table, rows)
-        return flags
 
 
 def made(

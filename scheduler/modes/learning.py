@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.modes import demand_tables
-from scheduler.modes.demand_tables import Counts, EmptyNodes
+from scheduler.modes.demand_tables import Counts
+from scheduler.modes.empty_nodes import EmptyNodes
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape

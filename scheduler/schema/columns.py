@@ -49,7 +49,6 @@ class Nodes(NamedTuple):
     gpu_total: Ints  # [3, N] as gpu_used, what the node has
     card_start: Ints  # [N] first row of the node's cards
     card_count: Ints  # [N] number of its cards
-    kind: Ints  # [N] which kind of cards it has, see state/cards.py; 0: whole GPUs only
 
 
 class Cards(NamedTuple):
@@ -66,6 +65,7 @@ class Cards(NamedTuple):
     model: Ints  # [D] interned
     mode: Ints  # [D] interned
     uuid: Ints  # [D] interned
+    kind: Ints  # [D] what a card of its totals is to formulas, see state/cards.py; 0 is a whole GPU that is counted
 
 
 # First index of Nodes.gpu_total, Cards.total and their used counterparts.
@@ -305,7 +305,7 @@ class Scratch(NamedTuple):
     codes: Ints  # [N_CARD_CODES] how many cards were refused for what
     n_picks: Ints  # [1] how many picks there are, where a mode that knows cards made them
     free: Ints  # [2, M] milli of cores and memory free on each card of the node at hand, 0 when closed
-    states: Ints  # [3, M + 1] distinct pairs of those that are not 0, and how many cards are so
+    states: Ints  # [4, M + 1] distinct pairs of those that are not 0, how many cards are so, and of which kind
     was: Ints  # [N_WAS] what the node at hand has without the pod, see WAS_*
     tried: Ints  # [1] how many of its cards were tried, 0 for none, and
     cost: Floats  # [1] what the best of them costs

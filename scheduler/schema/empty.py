@@ -66,7 +66,7 @@ def scratch(most_cards: int, most_picks: int, typical: int) -> c.Scratch:
         codes=np.zeros(c.N_CARD_CODES, np.int64),
         n_picks=np.zeros(1, np.int64),
         free=np.zeros((2, most_cards), np.int64),
-        states=np.zeros((3, most_cards + 1), np.int64),
+        states=np.zeros((4, most_cards + 1), np.int64),
         was=np.zeros(c.N_WAS, np.int64),
         tried=np.zeros(1, np.int64),
         cost=np.zeros(1),

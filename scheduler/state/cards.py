@@ -64,13 +64,13 @@ class CardTable:
             columns.model[d] = self.models.number(card.model)
             columns.mode[d] = self.modes.number(card.mode)
             columns.uuid[d] = self.uuids.number(card.id)
+            columns.kind[d] = self._kind_of(card)
         self._n_used += n
         if len(self.uuids) > 2 * self._n_used + _SPARE_UUIDS:
             self._give_uuids_back()
         return start
 
-    def kind_of(self, card: Card) -> int:
-        """The kind of a card."""
+    def _kind_of(self, card: Card) -> int:
         kind = (card.cores, card.mib)
         if self.kinds.find(kind) < 0 and len(self.kinds) >= KINDS_MAX:
             known = self.kinds.values[1:]
@@ -120,4 +120,5 @@ def _columns(capacity: int) -> c.Cards:
         model=np.zeros(capacity, np.int64),
         mode=np.zeros(capacity, np.int64),
         uuid=np.zeros(capacity, np.int64),
+        kind=np.zeros(capacity, np.int64),
     )

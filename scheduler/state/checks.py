@@ -45,7 +45,6 @@ def _figures(cluster: Cluster, row: int) -> dict[str, Any]:
         "managed": bool(nodes.managed[row]),
         "has_gpu": bool(nodes.has_gpu[row]),
         "gpu": (nodes.gpu_total[:, row].tolist(), nodes.gpu_used[:, row].tolist()),
-        "kind": cluster.cards.kinds.values[int(nodes.kind[row])],
         "sizes": nodes.sizes[:, row].tolist(),
         "ports": cluster.nodes.ports.on(row),
         "pods": {
@@ -62,6 +61,7 @@ def _figures(cluster: Cluster, row: int) -> dict[str, Any]:
                 int(cards.position[d]),
                 cluster.cards.models.values[int(cards.model[d])],
                 cluster.cards.modes.values[int(cards.mode[d])],
+                cluster.cards.kinds.values[int(cards.kind[d])],
             )
             for d in span
         },

@@ -144,7 +144,6 @@ class NodeTable:
             nodes.rank,
             nodes.card_start,
             nodes.card_count,
-            nodes.kind,
             self.taint_set,
         ):
             figures[row] = 0
@@ -311,5 +310,4 @@ def _columns(capacity: int, n_resources: int) -> c.Nodes:
         gpu_total=np.zeros((3, capacity), np.int64),
         card_start=np.zeros(capacity, np.int64),
         card_count=np.zeros(capacity, np.int64),
-        kind=np.zeros(capacity, np.int64),
     )

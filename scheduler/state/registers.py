@@ -61,8 +61,6 @@ class Registers:
         nodes = self._nodes.columns
         start = self._cards.place(cards)
         nodes.card_start[row], nodes.card_count[row] = start, len(cards)
-        # The cards of a node are of one kind but for odd ones, which count as the first.
-        nodes.kind[row] = self._cards.kind_of(cards[0]) if cards else 0
         nodes.managed[row] = self.serves(row)
         self._cards_on[row] = {card.id: d for d, card in enumerate(cards, start)}
         self._gone_from[row] = gone
@@ -82,7 +80,7 @@ class Registers:
         self._cards_on.pop(row, None)
         self._gone_from.pop(row, None)
         self._cards.give_back(int(nodes.card_start[row]), int(nodes.card_count[row]))
-        nodes.card_count[row] = nodes.kind[row] = 0
+        nodes.card_count[row] = 0
         nodes.managed[row] = False
 
     def sum_up(self, row: int) -> None:

@@ -63,7 +63,10 @@ class Shape:
             return False
         if not node.managed:
             # Whole GPUs of no known model; HAMi's words mean nothing there.
-            return self.cards <= node.gpus and self.asks(node.kind) == (fleet.WHOLE, fleet.WHOLE)
+            return self.cards <= node.gpus and self.asks(fleet.NAMELESS) == (
+                fleet.WHOLE,
+                fleet.WHOLE,
+            )
         fit = [
             card
             for card in node.cards

@@ -50,11 +50,6 @@ class Node:
         """Cards or whole GPUs, whatever their state."""
         return len(self.cards) if self.cards else self.gpus
 
-    @property
-    def kind(self) -> Kind:
-        """The kind of the first card: the others are alike, except odd ones."""
-        return kind_of(self.cards[0]) if self.cards else NAMELESS
-
     def words(self, *, cordon: bool = True) -> Json:
         return {
             "metadata": {"name": self.name, "labels": self.labels},
@@ -125,6 +120,12 @@ def frees(node: Node) -> list[tuple[int, int]]:
     if node.managed:
         return [free(card) for card in node.cards]
     return [(WHOLE, WHOLE)] * (node.gpus - node.gpus_used)
+
+
+def free_by_kind(node: Node) -> list[tuple[tuple[int, int], Kind]]:
+    """What `frees` tells, each with the kind of the card."""
+    kinds = [kind_of(card) for card in node.cards] or [NAMELESS] * (node.gpus - node.gpus_used)
+    return list(zip(frees(node), kinds, strict=True))
 
 
 def idles(node: Node) -> list[int]:

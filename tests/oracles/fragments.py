@@ -31,24 +31,26 @@ def measure(node: fleet.Node, typical: Typical) -> int:
     everything = sum(fleet.idles(node))
     if typical.cards == 0 or not typical.allowed(node):
         return everything
-    core, memory = typical.asks(node.kind)
-    useful = [
-        min(pair)
-        for pair in fleet.frees(node)
-        if min(pair) > 0 and pair[0] >= core and pair[1] >= memory
-    ]
+    useful = [min(pair) for pair in _useful(node, typical)]
     if node.cpu - node.cpu_used < typical.cpu or len(useful) < typical.cards:
         return everything
     return everything - sum(useful)
 
 
+def _useful(node: fleet.Node, typical: Typical) -> list[tuple[int, int]]:
+    """What is free of the cards that the pod could use, each judged by its own kind."""
+    found = []
+    for (cores, memory), kind in fleet.free_by_kind(node):
+        core_asked, memory_asked = typical.asks(kind)
+        if min(cores, memory) > 0 and cores >= core_asked and memory >= memory_asked:
+            found.append((cores, memory))
+    return found
+
+
 def with_credit(node: fleet.Node, typical: Typical) -> int:
     """The same, but half of what is idle is forgiven where the pod almost fits."""
     everything, cpu = sum(fleet.idles(node)), max(0, node.cpu - node.cpu_used)
-    core, memory = typical.asks(node.kind)
-    cards = sum(
-        min(pair) > 0 and pair[0] >= core and pair[1] >= memory for pair in fleet.frees(node)
-    )
+    cards = len(_useful(node, typical))
     if cards >= typical.cards and node.cpu - node.cpu_used >= typical.cpu:
         return measure(node, typical)
     parts = [Fraction(cards, typical.cards)]

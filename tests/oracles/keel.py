@@ -52,7 +52,7 @@ def cost(node: fleet.Node, pod: fleet.Pod, charge: fleet.Charge, tables: Tables)
             continue
         size = fleet.size(pod, card, charge[card.uuid])
         if size < fleet.WHOLE:
-            value = tables.value[node.kind]
+            value = tables.value[fleet.kind_of(card)]
             lost = value[fleet.idle(card)] - value[fleet.idle(later)] - value[size]
             result += 3 * max(0.0, lost) + 0.07 * fleet.idle(later)
     result += tables.left * sum(fleet.idles(after))

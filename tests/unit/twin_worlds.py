@@ -86,7 +86,7 @@ class Kit:
     odd: bool = True
     taints: bool = True
     plain: bool = True
-    mixed: bool = False
+    mixed: bool = True
     even: bool = True
 
 

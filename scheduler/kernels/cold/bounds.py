@@ -80,12 +80,12 @@ def of_cards(
 def _of_one(
     nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, known: Known, row: int
 ) -> float:
-    start, value = nodes.card_start[row], demand.value[nodes.kind[row]]
+    start = nodes.card_start[row]
     found = NOWHERE
     for at in range(start, start + known.node[row, k.NODE_OPEN]):
         if not _may_take(cards, ask, known, start, at):
             continue
-        taken, local = _of_card(cards, ask, value, known, start, at)
+        taken, local = _of_card(cards, ask, demand, known, start, at)
         cost = _of_node(nodes, ask, demand, known, row, taken) + demand.price[row] * taken + local
         cost -= _shrunk(demand, known, row, known.card_rates[at, k.CARD_ONE] * taken)
         found = min(found, cost)
@@ -96,7 +96,7 @@ def _of_one(
 def _of_several(
     nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, known: Known, row: int
 ) -> float:
-    start, value = nodes.card_start[row], demand.value[nodes.kind[row]]
+    start = nodes.card_start[row]
     wanted = ask.containers[c.N_CARDS, ask.card_rules[c.RULE_ONLY]]
     half = _half(known, row, wanted)
     passing, most, best = 0, 0, NOWHERE
@@ -104,7 +104,7 @@ def _of_several(
         if not _may_take(cards, ask, known, start, at):
             continue
         passing += known.card[at, k.CARD_ALIKE]
-        taken, local = _of_card(cards, ask, value, known, start, at)
+        taken, local = _of_card(cards, ask, demand, known, start, at)
         most = max(most, taken)
         # By how much a card's own terms, price and rate change the whole.
         rate = known.card_rates[at, k.CARD_FIRM] + half
@@ -132,7 +132,7 @@ def _may_take(cards: c.Cards, ask: c.Ask, known: Known, start: int, at: int) -> 
 
 @inlined
 def _of_card(
-    cards: c.Cards, ask: c.Ask, value: c.Floats, known: Known, start: int, at: int
+    cards: c.Cards, ask: c.Ask, demand: c.Demand, known: Known, start: int, at: int
 ) -> tuple[int, float]:
     """What the pod takes of a card that accepts it, and what that costs wherever the card is."""
     slot, d = ask.card_rules[c.RULE_ONLY], start + known.card[at, k.CARD_AT]
@@ -140,6 +140,7 @@ def _of_card(
     now = free.card_without(cards, d, (cores, mib, 1))
     was = known.card[at, k.CARD_ROOM]
     taken = max(0, was) - free.amount(now[0], now[1])
+    value = demand.value[cards.kind[d]]
     return taken, keel.cut(cards, value, d, (cores, mib), was, min(now[0], now[1]))
 
 

@@ -117,7 +117,6 @@ def are_alike(nodes: c.Nodes, cards: c.Cards, demand: c.Demand, a: int, b: int) 
         (nodes.managed[a] == nodes.managed[b])
         & (nodes.has_gpu[a] == nodes.has_gpu[b])
         & (nodes.card_count[a] == nodes.card_count[b])
-        & (nodes.kind[a] == nodes.kind[b])
         & (demand.price[a] == demand.price[b])
     )
     for r in range(nodes.requested.shape[0]):

@@ -33,9 +33,9 @@ def refresh(
         known.node_rates[row, rate] = 0.0
     _list(nodes, cards, demand, known, row, s)
     if demand.rates[c.RATE_DEPARTURES] != 0:
-        fragments.count(demand.keel, nodes.kind[row], n, s)
+        fragments.count(demand.keel, n, s)
         _shrinkage(nodes, demand, known, row, s)
-        _by_card(nodes, demand, known, row, s)
+        _by_card(nodes, cards, demand, known, row, s)
     known.fresh[row] = True
 
 
@@ -46,7 +46,6 @@ def _list(
     """The open cards of a node that differ, to any pod that does not ask for one by its name."""
     start, found = nodes.card_start[row], 0
     most_cores, most_mib, most_room, even = -1, -1, 0, 1
-    value = demand.value[nodes.kind[row]]
     for j in range(nodes.card_count[row]):
         d = start + j
         if not free.is_open(cards, d):
@@ -62,7 +61,8 @@ def _list(
         room = min(s.free[0, j], s.free[1, j])
         known.card[at, k.CARD_AT], known.card[at, k.CARD_ALIKE] = j, 1
         known.card[at, k.CARD_CORES], known.card[at, k.CARD_MIB] = cores, mib
-        known.card[at, k.CARD_ROOM], known.card_rates[at, k.CARD_WORTH] = room, value[max(0, room)]
+        known.card[at, k.CARD_ROOM] = room
+        known.card_rates[at, k.CARD_WORTH] = demand.value[cards.kind[d], max(0, room)]
         known.card_rates[at, k.CARD_FIRM] = known.card_rates[at, k.CARD_ONE] = 0.0
         most_cores, most_mib = max(most_cores, cores), max(most_mib, mib)
         most_room = max(most_room, room)
@@ -92,7 +92,7 @@ def _are_alike(cards: c.Cards, d: int, e: int) -> bool:
 @inlined
 def _shrinkage(nodes: c.Nodes, demand: c.Demand, known: Known, row: int, s: c.Scratch) -> None:
     typical, idle = demand.keel, known.node[row, k.NODE_IDLE]
-    kind, cpu = nodes.kind[row], free.cpu(nodes, row)
+    cpu = free.cpu(nodes, row)
     part = 1.0 / demand.rates[c.RATE_KEEL]
     base, drop, mark = 0.0, 0, 0
     for pod in range(typical.weight.size):
@@ -118,17 +118,20 @@ def _shrinkage(nodes: c.Nodes, demand: c.Demand, known: Known, row: int, s: c.Sc
     known.node_rates[row, k.RATE_DROP] = 0.5 * part * drop
     known.node_rates[row, k.RATE_BASE] = part * base
     if not nodes.managed[row]:
-        unusable = _unusable(typical, kind, c.WHOLE, c.WHOLE, s)[0]
+        unusable = _unusable(typical, 0, c.WHOLE, c.WHOLE, s)[0]
         known.node_rates[row, k.RATE_BASE] += part * unusable
 
 
 @inlined
-def _by_card(nodes: c.Nodes, demand: c.Demand, known: Known, row: int, s: c.Scratch) -> None:
-    kind, start, rates = nodes.kind[row], nodes.card_start[row], known.card_rates
+def _by_card(
+    nodes: c.Nodes, cards: c.Cards, demand: c.Demand, known: Known, row: int, s: c.Scratch
+) -> None:
+    start, rates = nodes.card_start[row], known.card_rates
     part, base = 1.0 / demand.rates[c.RATE_KEEL], known.node_rates[row, k.RATE_BASE]
     most_firm, most_one = 0.0, 0.0
     for at in range(start, start + known.node[row, k.NODE_OPEN]):
         j = known.card[at, k.CARD_AT]
+        kind = cards.kind[start + j]
         unusable, half = _unusable(demand.keel, kind, s.free[0, j], s.free[1, j], s)
         rates[at, k.CARD_FIRM] = base + part * unusable
         rates[at, k.CARD_ONE] = base + part * (unusable + 0.5 * half)

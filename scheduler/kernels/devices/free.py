@@ -1,9 +1,9 @@
 """What is free on the cards of one node, in milli of a card, before and with the pod.
 
 A card has two dimensions, cores and memory; what it can still give is the lesser of the two shares.
-Cards that are closed (unhealthy, cordoned, MIG, out of sharers) give nothing. Cards with the same two
-figures are alike to every formula, so a node is a short list of states: (cores, memory, how many).
-The whole GPUs of a node without HAMi are one state.
+Cards that are closed (unhealthy, cordoned, MIG, out of sharers) give nothing. Cards of one kind with the same
+two figures are alike to every formula, so a node is a short list of states: (cores, memory, how many, kind).
+Whole GPUs that are only counted are one state.
 """
 
 from __future__ import annotations
@@ -22,7 +22,12 @@ def read(nodes: c.Nodes, cards: c.Cards, row: int, s: c.Scratch) -> int:
     if not nodes.managed[row]:
         whole = nodes.allocatable[c.GPU, row] - nodes.requested[c.GPU, row]
         if whole > 0:
-            s.states[0, 0], s.states[1, 0], s.states[2, 0] = c.WHOLE, c.WHOLE, whole
+            s.states[0, 0], s.states[1, 0], s.states[2, 0], s.states[3, 0] = (
+                c.WHOLE,
+                c.WHOLE,
+                whole,
+                0,
+            )
             n = 1
         return n
     start = nodes.card_start[row]
@@ -34,7 +39,7 @@ def read(nodes: c.Nodes, cards: c.Cards, row: int, s: c.Scratch) -> int:
             mib = milli(cards, c.MIB, d, cards.total[c.MIB, d] - cards.used[c.MIB, d])
         s.free[0, j] = cores
         s.free[1, j] = mib
-        n = add(s.states, n, cores, mib)
+        n = add(s.states, n, cores, mib, cards.kind[d])
     return n
 
 
@@ -63,15 +68,15 @@ def milli(cards: c.Cards, figure: int, d: int, amount: int) -> int:
 
 
 @inlined
-def add(states: c.Ints, n: int, cores: int, mib: int) -> int:
+def add(states: c.Ints, n: int, cores: int, mib: int, kind: int) -> int:
     """One more card in this state; how many states there are then."""
     if cores <= 0 or mib <= 0:
         return n
     for i in range(n):
-        if states[0, i] == cores and states[1, i] == mib:
+        if states[0, i] == cores and states[1, i] == mib and states[3, i] == kind:
             states[2, i] += 1
             return n
-    states[0, n], states[1, n], states[2, n] = cores, mib, 1
+    states[0, n], states[1, n], states[2, n], states[3, n] = cores, mib, 1, kind
     return n + 1
 
 

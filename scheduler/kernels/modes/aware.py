@@ -35,7 +35,7 @@ def place(
     idle, cpu = free.idle(s.states, n), free.cpu(nodes, row)
     s.was[c.WAS_IDLE], s.was[c.WAS_CPU], s.was[c.WAS_MEASURE] = idle, cpu, 0
     if _measures(ask, demand):
-        fragments.count(_typical(ask, demand), nodes.kind[row], n, s)
+        fragments.count(_typical(ask, demand), n, s)
         s.was[c.WAS_MEASURE] = _measure(ask, demand, row, cpu, idle, (s.fits, s.frag))
     asks = ask.containers.shape[1] > 0
     s.tried[0] = 0
@@ -168,7 +168,8 @@ def _try_each(
         if _measures(ask, demand):
             typical = _typical(ask, demand)
             fragments.keep(typical, s)
-            fragments.change(typical, nodes.kind[row], 1, (s.free[0, j], s.free[1, j]), now, s)
+            was = (s.free[0, j], s.free[1, j])
+            fragments.change(typical, cards.kind[start + j], 1, was, now, s)
             measure = _measure(ask, demand, row, cpu, idle, (s.fits_with, s.frag_with))
         if ask.mode[2] == KEEL:
             cost = keel.lost(demand, row, s.was, idle, cpu, measure)
@@ -233,7 +234,7 @@ def _cut(nodes: c.Nodes, cards: c.Cards, demand: c.Demand, row: int, j: int, s: 
     now = free.card_with_pod(cards, start, j, s)
     was, rest = min(s.free[0, j], s.free[1, j]), min(now[0], now[1])
     held = s.peak[c.CORES, j], s.peak[c.MIB, j]
-    return keel.cut(cards, demand.value[nodes.kind[row]], start + j, held, was, rest)
+    return keel.cut(cards, demand.value[cards.kind[start + j]], start + j, held, was, rest)
 
 
 @inlined
@@ -247,19 +248,19 @@ def _put(
     s: c.Scratch,
 ) -> None:
     """Count anew for typical pods what changes when the pod has what stands in ``s.peak``."""
-    kind = nodes.kind[row]
     fragments.keep(typical, s)
     if ask.containers.shape[1] == 0:
         return
     if not nodes.managed[row]:
         whole = min(ask.card_rules[c.RULE_WHOLE_GPUS], s.states[2, 0]) if n > 0 else 0
-        fragments.change(typical, kind, whole, (c.WHOLE, c.WHOLE), (0, 0), s)
+        fragments.change(typical, s.states[3, 0], whole, (c.WHOLE, c.WHOLE), (0, 0), s)
         return
     start = nodes.card_start[row]
     for j in range(nodes.card_count[row]):
         if s.peak[c.SLOTS, j] > 0:
             now = free.card_with_pod(cards, start, j, s)
-            fragments.change(typical, kind, 1, (s.free[0, j], s.free[1, j]), now, s)
+            was = (s.free[0, j], s.free[1, j])
+            fragments.change(typical, cards.kind[start + j], 1, was, now, s)
 
 
 @inlined

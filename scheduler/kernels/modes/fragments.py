@@ -25,14 +25,14 @@ _HALF_SHIFT = (2 * c.PER_WHOLE).bit_length() - 1
 
 
 @inlined
-def count(typical: c.Typical, kind: int, n: int, s: c.Scratch) -> None:
+def count(typical: c.Typical, n: int, s: c.Scratch) -> None:
     """Per typical pod, of ``n`` states: the cards that will do (``s.fits``), what is idle on others. O(n · K)."""
     k_shapes = typical.weight.size
     for k in range(k_shapes):
         s.fits[k] = 0
         s.frag[k] = 0
     for i in range(n):
-        cores, mib, cards = s.states[0, i], s.states[1, i], s.states[2, i]
+        cores, mib, cards, kind = s.states[0, i], s.states[1, i], s.states[2, i], s.states[3, i]
         amount = min(cores, mib) * cards
         for k in range(k_shapes):
             usable = (cores >= typical.cores[kind, k]) & (mib >= typical.mib[kind, k])
@@ -57,7 +57,7 @@ def change(
     now: tuple[int, int],
     s: c.Scratch,
 ) -> None:
-    """So many cards with (cores, memory) of ``was`` have ``now`` instead; 0 in either: nothing. O(K)."""
+    """So many cards of a kind with (cores, memory) of ``was`` have ``now`` instead; 0 in either: nothing. O(K)."""
     amount_was = free.amount(was[0], was[1])
     amount_now = free.amount(now[0], now[1])
     # What is closed is of no use, to pods that ask no cores neither.
@@ -128,5 +128,5 @@ def of_rows(
         row = rows[i]
         n = free.read(nodes, cards, row, s)
         idle, cpu = free.idle(s.states, n), free.cpu(nodes, row)
-        count(demand.fgd, nodes.kind[row], n, s)
+        count(demand.fgd, n, s)
         out[row] = total(demand.fgd, demand.close, row, cpu, idle, (s.fits, s.frag), False)

@@ -40,7 +40,7 @@ def packing(nodes: c.Nodes, row: int, n: int, s: c.Scratch, wanted: int) -> int:
     whole, total = 0, 0
     for i in range(n):
         if s.states[0, i] == c.WHOLE and s.states[1, i] == c.WHOLE:
-            whole = s.states[2, i]
+            whole += s.states[2, i]
     total = nodes.card_count[row] if nodes.managed[row] else nodes.allocatable[c.GPU, row]
     if whole == total:
         return int(max(_THIRD - whole, whole))

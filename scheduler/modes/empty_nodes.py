@@ -1,0 +1,94 @@
+"""What the nodes of a cluster have when they are empty: what the demand is measured against."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.devices import card_order
+from scheduler.plugins import table
+from scheduler.schema import columns as c
+from scheduler.state.cluster import Cluster
+from scheduler.state.demand import DemandShape
+
+
+class EmptyNodes:
+    """What the nodes have when they are empty. [N] each, 0 where there is no usable node.
+
+    Attributes:
+        makes: (kind, model) of the cards that differ.
+        having: [makes, N] how many cards of each.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        nodes, cards = cluster.nodes.columns, cluster.cards
+        self.table, self.cards, self.columns = cluster.nodes, cards, nodes
+        self.kinds = cards.kinds.values
+        self.makes, self.having = _makes(cluster)
+        whole = np.where(nodes.managed, 0, nodes.allocatable[c.GPU])
+        self.count = np.where(nodes.valid, whole + self.having.sum(axis=0), 0)
+        self.cpu, self.memory = nodes.allocatable[c.CPU], nodes.allocatable[c.MEMORY]
+        self.capacity = self.count * float(c.WHOLE)
+        of_make = np.where(nodes.valid, self.having, 0).sum(axis=1)
+        mib = np.array([self.kinds[kind][1] for kind, _ in self.makes], np.int64)
+        self.mean_mib = float((of_make * mib).sum() / max(1, of_make.sum()))
+
+    def asked(self, shape: DemandShape) -> int:
+        """Milli-GPU that a pod asks; MiB count as parts of the cluster's mean card."""
+        memory = int(shape.mib * c.WHOLE / self.mean_mib) if self.mean_mib else 0
+        share = max(shape.cores * 10, shape.percent * 10, memory, 1)
+        return min(share, c.WHOLE) * shape.cards
+
+    def hosts(self, shape: DemandShape) -> c.Flags:
+        """[N] where a pod of the shape could go if the node were empty."""
+        milli = [shape.milli(*kind) for kind in self.kinds]
+        accepted = self._accepted(shape)
+        suits = [
+            accepts and max(milli[kind]) <= c.WHOLE
+            for accepts, (kind, _) in zip(accepted, self.makes, strict=True)
+        ]
+        # Whole GPUs that are only counted are given to those who ask whole ones.
+        is_whole = set(milli[0]) == {c.WHOLE}
+        usable = np.where(
+            self.columns.managed, self.having[suits].sum(axis=0), self.count * is_whole
+        )
+        fitting: c.Flags = (
+            (usable >= max(1, shape.cards))
+            & (self.cpu >= shape.cpu)
+            & (self.memory >= shape.memory)
+        )
+        return fitting & self.allowed(shape)
+
+    def allowed(self, shape: DemandShape) -> c.Flags:
+        """[N] where a pod of the shape may go by its words and the node's.
+
+        Cordons and ports come and go, so they do not count.
+        """
+        flags: c.Flags = self.columns.valid.copy()
+        if shape.use_types or shape.nouse_types:
+            has_cards, accepted = self.having.any(axis=0), self.having[self._accepted(shape)]
+            flags &= ~has_cards | accepted.any(axis=0)
+        rows = np.flatnonzero(flags)
+        flags[rows] = table.could_host(shape, self.table, rows)
+        return flags
+
+    def _accepted(self, shape: DemandShape) -> list[bool]:
+        """Of each make whether the shape takes its model."""
+        accepted = card_order.models_ok(shape, self.cards.models.values)
+        return [bool(accepted[model]) for _, model in self.makes]
+
+
+def _makes(cluster: Cluster) -> tuple[list[tuple[int, int]], c.Ints]:
+    """The cards that differ in kind or model, and how many of each there are by node."""
+    nodes, cards = cluster.nodes.columns, cluster.cards.columns
+    n = nodes.card_count
+    owner = np.repeat(np.arange(n.size), n)
+    d = np.arange(owner.size) - np.repeat(np.cumsum(n) - n, n) + np.repeat(nodes.card_start, n)
+    # A card without memory can be given to nobody.
+    mib = np.array([mib for _, mib in cluster.cards.kinds.values])
+    has_memory = mib[cards.kind[d]] > 0
+    owner, d = owner[has_memory], d[has_memory]
+    n_models = max(1, len(cluster.cards.models))
+    makes, which = np.unique(cards.kind[d] * n_models + cards.model[d], return_inverse=True)
+    having = np.bincount(which * n.size + owner, minlength=makes.size * n.size)
+    pairs = [divmod(make, n_models) for make in makes.tolist()]
+    return pairs, having.reshape(makes.size, n.size)
