@@ -157,6 +157,26 @@ def pods(draw: st.DrawFn, on: str = "") -> Json:
 
 
 @st.composite
+def self_regarding(draw: st.DrawFn) -> Json:
+    """A pod with one to three rules about pods like itself, and no other."""
+    own: Json = {"labelSelector": {"matchLabels": {"a": "a"}}}
+    affinity: Json = {}
+    spread: list[Json] = []
+    for kind in draw(st.lists(st.integers(0, 5), min_size=1, max_size=3, unique=True)):
+        term = own | {"topologyKey": draw(KEYS)}
+        field = "podAffinity" if kind % 2 else "podAntiAffinity"
+        if kind < 2:
+            affinity.setdefault(field, {})[peer_objects.REQUIRED] = [term]
+        elif kind < 4:
+            weighted = {"weight": draw(st.integers(1, 100)), "podAffinityTerm": term}
+            affinity.setdefault(field, {})[peer_objects.PREFERRED] = [weighted]
+        else:
+            action = "ScheduleAnyway" if kind % 2 else "DoNotSchedule"
+            spread.append(term | {"maxSkew": draw(st.integers(1, 2)), "whenUnsatisfiable": action})
+    return peer_objects.pod({"a": "a"}, affinity=affinity, topologySpreadConstraints=spread)
+
+
+@st.composite
 def owners(draw: st.DrawFn) -> list[Json]:
     """Services and controllers of namespace ``default``."""
     kinds = [

@@ -7,7 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.api import names, wire
+from scheduler.api.decisions import Diagnosis
+from scheduler.cycle import verdicts
 from tests import make
+from tests.oracles import pod_affinity
+from tests.unit import peer_objects as objects
 from tests.unit import peer_worlds as worlds
 from tests.unit.peer_clusters import FITS, cluster_of, compare, seen, verdict_of
 
@@ -68,22 +72,40 @@ def test_rules_about_pods_are_kept_up_while_pods_nodes_and_namespaces_come_go_an
 
 
 @given(worlds.worlds(), st.integers(2, 12))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_a_run_of_like_pods_goes_as_one_pod_at_a_time_and_as_the_twins_allow(
     world: worlds.World, n: int
 ) -> None:
-    pod = world.pod
+    check_run(world, world.pod, n)
 
-    def placed(*, at_once: bool) -> list[str]:
+
+@given(worlds.worlds(), worlds.self_regarding(), st.integers(3, 12), st.integers(0, 8))
+@settings(max_examples=200, deadline=None)
+def test_a_run_of_pods_whose_rules_are_about_themselves_goes_as_one_at_a_time(
+    world: worlds.World, pod: Json, n: int, n_like: int
+) -> None:
+    """Each changes what the next meets: of its own rules, and as a pod that is there.
+
+    Some that they are about run already, and have no rules themselves.
+    """
+    names_of = [node["metadata"]["name"] for node in world.nodes]
+    like = [objects.pod({"a": "a"}, on=names_of[i % len(names_of)]) for i in range(n_like)]
+    check_run(world._replace(pods=[*world.pods, *like]), pod, n)
+
+
+def check_run(world: worlds.World, pod: Json, n: int) -> None:
+    def placed(*, at_once: bool) -> tuple[list[str], list[Diagnosis | None]]:
         cluster = cluster_of(world.nodes, world.pods, world.namespaces, world.owners)
-        cycle = make.cycle(cluster=cluster)
         batch = [seen(cluster, pod, f"p{i}") for i in range(n)]
         steps = [batch] if at_once else [[one] for one in batch]
-        went = {b.uid: b.node for step in steps for b in cycle.schedule(step).binds}
-        return [went.get(one.uid, "") for one in batch]
+        # A new cycle each time: nothing that a kernel counted is remembered.
+        outcomes = [make.cycle(cluster=cluster).schedule(step) for step in steps]
+        went = {bind.uid: bind.node for outcome in outcomes for bind in outcome.binds}
+        held = [hold.diagnosis for outcome in outcomes for hold in outcome.holds]
+        return [went.get(one.uid, "") for one in batch], held
 
-    went = placed(at_once=True)
-    assert went == placed(at_once=False)
+    went, held = placed(at_once=True)
+    assert (went, held) == placed(at_once=False)
     now = list(world.pods)
     for node in went:
         verdicts = verdict_of(pod, world.nodes, now, world.namespaces)
@@ -92,3 +114,22 @@ def test_a_run_of_like_pods_goes_as_one_pod_at_a_time_and_as_the_twins_allow(
             break
         assert verdicts[node] == FITS
         now.append(pod | {"spec": pod["spec"] | {"nodeName": node}})
+
+
+def test_terms_of_pods_that_run_weigh_what_they_say_and_required_ones_weigh_one() -> None:
+    """hardPodAffinityWeight; a pod that is to be near nobody in particular is pushed away as it is drawn."""
+    term = {"topologyKey": objects.HOSTNAME, "labelSelector": {"matchLabels": {"app": "x"}}}
+    owners = {
+        "a": objects.affinity("podAffinity", term),
+        "b": objects.affinity("podAffinity", preferred=[(4, term)]),
+        "c": objects.affinity("podAntiAffinity", preferred=[(1, term)]),
+        "d": {},
+    }
+    nodes = [objects.node(name, {objects.HOSTNAME: name}) for name in owners]
+    pods = [objects.pod(on=name, affinity=said) for name, said in owners.items()]
+    pod = objects.pod({"app": "x"})
+    cluster = cluster_of(nodes, pods)
+    told = verdicts.all_nodes(cluster, make.cycle(cluster=cluster), seen(cluster, pod))
+    points = {name: said["scores"]["InterPodAffinity"] for name, said in told.items()}
+    assert points == {"a": 40, "b": 100, "c": 0, "d": 20}
+    assert points == pod_affinity.scores(pod, nodes, pods, list(owners))
