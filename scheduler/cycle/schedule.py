@@ -13,7 +13,7 @@ from scheduler.cycle import diagnosis
 from scheduler.cycle.boards import Boards, Key, Shape
 from scheduler.cycle.cold import Cold
 from scheduler.cycle.policies import PolicyBook
-from scheduler.cycle.views import Views
+from scheduler.cycle.views import ALONE, Views
 from scheduler.kernels import place
 from scheduler.modes.demand_tables import Counts
 from scheduler.modes.learning import Learner
@@ -153,7 +153,8 @@ class Cycle:
 
     def _place(self, key: Key, run: list[PodRecord], outcome: Outcome, *, explain: bool) -> None:
         n = 0
-        if not self.boards.has(key):
+        # Where pods are counted a board is made at once.
+        if key.view is ALONE and not self.boards.has(key):
             shape = self.boards.unscored(key)
             for _ in range(self.cold.share(shape, len(run))):
                 if not self._place_cold(shape, run[n], outcome):
