@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from scheduler.cycle import boards
+from scheduler.cycle import boards, verdicts
 from tests import make
 from tests.unit import peer_objects as objects
-from tests.unit.peer_clusters import cluster_of, seen
+from tests.unit.peer_clusters import cluster_of, compare, seen
 from tests.unit.spread_lines import hard, soft, waiting
 
 Json = dict[str, Any]
@@ -84,3 +84,29 @@ def test_pods_are_not_counted_as_long_as_no_rule_looks_at_pods() -> None:
     held = cluster.terms.held()
     assert held is not None
     assert [sum(rows.values()) for rows in held.values()] == [3]
+
+
+@pytest.mark.parametrize("zones", [("1", "2", None), ("1", "", None), (None, None, "2")])
+def test_nodes_without_a_zone_are_scored_where_a_pod_asks_for_no_spread(
+    zones: tuple[str | None, ...],
+) -> None:
+    """They are one domain more, together with those of the empty zone, and are not charged for it."""
+    nodes = [
+        objects.node(
+            name, {objects.HOSTNAME: name} | ({} if zone is None else {objects.ZONE: zone})
+        )
+        for name, zone in zip("abc", zones, strict=True)
+    ]
+    service: Json = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"selector": {"foo": ""}},
+    }
+    pods = [objects.pod({"foo": ""}, on=name) for name in "aabccc"]
+    pod = objects.pod({"foo": ""})
+    cluster = cluster_of(nodes, pods, owners=[service])
+    cycle = make.cycle(cluster=cluster)
+    compare(cluster, cycle, seen(cluster, pod), pod, (nodes, pods, {}), [service])
+    told = verdicts.all_nodes(cluster, cycle, cluster.pods["waits"])
+    assert len({said["scores"]["PodTopologySpread"] for said in told.values()}) > 1
