@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scheduler.api import wire
+from scheduler.api import names, wire
 from scheduler.api.decisions import Bind
 from scheduler.api.placement import MODES, NODE_POLICIES, Mode, Placement
 from scheduler.config import Config
@@ -158,14 +158,40 @@ def test_whatever_happens_in_between_is_known_to_the_next_decision(
     checks.verify(cluster)
 
 
+@pytest.mark.parametrize(
+    ("card", "asked"),
+    [
+        ({"healthy": False}, {}),
+        ({"mode": "mig"}, {}),
+        ({"model": "NVIDIA-P4"}, {"annotations": {names.USE_TYPE: "T4"}}),
+        ({"mode": "mps"}, {"annotations": {names.VGPU_MODE: "hami-core"}}),
+    ],
+    ids=["unhealthy", "mig", "model", "mode"],
+)
+def test_nodes_whose_cards_differ_in_more_than_amounts_are_not_alike(
+    card: dict[str, Any], asked: dict[str, Any]
+) -> None:
+    """The first node by name cannot take the pod, and the second, with as much free, can."""
+    cluster = make.cluster(
+        nodes=[
+            make.hami_node(name="a", cards=[make.card(uuid="a", **card)]),
+            make.hami_node(name="b", cards=[make.card(uuid="b")]),
+        ]
+    )
+    pod = cluster.see_pod(make.pod(name="p", gpu=1, gpumem=1000, **asked))
+    assert pod is not None
+    (bind,) = make.cycle(cluster=cluster).schedule([pod]).binds
+    assert bind.node == "b"
+
+
 def test_images_that_nodes_have_count_without_a_board() -> None:
     """Nodes that are alike in amounts differ in them, and of pods that ask nothing they decide."""
     rng, cluster = np.random.default_rng(5), Cluster()
-    names = ["a", "b", "c"]
+    images = ["a", "b", "c"]
     for i in range(70):
-        has = {name: int(rng.integers(1, 3000)) for name in names if rng.random() < 0.5}
+        has = {name: int(rng.integers(1, 3000)) for name in images if rng.random() < 0.5}
         cluster.see_node(msgspec.convert(peer_objects.node(f"n{i:02}", images=has), wire.Node))
-    pods = [peer_objects.pod(images=[str(rng.choice(names)), "elsewhere"]) for _ in range(30)]
+    pods = [peer_objects.pod(images=[str(rng.choice(images)), "elsewhere"]) for _ in range(30)]
     cycle, chosen = make.cycle(cluster=cluster), set()
     for pod in peer_objects.named(pods):
         record = cluster.see_pod(msgspec.convert(pod, wire.Pod))
