@@ -58,9 +58,8 @@ N_WANTED = 4
 N_NODE_RATES = RATE_HALF + N_WANTED
 # The card's place on the node; how many are like it; milli-GPU that it can give; cores and MiB that are free.
 CARD_AT, CARD_ALIKE, CARD_ROOM, CARD_CORES, CARD_MIB, N_CARD = range(6)
-# Value of what the card can give; rate by pods that do not fit already or cannot use the card; with those that
-# may fit no more, for pods of one card.
-CARD_WORTH, CARD_FIRM, CARD_ONE, N_CARD_RATES = range(4)
+# Rate by pods that do not fit already or cannot use the card; with those that may fit no more, for pods of one card.
+CARD_FIRM, CARD_ONE, N_CARD_RATES = range(3)
 
 
 class Cold(NamedTuple):

@@ -31,7 +31,7 @@ def refresh(
     known.node[row, k.NODE_MARK] = 0
     for rate in range(k.N_NODE_RATES):
         known.node_rates[row, rate] = 0.0
-    _list(nodes, cards, demand, known, row, s)
+    _list(nodes, cards, known, row, s)
     if demand.rates[c.RATE_DEPARTURES] != 0:
         fragments.count(demand.keel, n, s)
         _shrinkage(nodes, demand, known, row, s)
@@ -40,9 +40,7 @@ def refresh(
 
 
 @inlined
-def _list(
-    nodes: c.Nodes, cards: c.Cards, demand: c.Demand, known: Known, row: int, s: c.Scratch
-) -> None:
+def _list(nodes: c.Nodes, cards: c.Cards, known: Known, row: int, s: c.Scratch) -> None:
     """The open cards of a node that differ, to any pod that does not ask for one by its name."""
     start, found = nodes.card_start[row], 0
     most_cores, most_mib, most_room, even = -1, -1, 0, 1
@@ -62,7 +60,6 @@ def _list(
         known.card[at, k.CARD_AT], known.card[at, k.CARD_ALIKE] = j, 1
         known.card[at, k.CARD_CORES], known.card[at, k.CARD_MIB] = cores, mib
         known.card[at, k.CARD_ROOM] = room
-        known.card_rates[at, k.CARD_WORTH] = demand.value[cards.kind[d], max(0, room)]
         known.card_rates[at, k.CARD_FIRM] = known.card_rates[at, k.CARD_ONE] = 0.0
         most_cores, most_mib = max(most_cores, cores), max(most_mib, mib)
         most_room = max(most_room, room)
