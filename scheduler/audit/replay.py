@@ -67,7 +67,7 @@ def movable(pods: Sequence[wire.Pod], cluster: Cluster, config: Config) -> list[
             and not belongs_to_its_node(pod)
             and not record.deleting
             and record.template.problem is None
-            and not cluster.problem_of(record)
+            and not cluster.claim_problem(record)
             and not cycle.problem_of(record)
             and not cycle.objection(record, record.node)
         ):

@@ -29,12 +29,13 @@ from scheduler.schema import columns as c
 from scheduler.state import facts
 from scheduler.state.cards import CardTable
 from scheduler.state.changes import Changes
+from scheduler.state.charging.claim_problems import claim_problem
 from scheduler.state.charging.roster import Roster
 from scheduler.state.counting.groups import Groups
 from scheduler.state.counting.terms import Terms
 from scheduler.state.demand import Demand
 from scheduler.state.nodes import NodeFacts, NodeTable
-from scheduler.state.pods import Life, PodRecord, charged, problem_of
+from scheduler.state.pods import Life, PodRecord, charged
 from scheduler.state.records import Records, started
 from scheduler.state.registers import Registers
 from scheduler.state.trials import Trial
@@ -257,9 +258,9 @@ class Cluster:
         pod = self.roster.meanwhile.get(uid) or self.pods.get(uid)
         return pod.version if pod is not None else ""
 
-    def problem_of(self, pod: PodRecord) -> str:
-        """What a person must mend on a pod, empty when nothing."""
+    def claim_problem(self, pod: PodRecord) -> str:
+        """What a person must mend on a pod with a node: what it tells of its cards; empty when nothing."""
         row = self.nodes.row_of(pod.node)
         cards = self.registers.cards_of(pod.uid, row) if self.registers.has_cards(row) else {}
         driver = self.registers.driver
-        return problem_of(pod, self.facts_of(pod.node), cards, self.cards.columns, driver)
+        return claim_problem(pod, self.facts_of(pod.node), cards, self.cards.columns, driver)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import IntEnum
 
 import msgspec
 
 from scheduler.api.cards import Slots
 from scheduler.api.templates import PodTemplate
-from scheduler.devices.contract import Driver
-from scheduler.schema import columns as c
 from scheduler.state.charging import claims
-from scheduler.state.nodes import NodeFacts
 
 
 class Life(IntEnum):
@@ -92,29 +88,3 @@ def charged(pod: PodRecord) -> tuple[object, ...]:
 def followed(pod: PodRecord) -> tuple[object, ...]:
     """What may change on a pod that stays where it is, and is counted by those who follow charges."""
     return pod.namespace, pod.labels, pod.deleting
-
-
-def problem_of(
-    pod: PodRecord,
-    node: NodeFacts | None,
-    cards: Mapping[str, int],
-    table: c.Cards,
-    driver: Driver,
-) -> str:
-    """What a person must mend on a pod, empty when nothing; of one with a node, what it tells of its cards.
-
-    ``cards`` are the rows of the node's cards in ``table`` by UUID, ``driver`` is theirs.
-    """
-    if not pod.node:
-        return pod.problem
-    if node is None or not node.is_told:
-        return ""
-    asks = pod.asks
-    if not claims.tells_cards(pod.claim, asks):
-        return (
-            pod.problem
-            or f"{driver.claim_field}: is missing on a pod that asks GPUs of a node that {driver.name} manages"
-        )
-    # A node that is left out has none.
-    unsaid = claims.incomplete(pod.claim, asks, cards, table, driver.whole_of) if cards else ""
-    return f"{driver.claim_field}: {unsaid}" if unsaid else ""

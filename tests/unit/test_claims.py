@@ -118,7 +118,7 @@ def test_a_pod_is_charged_its_claim_as_far_as_it_asks(
         pod.status.conditions = [wire.Condition(type="Initialized", status="True")]
     cluster = cluster_with(pod, last, lost)
     assert used(cluster) == charged_by_twin(pod, last, lost)
-    problem = cluster.problem_of(cluster.pods["default/p"])
+    problem = cluster.claim_problem(cluster.pods["default/p"])
     assert not problem or problem.startswith(f"metadata.annotations[{names.HAMI_ALLOCATED}]: ")
 
 
@@ -239,7 +239,7 @@ def test_what_containers_do_not_tell_is_charged_and_said(
     pod = make.pod(name="p", node="node", containers=containers, annotations=notes)
     cluster = cluster_with(pod)
     assert used(cluster) == held == charged_by_twin(pod)
-    problem = cluster.problem_of(cluster.pods["default/p"])
+    problem = cluster.claim_problem(cluster.pods["default/p"])
     if said:
         assert problem.startswith(f"metadata.annotations[{names.HAMI_ALLOCATED}]: {said}")
     else:
@@ -254,17 +254,17 @@ def test_a_card_in_mig_mode_may_be_all_that_a_container_tells(card: str) -> None
     pod = make.pod(name="p", node="node", gpu=2, gpumem=100, annotations=notes)
     carved, shared = cluster_with(pod, "mig"), cluster_with(pod)
     assert used(carved).keys() <= {"node-GPU-2"}
-    assert not carved.problem_of(carved.pods["default/p"])
+    assert not carved.claim_problem(carved.pods["default/p"])
     assert used(shared).keys() > {"node-GPU-0"}
-    assert shared.problem_of(shared.pods["default/p"])
+    assert shared.claim_problem(shared.pods["default/p"])
 
 
 def test_of_a_node_that_is_left_out_nobody_misses_cards() -> None:
     notes = {names.HAMI_ALLOCATED: "node-GPU-0,NVIDIA,500,0:;"}
     cluster = cluster_with(make.pod(name="p", node="node", gpu=2, gpumem=500, annotations=notes))
-    assert cluster.problem_of(cluster.pods["default/p"])
+    assert cluster.claim_problem(cluster.pods["default/p"])
     cluster.see_node(make.hami_node(cards=3, cpu="a lot"))
-    assert not cluster.problem_of(cluster.pods["default/p"])
+    assert not cluster.claim_problem(cluster.pods["default/p"])
 
 
 def test_a_pod_that_says_too_much_is_held_to_what_it_asks_all_the_same() -> None:

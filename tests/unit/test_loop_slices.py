@@ -161,14 +161,14 @@ async def test_a_pod_of_which_nothing_can_be_told_ends_nothing(
 ) -> None:
     """It is charged all the same, and what comes behind it is seen."""
     parts = Parts(is_leading=False)
-    problem_of = parts.cluster.problem_of
+    claim_problem = parts.cluster.claim_problem
 
     def fails_on_one(pod: PodRecord) -> str:
         if pod.name == "odd":
             raise ZeroDivisionError
-        return problem_of(pod)
+        return claim_problem(pod)
 
-    monkeypatch.setattr(parts.cluster, "problem_of", fails_on_one)
+    monkeypatch.setattr(parts.cluster, "claim_problem", fails_on_one)
     parts.put(events.NodeSeen(make.node(name="n", cpu="4")))
     parts.put(events.PodSeen(make.pod(name="odd", cpu="1", node="n")))
     parts.put(events.PodsListed([make.pod(name="odd", cpu="1", node="n")], ""))

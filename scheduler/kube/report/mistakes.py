@@ -49,7 +49,7 @@ class Mistakes:
         if pod.life != Life.BOUND:
             return
         try:
-            self._tell_bound(pod, self._engine.cluster.problem_of(pod))
+            self._tell_bound(pod, self._engine.cluster.claim_problem(pod))
         except Exception:  # noqa: BLE001 - whatever it is, the others are scheduled
             _log.exception("what is wrong with a bound pod cannot be told", pod=pod.key)
 

@@ -1,0 +1,35 @@
+"""What is wrong with what a pod says of the cards that it holds, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scheduler.devices.contract import Driver
+from scheduler.schema import columns as c
+from scheduler.state.charging import claims
+from scheduler.state.nodes import NodeFacts
+from scheduler.state.pods import PodRecord
+
+
+def claim_problem(
+    pod: PodRecord,
+    node: NodeFacts | None,
+    cards: Mapping[str, int],
+    table: c.Cards,
+    driver: Driver,
+) -> str:
+    """What a person must mend on a pod with a node: what it tells of its cards; empty when nothing.
+
+    ``cards`` are the rows of the node's cards in ``table`` by UUID, ``driver`` is theirs.
+    """
+    if node is None or not node.is_told:
+        return ""
+    asks = pod.asks
+    if not claims.tells_cards(pod.claim, asks):
+        return (
+            pod.problem
+            or f"{driver.claim_field}: is missing on a pod that asks GPUs of a node that {driver.name} manages"
+        )
+    # A node that is left out has none.
+    unsaid = claims.incomplete(pod.claim, asks, cards, table, driver.whole_of) if cards else ""
+    return f"{driver.claim_field}: {unsaid}" if unsaid else ""
