@@ -10,9 +10,26 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 
 class EvenkeelError(Exception):
     """Root of the tree."""
+
+
+class Mistake(NamedTuple):
+    """What a person must mend on an object that is read all the same.
+
+    Attributes:
+        field: path of the field inside the object, e.g. ``spec.containers[0].resources.limits``.
+        text: what is wrong with it and what is allowed.
+    """
+
+    field: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.text}"
 
 
 class BadInput(EvenkeelError):  # noqa: N818 - the word a user would say
@@ -27,6 +44,11 @@ class BadInput(EvenkeelError):  # noqa: N818 - the word a user would say
         super().__init__(f"{field}: {problem}")
         self.field = field
         self.problem = problem
+
+    @property
+    def mistake(self) -> Mistake:
+        """The same as a value."""
+        return Mistake(self.field, self.problem)
 
 
 class BrokenInvariant(EvenkeelError):  # noqa: N818

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from scheduler.api import selectors, wire
 from scheduler.api.selectors import Labels, Requirement, Selector
-from scheduler.errors import BadInput
+from scheduler.errors import BadInput, Mistake
 
 WEIGHT_MAX = 100
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -89,7 +89,7 @@ class Rules(NamedTuple):
     preferred_anti_affinity: Terms = ()
 
 
-def of_pod(given: wire.Affinity | None, problems: list[BadInput]) -> Rules:
+def of_pod(given: wire.Affinity | None, problems: list[Mistake]) -> Rules:
     """The terms of ``spec.affinity``; what an API server would not take of them is added to ``problems``.
 
     Of four lists the one with a malformed term counts for nothing, as in kube-scheduler, which reads them so
@@ -110,12 +110,12 @@ def _read(
     read: Callable[[wire.PodAffinity, str], Terms],
     given: wire.PodAffinity | None,
     field: str,
-    problems: list[BadInput],
+    problems: list[Mistake],
 ) -> Terms:
     try:
         return read(given, field) if given else ()
     except BadInput as error:
-        problems.append(error)
+        problems.append(error.mistake)
         return ()
 
 

@@ -50,9 +50,7 @@ def pod(raw: bytes | msgspec.Raw, bounds: PodLimits) -> wire.Pod:
         for name, kind in _PARTS.items()
         if getattr(parts, name)
     }
-    made = wire.Pod(
-        **found, oversized=str(limits.too_large(oversized[0], bound)) if oversized else ""
-    )
+    made = wire.Pod(**found, oversized=limits.too_large(oversized[0], bound) if oversized else None)
     # The size of the whole pod is named only where no field is too long.
     problem = limits.exceeded(made, bounds)
     if problem is None and len(raw) > UNCHANGEABLE_BYTES:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from scheduler.api.cards import Slots
 from scheduler.api.notes import Note
+from scheduler.errors import Mistake
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Hold:
 
     uid: str
     diagnosis: Diagnosis | None = None
-    problem: str = ""
+    problem: Mistake | None = None
 
     def of(self, uid: str) -> Hold:
         """The same decision for another pod of its kind."""

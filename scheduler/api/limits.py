@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import msgspec
 
 from scheduler.api import names, wire
-from scheduler.errors import BadInput
+from scheduler.errors import Mistake
 
 # Annotations that are lists of names, separated by commas.
 _LISTS = (names.USE_TYPE, names.NOUSE_TYPE, names.USE_UUID, names.NOUSE_UUID)
@@ -59,46 +59,43 @@ class PodLimits:
 DEFAULT = PodLimits()
 
 
-def exceeded(pod: wire.Pod, limits: PodLimits) -> BadInput | None:
+def exceeded(pod: wire.Pod, limits: PodLimits) -> Mistake | None:
     """The first bound that a pod exceeds, None when it exceeds none. O(what is within bounds)."""
     return measured(pod, limits)[0]
 
 
-def measured(pod: wire.Pod, limits: PodLimits) -> tuple[BadInput | None, int]:
+def measured(pod: wire.Pod, limits: PodLimits) -> tuple[Mistake | None, int]:
     """The first bound that a pod exceeds, and, of one that exceeds none, ``words``: in one walk."""
     if pod.oversized:
-        field, _, said = pod.oversized.partition(": ")
-        return BadInput(field, said), 0
+        return pod.oversized, 0
     counted = 0
     for field, most, sizes in _lists(pod, limits):
         total = 0
         for part in sizes:
             total += len(part)
             if total > most:
-                return BadInput(field, f"has more than {most} entries, the most that is read"), 0
+                return Mistake(field, f"has more than {most} entries, the most that is read"), 0
         counted += total
     steering = _steering(pod)
     problem = _long_text(pod, steering, limits)
     return problem, 0 if problem else counted + _commas(steering)
 
 
-def _long_text(
-    pod: wire.Pod, steering: list[tuple[str, str]], limits: PodLimits
-) -> BadInput | None:
+def _long_text(pod: wire.Pod, steering: list[tuple[str, str]], limits: PodLimits) -> Mistake | None:
     for name, text in steering:
         field = f"metadata.annotations[{name}]"
         if name not in _LISTS and len(text) > _WORD_MAX:
-            return BadInput(field, f"has more than {_WORD_MAX} characters, the most that is read")
+            return Mistake(field, f"has more than {_WORD_MAX} characters, the most that is read")
         if text.count(",") >= limits.names:
-            return BadInput(field, f"has more than {limits.names} names, the most that is read")
+            return Mistake(field, f"has more than {limits.names} names, the most that is read")
     if field := _long_image(pod.spec):
-        return BadInput(field, f"has more than {_WORD_MAX} characters, the most that is read")
+        return Mistake(field, f"has more than {_WORD_MAX} characters, the most that is read")
     return None
 
 
-def too_large(field: str, bytes_read: int) -> BadInput:
+def too_large(field: str, bytes_read: int) -> Mistake:
     """The error for a field that was not decoded; its text stands in ``wire.Pod.oversized``."""
-    return BadInput(field, f"is larger than {bytes_read} bytes, the most that is read")
+    return Mistake(field, f"is larger than {bytes_read} bytes, the most that is read")
 
 
 def shortened(text: str, most: int) -> str:
@@ -126,7 +123,7 @@ def _steering(pod: wire.Pod) -> list[tuple[str, str]]:
     return [(name, annotations[name]) for name in sorted(names.STEERING & annotations.keys())]
 
 
-def cut(pod: wire.Pod, limits: PodLimits, problem: BadInput) -> wire.Pod:
+def cut(pod: wire.Pod, limits: PodLimits, problem: Mistake) -> wire.Pod:
     """A pod beyond the bounds without the words that only say where it would have liked to go.
 
     All that it asks stays: a pod that runs already holds it, and a kubelet admits a pod that asks for none of
@@ -158,7 +155,7 @@ def cut(pod: wire.Pod, limits: PodLimits, problem: BadInput) -> wire.Pod:
         topology_spread_constraints=None,
         volumes=[one for one in spec.volumes or () if one.image is None],
     )
-    return wire.Pod(metadata, kept, pod.status, str(problem))
+    return wire.Pod(metadata, kept, pod.status, problem)
 
 
 _Lists = Iterator[tuple[str, int, Iterator[Sized]]]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from scheduler.api import affinity, names, selectors, wire
 from scheduler.api.affinity import Peers
 from scheduler.api.selectors import Labels, Requirement, Selector
-from scheduler.errors import BadInput
+from scheduler.errors import BadInput, Mistake
 
 FIELD = "spec.topologySpreadConstraints"
 _HARD, _SOFT = "DoNotSchedule", "ScheduleAnyway"
@@ -62,7 +62,7 @@ SYSTEM_DEFAULTS: Constraints = (
 )
 
 
-def of_pod(given: list[wire.Spread] | None, problems: list[BadInput]) -> Constraints:
+def of_pod(given: list[wire.Spread] | None, problems: list[Mistake]) -> Constraints:
     """The constraints of a pod, in their order; none of them when an API server would not take one.
 
     What is wrong is added to ``problems``.
@@ -70,7 +70,7 @@ def of_pod(given: list[wire.Spread] | None, problems: list[BadInput]) -> Constra
     try:
         return _constraints(given or [])
     except BadInput as error:
-        problems.append(error)
+        problems.append(error.mistake)
         return ()
 
 

@@ -25,7 +25,7 @@ from scheduler.api import (
 from scheduler.api.affinity import Terms
 from scheduler.api.selectors import NodeTerm
 from scheduler.api.spread import Constraints
-from scheduler.errors import BadInput
+from scheduler.errors import BadInput, Mistake
 
 _encoder = msgspec.json.Encoder()
 
@@ -78,7 +78,7 @@ class PodTemplate:
     steering: tuple[tuple[str, str], ...]
     kinds: tuple[gpus.Kind, ...]
     unsupported: tuple[str, ...]
-    problem: BadInput | None
+    problem: Mistake | None
     words: int
     offered: int = 0
 
@@ -124,7 +124,7 @@ def key(pod: wire.Pod) -> bytes:
         for s in statuses or ()
         if s.allocated_resources or s.resources
     ]
-    encoded += pod.oversized.encode()
+    encoded += str(pod.oversized or "").encode()
     if resized:
         encoded += _encoder.encode(resized)
         encoded += b"infeasible" if requests.is_resize_infeasible(pod) else b""
@@ -143,11 +143,11 @@ def of_pod(pod: wire.Pod, bounds: limits.PodLimits = limits.DEFAULT) -> PodTempl
         asked = requests.of_pod(pod)
         gpu = gpus.of_pod(pod)
     except BadInput as error:
-        problem = problem or error
+        problem = problem or error.mistake
     spec = pod.spec
     nodes = (spec.affinity and spec.affinity.node_affinity) or wire.NodeAffinity()
     required = nodes.required_during_scheduling_ignored_during_execution
-    problems: list[BadInput] = [problem] if problem else []
+    problems: list[Mistake] = [problem] if problem else []
     terms = affinity.of_pod(spec.affinity, problems)
     constraints = spread.of_pod(spec.topology_spread_constraints, problems)
     return PodTemplate(

@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from scheduler.errors import Mistake
+
 Quantities = dict[str, str | int | float]
 
 
@@ -233,13 +235,13 @@ class PodStatus(_Wire):
 class Pod(_Wire):
     """A pod.
 
-    ``oversized`` is no field of the API: the path of one that was too large to be decoded, and left out.
+    ``oversized`` is no field of the API: it tells of one that was too large to be decoded, and left out.
     """
 
     metadata: Meta = msgspec.field(default_factory=Meta)
     spec: PodSpec = msgspec.field(default_factory=PodSpec)
     status: PodStatus = msgspec.field(default_factory=PodStatus)
-    oversized: str = msgspec.field(default="", name="(oversized)")
+    oversized: Mistake | None = msgspec.field(default=None, name="(oversized)")
 
 
 class Taint(_Wire):

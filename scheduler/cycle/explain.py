@@ -8,7 +8,7 @@ from scheduler.api.decisions import Diagnosis, Hold
 def sentence(hold: Hold) -> str:
     """Why a pod is pending."""
     if hold.problem:
-        return hold.problem
+        return str(hold.problem)
     if hold.diagnosis is None or hold.diagnosis.n_nodes == 0:
         return "no nodes available to schedule pods"
     return fit_error(hold.diagnosis)

@@ -16,7 +16,7 @@ from scheduler.api.placement import Placement
 from scheduler.api.selectors import Labels, Selector
 from scheduler.api.templates import PodTemplate
 from scheduler.config import Config
-from scheduler.errors import BadInput
+from scheduler.errors import BadInput, Mistake
 from scheduler.state.pods import PodRecord
 from scheduler.state.recent import Recent
 
@@ -41,7 +41,7 @@ class Resolved:
 
     placement: Placement
     policy: str
-    problem: str = ""
+    problem: Mistake | None = None
 
 
 class PolicyBook:
@@ -112,7 +112,7 @@ class PolicyBook:
         try:
             result = replace(result, **placement.from_annotations(dict(pod.template.steering)))
         except BadInput as error:
-            return Resolved(result, governing, str(error))
+            return Resolved(result, governing, error.mistake)
         return Resolved(result, governing)
 
     def _reorder(self) -> None:

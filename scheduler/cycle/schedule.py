@@ -14,6 +14,7 @@ from scheduler.cycle.boards import Boards, Key, Shape
 from scheduler.cycle.cold import Cold
 from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.views import ALONE, Views
+from scheduler.errors import Mistake
 from scheduler.kernels import place
 from scheduler.modes.demand_tables import Counts
 from scheduler.modes.learning import Learner
@@ -143,12 +144,12 @@ class Cycle:
             outcome.holds.append(Hold(pod.uid, problem=self.problem_of(pod)))
         return key
 
-    def problem_of(self, pod: PodRecord) -> str:
-        """What must be mended on a pod, empty when nothing."""
+    def problem_of(self, pod: PodRecord) -> Mistake | None:
+        """What must be mended on a pod, None when nothing."""
         if pod.problem:
             return pod.problem
         if pod.template.unsupported:
-            return f"{pod.template.unsupported[0]}: not supported by this version of Evenkeel"
+            return Mistake(pod.template.unsupported[0], "not supported by this version of Evenkeel")
         return self._policies.resolve(pod).problem
 
     def _place(self, key: Key, run: list[PodRecord], outcome: Outcome, *, explain: bool) -> None:

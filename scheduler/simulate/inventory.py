@@ -10,7 +10,7 @@ from typing import Any
 from scheduler.api import events, names, requests, wire
 from scheduler.cycle import policies
 from scheduler.devices.table import CARDS
-from scheduler.errors import BadInput
+from scheduler.errors import BadInput, Mistake
 from scheduler.simulate import objects as manifests
 from scheduler.state import facts
 from scheduler.state.cluster import Cluster
@@ -51,10 +51,10 @@ class Inventory:
     policies: list[dict[str, Any]] = field(default_factory=list)
     positions: dict[str, int] = field(default_factory=dict)
 
-    def problem_with(self, uid: str, problem: str) -> InputProblem:
-        """An error about a pod; ``problem`` is ``field: what is wrong``."""
+    def problem_with(self, uid: str, mistake: Mistake) -> InputProblem:
+        """An error about a pod."""
         at, body = self.positions[uid], self.objects[self.positions[uid]]
-        return InputProblem(at, _name_of(body), _bad(problem))
+        return InputProblem(at, _name_of(body), BadInput(*mistake))
 
 
 def read(objects: Sequence[Mapping[str, Any]]) -> Inventory:
@@ -105,7 +105,7 @@ def _take(
                 raise BadInput("metadata.name", "is missing")
             _once(node.metadata.name, seen)
             if problem := facts.of_node(node, CARDS).problem:
-                raise _bad(problem)
+                raise BadInput(*problem)
             inventory.nodes.append(node)
         case "Pod":
             pod = manifests.pod(body, priorities, position)
@@ -138,12 +138,6 @@ def _once(name: str, seen: set[str]) -> None:
     if name in seen:
         raise BadInput("metadata.name", "the object is given twice")
     seen.add(name)
-
-
-def _bad(problem: str) -> BadInput:
-    """The problem that the state found with an object, ``field: problem``, as an error."""
-    field_, _, text = problem.partition(": ")
-    return BadInput(field_, text)
 
 
 def _name_of(body: Mapping[str, Any]) -> str:

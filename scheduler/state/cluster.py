@@ -24,7 +24,7 @@ from scheduler.api.cards import Slots
 from scheduler.api.limits import DEFAULT, PodLimits
 from scheduler.devices.contract import Driver
 from scheduler.devices.table import CARDS
-from scheduler.errors import BrokenInvariant
+from scheduler.errors import BrokenInvariant, Mistake
 from scheduler.schema import columns as c
 from scheduler.state import facts
 from scheduler.state.cards import CardTable
@@ -258,8 +258,8 @@ class Cluster:
         pod = self.roster.meanwhile.get(uid) or self.pods.get(uid)
         return pod.version if pod is not None else ""
 
-    def claim_problem(self, pod: PodRecord) -> str:
-        """What a person must mend on a pod with a node: what it tells of its cards; empty when nothing."""
+    def claim_problem(self, pod: PodRecord) -> Mistake | None:
+        """What a person must mend on a pod with a node: what it tells of its cards; None when nothing."""
         row = self.nodes.row_of(pod.node)
         cards = self.registers.cards_of(pod.uid, row) if self.registers.has_cards(row) else {}
         driver = self.registers.driver

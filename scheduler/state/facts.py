@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from scheduler.api import images, requests, wire
 from scheduler.devices.contract import Driver
-from scheduler.errors import BadInput
+from scheduler.errors import BadInput, Mistake
 from scheduler.state.nodes import NodeFacts
 
 
 def of_node(node: wire.Node, driver: Driver) -> NodeFacts:
     """The facts of a node. Never raises: what is malformed stands in ``problem``."""
     words = driver.read_node(node)
-    problem = ""
+    problem: Mistake | None = None
     allocatable: list[tuple[str, int]] = []
     try:
         allocatable = [
@@ -20,7 +20,7 @@ def of_node(node: wire.Node, driver: Driver) -> NodeFacts:
         ]
         driver.cards(words)
     except BadInput as error:
-        problem = str(error)
+        problem = error.mistake
     return NodeFacts(
         name=node.metadata.name,
         uid=node.metadata.uid,

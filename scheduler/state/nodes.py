@@ -11,6 +11,7 @@ import numpy as np
 from scheduler.api import names, selectors
 from scheduler.devices import whole
 from scheduler.devices.contract import Words
+from scheduler.errors import Mistake
 from scheduler.schema import columns as c
 from scheduler.state.counting.ports import PortTable
 from scheduler.state.images import Image, ImageTable
@@ -31,7 +32,7 @@ class NodeFacts(NamedTuple):
         is_told: its cards are told, be they none.
         is_signed: the driver's plugin has written on it.
         images: (name, bytes) of every container image there, sorted.
-        problem: what is malformed on the node, empty when nothing is; such a node is left out.
+        problem: what is malformed on the node, None when nothing is; such a node is left out.
     """
 
     name: str
@@ -44,7 +45,7 @@ class NodeFacts(NamedTuple):
     is_told: bool
     is_signed: bool
     images: tuple[Image, ...]
-    problem: str
+    problem: Mistake | None
 
 
 class Change(NamedTuple):

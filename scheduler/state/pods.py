@@ -8,6 +8,7 @@ import msgspec
 
 from scheduler.api.cards import Slots
 from scheduler.api.templates import PodTemplate
+from scheduler.errors import Mistake
 from scheduler.state.charging import claims
 
 
@@ -37,7 +38,7 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
         labels: for policies; None when the pod has none.
         order: arrival, ties in priority go to the lower.
         created: creation time as the API writes it.
-        problem: what a person must mend, empty when nothing.
+        problem: what a person must mend, None when nothing.
         version: the object's ``resourceVersion``; other than the rest it moves without any meaning.
         row: of the pod table, while it has a node; else -1.
         controller: API version, kind and name of what made it; None when nothing did, and once it has a node.
@@ -58,7 +59,7 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
     labels: dict[str, str] | None
     order: int
     created: str
-    problem: str
+    problem: Mistake | None
     version: str
     row: int
     controller: tuple[str, str, str] | None

@@ -48,7 +48,7 @@ class Records:
         meta, spec = pod.metadata, pod.spec
         template = self._template(pod)
         node = spec.node_name or ""
-        problem = str(template.problem) if template.problem and not node else ""
+        problem = None if node else template.problem
         # Of a pod without a node nobody has run anything, whatever its status says.
         initialized = bool(node) and _init_done(pod, template)
         claim: Slots = ()
@@ -58,7 +58,7 @@ class Records:
                 slots = self._driver.read_claim(pod, [bool(ask.cards) for ask in most])
                 claim = claims.allowed(slots, claims.staying(most) if initialized else most)
             except BadInput as error:
-                problem = str(error)
+                problem = error.mistake
         if old is None:
             self._arrivals += 1
         return PodRecord(

@@ -119,7 +119,7 @@ def test_a_pod_is_charged_its_claim_as_far_as_it_asks(
     cluster = cluster_with(pod, last, lost)
     assert used(cluster) == charged_by_twin(pod, last, lost)
     problem = cluster.claim_problem(cluster.pods["default/p"])
-    assert not problem or problem.startswith(f"metadata.annotations[{names.HAMI_ALLOCATED}]: ")
+    assert not problem or problem.field == f"metadata.annotations[{names.HAMI_ALLOCATED}]"
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_what_containers_do_not_tell_is_charged_and_said(
     assert used(cluster) == held == charged_by_twin(pod)
     problem = cluster.claim_problem(cluster.pods["default/p"])
     if said:
-        assert problem.startswith(f"metadata.annotations[{names.HAMI_ALLOCATED}]: {said}")
+        assert str(problem).startswith(f"metadata.annotations[{names.HAMI_ALLOCATED}]: {said}")
     else:
         assert not problem
 

@@ -117,7 +117,8 @@ def test_a_refused_request_becomes_the_pods_problem_and_nothing_is_placed() -> N
     outcome = make.cycle(cluster=cluster).schedule(list(cluster.pods.values()))
     assert not outcome.binds
     (hold,) = outcome.holds
-    assert "spec.containers[0].resources.limits[nvidia.com/gpumem]" in hold.problem
+    assert hold.problem is not None
+    assert hold.problem.field == "spec.containers[0].resources.limits[nvidia.com/gpumem]"
 
 
 def test_card_wishes_are_read_from_annotations_with_blanks_and_empty_words_dropped() -> None:

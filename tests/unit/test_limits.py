@@ -7,6 +7,7 @@ import pytest
 
 from scheduler.api import bounded, gpus, limits, names, templates, wire
 from scheduler.api.limits import PodLimits
+from scheduler.errors import Mistake
 from scheduler.kube.watch import listing
 from tests import make
 from tests.operator import attacks
@@ -195,7 +196,7 @@ def test_a_pod_at_a_bound_passes_and_one_beyond_is_held_by_the_name_of_the_field
     problem = templates.of_pod(beyond, SMALL).problem
     assert problem is not None
     assert problem.field == field
-    assert "the most that is read" in problem.problem
+    assert "the most that is read" in problem.text
 
 
 def test_the_bounds_are_so_wide_that_no_real_manifest_meets_them() -> None:
@@ -254,7 +255,7 @@ def test_the_field_that_is_too_long_is_named_before_the_size_of_the_whole_pod() 
     pod = attacks.ports("ns", 0.1)[0]
     pod["metadata"]["managedFields"] = "x" * bounded.UNCHANGEABLE_BYTES
     found = bounded.pod(msgspec.json.encode(pod), PodLimits())
-    assert found.oversized.startswith("spec.containers[].ports: is larger")
+    assert str(found.oversized).startswith("spec.containers[].ports: is larger")
 
 
 @pytest.mark.parametrize(
@@ -283,10 +284,12 @@ def test_a_large_pod_beyond_the_bounds_keeps_no_more_than_what_is_charged() -> N
     raw = msgspec.json.encode(attacks.keys("ns", 0.1)[0])
     found = bounded.pod(raw, PodLimits())
     assert found.spec.node_selector is None
-    assert found.oversized.startswith("spec.nodeSelector: ")
+    assert found.oversized is not None
+    assert found.oversized.field == "spec.nodeSelector"
 
 
 def test_two_oversized_pods_with_other_fields_missing_are_of_two_templates() -> None:
     one, other = make.pod(), make.pod()
-    one.oversized, other.oversized = "spec.affinity: too large", "spec.volumes: too large"
+    one.oversized = Mistake("spec.affinity", "too large")
+    other.oversized = Mistake("spec.volumes", "too large")
     assert templates.key(one) != templates.key(other)

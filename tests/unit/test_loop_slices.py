@@ -9,6 +9,7 @@ import structlog
 from scheduler.api import events, limits
 from scheduler.config import Config
 from scheduler.engine.engine import Engine
+from scheduler.errors import Mistake
 from scheduler.kube.inbox import Inbox
 from scheduler.kube.loop import Loop
 from scheduler.kube.report.metrics import Metrics
@@ -163,7 +164,7 @@ async def test_a_pod_of_which_nothing_can_be_told_ends_nothing(
     parts = Parts(is_leading=False)
     claim_problem = parts.cluster.claim_problem
 
-    def fails_on_one(pod: PodRecord) -> str:
+    def fails_on_one(pod: PodRecord) -> Mistake | None:
         if pod.name == "odd":
             raise ZeroDivisionError
         return claim_problem(pod)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scheduler.api import names, wire
 from scheduler.api.decisions import Diagnosis, Hold, Outcome
 from scheduler.cycle import explain
+from scheduler.errors import Mistake
 from tests import make
 from tests.oracles import quantities
 
@@ -145,7 +146,7 @@ def test_a_node_with_a_mistake_on_it_is_left_out_and_counted() -> None:
 
 def test_no_nodes_is_said_as_such_and_a_problem_as_it_is() -> None:
     assert sentence(make.pod(), []) == "no nodes available to schedule pods"
-    assert explain.sentence(Hold("u", problem="spec.x: is wrong")) == "spec.x: is wrong"
+    assert explain.sentence(Hold("u", problem=Mistake("spec.x", "is wrong"))) == "spec.x: is wrong"
     assert explain.sentence(Hold("u")) == "no nodes available to schedule pods"
 
 

@@ -137,7 +137,8 @@ def test_a_selector_matches_when_all_of_it_does(selector: Json, *, matches: bool
 
 def test_a_malformed_annotation_is_the_pods_problem_and_names_itself() -> None:
     found = resolved(book(), annotations={names.MODE: "x"})
-    assert found.problem.startswith(f"metadata.annotations[{names.MODE}]: ")
+    assert found.problem is not None
+    assert found.problem.field == f"metadata.annotations[{names.MODE}]"
 
 
 GOOD: list[Json] = [

@@ -37,7 +37,7 @@ def test_a_pod_that_does_not_tell_its_cards_is_charged_what_it_asks_on_the_first
     cluster.see_node(make.hami_node(cards=2))
     pod = cluster.see_pod(holder(text, scheduler_name=scheduler_name))
     assert pod is not None
-    problem = cluster.claim_problem(pod)
+    problem = str(cluster.claim_problem(pod))
     assert names.HAMI_ALLOCATED in problem
     assert ("lots" if text else "is missing") in problem
     assert not fits(cluster, gpu=2, gpumem=8000)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import structlog
 
 from scheduler.engine.engine import Engine
+from scheduler.errors import Mistake
 from scheduler.kube.report.reporter import Reporter
 from scheduler.state.nodes import NodeFacts
 from scheduler.state.pods import Life, PodRecord
@@ -53,7 +54,7 @@ class Mistakes:
         except Exception:  # noqa: BLE001 - whatever it is, the others are scheduled
             _log.exception("what is wrong with a bound pod cannot be told", pod=pod.key)
 
-    def _tell_bound(self, pod: PodRecord, problem: str) -> None:
+    def _tell_bound(self, pod: PodRecord, problem: Mistake | None) -> None:
         if not problem:
             # Should the same mistake come back, it is news again.
             self._reporter.forget(pod.uid)

@@ -124,10 +124,11 @@ class Reporter:
 
     def malformed_node(self, node: NodeFacts) -> None:
         """A node's annotations or status cannot be read; said once for each text."""
-        if self._said.get(node.uid) != node.problem:
-            self._said[node.uid] = node.problem
-            note = f"left out by {self._controller}: {node.problem}"
-            self.on_node(node, "MalformedNode", note, said=node.problem)
+        problem = str(node.problem)
+        if self._said.get(node.uid) != problem:
+            self._said[node.uid] = problem
+            note = f"left out by {self._controller}: {problem}"
+            self.on_node(node, "MalformedNode", note, said=problem)
 
     def on_node(
         self, node: NodeFacts, reason: str, note: str, *, about: str = "", said: str = ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from scheduler.devices.contract import Driver
+from scheduler.errors import Mistake
 from scheduler.schema import columns as c
 from scheduler.state.charging import claims
 from scheduler.state.nodes import NodeFacts
@@ -17,19 +18,17 @@ def claim_problem(
     cards: Mapping[str, int],
     table: c.Cards,
     driver: Driver,
-) -> str:
-    """What a person must mend on a pod with a node: what it tells of its cards; empty when nothing.
+) -> Mistake | None:
+    """What a person must mend on a pod with a node: what it tells of its cards; None when nothing.
 
     ``cards`` are the rows of the node's cards in ``table`` by UUID, ``driver`` is theirs.
     """
     if node is None or not node.is_told:
-        return ""
+        return None
     asks = pod.asks
     if not claims.tells_cards(pod.claim, asks):
-        return (
-            pod.problem
-            or f"{driver.claim_field}: is missing on a pod that asks GPUs of a node that {driver.name} manages"
-        )
+        missing = f"is missing on a pod that asks GPUs of a node that {driver.name} manages"
+        return pod.problem or Mistake(driver.claim_field, missing)
     # A node that is left out has none.
     unsaid = claims.incomplete(pod.claim, asks, cards, table, driver.whole_of) if cards else ""
-    return f"{driver.claim_field}: {unsaid}" if unsaid else ""
+    return Mistake(driver.claim_field, unsaid) if unsaid else None
