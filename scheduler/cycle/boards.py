@@ -144,7 +144,7 @@ class Boards:
     def draw(self, shape: Shape, number: int) -> None:
         """A decision of the mode that draws lots: every node's lot is drawn anew."""
         self.refresh(shape)
-        shape.ask.card_rules[c.RULE_DRAW] = number
+        shape.ask = shape.ask._replace(rules=shape.ask.rules._replace(draw=number))
         shape.learnt = -1
 
     def placed(self, shape: Shape) -> None:

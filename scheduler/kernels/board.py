@@ -49,7 +49,7 @@ def rescore(
             fit.note(nodes, ask, row, row, board.refused)
         elif parts.is_aware(nodes, ask, row):
             points = aware.place(nodes, cards, ask, demand, row, s)
-            board.part[row] = points * ask.mode[1] if points >= 0 else -1
+            board.part[row] = points * ask.mode.weight if points >= 0 else -1
             if points < 0:
                 board.refused[0, row] = 1 << ask.bits[c.BIT_CARDS]
         elif parts.gather(nodes, cards, ask, row, s, lanes):
@@ -131,8 +131,8 @@ def _set_key(nodes: c.Nodes, ask: c.Ask, board: c.Board, row: int) -> None:
         points += board.norms[i, c.NORM_WEIGHT] * normalised(board, i, row)
     for g in range(board.domains.scores.shape[0]):
         points += board.domains.scores[g, c.NORM_WEIGHT] * board.domains.points[g, row]
-    unit = parts.POLICY_UNIT if ask.mode[0] >= score.NODE_BINPACK else 1
-    tier = 1 if ask.card_rules[c.RULE_AVOID_GPU] != 0 and not nodes.has_gpu[row] else 0
+    unit = parts.POLICY_UNIT if ask.mode.blind >= score.NODE_BINPACK else 1
+    tier = 1 if ask.rules.avoid_gpu and not nodes.has_gpu[row] else 0
     board.key[row] = tier * _TIER + unit * points * 1000 + board.part[row]
 
 

@@ -21,7 +21,7 @@ _POINTS = 100_000
 @inlined
 def is_aware(nodes: c.Nodes, ask: c.Ask, row: int) -> bool:
     """Whether the pod is judged card by card on a node."""
-    return bool(ask.mode[2] >= 0 and (ask.mode[3] != 0 or nodes.has_gpu[row]))
+    return bool(ask.mode.aware >= 0 and (ask.mode.everywhere or nodes.has_gpu[row]))
 
 
 @kernel
@@ -33,7 +33,7 @@ def by_cards(
     A call of its own, for it takes long to compile: what scores all nodes has ``aware.place`` in itself.
     """
     points = aware.place(nodes, cards, ask, demand, row, s)
-    return int(points * ask.mode[1] if points >= 0 else -1)
+    return int(points * ask.mode.weight if points >= 0 else -1)
 
 
 @inlined
@@ -59,7 +59,7 @@ def gather(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scratch, l
                 gpu_mib += s.peak[c.MIB, j]
         else:
             # A whole GPU is 100 percent of cores.
-            gpu_cores = ask.card_rules[c.RULE_WHOLE_GPUS] * 100
+            gpu_cores = ask.rules.whole * 100
     s.ask[2, lane] = gpu_cores
     s.ask[3, lane] = gpu_mib
     return True
@@ -76,7 +76,7 @@ def _fill(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
                 s.cap[d, lane] = nodes.allocatable[r, row]
                 s.used[d, lane] = nodes.requested[r, row]
                 s.ask[d, lane] = ask.dim_amounts[d]
-    if score.uses_nonzero(ask.mode[0]):
+    if score.uses_nonzero(ask.mode.blind):
         for d in range(2):
             for lane in range(lanes):
                 s.used[d, lane] = nodes.nonzero[d, s.rows[lane]]
@@ -92,7 +92,7 @@ def _fill(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
 @kernel
 def of_block(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
     """The parts of the nodes in the lanes, into ``s.points``."""
-    mode, weight = ask.mode[0], ask.mode[1]
+    mode, weight = ask.mode.blind, ask.mode.weight
     if mode >= score.NODE_BINPACK:
         for lane in range(lanes):
             row = s.rows[lane]

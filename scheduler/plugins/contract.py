@@ -101,10 +101,10 @@ class Asked(NamedTuple):
 
 
 class Compiled(NamedTuple):
-    """What a row rule gives its kernel: arrays of ``columns.Ask`` by name, and figures of ``Ask.card_rules``."""
+    """What a row rule gives its kernel: parts of ``columns.Ask`` and figures of ``Ask.rules``, by name."""
 
-    arrays: Mapping[str, Any]
-    figures: Mapping[int, int] = {}
+    parts: Mapping[str, Any]
+    rules: Mapping[str, Any] = {}
 
 
 class Points(NamedTuple):

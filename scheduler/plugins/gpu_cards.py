@@ -17,26 +17,24 @@ def _compile(asked: Asked, cluster: Cluster) -> Compiled:
     gpu, placement, cards = asked.template.gpu, asked.placement, cluster.cards
     asking = [i for i, slot in enumerate(gpu.containers) if slot.cards] if gpu else []
     numa_bind = bool(gpu and gpu.numa_bind)
-    slot_weight, core_weight, memory_weight = placement.device_weights
-    arrays = {
+    parts = {
         "containers": cluster.ledger.containers_of(asked.template) if gpu else empty.containers(),
         "sort_keys": card_order.sort_keys(placement.gpu_policy, numa_bind=numa_bind),
         "model_ok": card_order.models_ok(gpu, cards.models.values),
         "mode_ok": card_order.modes_ok(gpu, cards.modes.values),
         "uuid_ok": card_order.uuids_ok(gpu, cards.uuids.values),
     }
-    figures = {
-        c.RULE_NUMA_BIND: numa_bind,
-        c.RULE_MUTEX: card_order.is_mutex(placement),
-        c.RULE_SLOT: slot_weight,
-        c.RULE_CORE: core_weight,
-        c.RULE_MEMORY: memory_weight,
-        c.RULE_WHOLE_GPUS: dict(asked.template.requests.amounts).get(whole.RESOURCE, 0),
-        c.RULE_WALK: bool(placement.gpu_policy or len(asking) > 1 or numa_bind),
-        c.RULE_ONLY: asking[0] if asking else -1,
-        c.RULE_SIZE: asked.template.size,
+    rules = {
+        "numa_bind": numa_bind,
+        "mutex": card_order.is_mutex(placement),
+        "weights": np.array(placement.device_weights, np.int64),
+        "whole": dict(asked.template.requests.amounts).get(whole.RESOURCE, 0),
+        "walk": bool(placement.gpu_policy or len(asking) > 1 or numa_bind),
+        "only": asking[0] if asking else -1,
+        "size": asked.template.size,
+        "draw": 0,
     }
-    return Compiled(arrays, figures)
+    return Compiled(parts, rules)
 
 
 def _tell(judged: Judged) -> Told:

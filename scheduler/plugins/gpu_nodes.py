@@ -10,7 +10,7 @@ _NAME = "KeepsGpuNodesFree"
 
 
 def _compile(asked: Asked, _: Cluster) -> Compiled:
-    return Compiled({}, {c.RULE_AVOID_GPU: asked.template.gpu is None})
+    return Compiled({}, {"avoid_gpu": asked.template.gpu is None})
 
 
 def _points(asked: Asked, nodes: c.Nodes, _: c.Board, row: int) -> Points | None:

@@ -50,7 +50,7 @@ def in_force(template: PodTemplate, placement: Placement) -> Mode:
 
 
 def _is_learning(ask: c.Ask) -> bool:
-    return int(ask.mode[2]) in _LEARNING
+    return int(ask.mode.aware) in _LEARNING
 
 
 def _draws_lots(asked: Asked) -> bool:
@@ -95,8 +95,8 @@ def _settings(
     return np.array(weights, np.int64), points
 
 
-def _mode(asked: Asked) -> c.Ints:
-    """``Ask.mode``: a node policy takes the mode's place; keel is for nodes with GPUs only."""
+def _mode(asked: Asked) -> c.ModeTerm:
+    """A node policy takes the mode's place; keel is for nodes with GPUs only."""
     policy, gpu = asked.placement.node_policy, asked.template.gpu
     mode = in_force(asked.template, asked.placement)
     aware_mode, everywhere = AWARE.get(mode, -1), mode != Mode.KEEL
@@ -105,7 +105,7 @@ def _mode(asked: Asked) -> c.Ints:
         blind, aware_mode = _NODE_POLICIES[policy], -1
     elif asked.placement.mode is None and gpu is None:
         aware_mode, everywhere = aware.KEEL, False
-    return np.array([blind, asked.placement.mode_weight, aware_mode, everywhere], np.int64)
+    return c.ModeTerm(blind, asked.placement.mode_weight, aware_mode, everywhere)
 
 
 def _points(asked: Asked, nodes: c.Nodes, board: c.Board, row: int) -> Points:

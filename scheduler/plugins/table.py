@@ -140,13 +140,9 @@ def could_host(pod: Whereabouts, nodes: NodeTable, rows: c.Ints) -> c.Flags:
 def compiled(asked: Asked, cluster: Cluster) -> c.Ask:
     """What kernels need of a shape, from all rules that judge or score by a node's charge."""
     parts = [row.compile(asked, cluster) for row in _ROWS]
-    card_rules = np.zeros(c.N_RULES, np.int64)
-    for part in parts:
-        for figure, value in part.figures.items():
-            card_rules[figure] = value
     return c.Ask(
-        **{name: array for part in parts for name, array in part.arrays.items()},
-        card_rules=card_rules,
+        **{name: value for one in parts for name, value in one.parts.items()},
+        rules=c.CardRules(**{name: value for one in parts for name, value in one.rules.items()}),
         bits=_BITS,
     )
 

@@ -114,6 +114,29 @@ class Ledger(NamedTuple):
     parts: Ints
 
 
+class ModeTerm(NamedTuple):
+    """How a pod's term is made; modes by the numbers that ``kernels/modes`` gives them."""
+
+    blind: int  # the mode of nodes that are judged without their cards, or the node policy in its place
+    weight: int  # of the term
+    aware: int  # the mode that knows cards, -1 for none
+    everywhere: bool  # whether that mode judges nodes without GPUs, too
+
+
+class CardRules(NamedTuple):
+    """What a pod says of cards beside how much it asks of each."""
+
+    numa_bind: bool  # all its cards are on one NUMA node
+    mutex: bool  # only cards that nobody shares will do
+    weights: Ints  # [3] of sharers, cores and memory in the driver's score of a card
+    avoid_gpu: bool  # it asks none, and goes to nodes without any while it fits on one
+    whole: int  # whole GPUs that it asks where GPUs are counted
+    walk: bool  # cards are chosen by the driver's walk, whatever the mode
+    only: int  # else by the mode for this, the only container that asks any; -1 for none
+    size: int  # by how many it asks, as a class: see api/gpus.py
+    draw: int  # the number of the decision, for the mode that draws lots
+
+
 class Ask(NamedTuple):
     """One pod shape, compiled. C = containers, k = resources asked."""
 
@@ -126,12 +149,12 @@ class Ask(NamedTuple):
     nonzero: Ints  # [2] milli-CPU, bytes
     dim_amounts: Ints  # [6] amount in each dimension; those of GPUs are known only with the cards
     containers: Ints  # [5, C] kind, cards, MiB, percent, cores; C = 0 for pods without GPU
-    card_rules: Ints  # [N_RULES]: flags, weights and sizes, see RULE_*
+    rules: CardRules
     sort_keys: Ints  # [4] order of cards, see kernels/devices/gpus.py
     model_ok: Flags  # [models]
     mode_ok: Flags  # [modes]
     uuid_ok: Flags  # [uuids], or [0] when every card will do
-    mode: Ints  # [4]: mode, weight of its term, mode that knows cards or -1, whether on nodes without GPUs
+    mode: ModeTerm
     weights: Ints  # [6]
     dims: Ints  # [6] resource row of each dimension; the two of GPUs are -1
     curve: Ints  # [2, points] utilization percent, score 0..100
@@ -143,11 +166,6 @@ BIT_RESOURCES, BIT_CARDS, BIT_FIRST_RESOURCE, N_BITS = 0, 1, 2, 3
 # Refusal bits that one word holds: none is the sign.
 WORD = 63
 
-RULE_NUMA_BIND, RULE_MUTEX, RULE_SLOT, RULE_CORE, RULE_MEMORY = 0, 1, 2, 3, 4
-RULE_AVOID_GPU, RULE_WHOLE_GPUS = 5, 6
-# RULE_WALK: cards are chosen by the driver's walk, whatever the mode; RULE_ONLY: else by the mode for this, the
-# only container that asks any. RULE_DRAW: the number of the decision, for the mode that draws lots.
-RULE_WALK, RULE_ONLY, RULE_SIZE, RULE_DRAW, N_RULES = 7, 8, 9, 10, 11
 KIND, N_CARDS, ASK_MIB, ASK_PERCENT, ASK_CORES = 0, 1, 2, 3, 4
 KIND_INIT, KIND_SIDECAR, KIND_APP = 0, 1, 2
 

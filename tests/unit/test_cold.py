@@ -217,8 +217,8 @@ def test_no_bound_is_less_than_what_it_bounds(seed: int, kit: Kit) -> None:
         shape = cycle.shape_of(cluster.pods[made.see(twin_worlds.pod(rng, kit, f"new-{i}"))])
         assert shape is not None
         cycle.boards.refresh(shape)
-        kept, weight = cold_figures(cycle, cluster), shape.ask.mode[1]
-        if shape.ask.card_rules[c.RULE_WALK]:
+        kept, weight = cold_figures(cycle, cluster), shape.ask.mode.weight
+        if shape.ask.rules.walk:
             continue
         for row in np.flatnonzero(nodes.has_gpu & (shape.board.part >= 0)).tolist():
             given = nodes, cards, shape.ask, tables, kept, row

@@ -45,7 +45,7 @@ def ask_of(
     """An Ask that differs in what the score kernels read."""
     scaled = np.array(curve, np.int64).T * np.array([[1], [10]])
     return REAL_ASK._replace(
-        mode=np.array([mode, 5]),
+        mode=c.ModeTerm(mode, 5, -1, everywhere=False),
         weights=np.array(weights, np.int64),
         curve=np.ascontiguousarray(scaled),
     )
@@ -70,7 +70,7 @@ def random_figures(seed: int) -> tuple[Matrix, Matrix, Matrix]:
 
 def points(kernel_ask: c.Ask, cap: Matrix, used: Matrix, ask: Matrix) -> list[int]:
     """Milli-points of every lane, block by block."""
-    kernel = score.balanced if kernel_ask.mode[0] == score.BALANCED else score.fit_strategy
+    kernel = score.balanced if kernel_ask.mode.blind == score.BALANCED else score.fit_strategy
     s = empty.scratch(1, 1, 1)
     found: list[int] = []
     for at in range(0, cap.shape[1], c.BLOCK):

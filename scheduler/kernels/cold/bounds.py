@@ -33,11 +33,11 @@ def of_node(
         cost = _of_node(nodes, ask, demand, known, row, 0)
         return _safe(cost - _drop(nodes, ask, demand, known, row))
     if not nodes.managed[row]:
-        taken = ask.card_rules[c.RULE_WHOLE_GPUS] * c.WHOLE
+        taken = ask.rules.whole * c.WHOLE
         cost = _of_node(nodes, ask, demand, known, row, taken) + demand.price[row] * taken
         rate = known.node_rates[row, k.RATE_BASE] + _half(known, row, taken // c.WHOLE)
         return _safe(cost - _shrunk(demand, known, row, rate * taken))
-    slot, start = ask.card_rules[c.RULE_ONLY], nodes.card_start[row]
+    slot, start = ask.rules.only, nodes.card_start[row]
     cores, wanted = ask.containers[c.ASK_CORES, slot], ask.containers[c.N_CARDS, slot]
     if known.node[row, k.NODE_CORES] < cores:
         return NOWHERE
@@ -71,7 +71,7 @@ def of_cards(
     nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, known: Known, row: int
 ) -> float:
     """A closer bound, for pods that ask cards on a node that has some; ``NOWHERE`` where they do not suffice."""
-    if ask.containers[c.N_CARDS, ask.card_rules[c.RULE_ONLY]] == 1:
+    if ask.containers[c.N_CARDS, ask.rules.only] == 1:
         return _safe(_of_one(nodes, cards, ask, demand, known, row))
     return _safe(_of_several(nodes, cards, ask, demand, known, row))
 
@@ -97,7 +97,7 @@ def _of_several(
     nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, known: Known, row: int
 ) -> float:
     start = nodes.card_start[row]
-    wanted = ask.containers[c.N_CARDS, ask.card_rules[c.RULE_ONLY]]
+    wanted = ask.containers[c.N_CARDS, ask.rules.only]
     half = _half(known, row, wanted)
     passing, most, best = 0, 0, NOWHERE
     for at in range(start, start + known.node[row, k.NODE_OPEN]):
@@ -118,7 +118,7 @@ def _of_several(
 @inlined
 def _may_take(cards: c.Cards, ask: c.Ask, known: Known, start: int, at: int) -> bool:
     """Whether the pod may have a card by what it needs most; the rest is seen when it is scored."""
-    slot = ask.card_rules[c.RULE_ONLY]
+    slot = ask.rules.only
     cores = ask.containers[c.ASK_CORES, slot]
     if known.card[at, k.CARD_CORES] < cores:
         return False
@@ -135,7 +135,7 @@ def _of_card(
     cards: c.Cards, ask: c.Ask, demand: c.Demand, known: Known, start: int, at: int
 ) -> tuple[int, float]:
     """What the pod takes of a card that accepts it, and what that costs wherever the card is."""
-    slot, d = ask.card_rules[c.RULE_ONLY], start + known.card[at, k.CARD_AT]
+    slot, d = ask.rules.only, start + known.card[at, k.CARD_AT]
     cores, mib = ask.containers[c.ASK_CORES, slot], gpus.mib_asked(cards, ask, slot, d)
     now = free.card_without(cards, d, (cores, mib, 1))
     was = known.card[at, k.CARD_ROOM]
@@ -147,7 +147,7 @@ def _of_card(
 @inlined
 def _taken(cards: c.Cards, ask: c.Ask, start: int, room: int) -> tuple[int, int]:
     """Between which milli-GPU the pod takes of a card like the node's first; a card that it closes gives all."""
-    slot = ask.card_rules[c.RULE_ONLY]
+    slot = ask.rules.only
     cores = ask.containers[c.ASK_CORES, slot] * cards.milli[c.CORES, start]
     mib = gpus.mib_asked(cards, ask, slot, start) * cards.milli[c.MIB, start]
     return min(room, math.floor(min(cores, mib))), room

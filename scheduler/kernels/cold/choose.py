@@ -49,7 +49,7 @@ def place_one(
         cold.known.fresh[cold.moved[i]] = False
     _prepare(ask, demand, cold)
     # Nodes with GPUs come second for pods that ask none: only when there is no other.
-    avoids = ask.card_rules[c.RULE_AVOID_GPU] != 0
+    avoids = ask.rules.avoid_gpu
     tier = 0 if avoids else -1
     _look(nodes, cards, ask, demand, cold, s, tier)
     if avoids and cold.best[BEST_ROW] < 0:
@@ -88,7 +88,7 @@ def _look(
     tier: int,
 ) -> None:
     """Look at all classes for a better node: those without GPUs (tier 0), with them (1), or all (-1)."""
-    bounded = ask.mode[2] == aware.KEEL and ask.card_rules[c.RULE_WALK] == 0
+    bounded = ask.mode.aware == aware.KEEL and not ask.rules.walk
     lanes = tier - tier
     step = _STRIDE if bounded else 1
     while step > 0:
@@ -126,13 +126,13 @@ def _may_win(
     if not cold.known.fresh[row]:
         known.refresh(nodes, cards, demand, cold.known, row, s)
     cost = bounds.of_node(nodes, cards, ask, demand, cold.known, row)
-    if cost >= bounds.NOWHERE or _loses(nodes, ask, cold, row, keel.points(cost) * ask.mode[1]):
+    if cost >= bounds.NOWHERE or _loses(nodes, ask, cold, row, keel.points(cost) * ask.mode.weight):
         return False
     if ask.containers.shape[1] == 0 or not nodes.managed[row]:
         return True
     cost = bounds.of_cards(nodes, cards, ask, demand, cold.known, row)
     return not (
-        cost >= bounds.NOWHERE or _loses(nodes, ask, cold, row, keel.points(cost) * ask.mode[1])
+        cost >= bounds.NOWHERE or _loses(nodes, ask, cold, row, keel.points(cost) * ask.mode.weight)
     )
 
 
@@ -175,7 +175,7 @@ def _static(ask: c.Ask, cold: Cold, row: int) -> int:
 @inlined
 def _unit(ask: c.Ask) -> int:
     """What a point counts in a key, as on a board."""
-    return (parts.POLICY_UNIT if ask.mode[0] >= score.NODE_BINPACK else 1) * _MILLI
+    return (parts.POLICY_UNIT if ask.mode.blind >= score.NODE_BINPACK else 1) * _MILLI
 
 
 @inlined

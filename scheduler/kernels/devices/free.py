@@ -92,7 +92,7 @@ def taken(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, n: int, s: c.Scr
     if ask.containers.shape[1] == 0:
         return 0
     if not nodes.managed[row]:
-        return min(ask.card_rules[c.RULE_WHOLE_GPUS], s.states[2, 0]) * c.WHOLE if n > 0 else 0
+        return min(ask.rules.whole, s.states[2, 0]) * c.WHOLE if n > 0 else 0
     start, gone = nodes.card_start[row], 0
     for j in range(nodes.card_count[row]):
         if s.peak[c.SLOTS, j] > 0:

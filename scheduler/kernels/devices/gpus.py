@@ -52,7 +52,7 @@ def _score_cards(cards: c.Cards, ask: c.Ask, start: int, count: int, s: c.Scratc
             if total == 0:
                 full = False
             else:
-                weight = np.float32(ask.card_rules[c.RULE_SLOT + i])
+                weight = np.float32(ask.rules.weights[i])
                 used = np.float32(cards.used[figure, d] + s.held[figure, j])
                 score += weight * (used / np.float32(total))
         s.card_score[j] = _F10 * score if full else _F0
@@ -105,7 +105,7 @@ def _refusal(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scr
     cores = ask.containers[c.ASK_CORES, slot]
     if cards.total[c.SLOTS, d] <= slots:
         return NO_SLOTS
-    if ask.card_rules[c.RULE_MUTEX] and slots > 0:
+    if ask.rules.mutex and slots > 0:
         return EXCLUSIVE
     if cards.total[c.MIB, d] - mib_used < mib_asked(cards, ask, slot, d):
         return NO_MEMORY
@@ -199,7 +199,7 @@ def _choose_for(
         return -1
     _score_cards(cards, ask, start, count, s)
     _sort(cards, ask, start, count, s)
-    numa_bind = ask.card_rules[c.RULE_NUMA_BIND] != 0
+    numa_bind = ask.rules.numa_bind
     first = n_picks
     last_numa = -1
     for at in range(count - 1, -1, -1):

@@ -15,7 +15,7 @@ from scheduler.kernels.devices import free, gpus
 from scheduler.kernels.modes import fragments, keel, published
 from scheduler.schema import columns as c
 
-# Ask.mode[2].
+# Ask.mode.aware.
 KEEL, FGD, BEST_FIT, FIRST_FIT, DOT_PRODUCT, PACKING, CLUSTERING, RANDOM = range(8)
 _FULL_POINTS = 100_000
 _MILLI = 1000
@@ -30,7 +30,7 @@ def place(
     Reads all but the scratch; leaves the picks of the pod there as ``gpus.choose`` does.
     O(cards · (cards + typical shapes)).
     """
-    mode = ask.mode[2]
+    mode = ask.mode.aware
     n = free.read(nodes, cards, row, s)
     idle, cpu = free.idle(s.states, n), free.cpu(nodes, row)
     s.was[c.WAS_IDLE], s.was[c.WAS_CPU], s.was[c.WAS_MEASURE] = idle, cpu, 0
@@ -50,15 +50,15 @@ def place(
     if mode == FIRST_FIT:
         return 0
     if mode == RANDOM:
-        lot = published.draw(ask.card_rules[c.RULE_DRAW], nodes.rank[row])
+        lot = published.draw(ask.rules.draw, nodes.rank[row])
         return lot % (_FULL_POINTS + 1)
     if not asks and mode in (PACKING, CLUSTERING):
         return 0
     if mode == CLUSTERING:
-        size = ask.card_rules[c.RULE_SIZE]
+        size = ask.rules.size
         return published.clustering(nodes, demand, row, idle, size) * _MILLI
     if mode == PACKING:
-        wanted = ask.card_rules[c.RULE_WHOLE_GPUS]
+        wanted = ask.rules.whole
         return published.packing(nodes, row, n, s, wanted) * _MILLI
     cpu_asked = ask.dim_amounts[0]
     rest = idle - free.taken(nodes, cards, ask, row, n, s)
@@ -78,9 +78,9 @@ def pick(
     nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, row: int, s: c.Scratch
 ) -> int:
     """Choose the pod's cards on a node with cards: the number of picks, or -1."""
-    if ask.card_rules[c.RULE_WALK] != 0:
+    if ask.rules.walk:
         return gpus.choose(nodes, cards, ask, row, s)
-    slot = ask.card_rules[c.RULE_ONLY]
+    slot = ask.rules.only
     start = nodes.card_start[row]
     passing = int(np.int64(0))
     for j in range(nodes.card_count[row]):
@@ -93,7 +93,7 @@ def pick(
     wanted = ask.containers[c.N_CARDS, slot]
     if passing < wanted:
         return -1
-    tries = ask.mode[2] in (KEEL, FGD) and wanted == 1 and passing > 1
+    tries = ask.mode.aware in (KEEL, FGD) and wanted == 1 and passing > 1
     if tries:
         _try_each(nodes, cards, ask, demand, row, passing, s)
     else:
@@ -131,8 +131,8 @@ def _take_tightest(ask: c.Ask, passing: int, wanted: int, s: c.Scratch) -> None:
 
 @inlined
 def _rank(ask: c.Ask, s: c.Scratch, j: int) -> int:
-    if ask.mode[2] == RANDOM:
-        return published.draw(ask.card_rules[c.RULE_DRAW], -1 - j)
+    if ask.mode.aware == RANDOM:
+        return published.draw(ask.rules.draw, -1 - j)
     return int(min(s.free[0, j], s.free[1, j]))
 
 
@@ -147,7 +147,7 @@ def _try_each(
     s: c.Scratch,
 ) -> None:
     """The card that costs least to the front of ``s.order``; of like cards only the first is tried."""
-    slot = ask.card_rules[c.RULE_ONLY]
+    slot = ask.rules.only
     start = nodes.card_start[row]
     best, least, tried = -1, 0.0, 0
     for p in range(passing):
@@ -171,7 +171,7 @@ def _try_each(
             was = (s.free[0, j], s.free[1, j])
             fragments.change(typical, cards.kind[start + j], 1, was, now, s)
             measure = _measure(ask, demand, row, cpu, idle, (s.fits_with, s.frag_with))
-        if ask.mode[2] == KEEL:
+        if ask.mode.aware == KEEL:
             cost = keel.lost(demand, row, s.was, idle, cpu, measure)
             cost += _cut(nodes, cards, demand, row, j, s)
         else:
@@ -252,7 +252,7 @@ def _put(
     if ask.containers.shape[1] == 0:
         return
     if not nodes.managed[row]:
-        whole = min(ask.card_rules[c.RULE_WHOLE_GPUS], s.states[2, 0]) if n > 0 else 0
+        whole = min(ask.rules.whole, s.states[2, 0]) if n > 0 else 0
         fragments.change(typical, s.states[3, 0], whole, (c.WHOLE, c.WHOLE), (0, 0), s)
         return
     start = nodes.card_start[row]
@@ -266,20 +266,20 @@ def _put(
 @inlined
 def _measures(ask: c.Ask, demand: c.Demand) -> bool:
     """Whether fragments count."""
-    if ask.mode[2] == KEEL:
+    if ask.mode.aware == KEEL:
         return bool(demand.rates[c.RATE_DEPARTURES] != 0)
-    return bool(ask.mode[2] == FGD)
+    return bool(ask.mode.aware == FGD)
 
 
 @inlined
 def _typical(ask: c.Ask, demand: c.Demand) -> c.Typical:
-    return demand.keel if ask.mode[2] == KEEL else demand.fgd
+    return demand.keel if ask.mode.aware == KEEL else demand.fgd
 
 
 @inlined
 def _measure(
     ask: c.Ask, demand: c.Demand, row: int, cpu: int, idle: int, counted: tuple[c.Ints, c.Ints]
 ) -> int:
-    credit = ask.mode[2] == KEEL
+    credit = ask.mode.aware == KEEL
     typical = _typical(ask, demand)
     return fragments.total(typical, demand.close, row, cpu, idle, counted, credit)

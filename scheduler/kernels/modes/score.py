@@ -12,7 +12,7 @@ import math
 from scheduler.kernels._jit import inlined, kernel
 from scheduler.schema import columns as c
 
-# Ask.mode[0]. The last two are the score of a node policy, which stands in the mode's place.
+# Ask.mode.blind. The last two are the score of a node policy, which stands in the mode's place.
 LEAST, MOST, BALANCED, RATIO, LAMBDA_G, LAMBDA_G_V3, NODE_BINPACK, NODE_SPREAD = range(8)
 
 _FULL = 100
@@ -33,7 +33,7 @@ def fit_strategy(ask: c.Ask, s: c.Scratch, lanes: int) -> None:
 
     Source: kubernetes 1.36 ``plugins/noderesources``; integer arithmetic, truncating.
     """
-    mode = ask.mode[0]
+    mode = ask.mode.blind
     for lane in range(lanes):
         total, weights = 0, 0
         for d in range(c.N_DIMS):
