@@ -185,7 +185,7 @@ class Engine:
         pod = event.pod
         uid = pod.metadata.uid
         listed = bool(self._is_first_list) or self._intake.was_listed(uid)
-        if self._intake.takes(pod, listed=listed):
+        if self._is_shared and self._intake.takes(pod, listed=listed):
             return _NOTHING
         return self._saw(self.cluster.see_pod(pod, listed=listed), uid)
 

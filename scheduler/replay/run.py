@@ -155,7 +155,8 @@ class Replay:
                 return
             if leaving <= tried:
                 self._leave(leaving)
-            self._decide(min(leaving, tried))
+            if len(self.engine.pending):
+                self._decide(min(leaving, tried))
 
     def _leave(self, at: float) -> None:
         _, i = heapq.heappop(self._leaving)
