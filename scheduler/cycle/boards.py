@@ -109,6 +109,24 @@ class Boards:
 
     def refresh(self, shape: Shape) -> None:
         """Bring a shape's board up to date with the columns and with what was learnt."""
+        cluster, rows = self._cluster, self.stale(shape)
+        if rows.size:
+            kernel.rescore(
+                cluster.nodes.columns,
+                cluster.cards.columns,
+                shape.ask,
+                self._learner.tables,
+                shape.board,
+                rows,
+                self.scratch,
+            )
+        self._scored(shape)
+
+    def stale(self, shape: Shape) -> c.Ints:
+        """The rows that a kernel has to score again before a shape's board is up to date; none when it is.
+
+        All else that the shape is judged by is up to date then, as is the scratch.
+        """
         cluster = self._cluster
         self._catch_up()
         moved = self._moved_rows(shape)
@@ -119,7 +137,7 @@ class Boards:
         stale = shape.learnt != self._learner.generation and table.is_learning(shape.ask)
         counted = shape.counted.refresh(cluster, self._topologies)
         if moved is not None and moved.size == 0 and not (stale or counted):
-            return
+            return moved
         if moved is None:
             template = shape.asked.template
             shape.board = empty.board(cluster.nodes.capacity, table.words_of_bits(template))
@@ -129,17 +147,8 @@ class Boards:
         if shape.board.domains is not shape.counted.arrays:
             shape.board = shape.board._replace(domains=shape.counted.arrays)
         self._fit_scratch(shape)
-        kernel.rescore(
-            cluster.nodes.columns,
-            cluster.cards.columns,
-            shape.ask,
-            self._learner.tables,
-            shape.board,
-            moved,
-            self.scratch,
-        )
-        shape.moved = cluster.moved.position
-        shape.learnt = self._learner.generation
+        # What is counted in domains is judged anew with any row.
+        return moved if moved.size else _ONE_ROW
 
     def draw(self, shape: Shape, number: int) -> None:
         """A decision of the mode that draws lots: every node's lot is drawn anew."""
@@ -148,9 +157,13 @@ class Boards:
         shape.learnt = -1
 
     def placed(self, shape: Shape) -> None:
-        """The placing kernel has scored the rows that it changed, the last that moved, on this shape's board."""
-        shape.moved = self._cluster.moved.position
+        """The placing kernel has scored the rows that were stale, and those that it changed, the last that moved."""
+        self._scored(shape)
         shape.counted.catch_up()
+
+    def _scored(self, shape: Shape) -> None:
+        shape.moved = self._cluster.moved.position
+        shape.learnt = self._learner.generation
 
     def _catch_up(self) -> None:
         """Ranks and what was learnt are of the nodes that are there."""
@@ -212,4 +225,5 @@ class Boards:
 
 
 _NO_BOARD = empty.board(0)
+_ONE_ROW: c.Ints = np.zeros(1, np.int64)
 _NO_ASK = c.Ask(*(np.full(4, -1, np.int64) for _ in c.Ask._fields))  # type: ignore[arg-type]

@@ -25,6 +25,7 @@ from scheduler.state.pods import Life, PodRecord
 
 # A pod that says so much takes twice the time of one that says nothing, the first time it is decided for.
 _WORDS_A_UNIT = 64
+_NONE: c.Ints = np.zeros(0, np.int64)
 
 
 class Cycle:
@@ -45,6 +46,7 @@ class Cycle:
         self.boards = Boards(cluster, self.learner)
         self.cold = Cold(cluster, self.learner, self.boards.statics)
         self._views = Views(cluster)
+        self._room = _empty_room(1, 1)
 
     def learn(self, *, anew: bool = False) -> bool:
         """Learn from the pods seen, if enough came or went (or ``anew``); whether scores changed.
@@ -192,7 +194,6 @@ class Cycle:
             if draws_lots:
                 self._draws += 1
                 self.boards.draw(shape, self._draws)
-            self.boards.refresh(shape)
             n = self._place_part(shape, part, outcome)
             if n < len(part):
                 why = self._why_board(shape) if explain else None
@@ -208,7 +209,8 @@ class Cycle:
         return diagnosis.summed(diagnosis.judged(self._cluster, shape, scratch, rows, bits))
 
     def _place_part(self, shape: Shape, part: list[PodRecord], outcome: Outcome) -> int:
-        cluster, placed = self._cluster, self._room_for(part, shape)
+        moved = self.boards.stale(shape)
+        cluster, placed = self._cluster, self._room_for(part, shape, moved)
         n = place.place_run(
             cluster.nodes.columns,
             cluster.cards.columns,
@@ -247,22 +249,23 @@ class Cycle:
             slots[slot].append(CardUse(uuid, int(placed.mib[k, p]), cores))
         return tuple(map(tuple, slots))
 
-    def _room_for(self, part: list[PodRecord], shape: Shape) -> place.Placed:
-        cluster, picks = self._cluster, (len(part), shape.most_picks)
-        held = (
-            min(shape.most_picks, cluster.cards.most_on_a_node) if shape.asked.template.gpu else 0
-        )
-        cluster.ledger.pods.make_room(len(part), held)
-        return place.Placed(
-            ledger=cluster.ledger.bundle,
-            priority=np.array([pod.priority for pod in part], np.int64),
-            row=np.zeros(len(part), np.int64),
-            pod=np.zeros(len(part), np.int64),
-            n_picks=np.zeros(len(part), np.int64),
-            card=np.zeros(picks, np.int64),
-            mib=np.zeros(picks, np.int64),
-            slot=np.zeros(picks, np.int64),
-        )
+    def _room_for(self, part: list[PodRecord], shape: Shape, moved: c.Ints = _NONE) -> place.Placed:
+        """Where a kernel writes how it placed pods of a shape; until the next call."""
+        cluster, n, picks = self._cluster, len(part), shape.most_picks
+        held = min(picks, cluster.cards.most_on_a_node) if shape.asked.template.gpu else 0
+        cluster.ledger.pods.make_room(n, held)
+        if n > self._room[0].size or picks > self._room[-1].shape[1]:
+            self._room = _empty_room(
+                max(n, self._room[0].size), max(picks, self._room[-1].shape[1])
+            )
+        priority = np.array([pod.priority for pod in part], np.int64)
+        return place.Placed(cluster.ledger.bundle, moved, priority, *self._room)
+
+
+def _empty_room(n: int, picks: int) -> tuple[c.Ints, ...]:
+    """For so many pods of so many picks, the fields of ``Placed`` from ``row`` on."""
+    by_pod = (np.zeros(n, np.int64) for _ in range(3))
+    return *by_pod, *(np.zeros((n, picks), np.int64) for _ in range(3))
 
 
 def is_waiting(pod: PodRecord) -> bool:

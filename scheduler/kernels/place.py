@@ -14,19 +14,21 @@ from scheduler.schema import columns as c
 
 
 class Placed(NamedTuple):
-    """Where a run of K pods went. Q is the most picks a pod of the shape can have.
+    """Where a run of K pods went.
 
-    ``ledger`` is of the cluster that they are placed in, and has room for them.
+    ``ledger`` is of the cluster that they are placed in, and has room for them. L is K or more, and Q at least
+    the most picks that a pod of the shape can have: the arrays are used again.
     """
 
     ledger: c.Ledger
+    moved: c.Ints  # [k] rows that are to be looked at again before the first; this one is read
     priority: c.Ints  # [K] of each pod; this one is read
-    row: c.Ints  # [K] node row
-    pod: c.Ints  # [K] row of the pod table
-    n_picks: c.Ints  # [K]
-    card: c.Ints  # [K, Q] card rows in pick order
-    mib: c.Ints  # [K, Q]
-    slot: c.Ints  # [K, Q] container of the pick
+    row: c.Ints  # [L] node row
+    pod: c.Ints  # [L] row of the pod table
+    n_picks: c.Ints  # [L]
+    card: c.Ints  # [L, Q] card rows in pick order
+    mib: c.Ints  # [L, Q]
+    slot: c.Ints  # [L, Q] container of the pick
 
 
 @kernel
@@ -42,14 +44,16 @@ def place_run(
     """Place up to K pods of one shape; stops at the first that fits nowhere.
 
     Reads ask and demand; writes board and ``out``, the ledger and thereby nodes and cards. The board must be
-    up to date.
+    up to date but for the rows that moved, which are scored first: a call of its own would cost more.
 
     Returns:
         How many were placed.
 
-    Cost: O(N / 64 + 64) a pod, O(N) for shapes with preferences.
+    Cost: O(N / 64 + 64) a pod, O(N) for shapes with preferences; and that of the rows that moved.
     """
-    for k in range(out.row.size):
+    if out.moved.size > 0:
+        boards.rescore(nodes, cards, ask, demand, board, out.moved, s)
+    for k in range(out.priority.size):
         row = boards.winner(nodes, board)
         if row < 0:
             return k
@@ -58,7 +62,7 @@ def place_run(
         domains.placed(board, row)
         s.changed[0] = row
         boards.rescore(nodes, cards, ask, demand, board, s.changed, s)
-    return int(out.row.size)
+    return int(out.priority.size)
 
 
 @kernel
