@@ -44,6 +44,7 @@ class Chores:
 
     def __init__(self, cluster: Cluster, cycle: Cycle, pending: Pending, pace: Pace) -> None:
         self._cluster, self._cycle, self._pending, self._pace = cluster, cycle, pending, pace
+        self._parked = pending.parked
         self._helping: Iterator[None] = iter(())
         self._explaining: Iterator[None] = iter(())
         self._outcome = Outcome()
@@ -56,7 +57,7 @@ class Chores:
         """Time of the next thing to do; infinite when only a change can bring one."""
         if self._is_unfinished:
             return 0.0
-        if self._pending.n_parked and self._helped_position != self._cluster.moved.position:
+        if self._parked and self._helped_position != self._cluster.moved.position:
             return self._helped_at + self._pace.help
         return _NEVER
 
@@ -66,7 +67,7 @@ class Chores:
             self._flushed_at = now
             self._pending.flush(now)
         if not self._is_unfinished:
-            if not self._pending.n_parked:
+            if not self._parked:
                 return
             self._begin(now)
         self._outcome = outcome
@@ -84,19 +85,19 @@ class Chores:
             changed = Changed(self._cluster, rows if self._helped_position >= 0 else None)
             self._helped_position, self._helped_at = position, now
             self._helping = self._help(changed, now)
-        rest = max(pace.explain, self._pending.n_parked / pace.explain_rate)
+        rest = max(pace.explain, len(self._parked) / pace.explain_rate)
         if self._explained_position != position and now - self._explained_at >= rest:
             self._explained_position, self._explained_at = position, now
             self._explaining = self._explain_again()
 
     def _help(self, changed: Changed, now: float) -> Iterator[None]:
         """Move the pods that a change could help. It asks one question for each kind that is not ruled out."""
-        for i, kind in enumerate(self._pending.kinds_within(changed.most())):
+        for i, kind in enumerate(self._parked.kinds_within(changed.most())):
             if i % _STRIDE == 0:
                 yield
             for pod in self._one_of_each(kind):
                 # When it was last looked at, other pods may have kept it from nodes that did not change since.
-                looks_far = self._pending.looks_far(kind) or self._cycle.looks_far(pod)
+                looks_far = self._parked.looks_far(kind) or self._cycle.looks_far(pod)
                 if not looks_far and not changed.may_help(pod.template):
                     break
                 if self._cycle.could_place(pod, None if looks_far else changed.rows):
@@ -104,14 +105,14 @@ class Chores:
                     yield
                     break
                 if self._cycle.looks_far(pod):
-                    self._pending.look_far(kind)
+                    self._parked.look_far(kind)
                 yield
 
     def _explain_again(self) -> Iterator[None]:
         """A change that did not help may still have changed why: no pod shall be told old news."""
-        for kind in self._pending.kinds():
+        for kind in self._parked.kinds():
             holds: dict[Hashable, Hold | None] = {}
-            for pod in self._pending.alike(kind):
+            for pod in self._parked.alike(kind):
                 now = self._cycle.kind_of(pod) if self._cycle.meets_others else kind
                 if now not in holds:
                     holds[now] = self._cycle.why_not(pod)
@@ -123,13 +124,13 @@ class Chores:
 
     def _one_of_each(self, kind: Hashable) -> Iterator[PodRecord]:
         """Pods of a kind that by now may fit different nodes: pods that came since may tell them apart."""
-        first = self._pending.one_of(kind)
+        first = self._parked.one_of(kind)
         if first is None:
             return
         yield first
         if self._cycle.meets_others:
             asked = {self._cycle.kind_of(first)}
-            for pod in self._pending.alike(kind):
+            for pod in self._parked.alike(kind):
                 now = self._cycle.kind_of(pod)
                 if now not in asked:
                     asked.add(now)

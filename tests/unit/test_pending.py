@@ -10,7 +10,8 @@ from scheduler.config import Config
 from scheduler.cycle import policies
 from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle
-from scheduler.queues.pending import Pending, Where
+from scheduler.queues.entries import Where
+from scheduler.queues.pending import Pending
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 from tests import make
@@ -84,7 +85,7 @@ def test_what_failed_waits_for_help_however_long() -> None:
     pending = parked(pod())
     assert popped(pending, 299.0) == []
     assert pending.next_due() is None
-    assert pending.n_parked == 1
+    assert len(pending.parked) == 1
     assert pending.counts() == {"active": 0, "backoff": 0, "unschedulable": 1, "gated": 0}
 
 
@@ -92,15 +93,15 @@ def test_help_moves_the_pods_of_one_kind_and_no_others() -> None:
     small = [pod(f"small-{i}", cpu=1) for i in range(3)]
     large = [pod(f"large-{i}", cpu=9) for i in range(2)]
     pending = parked(*small, *large)
-    kinds = pending.kinds()
-    assert [[one.name for one in pending.alike(kind)] for kind in kinds] == [
+    kinds = pending.parked.kinds()
+    assert [[one.name for one in pending.parked.alike(kind)] for kind in kinds] == [
         ["small-0", "small-1", "small-2"],
         ["large-0", "large-1"],
     ]
     pending.helped(kinds[0], 50.0)
     assert popped(pending, 50.0) == ["small-0", "small-1", "small-2"]
-    assert pending.n_parked == 2
-    assert pending.alike(kinds[0]) == []
+    assert len(pending.parked) == 2
+    assert pending.parked.alike(kinds[0]) == []
     assert not pending.is_parked(small[0].uid)
     assert pending.is_parked(large[0].uid)
 
@@ -124,9 +125,9 @@ def test_pods_are_of_a_kind_where_policies_make_no_difference_whatever_their_lab
 
 def test_help_right_after_a_failure_still_waits_for_the_backoff() -> None:
     pending = parked(pod(), at=10.0)
-    (kind,) = pending.kinds()
+    (kind,) = pending.parked.kinds()
     pending.helped(kind, 10.5)
-    assert pending.n_parked == 0
+    assert len(pending.parked) == 0
     assert popped(pending, 10.5) == []
     assert pending.next_due() == 11.0
     assert popped(pending, 11.0) == ["p"]
@@ -145,7 +146,7 @@ def test_a_pod_that_changed_is_tried_at_once_and_one_that_did_not_is_not() -> No
     pending.offer(pod("p", labels={"a": "b"}))
     assert popped(pending) == []
     pending.offer(pod("p", labels={"a": "c"}))
-    assert pending.n_parked == 0
+    assert len(pending.parked) == 0
     assert popped(pending) == ["p"]
 
 
@@ -162,7 +163,7 @@ def test_a_dropped_pod_is_gone_wherever_it_was() -> None:
     for pending in (waiting(pod()), parked(pod()), waiting(pod(gated=True))):
         pending.drop("default/p")
         assert len(pending) == 0
-        assert pending.n_parked == 0
+        assert len(pending.parked) == 0
         pending.retry("default/p", 0.0)
         pending.failed("default/p", 0.0, "any")
         assert popped(pending, 99.0) == []
@@ -232,7 +233,7 @@ def test_no_pod_is_lost_or_given_out_twice_at_once(happened: list[tuple[str, int
                 now += 60.0 * n
         assert {one.uid for one in pending.pods()} == known
         assert sum(pending.counts().values()) == len(pending) == len(known)
-        assert pending.counts()[Where.UNSCHEDULABLE] == pending.n_parked
+        assert pending.counts()[Where.UNSCHEDULABLE] == len(pending.parked)
     now += 1000.0
     pending.flush(now)
     assert {one.uid for one in pending.pop(99, now)} == known - gated - out

@@ -105,7 +105,7 @@ def test_a_standby_that_never_pops_keeps_nothing_of_what_has_gone() -> None:
     for _ in range(1000):
         pending.offer(pod)
         pending.drop(pod.uid)
-    assert len(pending._active) <= 64
+    assert len(pending._turns) <= 64
 
 
 def test_pods_that_cost_nothing_go_as_they_came() -> None:
