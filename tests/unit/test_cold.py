@@ -225,6 +225,8 @@ def test_no_bound_is_less_than_what_it_bounds(seed: int, kit: Kit) -> None:
             assert keel.points(bounds.of_node(*given)) * weight >= shape.board.part[row]
             if nodes.managed[row] and shape.ask.containers.shape[1]:
                 assert keel.points(bounds.of_cards(*given)) * weight >= shape.board.part[row]
+                if choose.is_plain(shape.ask, kept, row):
+                    assert keel.points(bounds.of_rooms(*given)) * weight >= shape.board.part[row]
 
 
 def cold_figures(cycle: Cycle, cluster: Cluster) -> Any:

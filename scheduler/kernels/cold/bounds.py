@@ -3,8 +3,8 @@
     lost ≥ price · taken + Δshort + left + cut + rest − 2 · D · (rate · taken + drop)
 
 ``of_node`` knows only between which bounds the milli-GPU lie that are taken of a card, and leaves out cut and
-rest. ``of_cards`` knows them of each card that the pod may have. Of several cards each costs as much as the
-best of them.
+rest. ``of_rooms`` knows for pods of one card how many are left of each, but for rounding. ``of_cards`` knows it
+to the digit, and which cards the pod may have. Of several cards each costs as much as the best of them.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from scheduler.schema.cold import Known
 _RELATIVE, _ABSOLUTE = 1e-9, 1e-6
 NOWHERE = 1e300
 _ALL_CORES = 100
+# By how many milli the parts of a card can differ that are rounded one by one, and together.
+_ROUNDED = 2
+_EPSILON = 1e-6
 
 
 @inlined
@@ -45,7 +48,7 @@ def of_node(
         return NOWHERE
     low, high = 0, known.node[row, k.NODE_ROOM]
     if known.node[row, k.NODE_EVEN]:
-        low, high = _taken(cards, ask, start, high)
+        low, high = _taken(cards, ask, start + known.card[start, k.CARD_AT], high)
     if wanted == 1:
         rate = known.node_rates[row, k.RATE_ONE]
     else:
@@ -63,6 +66,54 @@ def of_node(
         kink = known.node[row, k.NODE_IDLE] - cpu * demand.rates[c.RATE_CPU]
         taken_least = max(least, min(most, kink))
     cost = _of_node(nodes, ask, demand, known, row, taken_least) + slope * taken_least
+    return _safe(cost - _shrunk(demand, known, row, 0.0))
+
+
+@inlined
+def of_rooms(
+    nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, known: Known, row: int
+) -> float:
+    """A bound for pods of one card on a node whose cards count alike, none closing with the next sharer.
+
+    It reads nothing of the cards but what is free on them, which lies side by side. ``NOWHERE`` where they are
+    too full.
+    """
+    slot, start = ask.rules.only, nodes.card_start[row]
+    cores = ask.containers[c.ASK_CORES, slot]
+    if known.node[row, k.NODE_CORES] < cores:
+        return NOWHERE
+    if known.node[row, k.NODE_MIB] < ask.containers[c.ASK_MIB, slot]:
+        return NOWHERE
+    of_cores = cores * known.node_rates[row, k.RATE_CORES]
+    mib = gpus.mib_asked(cards, ask, slot, start + known.card[start, k.CARD_AT])
+    of_mib = mib * known.node_rates[row, k.RATE_MIB]
+    size = max(int(of_cores + _EPSILON), int(of_mib + _EPSILON))
+    least_cores, least_mib = int(of_cores - _EPSILON), int(of_mib - _EPSILON)
+    kind = known.node[row, k.NODE_KIND]
+    cpu, idle = free.cpu(nodes, row), known.node[row, k.NODE_IDLE]
+    left_cpu = cpu - ask.dim_amounts[0]
+    slope = demand.price[row] - demand.rates[c.RATE_LEFT]
+    slope -= _weight(demand) * known.node_rates[row, k.RATE_ONE]
+    found = NOWHERE
+    for at in range(start, start + known.node[row, k.NODE_OPEN]):
+        was_cores, was_mib = known.rooms[at, 0], known.rooms[at, 1]
+        rest = min(was_cores - least_cores, was_mib - least_mib)
+        if rest < 0:
+            continue
+        was = min(was_cores, was_mib)
+        taken = was - rest
+        cost = slope * taken
+        cost += demand.rates[c.RATE_SHORT] * keel.short(demand, idle - taken - _ROUNDED, left_cpu)
+        if size < c.WHOLE:
+            cut = demand.value[kind, was] - demand.value[kind, rest] - demand.value[kind, size]
+            cost += keel.CUT_WEIGHT * max(0.0, cut)
+            cost += keel.REST_WEIGHT * max(0, rest - _ROUNDED)
+        found = min(found, cost)
+    if found >= NOWHERE:
+        return NOWHERE
+    cost = found + min(0.0, slope * _ROUNDED) + demand.rates[c.RATE_LEFT] * idle
+    cost += demand.rates[c.RATE_LEFT_CPU] * left_cpu
+    cost -= demand.rates[c.RATE_SHORT] * keel.short(demand, idle, cpu)
     return _safe(cost - _shrunk(demand, known, row, 0.0))
 
 
@@ -145,11 +196,11 @@ def _of_card(
 
 
 @inlined
-def _taken(cards: c.Cards, ask: c.Ask, start: int, room: int) -> tuple[int, int]:
-    """Between which milli-GPU the pod takes of a card like the node's first; a card that it closes gives all."""
+def _taken(cards: c.Cards, ask: c.Ask, d: int, room: int) -> tuple[int, int]:
+    """Between which milli-GPU the pod takes of a card like the one given; a card that it closes gives all."""
     slot = ask.rules.only
-    cores = ask.containers[c.ASK_CORES, slot] * cards.milli[c.CORES, start]
-    mib = gpus.mib_asked(cards, ask, slot, start) * cards.milli[c.MIB, start]
+    cores = ask.containers[c.ASK_CORES, slot] * cards.milli[c.CORES, d]
+    mib = gpus.mib_asked(cards, ask, slot, d) * cards.milli[c.MIB, d]
     return min(room, math.floor(min(cores, mib))), room
 
 

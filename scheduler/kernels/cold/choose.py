@@ -12,6 +12,7 @@ from scheduler.kernels import fit, parts, place
 from scheduler.kernels._jit import inlined, kernel
 from scheduler.kernels.cold import bounds, classes, known
 from scheduler.kernels.modes import aware, keel, score
+from scheduler.schema import cold as k
 from scheduler.schema import columns as c
 from scheduler.schema.cold import (
     AFTER,
@@ -21,6 +22,7 @@ from scheduler.schema.cold import (
     BEST_STATIC,
     N_CLASSES,
     Cold,
+    Known,
 )
 
 # Of so many nodes one is looked at first.
@@ -125,14 +127,28 @@ def _may_win(
     """Whether bounds leave it open that a node of the row's class is better than the best so far."""
     if not cold.known.fresh[row]:
         known.refresh(nodes, cards, demand, cold.known, row, s)
-    cost = bounds.of_node(nodes, cards, ask, demand, cold.known, row)
+    by_cards = ask.containers.shape[1] > 0 and nodes.managed[row]
+    if by_cards and is_plain(ask, cold.known, row):
+        cost = bounds.of_rooms(nodes, cards, ask, demand, cold.known, row)
+    else:
+        cost = bounds.of_node(nodes, cards, ask, demand, cold.known, row)
     if cost >= bounds.NOWHERE or _loses(nodes, ask, cold, row, keel.points(cost) * ask.mode.weight):
         return False
-    if ask.containers.shape[1] == 0 or not nodes.managed[row]:
+    if not by_cards:
         return True
     cost = bounds.of_cards(nodes, cards, ask, demand, cold.known, row)
     return not (
         cost >= bounds.NOWHERE or _loses(nodes, ask, cold, row, keel.points(cost) * ask.mode.weight)
+    )
+
+
+@inlined
+def is_plain(ask: c.Ask, known: Known, row: int) -> bool:
+    """Whether what is free on the cards of a node is all that it takes for a close bound."""
+    return bool(
+        ask.containers[c.N_CARDS, ask.rules.only] == 1
+        and known.node[row, k.NODE_EVEN] != 0
+        and known.node[row, k.NODE_LASTS] != 0
     )
 
 
