@@ -18,6 +18,7 @@ from scheduler.cycle.counted import Counted
 from scheduler.cycle.statics import Static, Statics
 from scheduler.cycle.topologies import Topologies
 from scheduler.cycle.views import View
+from scheduler.errors import BrokenInvariant
 from scheduler.kernels import board as kernel
 from scheduler.kernels import diagnose
 from scheduler.modes.learning import Learner
@@ -90,7 +91,6 @@ class Boards:
 
     def unscored(self, key: Key) -> Shape:
         """A shape with its compiled request and no board, to ask what fits; it displaces no live one."""
-        self._catch_up()
         shape = self._new(key)
         self._compile_request(shape)
         self._fit_scratch(shape)
@@ -126,9 +126,13 @@ class Boards:
         """The rows that a kernel has to score again before a shape's board is up to date; none when it is.
 
         All else that the shape is judged by is up to date then, as is the scratch.
+
+        Raises:
+            BrokenInvariant: ranks or tables are of other nodes; ``Cycle`` brings them up to date when it is called.
         """
         cluster = self._cluster
-        self._catch_up()
+        if not self._learner.fits_nodes() or cluster.nodes.ranks_are_stale:
+            raise BrokenInvariant("a shape is judged by ranks or tables of other nodes")
         moved = self._moved_rows(shape)
         words = (*cluster.cards.words, cluster.nodes.resources.generation)
         if moved is None or shape.words != words:
@@ -164,12 +168,6 @@ class Boards:
     def _scored(self, shape: Shape) -> None:
         shape.moved = self._cluster.moved.position
         shape.learnt = self._learner.generation
-
-    def _catch_up(self) -> None:
-        """Ranks and what was learnt are of the nodes that are there."""
-        self._cluster.nodes.refresh_ranks()
-        if not self._learner.fits_nodes():
-            self._learner.learn()
 
     def _moved_rows(self, shape: Shape) -> c.Ints | None:
         if shape.moved < 0 or shape.board.part.size != self._cluster.nodes.capacity:

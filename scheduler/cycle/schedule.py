@@ -61,9 +61,12 @@ class Cycle:
         Same columns and batch, same outcome; a run of like pods comes out as one by one. Unless
         ``explain``, holds do not say why, which takes longer than the decision.
         """
+        self._begin()
         outcome = Outcome()
-        for key, run in itertools.groupby(batch, key=lambda pod: self._key_or_hold(pod, outcome)):
-            if key is not None:
+        for key, run in itertools.groupby(batch, key=self._key_of):
+            if key is None:
+                outcome.holds += [Hold(pod.uid, problem=self.problem_of(pod)) for pod in run]
+            else:
                 self._place(key, list(run), outcome, explain=explain)
         return outcome
 
@@ -72,6 +75,7 @@ class Cycle:
 
         A pod that ``looks_far`` may fit on any, whichever rows are given.
         """
+        self._begin()
         key = self._key_of(pod)
         if key is None:
             return False
@@ -111,6 +115,7 @@ class Cycle:
 
     def why_not(self, pod: PodRecord) -> Hold | None:
         """Why a pending pod fits nowhere now; None when it does."""
+        self._begin()
         key = self._key_of(pod)
         if key is None:
             return Hold(pod.uid, problem=self.problem_of(pod))
@@ -128,8 +133,15 @@ class Cycle:
 
     def shape_of(self, pod: PodRecord) -> Shape | None:
         """The pod's shape; None when something on the pod must be mended first."""
+        self._begin()
         key = self._key_of(pod)
         return None if key is None else self.boards.shape(key)
+
+    def _begin(self) -> None:
+        """Ranks and what was learnt are of the nodes that are there, and stay so until the call ends."""
+        self._cluster.nodes.refresh_ranks()
+        if not self.learner.fits_nodes():
+            self.learner.learn()
 
     def _key_of(self, pod: PodRecord) -> Key | None:
         if pod.problem or pod.template.unsupported:
@@ -139,12 +151,6 @@ class Cycle:
             return None
         placement = resolved.placement
         return Key(pod.template, placement, self._views.of(pod, placement))
-
-    def _key_or_hold(self, pod: PodRecord, outcome: Outcome) -> Key | None:
-        key = self._key_of(pod)
-        if key is None:
-            outcome.holds.append(Hold(pod.uid, problem=self.problem_of(pod)))
-        return key
 
     def problem_of(self, pod: PodRecord) -> Mistake | None:
         """What must be mended on a pod, None when nothing."""

@@ -69,6 +69,7 @@ class NodeTable:
         was_signed: [N] whether the plugin of a driver of cards writes on it, or did so as long as it is the same
             node.
         silent: [N] whether its device plugin does not answer.
+        ranks_are_stale: nodes came or went since they were ranked.
     """
 
     def __init__(self) -> None:
@@ -89,7 +90,7 @@ class NodeTable:
         self._no_label: c.Ints = np.zeros(0, np.int64)
         self._integers: c.Ints = np.zeros(0, np.int64)
         self._is_integer: c.Flags = np.zeros(0, np.bool_)
-        self._ranks_stale = False
+        self.ranks_are_stale = False
         self.unschedulable: c.Flags = np.zeros(0, np.bool_)
         self.taint_set: c.Ints = np.zeros(0, np.int64)
         self.was_signed: c.Flags = np.zeros(0, np.bool_)
@@ -121,7 +122,7 @@ class NodeTable:
         row = heapq.heappop(self._free)
         self.rows[name] = row
         self.columns.valid[row] = True
-        self._ranks_stale = True
+        self.ranks_are_stale = True
         return row
 
     def remove(self, name: str) -> tuple[str, ...]:
@@ -153,7 +154,7 @@ class NodeTable:
         for labels in self._label_columns.values():
             labels[row] = ABSENT
         heapq.heappush(self._free, row)
-        self._ranks_stale = True
+        self.ranks_are_stale = True
         self._give_words_back()
         return self._withdrawn(gone)
 
@@ -222,10 +223,10 @@ class NodeTable:
 
     def refresh_ranks(self) -> None:
         """Rank nodes by name, if any came or went since."""
-        if self._ranks_stale:
+        if self.ranks_are_stale:
             for rank, name in enumerate(sorted(self.rows)):
                 self.columns.rank[self.rows[name]] = rank
-            self._ranks_stale = False
+            self.ranks_are_stale = False
 
     def _withdrawn(self, old: NodeFacts | None) -> tuple[str, ...]:
         """Of what a node offered before, what no node offers now."""

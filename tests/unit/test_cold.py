@@ -46,6 +46,7 @@ def _no_kind_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def expected(cycle: Cycle, cluster: Cluster, pod: PodRecord) -> Bind | None:
     """Where a pod goes, and on which cards, when all nodes are scored."""
+    cycle._begin()
     key = cycle._key_of(pod)
     assert key is not None
     anew = Boards(cluster, cycle.learner)
