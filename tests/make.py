@@ -206,11 +206,24 @@ def hami_node(
     """A node with HAMi's device plugin; ``cards`` is JSON of cards, or how many T4s named after it."""
     if isinstance(cards, int):
         cards = [card(uuid=f"{name}-GPU-{i}", index=i) for i in range(cards)]
-    slots = sum(one.get("count", 0) for one in cards if one.get("health"))
+    slots, notes = hami_register(cards, cordoned)
+    return node(name=name, gpus=slots, annotations=notes | dict(annotations or {}), **figures)
+
+
+def hami_register(
+    cards: Sequence[Json], cordoned: Iterable[str] = ()
+) -> tuple[int, dict[str, str]]:
+    """What HAMi's device plugin makes of its cards: how many may share them, and the node's annotations."""
     notes = {names.HAMI_REGISTER: msgspec.json.encode(list(cards)).decode()}
     if closed := ",".join(cordoned):
         notes[names.HAMI_CORDON] = closed
-    return node(name=name, gpus=slots, annotations=notes | dict(annotations or {}), **figures)
+    return sum(one.get("count", 0) for one in cards if one.get("health")), notes
+
+
+def raw(thing: wire.Node | wire.Pod) -> Json:
+    """The JSON of a built object."""
+    body: Json = msgspec.to_builtins(thing)
+    return body
 
 
 def cluster(*, nodes: Iterable[wire.Node] = (), pods: Iterable[wire.Pod] = ()) -> Cluster:

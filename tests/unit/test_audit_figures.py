@@ -1,5 +1,7 @@
 """Stranded resources: small clusters counted by hand, and what must hold of any cluster."""
 
+import random
+
 import numpy as np
 import pytest
 
@@ -8,12 +10,11 @@ from scheduler.audit import measure as m
 from scheduler.audit import reasons, typical
 from scheduler.audit.measure import Figures
 from scheduler.audit.typical import Typical, TypicalPod
-from scheduler.config import Config
 from scheduler.modes.fragmentation import FragmentGauge
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
 from tests import make
-from tests.unit import random_clusters
+from tests.model import clusters, life
 
 GIB = 2**30
 MIB = 40 * 1024
@@ -204,17 +205,12 @@ def test_pods_come_as_often_as_they_are_seen_and_rare_ones_are_not_typical() -> 
 
 def filled(seed: int) -> Cluster:
     """A random cluster with pods placed by our own cycle."""
-    rng = np.random.default_rng(seed)
-    cluster = make.cluster(nodes=random_clusters.nodes(rng, 24, gpus=True))
-    cycle = make.cycle(cluster=cluster, config=Config())
-    kinds = sorted(random_clusters.PODS)
-    for i in range(120):
-        record = cluster.see_pod(
-            random_clusters.pending(kinds[int(rng.integers(len(kinds)))], f"p{i}")
-        )
-        assert record is not None
-        cycle.schedule([record], explain=False)
-    return cluster
+    rng = random.Random(seed)
+    town = life.Town.founded(rng, 24)
+    for _ in range(120):
+        record = town.comes(rng.choice(list(clusters.PODS)))
+        town.cycle.schedule([record], explain=False)
+    return town.cluster
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -1,5 +1,6 @@
 """Pods of kinds that come for the first time: what is decided without a board is what a board would say."""
 
+import random
 from collections import Counter
 from typing import Any
 
@@ -26,7 +27,8 @@ from scheduler.state import checks
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 from tests import make
-from tests.unit import compiled, peer_objects, random_clusters, twin_worlds
+from tests.model import clusters, life
+from tests.unit import compiled, peer_objects, twin_worlds
 from tests.unit.twin_worlds import Kit
 
 KEEL = Placement()
@@ -143,19 +145,15 @@ def test_whatever_happens_in_between_is_known_to_the_next_decision(
 ) -> None:
     """Nodes come, go and change, strangers run and binds fail; rows grow from 64 on."""
     monkeypatch.setattr(learning, "ENOUGH", 5)
-    rng = np.random.default_rng(seed)
-    config = Config(placement=placement)
-    cluster = make.cluster(nodes=random_clusters.nodes(rng, 50, gpus=True))
-    cycle = make.cycle(cluster=cluster, config=config)
-    happen = random_clusters.events(rng, cycle)
-    kinds = [kind for kind in random_clusters.PODS if kind not in {"prefers", "half-gpu"}]
+    rng = random.Random(seed)
+    town = life.Town.founded(rng, 50, Config(placement=placement))
+    cluster, cycle = town.cluster, town.cycle
+    kinds = [kind for kind in clusters.PODS if kind not in {"prefers", "half-gpu"}]
     for step in range(150):
-        happen()
+        town.something_happens(rng)
         if step % 10 == 0:
             cycle.learn(anew=True)
-        pod = cluster.see_pod(random_clusters.pending(str(rng.choice(kinds)), f"new-{step}"))
-        assert pod is not None
-        decide(cycle, cluster, pod)
+        decide(cycle, cluster, town.comes(rng.choice(kinds)))
     checks.verify(cluster)
 
 

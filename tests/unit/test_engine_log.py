@@ -1,11 +1,11 @@
 """An engine's log: run again it gives the same decisions, it holds no secret, and it says what differs."""
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -18,7 +18,7 @@ from scheduler.engine.recorded import Recorded
 from scheduler.errors import BadInput
 from scheduler.kube.report.recording import Recorder, Recording
 from tests import make
-from tests.unit import random_clusters
+from tests.model import clusters
 
 WORDY = {f"k{i}": "v" for i in range(limits.LIGHT_WORDS + 1)}
 
@@ -27,13 +27,13 @@ class Story:
     """An engine to which random things happen, and the files of its log."""
 
     def __init__(self, seed: int) -> None:
-        self.rng = np.random.default_rng(seed)
+        self.rng = random.Random(seed)
         self.files: list[list[bytes]] = [[]]
         self.engine = Recorded(Config(), "test", self._write)
         self.now = 1000.0
         self._n = 0
         self._under_way: list[str] = []
-        for node in random_clusters.nodes(self.rng, 8, gpus=True):
+        for node in clusters.wired(clusters.nodes(self.rng, 8, clusters.SMALL)):
             self.tell(events.NodeSeen(node))
 
     def _write(self, line: bytes) -> None:
@@ -44,13 +44,13 @@ class Story:
 
     def happen(self) -> None:
         """One thing or another, and now and then a decision for a little or for much."""
-        self.now += float(self.rng.exponential(0.7))
-        what = self.rng.integers(0, 10)
+        self.now += self.rng.expovariate(1 / 0.7)
+        what = self.rng.randrange(10)
         pods = list(self.engine.cluster.pods.values())
         if what < 4:
             self._comes()
         elif what == 4 and pods:
-            self.tell(events.PodGone(pods[self.rng.integers(len(pods))].uid))
+            self.tell(events.PodGone(self.rng.choice(pods).uid))
         elif what == 5 and self._under_way:
             uid = self._under_way.pop()
             self.tell(events.BindFailed(uid, "the bind failed"))
@@ -59,27 +59,26 @@ class Story:
         for uid in self._under_way[:-2]:
             self.tell(events.BindDone(uid))
         self._under_way = self._under_way[-2:]
-        some = Counted(int(self.rng.integers(0, 5)), tuple(self.rng.integers(0, 4, 3).tolist()))
+        some = Counted(self.rng.randrange(5), tuple(self.rng.randrange(4) for _ in range(3)))
         outcome = self.engine.decide(self.now, some if self.rng.random() < 0.5 else Unlimited())
         self._under_way += [bind.uid for bind in outcome.binds]
 
     def _comes(self) -> None:
-        kinds = list(random_clusters.PODS)
-        kind = kinds[self.rng.integers(len(kinds))]
+        kind = self.rng.choice(list(clusters.PODS))
         self._n += 1
-        pod = random_clusters.pending(kind, f"pod-{self._n}")
+        pod = clusters.pod(kind, f"pod-{self._n}")
         if self.rng.random() < 0.1:
             pod.spec.node_selector = WORDY
         self.tell(events.PodSeen(pod))
 
     def _node_changes(self) -> None:
-        node = random_clusters.nodes(self.rng, 8, gpus=True)[self.rng.integers(8)]
-        name = node.metadata.name
-        match self.rng.integers(0, 4):
+        name = f"node-{self.rng.randrange(8):03}"
+        [node] = clusters.wired([clusters.node(self.rng, name, clusters.SMALL)])
+        match self.rng.randrange(4):
             case 0:
                 self.tell(events.NodeGone(name))
             case 1:
-                self.tell(events.PluginSilent(name, silent=bool(self.rng.integers(2))))
+                self.tell(events.PluginSilent(name, silent=self.rng.random() < 0.5))
             case 2:
                 self.tell(events.NodeSeen(node))
             case _:

@@ -1,5 +1,7 @@
 """Whom a change could help: the cheap bounds rule out nobody whom it does help."""
 
+import random
+
 import numpy as np
 import pytest
 
@@ -10,24 +12,22 @@ from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
 from scheduler.queues.helping import Changed
 from tests import make
-from tests.unit import random_clusters
+from tests.model import clusters, life
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_what_fits_on_a_row_that_changed_is_never_ruled_out(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    cluster = make.cluster(nodes=random_clusters.nodes(rng, 12, gpus=True))
-    cycle = make.cycle(cluster=cluster)
-    happen = random_clusters.events(rng, cycle)
+    rng = random.Random(seed)
+    town = life.Town.founded(rng, 12)
     for _ in range(20):
-        happen()
-    pods = [cluster.see_pod(random_clusters.pending(k, f"asks-{k}")) for k in random_clusters.PODS]
+        town.something_happens(rng)
+    pods = [town.looks_on(kind) for kind in clusters.PODS]
+    cluster, cycle = town.cluster, town.cycle
     all_rows = np.array(sorted(cluster.nodes.rows.values()), np.int64)
     fitting = 0
     for rows in (all_rows, *(all_rows[i : i + 1] for i in range(all_rows.size))):
         changed = Changed(cluster, rows)
         for pod in pods:
-            assert pod is not None
             # Of these no change on any node says enough.
             if not cycle.looks_far(pod) and cycle.could_place(pod, rows):
                 fitting += 1

@@ -1,6 +1,8 @@
 """Placing runs of pods: a batch comes out as one by one, and boards kept up to date are boards made anew."""
 
+import random
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,8 @@ from scheduler.schema import columns as c
 from scheduler.state import checks
 from scheduler.state.cluster import Cluster
 from tests import make
-from tests.unit import compiled, random_clusters
+from tests.model import clusters, life
+from tests.unit import compiled
 
 PLACEMENTS = [
     *(Placement(mode=mode) for mode in MODES),
@@ -41,14 +44,14 @@ every_placement = pytest.mark.parametrize("placement", PLACEMENTS, ids=placement
 
 def crowd(seed: int, *, gpus: bool) -> tuple[Cluster, list[str]]:
     """A cluster and its pods, which come in runs of one kind; with seed 2 it has too little room."""
-    rng = np.random.default_rng(seed)
-    cluster = make.cluster(nodes=random_clusters.nodes(rng, 15 + 60 * (seed % 2), gpus=gpus))
-    kinds = [kind for kind in random_clusters.PODS if gpus or kind not in random_clusters.GPU_PODS]
+    rng = random.Random(seed)
+    kit = clusters.SMALL if gpus else replace(clusters.SMALL, families={"none": 1})
+    cluster = make.cluster(nodes=clusters.wired(clusters.nodes(rng, 15 + 60 * (seed % 2), kit)))
     uids = []
     for run in range(14):
-        kind = str(rng.choice(kinds))
-        for i in range(int(rng.integers(1, 15))):
-            pod = cluster.see_pod(random_clusters.pending(kind, f"{run}-{i}"))
+        kind = rng.choice(list(clusters.PODS) if gpus else clusters.PLAIN_PODS)
+        for i in range(rng.randrange(1, 15)):
+            pod = cluster.see_pod(clusters.pod(kind, f"{run}-{i}"))
             uids += [pod.uid] if pod else []
     return cluster, uids
 
@@ -159,25 +162,19 @@ def test_boards_kept_up_to_date_are_boards_made_anew(
     """120 random events on nodes and pods, growth from 64 rows included; every kind of pod looks."""
     # Few pods come: what they ask is learnt all the same.
     monkeypatch.setattr(learning, "ENOUGH", 5)
-    rng = np.random.default_rng(seed)
-    config = Config(placement=placement)
-    cluster = make.cluster(nodes=random_clusters.nodes(rng, 40, gpus=True))
-    cycle = make.cycle(cluster=cluster, config=config)
-    watchers = [
-        cluster.see_pod(random_clusters.pending(kind, f"watcher-{kind}"))
-        for kind in random_clusters.PODS
-    ]
-    happen = random_clusters.events(rng, cycle)
+    rng = random.Random(seed)
+    town = life.Town.founded(rng, 40, Config(placement=placement))
+    cluster, cycle = town.cluster, town.cycle
+    watchers = [town.looks_on(kind) for kind in clusters.PODS]
     story = []
     for step in range(120):
-        story.append(happen())
+        story.append(town.something_happens(rng))
         if step % 6:
             continue
         if step % 18 == 0:
             cycle.learn(anew=True)
         anew = Boards(cluster, cycle.learner)
         for watcher in watchers:
-            assert watcher is not None
             shape = cycle.shape_of(watcher)
             assert shape is not None
             cycle.boards.refresh(shape)
@@ -211,10 +208,8 @@ def test_kernels_are_given_contiguous_arrays_and_numbers_of_the_types_in_columns
     placement: Placement,
 ) -> None:
     """Another layout makes numba compile everything again, for seconds, in the middle of a run."""
-    for kind in random_clusters.PODS:
-        cluster = make.cluster(
-            nodes=[make.hami_node(cards=2)], pods=[random_clusters.pending(kind, "pod")]
-        )
+    for kind in clusters.PODS:
+        cluster = make.cluster(nodes=[make.hami_node(cards=2)], pods=[clusters.pod(kind, "pod")])
         cycle = make.cycle(cluster=cluster, config=Config(placement=placement))
         shape = cycle.shape_of(cluster.pods["default/pod"])
         assert shape is not None

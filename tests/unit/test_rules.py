@@ -1,5 +1,7 @@
 """The table of rules: bits, what is shared between shapes, and reasons read from boards."""
 
+import random
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,7 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 from scheduler.state.recent import Recent
 from tests import make
-from tests.unit import random_clusters
+from tests.model import clusters, life
 
 
 def shape_of(cycle: Cycle, pod: PodRecord | None) -> Shape:
@@ -56,17 +58,13 @@ def test_every_rule_that_refuses_says_what_could_change_its_mind() -> None:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_reasons_read_from_boards_are_reasons_found_anew(seed: int) -> None:
     """Boards are kept through 60 random events; who waits is judged without one, and reads the same."""
-    rng = np.random.default_rng(seed)
-    cluster = make.cluster(nodes=random_clusters.nodes(rng, 40, gpus=True))
-    cycle = make.cycle(cluster=cluster)
-    watchers = [
-        cluster.see_pod(random_clusters.pending(kind, f"watcher-{kind}"))
-        for kind in random_clusters.PODS
-    ]
-    happen = random_clusters.events(rng, cycle)
+    rng = random.Random(seed)
+    town = life.Town.founded(rng, 40)
+    cluster, cycle = town.cluster, town.cycle
+    watchers = [town.looks_on(kind) for kind in clusters.PODS]
     seen: set[str] = set()
     for step in range(60):
-        happen()
+        town.something_happens(rng)
         for watcher in watchers if step % 5 == 0 else ():
             shape = shape_of(cycle, watcher)
             rows = diagnosis.all_rows(cluster)

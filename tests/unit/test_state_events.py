@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scheduler.state import checks
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life
-from tests.unit.state_world import HAPPENINGS, OFTEN, World
+from tests.model.wild import OFTEN, Wild
 
 steps = st.lists(
     st.tuples(st.sampled_from(OFTEN * 8 + ["seventy_nodes_come"]), st.integers(0, 2**20)),
@@ -20,15 +20,15 @@ steps = st.lists(
 
 def played(happened: list[tuple[str, int]]) -> None:
     """Play events, recounting after each; now and then and at the end compare with a fresh build."""
-    world = World()
+    world = Wild()
     for i, (name, seed) in enumerate(happened, start=1):
-        HAPPENINGS[name](world, random.Random(seed))
+        world.happen(name, seed)
         checks.verify(world.cluster)
         if i % 10 == 0 or i == len(happened):
             world.settle()
             checks.verify(world.cluster)
             assert world.counted.holds_for(world.cluster)
-            fresh = world.expected(random.Random(i))
+            fresh = world.expected(i)
             checks.verify(fresh)
             assert checks.fingerprint(world.cluster) == checks.fingerprint(fresh)
             assert _waiting(world.cluster) == _waiting(fresh)
@@ -64,5 +64,12 @@ def test_histories_in_which_cards_leave_under_pods_leave_the_columns_of_a_fresh_
 ) -> None:
     rng = random.Random(seed)
     often = ["stranger_runs"] * 8 + ["everything_is_delivered", "card_leaves_under_a_pod"] * 4
-    some = ["node_changes", "pod_changes", "pod_goes", "pod_comes", "cycle_decides"]
+    some = [
+        "node_changes",
+        "pod_changes",
+        "bound_pod_changes",
+        "pods_go",
+        "pods_come",
+        "scheduler_decides",
+    ]
     played([(rng.choice(often + some), rng.randrange(2**20)) for _ in range(300)])

@@ -19,14 +19,14 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life
 from scheduler.state.trials import Trial
 from tests import make
-from tests.unit.state_world import HAPPENINGS, OFTEN, World
+from tests.model.wild import OFTEN, Wild
 
 # What these say of a node follows from the node alone, not from what was learnt.
 MODES = (Mode.LEAST_ALLOCATED, Mode.FIRST_FIT, Mode.GPU_PACKING)
 _DEPTH_MAX = 3
 
 
-def snapshot(world: World) -> dict[str, Any]:
+def snapshot(world: Wild) -> dict[str, Any]:
     """All that a trial may touch: columns byte by byte, records, and what followers count."""
     cluster = world.cluster
     cluster.nodes.refresh_ranks()
@@ -60,7 +60,7 @@ def _named(columns: Any) -> list[tuple[str, Any]]:
 class Attempt:
     """Does things at random in trials, which are within each other, committed or rolled back."""
 
-    def __init__(self, world: World, rng: random.Random) -> None:
+    def __init__(self, world: Wild, rng: random.Random) -> None:
         self.world, self.rng = world, rng
 
     def go(self, depth: int = 0) -> None:
@@ -88,9 +88,9 @@ class Attempt:
         rng, cluster = self.rng, self.world.cluster
         match rng.randrange(8):
             case 0 | 1:
-                HAPPENINGS["cycle_decides"](self.world, rng)
+                self.world.scheduler_decides(rng)
             case 2:
-                HAPPENINGS["pod_is_assumed_anywhere"](self.world, rng)
+                self.world.pod_is_assumed_anywhere(rng)
             case 3:
                 self._forget()
             case 4 | 5:
@@ -101,10 +101,11 @@ class Attempt:
                 self.go(depth + 1)
 
     def _forget(self) -> None:
-        assumed = sorted(self.world.in_flight.keys() - self.world.cluster.roster.away)
-        if assumed:
-            self.world.cluster.forget(uid := self.rng.choice(assumed))
-            del self.world.in_flight[uid]
+        cluster = self.world.cluster
+        assumed = [uid for uid, pod in cluster.pods.items() if pod.life == Life.ASSUMED]
+        if assumed := sorted({*assumed} - cluster.roster.away.keys()):
+            cluster.forget(uid := self.rng.choice(assumed))
+            self.world.in_flight.pop(uid, None)
 
     def _take_away(self, trial: Trial) -> None:
         cluster, rng = self.world.cluster, self.rng
@@ -136,7 +137,7 @@ def _figures(cluster: Cluster) -> dict[int, bytes]:
     return figures
 
 
-def next_placements(world: World, fresh: Cluster, config: Config) -> tuple[list[Any], list[Any]]:
+def next_placements(world: Wild, fresh: Cluster, config: Config) -> tuple[list[Any], list[Any]]:
     """Where all that wait would go: by boards that lived through all of it, and in a fresh cluster."""
     found = []
     for cluster, cycle in (
@@ -176,17 +177,16 @@ def test_long_histories_with_trials_leave_the_columns_of_a_fresh_build(seed: int
 
 def played(happened: list[tuple[str, int]], mode: Mode) -> None:
     config = Config(placement=Placement(mode=mode))
-    world = World(config)
+    world = Wild(config)
     for i, (name, seed) in enumerate(happened, start=1):
-        rng = random.Random(seed)
         if name == "trial":
-            Attempt(world, rng).go()
+            Attempt(world, random.Random(seed)).go()
         else:
-            HAPPENINGS[name](world, rng)
+            world.happen(name, seed)
         checks.verify(world.cluster)
         if i % 10 == 0 or i == len(happened):
             world.settle()
-            fresh = world.expected(random.Random(i))
+            fresh = world.expected(i)
             assert checks.fingerprint(world.cluster) == checks.fingerprint(fresh)
             found, expected = next_placements(world, fresh, config)
             assert found == expected

@@ -8,7 +8,7 @@ import random
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tests.unit.test_never_over_allocated import GPU_KINDS
+from tests.model import clusters
 from tests.virtual.network import Faults
 
 MISHAPS = (
@@ -24,7 +24,12 @@ MISHAPS = (
 
 
 # What a pod of each kind asks.
-SHAPES: dict[str, dict[str, Any]] = GPU_KINDS | {
+SHAPES: dict[str, dict[str, Any]] = {
+    "exclusive": {"gpu": 1},
+    **{
+        kind: clusters.PODS[kind]
+        for kind in ("two-shared", "thirds", "no-cores", "two-containers", "init-only")
+    },
     "plain": {"cpu": "1400m"},
     "fat": {"cpu": "2500m"},
     "most": {"gpu": 1, "gpumem": 9000, "gpucores": 60},

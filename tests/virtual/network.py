@@ -10,8 +10,8 @@ import aiohttp
 
 from scheduler.errors import ApiError
 from scheduler.kube import answers, client
+from tests.model.server import Answer, Server
 from tests.virtual.clock import Clock
-from tests.virtual.server import Answer, Server
 from tests.virtual.watches import Opening, Response, Watch
 
 Request = tuple[str, str, dict[str, str], bytes | None]

@@ -2,9 +2,9 @@
 
 import pytest
 
+from tests.model.server import Json, Refused
 from tests.virtual import climate
 from tests.virtual.conftest import Make
-from tests.virtual.server import Json, Refused
 from tests.virtual.world import World
 
 SEEDS = range(8)

@@ -5,12 +5,11 @@ import pytest
 from scheduler.api import names
 from scheduler.kube.watch import kinds
 from tests import make
-from tests.unit import api_model
+from tests.model.server import Change, Json
 from tests.virtual import climate
 from tests.virtual.conftest import Make
 from tests.virtual.network import Faults
 from tests.virtual.replica import Replica
-from tests.virtual.server import Change, Json
 from tests.virtual.test_interleavings import cordon, led
 from tests.virtual.world import World
 
@@ -235,7 +234,7 @@ def test_a_standby_whose_watch_is_silent_lists_before_it_decides(
         pod = make.pod(
             name="theirs", node="node-0", scheduler_name="hami", annotations=notes, gpu=1
         )
-        world.server.create("pods", api_model.raw(pod))
+        world.server.create("pods", make.raw(pod))
     world.run(2.0)
     n_bound = world.n_bound
     world.kill(leader)

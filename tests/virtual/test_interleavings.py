@@ -9,11 +9,11 @@ from collections import Counter
 import pytest
 
 from scheduler.kube.lead.lease import Lease
+from tests.model.server import Json
 from tests.virtual import climate
 from tests.virtual.conftest import Make
 from tests.virtual.network import Faults
 from tests.virtual.replica import Replica
-from tests.virtual.server import Json
 from tests.virtual.world import World
 
 SEEDS = range(16)

@@ -6,11 +6,11 @@ They are let go at the worst moment: when the card they were sent for has just b
 import pytest
 
 from scheduler.api import hami, names
+from tests.model.server import Change, Json, Refused
 from tests.virtual import climate
 from tests.virtual.conftest import Make
 from tests.virtual.network import Faults
 from tests.virtual.replica import Replica
-from tests.virtual.server import Change, Json, Refused
 from tests.virtual.test_interleavings import LATE_NEWS, cordon, led
 from tests.virtual.world import World
 

@@ -10,8 +10,8 @@ from types import TracebackType
 
 import aiohttp
 
+from tests.model.server import Json, Server, event_of
 from tests.virtual.clock import Clock
-from tests.virtual.server import Change, Json, Server, matches
 
 _BOOKMARK_SECONDS = 60.0
 
@@ -40,7 +40,7 @@ class Watch:
         for change in server.log[start:]:
             if not most:
                 return
-            if event := self._event(change):
+            if event := event_of(change, self.kind, self._selector):
                 self._send(*event)
                 most -= 1
             self.cursor = change.version
@@ -59,20 +59,6 @@ class Watch:
         """The connection breaks; what was under way on it is lost."""
         self.is_open = False
         self._response.feed(aiohttp.ClientPayloadError("connection torn"))
-
-    def _event(self, change: Change) -> tuple[str, Json] | None:
-        if change.kind != self.kind:
-            return None
-        before = change.before is not None and matches(self._selector, change.before)
-        after = change.after is not None and matches(self._selector, change.after)
-        if after and change.after is not None:
-            return ("MODIFIED" if before else "ADDED"), change.after
-        last = change.after or change.before
-        if before and last is not None:
-            # The object as it was last seen under the selector, at the version of this change.
-            metadata = last["metadata"] | {"resourceVersion": str(change.version)}
-            return "DELETED", last | {"metadata": metadata}
-        return None
 
     def _send(self, kind: str, body: Json) -> None:
         # The client tells kinds apart by the first bytes, so the order of keys is the server's.

@@ -18,13 +18,12 @@ from scheduler.devices import table as devices
 from scheduler.engine import rerun
 from scheduler.state.cluster import Cluster
 from tests import make
+from tests.model.server import Change, Json, Server
 from tests.oracles import allocation
-from tests.unit import api_model
 from tests.virtual import climate
 from tests.virtual.clock import Clock
 from tests.virtual.network import Faults, Network
 from tests.virtual.replica import Replica
-from tests.virtual.server import Change, Json, Server
 
 _TRACE_LINES = 120
 _PENDING_MAX = 15
@@ -70,7 +69,7 @@ class World:
         for i in range(self.climate.nodes):
             self.server.create("nodes", self._node(f"node-{i}"))
         if given is None and rng.random() < 0.3:
-            self.server.create("nodes", api_model.raw(make.node(name="plain", cpu="3")))
+            self.server.create("nodes", make.raw(make.node(name="plain", cpu="3")))
         self.server.on_change += [self._judge, self.bound]
         for _ in range(self.climate.replicas):
             self.start_replica()
@@ -224,7 +223,7 @@ class World:
         shape = figures or climate.SHAPES[kind]
         for _ in range(count):
             self._serial += 1
-            pod = api_model.raw(make.pod(name=f"{kind}-{self._serial}", priority=priority, **shape))
+            pod = make.raw(make.pod(name=f"{kind}-{self._serial}", priority=priority, **shape))
             pod["metadata"]["uid"] = f"uid-of-{kind}-{self._serial}"
             pod["metadata"]["creationTimestamp"] = self.clock.wall().strftime("%Y-%m-%dT%H:%M:%SZ")
             self.server.create("pods", pod)
@@ -402,4 +401,4 @@ class World:
             make.card(uuid=f"{name}-GPU-{i}", index=i, sharers=self.rng.choice((1, 1, 2, 10)))
             for i in range(self.rng.choice((2, 2, 3)))
         ]
-        return api_model.raw(make.hami_node(name=name, cards=cards, cpu=3))
+        return make.raw(make.hami_node(name=name, cards=cards, cpu=3))

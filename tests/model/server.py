@@ -1,6 +1,7 @@
 """The API server as a model: objects, versions, and the rules by which writes are refused.
 
-It does one request at a time and at once; everything that may go wrong on the way is in ``network``.
+It does one request at a time and at once; everything that may go wrong on the way is elsewhere: late news
+in ``streams``, and the network in tests/virtual.
 """
 
 import copy
@@ -69,6 +70,13 @@ class Server:
         body["metadata"].setdefault("uid", f"uid-{self._serial}")
         self._store(key, body)
 
+    def put(self, kind: str, body: Json) -> None:
+        """An object as it is from now on, whatever there was under its name, and under which uid."""
+        self._store(_key(kind, body), copy.deepcopy(body))
+
+    def pod_of(self, uid: str) -> Json | None:
+        return next((pod for pod in self.of_kind("pods") if pod["metadata"]["uid"] == uid), None)
+
     def change(self, kind: str, namespace: str, name: str, edit: Callable[[Json], None]) -> None:
         """Edit a copy of an object and store it; nothing when the object is gone or the same."""
         old = self.objects.get((kind, namespace, name))
@@ -78,6 +86,29 @@ class Server:
         edit(body)
         if body != old:
             self._store((kind, namespace, name), body)
+
+    def bind(self, namespace: str, name: str, binding: Json) -> None:
+        """What the binding subresource does: node and annotations in one write.
+
+        Raises:
+            Refused: the pod is gone, another, changed, going, or has a node.
+        """
+        found = self._get("pods", namespace, name)
+        sent = binding["metadata"]
+        for field in ("uid", "resourceVersion"):
+            if sent.get(field) and sent[field] != found["metadata"][field]:
+                raise Refused(409, "Conflict", f"precondition failed: {field}")
+        if found["metadata"].get("deletionTimestamp"):
+            raise Refused(409, "Conflict", f"pod {name} is being deleted")
+        if found["spec"].get("nodeName"):
+            raise Refused(409, "Conflict", f"pod {name} is already assigned")
+        pod = copy.deepcopy(found)
+        pod["spec"]["nodeName"] = binding["target"]["name"]
+        for field in ("annotations", "labels"):
+            if sent.get(field):
+                pod["metadata"][field] = (pod["metadata"].get(field) or {}) | sent[field]
+        _set_condition(pod, {"type": "PodScheduled", "status": "True"})
+        self._store(("pods", namespace, name), pod)
 
     def delete(self, kind: str, namespace: str, name: str) -> None:
         before = self.objects.pop((kind, namespace, name), None)
@@ -112,7 +143,8 @@ class Server:
             case "GET", ["api", "v1", "namespaces", namespace, "pods", name]:
                 found = self._get("pods", namespace, name)
             case "POST", ["api", "v1", "namespaces", namespace, "pods", name, "binding"]:
-                found = self._bind(namespace, name, sent)
+                self.bind(namespace, name, sent)
+                found = {"kind": "Status", "status": "Success"}
             case "PATCH", ["api", "v1", "namespaces", namespace, "pods", name, "status"]:
                 found = self._patch_status(namespace, name, sent)
             case "POST", ["apis", "events.k8s.io", "v1", "namespaces", _, "events"]:
@@ -135,25 +167,6 @@ class Server:
         found = [self.objects[key] for key in sorted(self.objects) if key[0] == kind]
         items = [body for body in found if matches(selector, body)]
         return {"metadata": {"resourceVersion": str(self.version)}, "items": items}
-
-    def _bind(self, namespace: str, name: str, binding: Json) -> Json:
-        found = self._get("pods", namespace, name)
-        sent = binding["metadata"]
-        for field in ("uid", "resourceVersion"):
-            if sent.get(field) and sent[field] != found["metadata"][field]:
-                raise Refused(409, "Conflict", f"precondition failed: {field}")
-        if found["metadata"].get("deletionTimestamp"):
-            raise Refused(409, "Conflict", f"pod {name} is being deleted")
-        if found["spec"].get("nodeName"):
-            raise Refused(409, "Conflict", f"pod {name} is already assigned")
-        pod = copy.deepcopy(found)
-        pod["spec"]["nodeName"] = binding["target"]["name"]
-        for field in ("annotations", "labels"):
-            if sent.get(field):
-                pod["metadata"][field] = (pod["metadata"].get(field) or {}) | sent[field]
-        _set_condition(pod, {"type": "PodScheduled", "status": "True"})
-        self._store(("pods", namespace, name), pod)
-        return {"kind": "Status", "status": "Success"}
 
     def _patch_status(self, namespace: str, name: str, sent: Json) -> Json:
         """Conditions, and annotations too, as the real one takes them."""
@@ -215,6 +228,22 @@ class Server:
         self.log.append(change)
         for tell in self.on_change:
             tell(change)
+
+
+def event_of(change: Change, kind: str, selector: str) -> tuple[str, Json] | None:
+    """What a watch of a kind under a selector hears of a change: type and object, None where nothing."""
+    if change.kind != kind:
+        return None
+    before = change.before is not None and matches(selector, change.before)
+    after = change.after is not None and matches(selector, change.after)
+    if after and change.after is not None:
+        return ("MODIFIED" if before else "ADDED"), change.after
+    last = change.after or change.before
+    if before and last is not None:
+        # The object as it was last seen under the selector, at the version of this change.
+        metadata = last["metadata"] | {"resourceVersion": str(change.version)}
+        return "DELETED", last | {"metadata": metadata}
+    return None
 
 
 def matches(selector: str, body: Json) -> bool:
