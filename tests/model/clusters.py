@@ -39,12 +39,16 @@ MODELS = (
 )
 
 
+# By weight, of what every cluster may have.
+HEALTHY = {"none": 10, "whole": 15, "hami": 75}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Kit:
     """What may be in a cluster; every chance is of one node.
 
     Attributes:
-        families: which devices a node has, by weight; see ``FAMILIES``.
+        families: which devices a node has, by weight, of those in ``FAMILIES``.
         cpu, memory, pods: what it may have of each.
         counts: how many cards or whole GPUs it may have.
         models: kinds of card.
@@ -58,11 +62,10 @@ class Kit:
         measured: chance that it has IOPS and network bandwidth to give.
         late: chance that it has a resource that no other may have had.
         uids: under how many uids one name may come.
+        even: pods ask such percents of memory only as are whole MiB of every card.
     """
 
-    families: Mapping[str, float] = field(
-        default_factory=lambda: {"none": 10, "whole": 15, "hami": 75}
-    )
+    families: Mapping[str, float] = field(default_factory=lambda: HEALTHY)
     cpu: Sequence[str] = ("8", "16", "32", "96")
     memory: Sequence[str] = ("32Gi", "128Gi")
     pods: Sequence[int] = (110,)
@@ -78,11 +81,16 @@ class Kit:
     measured: float = 0.0
     late: float = 0.0
     uids: int = 1
+    even: bool = True
 
+
+PERCENTS = (20, 25, 33, 50, 65, 81)
+# Of every memory above these are whole MiB, and so is the part of the card that is charged.
+EVEN_PERCENTS = (25, 50, 75)
+MIBS = (3000, 4096, 7680, 10000, 12288)
 
 # How the placing kernel and all that surrounds it are tried: small nodes that differ in everything.
 SMALL = Kit(
-    families={"none": 25, "whole": 15, "hami": 60},
     cpu=[f"{n}m" for n in range(500, 4000, 100)],
     memory=[f"{n}Mi" for n in range(1000, 9000, 500)],
     pods=range(3, 12),
@@ -300,6 +308,72 @@ PLAIN_PODS = (
     "apart",
     "near",
 )
+
+
+def drawn(rng: random.Random, kit: Kit, name: str = "pod") -> Json:
+    """A pod of its own figures: mostly shares, some whole GPUs, some CPU only; if odd, some have wishes."""
+    cpu = rng.choice([0, 500, 1000, 2000, 4000, 8000, 12000])
+    given = {"cpu": f"{cpu}m", "memory": f"{rng.choice([0, 1, 4])}Gi"}
+    chance, asks = rng.random(), [Json()]
+    if chance >= 0.15:
+        asks = _asks(rng, kit, chance)
+    containers = [
+        make.container(name=f"c{i}", **one | (given if i == 0 else {}))
+        for i, one in enumerate(asks)
+    ]
+    wishes = _wishes(rng, has_gpu=chance >= 0.15) if kit.odd else {}
+    return make.raw(make.pod(name=name, containers=containers, **wishes))
+
+
+def _asks(rng: random.Random, kit: Kit, chance: float) -> list[Json]:
+    """What each container asks of GPUs."""
+    if chance < 0.4:
+        return [{"gpu": rng.choice([1, 1, 1, 2, 4, 8])}]
+    if chance < 0.9 or not kit.odd:
+        return [_share(rng, kit, 1)]
+    if chance < 0.95:
+        return [_share(rng, kit, rng.choice([2, 3]))]
+    return [_share(rng, kit, 1), _share(rng, kit, 1)]
+
+
+def _share(rng: random.Random, kit: Kit, gpus: int) -> Json:
+    kind, percent = rng.random(), rng.choice(EVEN_PERCENTS if kit.even else PERCENTS)
+    if kind < 0.4:
+        return {"gpu": gpus, "gpumem_percent": percent, "gpucores": percent}
+    if kind < 0.55:
+        return {"gpu": gpus, "gpumem_percent": percent, "gpucores": 0}
+    if kind < 0.7:
+        return {"gpu": gpus, "gpumem_percent": percent, "gpucores": rng.choice(PERCENTS)}
+    return {"gpu": gpus, "gpumem": rng.choice(MIBS), "gpucores": rng.choice([0, 20, 50])}
+
+
+def _wishes(rng: random.Random, *, has_gpu: bool) -> Json:
+    spec: Json = {}
+    if rng.random() < 0.15:
+        spec["nodeSelector"] = {"zone": rng.choice(ZONES)}
+    if rng.random() < 0.1:
+        spec["affinity"] = away_from(rng.choice(ZONES))
+    if rng.random() < 0.3:
+        spec["tolerations"] = [TOLERATION]
+    notes = {
+        names.USE_TYPE: (0.15, ["A100", "T4,A10G", "V100"]),
+        names.NOUSE_TYPE: (0.1, ["A100", "P100"]),
+        names.HAMI_GPU_POLICY: (0.05, ["spread", "binpack", "mutex"]),
+        names.NUMA_BIND: (0.05, ["true"]),
+    }
+    said = {
+        note: rng.choice(words)
+        for note, (chance, words) in notes.items()
+        if has_gpu and rng.random() < chance
+    }
+    return {"spec": spec, "annotations": said}
+
+
+def away_from(zone: str) -> Json:
+    """Required affinity to the nodes of all other zones."""
+    term = {"matchExpressions": [{"key": "zone", "operator": "NotIn", "values": [zone]}]}
+    rules = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    return {"nodeAffinity": rules}
 
 
 def pod(kind: str, name: str, **more: Any) -> wire.Pod:

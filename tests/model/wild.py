@@ -20,14 +20,7 @@ from tests.model.life import Town, happenings, slots
 from tests.model.server import Json
 
 KIT = clusters.Kit(
-    families={
-        "none": 8,
-        "whole": 22,
-        "hami": 45,
-        "hami in text": 10,
-        "broken register": 10,
-        "broken amount": 5,
-    },
+    families=clusters.HEALTHY | {"hami in text": 10, "broken register": 10, "broken amount": 5},
     cpu=("4", "3500m", "8"),
     memory=("8Gi", "16Gi"),
     pods=(0, 5, 110),

@@ -7,7 +7,7 @@ import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tests.oracles import filters, hami
+from tests.oracles import allocation, filters, hami, requests
 
 Json = dict[str, Any]
 WHOLE = 1000
@@ -16,6 +16,7 @@ Charge = dict[str, tuple[int, int, int]]
 Kind = tuple[int, int]
 """Core percent and MiB of a card; (100, 0) is a whole GPU of a node without HAMi."""
 NAMELESS: Kind = (100, 0)
+GPU = "nvidia.com/gpu"
 
 
 @dataclass
@@ -36,6 +37,25 @@ class Node:
     gpus_used: int = 0
     pods_used: int = 0
     sizes: list[int] = field(default_factory=lambda: [0] * 5)
+
+    @classmethod
+    def of(cls, body: Json) -> "Node":
+        """What a raw object says, with nothing in use."""
+        meta, spec, there = body["metadata"], body.get("spec", {}), body["status"]["allocatable"]
+        cordon = (meta.get("annotations") or {}).get("hami.io/device-cordon", "").split(",")
+        cards = [
+            hami.Card(
+                uuid, one.get("index", 0), one.get("count", 0), one.get("devmem", 0),
+                one.get("devcore", 0), one.get("type", ""), one.get("numa", 0), one.get("mode", ""),
+                health=one.get("health", False), cordoned=uuid in cordon,
+            )
+            for uuid, one in allocation.cards_of(body).items()
+        ]  # fmt: skip
+        cpu, memory, gpus, pods = (
+            requests.amount(name, there.get(name, 0)) for name in ("cpu", "memory", GPU, "pods")
+        )
+        taints, cordoned = spec.get("taints") or [], spec.get("unschedulable", False)
+        return cls(meta["name"], cpu, memory, cards, gpus, pods, meta["labels"], taints, cordoned)
 
     @property
     def managed(self) -> bool:
@@ -59,7 +79,10 @@ class Node:
 
 @dataclass
 class Pod:
-    """A pod; `bare` when it asks nvidia.com/gpu and no figure of HAMi's, `spec` are its words."""
+    """A pod; `bare` when it asks nvidia.com/gpu and no figure of HAMi's, `spec` are its words.
+
+    `raw` is the object that it was read from.
+    """
 
     name: str
     cpu: int = 0
@@ -67,6 +90,28 @@ class Pod:
     gpu: hami.Pod | None = None
     bare: bool = False
     spec: Json = field(default_factory=dict)
+    raw: Json = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, body: Json) -> "Pod":
+        """What a raw object asks. Of init containers these twins know nothing."""
+        meta, spec = body["metadata"], body["spec"]
+        limits = [one.get("resources", {}).get("limits") or {} for one in spec["containers"]]
+        asks = [_asked(one) for one in limits]
+        notes, gpu = meta.get("annotations") or {}, None
+        if any(one.nums for one in asks):
+            gpu = hami.Pod(
+                tuple(asks),
+                policy=notes.get("hami.io/gpu-scheduler-policy", ""),
+                numa_bind=notes.get("nvidia.com/numa-bind") == "true",
+                use_type=notes.get("nvidia.com/use-gputype", ""),
+                nouse_type=notes.get("nvidia.com/nouse-gputype", ""),
+            )
+        bare = gpu is not None and not any(allocation.HAMI_ONLY & one.keys() for one in limits)
+        cpu, memory = (requests.total(body, name) or 0 for name in ("cpu", "memory"))
+        words = ("nodeSelector", "affinity", "tolerations")
+        said = {word: spec[word] for word in words if spec.get(word)}
+        return cls(meta["name"], cpu, memory, gpu, bare, said, body)
 
     @property
     def asking(self) -> list[hami.Container]:
@@ -90,6 +135,16 @@ class Pod:
             (one,) = self.asking
             return 1 if one.percent == 100 or one.cores == 100 else 0
         return 2 if self.gpus == 2 else 3 if self.gpus <= 4 else 4
+
+
+def _asked(limits: Json) -> hami.Container:
+    """A container; who asks GPUs and no figure asks all of each."""
+    nums, mem = limits.get(GPU, 0), limits.get("nvidia.com/gpumem", 0)
+    if nums and not allocation.HAMI_ONLY & limits.keys():
+        return hami.Container(nums=nums, percent=100, cores=100)
+    percent = limits.get("nvidia.com/gpumem-percentage", hami.PERCENT_UNSET if mem else 100)
+    cores = limits.get("nvidia.com/gpucores", 0)
+    return hami.Container(nums=nums, mem=mem, percent=percent, cores=cores)
 
 
 def kind_of(card: hami.Card) -> Kind:

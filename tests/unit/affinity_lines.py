@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.unit import peer_objects as objects
+from tests.model import peer_objects as objects
 
 Json = dict[str, Any]
 TEAMS: dict[str, Json] = {

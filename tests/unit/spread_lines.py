@@ -6,7 +6,7 @@ its node and its labels, ``a+foo+bar``.
 
 from typing import Any
 
-from tests.unit import peer_objects as objects
+from tests.model import peer_objects as objects
 
 Json = dict[str, Any]
 FOO: Json = {"matchExpressions": [{"key": "foo", "operator": "Exists"}]}

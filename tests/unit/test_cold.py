@@ -27,9 +27,9 @@ from scheduler.state import checks
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 from tests import make
-from tests.model import clusters, life
-from tests.unit import compiled, peer_objects, twin_worlds
-from tests.unit.twin_worlds import Kit
+from tests.model import clusters, life, peer_objects
+from tests.model.clusters import Kit
+from tests.unit import compiled, twin_worlds
 
 KEEL = Placement()
 PLACEMENTS = [
@@ -37,7 +37,7 @@ PLACEMENTS = [
     *(Placement(node_policy=policy) for policy in NODE_POLICIES),
     KEEL,
 ]
-ODD, PLAIN = Kit(mixed=True, even=False), Kit(odd=False, taints=False)
+ODD, PLAIN = Kit(even=False), Kit(odd=False, taints=0, closed=0)
 
 
 @pytest.fixture(autouse=True)
@@ -94,22 +94,22 @@ def decide(cycle: Cycle, cluster: Cluster, pod: PodRecord) -> str:
 
 def story(seed: int, kit: Kit, placement: Placement, pods: int) -> Counter[str]:
     """Pods of all kinds come to a cluster that has run for a while, and some leave."""
-    rng = np.random.default_rng(seed)
+    rng = random.Random(seed)
     made = twin_worlds.world(
-        rng, kit, int(rng.integers(4, 90)), load=int(rng.integers(0, 160)),
-        past=int(rng.choice([0, 100])), churn=bool(rng.random() < 0.7),
+        rng, kit, rng.randrange(4, 90), load=rng.randrange(160),
+        past=rng.choice([0, 100]), churn=rng.random() < 0.7,
     )  # fmt: skip
     cluster, config = made.cluster, Config(placement=placement)
     cycle = make.cycle(cluster=cluster, config=config)
     cycle.learn()
     seen = Counter(departures=int(cycle.learner.tables.rates[c.RATE_DEPARTURES] > 0))
     for i in range(pods):
-        record = cluster.pods[made.see(twin_worlds.pod(rng, kit, f"new-{i}"))]
+        record = cluster.pods[made.see(twin_worlds.drawn(rng, kit, f"new-{i}"))]
         if rng.random() < 0.1:
             cycle.learn(anew=True)
         seen[decide(cycle, cluster, record)] += 1
         if rng.random() < 0.3:
-            cluster.pod_gone(str(rng.choice(sorted(cluster.pods))))
+            cluster.pod_gone(rng.choice(sorted(cluster.pods)))
     checks.verify(cluster)
     return seen
 
@@ -126,7 +126,7 @@ def test_keel_without_a_board_finds_the_node_and_cards_that_scoring_all_finds(
 
 def test_the_stories_are_of_clusters_that_hold_and_place_and_know_departures() -> None:
     seen: Counter[str] = Counter()
-    for seed in range(6):
+    for seed in range(4, 10):
         seen += story(seed, ODD, KEEL, pods=12)
     assert min(seen[what] for what in ("placed", "held", "departures")) > 1
     assert not seen["board"]
@@ -134,7 +134,7 @@ def test_the_stories_are_of_clusters_that_hold_and_place_and_know_departures() -
 
 @pytest.mark.parametrize("placement", PLACEMENTS, ids=str)
 def test_every_mode_without_a_board_finds_what_scoring_all_finds(placement: Placement) -> None:
-    for seed in compiled.seeds(0, 1, 2, 3):
+    for seed in compiled.seeds(7, 2, 8, 4):
         story(seed, ODD, placement, pods=10)
 
 
@@ -205,15 +205,15 @@ def test_images_that_nodes_have_count_without_a_board() -> None:
 )
 @given(seed=st.integers(0, 2**32 - 1), kit=st.sampled_from([ODD, PLAIN]))
 def test_no_bound_is_less_than_what_it_bounds(seed: int, kit: Kit) -> None:
-    rng = np.random.default_rng(seed)
+    rng = random.Random(seed)
     made = twin_worlds.world(
-        rng, kit, 40, load=120, past=int(rng.choice([0, 100])), churn=bool(rng.random() < 0.8)
+        rng, kit, 40, load=120, past=rng.choice([0, 100]), churn=rng.random() < 0.8
     )
     cluster = made.cluster
     cycle = twin_worlds.cycle_of(made)
     nodes, cards, tables = cluster.nodes.columns, cluster.cards.columns, cycle.learner.tables
     for i in range(8):
-        shape = cycle.shape_of(cluster.pods[made.see(twin_worlds.pod(rng, kit, f"new-{i}"))])
+        shape = cycle.shape_of(cluster.pods[made.see(twin_worlds.drawn(rng, kit, f"new-{i}"))])
         assert shape is not None
         cycle.boards.refresh(shape)
         kept, weight = cold_figures(cycle, cluster), shape.ask.mode.weight

@@ -1,26 +1,35 @@
 """What is learnt of the demand against its twin: prices, values, CPU per GPU, typical pods, departures."""
 
-import numpy as np
+import random
+from typing import Any
+
 import pytest
 
 from scheduler.schema import columns as c
 from tests import make
-from tests.oracles import demand, fleet, hami
-from tests.unit import twin_objects, twin_worlds
-from tests.unit.twin_worlds import Kit, World
+from tests.model.clusters import Json, Kit
+from tests.oracles import demand, fleet
+from tests.unit import twin_worlds
+from tests.unit.twin_worlds import World
 
-WHOLE = hami.Container(nums=1, percent=100, cores=100)
+
+def share(percent: int, cores: int | None = None, gpus: int = 1) -> Json:
+    """What a container asks: that percent of the memory and of the cores."""
+    return {"gpu": gpus, "gpumem_percent": percent, "gpucores": percent if cores is None else cores}
+
+
+WHOLE = share(100)
 
 
 def one_node(mib: int = 15360, cards: int = 2) -> World:
     """A world of one node with like cards."""
-    made = [hami.Card(f"GPU-{i}", i, mem=mib, model="NVIDIA-Tesla T4") for i in range(cards)]
-    node = fleet.Node("node", 16000, 64 << 30, made, gpus=10 * cards)
-    return World(make.cluster(nodes=[twin_objects.wire_node(node)]), {"node": node})
+    made = make.cards(count=cards, mib=mib)
+    return World.of([make.raw(make.hami_node(cpu="16", memory="64Gi", cards=made))])
 
 
-def asking(container: hami.Container, cpu: int = 0) -> fleet.Pod:
-    return fleet.Pod("pod", cpu, gpu=hami.Pod((container,), policy=""))
+def asking(figures: Json, cpu: int = 0, memory: str = "0", **more: Any) -> fleet.Pod:
+    container = make.container(cpu=f"{cpu}m", memory=memory, **figures)
+    return fleet.Pod.of(make.raw(make.pod(containers=[container], **more)))
 
 
 def wrong(world: World) -> list[str]:
@@ -31,12 +40,12 @@ def wrong(world: World) -> list[str]:
     return twin_worlds.wrong(world.cluster, cycle.learner.tables, known, nodes, seen=seen)
 
 
-@pytest.mark.parametrize("kit", [Kit(even=False), Kit(odd=False, taints=False)])
+@pytest.mark.parametrize("kit", [Kit(even=False), Kit(odd=False, taints=0, closed=0)])
 def test_all_tables_are_the_twins_in_random_clusters(kit: Kit) -> None:
     learnt = 0
     for seed in range(40):
-        rng = np.random.default_rng(seed)
-        past = int(rng.choice([0, 400, 500]))
+        rng = random.Random(seed)
+        past = rng.choice([0, 400, 500])
         world = twin_worlds.world(rng, kit, 14, load=10, past=past)
         assert not wrong(world), seed
         learnt += twin_worlds.counts(world)[1]
@@ -45,12 +54,12 @@ def test_all_tables_are_the_twins_in_random_clusters(kit: Kit) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_values_are_optimal_whatever_sizes_are_asked(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    world = one_node(mib=int(rng.choice([15360, 16280, 24576, 81920])))
-    sizes = rng.choice(np.arange(9, 100), 6, replace=False).tolist()
+    rng = random.Random(seed)
+    world = one_node(mib=rng.choice([15360, 16280, 24576, 81920]))
+    sizes = rng.sample(range(9, 100), 6)
     for _ in range(320):
-        percent = int(sizes[int(6 * rng.random() ** 2)])
-        world.see(asking(hami.Container(nums=1, percent=percent, cores=percent)))
+        percent = sizes[int(6 * rng.random() ** 2)]
+        world.see(asking(share(percent)))
     assert not wrong(world)
 
 
@@ -67,8 +76,8 @@ def test_without_shares_no_remainder_is_of_value() -> None:
 def test_the_demand_is_assumed_until_60_pods_that_ask_gpus_were_seen(seen: int) -> None:
     world = one_node()
     for _ in range(seen):
-        world.see(asking(hami.Container(nums=1, percent=65, cores=65), cpu=3000))
-        world.see(fleet.Pod("no-gpu", 100))
+        world.see(asking(share(65), cpu=3000))
+        world.see(asking({}, cpu=100))
     assert twin_worlds.counts(world)[1] == (seen == 60)
     assert not wrong(world)
 
@@ -76,7 +85,7 @@ def test_the_demand_is_assumed_until_60_pods_that_ask_gpus_were_seen(seen: int) 
 def test_pods_that_fit_nowhere_raise_no_price_and_do_no_harm() -> None:
     world = one_node()
     for _ in range(200):
-        world.see(asking(hami.Container(nums=3, percent=100, cores=100)))
+        world.see(asking(share(100, gpus=3)))
         world.see(asking(WHOLE))
     assert not wrong(world)
 

@@ -11,9 +11,9 @@ from scheduler.cycle import verdicts
 from scheduler.state.cluster import Cluster
 from scheduler.state.images import ImageTable
 from tests import make
+from tests.model import peer_objects as objects
+from tests.model import peer_worlds as worlds
 from tests.oracles import image_locality as twin
-from tests.unit import peer_objects as objects
-from tests.unit import peer_worlds as worlds
 
 Json = dict[str, Any]
 NAMES = st.sampled_from([f"n{i}" for i in range(80)])

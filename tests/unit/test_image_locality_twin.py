@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from tests.model import peer_objects as objects
 from tests.oracles import image_locality as twin
-from tests.unit import peer_objects as objects
 
 Json = dict[str, Any]
 

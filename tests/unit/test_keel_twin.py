@@ -1,23 +1,26 @@
 """Scores that look at cards, against their twins: nodes, points and cards in random clusters."""
 
+import random
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
-import numpy as np
 import pytest
 
+from scheduler.api import names
 from scheduler.api.decisions import Bind
 from scheduler.cycle.schedule import Cycle
-from tests.oracles import demand, fleet, hami, keel, published
+from tests.model.clusters import HEALTHY, Kit
+from tests.oracles import demand, fleet, keel, published
 from tests.unit import twin_worlds
 from tests.unit.test_demand_twin import WHOLE, asking, one_node
-from tests.unit.twin_worlds import Kit, World
+from tests.unit.twin_worlds import World
 
 PUBLISHED = tuple(mode for mode in twin_worlds.MODES if mode not in {"keel", "fgd"})
-ANY = Kit(even=False, mixed=True)
+ANY = Kit(even=False)
 # What is left out here is tried in test_twin_corners.py.
 KEEL = Kit()
-FGD = Kit(taints=False, plain=False, even=False)
+WITHOUT_WHOLE = {name: weight for name, weight in HEALTHY.items() if name != "whole"}
+FGD = Kit(taints=0, families=WITHOUT_WHOLE, even=False)
 
 
 class Judge:
@@ -102,14 +105,14 @@ def try_one(world: World, cycle: Cycle, judge: Judge, pod: fleet.Pod, mode: str)
 
 def play(seed: int, kit: Kit, mode: str, pods: int = 12) -> Counter[str]:
     """Some pods one after the other in the world of a seed; how often what was met."""
-    rng = np.random.default_rng(seed)
-    past = int(rng.choice([0, 450]))
+    rng = random.Random(seed)
+    past = rng.choice([0, 450])
     world = twin_worlds.world(rng, kit, 12, load=50, past=past, churn=seed % 2 == 0)
     cycle = twin_worlds.cycle_of(world)
     judge = Judge(world, cycle)
     seen = Counter(departures=judge.tables.departures > 0, learnt=bool(judge.tables.price))
     for _ in range(pods):
-        pod = twin_worlds.pod(rng, kit)
+        pod = twin_worlds.drawn(rng, kit)
         bind = try_one(world, cycle, judge, pod, mode)
         seen["placed" if bind else "held"] += 1
         seen["share"] += bool(bind and pod.size_class == 0)
@@ -145,10 +148,7 @@ def test_a_published_policy_scores_and_places_as_its_twin(mode: str) -> None:
 @pytest.mark.parametrize("wish", ["", "T4"])
 def test_host_memory_plays_no_part_in_fgds_measure(wish: str) -> None:
     world = one_node(cards=1)
-    typical = asking(WHOLE)
-    typical.memory = 128 << 30
-    assert typical.gpu is not None
-    typical.gpu = hami.Pod(typical.gpu.containers, policy="", use_type=wish)
+    typical = asking(WHOLE, memory="128Gi", annotations={names.USE_TYPE: wish})
     for _ in range(300):
         world.see(typical)
     assert twin_worlds.parts(world, asking(WHOLE), "fgd") == {"node": 5 * 1000 * 50}

@@ -14,8 +14,9 @@ from scheduler.kernels.devices import gpus
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from tests import make
+from tests.model import card_situations
 from tests.oracles import hami as twin
-from tests.unit import card_situations, compiled
+from tests.unit import compiled
 
 property_settings = settings(
     max_examples=compiled.examples(300),

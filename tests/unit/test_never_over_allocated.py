@@ -26,7 +26,6 @@ PLACEMENTS = [
     Placement(mode=Mode.LAMBDA_G),
 ]
 KIT = clusters.Kit(
-    families={"none": 10, "whole": 20, "hami": 70},
     cpu=("4", "9"),
     pods=(6, 110),
     counts=(1, 2, 3, 4),

@@ -10,9 +10,9 @@ from scheduler.api import names, wire
 from scheduler.api.decisions import Diagnosis
 from scheduler.cycle import verdicts
 from tests import make
+from tests.model import peer_objects as objects
+from tests.model import peer_worlds as worlds
 from tests.oracles import pod_affinity
-from tests.unit import peer_objects as objects
-from tests.unit import peer_worlds as worlds
 from tests.unit.peer_clusters import FITS, cluster_of, compare, seen, verdict_of
 
 Json = dict[str, Any]

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 
 from scheduler.api import images, names, selectors, spread, templates, wire
 from scheduler.api.affinity import Term
+from tests.model import peer_worlds as worlds
 from tests.oracles import image_locality, pod_affinity, topology_spread
 from tests.oracles.selectors import is_empty, labels_of, matches, namespace_of, with_own_values
-from tests.unit import peer_worlds as worlds
 
 Json = dict[str, Any]
 FIELDS = ("podAffinity", "podAntiAffinity")

@@ -6,7 +6,7 @@ import pytest
 
 from scheduler.cycle import boards, verdicts
 from tests import make
-from tests.unit import peer_objects as objects
+from tests.model import peer_objects as objects
 from tests.unit.peer_clusters import cluster_of, compare, seen
 from tests.unit.spread_lines import hard, soft, waiting
 

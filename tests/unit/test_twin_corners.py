@@ -2,19 +2,20 @@
 
 import pytest
 
+from scheduler.api import names
 from tests import make
-from tests.oracles import demand, fleet, hami, keel
-from tests.unit import compiled, test_keel_twin, twin_objects, twin_worlds
-from tests.unit.test_demand_twin import WHOLE, asking, one_node
-from tests.unit.twin_worlds import Kit, World
+from tests.model.clusters import TAINT, TOLERATION, Kit
+from tests.oracles import demand, keel
+from tests.unit import compiled, test_keel_twin, twin_worlds
+from tests.unit.test_demand_twin import WHOLE, asking, one_node, share
+from tests.unit.twin_worlds import World
 
-QUARTER = hami.Container(nums=1, percent=25, cores=25)
-HALF = hami.Container(nums=1, percent=50, cores=50)
+QUARTER, HALF = share(25), share(50)
 
 
 def test_a_third_of_the_memory_is_the_size_it_was_seen_with() -> None:
     """33 % of 15,360 MiB is charged as 5,068 MiB: less than 330 milli, but no smaller a size."""
-    world, pod = one_node(cards=1), asking(hami.Container(nums=1, percent=33, cores=0))
+    world, pod = one_node(cards=1), asking(share(33, cores=0))
     for _ in range(300):
         world.see(pod)
     tables = twin_worlds.tables(world, twin_worlds.cycle_of(world).learner.tables)
@@ -31,7 +32,7 @@ def test_fgd_takes_the_first_card_of_those_with_the_highest_whole_score() -> Non
     """The artifact compares whole scores of a node's cards too: 0 and 17 milli are both 50 points."""
     world = one_node()
     for card, container in (("GPU-0", QUARTER), ("GPU-1", HALF), ("GPU-1", QUARTER)):
-        figures = {card: (1, 15360 * container.percent // 100, container.cores)}
+        figures = {card: (1, 15360 * container["gpumem_percent"] // 100, container["gpucores"])}
         world.see(asking(container), node="node", charge=figures)
     for _ in range(280):
         world.see(asking(QUARTER))
@@ -52,13 +53,10 @@ def test_fgd_takes_the_first_card_of_those_with_the_highest_whole_score() -> Non
 
 def test_fgd_counts_a_taint_that_typical_pods_do_not_tolerate() -> None:
     """With a node selector on the typical pod the scheduler counts the taint, without it does not."""
-    world = one_node(cards=1)
-    world.nodes["node"].taints = [twin_worlds.TAINT]
-    world.cluster.see_node(twin_objects.wire_node(world.nodes["node"]))
+    world = World.of([make.raw(make.hami_node(cpu="16", memory="64Gi", taints=[TAINT]))])
     for _ in range(300):
         world.see(asking(WHOLE))
-    pod = asking(WHOLE)
-    pod.spec["tolerations"] = [twin_worlds.TOLERATION]
+    pod = asking(WHOLE, tolerations=[TOLERATION])
     # All of the node is a fragment before, nothing after: 100 · sigmoid(1).
     assert twin_worlds.parts(world, pod, "fgd") == {"node": 5 * 1000 * 73}
 
@@ -67,26 +65,20 @@ def test_a_wish_that_a_node_meets_changes_nothing_in_fgds_measure() -> None:
     """Half a GPU on a node without HAMi: a fragment with the wish, none without."""
     found = []
     for nouse in ("", "P100"):
-        node = fleet.Node("node", 16000, 64 << 30, gpus=1)
-        world = World(make.cluster(nodes=[twin_objects.wire_node(node)]), {"node": node})
-        typical = asking(HALF)
-        assert typical.gpu is not None
-        typical.gpu = hami.Pod(typical.gpu.containers, policy="", nouse_type=nouse)
+        world = World.of([make.raw(make.node(cpu="16", memory="64Gi", gpus=1))])
+        typical = asking(HALF, annotations={names.NOUSE_TYPE: nouse})
         for _ in range(300):
             world.see(typical)
-        pod = asking(WHOLE)
-        pod.bare = True
-        found.append(twin_worlds.parts(world, pod, "fgd"))
+        found.append(twin_worlds.parts(world, asking({"gpu": 1}), "fgd"))
     assert found[0] == found[1]
 
 
 def test_keel_sees_that_a_card_has_one_sharer_left_though_another_has_the_same_free() -> None:
     """With its last sharer a card is idle no more; its neighbour keeps a quarter."""
-    cards = [hami.Card(f"GPU-{i}", i, count=3, mem=16384, model="M") for i in range(2)]
-    node = fleet.Node("node", 96000, 256 << 30, cards, gpus=6)
-    world = World(make.cluster(nodes=[twin_objects.wire_node(node)]), {"node": node})
+    cards = make.cards(count=2, sharers=3, mib=16384)
+    world = World.of([make.raw(make.hami_node(cpu="96", memory="256Gi", cards=cards))])
     for card, container in (("GPU-0", QUARTER), ("GPU-0", QUARTER), ("GPU-1", HALF)):
-        figures = {card: (1, 16384 * container.percent // 100, container.cores)}
+        figures = {card: (1, 16384 * container["gpumem_percent"] // 100, container["gpucores"])}
         world.see(asking(container), node="node", charge=figures)
     for _ in range(300):
         world.see(asking(QUARTER))
@@ -102,15 +94,14 @@ def test_keel_sees_that_a_card_has_one_sharer_left_though_another_has_the_same_f
 @pytest.mark.parametrize("cores", [50, 100])
 def test_a_card_with_fewer_cores_than_are_asked_does_not_host_the_pod(cores: int) -> None:
     """100 percent of cores are asked and 50 are there: more than 1000 milli, not exactly 1000."""
-    nodes = {}
-    for name, total in (("few", cores), ("full", 100)):
-        card = hami.Card(f"GPU-{name}", 0, cores=total, model="M")
-        nodes[name] = fleet.Node(name, 16000, 64 << 30, [card], gpus=10)
-    world = World(make.cluster(nodes=map(twin_objects.wire_node, nodes.values())), nodes)
+    world = World.of(
+        make.raw(make.hami_node(name=name, cpu="16", cards=[make.card(uuid=name, cores=total)]))
+        for name, total in (("few", cores), ("full", 100))
+    )
     for _ in range(300):
         world.see(asking(WHOLE))
     told = twin_worlds.cycle_of(world).learner.tables.price
-    expected = demand.prices(twin_worlds.counts(world)[0], list(nodes.values()))
-    assert {name: float(told[world.cluster.nodes.row_of(name)]) for name in nodes} == pytest.approx(
-        expected, abs=1e-9
-    )
+    expected = demand.prices(twin_worlds.counts(world)[0], list(world.nodes.values()))
+    assert {
+        name: float(told[world.cluster.nodes.row_of(name)]) for name in world.nodes
+    } == pytest.approx(expected, abs=1e-9)

@@ -8,7 +8,7 @@ from scheduler.engine.budget import Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
 from tests import make
-from tests.unit import peer_objects as objects
+from tests.model import peer_objects as objects
 from tests.unit.spread_lines import hard
 
 Json = dict[str, Any]

@@ -1,37 +1,25 @@
 """Random clusters known to the scheduler and to the twins alike: the same seed, the same world."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import permutations
+from typing import Any, Self
 
-import numpy as np
+import msgspec
 
+from scheduler.api import names, wire
 from scheduler.api.placement import Placement
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from tests import make
+from tests.model import clusters
+from tests.model.clusters import Json, Kit
 from tests.oracles import demand, fleet, fragments, hami, keel, published
-from tests.unit import twin_objects
 
-Rng = np.random.Generator
 MODES = ("keel", "fgd", "best-fit", "first-fit", "dot-product", "gpu-packing", "gpu-clustering")
-ZONES = ("a", "b", "c")
-# Cores, MiB, model, sharers.
-KINDS = (
-    (100, 15360, "NVIDIA-Tesla T4", 10),
-    (100, 24576, "NVIDIA A10G", 10),
-    (100, 81920, "NVIDIA-A100-SXM4-80GB", 3),
-    (200, 32768, "NVIDIA-V100", 10),
-    (100, 16280, "NVIDIA-Tesla P100", 2),
-)
-PERCENTS = (20, 25, 33, 50, 65, 81)
-# Of every memory above these are whole MiB, and so is the part of the card that is charged.
-EVEN_PERCENTS = (25, 50, 75)
-MIBS = (3000, 4096, 7680, 10000, 12288)
-TAINT = {"key": "only", "value": "gpu", "effect": "NoSchedule"}
-TOLERATION = {"key": "only", "operator": "Exists"}
 
 
 @dataclass
@@ -49,14 +37,28 @@ class World:
     arrivals: list[fleet.Pod] = field(default_factory=list)
     happened: list[str] = field(default_factory=list)
 
+    @classmethod
+    def of(cls, bodies: Iterable[Json]) -> Self:
+        """A cluster of these nodes, raw objects."""
+        nodes = list(bodies)
+        cluster = make.cluster(nodes=clusters.wired(nodes))
+        return cls(cluster, {one.name: one for one in map(fleet.Node.of, nodes)})
+
     def see(
         self, pod: fleet.Pod, mode: str = "", node: str = "", charge: fleet.Charge | None = None
     ) -> str:
         """A pod is seen, running when a node is told; its uid."""
-        number = len(self.arrivals)
-        claim = twin_objects.claim(self.nodes[node], pod, charge) if charge else ""
-        wire = twin_objects.wire_pod(pod, f"{pod.name}-{number}", mode, node, claim)
-        record = self.cluster.see_pod(wire)
+        meta, spec = pod.raw["metadata"], pod.raw["spec"]
+        name = f"{pod.name}-{len(self.arrivals)}"
+        notes = (meta.get("annotations") or {}) | ({names.MODE: mode} if mode else {})
+        if charge:
+            said = claim(self.nodes[node], pod, charge)
+            notes |= {names.HAMI_NODE: node, names.HAMI_ALLOCATED: said}
+        body = pod.raw | {
+            "metadata": meta | {"name": name, "uid": name, "annotations": notes},
+            "spec": spec | {"nodeName": node},
+        }
+        record = self.cluster.see_pod(msgspec.convert(body, wire.Pod))
         assert record is not None
         self.arrivals.append(pod)
         if pod.gpu:
@@ -71,142 +73,46 @@ class World:
         self.cluster.pod_gone(uid)
 
 
-@dataclass(frozen=True)
-class Kit:
-    """What may be in a world.
-
-    Attributes:
-        odd: nodes may be cordoned, cards out of order, pods have wishes and policies.
-        taints: nodes may be tainted.
-        plain: nodes may have GPUs without HAMi.
-        mixed: a node's cards may be of several kinds.
-        even: pods ask such percents of memory only as are whole MiB of every card.
-    """
-
-    odd: bool = True
-    taints: bool = True
-    plain: bool = True
-    mixed: bool = True
-    even: bool = True
-
-
-def node(rng: Rng, name: str, kit: Kit) -> fleet.Node:
-    # Nodes are of a few sizes, so that classes have more than one.
-    made = fleet.Node(
-        name,
-        cpu=int(rng.choice([8000, 16000, 32000, 96000])),
-        memory=int(rng.choice([32, 128])) << 30,
-        labels={"kubernetes.io/hostname": name, "zone": str(rng.choice(ZONES))},
-        taints=[TAINT] if kit.taints and rng.random() < 0.15 else [],
-        cordoned=bool(kit.odd and rng.random() < 0.08),
-    )
-    chance = rng.random()
-    if chance < 0.1:
-        return made
-    n = int(rng.choice([1, 2, 4, 8]))
-    if chance < 0.25 and kit.plain:
-        made.gpus = n
-        return made
-    same = int(rng.integers(0, len(KINDS)))
-    mixed = kit.mixed and rng.random() < 0.3
-    for i in range(n):
-        kind = int(rng.integers(0, len(KINDS))) if mixed else same
-        made.cards.append(_card(rng, f"{name}-GPU-{i}", i, kind, odd=kit.odd))
-    made.gpus = sum(card.count for card in made.cards if card.health)
-    return made
+def claim(node: fleet.Node, pod: fleet.Pod, charge: fleet.Charge) -> str:
+    """What HAMi would write of a pod that is charged so: which container has which card."""
+    assert pod.gpu
+    cards = {card.uuid: card for card in node.cards}
+    taken = [uuid for uuid, (slots, *_) in charge.items() for _ in range(slots)]
+    for order in permutations(taken):
+        left = iter(order)
+        slots = [[next(left) for _ in range(one.nums)] for one in pod.gpu.containers]
+        sums: fleet.Charge = {}
+        text = ""
+        for one, uuids in zip(pod.gpu.containers, slots, strict=True):
+            for uuid in uuids:
+                mib, before = hami.memory_asked(cards[uuid], one), sums.get(uuid, (0, 0, 0))
+                sums[uuid] = (before[0] + 1, before[1] + mib, before[2] + one.cores)
+                text += f"{uuid},NVIDIA,{mib},{one.cores}:"
+            text += ";"
+        if sums == charge:
+            return text
+    raise AssertionError(f"{pod} is never charged {charge}")
 
 
-def _card(rng: Rng, uuid: str, index: int, kind: int, *, odd: bool) -> hami.Card:
-    cores, mib, model, sharers = KINDS[kind]
-    card = hami.Card(uuid, index, sharers, mib, cores, model, int(rng.integers(0, 2)))
-    if odd:
-        chance = rng.random()
-        card.mode = "mig" if chance < 0.05 else "hami-core"
-        card.health = not 0.05 < chance < 0.12
-        card.cordoned = chance > 0.95
-    return card
-
-
-def pod(rng: Rng, kit: Kit, name: str = "pod") -> fleet.Pod:
-    """A pod: mostly shares, some whole, some CPU only; with `odd` some have wishes."""
-    cpu = int(rng.choice([0, 500, 1000, 2000, 4000, 8000, 12000]))
-    made = fleet.Pod(name, cpu, int(rng.choice([0, 1, 4])) << 30)
-    chance = rng.random()
-    if chance >= 0.15:
-        made.bare = chance < 0.4
-        made.gpu = hami.Pod(_containers(rng, kit, chance), policy="")
-    return _with_wishes(rng, made) if kit.odd else made
-
-
-def _containers(rng: Rng, kit: Kit, chance: float) -> tuple[hami.Container, ...]:
-    if chance < 0.4:
-        nums = int(rng.choice([1, 1, 1, 2, 4, 8]))
-        return (hami.Container(nums=nums, percent=100, cores=100),)
-    if chance < 0.9 or not kit.odd:
-        return (_share(rng, kit, 1),)
-    if chance < 0.95:
-        return (_share(rng, kit, int(rng.choice([2, 3]))),)
-    return (_share(rng, kit, 1), _share(rng, kit, 1))
-
-
-def _with_wishes(rng: Rng, made: fleet.Pod) -> fleet.Pod:
-    if rng.random() < 0.15:
-        made.spec["nodeSelector"] = {"zone": str(rng.choice(ZONES))}
-    if rng.random() < 0.1:
-        made.spec["affinity"] = near(str(rng.choice(ZONES)))
-    if rng.random() < 0.3:
-        made.spec["tolerations"] = [TOLERATION]
-    if made.gpu:
-        types = ["A100", "T4,A10G", "V100"]
-        policies = ["spread", "binpack", "mutex"]
-        made.gpu = replace(
-            made.gpu,
-            use_type=str(rng.choice(types)) if rng.random() < 0.15 else "",
-            nouse_type=str(rng.choice(["A100", "P100"])) if rng.random() < 0.1 else "",
-            policy=str(rng.choice(policies)) if rng.random() < 0.05 else "",
-            numa_bind=bool(rng.random() < 0.05),
-        )
-    return made
-
-
-def near(zone: str) -> fleet.Json:
-    """Required affinity to the nodes of all other zones."""
-    term = {"matchExpressions": [{"key": "zone", "operator": "NotIn", "values": [zone]}]}
-    rules = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
-    return {"nodeAffinity": rules}
-
-
-def _share(rng: Rng, kit: Kit, nums: int) -> hami.Container:
-    kind = rng.random()
-    percent = int(rng.choice(EVEN_PERCENTS if kit.even else PERCENTS))
-    if kind < 0.4:
-        return hami.Container(nums=nums, percent=percent, cores=percent)
-    if kind < 0.55:
-        return hami.Container(nums=nums, percent=percent, cores=0)
-    if kind < 0.7:
-        return hami.Container(nums=nums, percent=percent, cores=int(rng.choice(PERCENTS)))
-    return hami.Container(nums=nums, mem=int(rng.choice(MIBS)), cores=int(rng.choice([0, 20, 50])))
+def drawn(rng: random.Random, kit: Kit, name: str = "pod") -> fleet.Pod:
+    return fleet.Pod.of(clusters.drawn(rng, kit, name))
 
 
 def world(
-    rng: Rng, kit: Kit, n: int, *, load: int = 0, past: int = 0, churn: bool = False
+    rng: random.Random, kit: Kit, n: int, *, load: int = 0, past: int = 0, churn: bool = False
 ) -> World:
     """A cluster of n nodes with up to `load` pods running, after `past` pods that are gone again."""
-    nodes = [node(rng, f"node-{i:03}", kit) for i in rng.permutation(n).tolist()]
-    made = World(
-        make.cluster(nodes=map(twin_objects.wire_node, nodes)), {node.name: node for node in nodes}
-    )
-    kinds = [pod(rng, kit, f"past-{i}") for i in range(25)]
+    made = World.of(clusters.nodes(rng, n, kit))
+    kinds = [drawn(rng, kit, f"past-{i}") for i in range(25)]
     for _ in range(past):
         # The first are the most frequent.
-        one = kinds[int(rng.integers(0, len(kinds)) * rng.random())]
+        one = kinds[int(rng.randrange(len(kinds)) * rng.random())]
         made.gone(made.see(one, node="elsewhere" if churn else ""), one)
     for i in range(load):
-        one = pod(rng, kit, f"running-{i}")
-        name = str(rng.choice(sorted(made.nodes)))
-        options = fleet.choices(made.nodes[name], one, each=True)
-        if options:
-            made.see(one, node=name, charge=options[int(rng.integers(0, len(options)))])
+        one = drawn(rng, kit, f"running-{i}")
+        name = rng.choice(sorted(made.nodes))
+        if options := fleet.choices(made.nodes[name], one, each=True):
+            made.see(one, node=name, charge=rng.choice(options))
     return made
 
 

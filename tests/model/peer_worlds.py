@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from tests.unit import peer_objects
-from tests.unit.peer_objects import HOSTNAME, ZONE
+from tests.model import peer_objects
+from tests.model.peer_objects import HOSTNAME, ZONE
 
 Json = dict[str, Any]
 
