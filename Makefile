@@ -13,8 +13,9 @@ BOUNDS := $(addprefix tests/unit/test_,kernels_place.py keel_twin.py run_twin.py
 # What Python runs of a kernel, coverage sees; it takes a hundred times as long, so these tests try fewer examples then.
 UNCOMPILED := $(addprefix tests/unit/test_,kernels_place.py kernels_claims.py kernels_gpus.py kernels_scores.py kernels_scores_in_a_cycle.py kernels_lambda_g_examples.py board_keys.py twin_corners.py)
 COVERAGE := $(BIN)/python -m coverage
+AGAIN := $(VENV)/.again
 
-.PHONY: help demo test cluster-test check bench bench-lambda-g lock image wheel chart kind-trial clean
+.PHONY: help demo test test-all test-again cluster-test check bench bench-lambda-g lock image wheel chart kind-trial clean
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,12 +40,20 @@ demo: $(RUNTIME)  ## Four patterns on an embedded cluster, drawn (KEEP=1 leaves 
 	@$(BIN)/evenkeel demo $(if $(KEEP),--keep)
 
 test: $(STAMP)  ## Unit, oracle, scenario and embedded-cluster tests, and what of the scheduler they reach
-	@$(COVERAGE) run -m pytest tests --ignore tests/cluster $(ARGS)
-	@echo "again with kernels that check bounds"
-	@NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q $(BOUNDS)
-	@echo "again with kernels that are not compiled"
-	@NUMBA_DISABLE_JIT=1 $(COVERAGE) run --append -m pytest -q $(UNCOMPILED)
+	@$(MAKE) --no-print-directory -j2 test-all test-again
+	@cat $(AGAIN)
+	@$(COVERAGE) combine --quiet
 	@echo "coverage: $$($(COVERAGE) report --format=total) % of the scheduler, $$($(COVERAGE) report --format=total --include='scheduler/kernels/*') % of its kernels (by file: $(COVERAGE) report --show-missing)"
+
+test-all: $(STAMP)
+	@COVERAGE_FILE=.coverage.all $(COVERAGE) run -m pytest tests --ignore tests/cluster $(ARGS)
+
+# Beside the others, for neither uses two cores all the time; what is printed comes after theirs.
+test-again: $(STAMP)
+	@echo "again with kernels that check bounds" >$(AGAIN)
+	@NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q $(BOUNDS) >>$(AGAIN) 2>&1 || { cat $(AGAIN); exit 1; }
+	@echo "again with kernels that are not compiled" >>$(AGAIN)
+	@NUMBA_DISABLE_JIT=1 COVERAGE_FILE=.coverage.again $(COVERAGE) run -m pytest -q $(UNCOMPILED) >>$(AGAIN) 2>&1 || { cat $(AGAIN); exit 1; }
 
 cluster-test: $(STAMP)  ## Tests against a real etcd and kube-apiserver (builds them once: Go >= 1.26, or set KUBEBUILDER_ASSETS)
 	@$(BIN)/python -m tests.controlplane.build
@@ -84,4 +93,4 @@ kind-trial: $(STAMP)  ## A kind cluster on your own machine with Evenkeel in it 
 	@PYTHON=$(BIN)/python manifests/kind/trial.sh
 
 clean:  ## Remove the virtual environment and caches of this tree
-	rm -rf $(VENV) .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
