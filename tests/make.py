@@ -13,6 +13,7 @@ from scheduler.config import Config
 from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle
 from scheduler.state.cluster import Cluster
+from scheduler.state.pods import Life, PodRecord
 
 Json = dict[str, Any]
 T4_MIB = 15360
@@ -271,3 +272,8 @@ def relist_nodes(cluster: Cluster, nodes: Sequence[wire.Node]) -> None:
     present = {cluster.see_node(one).name for one in nodes}
     for name in [name for name in cluster.nodes.rows if name not in present]:
         cluster.node_gone(name)
+
+
+def is_waiting(pod: PodRecord) -> bool:
+    """Whether a pod is ours to place now."""
+    return pod.ours and pod.life == Life.PENDING and not pod.gated and not pod.deleting

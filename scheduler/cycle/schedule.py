@@ -21,7 +21,7 @@ from scheduler.modes.learning import Learner
 from scheduler.plugins import table
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
-from scheduler.state.pods import Life, PodRecord
+from scheduler.state.pods import PodRecord
 
 # A pod that says so much takes twice the time of one that says nothing, the first time it is decided for.
 _WORDS_A_UNIT = 64
@@ -272,8 +272,3 @@ def _empty_room(n: int, picks: int) -> tuple[c.Ints, ...]:
     """For so many pods of so many picks, the fields of ``Placed`` from ``row`` on."""
     by_pod = (np.zeros(n, np.int64) for _ in range(3))
     return *by_pod, *(np.zeros((n, picks), np.int64) for _ in range(3))
-
-
-def is_waiting(pod: PodRecord) -> bool:
-    """Whether a pod is ours to place now."""
-    return pod.ours and pod.life == Life.PENDING and not pod.gated and not pod.deleting

@@ -13,7 +13,6 @@ from typing import Any, Self
 from scheduler.api import names
 from scheduler.api.cards import CardUse, Slots
 from scheduler.config import Config
-from scheduler.cycle.schedule import is_waiting
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life as PodLife
 from scheduler.state.pods import PodRecord
@@ -94,7 +93,7 @@ class Life:
         waiting = [
             pod
             for pod in self.cluster.pods.values()
-            if is_waiting(pod) and pod.uid not in self.onlookers
+            if make.is_waiting(pod) and pod.uid not in self.onlookers
         ]
         if rng.random() < 0.3:
             rng.shuffle(waiting)  # else like pods follow each other

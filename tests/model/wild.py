@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection
 
 from scheduler.api import names
 from scheduler.api.cards import Slots
-from scheduler.cycle.schedule import is_waiting
 from scheduler.devices.table import CARDS
 from scheduler.state.charging import claims
 from scheduler.state.cluster import Cluster
@@ -196,7 +195,7 @@ class Wild(Town):
     # The scheduler.
 
     def pod_is_assumed_anywhere(self, rng: random.Random) -> None:
-        waiting = [pod for pod in self.cluster.pods.values() if is_waiting(pod)]
+        waiting = [pod for pod in self.cluster.pods.values() if make.is_waiting(pod)]
         if not waiting:
             return
         pod, node = rng.choice(waiting), rng.choice([*NODES, "never-seen"])

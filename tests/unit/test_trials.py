@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from scheduler.api.placement import Mode, Placement
 from scheduler.config import Config
-from scheduler.cycle.schedule import is_waiting
 from scheduler.errors import BrokenInvariant
 from scheduler.schema import columns as c
 from scheduler.state import checks
@@ -144,7 +143,7 @@ def next_placements(world: Wild, fresh: Cluster, config: Config) -> tuple[list[A
         (world.cluster, world.cycle),
         (fresh, make.cycle(cluster=fresh, config=config)),
     ):
-        waiting = sorted(uid for uid, pod in cluster.pods.items() if is_waiting(pod))
+        waiting = sorted(uid for uid, pod in cluster.pods.items() if make.is_waiting(pod))
         with cluster.trial():
             made = cycle.schedule([cluster.pods[uid] for uid in waiting])
         found.append([made.binds, sorted((hold.uid, hold.problem) for hold in made.holds)])
