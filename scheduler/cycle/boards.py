@@ -207,8 +207,8 @@ class Boards:
             self._make_room(shape)
         # No node has more cards than exist.
         most = self._cluster.cards.most_on_a_node
-        wanted = np.minimum(shape.ask.containers[c.N_CARDS], most)
-        shape.most_picks = max(1, int(wanted.sum()))
+        wanted = shape.ask.containers[c.N_CARDS].tolist()
+        shape.most_picks = max(1, sum(min(cards, most) for cards in wanted))
 
     def _make_room(self, new: Shape) -> None:
         """Let shapes go that were used longest ago, while there are too many tallies."""

@@ -17,16 +17,14 @@ def asked_names(asked: Asked) -> tuple[str, ...]:
 
 
 def _compile(asked: Asked, cluster: Cluster) -> Compiled:
-    requests = asked.template.requests
-    rows = [cluster.nodes.row_asked(resource) for resource in asked_names(asked)]
+    requests, wanted = asked.template.requests, asked_names(asked)
+    rows = [cluster.nodes.row_asked(resource) for resource in wanted]
     return Compiled(
         {
             "charge": np.array([cluster.ledger.charges.number(asked.template)], np.int64),
             "resources": np.array(rows, np.int64),
             "amounts": np.array([1, *(amount for _, amount in requests.amounts)], np.int64),
-            "by_cards": np.array(
-                [r in CARDS.inner_resources for r in asked_names(asked)], np.bool_
-            ),
+            "by_cards": np.array([r in CARDS.inner_resources for r in wanted], np.bool_),
             "nonzero": np.array([requests.nonzero_cpu, requests.nonzero_memory], np.int64),
         }
     )

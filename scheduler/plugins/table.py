@@ -183,6 +183,8 @@ def is_wide(needs: Needs) -> bool:
 
 def tallied(needs: Needs, cluster: Cluster) -> Tallied:
     """What rules count of pods in domains of nodes for pods that need this of them."""
+    if needs == NO_NEEDS:
+        return NOTHING_TALLIED
     found: list[tuple[list[int], Tally]] = []
     scores: list[int] = []
     for (name, domain), need in zip(_DOMAINS, needs, strict=True):
