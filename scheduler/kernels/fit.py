@@ -32,6 +32,6 @@ def note(nodes: c.Nodes, ask: c.Ask, row: int, at: int, refused: c.Ints) -> None
 def _is_short(nodes: c.Nodes, ask: c.Ask, i: int, row: int) -> bool:
     r = ask.resources[i]
     return bool(
-        ask.amounts[i] > nodes.allocatable[r, row] - nodes.requested[r, row]
-        and not (ask.by_cards[i] and nodes.managed[row])
+        not (ask.by_cards[i] and nodes.managed[row])
+        and ask.amounts[i] > nodes.allocatable[r, row] - nodes.requested[r, row]
     )

@@ -90,8 +90,12 @@ def of_rooms(
     size = max(int(of_cores + _EPSILON), int(of_mib + _EPSILON))
     least_cores, least_mib = int(of_cores - _EPSILON), int(of_mib - _EPSILON)
     kind = known.node[row, k.NODE_KIND]
+    filled = demand.value[kind, size] if size < c.WHOLE else 0.0
     cpu, idle = free.cpu(nodes, row), known.node[row, k.NODE_IDLE]
     left_cpu = cpu - ask.dim_amounts[0]
+    # Beyond what a milli-GPU costs that is taken: what is short falls until nothing is.
+    per_short = demand.rates[c.RATE_SHORT] if demand.rates[c.RATE_CPU] > 0 else 0.0
+    surplus = idle - _ROUNDED - left_cpu * demand.rates[c.RATE_CPU]
     slope = demand.price[row] - demand.rates[c.RATE_LEFT]
     slope -= _weight(demand) * known.node_rates[row, k.RATE_ONE]
     found = NOWHERE
@@ -102,10 +106,9 @@ def of_rooms(
             continue
         was = min(was_cores, was_mib)
         taken = was - rest
-        cost = slope * taken
-        cost += demand.rates[c.RATE_SHORT] * keel.short(demand, idle - taken - _ROUNDED, left_cpu)
+        cost = slope * taken + per_short * max(0.0, surplus - taken)
         if size < c.WHOLE:
-            cut = demand.value[kind, was] - demand.value[kind, rest] - demand.value[kind, size]
+            cut = demand.value[kind, was] - demand.value[kind, rest] - filled
             cost += keel.CUT_WEIGHT * max(0.0, cut)
             cost += keel.REST_WEIGHT * max(0, rest - _ROUNDED)
         found = min(found, cost)

@@ -107,6 +107,8 @@ def _look(
                     if lanes == c.BLOCK:
                         lanes = _score(nodes, ask, cold, s, lanes)
                 continue
+            if bounded and step == 1 and number % _STRIDE == 0:
+                continue
             if bounded and not _may_win(nodes, cards, ask, demand, cold, row, s):
                 continue
             _consider(nodes, ask, cold, row, parts.by_cards(nodes, cards, ask, demand, row, s))
