@@ -8,8 +8,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scheduler.schema.columns import Flags, Floats, Ints
+
+# What is read of every node for every pod is kept small.
+Shorts = NDArray[np.int16]
 
 
 class Classes(NamedTuple):
@@ -41,14 +45,15 @@ class Known(NamedTuple):
     node: Ints  # [N, N_NODE] see NODE_*
     node_rates: Floats  # [N, N_NODE_RATES]
     card: Ints  # [D, N_CARD] the list, see CARD_*
-    rooms: Ints  # [D, 2] milli of cores and of memory that are free on each card of the list
+    rooms: Shorts  # [D, 2] milli of cores and of memory that are free on each card of the list, within 0..1000
     card_rates: Floats  # [D, N_CARD_RATES]
     rounded: Floats  # [1] milli-GPU that fragments can differ by for being whole numbers
 
 
 # Idle milli-GPU; milli-CPU that have to stay free so that no typical pod stops to fit for want of CPU; cards in
-# the list; most cores and MiB free on one of them; whether all count cores and MiB alike and are of one kind, and
-# of which; most milli-GPU that one of them can give; whether none closes with the next sharer.
+# the list; most cores and MiB free on one of them; whether all count cores and MiB alike; of which kind they all
+# are, -1 where they do not count alike or are of several, or one closes with the next sharer; most milli-GPU that
+# one of them can give.
 (
     NODE_IDLE,
     NODE_MARK,
@@ -58,9 +63,8 @@ class Known(NamedTuple):
     NODE_EVEN,
     NODE_KIND,
     NODE_ROOM,
-    NODE_LASTS,
     N_NODE,
-) = range(10)
+) = range(9)
 # Milli-GPU that fragments can shrink by at once where pods fit no more; rate by pods that do not fit already;
 # the highest of CARD_FIRM and CARD_ONE; milli of the first card that a percent of cores and a MiB is; then, by
 # class of how many cards are asked, rate by pods that may fit no more.
@@ -109,7 +113,7 @@ def empty(capacity: int, cards: int) -> Cold:
             node=np.zeros((capacity, N_NODE), np.int64),
             node_rates=np.zeros((capacity, N_NODE_RATES)),
             card=np.zeros((cards, N_CARD), np.int64),
-            rooms=np.zeros((cards, 2), np.int64),
+            rooms=np.zeros((cards, 2), np.int16),
             card_rates=np.zeros((cards, N_CARD_RATES)),
             rounded=np.zeros(1),
         ),

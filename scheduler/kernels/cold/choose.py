@@ -27,7 +27,7 @@ from scheduler.schema.cold import (
 
 # Of so many nodes one is looked at first.
 _STRIDE = 32
-_MILLI = 1000
+_MILLI, _WHOLE_PERCENT = 1000, 100
 
 
 @kernel
@@ -146,11 +146,12 @@ def _may_win(
 
 @inlined
 def is_plain(ask: c.Ask, known: Known, row: int) -> bool:
-    """Whether what is free on the cards of a node is all that it takes for a close bound."""
+    """Whether ``bounds.of_rooms`` holds on a node with cards, and says more than ``of_node``: of no whole card."""
+    slot = ask.rules.only
     return bool(
-        ask.containers[c.N_CARDS, ask.rules.only] == 1
-        and known.node[row, k.NODE_EVEN] != 0
-        and known.node[row, k.NODE_LASTS] != 0
+        ask.containers[c.N_CARDS, slot] == 1
+        and ask.containers[c.ASK_PERCENT, slot] < _WHOLE_PERCENT
+        and known.node[row, k.NODE_KIND] >= 0
     )
 
 

@@ -43,7 +43,7 @@ def refresh(
 def _list(nodes: c.Nodes, cards: c.Cards, known: Known, row: int, s: c.Scratch) -> None:
     """The open cards of a node that differ, to any pod that does not ask for one by its name."""
     start, found = nodes.card_start[row], 0
-    most_cores, most_mib, most_room, even, lasts = -1, -1, 0, 1, 1
+    most_cores, most_mib, most_room, even, one_kind = -1, -1, 0, 1, 1
     for j in range(nodes.card_count[row]):
         d = start + j
         if not free.is_open(cards, d):
@@ -60,23 +60,23 @@ def _list(nodes: c.Nodes, cards: c.Cards, known: Known, row: int, s: c.Scratch) 
         known.card[at, k.CARD_AT], known.card[at, k.CARD_ALIKE] = j, 1
         known.card[at, k.CARD_CORES], known.card[at, k.CARD_MIB] = cores, mib
         known.card[at, k.CARD_ROOM] = room
-        known.rooms[at, 0], known.rooms[at, 1] = s.free[0, j], s.free[1, j]
-        lasts &= 1 if cards.total[c.SLOTS, d] - cards.used[c.SLOTS, d] > 1 else 0
+        for figure in range(2):
+            known.rooms[at, figure] = max(0, min(c.WHOLE, s.free[figure, j]))
+        one_kind &= 1 if cards.total[c.SLOTS, d] - cards.used[c.SLOTS, d] > 1 else 0
         known.card_rates[at, k.CARD_FIRM] = known.card_rates[at, k.CARD_ONE] = 0.0
         most_cores, most_mib = max(most_cores, cores), max(most_mib, mib)
         most_room = max(most_room, room)
         first = start + known.card[start, k.CARD_AT]
         for figure in range(2):
             even &= 1 if cards.milli[figure, d] == cards.milli[figure, first] else 0
-        even &= 1 if cards.kind[d] == cards.kind[first] else 0
+        one_kind &= 1 if cards.kind[d] == cards.kind[first] else 0
         found += 1
     if found > 0:
         first = start + known.card[start, k.CARD_AT]
-        known.node[row, k.NODE_KIND] = cards.kind[first]
+        known.node[row, k.NODE_KIND] = cards.kind[first] if even & one_kind else -1
         known.node_rates[row, k.RATE_CORES] = cards.milli[c.CORES, first]
         known.node_rates[row, k.RATE_MIB] = cards.milli[c.MIB, first]
     known.node[row, k.NODE_OPEN], known.node[row, k.NODE_EVEN] = found, even
-    known.node[row, k.NODE_LASTS] = lasts
     known.node[row, k.NODE_CORES], known.node[row, k.NODE_MIB] = most_cores, most_mib
     known.node[row, k.NODE_ROOM] = most_room
 
