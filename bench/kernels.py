@@ -138,6 +138,8 @@ def _at_size(n_nodes: int, mode: Mode) -> dict[str, float]:
     cycle.schedule(first)
     shape = cycle.shape_of(first[0])
     assert shape is not None
+    # A kind that came once has no board yet.
+    cycle.boards.refresh(shape)
     rows = np.arange(cluster.nodes.capacity)
 
     def full() -> None:
