@@ -228,6 +228,54 @@ def test_no_bound_is_less_than_what_it_bounds(seed: int, kit: Kit) -> None:
                     assert keel.points(bounds.of_rooms(*given)) * weight >= shape.board.part[row]
 
 
+def test_what_is_free_on_cards_bounds_shares_more_closely_than_amounts_do() -> None:
+    rng = random.Random(1)
+    made = twin_worlds.world(rng, PLAIN, 40, load=120, past=100)
+    cluster, cycle = made.cluster, twin_worlds.cycle_of(made)
+    nodes, cards, tables = cluster.nodes.columns, cluster.cards.columns, cycle.learner.tables
+    closer, looser = 0, 0
+    for i in range(20):
+        shape = cycle.shape_of(cluster.pods[made.see(twin_worlds.drawn(rng, PLAIN, f"new-{i}"))])
+        assert shape is not None
+        cycle.boards.refresh(shape)
+        if shape.ask.rules.walk or not shape.ask.containers.shape[1]:
+            continue
+        kept = cold_figures(cycle, cluster)
+        for row in np.flatnonzero(nodes.managed & (shape.board.part >= 0)).tolist():
+            if choose.is_plain(shape.ask, kept, row):
+                given = nodes, cards, shape.ask, tables, kept, row
+                gained = bounds.of_rooms(*given) - bounds.of_node(*given)
+                closer += gained > keel.STEP
+                looser += gained < -keel.STEP
+    assert closer > 2 * looser
+    assert closer > 20
+
+
+def test_a_closed_card_of_another_kind_says_nothing_of_what_is_taken_of_the_others() -> None:
+    """Of the small card a pod would take five times as much: a bound by it would pass a good node over."""
+    small = make.card(uuid="small", mib=15_360, healthy=False)
+    large = make.card(uuid="large", index=1, mib=81_920)
+    cluster = make.cluster(nodes=[make.hami_node(name="n", cards=[small, large], cpu="64")])
+    cycle = make.cycle(cluster=cluster)
+    running = cluster.see_pod(make.pod(gpu=1, gpumem=40_960))
+    assert running is not None
+    (first,) = cycle.schedule([running]).binds
+    assert first.slots[0][0].uuid == "large"
+    # Where all that counts is what is taken.
+    tables = cycle.learner.tables
+    price, value = np.ones(cluster.nodes.capacity), np.zeros_like(tables.value)
+    tables = cycle.learner.tables = tables._replace(price=price, value=value)
+    pod = cluster.see_pod(make.pod(name="second", gpu=1, gpucores=30, gpumem=4_096))
+    assert pod is not None
+    shape = cycle.shape_of(pod)
+    assert shape is not None
+    cycle.boards.refresh(shape)
+    nodes, cards = cluster.nodes.columns, cluster.cards.columns
+    row, kept = cluster.nodes.row_of("n"), cold_figures(cycle, cluster)
+    cost = bounds.of_node(nodes, cards, shape.ask, tables, kept, row)
+    assert keel.points(cost) * shape.ask.mode.weight >= shape.board.part[row] > 0
+
+
 def cold_figures(cycle: Cycle, cluster: Cluster) -> Any:
     """What is known of every node, read anew."""
     nodes, cards, tables = cluster.nodes.columns, cluster.cards.columns, cycle.learner.tables
