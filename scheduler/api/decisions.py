@@ -11,11 +11,17 @@ from scheduler.errors import Mistake
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """Bind a pod to a node; ``slots`` are its cards, on nodes whose cards are given away one by one."""
+    """Bind a pod to a node.
+
+    Attributes:
+        slots: its cards, on nodes whose cards are given away one by one.
+        driver: the name of the driver whose cards they are; empty when there are none.
+    """
 
     uid: str
     node: str
     slots: Slots = ()
+    driver: str = ""
 
 
 @dataclass(frozen=True, slots=True)

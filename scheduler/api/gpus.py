@@ -1,4 +1,4 @@
-"""What a pod asks of GPUs, read as HAMi's webhook and scheduler read it.
+"""What a pod asks of devices: of cards, read as HAMi's webhook and scheduler read it, and of whole devices.
 
 HAMi's webhook leaves pods alone that name another scheduler, so what it would have filled in is
 filled in here: a bare ``nvidia.com/gpu: 1`` is a whole card, exclusive. Where HAMi silently
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
-from scheduler.api import names, quantities, wire
+from scheduler.api import names, quantities, requests, wire
 from scheduler.errors import BadInput
 
 WHOLE_CARD_PERCENT = 100
@@ -52,15 +52,19 @@ class ContainerAsk(NamedTuple):
 
 
 class GpuAsk(NamedTuple):
-    """A pod's GPU request: a slot per container (init first) and which cards it accepts."""
+    """What a pod asks of one family: a slot per container (init first) and which cards it accepts.
 
+    ``family`` is the resource by which it asks.
+    """
+
+    family: str
     containers: tuple[ContainerAsk, ...]
-    use_types: tuple[str, ...]
-    nouse_types: tuple[str, ...]
-    use_uuids: tuple[str, ...]
-    nouse_uuids: tuple[str, ...]
-    vgpu_mode: str
-    numa_bind: bool
+    use_types: tuple[str, ...] = ()
+    nouse_types: tuple[str, ...] = ()
+    use_uuids: tuple[str, ...] = ()
+    nouse_uuids: tuple[str, ...] = ()
+    vgpu_mode: str = ""
+    numa_bind: bool = False
 
 
 class CardTypes(Protocol):
@@ -73,7 +77,7 @@ class CardTypes(Protocol):
 
 
 def of_pod(pod: wire.Pod) -> GpuAsk | None:
-    """The pod's GPU request, None when it asks none.
+    """What the pod asks of NVIDIA's cards, whole or in shares; None when it asks none.
 
     Raises:
         BadInput: a figure that HAMi's device plugin could not serve.
@@ -83,6 +87,7 @@ def of_pod(pod: wire.Pod) -> GpuAsk | None:
         return None
     annotations = pod.metadata.annotations or {}
     return GpuAsk(
+        family=names.GPU,
         containers=tuple(slots),
         use_types=_list(annotations.get(names.USE_TYPE, ""), upper=True),
         nouse_types=_list(annotations.get(names.NOUSE_TYPE, ""), upper=True),
@@ -91,6 +96,24 @@ def of_pod(pod: wire.Pod) -> GpuAsk | None:
         vgpu_mode=annotations.get(names.VGPU_MODE, ""),
         numa_bind=_bool(annotations.get(names.NUMA_BIND, "")),
     )
+
+
+def whole_devices(pod: wire.Pod, resource: str) -> GpuAsk | None:
+    """What the pod asks of devices that are given away whole only; None when it asks none.
+
+    Raises:
+        BadInput: not a quantity.
+    """
+    every = (*(pod.spec.init_containers or ()), *pod.spec.containers)
+    if all(_lookup(container, resource) is None for container in every):
+        return None
+    slots = []
+    for kind, container, field in _containers(pod):
+        raw = _lookup(container, resource)
+        count = 0 if raw is None else requests.amount(resource, raw, field)
+        percent, cores = (WHOLE_CARD_PERCENT, FULL_CORES) if count else (0, 0)
+        slots.append(ContainerAsk(kind, count, 0, percent, cores))
+    return GpuAsk(resource, tuple(slots)) if any(slot.cards for slot in slots) else None
 
 
 def most(pod: wire.Pod) -> tuple[ContainerAsk, ...]:

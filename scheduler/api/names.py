@@ -40,6 +40,9 @@ GPU_MEMORY = "nvidia.com/gpumem"
 GPU_MEMORY_PERCENT = "nvidia.com/gpumem-percentage"
 GPU_CORES = "nvidia.com/gpucores"
 GPU_PRIORITY = "nvidia.com/priority"
+AMD_GPU = "amd.com/gpu"
+INTEL_GPU_I915 = "gpu.intel.com/i915"
+INTEL_GPU_XE = "gpu.intel.com/xe"
 
 # HAMi, node side.
 HAMI_REGISTER = "hami.io/node-nvidia-register"

@@ -6,6 +6,7 @@ again by a key of bytes, so a thousand like pods cost one parse.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -48,8 +49,10 @@ class PodTemplate:
         spread: topology spread constraints.
         images: of every container and image volume, by their names in full.
         tolerations: (key, operator, value, effect).
-        gpu: GPUs asked, None for none.
-        most: what its containers may hold on cards, empty for none; also of a malformed request.
+        gpu: what it asks of the first family of devices of which it asks any, None for none; what it asks of
+            others is in ``requests`` only.
+        most: what its containers may hold on cards of that family, empty for none; also of a malformed
+            request.
         size: how many, as a class: see ``gpus.size``; -1 for none.
         steering: the pod's own placement annotations, sorted.
         kinds: kind of every container, init containers first (slots of HAMi's annotations).
@@ -81,6 +84,14 @@ class PodTemplate:
     problem: Mistake | None
     words: int
     offered: int = 0
+
+    @property
+    def family(self) -> str:
+        """The resource by which the pod asks what it may hold of cards; empty when it may hold none."""
+        if self.gpu is not None:
+            return self.gpu.family
+        # Only what is asked of cards can be malformed and still be held.
+        return names.GPU if self.most else ""
 
     @property
     def has_terms(self) -> bool:
@@ -131,8 +142,15 @@ def key(pod: wire.Pod) -> bytes:
     return encoded
 
 
-def of_pod(pod: wire.Pod, bounds: limits.PodLimits = limits.DEFAULT) -> PodTemplate:
-    """Parse the template of a pod. Never raises: what is wrong stands in ``problem``."""
+def of_pod(
+    pod: wire.Pod,
+    bounds: limits.PodLimits = limits.DEFAULT,
+    devices: Callable[[wire.Pod], gpus.GpuAsk | None] = gpus.of_pod,
+) -> PodTemplate:
+    """Parse the template of a pod. Never raises: what is wrong stands in ``problem``.
+
+    ``devices`` reads what the pod asks of them, and raises ``BadInput``.
+    """
     problem, words = limits.measured(pod, bounds)
     if problem is not None:
         pod = limits.cut(pod, bounds, problem)
@@ -141,7 +159,7 @@ def of_pod(pod: wire.Pod, bounds: limits.PodLimits = limits.DEFAULT) -> PodTempl
     gpu: gpus.GpuAsk | None = None
     try:
         asked = requests.of_pod(pod)
-        gpu = gpus.of_pod(pod)
+        gpu = devices(pod)
     except BadInput as error:
         problem = problem or error.mistake
     spec = pod.spec

@@ -1,4 +1,4 @@
-"""The GPUs of all nodes as flat columns, for figures that look at every one of them."""
+"""The devices of all nodes as flat columns, for figures that look at every one of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scheduler.devices import whole as whole_gpus
+from scheduler.devices import whole as whole_devices
+from scheduler.devices.table import place_of
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
@@ -17,13 +18,14 @@ _MIB_PER_GIB = 1024
 
 
 class Cards(NamedTuple):
-    """One entry per card; the whole GPUs of a node are one entry together. D entries."""
+    """One entry per card; the devices of a pool that is counted are one entry together. D entries."""
 
     owner: c.Ints  # [D] place of the node among the rows asked for
-    model: c.Ints  # [D] as in the state, -1 of whole GPUs
+    pool: c.Ints  # [D] their family
+    model: c.Ints  # [D] as in the state, -1 of devices that are counted
     kind: c.Ints  # [D] place in ``kinds``
     kinds: tuple[tuple[int, int], ...]  # core percent and MiB of a card
-    whole_only: c.Flags  # [D] only whole GPUs can be asked
+    whole_only: c.Flags  # [D] only whole devices can be asked
     usable: c.Flags  # [D] healthy, not cordoned, not MIG, its pods known
     unshared: c.Flags  # [D] nobody is on it
     n_all: c.Ints  # [D] cards of the entry
@@ -44,6 +46,7 @@ class Cards(NamedTuple):
         whole = (compute == c.WHOLE) & (memory == c.WHOLE)
         suits = self.usable & np.append(models, np.True_)[self.model]
         suits &= (memory <= c.WHOLE) & (whole | ~self.whole_only)
+        suits &= self.pool == place_of(shape.family)
         # All of the compute is given only of a card that nobody is on.
         now = suits & (self.n_left > 0) & (self.unshared | (compute < c.WHOLE))
         now &= (self.left[0] >= compute) & (self.left[1] >= memory)
@@ -51,36 +54,42 @@ class Cards(NamedTuple):
 
 
 def of_rows(cluster: Cluster, rows: c.Ints) -> Cards:
-    """The cards of some nodes."""
+    """The devices of some nodes."""
     nodes, table = cluster.nodes.columns, cluster.cards.columns
-    managed = nodes.managed[rows]
-    count = np.where(managed, nodes.card_count[rows], 0)
+    n_pools = len(nodes.managed)
+    managed, count = nodes.managed[:, rows], nodes.card_count[:, rows]
+    count = np.where(managed, count, 0)
+    starts = nodes.card_start[:, rows]
     d = np.concatenate(
-        [np.arange(s, s + n) for s, n in zip(nodes.card_start[rows], count, strict=True)]
-        or [np.zeros(0)]
+        [np.arange(s, s + n) for s, n in zip(starts.flat, count.flat, strict=True)]
+        or [np.zeros(0, np.int64)]
     ).astype(np.int64)
-    whole = np.where(managed, 0, nodes.allocatable[c.GPU, rows])
-    bare = np.flatnonzero(whole > 0)
-    total, busy = whole[bare], np.minimum(nodes.requested[c.GPU, rows], whole)[bare]
+    owner = np.repeat(np.tile(np.arange(rows.size), n_pools), count.ravel())
+    offered = c.DEVICES_AT + np.arange(n_pools)
+    whole = np.where(managed, 0, nodes.allocatable[np.ix_(offered, rows)])
+    bare_pool, bare = np.nonzero(whole > 0)
+    total = whole[bare_pool, bare]
+    busy = np.minimum(nodes.requested[offered[bare_pool], rows[bare]], total)
     figures = [c.CORES, c.MIB]
     scale = table.milli[:, d]
     left = np.floor((table.total[figures][:, d] - table.used[figures][:, d]) * scale + _EPSILON)
     left = np.where(scale > 0, left, c.WHOLE).astype(np.int64)
     ready = (table.used[c.SLOTS, d] < table.total[c.SLOTS, d]) & (left > 0).all(axis=0)
     shares = np.clip(table.used[figures][:, d] * scale / c.WHOLE, 0.0, 1.0)
-    shares[0] = np.minimum(1.0, shares[0] + _unlimited(cluster, np.repeat(rows, count), d))
+    shares[0] = np.minimum(1.0, shares[0] + _unlimited(cluster, rows[owner], d))
     gib = table.total[c.MIB, d] / _MIB_PER_GIB
     pairs = [
         *zip(*table.total[figures][:, d].tolist(), strict=True),
-        *(whole_gpus.CARD for _ in bare),
+        *(whole_devices.CARD for _ in bare),
     ]
     kinds = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
     ones, none = np.ones(d.size, np.int64), np.zeros(bare.size)
     return Cards(
-        owner=np.append(np.repeat(np.arange(rows.size), count), bare),
+        owner=np.append(owner, bare),
+        pool=np.append(table.pool[d], bare_pool),
         model=np.append(table.model[d], np.full(bare.size, -1)),
         kind=np.array([kinds[pair] for pair in pairs], np.int64),
-        kinds=tuple(kinds) or (whole_gpus.CARD,),
+        kinds=tuple(kinds) or (whole_devices.CARD,),
         whole_only=np.append(np.zeros(d.size, np.bool_), np.ones(bare.size, np.bool_)),
         usable=np.append(
             table.healthy[d] & ~table.cordoned[d] & ~table.mig[d], np.ones(bare.size, np.bool_)

@@ -56,7 +56,7 @@ def audit(nodes: Sequence[wire.Node], pods: Sequence[wire.Pod], question: Questi
     """
     config = question.config
     cluster = Cluster(
-        config.scheduler_names, devices.of_cards(config.hami_node_label), config.pod_limits
+        config.scheduler_names, devices.families(config.hami_node_label), config.pod_limits
     )
     for node in nodes:
         cluster.see_node(node)

@@ -30,6 +30,7 @@ from scheduler.audit import cards as all_cards
 from scheduler.audit.cards import Cards
 from scheduler.audit.typical import Typical
 from scheduler.devices import card_order
+from scheduler.devices.table import place_of
 from scheduler.plugins import table as rules
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
@@ -128,8 +129,7 @@ class _Judged:
         self._allocatable = nodes.allocatable[:, rows]
         free = self._allocatable - nodes.requested[:, rows]
         self.plain_free, self._no_pods = free[[c.CPU, c.MEMORY]], free[c.PODS] < 1
-        self._gpu_weight = np.zeros(n)
-        self._taken = np.zeros(cards.owner.size)
+        self._gpu_weight, self._taken = np.zeros((2, cards.owner.size))
         self._plain_weight, self._blocked = np.zeros((2, n)), np.zeros((2, n))
         self.hosted, self.refused = np.zeros((2, n)), np.zeros((2, n))
         self.short = np.zeros((2, N_CAUSES, n))
@@ -152,7 +152,8 @@ class _Judged:
         self.refused[kind] += count * (hosts & ~fits)
         self.short[kind] += count * (hosts & lacks)
         if shape.cards:
-            self._gpu_weight += count * hosts
+            of_family = cards.pool == place_of(shape.family)
+            self._gpu_weight += count * (hosts[cards.owner] & of_family)
             self._taken += count * (fits[cards.owner] & now)
         weight = count * asked * hosts
         self._plain_weight += weight
@@ -168,6 +169,6 @@ class _Judged:
 
     def stranded_share(self) -> tuple[c.Floats, c.Floats]:
         """[D] which part of what is free on a card is stranded, and which is dead."""
-        weight = self._gpu_weight[self._cards.owner]
+        weight = self._gpu_weight
         taken = np.divide(self._taken, weight, where=weight > 0, out=np.zeros(weight.size))
         return 1.0 - taken, (taken == 0).astype(np.float64)

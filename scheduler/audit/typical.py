@@ -17,6 +17,7 @@ import numpy as np
 
 from scheduler.api import names
 from scheduler.modes import demand_tables
+from scheduler.modes.empty_nodes import pools_of
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
@@ -41,7 +42,8 @@ class Typical:
 
     Attributes:
         gpu_seen, plain_seen: pods seen that ask GPUs, and that ask CPU or memory and no GPU.
-        gpu_assumed, plain_assumed: whether there were too few, and the pods of that kind are assumed.
+        gpu_assumed, plain_assumed: whether there were too few, of one family of devices at least, and the pods
+            of that kind are assumed.
     """
 
     pods: tuple[TypicalPod, ...]
@@ -53,18 +55,21 @@ class Typical:
 
 def of_cluster(cluster: Cluster, fixed: Collection[str] = ()) -> Typical:
     """The typical pods of a cluster; ``fixed`` are uids of pods that belong to their node."""
-    asking = [
-        TypicalPod(shape, count) for shape, count in cluster.demand.counts().items() if shape.cards
-    ]
+    asking: list[TypicalPod] = []
+    gpu_assumed = False
+    there = pools_of(cluster) if cluster.nodes.columns.has_gpu.any() else []
+    counts = cluster.demand.counts()
+    for pool, family in enumerate(cluster.registers.families):
+        seen = cluster.demand.seen_of(family.resource)
+        if seen >= ENOUGH:
+            asking += [TypicalPod(s, n) for s, n in counts.items() if s.family == family.resource]
+        elif pool in there:
+            gpu_assumed = True
+            assumed = demand_tables.assumed_demand(cluster, pool)
+            # Together they weigh as much as the pods that were seen.
+            scale = max(seen, 1) / sum(assumed.values())
+            asking += [TypicalPod(shape, count * scale) for shape, count in assumed.items()]
     gpu_seen = cluster.demand.seen
-    gpu_assumed = gpu_seen < ENOUGH
-    if gpu_assumed:
-        assumed = demand_tables.assumed_demand(cluster)
-        # Together they weigh as much as the pods that were seen.
-        scale = max(gpu_seen, 1) / sum(assumed.values())
-        asking = [TypicalPod(shape, count * scale) for shape, count in assumed.items()]
-        if not cluster.nodes.columns.has_gpu.any():
-            asking = []
     plain = _plain(cluster, fixed)
     plain_seen = round(sum(pod.pods for pod in plain))
     plain_assumed = plain_seen < ENOUGH
@@ -74,7 +79,7 @@ def of_cluster(cluster: Cluster, fixed: Collection[str] = ()) -> Typical:
         pods=(*_most_frequent(asking), *_most_frequent(plain)),
         gpu_seen=gpu_seen,
         plain_seen=plain_seen,
-        gpu_assumed=gpu_assumed,
+        gpu_assumed=gpu_assumed or gpu_seen < ENOUGH,
         plain_assumed=plain_assumed,
     )
 

@@ -115,7 +115,7 @@ class Boards:
                 cluster.nodes.columns,
                 cluster.cards.columns,
                 shape.ask,
-                self._learner.tables,
+                self._learner.of(shape.ask.pool),
                 shape.board,
                 rows,
                 self.scratch,
@@ -190,7 +190,7 @@ class Boards:
     def _fit_scratch(self, shape: Shape) -> None:
         cards = self._cluster.cards.most_on_a_node
         picks = shape.most_picks
-        tables = self._learner.tables
+        tables = self._learner.of(shape.ask.pool)
         typical = max(tables.keel.weight.size, tables.fgd.weight.size)
         s = self.scratch
         if s.order.size < cards or s.picks.size < picks or s.fits.size < typical:

@@ -6,6 +6,7 @@ which nodes are alike, what is free on them, and whom their words let in.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -25,13 +26,22 @@ from scheduler.state.cluster import Cluster
 _LIKE = 4
 
 
+@dataclass(slots=True)
+class _Kept:
+    """What is kept for one family, the position up to which it has read, and by which tables."""
+
+    figures: schema.Cold = field(default_factory=lambda: schema.empty(0, 0))
+    moved: int = -1
+    generation: int = -1
+
+
 class Cold:
     """What is kept of a cluster's nodes for kinds of pods that come for the first time."""
 
     def __init__(self, cluster: Cluster, learner: Learner, statics: Statics) -> None:
         self._cluster, self._learner, self._statics = cluster, learner, statics
-        self._kept = schema.empty(0, 0)
-        self._moved = self._generation = -1
+        # By family: pods that ask another one see other cards and are judged by another demand.
+        self._kept: dict[int, _Kept] = {}
         # How many pods of a template were placed without a board; it goes with the last of them.
         self._came: WeakKeyDictionary[PodTemplate, int] = WeakKeyDictionary()
 
@@ -51,16 +61,17 @@ class Cold:
         Ranks, tables and the scratch must be up to date.
         """
         cluster = self._cluster
-        moved = self._changed()
+        of_family = self._kept.setdefault(shape.ask.pool, _Kept())
+        moved = self._changed(of_family)
         static = self._static(shape)
-        kept = self._kept._replace(refused=static.refused, moved=moved)
+        kept = of_family.figures._replace(refused=static.refused, moved=moved)
         if static.told:
             weights = static.norms()[:, c.NORM_WEIGHT].copy()
             kept = kept._replace(scores=static.scores, weights=weights)
         nodes, cards = cluster.nodes.columns, cluster.cards.columns
-        tables = self._learner.tables
+        tables = self._learner.of(shape.ask.pool)
         fits = choose.place_one(nodes, cards, shape.ask, tables, kept, scratch, placed)
-        self._moved = cluster.moved.position
+        of_family.moved = cluster.moved.position
         if fits:
             template = shape.asked.template
             self._came[template] = 1 + self._came.get(template, 0)
@@ -80,17 +91,17 @@ class Cold:
         static.refresh(self._cluster)
         return static
 
-    def _changed(self) -> c.Ints:
+    def _changed(self, kept: _Kept) -> c.Ints:
         """The rows that moved since the last decision; all, where everything is to be read anew."""
         cluster, learner = self._cluster, self._learner
         sizes = cluster.nodes.capacity, cluster.cards.columns.numa.size
-        moved = cluster.moved.since(self._moved) if self._moved >= 0 else None
+        moved = cluster.moved.since(kept.moved) if kept.moved >= 0 else None
         if (
             moved is None
-            or self._generation != learner.generation
-            or sizes != (self._kept.known.fresh.size, len(self._kept.known.card))
+            or kept.generation != learner.generation
+            or sizes != (kept.figures.known.fresh.size, len(kept.figures.known.card))
         ):
-            self._kept = schema.empty(*sizes)
-            self._generation = learner.generation
+            kept.figures = schema.empty(*sizes)
+            kept.generation = learner.generation
             moved = np.arange(cluster.nodes.capacity)
         return moved

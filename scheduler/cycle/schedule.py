@@ -221,7 +221,7 @@ class Cycle:
             cluster.nodes.columns,
             cluster.cards.columns,
             shape.ask,
-            self.learner.tables,
+            self.learner.of(shape.ask.pool),
             shape.board,
             self.boards.scratch,
             placed,
@@ -237,11 +237,12 @@ class Cycle:
         cluster, n = self._cluster, len(pods)
         rows = placed.row[:n].tolist()
         n_picks, pod_rows = placed.n_picks[:n].tolist(), placed.pod[:n].tolist()
+        driver = cluster.registers.driver_name(shape.ask.pool)
         for k in range(n):
             uid = pods[k].uid
             slots = self._cards(shape, placed, k) if n_picks[k] else ()
             node = cluster.assume_charged(uid, rows[k], slots, pod_rows[k])
-            outcome.binds.append(Bind(uid, node, slots))
+            outcome.binds.append(Bind(uid, node, slots, driver if slots else ""))
         cluster.moved.add_many(rows)
 
     def _cards(self, shape: Shape, placed: place.Placed, k: int) -> Slots:

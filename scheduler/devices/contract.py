@@ -1,8 +1,21 @@
 """What a driver is: all that is particular to one kind of device.
 
-A driver reads a node's devices and what bound pods hold of them, and writes what was decided. What a pod asks is
-read with the pod (``api/gpus``), and what is chosen is chosen by a kernel (``kernels/devices``). The state
-keeps the devices of all drivers in one table and knows none of them by name.
+A family is a resource by which containers ask for devices. The devices of a family on one node are a pool, and a
+node may have a pool of every family. A pool has one driver. Where a driver of cards ``serves`` the node, the
+pool is a run of rows of the card table, and a kernel chooses among them (``kernels/devices``). Everywhere else
+the devices are whole ones, a number that is counted like any resource of the node. ``devices/table`` says which
+drivers a family has. The state keeps the pools of all drivers in one table and knows none of them by name.
+
+How what is to come fits in:
+
+- MIG, a geometry per card: ``cards`` tells each partition that may be carved as what its card is and which
+  others it excludes; that is more columns of ``schema.Cards``, and a rule of the kernel that chooses.
+- Links between cards: read by ``cards`` into a matrix by pool that the order of choice reads (``card_order``).
+- Other vendors' cards by HAMi: a driver of cards for that vendor's family, with its own annotations.
+- DRA: a family is a device class, ``cards`` reads ResourceSlices instead of annotations (``Node`` is what was
+  read of a node, slices included), and ``answer`` goes into the claim's status by a step before the bind.
+- A GPU and a NIC chosen together: both are pools of the node, whose columns lie side by side (``[F, N]``), so a
+  kernel may look at two of them; what it picks is in slots, of which a decision then has those of two drivers.
 """
 
 from __future__ import annotations
@@ -12,10 +25,12 @@ from typing import NamedTuple, Protocol
 
 from scheduler.api import wire
 from scheduler.api.cards import Card, Slots
+from scheduler.api.gpus import GpuAsk
 
 # What a driver has read on a node, as it was written there. Equal words tell of equal devices.
 Words = tuple[str, ...]
 Texts = Mapping[str, str]
+Figures = tuple[int, int, int]
 
 
 class Seen(NamedTuple):
@@ -24,7 +39,7 @@ class Seen(NamedTuple):
     Attributes:
         words: what the driver has read there.
         labels: the node's.
-        offered: how many devices the node offers as a plain resource.
+        offered: how many devices of the family the node offers as a plain resource.
         was_signed: the driver's plugin has written on the node, now or earlier under the same uid.
         any_signed: it has done so on any node.
     """
@@ -44,20 +59,45 @@ class Answer(NamedTuple):
 
 
 class Driver(Protocol):
-    """One kind of device.
+    """What every driver is, of cards or of whole devices.
 
     Attributes:
-        name: what people call it.
-        claim_field: the field by which a pod says what it holds.
-        notice: what people should know once its devices are in use, and in other words what is taken for granted.
-        inner_resources: resources that only the driver's own parts read. On a node of the driver's the cards
-            say what there is of them, not the node's capacity.
+        name: what people call it, and how a decision names it.
     """
 
-    name: str
+    @property
+    def name(self) -> str: ...  # noqa: D102 - see above
+
+    def ask(self, pod: wire.Pod) -> GpuAsk | None:
+        """What a pod asks of the family, None for nothing.
+
+        Raises:
+            BadInput: a figure that the driver's plugin could not serve.
+        """
+
+
+class CountingDriver(Driver, Protocol):
+    """A driver of devices that are given away whole, and that nobody tells apart."""
+
+    def sum(self, offered: int) -> Figures:
+        """Core percent, MiB and sharers of so many devices."""
+
+
+class CardDriver(Driver, Protocol):
+    """A driver of devices that are told one by one, and given away whole or in parts.
+
+    Attributes:
+        claim_field: the field by which a pod says what it holds.
+        notice: what people should know once its devices are in use, and in other words what is taken for granted.
+        inner_resources: resources that only the driver's own parts read. In a pool of the driver's the cards
+            say what there is of them, not the node's capacity.
+        takes_turns: whether its plugin serves the pods of a node one at a time, under a lock.
+    """
+
     claim_field: str
     notice: tuple[str, str]
     inner_resources: frozenset[str]
+    takes_turns: bool
 
     def read_node(self, node: wire.Node) -> Words:
         """What is written on a node about its devices."""

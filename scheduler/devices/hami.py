@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from scheduler.api import hami, names, wire
+from scheduler.api import gpus, hami, names, wire
 from scheduler.api.cards import Card, Slots
 from scheduler.devices.contract import Answer, Seen, Texts, Words
 
@@ -39,8 +39,14 @@ class HamiCards:
         {names.GPU_MEMORY, names.GPU_MEMORY_PERCENT, names.GPU_CORES, names.GPU_PRIORITY}
     )
 
+    takes_turns = True
+
     def __init__(self, label: str) -> None:
         self._label = label.partition("=")
+
+    def ask(self, pod: wire.Pod) -> gpus.GpuAsk | None:
+        """Cards, and of each how much of its memory and cores."""
+        return gpus.of_pod(pod)
 
     def read_node(self, node: wire.Node) -> Words:
         """The register, the closed cards and whether the plugin has written."""

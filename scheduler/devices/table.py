@@ -1,20 +1,95 @@
-"""The drivers there are.
+"""The families of devices there are, and the drivers of each.
 
-Cards that are told one by one are given away by the driver whose node it is. On any other node whole GPUs are
-(``whole``), which need no driver: they are one resource of the node's among others.
+A pod that asks devices of several families is judged by the first of them in this table; of all of them there
+must be enough, and all are charged.
 """
 
 from __future__ import annotations
 
-from scheduler.api import names
-from scheduler.devices.contract import Driver
+from typing import NamedTuple
+
+from scheduler.api import names, wire
+from scheduler.api.gpus import GpuAsk
+from scheduler.devices.contract import CardDriver, CountingDriver, Driver, Texts
 from scheduler.devices.hami import HamiCards
+from scheduler.devices.whole import FAMILIES as WHOLE
+from scheduler.devices.whole import WholeDevices
 
 
-def of_cards(label: str = names.HAMI_NODE_LABEL) -> Driver:
-    """The driver of cards that are told one by one; ``label`` as ``HamiCards`` takes it."""
-    return HamiCards(label)
+class Family(NamedTuple):
+    """A resource by which containers ask for devices; ``Nodes`` has a pool of each, by its place in the table.
+
+    Attributes:
+        cards: the driver of the nodes that it serves, None when the family's devices are never told one by one.
+        whole: the driver of all other nodes.
+    """
+
+    resource: str
+    cards: CardDriver | None
+    whole: CountingDriver
+
+    def driver(self, *, by_cards: bool) -> Driver:
+        """The driver of a pool whose devices are given away one by one, or are not."""
+        return self.cards if self.cards is not None and by_cards else self.whole
 
 
-# For those who look at pods and nodes and at no cluster: what it reads and writes does not depend on the label.
-CARDS: Driver = of_cards()
+Families = tuple[Family, ...]
+
+
+def families(label: str = names.HAMI_NODE_LABEL) -> Families:
+    """The table; ``label`` as ``HamiCards`` takes it."""
+    cards: dict[str, CardDriver] = {names.GPU: HamiCards(label)}
+    return tuple(
+        Family(resource, cards.get(resource), WholeDevices(resource)) for resource in WHOLE
+    )
+
+
+# For those who look at pods and nodes and at no cluster: what is read and written does not depend on the label.
+FAMILIES = families()
+_CARDS = {family.cards.name: family.cards for family in FAMILIES if family.cards is not None}
+# The place of the family whose cards tell what there is of a resource.
+INNER_RESOURCES = {
+    resource: place
+    for place, family in enumerate(FAMILIES)
+    for resource in (family.cards.inner_resources if family.cards is not None else ())
+}
+
+
+_PLACE_OF = {family.resource: place for place, family in enumerate(FAMILIES)}
+
+
+def place_of(family: str) -> int:
+    """The place of a family in the table, -1 for none."""
+    return _PLACE_OF.get(family, -1)
+
+
+def cards_of(driver: str) -> CardDriver:
+    """The driver of cards that a decision names."""
+    return _CARDS[driver]
+
+
+def ask_of(pod: wire.Pod) -> GpuAsk | None:
+    """What a pod asks of the first family of which it asks any.
+
+    Raises:
+        BadInput: a figure that the family's plugin could not serve.
+    """
+    asked = (family.driver(by_cards=True).ask(pod) for family in FAMILIES)
+    return next((ask for ask in asked if ask is not None), None)
+
+
+def is_served(annotations: Texts) -> bool:
+    """Whether a plugin has served, or has failed to serve, the pod of these annotations."""
+    return any(cards.is_served(annotations) for cards in _CARDS.values())
+
+
+def is_locked(annotations: Texts) -> bool:
+    """Whether a plugin of the node of these annotations is busy with a pod."""
+    return any(cards.is_locked(annotations) for cards in _CARDS.values())
+
+
+def signed(node: wire.Node, drivers: tuple[str, ...]) -> wire.Node:
+    """The node as if the plugins of these drivers had written on it."""
+    for driver in drivers:
+        node = _CARDS[driver].signed(node)
+    return node

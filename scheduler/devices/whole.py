@@ -1,4 +1,4 @@
-"""Whole GPUs as an extended resource: the node says how many, and the kubelet's plugin says which.
+"""Whole devices as an extended resource: the node says how many, and the kubelet's plugin says which.
 
 Nothing is written for them, and nobody tells one from another: they are counted with the other resources of
 the node, and to formulas each of them is a card of ``CARD`` that is idle or taken.
@@ -6,8 +6,25 @@ the node, and to formulas each of them is a card of ``CARD`` that is idle or tak
 
 from __future__ import annotations
 
-from scheduler.api import names
+from scheduler.api import gpus, names, wire
+from scheduler.devices.contract import Figures
 
-RESOURCE = names.GPU
-# Core percent and MiB of what a whole GPU counts as; nobody says how much memory it has.
-CARD = (100, 0)
+# The resources by which whole devices are asked, in the order in which a pod that asks several is judged.
+FAMILIES = (names.GPU, names.AMD_GPU, names.INTEL_GPU_I915, names.INTEL_GPU_XE)
+# Core percent and MiB of what a whole device counts as; nobody says how much memory it has.
+CARD = (gpus.FULL_CORES, 0)
+
+
+class WholeDevices:
+    """The driver of a family that is only counted."""
+
+    def __init__(self, resource: str) -> None:
+        self.name = resource
+
+    def ask(self, pod: wire.Pod) -> gpus.GpuAsk | None:
+        """As many as its containers' limits say."""
+        return gpus.whole_devices(pod, self.name)
+
+    def sum(self, offered: int) -> Figures:
+        """Memory and sharers are not told."""
+        return offered * CARD[0], offered * CARD[1], 0

@@ -90,7 +90,7 @@ class Engine:
         """Begin with an empty state."""
         config = self.config
         self.cluster = Cluster(
-            config.scheduler_names, devices.of_cards(config.hami_node_label), config.pod_limits
+            config.scheduler_names, devices.families(config.hami_node_label), config.pod_limits
         )
         self.policies = PolicyBook(config)
         self.pending = Pending(config)

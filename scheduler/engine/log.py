@@ -20,7 +20,7 @@ from scheduler.api.events import Event
 from scheduler.config import Config
 from scheduler.cycle import explain
 
-FORMAT = 1
+FORMAT = 2
 _READ = frozenset(
     value for key, value in vars(names).items() if key.isupper() and isinstance(value, str)
 )

@@ -16,7 +16,7 @@ from scheduler.api.decisions import Outcome
 from scheduler.api.events import Event
 from scheduler.api.notes import Note
 from scheduler.config import Config
-from scheduler.devices.table import CARDS
+from scheduler.devices import table as devices
 from scheduler.engine import log
 from scheduler.engine.budget import Budget, Unlimited, Work
 from scheduler.engine.engine import Engine
@@ -80,9 +80,9 @@ class Recorded(Engine):
         pods, nodes = self.cluster.pods, self.cluster.nodes
         # Nodes on which their plugin wrote earlier, and has not written on what is seen of them now.
         were_signed = {
-            facts.name
-            for facts, was_signed in zip(nodes.facts, nodes.was_signed, strict=True)
-            if facts and was_signed and not facts.is_signed
+            facts.name: drivers
+            for row, facts in enumerate(nodes.facts)
+            if facts and (drivers := self.cluster.registers.signed_before(row))
         }
         kept = sorted(self._lines, key=lambda key: (key[0], _order(pods.get(key[1]))))
         # Nobody saw these pods come, so they count as listed.
@@ -92,7 +92,7 @@ class Recorded(Engine):
         for key in kept:
             event = log.event_of(self._lines[key])
             if isinstance(event, events.NodeSeen) and key[1] in were_signed:
-                yield events.NodeSeen(CARDS.signed(event.node))
+                yield events.NodeSeen(devices.signed(event.node, were_signed[key[1]]))
             yield event
         yield events.PodListEnds(streams[-1])
 

@@ -2,7 +2,7 @@
 
 A charge is a sparse column over ``Nodes.totals``, compiled once per template, and what the pod holds on
 cards. The placing kernel, assuming, forgetting, binding, deleting, listing again and trying add it or
-take it back, and nothing else writes ``Nodes.totals`` or ``Cards.used``. All figures are integers, so what
+take it back, and nothing else writes ``Nodes.totals``, ``Nodes.gpu_used`` or ``Cards.used``. All figures are integers, so what
 is taken back leaves exactly what was there before.
 """
 
@@ -13,8 +13,6 @@ from scheduler.schema import columns as c
 
 # Beyond any row: what is given back was in use before.
 _IN_USE = 1 << 62
-# What a whole GPU that is only counted counts as, in percent of cores.
-_WHOLE_GPU = 100
 
 
 @kernel
@@ -106,13 +104,11 @@ def add(ledger: c.Ledger, pod: int, sign: int) -> None:
         if ledger.parts[i, 0] >= 0:
             ledger.totals[ledger.parts[i, 0], row] += sign * ledger.parts[i, 1]
     for i in range(ledger.held[0, pod], ledger.held[0, pod] + ledger.held[1, pod]):
+        card = ledger.holds[i, 0]
         for figure in range(3):
             amount = sign * ledger.holds[i, 1 + figure]
-            ledger.used[figure, ledger.holds[i, 0]] += amount
-            ledger.totals[c.GPU_USED_AT + figure, row] += amount
-    if not ledger.managed[row]:
-        whole = ledger.totals[c.REQUESTED_AT + c.GPU, row]
-        ledger.totals[c.GPU_USED_AT + c.CORES, row] = whole * _WHOLE_GPU
+            ledger.used[figure, card] += amount
+            ledger.gpu_used[ledger.pool[card], figure, row] += amount
 
 
 @inlined

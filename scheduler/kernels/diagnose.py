@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scheduler.kernels import fit
 from scheduler.kernels._jit import kernel
-from scheduler.kernels.devices import gpus
+from scheduler.kernels.devices import gpus, pools
 from scheduler.schema import columns as c
 
 
@@ -20,11 +20,7 @@ def judge(
         row = rows[i]
         if not fit.fits(nodes, ask, row):
             fit.note(nodes, ask, row, i, refused)
-        elif (
-            ask.containers.shape[1] > 0
-            and nodes.managed[row]
-            and gpus.choose(nodes, cards, ask, row, s) < 0
-        ):
+        elif pools.is_by_cards(nodes, ask, row) and gpus.choose(nodes, cards, ask, row, s) < 0:
             refused[0, i] |= 1 << ask.bits[c.BIT_CARDS]
 
 

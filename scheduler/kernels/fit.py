@@ -10,7 +10,7 @@ from scheduler.schema import columns as c
 def fits(nodes: c.Nodes, ask: c.Ask, row: int) -> bool:
     """Whether every resource asked fits, integers in base units. O(resources asked).
 
-    On a node whose cards are given away one by one, resources that only cards have are no capacity of the node.
+    Where cards are given away one by one, resources that only cards have are no capacity of the node.
     """
     for i in range(ask.resources.size):
         if _is_short(nodes, ask, i, row):
@@ -30,8 +30,8 @@ def note(nodes: c.Nodes, ask: c.Ask, row: int, at: int, refused: c.Ints) -> None
 
 @inlined
 def _is_short(nodes: c.Nodes, ask: c.Ask, i: int, row: int) -> bool:
-    r = ask.resources[i]
+    r, pool = ask.resources[i], ask.by_cards[i]
     return bool(
-        not (ask.by_cards[i] and nodes.managed[row])
+        not (pool >= 0 and nodes.managed[pool, row])
         and ask.amounts[i] > nodes.allocatable[r, row] - nodes.requested[r, row]
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.kernels._jit import inlined, kernel
-from scheduler.kernels.devices import gpus
+from scheduler.kernels.devices import gpus, pools
 from scheduler.kernels.modes import aware, lambda_g, score
 from scheduler.schema import columns as c
 
@@ -51,15 +51,15 @@ def gather(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scratch, l
     """Whether there are cards for the pod; if so what it takes of GPUs stands in the lane."""
     gpu_cores, gpu_mib = 0, 0
     if ask.containers.shape[1] > 0:
-        if nodes.managed[row]:
+        pool = pools.of(nodes, ask, row)
+        if nodes.managed[pool, row]:
             if gpus.choose(nodes, cards, ask, row, s) < 0:
                 return False
-            for j in range(nodes.card_count[row]):
+            for j in range(nodes.card_count[pool, row]):
                 gpu_cores += s.peak[c.CORES, j]
                 gpu_mib += s.peak[c.MIB, j]
         else:
-            # A whole GPU is 100 percent of cores.
-            gpu_cores = ask.rules.whole * 100
+            gpu_cores = ask.rules.whole * pools.WHOLE_CORES
     s.ask[2, lane] = gpu_cores
     s.ask[3, lane] = gpu_mib
     return True
@@ -83,10 +83,13 @@ def _fill(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
                 s.ask[d, lane] = ask.nonzero[d]
     for lane in range(lanes):
         row = s.rows[lane]
-        s.cap[2, lane] = nodes.gpu_total[c.CORES, row]
-        s.used[2, lane] = nodes.gpu_used[c.CORES, row]
-        s.cap[3, lane] = nodes.gpu_total[c.MIB, row]
-        s.used[3, lane] = nodes.gpu_used[c.MIB, row]
+        pool = pools.of(nodes, ask, row)
+        s.cap[2, lane] = nodes.gpu_total[pool, c.CORES, row]
+        s.used[2, lane] = nodes.gpu_used[pool, c.CORES, row]
+        s.cap[3, lane] = nodes.gpu_total[pool, c.MIB, row]
+        s.used[3, lane] = nodes.gpu_used[pool, c.MIB, row]
+        if not nodes.managed[pool, row]:
+            s.used[2, lane] = pools.counted(nodes, pool, row) * pools.WHOLE_CORES
 
 
 @kernel
@@ -97,7 +100,10 @@ def of_block(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
         for lane in range(lanes):
             row = s.rows[lane]
             # Over-full cards may take the score above 30: fuller than full is full, or the tiers break.
-            steps = min(POLICY_UNIT, int(np.float64(gpus.node_score(nodes, row)) * _STEPS))
+            steps = min(
+                POLICY_UNIT,
+                int(np.float64(gpus.node_score(nodes, pools.of(nodes, ask, row), row)) * _STEPS),
+            )
             if mode == score.NODE_SPREAD:
                 steps = POLICY_UNIT - steps
             s.points[lane] = max(0, steps) * weight * _POINTS

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from scheduler.kernels import board as boards
 from scheduler.kernels import charge, domains, parts
 from scheduler.kernels._jit import inlined, kernel
+from scheduler.kernels.devices import pools
 from scheduler.schema import columns as c
 
 
@@ -79,29 +80,29 @@ def put(
     row = out.row[k]
     pod = charge.open_row(out.ledger, ask.charge[0], out.priority[k], c.NOT_STARTED)
     out.pod[k], out.n_picks[k] = pod, 0
-    if ask.containers.shape[1] > 0 and nodes.managed[row]:
+    if pools.is_by_cards(nodes, ask, row):
         n = parts.choose(nodes, cards, ask, demand, row, s)
         out.n_picks[k] = n
         for p in range(n):
             out.card[k, p] = s.picks[p]
             out.mib[k, p] = s.pick_mib[p]
             out.slot[k, p] = s.pick_slot[p]
-        _hold(nodes, out.ledger, pod, row, s)
+        _hold(nodes, ask, out.ledger, pod, row, s)
     out.ledger.node[pod] = row
     charge.add(out.ledger, pod, 1)
 
 
 @inlined
-def _hold(nodes: c.Nodes, ledger: c.Ledger, pod: int, row: int, s: c.Scratch) -> None:
-    """The pod holds what stands in ``s.peak`` of the node's cards."""
-    n = 0
-    for j in range(nodes.card_count[row]):
+def _hold(nodes: c.Nodes, ask: c.Ask, ledger: c.Ledger, pod: int, row: int, s: c.Scratch) -> None:
+    """The pod holds what stands in ``s.peak`` of the cards that it asks of the node."""
+    pool, n = ask.pool, 0
+    for j in range(nodes.card_count[pool, row]):
         if s.peak[c.SLOTS, j] > 0:
             n += 1
     at = charge.take_holds(ledger, pod, n)
-    for j in range(nodes.card_count[row]):
+    for j in range(nodes.card_count[pool, row]):
         if s.peak[c.SLOTS, j] > 0:
-            ledger.holds[at, 0] = nodes.card_start[row] + j
+            ledger.holds[at, 0] = nodes.card_start[pool, row] + j
             for figure in range(3):
                 ledger.holds[at, 1 + figure] = s.peak[figure, j]
             at += 1

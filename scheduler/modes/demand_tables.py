@@ -1,6 +1,6 @@
-"""From the demand seen to the tables that ``keel`` and ``fgd`` score by.
+"""From the demand for a family of devices to the tables that ``keel`` and ``fgd`` score by.
 
-What is in them, of shapes k seen n_k times (pods that ask GPUs, unless said otherwise):
+What is in them, of shapes k seen n_k times (pods that ask devices of the family, unless said otherwise):
 
 - values: the dual prices of cutting cards into the shares seen, for each kind of card (``kernels/modes/cutting.py``).
 - price(node) = min(1, need)^(3.5 − 2 D), need = C / demand · Σ over shapes k that the empty node can host of
@@ -72,8 +72,8 @@ def made(
     """The tables for a demand; while it is too small to be believed, for the assumed one.
 
     Args:
-        nodes: the cluster.
-        counts: pods seen of each shape.
+        nodes: the cluster, as far as the family goes.
+        counts: pods seen of each shape; those that ask another family count for nothing.
         departures: per arrival, 0..1.
         hosts: what is known of where shapes can go; kept from one call to the next.
         assume: ``counts`` are not to be believed yet.
@@ -81,7 +81,7 @@ def made(
     largest = int(nodes.count.max(initial=1))
     # A pod for which no node has cards, most often a typing error, would outweigh all others. The shapes are
     # sorted, because sums of floats must not depend on which pod came first.
-    expected = _assumed(nodes) if assume else counts
+    expected = _assumed(nodes) if assume else _of_family(nodes, counts)
     asking = {
         shape: expected[shape]
         for shape in sorted(expected, key=_order)
@@ -118,6 +118,12 @@ def made(
     )
 
 
+def _of_family(nodes: EmptyNodes, counts: Counts) -> Counts:
+    return {
+        shape: n for shape, n in counts.items() if not shape.cards or shape.family == nodes.family
+    }
+
+
 def _hosted(
     nodes: EmptyNodes, counts: Counts, hosts: dict[DemandShape, c.Flags]
 ) -> dict[DemandShape, float]:
@@ -141,15 +147,19 @@ def _assumed(nodes: EmptyNodes) -> Counts:
     per_gpu = float(np.median(nodes.cpu[has] / nodes.count[has])) if has.any() else 0.0
     return {
         DemandShape(
-            int(_ASSUMED_CPU * per_gpu * cards * percent / 100), 0, cards, 0, percent, percent
+            int(_ASSUMED_CPU * per_gpu * cards * percent / 100),
+            cards=cards,
+            percent=percent,
+            cores=percent,
+            family=nodes.family,
         ): float(n)
         for n, cards, percent in _ASSUMED
     }
 
 
-def assumed_demand(cluster: Cluster) -> Counts:
-    """The demand that is assumed before one was seen: shapes that ask GPUs, and how many of each."""
-    return _assumed(EmptyNodes(cluster))
+def assumed_demand(cluster: Cluster, pool: int) -> Counts:
+    """The demand for a family that is assumed before one was seen: shapes, and how many of each."""
+    return _assumed(EmptyNodes(cluster, pool))
 
 
 def _milli_per_cpu(nodes: EmptyNodes, counts: Counts) -> float:

@@ -1,4 +1,4 @@
-"""What the nodes of a cluster have when they are empty: what the demand is measured against."""
+"""What the nodes of a cluster have of one family when they are empty: what its demand is measured against."""
 
 from __future__ import annotations
 
@@ -11,20 +11,31 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
 
 
+def pools_of(cluster: Cluster) -> list[int]:
+    """The families of which any node has devices; the first family where there are none at all."""
+    nodes = cluster.nodes.columns
+    n_families = len(nodes.managed)
+    offered = nodes.allocatable[c.DEVICES_AT : c.DEVICES_AT + n_families] > 0
+    return np.flatnonzero((nodes.managed | offered).any(axis=1)).tolist() or [0]
+
+
 class EmptyNodes:
-    """What the nodes have when they are empty. [N] each, 0 where there is no usable node.
+    """What the nodes have of a family when they are empty. [N] each, 0 where there is no usable node.
 
     Attributes:
+        family: the resource by which its devices are asked.
         makes: (kind, model) of the cards that differ.
         having: [makes, N] how many cards of each.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, pool: int) -> None:
         nodes, cards = cluster.nodes.columns, cluster.cards
         self.table, self.cards, self.columns = cluster.nodes, cards, nodes
         self.kinds = cards.kinds.values
-        self.makes, self.having = _makes(cluster)
-        whole = np.where(nodes.managed, 0, nodes.allocatable[c.GPU])
+        self.family = cluster.registers.families[pool].resource
+        self._managed = nodes.managed[pool]
+        self.makes, self.having = _makes(cluster, pool)
+        whole = np.where(self._managed, 0, nodes.allocatable[c.DEVICES_AT + pool])
         self.count = np.where(nodes.valid, whole + self.having.sum(axis=0), 0)
         self.cpu, self.memory = nodes.allocatable[c.CPU], nodes.allocatable[c.MEMORY]
         self.capacity = self.count * float(c.WHOLE)
@@ -46,11 +57,9 @@ class EmptyNodes:
             accepts and max(milli[kind]) <= c.WHOLE
             for accepts, (kind, _) in zip(accepted, self.makes, strict=True)
         ]
-        # Whole GPUs that are only counted are given to those who ask whole ones.
+        # Devices that are only counted are given to those who ask whole ones.
         is_whole = set(milli[0]) == {c.WHOLE}
-        usable = np.where(
-            self.columns.managed, self.having[suits].sum(axis=0), self.count * is_whole
-        )
+        usable = np.where(self._managed, self.having[suits].sum(axis=0), self.count * is_whole)
         fitting: c.Flags = (
             (usable >= max(1, shape.cards))
             & (self.cpu >= shape.cpu)
@@ -77,12 +86,12 @@ class EmptyNodes:
         return [bool(accepted[model]) for _, model in self.makes]
 
 
-def _makes(cluster: Cluster) -> tuple[list[tuple[int, int]], c.Ints]:
+def _makes(cluster: Cluster, pool: int) -> tuple[list[tuple[int, int]], c.Ints]:
     """The cards that differ in kind or model, and how many of each there are by node."""
     nodes, cards = cluster.nodes.columns, cluster.cards.columns
-    n = nodes.card_count
+    n, starts = nodes.card_count[pool], nodes.card_start[pool]
     owner = np.repeat(np.arange(n.size), n)
-    d = np.arange(owner.size) - np.repeat(np.cumsum(n) - n, n) + np.repeat(nodes.card_start, n)
+    d = np.arange(owner.size) - np.repeat(np.cumsum(n) - n, n) + np.repeat(starts, n)
     # A card without memory can be given to nobody.
     mib = np.array([mib for _, mib in cluster.cards.kinds.values])
     has_memory = mib[cards.kind[d]] > 0

@@ -13,7 +13,7 @@ from scheduler.state.cluster import Cluster
 
 
 class FragmentGauge:
-    """Keeps the measure of every node; reading it looks only at nodes that changed.
+    """Keeps the measure of every node, of its first pool; reading it looks only at nodes that changed.
 
     Attributes:
         by_row: [N] milli-GPU of each node that the typical pod, on average, cannot use.

@@ -10,14 +10,13 @@ import numpy as np
 
 from scheduler.modes import demand_tables
 from scheduler.modes.demand_tables import Counts
-from scheduler.modes.empty_nodes import EmptyNodes
+from scheduler.modes.empty_nodes import EmptyNodes, pools_of
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
 
 # So many pods are seen before their demand is believed.
 ENOUGH = 60
-_NEVER = 1 << 40
 # Learn again when so many more have been seen: a part of those before, within a least and a most.
 _MORE, _MORE_LEAST, _MORE_MOST = 0.3, 50, 5000
 # The value of departures per arrival in use changes when it is off by more than this.
@@ -25,23 +24,32 @@ _DEPARTURES_STEP = 0.1
 
 
 class Learner:
-    """Keeps the tables.
+    """Keeps the tables, of every family of which some node has devices.
 
     Attributes:
-        tables: what kernels read.
-        generation: rises with every change of the tables, after which all nodes must be scored again.
+        generation: rises with every change of any table, after which all nodes must be scored again.
     """
 
     def __init__(self, cluster: Cluster, known: Counts | None = None) -> None:
         """With ``known`` the demand is given instead of learnt; departures are counted all the same."""
         self._cluster = cluster
         self._known = known
-        self._next = 0
         self._described = -1
         self._departures = 0.0
-        self._hosts: dict[DemandShape, c.Flags] = {}
+        # By family; how many pods that ask it are seen when its tables are made again.
+        self._next: dict[int, int] = {}
+        self._hosts: dict[int, dict[DemandShape, c.Flags]] = {}
         self.generation = 0
-        self.tables = demand_tables.made(EmptyNodes(cluster), {}, 0.0, {}, assume=True)
+        self._tables = {0: demand_tables.made(EmptyNodes(cluster, 0), {}, 0.0, {}, assume=True)}
+
+    @property
+    def tables(self) -> c.Demand:
+        """The tables that pods without devices are judged by: those of the first family there is."""
+        return self._tables[min(self._tables)]
+
+    def of(self, pool: int) -> c.Demand:
+        """The tables that pods are judged by that ask a family; -1: that ask none."""
+        return self._tables.get(pool, self.tables)
 
     def learn(self, *, anew: bool = False) -> bool:
         """Make the tables anew if enough has changed, or ``anew``; whether they changed."""
@@ -50,7 +58,7 @@ class Learner:
         described = self._cluster.described.position
         if (
             not anew
-            and demand.seen < self._next
+            and not self._are_due()
             and described == self._described
             and self.fits_nodes()
             and abs(departures - self._departures) <= _DEPARTURES_STEP
@@ -61,27 +69,48 @@ class Learner:
         if described != self._described:
             self._hosts.clear()
             self._described = described
-        counts = demand.counts() if self._known is None else self._known
-        enough = self._known is not None or demand.seen >= ENOUGH
-        nodes = EmptyNodes(self._cluster)
-        made = demand_tables.made(nodes, counts, self._departures, self._hosts, assume=not enough)
-        more = max(_MORE_LEAST, min(_MORE_MOST, int(demand.seen * _MORE)))
-        if self._known is None:
-            self._next = demand.seen + more if enough else ENOUGH
-        else:
-            self._next = _NEVER
-        if _same(made, self.tables):
+        made = self._made()
+        if made.keys() == self._tables.keys() and all(
+            _same(made[pool], self._tables[pool]) for pool in made
+        ):
             return False
-        self.tables = made
+        self._tables = made
         self.generation += 1
         return True
+
+    def _made(self) -> dict[int, c.Demand]:
+        """The tables by now; and when they are to be made again."""
+        counts = self._cluster.demand.counts() if self._known is None else self._known
+        made = {}
+        for pool in pools_of(self._cluster):
+            seen = self._seen_of(pool)
+            enough = self._known is not None or seen >= ENOUGH
+            made[pool] = demand_tables.made(
+                EmptyNodes(self._cluster, pool),
+                counts,
+                self._departures,
+                self._hosts.setdefault(pool, {}),
+                assume=not enough,
+            )
+            more = max(_MORE_LEAST, min(_MORE_MOST, int(seen * _MORE)))
+            self._next[pool] = seen + more if enough else ENOUGH
+        return made
+
+    def _are_due(self) -> bool:
+        """Whether enough more pods of a family were seen."""
+        if self._known is not None:
+            return not self._next
+        return any(self._seen_of(pool) >= self._next.get(pool, 0) for pool in self._tables)
+
+    def _seen_of(self, pool: int) -> int:
+        return self._cluster.demand.seen_of(self._cluster.registers.families[pool].resource)
 
     def fits_nodes(self) -> bool:
         """Whether the tables have a figure for every node row and every kind of cards."""
         cluster = self._cluster
-        return (self.tables.price.size, len(self.tables.value)) == (
-            cluster.nodes.capacity,
-            len(cluster.cards.kinds),
+        wanted = cluster.nodes.capacity, len(cluster.cards.kinds)
+        return all(
+            (tables.price.size, len(tables.value)) == wanted for tables in self._tables.values()
         )
 
 

@@ -1,11 +1,12 @@
-"""GpuCards: on a node whose cards are given away one by one there are cards for every container that asks some."""
+"""GpuCards: where cards are given away one by one there are some for every container that asks any."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from scheduler.api.reasons import CARD_CODES, NOT_REGISTERED, REGISTERED_NONE, CardRefusal
-from scheduler.devices import card_order, whole
+from scheduler.devices import card_order
+from scheduler.devices.table import place_of
 from scheduler.kernels import diagnose
 from scheduler.plugins.contract import Asked, Change, Compiled, Judged, Reason, Row, Rule, Told
 from scheduler.schema import columns as c
@@ -18,6 +19,7 @@ def _compile(asked: Asked, cluster: Cluster) -> Compiled:
     asking = [i for i, slot in enumerate(gpu.containers) if slot.cards] if gpu else []
     numa_bind = bool(gpu and gpu.numa_bind)
     parts = {
+        "pool": place_of(asked.template.family),
         "containers": cluster.ledger.containers_of(asked.template) if gpu else empty.containers(),
         "sort_keys": card_order.sort_keys(placement.gpu_policy, numa_bind=numa_bind),
         "model_ok": card_order.models_ok(gpu, cards.models.values),
@@ -28,7 +30,7 @@ def _compile(asked: Asked, cluster: Cluster) -> Compiled:
         "numa_bind": numa_bind,
         "mutex": card_order.is_mutex(placement),
         "weights": np.array(placement.device_weights, np.int64),
-        "whole": dict(asked.template.requests.amounts).get(whole.RESOURCE, 0),
+        "whole": dict(asked.template.requests.amounts).get(asked.template.family, 0),
         "walk": bool(placement.gpu_policy or len(asking) > 1 or numa_bind),
         "only": asking[0] if asking else -1,
         "size": asked.template.size,
@@ -44,18 +46,18 @@ def _tell(judged: Judged) -> Told:
     diagnose.card_codes(
         cluster.nodes.columns, cluster.cards.columns, judged.ask, rows, judged.scratch, codes
     )
-    n_cards = _n_cards(cluster, rows)
+    n_cards = _n_cards(cluster, judged.ask.pool, rows)
     kinds, which = np.unique(np.column_stack((n_cards, codes)), axis=0, return_inverse=True)
     texts = tuple(_text(kind[1:], int(kind[0])) for kind in kinds)
     return Told(texts, which.reshape(-1, 1) == np.arange(len(kinds)), n_cards <= 0)
 
 
-def _n_cards(cluster: Cluster, rows: c.Ints) -> c.Ints:
-    """Cards of such nodes: 0 where none is registered, -1 where nothing was said of cards yet."""
-    counted: c.Ints = cluster.nodes.columns.card_count[rows]
+def _n_cards(cluster: Cluster, pool: int, rows: c.Ints) -> c.Ints:
+    """Cards of a family on such nodes: 0 where none is registered, -1 where nothing was said of cards yet."""
+    counted: c.Ints = cluster.nodes.columns.card_count[pool, rows]
     for i in np.flatnonzero(counted == 0).tolist():
         facts = cluster.nodes.facts[rows[i]]
-        counted[i] = 0 if facts and facts.is_told else -1
+        counted[i] = 0 if facts and facts.devices[pool].is_told else -1
     return counted
 
 

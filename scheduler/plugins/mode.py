@@ -10,6 +10,7 @@ from scheduler.api import names
 from scheduler.api.placement import Mode, Placement
 from scheduler.api.templates import PodTemplate
 from scheduler.devices import card_order
+from scheduler.devices.table import place_of
 from scheduler.kernels import parts
 from scheduler.kernels.devices import gpus
 from scheduler.kernels.modes import aware, score
@@ -113,9 +114,9 @@ def _points(asked: Asked, nodes: c.Nodes, board: c.Board, row: int) -> Points:
     part, policy = float(board.part[row]), asked.placement.node_policy
     if policy:
         weighted = part / parts.POLICY_UNIT / 1000
-        return Points(
-            card_order.node_score_name(policy), float(gpus.node_score(nodes, row)), weighted
-        )
+        pool = place_of(asked.template.family) if asked.template.gpu else int(nodes.pool[row])
+        points = float(gpus.node_score(nodes, pool, row))
+        return Points(card_order.node_score_name(policy), points, weighted)
     name = str(_mode_on(asked, has_gpu=bool(nodes.has_gpu[row])))
     return Points(name, part / asked.placement.mode_weight / 1000, part / 1000)
 

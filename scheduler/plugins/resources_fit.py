@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.api import names
-from scheduler.devices.table import CARDS
+from scheduler.devices.table import INNER_RESOURCES
 from scheduler.plugins.contract import Asked, Change, Compiled, Judged, Reason, Row, Rule, Told
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
@@ -24,7 +24,7 @@ def _compile(asked: Asked, cluster: Cluster) -> Compiled:
             "charge": np.array([cluster.ledger.charges.number(asked.template)], np.int64),
             "resources": np.array(rows, np.int64),
             "amounts": np.array([1, *(amount for _, amount in requests.amounts)], np.int64),
-            "by_cards": np.array([r in CARDS.inner_resources for r in wanted], np.bool_),
+            "by_cards": np.array([INNER_RESOURCES.get(r, -1) for r in wanted], np.int64),
             "nonzero": np.array([requests.nonzero_cpu, requests.nonzero_memory], np.int64),
         }
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.api.templates import PodTemplate
-from scheduler.devices.table import CARDS
+from scheduler.devices.table import INNER_RESOURCES
 from scheduler.queues import needs
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
@@ -55,7 +55,7 @@ class Changed:
             return False
         for resource, amount in template.requests.amounts:
             # No node has a driver's inner resources; what its cards have is not looked at here.
-            if resource not in CARDS.inner_resources and amount > self._free(resource):
+            if resource not in INNER_RESOURCES and amount > self._free(resource):
                 return False
         if self._labels is None or not template.selector:
             return True

@@ -8,11 +8,11 @@ import numpy as np
 
 from scheduler.api import names
 from scheduler.api.templates import PodTemplate
-from scheduler.devices import whole
+from scheduler.devices.table import FAMILIES
 from scheduler.schema.columns import Ints
 
 # The amounts that are kept. What else a pod asks is looked at only for kinds that these do not rule out.
-RESOURCES = (names.CPU, names.MEMORY, whole.RESOURCE)
+RESOURCES = (names.CPU, names.MEMORY, *(family.resource for family in FAMILIES))
 _NEVER = 2**63 - 1
 _FIRST_CAPACITY = 64
 

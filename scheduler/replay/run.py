@@ -201,8 +201,9 @@ class Replay:
             row = cluster.nodes.row_of(name)
             cpu[index] = nodes.requested[c.CPU, row]
             memory[index] = nodes.requested[c.MEMORY, row] >> 20
-            start = int(nodes.card_start[row])
-            used = cards.used[c.CORES, start : start + int(nodes.card_count[row])]
+            pool = int(nodes.pool[row])
+            start, n_cards = int(nodes.card_start[pool, row]), int(nodes.card_count[pool, row])
+            used = cards.used[c.CORES, start : start + n_cards]
             gpus[index] = tuple((used * 10).tolist())
         return Series(
             asked=asked,

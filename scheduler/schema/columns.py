@@ -1,7 +1,7 @@
 """The arrays that kernels read and write: name, shape, type, unit.
 
 N is the capacity in node rows (a multiple of ``BLOCK``), R in resources, D in cards, M in pods that have a
-node, B = N / BLOCK.
+node, B = N / BLOCK, F = families of devices.
 Row numbers of -1 mean none. Bundles are passed whole: a call costs about 2 µs, so call once a batch.
 """
 
@@ -19,9 +19,10 @@ Floats = NDArray[np.float64]
 BLOCK = 64
 N_DIMS = 6
 # Rows of the resource matrix that are always there; of UNKNOWN, what no node offers, all is 0 for ever.
-CPU, MEMORY, EPHEMERAL, PODS, GPU, UNKNOWN = 0, 1, 2, 3, 4, 5
+# The row of a family of devices is DEVICES_AT and its number, see devices/table.py.
+CPU, MEMORY, EPHEMERAL, PODS, UNKNOWN, DEVICES_AT = 0, 1, 2, 3, 4, 5
 # First rows of the parts of Nodes.totals; resources come last, for a new one may be offered any time.
-NONZERO_AT, SIZES_AT, GPU_USED_AT, REQUESTED_AT = 0, 2, 7, 10
+NONZERO_AT, SIZES_AT, REQUESTED_AT = 0, 2, 7
 N_CARD_CODES = 13
 # Sizes of pods that ask GPUs: a share of one, one, two, three or four, more.
 N_SIZES = 5
@@ -30,29 +31,32 @@ WHOLE = 1000
 
 
 class Nodes(NamedTuple):
-    """One row per node. What pods add up to is in ``totals``, and written by ``kernels/charge.py`` alone."""
+    """One row per node. What pods add up to is written by ``kernels/charge.py`` alone.
+
+    The devices of a family that a node has are a pool. Its driver gives them away one by one, as cards, or they
+    are counted as a resource of the node.
+    """
 
     valid: Flags  # [N] the row holds a node that may be looked at
     rank: Ints  # [N] place of the node's name in sorted order: ties go to the lowest
     allocatable: Ints  # [R, N] milli-CPU, bytes, counts
-    totals: Ints  # [REQUESTED_AT + R, N] all that pods add up to; the next four are parts of it
+    totals: Ints  # [REQUESTED_AT + R, N] what pods add up to; the next three are parts of it
     requested: Ints  # [R, N] as allocatable, of bound and assumed pods
     nonzero: (
         Ints  # [2, N] milli-CPU and bytes with kube-scheduler's defaults for those who ask none
     )
-    gpu_used: Ints  # [3, N] core percent, MiB, sharers: sums over the node's cards
     sizes: Ints  # [N_SIZES, N] pods there that ask GPUs, by how many: see state/pods.py
-    managed: (
-        Flags  # [N] its cards are given away one by one, by a driver; else whole GPUs are counted
-    )
-    has_gpu: Flags  # [N] the node has GPUs, managed or not
-    gpu_total: Ints  # [3, N] as gpu_used, what the node has
-    card_start: Ints  # [N] first row of the node's cards
-    card_count: Ints  # [N] number of its cards
+    has_gpu: Flags  # [N] the node has devices of any family
+    pool: Ints  # [N] the first family of which it has any, 0 when there is none
+    managed: Flags  # [F, N] the pool's devices are given away one by one; else they are counted
+    gpu_total: Ints  # [F, 3, N] core percent, MiB and sharers of the pool
+    gpu_used: Ints  # [F, 3, N] likewise, sums over the pool's cards; 0 where they are counted
+    card_start: Ints  # [F, N] first row of the pool's cards
+    card_count: Ints  # [F, N] number of its cards
 
 
 class Cards(NamedTuple):
-    """One row per card; the cards of a node are neighbours, sorted by index."""
+    """One row per card; the cards of a pool are neighbours, sorted by index."""
 
     total: Ints  # [3, D] core percent, MiB, sharers
     used: Ints  # [3, D]
@@ -65,6 +69,7 @@ class Cards(NamedTuple):
     model: Ints  # [D] interned
     mode: Ints  # [D] interned
     uuid: Ints  # [D] interned
+    pool: Ints  # [D] its family
     kind: Ints  # [D] what a card of its totals is to formulas, see state/cards.py; 0 is a whole GPU that is counted
 
 
@@ -101,7 +106,8 @@ class Ledger(NamedTuple):
     """All that charging a pod touches: the totals, the pod table and the charges; one bundle costs one call."""
 
     totals: Ints  # Nodes.totals
-    managed: Flags  # Nodes.managed
+    gpu_used: Ints  # Nodes.gpu_used
+    pool: Ints  # Cards.pool
     used: Ints  # Cards.used
     node: Ints  # Pods.node, and so on
     priority: Ints
@@ -130,7 +136,7 @@ class CardRules(NamedTuple):
     mutex: bool  # only cards that nobody shares will do
     weights: Ints  # [3] of sharers, cores and memory in the driver's score of a card
     avoid_gpu: bool  # it asks none, and goes to nodes without any while it fits on one
-    whole: int  # whole GPUs that it asks where GPUs are counted
+    whole: int  # devices of that family, where they are counted
     walk: bool  # cards are chosen by the driver's walk, whatever the mode
     only: int  # else by the mode for this, the only container that asks any; -1 for none
     size: int  # by how many it asks, as a class: see api/gpus.py
@@ -144,11 +150,12 @@ class Ask(NamedTuple):
     resources: Ints  # [k] row of the resource matrix
     amounts: Ints  # [k]
     by_cards: (
-        Flags  # [k] no capacity of nodes whose cards are given away one by one: the cards say it
+        Ints  # [k] family whose cards say it where they are given away one by one, -1 for none
     )
     nonzero: Ints  # [2] milli-CPU, bytes
     dim_amounts: Ints  # [6] amount in each dimension; those of GPUs are known only with the cards
     containers: Ints  # [5, C] kind, cards, MiB, percent, cores; C = 0 for pods without GPU
+    pool: int  # the first family of devices that the pod asks, by whose pools it is judged; -1 for none
     rules: CardRules
     sort_keys: Ints  # [4] order of cards, see kernels/devices/gpus.py
     model_ok: Flags  # [models]

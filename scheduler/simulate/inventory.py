@@ -9,7 +9,7 @@ from typing import Any
 
 from scheduler.api import events, names, requests, wire
 from scheduler.cycle import policies
-from scheduler.devices.table import CARDS
+from scheduler.devices.table import FAMILIES
 from scheduler.errors import BadInput, Mistake
 from scheduler.simulate import objects as manifests
 from scheduler.state import facts
@@ -104,7 +104,7 @@ def _take(
             if not node.metadata.name:
                 raise BadInput("metadata.name", "is missing")
             _once(node.metadata.name, seen)
-            if problem := facts.of_node(node, CARDS).problem:
+            if problem := facts.of_node(node, FAMILIES).problem:
                 raise BadInput(*problem)
             inventory.nodes.append(node)
         case "Pod":

@@ -10,7 +10,7 @@ from scheduler.api import events
 from scheduler.api.decisions import Bind, Hold
 from scheduler.config import Config
 from scheduler.cycle import explain, verdicts
-from scheduler.devices.table import CARDS
+from scheduler.devices import table as devices
 from scheduler.engine.budget import Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
@@ -144,7 +144,9 @@ def _bound(pod: PodRecord, bind: Bind, now: int) -> Json:
     row = _row(pod, message=f"Successfully assigned {pod.key} to {bind.node}")
     row["node"] = bind.node
     if bind.slots:
-        row["annotations"] = CARDS.answer(bind.node, bind.slots, now).annotations
+        row["annotations"] = (
+            devices.cards_of(bind.driver).answer(bind.node, bind.slots, now).annotations
+        )
         row["devices"] = [
             {"id": use.uuid, "memoryMiB": use.mem_mib, "cores": use.cores}
             for slot in bind.slots

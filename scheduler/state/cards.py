@@ -1,4 +1,4 @@
-"""The card table: every card of every node whose cards are given away one by one, those of a node side by side."""
+"""The card table: every card that is given away one by one, those of a node's pool side by side."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ KINDS_MAX = 32
 
 
 class CardTable:
-    """Owns and grows ``columns.Cards``; the cards of a node are a run of rows.
+    """Owns and grows ``columns.Cards``; the cards of a pool are a run of rows.
 
     Attributes:
-        kinds: (core percent, MiB) of the cards seen; the first is a whole GPU.
+        kinds: (core percent, MiB) of the cards seen; the first is a whole device that is counted.
     """
 
     def __init__(self) -> None:
@@ -41,11 +41,11 @@ class CardTable:
         n_words = len(self.models), len(self.modes), len(self.uuids)
         return (*n_words, self._n_numberings, self.most_on_a_node)
 
-    def place(self, cards: tuple[Card, ...]) -> int:
-        """Write the cards of one node, of which nothing is in use, and return the row of the first."""
+    def place(self, cards: tuple[Card, ...], pool: int) -> int:
+        """Write the cards of one node's pool, of which nothing is in use, and return the row of the first."""
         n = len(cards)
         if not n:
-            # A row that there always is: columns are indexed by the first card of nodes without any, too.
+            # A row that there always is: columns are indexed by the first card of pools without any, too.
             return 0
         start = self._runs.take(n)
         self._grow()
@@ -64,6 +64,7 @@ class CardTable:
             columns.model[d] = self.models.number(card.model)
             columns.mode[d] = self.modes.number(card.mode)
             columns.uuid[d] = self.uuids.number(card.id)
+            columns.pool[d] = pool
             columns.kind[d] = self._kind_of(card)
         self._n_used += n
         if len(self.uuids) > 2 * self._n_used + _SPARE_UUIDS:
@@ -79,7 +80,7 @@ class CardTable:
         return self.kinds.number(kind)
 
     def give_back(self, start: int, n: int) -> None:
-        """The node's cards are gone, and nothing is in use of them; another node may have their rows."""
+        """The pool's cards are gone, and nothing is in use of them; another node may have their rows."""
         self._runs.give_back(start, n)
         self._n_used -= n
 
@@ -120,5 +121,6 @@ def _columns(capacity: int) -> c.Cards:
         model=np.zeros(capacity, np.int64),
         mode=np.zeros(capacity, np.int64),
         uuid=np.zeros(capacity, np.int64),
+        pool=np.zeros(capacity, np.int64),
         kind=np.zeros(capacity, np.int64),
     )

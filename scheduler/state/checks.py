@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.api import gpus, names
-from scheduler.devices import whole as whole_gpus
+from scheduler.api import names
 from scheduler.errors import BrokenInvariant
 from scheduler.schema import columns as c
 from scheduler.state.charging.holders import NOTHING
@@ -34,17 +33,16 @@ def _columns_of(cluster: Cluster, pod: PodRecord) -> tuple[Any, ...]:
 
 def _figures(cluster: Cluster, row: int) -> dict[str, Any]:
     nodes, cards = cluster.nodes.columns, cluster.cards.columns
-    name, start = cluster.nodes.name_of(row), int(nodes.card_start[row])
-    span = range(start, start + int(nodes.card_count[row]))
+    name = cluster.nodes.name_of(row)
     return {
         "facts": cluster.nodes.facts[row],
         "valid": bool(nodes.valid[row]),
         "allocatable": _by_resource(cluster, nodes.allocatable, row),
         "requested": _by_resource(cluster, nodes.requested, row),
         "nonzero": nodes.nonzero[:, row].tolist(),
-        "managed": bool(nodes.managed[row]),
-        "has_gpu": bool(nodes.has_gpu[row]),
-        "gpu": (nodes.gpu_total[:, row].tolist(), nodes.gpu_used[:, row].tolist()),
+        "managed": nodes.managed[:, row].tolist(),
+        "pool": (bool(nodes.has_gpu[row]), int(nodes.pool[row])),
+        "gpu": (nodes.gpu_total[..., row].tolist(), nodes.gpu_used[..., row].tolist()),
         "sizes": nodes.sizes[:, row].tolist(),
         "ports": cluster.nodes.ports.on(row),
         "pods": {
@@ -57,15 +55,22 @@ def _figures(cluster: Cluster, row: int) -> dict[str, Any]:
                 bool(cards.healthy[d]),
                 bool(cards.cordoned[d]),
                 bool(cards.mig[d]),
+                int(cards.pool[d]),
                 int(cards.numa[d]),
                 int(cards.position[d]),
                 cluster.cards.models.values[int(cards.model[d])],
                 cluster.cards.modes.values[int(cards.mode[d])],
                 cluster.cards.kinds.values[int(cards.kind[d])],
             )
-            for d in span
+            for d in _card_rows(nodes, row)
         },
     }
+
+
+def _card_rows(nodes: c.Nodes, row: int) -> list[int]:
+    """The rows of the cards of a node, of all its pools."""
+    runs = zip(nodes.card_start[:, row].tolist(), nodes.card_count[:, row].tolist(), strict=True)
+    return [d for start, n in runs for d in range(start, start + n)]
 
 
 def verify(cluster: Cluster) -> None:
@@ -119,6 +124,8 @@ def _verify_node(cluster: Cluster, name: str) -> None:
     nonzero, sizes = [0, 0], [0] * c.N_SIZES
     ports: Counter[tuple[str, int, str]] = Counter()
     used: dict[str, list[int]] = {uuid: [0, 0, 0] for uuid in figures["cards"]}
+    families = cluster.registers.families
+    by_family = [[0, 0, 0] for _ in families]
     for pod in pods:
         asked = pod.template.requests
         # What no node offers is charged to nobody.
@@ -134,23 +141,23 @@ def _verify_node(cluster: Cluster, name: str) -> None:
         for d, figures_held in cluster.held(pod).items():
             for i, figure in enumerate(figures_held):
                 used[cluster.cards.uuid_of(d)][i] += figure
+                by_family[int(cluster.cards.columns.pool[d])][i] += figure
     _same(name, "requested", figures["requested"], dict(requested))
     _same(name, "nonzero", figures["nonzero"], nonzero)
     _same(name, "sizes", figures["sizes"], sizes)
     _same(name, "ports", figures["ports"], dict(ports))
-    _same(name, "managed", figures["managed"], cluster.registers.serves(row))
+    serves = cluster.registers.serves
+    _same(name, "managed", figures["managed"], [serves(pool, row) for pool in range(len(families))])
+    closed = {
+        uuid
+        for family, told in zip(families, figures["facts"].devices, strict=True)
+        for uuid in (family.cards.closed(told.words) if family.cards is not None else ())
+    }
+    silent = bool(cluster.nodes.silent[row])
     for uuid, counted in used.items():
         _same(name, f"card {uuid}", figures["cards"][uuid][1], counted)
-        named = uuid in cluster.registers.driver.closed(figures["facts"].devices)
-        silent = bool(cluster.nodes.silent[row])
-        closed = named or silent
-        _same(name, f"card {uuid} cordoned", figures["cards"][uuid][3], closed)
-    if figures["managed"]:
-        sums = [sum(counted[i] for counted in used.values()) for i in range(3)]
-        _same(name, "gpu_used", figures["gpu"][1], sums)
-    else:
-        whole = [requested[whole_gpus.RESOURCE] * gpus.FULL_CORES, 0, 0]
-        _same(name, "gpu_used", figures["gpu"][1], whole)
+        _same(name, f"card {uuid} cordoned", figures["cards"][uuid][3], silent or uuid in closed)
+    _same(name, "gpu_used", figures["gpu"][1], by_family)
 
 
 def _verify_row(cluster: Cluster, name: str, pod: PodRecord) -> None:
@@ -173,13 +180,14 @@ def closed_nodes(cluster: Cluster) -> dict[str, int]:
     """How many nodes give no GPU away at all or in part, by why; O(cards) in columns."""
     nodes, cards = cluster.nodes.columns, cluster.cards.columns
     is_full = (cards.used > cards.total).any(axis=0)
-    starts = nodes.card_start[nodes.card_count > 0]
-    ends = starts + nodes.card_count[nodes.card_count > 0]
     over = np.concatenate(([0], np.cumsum(is_full)))
+    some = nodes.card_count > 0
+    starts = np.where(some, nodes.card_start, 0)
+    n_full = over[starts + nodes.card_count] - over[starts]
     return {
         "malformed": sum(bool(f and f.problem) for f in cluster.nodes.facts),
         "plugin-silent": int(cluster.nodes.silent.sum()),
-        "over-full-card": int((over[ends] > over[starts]).sum()),
+        "over-full-card": int((n_full > 0).any(axis=0).sum()),
         "cordoned": int((cluster.nodes.unschedulable & nodes.valid).sum()),
     }
 
@@ -190,10 +198,7 @@ def overcommitted(cluster: Cluster) -> list[str]:
     return [
         f"{name}/{cluster.cards.uuid_of(d)}"
         for name, row in cluster.nodes.rows.items()
-        for d in range(
-            int(cluster.nodes.columns.card_start[row]),
-            int(cluster.nodes.columns.card_start[row] + cluster.nodes.columns.card_count[row]),
-        )
+        for d in _card_rows(cluster.nodes.columns, row)
         if bool((cards.used[:, d] > cards.total[:, d]).any())
     ]
 

@@ -22,8 +22,7 @@ from msgspec.structs import replace
 from scheduler.api import names, wire
 from scheduler.api.cards import Slots
 from scheduler.api.limits import DEFAULT, PodLimits
-from scheduler.devices.contract import Driver
-from scheduler.devices.table import CARDS
+from scheduler.devices.table import FAMILIES, Families
 from scheduler.errors import BrokenInvariant, Mistake
 from scheduler.schema import columns as c
 from scheduler.state import facts
@@ -62,12 +61,12 @@ class Cluster:
     def __init__(
         self,
         schedulers: tuple[str, ...] = (names.SCHEDULER,),
-        driver: Driver = CARDS,
+        families: Families = FAMILIES,
         limits: PodLimits = DEFAULT,
     ) -> None:
-        self.nodes = NodeTable()
+        self.nodes = NodeTable([family.resource for family in families])
         self.cards = CardTable()
-        self.registers = Registers(self.nodes, self.cards, driver)
+        self.registers = Registers(self.nodes, self.cards, families)
         self.groups = Groups()
         self.moved = Changes()
         self.roster = Roster(self.nodes, self.cards, self.registers, self.moved)
@@ -77,7 +76,7 @@ class Cluster:
         self.roster.followers.append(self.terms)
         self.described = Changes()
         self.demand = Demand()
-        self._records = Records(schedulers, limits, self.nodes.resources, driver)
+        self._records = Records(schedulers, limits, self.nodes.resources, families)
         # Streams of pods that were listed once, each by the scheduler's name; others' pods by none.
         self._listed: set[str] = set()
         self._trials: list[Trial] = []
@@ -87,14 +86,14 @@ class Cluster:
     def see_node(self, node: wire.Node) -> NodeFacts:
         """A node was added or changed."""
         self._not_in_a_trial()
-        new = facts.of_node(node, self.registers.driver)
+        new = facts.of_node(node, self.registers.families)
         row = self.nodes.row_of(new.name)
         old = self.nodes.facts[row] if row >= 0 else None
         if old == new:
             return new
         if row < 0:
             row = self.nodes.add(new.name)
-        had_signed = self.registers.any_signed
+        had_signed = self.registers.signed
         change = self.nodes.describe(row, new)
         self._resources_moved(change.offered, change.withdrawn)
         is_static = change.static
@@ -102,7 +101,7 @@ class Cluster:
             old is None
             or bool(old.problem) != bool(new.problem)
             or (old.uid, old.devices) != (new.uid, new.devices)
-            or bool(self.nodes.columns.managed[row]) != self.registers.serves(row)
+            or self.registers.is_misjudged(row)
         ):
             self._register(row, is_another=old is not None and old.uid != new.uid)
             is_static = True
@@ -124,7 +123,7 @@ class Cluster:
         row = self.nodes.row_of(name)
         if row < 0:
             return
-        had_signed = self.registers.any_signed
+        had_signed = self.registers.signed
         self.roster.charge(self.roster.strike(name), -1)
         self.registers.clear(row)
         self._resources_moved((), self.nodes.remove(name))
@@ -156,9 +155,9 @@ class Cluster:
         self.registers.write(row, pods)
         self.roster.charge(pods, row)
 
-    def _look_again(self, *, had_signed: bool) -> None:
+    def _look_again(self, *, had_signed: tuple[bool, ...]) -> None:
         """The first node came on which the plugin writes, or the last one went: other nodes may look otherwise."""
-        if self.registers.any_signed == had_signed:
+        if self.registers.signed == had_signed:
             return
         for row in self.registers.misjudged():
             self._register(row)
@@ -260,7 +259,11 @@ class Cluster:
 
     def claim_problem(self, pod: PodRecord) -> Mistake | None:
         """What a person must mend on a pod with a node: what it tells of its cards; None when nothing."""
-        row = self.nodes.row_of(pod.node)
-        cards = self.registers.cards_of(pod.uid, row) if self.registers.has_cards(row) else {}
-        driver = self.registers.driver
-        return claim_problem(pod, self.facts_of(pod.node), cards, self.cards.columns, driver)
+        row, registers = self.nodes.row_of(pod.node), self.registers
+        pool = registers.pool_of(pod)
+        driver = registers.cards(pool)
+        facts = self.facts_of(pod.node)
+        if driver is None or facts is None or not facts.devices[pool].is_told:
+            return None
+        cards = registers.cards_of(pod.uid, pool, row) if registers.has_cards(pool, row) else {}
+        return claim_problem(pod, cards, self.cards.columns, driver)

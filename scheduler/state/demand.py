@@ -7,6 +7,7 @@ own in their spec all that counts is what they ask and where they may go.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -39,6 +40,7 @@ class DemandShape(NamedTuple):
         cpu, memory: milli-CPU and bytes.
         cards: 0 for pods without GPU, and then only ``cpu`` is told.
         mib, percent, cores: on each card; ``percent`` of its memory counts where ``mib`` is 0.
+        family: the resource by which the cards are asked, empty where none are.
     """
 
     cpu: int
@@ -52,6 +54,7 @@ class DemandShape(NamedTuple):
     tolerations: tuple[TolerationKey, ...] = ()
     use_types: tuple[str, ...] = ()
     nouse_types: tuple[str, ...] = ()
+    family: str = ""
 
     def milli(self, cores: int, mib: int) -> tuple[int, int]:
         """Milli of the cores and of the memory that the pod is charged on a card with so many of each."""
@@ -79,6 +82,7 @@ def shape_of(template: PodTemplate) -> DemandShape:
         0 if ask.mem_mib else ask.mem_percent,
         ask.cores,
         *_whereabouts(template),
+        template.gpu.family,
     )
 
 
@@ -99,13 +103,12 @@ class Demand:
     """The histogram. One writer, like the cluster.
 
     Attributes:
-        seen: pods that asked GPUs, ever.
-        departures: pods that left their node, per arrival, over about ``horizon`` arrivals; of pods with GPUs.
+        departures: pods that left their node, per arrival, over about ``horizon`` arrivals; of pods with devices.
         horizon: grows with the arrivals up to 1,000.
     """
 
     def __init__(self) -> None:
-        self.seen = 0
+        self._seen: Counter[str] = Counter()
         self.departures = 0.0
         self._left = self._watched = 0
         self.horizon = _PRIOR
@@ -113,6 +116,15 @@ class Demand:
         self._shapes: WeakKeyDictionary[PodTemplate, DemandShape] = WeakKeyDictionary()
         # Instead of shrinking all counts, what is new counts more and more.
         self._unit = 1.0
+
+    @property
+    def seen(self) -> int:
+        """Pods that asked devices, ever."""
+        return self._seen.total()
+
+    def seen_of(self, family: str) -> int:
+        """Pods that asked devices of a family, ever."""
+        return self._seen[family]
 
     def arrived(self, template: PodTemplate, *, listed: bool = False) -> None:
         """A pod was seen for the first time; ``listed``: it came before anybody watched."""
@@ -122,7 +134,7 @@ class Demand:
         if shape not in self._counts and len(self._counts) >= _SHAPES_MAX:
             self._drop_rarest()
         if shape.cards:
-            self.seen += 1
+            self._seen[shape.family] += 1
             self._age()
             if not listed:
                 # At first over the few that came: a small cluster is full after as many.
@@ -148,7 +160,7 @@ class Demand:
     def known(self) -> dict[str, Any]:
         """All that is known, as plain values for ``restore``."""
         return {
-            "seen": self.seen,
+            "seen": dict(self._seen),
             "departures": self.departures,
             "left": self._left,
             "watched": self._watched,
@@ -159,7 +171,7 @@ class Demand:
 
     def restore(self, known: dict[str, Any]) -> None:
         """Know what another has known, and nothing else."""
-        self.seen, self.departures = known["seen"], known["departures"]
+        self._seen, self.departures = Counter(known["seen"]), known["departures"]
         self._left, self._watched = known["left"], known["watched"]
         self.horizon, self._unit = known["horizon"], known["unit"]
         self._counts = dict(msgspec.convert(known["counts"], list[tuple[DemandShape, float]]))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from scheduler.api import images, requests, wire
-from scheduler.devices.contract import Driver
+from scheduler.devices.contract import CardDriver
+from scheduler.devices.table import Families
 from scheduler.errors import BadInput, Mistake
-from scheduler.state.nodes import NodeFacts
+from scheduler.state.nodes import NodeFacts, Told
+
+_NOTHING = Told()
 
 
-def of_node(node: wire.Node, driver: Driver) -> NodeFacts:
+def of_node(node: wire.Node, families: Families) -> NodeFacts:
     """The facts of a node. Never raises: what is malformed stands in ``problem``."""
-    words = driver.read_node(node)
+    devices = tuple(_told(node, family.cards) for family in families)
     problem: Mistake | None = None
     allocatable: list[tuple[str, int]] = []
     try:
@@ -18,7 +21,9 @@ def of_node(node: wire.Node, driver: Driver) -> NodeFacts:
             (resource, requests.amount(resource, quantity, "status.allocatable"))
             for resource, quantity in (node.status.allocatable or {}).items()
         ]
-        driver.cards(words)
+        for family, told in zip(families, devices, strict=True):
+            if family.cards is not None:
+                family.cards.cards(told.words)
     except BadInput as error:
         problem = error.mistake
     return NodeFacts(
@@ -28,9 +33,14 @@ def of_node(node: wire.Node, driver: Driver) -> NodeFacts:
         taints=tuple(sorted((t.key, t.value, t.effect) for t in node.spec.taints or ())),
         unschedulable=node.spec.unschedulable,
         allocatable=tuple(sorted((resource, n) for resource, n in allocatable if n)),
-        devices=words,
-        is_told=driver.is_told(words),
-        is_signed=driver.is_signed(words),
+        devices=devices,
         images=images.of_node(node.status),
         problem=problem,
     )
+
+
+def _told(node: wire.Node, cards: CardDriver | None) -> Told:
+    if cards is None:
+        return _NOTHING
+    words = cards.read_node(node)
+    return Told(words, cards.is_told(words), cards.is_signed(words))

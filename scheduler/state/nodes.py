@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from scheduler.api import names, selectors
-from scheduler.devices import whole
 from scheduler.devices.contract import Words
 from scheduler.errors import Mistake
 from scheduler.schema import columns as c
@@ -22,15 +22,29 @@ TaintKey = tuple[str, str, str]
 ABSENT = -1
 # So many words of nodes that are gone are no burden: in a small cluster nothing is numbered anew.
 _SPARE_WORDS = 64
+# Room for resources that nodes may offer later, before the matrices grow.
+_MORE_RESOURCES = 2
+
+
+class Told(NamedTuple):
+    """What the driver of a family's cards has read on a node.
+
+    Attributes:
+        words: as they are written there.
+        is_told: the cards are told, be they none.
+        is_signed: the driver's plugin has written there.
+    """
+
+    words: Words = ()
+    is_told: bool = False
+    is_signed: bool = False
 
 
 class NodeFacts(NamedTuple):
     """What was last read of a node, parsed; equal facts mean that nothing of ours changed.
 
     Attributes:
-        devices: what is written on the node about its cards, as their driver reads it.
-        is_told: its cards are told, be they none.
-        is_signed: the driver's plugin has written on it.
+        devices: by family, what is written on the node about its cards.
         images: (name, bytes) of every container image there, sorted.
         problem: what is malformed on the node, None when nothing is; such a node is left out.
     """
@@ -41,9 +55,7 @@ class NodeFacts(NamedTuple):
     taints: tuple[TaintKey, ...]
     unschedulable: bool
     allocatable: tuple[tuple[str, int], ...]
-    devices: Words
-    is_told: bool
-    is_signed: bool
+    devices: tuple[Told, ...]
     images: tuple[Image, ...]
     problem: Mistake | None
 
@@ -66,16 +78,17 @@ class NodeTable:
     """Name ↔ row, growth, interned words, and the columns of ``columns.Nodes``.
 
     Attributes:
-        was_signed: [N] whether the plugin of a driver of cards writes on it, or did so as long as it is the same
-            node.
+        was_signed: [F, N] whether the plugin of the family's cards writes on it, or did so as long as it is the
+            same node.
         silent: [N] whether its device plugin does not answer.
         ranks_are_stale: nodes came or went since they were ranked.
     """
 
-    def __init__(self) -> None:
-        self.resources = Resources(
-            names.CPU, names.MEMORY, names.EPHEMERAL, names.PODS, whole.RESOURCE, ""
-        )
+    def __init__(self, families: Sequence[str]) -> None:
+        """``families`` are the resources by which devices are asked, by family."""
+        always = names.CPU, names.MEMORY, names.EPHEMERAL, names.PODS, ""
+        self.resources = Resources(*always, *families)
+        self._n_always = len(self.resources.values)
         self.taint_sets: Interner[tuple[TaintKey, ...]] = Interner(())
         self.label_values: Interner[str] = Interner()
         self.rows: dict[str, int] = {}
@@ -93,9 +106,9 @@ class NodeTable:
         self.ranks_are_stale = False
         self.unschedulable: c.Flags = np.zeros(0, np.bool_)
         self.taint_set: c.Ints = np.zeros(0, np.int64)
-        self.was_signed: c.Flags = np.zeros(0, np.bool_)
+        self.was_signed: c.Flags = np.zeros((len(families), 0), np.bool_)
         self.silent: c.Flags = np.zeros(0, np.bool_)
-        self.columns = _columns(0, 8)
+        self.columns = _columns(0, len(families), self._n_always + _MORE_RESOURCES)
         self._grow_rows(c.BLOCK)
 
     def row_of(self, name: str) -> int:
@@ -135,22 +148,21 @@ class NodeTable:
         nodes = self.columns
         for column in (
             nodes.valid,
-            nodes.managed,
             nodes.has_gpu,
             self.unschedulable,
-            self.was_signed,
             self.silent,
         ):
             column[row] = False
         for figures in (
             nodes.rank,
-            nodes.card_start,
-            nodes.card_count,
+            nodes.pool,
             self.taint_set,
         ):
             figures[row] = 0
-        for matrix in (nodes.allocatable, nodes.gpu_total):
-            matrix[:, row] = 0
+        for matrix in (nodes.allocatable, nodes.gpu_total, nodes.card_start, nodes.card_count):
+            matrix[..., row] = 0
+        for flags in (nodes.managed, self.was_signed):
+            flags[:, row] = False
         for labels in self._label_columns.values():
             labels[row] = ABSENT
         heapq.heappush(self._free, row)
@@ -181,7 +193,9 @@ class NodeTable:
         nodes.valid[row] = not facts.problem
         self.unschedulable[row] = facts.unschedulable
         same = old is not None and old.uid == facts.uid
-        self.was_signed[row] = facts.is_signed or (same and self.was_signed[row])
+        for family, told in enumerate(facts.devices):
+            was_signed = same and self.was_signed[family, row]
+            self.was_signed[family, row] = told.is_signed or was_signed
         self.taint_set[row] = self.taint_sets.number(facts.taints)
         for key, column in self._label_columns.items():
             column[row] = self._label(facts, key)
@@ -233,7 +247,7 @@ class NodeTable:
         return tuple(
             resource
             for resource, _ in (old.allocatable if old else ())
-            if (row := self.resources.find(resource)) > c.UNKNOWN
+            if (row := self.resources.find(resource)) >= self._n_always
             and not self.columns.allocatable[row].any()
         )
 
@@ -270,23 +284,25 @@ class NodeTable:
     def _grow_resources(self, n: int) -> None:
         """Room for so many resources, twice as many as before when it runs out."""
         if n > self.columns.allocatable.shape[0]:
-            self._copy_into(_columns(self.capacity, 2 * n))
+            n_families = len(self.columns.managed)
+            self._copy_into(_columns(self.capacity, n_families, 2 * n))
 
     def _copy_into(self, fresh: c.Nodes) -> None:
         old, n = self.columns, self.capacity
         for before, after in zip(old, fresh, strict=True):
-            if before.ndim == 1:
-                after[:n] = before
-            else:
+            if before.ndim == 2:
                 after[: before.shape[0], :n] = before
+            else:
+                after[..., :n] = before
         self.columns = fresh
 
     def _grow_rows(self, capacity: int) -> None:
         n = self.capacity
-        self._copy_into(_columns(capacity, self.columns.allocatable.shape[0]))
+        n_resources, n_families = len(self.columns.allocatable), len(self.columns.managed)
+        self._copy_into(_columns(capacity, n_families, n_resources))
         self.unschedulable = np.pad(self.unschedulable, (0, capacity - n))
         self.taint_set = np.pad(self.taint_set, (0, capacity - n))
-        self.was_signed = np.pad(self.was_signed, (0, capacity - n))
+        self.was_signed = np.pad(self.was_signed, ((0, 0), (0, capacity - n)))
         self.silent = np.pad(self.silent, (0, capacity - n))
         for key, column in self._label_columns.items():
             self._label_columns[key] = np.pad(column, (0, capacity - n), constant_values=ABSENT)
@@ -296,7 +312,7 @@ class NodeTable:
         self.capacity = capacity
 
 
-def _columns(capacity: int, n_resources: int) -> c.Nodes:
+def _columns(capacity: int, n_families: int, n_resources: int) -> c.Nodes:
     totals = np.zeros((c.REQUESTED_AT + n_resources, capacity), np.int64)
     return c.Nodes(
         valid=np.zeros(capacity, np.bool_),
@@ -305,11 +321,12 @@ def _columns(capacity: int, n_resources: int) -> c.Nodes:
         totals=totals,
         requested=totals[c.REQUESTED_AT :],
         nonzero=totals[c.NONZERO_AT : c.SIZES_AT],
-        gpu_used=totals[c.GPU_USED_AT : c.REQUESTED_AT],
-        sizes=totals[c.SIZES_AT : c.GPU_USED_AT],
-        managed=np.zeros(capacity, np.bool_),
+        sizes=totals[c.SIZES_AT : c.REQUESTED_AT],
         has_gpu=np.zeros(capacity, np.bool_),
-        gpu_total=np.zeros((3, capacity), np.int64),
-        card_start=np.zeros(capacity, np.int64),
-        card_count=np.zeros(capacity, np.int64),
+        pool=np.zeros(capacity, np.int64),
+        managed=np.zeros((n_families, capacity), np.bool_),
+        gpu_total=np.zeros((n_families, 3, capacity), np.int64),
+        gpu_used=np.zeros((n_families, 3, capacity), np.int64),
+        card_start=np.zeros((n_families, capacity), np.int64),
+        card_count=np.zeros((n_families, capacity), np.int64),
     )

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 from scheduler.api import gpus, templates, wire
 from scheduler.api.cards import Slots
 from scheduler.api.limits import PodLimits
-from scheduler.devices.contract import Driver
+from scheduler.devices.table import Families, ask_of
 from scheduler.errors import BadInput
 from scheduler.schema import columns as c
 from scheduler.state.charging import claims
@@ -25,13 +25,17 @@ class Records:
     """Makes records; interns templates, which go with their last pod, and numbers pods as they arrive."""
 
     def __init__(
-        self, schedulers: tuple[str, ...], limits: PodLimits, offered: Resources, driver: Driver
+        self,
+        schedulers: tuple[str, ...],
+        limits: PodLimits,
+        offered: Resources,
+        families: Families,
     ) -> None:
         """``schedulers`` are the names whose pods are ours, ``offered`` the resources that nodes offer.
 
-        ``driver`` reads what pods hold of cards.
+        The drivers of ``families`` read what pods hold of cards.
         """
-        self._driver = driver
+        self._cards = {family.resource: family.cards for family in families}
         # A pod's own text would be one more object for each pod.
         self._schedulers = {name: name for name in schedulers}
         self._limits, self._offered = limits, offered
@@ -52,10 +56,11 @@ class Records:
         # Of a pod without a node nobody has run anything, whatever its status says.
         initialized = bool(node) and _init_done(pod, template)
         claim: Slots = ()
-        if node and template.most:
+        cards = self._cards.get(template.family)
+        if node and cards is not None:
             most = template.most
             try:
-                slots = self._driver.read_claim(pod, [bool(ask.cards) for ask in most])
+                slots = cards.read_claim(pod, [bool(ask.cards) for ask in most])
                 claim = claims.allowed(slots, claims.staying(most) if initialized else most)
             except BadInput as error:
                 problem = error.mistake
@@ -88,7 +93,7 @@ class Records:
         template = self._templates.get(key)
         if template is None or template.offered not in {0, self._offered.generation}:
             template = self._templates[key] = self._offered_only(
-                templates.of_pod(pod, self._limits)
+                templates.of_pod(pod, self._limits, ask_of)
             )
         return template
 

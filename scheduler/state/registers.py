@@ -1,4 +1,4 @@
-"""Which cards each node has, as their driver reads them, and what left them under pods."""
+"""Which pools of devices each node has, as their drivers read them, and what left them under pods."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from scheduler.api import gpus
-from scheduler.devices.contract import Driver, Seen
+from scheduler.devices.contract import CardDriver, Seen
+from scheduler.devices.table import Families, place_of
 from scheduler.kernels.devices import claims as kernel
 from scheduler.schema import columns as c
 from scheduler.state.cards import CardTable
@@ -18,108 +18,164 @@ from scheduler.state.pods import PodRecord
 
 
 class Registers:
-    """Writes the columns that tell a node's cards; nobody is charged to a node while its cards change."""
+    """Writes the columns that tell a node's pools; nobody is charged to a node while its cards change.
 
-    def __init__(self, nodes: NodeTable, cards: CardTable, driver: Driver) -> None:
+    Attributes:
+        families: the families of devices, by the place that ``Nodes`` has them at.
+    """
+
+    def __init__(self, nodes: NodeTable, cards: CardTable, families: Families) -> None:
         self._nodes, self._cards = nodes, cards
-        self.driver = driver
-        # Of each row its card rows by UUID, in the order of the register, and what left that under pods.
-        self._cards_on: dict[int, dict[str, int]] = {}
+        self.families = families
+        self._drivers = [(pool, one.cards) for pool, one in enumerate(families) if one.cards]
+        # Of each family and row its card rows by UUID, in the order of the register.
+        self._cards_on: dict[tuple[int, int], dict[str, int]] = {}
+        # Of each row what left it under pods.
         self._gone_from: dict[int, claims.Gone] = {}
         self._work: c.Ints = np.zeros((1, kernel.N_WORK), np.int64)
 
     @property
-    def any_signed(self) -> bool:
-        """Whether the driver's plugin has written on any node."""
-        return bool(self._nodes.was_signed.any())
+    def signed(self) -> tuple[bool, ...]:
+        """Of each driver of cards whether its plugin has written on any node."""
+        return tuple(bool(self._nodes.was_signed[pool].any()) for pool, _ in self._drivers)
 
-    def serves(self, row: int) -> bool:
-        """Whether the cards of a node are the driver's to give away."""
+    def signed_before(self, row: int) -> tuple[str, ...]:
+        """The drivers whose plugin wrote on a node earlier, and has not written on what is seen of it now."""
         facts = self._nodes.facts[row]
-        was_signed = bool(self._nodes.was_signed[row])
-        if facts is None:
-            return was_signed
-        offered = int(self._nodes.columns.allocatable[c.GPU, row])
-        return self.driver.serves(
-            Seen(facts.devices, facts.labels, offered, was_signed, self.any_signed)
+        return tuple(
+            driver.name
+            for pool, driver in self._drivers
+            if facts and self._nodes.was_signed[pool, row] and not facts.devices[pool].is_signed
         )
+
+    def pool_of(self, pod: PodRecord) -> int:
+        """The family by whose pools a pod is judged, -1 for a pod that asks no devices."""
+        return place_of(pod.template.family)
+
+    def cards(self, pool: int) -> CardDriver | None:
+        """The driver of a family's cards, None when they are never told."""
+        return self.families[pool].cards if pool >= 0 else None
+
+    def driver_name(self, pool: int) -> str:
+        """The name of the driver of a family's cards."""
+        cards = self.cards(pool)
+        return cards.name if cards is not None else ""
+
+    def serves(self, pool: int, row: int) -> bool:
+        """Whether the devices of a node's pool are its driver's to give away one by one."""
+        driver, facts = self.families[pool].cards, self._nodes.facts[row]
+        if driver is None:
+            return False
+        was_signed = self._nodes.was_signed[pool]
+        if facts is None:
+            return bool(was_signed[row])
+        offered = int(self._nodes.columns.allocatable[c.DEVICES_AT + pool, row])
+        words = facts.devices[pool].words
+        return driver.serves(
+            Seen(words, facts.labels, offered, bool(was_signed[row]), bool(was_signed.any()))
+        )
+
+    def is_misjudged(self, row: int) -> bool:
+        """Whether a node looks otherwise than it is taken."""
+        managed = self._nodes.columns.managed
+        return any(bool(managed[pool, row]) != self.serves(pool, row) for pool, _ in self._drivers)
 
     def misjudged(self) -> list[int]:
         """Rows of nodes that look otherwise than they are taken."""
-        managed = self._nodes.columns.managed
-        return [row for row in self._nodes.rows.values() if bool(managed[row]) != self.serves(row)]
+        return [row for row in self._nodes.rows.values() if self.is_misjudged(row)]
 
     def write(self, row: int, pods: Collection[PodRecord]) -> None:
-        """The cards of a node are those of its register now; ``pods`` are there, and are not charged."""
+        """The cards of a node are those of its registers now; ``pods`` are there, and are not charged."""
         facts = self._nodes.facts[row]
         # A node that is left out has no cards, whatever was registered before its mistake.
-        cards = self.driver.cards(facts.devices) if facts and not facts.problem else ()
-        held = ((pod.uid, pod.claim, self.cards_of(pod.uid, row)) for pod in pods)
-        there = {card.id for card in cards}
-        gone = claims.gone(held, there, self._cards.columns, self.driver.whole_of)
+        told = facts.devices if facts and not facts.problem else None
+        found = [
+            (pool, driver, driver.cards(told[pool].words) if told else ())
+            for pool, driver in self._drivers
+        ]
+        gone: claims.Gone = {}
+        for pool, driver, cards in found:
+            of_family = [pod for pod in pods if self.pool_of(pod) == pool]
+            held = ((pod.uid, pod.claim, self.cards_of(pod.uid, pool, row)) for pod in of_family)
+            there = {card.id for card in cards}
+            gone |= claims.gone(held, there, self._cards.columns, driver.whole_of)
         self.clear(row)
         nodes = self._nodes.columns
-        start = self._cards.place(cards)
-        nodes.card_start[row], nodes.card_count[row] = start, len(cards)
-        nodes.managed[row] = self.serves(row)
-        self._cards_on[row] = {card.id: d for d, card in enumerate(cards, start)}
+        for pool, _, cards in found:
+            start = self._cards.place(cards, pool)
+            nodes.card_start[pool, row], nodes.card_count[pool, row] = start, len(cards)
+            nodes.managed[pool, row] = self.serves(pool, row)
+            self._cards_on[pool, row] = {card.id: d for d, card in enumerate(cards, start)}
         self._gone_from[row] = gone
         self.cordon(row)
 
     def cordon(self, row: int) -> None:
         """Close the cards that somebody has closed; all of them while the plugin does not answer."""
-        facts = self._nodes.facts[row]
-        named = self.driver.closed(facts.devices) if facts else frozenset()
-        closed = bool(self._nodes.silent[row])
-        for d in self._span(row):
-            self._cards.columns.cordoned[d] = closed or self._cards.uuid_of(d) in named
+        facts, closed = self._nodes.facts[row], bool(self._nodes.silent[row])
+        for pool, driver in self._drivers:
+            named = driver.closed(facts.devices[pool].words) if facts else frozenset()
+            for d in self._span(pool, row):
+                self._cards.columns.cordoned[d] = closed or self._cards.uuid_of(d) in named
 
     def clear(self, row: int) -> None:
         """The node has no cards any more, or is another."""
         nodes = self._nodes.columns
-        self._cards_on.pop(row, None)
         self._gone_from.pop(row, None)
-        self._cards.give_back(int(nodes.card_start[row]), int(nodes.card_count[row]))
-        nodes.card_count[row] = 0
-        nodes.managed[row] = False
+        for pool, _ in self._drivers:
+            self._cards_on.pop((pool, row), None)
+            start, n = int(nodes.card_start[pool, row]), int(nodes.card_count[pool, row])
+            self._cards.give_back(start, n)
+            nodes.card_count[pool, row] = 0
+            nodes.managed[pool, row] = False
 
     def sum_up(self, row: int) -> None:
-        """What GPUs the node has in all."""
-        nodes, span = self._nodes.columns, self._span(row)
-        whole = int(nodes.allocatable[c.GPU, row])
-        if nodes.managed[row]:
-            total = self._cards.columns.total[:, span.start : span.stop]
-            nodes.gpu_total[:, row] = total.sum(axis=1)
-        else:
-            nodes.gpu_total[:, row] = (whole * gpus.FULL_CORES, 0, 0)
-        nodes.has_gpu[row] = nodes.managed[row] or whole > 0
+        """What devices the node has in all."""
+        nodes, there = self._nodes.columns, []
+        for pool, family in enumerate(self.families):
+            offered = int(nodes.allocatable[c.DEVICES_AT + pool, row])
+            managed = bool(nodes.managed[pool, row])
+            if managed:
+                span = self._span(pool, row)
+                total = self._cards.columns.total[:, span.start : span.stop]
+                nodes.gpu_total[pool, :, row] = total.sum(axis=1)
+            else:
+                nodes.gpu_total[pool, :, row] = family.whole.sum(offered)
+            if managed or offered > 0:
+                there.append(pool)
+        nodes.has_gpu[row] = bool(there)
+        nodes.pool[row] = there[0] if there else 0
 
     def are_usable(self, row: int, uuids: Iterable[str]) -> bool:
         """Whether cards are registered on a node, healthy and not over-full."""
-        there, cards = self._cards_on.get(row, {}), self._cards.columns
+        there, cards = self._cards_on, self._cards.columns
         return all(
             d >= 0
             and bool(cards.healthy[d])
             and bool((cards.used[:, d] <= cards.total[:, d]).all())
-            for d in (there.get(uuid, -1) for uuid in uuids)
+            for d in (
+                max(there.get((pool, row), {}).get(uuid, -1) for pool, _ in self._drivers)
+                for uuid in uuids
+            )
         )
 
-    def cards_of(self, uid: str, row: int) -> dict[str, int]:
-        """The cards that a pod on the node of a row may tell: those that are there, and left under it."""
-        there, gone = self._cards_on.get(row, {}), self._gone_from.get(row)
+    def cards_of(self, uid: str, pool: int, row: int) -> dict[str, int]:
+        """The cards of a node's pool that a pod there may tell: those that are there, and left under it."""
+        there, gone = self._cards_on.get((pool, row), {}), self._gone_from.get(row)
         return there | gone.get(uid, {}) if gone else there
 
-    def has_cards(self, row: int) -> bool:
-        """Whether the node of a row has any."""
-        return bool(self._cards_on.get(row))
+    def has_cards(self, pool: int, row: int) -> bool:
+        """Whether the node of a row has any in a pool."""
+        return bool(self._cards_on.get((pool, row)))
 
     def holds(self, pod: PodRecord, containers: c.Ints, row: int) -> c.Ints:
         """[h, 4] what a pod holds at most of the cards of a node, as ``Pods.holds``; until the next call.
 
         ``containers`` [5, C] is what its containers ask.
         """
-        n = int(self._nodes.columns.card_count[row])
-        if not n:
+        pool = self.pool_of(pod)
+        driver = self.cards(pool)
+        n = int(self._nodes.columns.card_count[pool, row]) if driver is not None else 0
+        if driver is None or not n:
             return NOTHING
         if n > len(self._work):
             self._work = np.zeros((n, kernel.N_WORK), np.int64)
@@ -127,13 +183,13 @@ class Registers:
         n_held = kernel.hold(
             self._cards.columns,
             containers,
-            claims.told(pod.claim, self.cards_of(pod.uid, row), self.driver.whole_of),
+            claims.told(pod.claim, self.cards_of(pod.uid, pool, row), driver.whole_of),
             pod.initialized,
-            int(self._nodes.columns.card_start[row]),
+            int(self._nodes.columns.card_start[pool, row]),
             work,
         )
         return work[:n_held, :4]
 
-    def _span(self, row: int) -> range:
-        start = int(self._nodes.columns.card_start[row])
-        return range(start, start + int(self._nodes.columns.card_count[row]))
+    def _span(self, pool: int, row: int) -> range:
+        start = int(self._nodes.columns.card_start[pool, row])
+        return range(start, start + int(self._nodes.columns.card_count[pool, row]))

@@ -60,6 +60,7 @@ class Kit:
         soft: chance of a taint that pods would rather not, and of one more after each.
         tiers: it has a label ``tier``, the high ones seldom.
         measured: chance that it has IOPS and network bandwidth to give.
+        beside: chance that it has devices of another vendor, whatever else it has.
         late: chance that it has a resource that no other may have had.
         uids: under how many uids one name may come.
         even: pods ask such percents of memory only as are whole MiB of every card.
@@ -79,6 +80,7 @@ class Kit:
     soft: float = 0.0
     tiers: bool = False
     measured: float = 0.0
+    beside: float = 0.0
     late: float = 0.0
     uids: int = 1
     even: bool = True
@@ -101,6 +103,7 @@ SMALL = Kit(
     soft=0.4,
     tiers=True,
     measured=0.6,
+    beside=0.3,
 )
 
 
@@ -162,6 +165,8 @@ def node(rng: random.Random, name: str, kit: Kit) -> Json:
     resources, notes = FAMILIES[family](rng, name, kit)
     if rng.random() < kit.measured:
         resources |= {names.IOPS: rng.randrange(50, 300), names.NETWORK: 1000}
+    if kit.beside and rng.random() < kit.beside:
+        resources |= {names.AMD_GPU: rng.choice(kit.counts)}
     if rng.random() < kit.late:
         resources.setdefault(f"example.com/late-{rng.randrange(6)}", rng.randrange(5))
     # Few nodes are at the top of either preference, so the highest comes and goes.
@@ -295,6 +300,16 @@ PODS |= {
     "init-only": {
         "init_containers": [make.container(name="init", gpu=2, gpumem=9000)],
         "containers": [make.container(cpu="100m")],
+    },
+}
+PODS |= {
+    "amd": {"cpu": "200m", "requests": {names.AMD_GPU: 1}},
+    "two-amd": {"cpu": "100m", "requests": {names.AMD_GPU: 2}},
+    "both": {
+        "containers": [
+            make.container(name="card", cpu="100m", gpu=1, gpumem=1000, gpucores=10),
+            make.container(name="amd", requests={names.AMD_GPU: 1}),
+        ]
     },
 }
 PLAIN_PODS = (

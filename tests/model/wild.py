@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 
 from scheduler.api import names
 from scheduler.api.cards import Slots
-from scheduler.devices.table import CARDS
+from scheduler.devices.table import FAMILIES, cards_of
 from scheduler.state.charging import claims
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life as PodLife
@@ -26,6 +26,7 @@ KIT = clusters.Kit(
     counts=(0, 1, 2, 3, 4, 20),
     closed=0.1,
     soft=0.4,
+    beside=0.3,
     late=0.5,
     gaps=True,
     uids=3,
@@ -43,13 +44,15 @@ class Followed(Registers):
     """
 
     def __init__(self, cluster: Cluster) -> None:
-        super().__init__(cluster.nodes, cluster.cards, CARDS)
+        super().__init__(cluster.nodes, cluster.cards, FAMILIES)
         self.registered: dict[int, set[str]] = {}
         self.lost: dict[int, dict[str, set[str]]] = {}
 
     def write(self, row: int, pods: Collection[PodRecord]) -> None:
         facts = self._nodes.facts[row]
-        told = () if facts is None or facts.problem else CARDS.cards(facts.devices)
+        told = (
+            () if facts is None or facts.problem else cards_of("HAMi").cards(facts.devices[0].words)
+        )
         now = {card.id for card in told}
         before, lost = self.registered.get(row, set()), self.lost.get(row, {})
         lost = {pod.uid: named(pod) & (before | lost.get(pod.uid, set())) - now for pod in pods}
@@ -124,6 +127,15 @@ class Wild(Town):
                     allocatable.pop(names.GPU, None)
                 case 5:
                     (meta.get("annotations") or {}).pop(names.HAMI_REGISTER, None)
+
+        if nodes := self.server.of_kind("nodes"):
+            self.server.change("nodes", "", rng.choice(nodes)["metadata"]["name"], edit)
+
+    def another_vendors_devices_come_or_go(self, rng: random.Random) -> None:
+        def edit(body: Json) -> None:
+            allocatable = body["status"]["allocatable"]
+            if not allocatable.pop(names.AMD_GPU, None):
+                allocatable[names.AMD_GPU] = 2
 
         if nodes := self.server.of_kind("nodes"):
             self.server.change("nodes", "", rng.choice(nodes)["metadata"]["name"], edit)
@@ -227,7 +239,7 @@ class Wild(Town):
         fresh = Cluster()
         for name, row in self.cluster.nodes.rows.items():
             facts = self.cluster.nodes.facts[row]
-            if facts and self.cluster.nodes.was_signed[row]:
+            if facts and self.cluster.nodes.was_signed[0, row]:
                 # No object tells any more that the node registered cards.
                 registered = {names.HAMI_REGISTER: "[]"}
                 fresh.see_node(make.node(name=name, uid=facts.uid, annotations=registered))

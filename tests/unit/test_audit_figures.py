@@ -18,9 +18,9 @@ from tests.model import clusters, life
 
 GIB = 2**30
 MIB = 40 * 1024
-ONE = DemandShape(4000, 8 * GIB, 1, 0, 100, 100)
-HALF = DemandShape(2000, 4 * GIB, 1, 0, 50, 50)
-TWO = DemandShape(8000, 8 * GIB, 2, 0, 100, 100)
+ONE = DemandShape(4000, 8 * GIB, 1, 0, 100, 100, family=names.GPU)
+HALF = DemandShape(2000, 4 * GIB, 1, 0, 50, 50, family=names.GPU)
+TWO = DemandShape(8000, 8 * GIB, 2, 0, 100, 100, family=names.GPU)
 PLAIN = DemandShape(1000, 2 * GIB)
 LEAN = DemandShape(3000, 0)
 
@@ -137,6 +137,19 @@ def test_whole_gpus_without_hami_serve_no_shares() -> None:
     shares = measured(nodes, [busy], (HALF, 9))
     assert of(shares, m.STRANDED)[2:] == of(shares, m.DEAD)[2:] == [3, 0]
     assert reasons.of_node(shares, 0).endswith("could run here even if it were empty")
+
+
+def test_devices_of_a_second_family_are_counted_and_stranded_by_themselves() -> None:
+    """They were no GPUs at all beside cards that are told one by one."""
+    nodes = [gpu_node(allocatable={names.AMD_GPU: 4})]
+    busy = make.pod(name="p", node="g", cpu=1, memory="1Gi", requests={names.AMD_GPU: 1})
+    amd = ONE._replace(family=names.AMD_GPU)
+    both = measured(nodes, [busy], (HALF, 1), (amd, 1))
+    assert of(both, m.CAPACITY)[2:] == [8, 160]
+    assert of(both, m.USED)[2:] == [1, 0]
+    assert of(both, m.STRANDED)[2:] == [0, 0]
+    # Nobody asks AMD's: no pod can use them, and those of the first family are as they were.
+    assert of(measured(nodes, [busy], (HALF, 1)), m.STRANDED)[2:] == [3, 0]
 
 
 def test_pods_that_could_never_run_on_a_node_do_not_strand_it() -> None:
@@ -257,7 +270,8 @@ def test_the_measure_is_that_of_fgd_where_cards_have_one_figure(seed: int) -> No
         record = cluster.see_pod(pod)
         assert record is not None
         cycle.schedule([record], explain=False)
-        shapes.add(DemandShape(record.template.requests.amounts[0][1], 0, 1, 0, share, share))
+        cpu = record.template.requests.amounts[0][1]
+        shapes.add(DemandShape(cpu, 0, 1, 0, share, share, family=names.GPU))
     # As often each, so that none is too rare to be typical.
     counts = dict.fromkeys(shapes, 1.0)
     gauge = FragmentGauge(cluster, counts)

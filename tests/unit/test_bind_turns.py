@@ -27,7 +27,7 @@ POD = make.cluster().see_pod(make.pod(name="p"))
 
 def job(uid: str, node: str = "a") -> Job:
     assert POD is not None
-    return Job(Bind(uid, node, ((),)), POD, 1, 0.0)
+    return Job(Bind(uid, node, ((),), "HAMi"), POD, 1, 0.0)
 
 
 def drawn() -> dict[State, dict[Event, str]]:

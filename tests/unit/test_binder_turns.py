@@ -47,7 +47,7 @@ class Server(Api):
 def submit(made: Binder, *wanted: str) -> None:
     for name in wanted:
         one = pod(name)
-        made.submit(Bind(one.uid, "n", ((),)), one)
+        made.submit(Bind(one.uid, "n", ((),), "HAMi"), one)
 
 
 def answered(name: str) -> wire.Pod:

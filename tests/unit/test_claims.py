@@ -71,10 +71,10 @@ def charged_by_twin(
 
 def used(cluster: Cluster) -> dict[str, tuple[int, ...]]:
     nodes, columns = cluster.nodes.columns, cluster.cards.columns
-    start = int(nodes.card_start[0])
+    start = int(nodes.card_start[0, 0])
     return {
         cluster.cards.uuid_of(d): tuple(columns.used[:, d].tolist())
-        for d in range(start, start + int(nodes.card_count[0]))
+        for d in range(start, start + int(nodes.card_count[0, 0]))
         if columns.used[:, d].any()
     }
 

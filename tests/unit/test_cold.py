@@ -61,9 +61,9 @@ def expected(cycle: Cycle, cluster: Cluster, pod: PodRecord) -> Bind | None:
         return None
     row = min(rows, key=lambda row: (-keys[row], rank[row]))
     scratch, picks = anew.scratch, []
-    if shape.ask.containers.shape[1] and cluster.nodes.columns.managed[row]:
+    if shape.ask.containers.shape[1] and cluster.nodes.columns.managed[shape.ask.pool, row]:
         nodes, cards = cluster.nodes.columns, cluster.cards.columns
-        n = parts.choose(nodes, cards, shape.ask, cycle.learner.tables, row, scratch)
+        n = parts.choose(nodes, cards, shape.ask, cycle.learner.of(shape.ask.pool), row, scratch)
         picks = [
             (cluster.cards.uuid_of(scratch.picks[p]), int(scratch.pick_slot[p])) for p in range(n)
         ]
@@ -222,7 +222,7 @@ def test_no_bound_is_less_than_what_it_bounds(seed: int, kit: Kit) -> None:
         for row in np.flatnonzero(nodes.has_gpu & (shape.board.part >= 0)).tolist():
             given = nodes, cards, shape.ask, tables, kept, row
             assert keel.points(bounds.of_node(*given)) * weight >= shape.board.part[row]
-            if nodes.managed[row] and shape.ask.containers.shape[1]:
+            if nodes.managed[shape.ask.pool, row] and shape.ask.containers.shape[1]:
                 assert keel.points(bounds.of_cards(*given)) * weight >= shape.board.part[row]
                 if choose.is_plain(shape.ask, kept, row):
                     assert keel.points(bounds.of_rooms(*given)) * weight >= shape.board.part[row]
@@ -264,7 +264,7 @@ def test_a_closed_card_of_another_kind_says_nothing_of_what_is_taken_of_the_othe
     # Where all that counts is what is taken.
     tables = cycle.learner.tables
     price, value = np.ones(cluster.nodes.capacity), np.zeros_like(tables.value)
-    tables = cycle.learner.tables = tables._replace(price=price, value=value)
+    tables = cycle.learner._tables[0] = tables._replace(price=price, value=value)
     pod = cluster.see_pod(make.pod(name="second", gpu=1, gpucores=30, gpumem=4_096))
     assert pod is not None
     shape = cycle.shape_of(pod)
@@ -282,7 +282,7 @@ def cold_figures(cycle: Cycle, cluster: Cluster) -> Any:
     kept = schema.empty(nodes.valid.size, cards.numa.size).known
     kept.rounded[0] = tables.keel.weight.sum() / tables.rates[c.RATE_KEEL]
     for row in np.flatnonzero(nodes.valid).tolist():
-        known.refresh(nodes, cards, tables, kept, row, cycle.boards.scratch)
+        known.refresh(nodes, cards, tables, kept, int(nodes.pool[row]), row, cycle.boards.scratch)
     return kept
 
 

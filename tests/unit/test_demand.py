@@ -19,7 +19,7 @@ def gpu_pod(name: str, **more: Any) -> wire.Pod:
     return make.pod(name=name, **{"cpu": 2, "gpu": 1, "gpucores": 30, "gpumem_percent": 30, **more})
 
 
-HALF_CARD = DemandShape(cpu=2000, cards=1, percent=30, cores=30)
+HALF_CARD = DemandShape(cpu=2000, cards=1, percent=30, cores=30, family=names.GPU)
 
 
 def test_a_pod_counts_once_however_often_it_is_seen() -> None:
@@ -66,7 +66,8 @@ def test_several_containers_ask_their_cards_together() -> None:
         make.container(name="c", cpu=1),
     ]
     cluster = make.cluster(pods=[make.pod(name="p", containers=containers)])
-    assert list(cluster.demand.counts()) == [DemandShape(cpu=1000, cards=3, mib=4000, cores=20)]
+    shape = DemandShape(cpu=1000, cards=3, mib=4000, cores=20, family=names.GPU)
+    assert list(cluster.demand.counts()) == [shape]
 
 
 def test_a_shape_in_milli_of_a_card() -> None:

@@ -115,9 +115,9 @@ def test_a_fresh_start_forgets_nothing_that_is_charged_or_known(seed: int) -> No
     assert after is not before
     for name in before.nodes.rows:
         old, new = before.nodes.row_of(name), after.nodes.row_of(name)
-        assert after.nodes.columns.gpu_used[:, new].tolist() == before.nodes.columns.gpu_used[:, old].tolist()  # fmt: skip
+        assert after.nodes.columns.gpu_used[..., new].tolist() == before.nodes.columns.gpu_used[..., old].tolist()  # fmt: skip
         assert after.nodes.columns.nonzero[:, new].tolist() == before.nodes.columns.nonzero[:, old].tolist()  # fmt: skip
-        assert after.nodes.was_signed[new] == before.nodes.was_signed[old]
+        assert (after.nodes.was_signed[:, new] == before.nodes.was_signed[:, old]).all()
         assert after.nodes.silent[new] == before.nodes.silent[old]
     assert {p.uid: (p.node, p.life) for p in after.pods.values()} == {
         p.uid: (p.node, p.life) for p in before.pods.values()
@@ -198,7 +198,7 @@ def test_a_log_whose_last_line_was_cut_is_run_as_far_as_it_goes() -> None:
     [
         ([b"what\n"], "line 1: is no line of an engine's log"),
         ([log.encode(log.Decided(0.0, 1, (0, 0, 0)))], "line 1: comes before the line with the"),
-        ([log.encode(log.Head(99, "x", Config()))], "line 1: format 99 is not 1"),
+        ([log.encode(log.Head(99, "x", Config()))], "line 1: format 99 is not 2"),
     ],
 )
 def test_what_is_no_log_is_refused_by_its_line(lines: list[bytes], said: str) -> None:

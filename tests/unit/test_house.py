@@ -77,7 +77,9 @@ def test_a_vendor_is_named_by_its_driver_and_in_its_words_only() -> None:
     names_one = {
         str(path.relative_to(ROOT / "scheduler"))
         for path in MODULES
-        if re.search("nvidia|hami", path.read_text(encoding="utf-8"), re.IGNORECASE)
+        if re.search(
+            r"nvidia|hami|amd_gpu|\bintel", path.read_text(encoding="utf-8"), re.IGNORECASE
+        )
     }
     rooms = ("api/", "devices/", "kernels/devices/", "embedded/", "demo/")
     # The name of a setting, and the part of the driver that talks to the API server.

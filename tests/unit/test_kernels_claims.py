@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scheduler.api import gpus, hami, wire
 from scheduler.api.cards import CardUse, Slots
-from scheduler.devices.table import CARDS
+from scheduler.devices.hami import HamiCards
 from scheduler.kernels.devices import claims as kernel
 from scheduler.state.charging import claims
 from scheduler.state.cluster import Cluster
@@ -47,7 +47,7 @@ def node(last: str = "hami-core") -> tuple[Cluster, dict[str, int]]:
         for i, (uuid, mib) in enumerate(MEMORY.items())
     ]
     cluster = make.cluster(nodes=[make.hami_node(name="a"), make.hami_node(name="b", cards=cards)])
-    start = int(cluster.nodes.columns.card_start[cluster.nodes.row_of("b")])
+    start = int(cluster.nodes.columns.card_start[0, cluster.nodes.row_of("b")])
     rows = {uuid: d for d, uuid in enumerate(MEMORY, start)}
     return cluster, rows | {"GPU-gone": kernel.GONE, "GPU-carved": kernel.GONE_CARVED}
 
@@ -64,7 +64,7 @@ def held(
     claim = claims.allowed(tuple(told for _, told in pod), asked)
     figures = np.array(most, np.int64).reshape(-1, 5).T.copy()
     work = np.full((len(MEMORY), kernel.N_WORK), 7, np.int64)
-    told = claims.told(claim, rows, CARDS.whole_of)
+    told = claims.told(claim, rows, HamiCards("").whole_of)
     n = kernel.hold(cluster.cards.columns, figures, told, initialized, rows["GPU-a"], work)
     return {cluster.cards.uuid_of(d): tuple(rest) for d, *rest in work[:n, :4].tolist()}
 
@@ -116,7 +116,7 @@ def test_a_pod_that_claims_thousands_of_cards_holds_what_it_asks_and_is_told_why
     (manifest, *_) = attacks.named("tenant", 0.1)
     pod = cluster.see_pod(msgspec.convert(manifest, wire.Pod))
     assert pod is not None
-    start = int(cluster.nodes.columns.card_start[0])
+    start = int(cluster.nodes.columns.card_start[0, 0])
     assert cluster.held(pod) == {start: (0, 1, 1)}
     assert "has more than 1000 cards, the most that is read" in str(cluster.claim_problem(pod))
     assert not pod.claim

@@ -74,7 +74,7 @@ def test_what_a_thousand_shapes_cost_is_bounded(monkeypatch: pytest.MonkeyPatch)
     cycle = make.cycle(cluster=cluster)
     cycle.learn()
     assert max(solved) == 32
-    assert len(cycle.learner._hosts) == 256
+    assert len(cycle.learner._hosts[0]) == 256
     made = cycle.learner.tables
     assert made.keel.weight.size <= 64
     assert made.fgd.weight.size <= 128
@@ -87,7 +87,7 @@ def test_shapes_that_are_seen_no_more_are_forgotten(monkeypatch: pytest.MonkeyPa
     for i in range(600):
         cluster.see_pod(gpu_pod(i, cpu=1 + i // 60))
         cycle.learn(anew=True)
-    assert len(cycle.learner._hosts) == 3
+    assert len(cycle.learner._hosts[0]) == 3
 
 
 def test_values_grow_with_what_is_free_and_a_whole_card_is_worth_a_card() -> None:
@@ -155,6 +155,6 @@ def test_the_33rd_kind_of_cards_counts_as_the_one_most_like_it() -> None:
     )
     kinds = cluster.cards.kinds.values
     assert len(kinds) == 32
-    d = int(cluster.nodes.columns.card_start[cluster.nodes.row_of("n39")])
+    d = int(cluster.nodes.columns.card_start[0, cluster.nodes.row_of("n39")])
     assert kinds[int(cluster.cards.columns.kind[d])] == (100, 31_000)
     make.cycle(cluster=cluster).learn()

@@ -47,7 +47,7 @@ def job() -> Job:
     """The pod ``p`` on its way to the node ``n``."""
     pod = make.cluster().see_pod(make.pod(name="p"))
     assert pod is not None
-    return Job(Bind(pod.uid, "n", ((),)), pod, 1, 0.0)
+    return Job(Bind(pod.uid, "n", ((),), "HAMi"), pod, 1, 0.0)
 
 
 async def take(

@@ -131,8 +131,9 @@ def _figures(cluster: Cluster) -> dict[int, bytes]:
     nodes, cards = cluster.nodes.columns, cluster.cards.columns
     figures = {}
     for row in cluster.nodes.rows.values():
-        start, n = int(nodes.card_start[row]), int(nodes.card_count[row])
-        figures[row] = nodes.totals[:, row].tobytes() + cards.used[:, start : start + n].tobytes()
+        start, n = int(nodes.card_start[0, row]), int(nodes.card_count[0, row])
+        used = nodes.gpu_used[..., row].tobytes() + cards.used[:, start : start + n].tobytes()
+        figures[row] = nodes.totals[:, row].tobytes() + used
     return figures
 
 

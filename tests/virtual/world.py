@@ -153,7 +153,7 @@ class World:
         """Pods that fit by a fresh look at the server's truth, or were not told why they wait."""
         cluster = Cluster(
             self.config.scheduler_names,
-            devices.of_cards(self.config.hami_node_label),
+            devices.families(self.config.hami_node_label),
             self.config.pod_limits,
         )
         for node in self.server.of_kind("nodes"):

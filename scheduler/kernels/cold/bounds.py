@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 from scheduler.kernels._jit import inlined
-from scheduler.kernels.devices import free, gpus
+from scheduler.kernels.devices import free, gpus, pools
 from scheduler.kernels.modes import keel
 from scheduler.schema import cold as k
 from scheduler.schema import columns as c
@@ -35,12 +35,12 @@ def of_node(
     if ask.containers.shape[1] == 0:
         cost = _of_node(nodes, ask, demand, known, row, 0)
         return _safe(cost - _drop(nodes, ask, demand, known, row))
-    if not nodes.managed[row]:
+    if not pools.is_by_cards(nodes, ask, row):
         taken = ask.rules.whole * c.WHOLE
         cost = _of_node(nodes, ask, demand, known, row, taken) + demand.price[row] * taken
         rate = known.node_rates[row, k.RATE_BASE] + _half(known, row, taken // c.WHOLE)
         return _safe(cost - _shrunk(demand, known, row, rate * taken))
-    slot, start = ask.rules.only, nodes.card_start[row]
+    slot, start = ask.rules.only, _start(nodes, ask, row)
     cores, wanted = ask.containers[c.ASK_CORES, slot], ask.containers[c.N_CARDS, slot]
     if known.node[row, k.NODE_CORES] < cores:
         return NOWHERE
@@ -78,7 +78,7 @@ def of_rooms(
     It reads nothing of the cards but what is free on them, which lies side by side. ``NOWHERE`` where they are
     too full.
     """
-    slot, start = ask.rules.only, nodes.card_start[row]
+    slot, start = ask.rules.only, _start(nodes, ask, row)
     cores = ask.containers[c.ASK_CORES, slot]
     if known.node[row, k.NODE_CORES] < cores:
         return NOWHERE
@@ -134,7 +134,7 @@ def of_cards(
 def _of_one(
     nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, known: Known, row: int
 ) -> float:
-    start = nodes.card_start[row]
+    start = _start(nodes, ask, row)
     found = NOWHERE
     for at in range(start, start + known.node[row, k.NODE_OPEN]):
         if not _may_take(cards, ask, known, start, at):
@@ -150,7 +150,7 @@ def _of_one(
 def _of_several(
     nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, known: Known, row: int
 ) -> float:
-    start = nodes.card_start[row]
+    start = _start(nodes, ask, row)
     wanted = ask.containers[c.N_CARDS, ask.rules.only]
     half = _half(known, row, wanted)
     passing, most, best = 0, 0, NOWHERE
@@ -167,6 +167,12 @@ def _of_several(
         return NOWHERE
     cost = _of_node(nodes, ask, demand, known, row, wanted * most)
     return float(cost + wanted * best - _shrunk(demand, known, row, 0.0))
+
+
+@inlined
+def _start(nodes: c.Nodes, ask: c.Ask, row: int) -> int:
+    """The first row of the cards that the pod asks of the node."""
+    return int(nodes.card_start[ask.pool, row])
 
 
 @inlined

@@ -11,6 +11,7 @@ from __future__ import annotations
 from scheduler.kernels import fit, parts, place
 from scheduler.kernels._jit import inlined, kernel
 from scheduler.kernels.cold import bounds, classes, known
+from scheduler.kernels.devices import pools
 from scheduler.kernels.modes import aware, keel, score
 from scheduler.schema import cold as k
 from scheduler.schema import columns as c
@@ -42,11 +43,11 @@ def place_one(
 ) -> bool:
     """Place one pod, the first of ``out``; whether it fits anywhere.
 
-    Reads ask and demand; writes ``out`` and ``cold``, the ledger and thereby nodes and cards. What every node
-    was before, ``cold`` must know but for the rows that moved, which it tells. O(N) for amounts; cards and
-    fragments of few.
+    Reads ask and demand; writes ``out`` and ``cold``, the ledger and thereby nodes and cards. ``cold`` is of the
+    family that the pod asks, and must know what every node was before, but for the rows that moved, which it
+    tells. O(N) for amounts; cards and fragments of few.
     """
-    classes.update(nodes, cards, demand, cold.classes, cold.moved)
+    classes.update(nodes, cards, demand, cold.classes, ask.pool, cold.moved)
     for i in range(cold.moved.size):
         cold.known.fresh[cold.moved[i]] = False
     _prepare(ask, demand, cold)
@@ -128,8 +129,9 @@ def _may_win(
 ) -> bool:
     """Whether bounds leave it open that a node of the row's class is better than the best so far."""
     if not cold.known.fresh[row]:
-        known.refresh(nodes, cards, demand, cold.known, row, s)
-    by_cards = ask.containers.shape[1] > 0 and nodes.managed[row]
+        pool = pools.of(nodes, ask, row)
+        known.refresh(nodes, cards, demand, cold.known, pool, row, s)
+    by_cards = pools.is_by_cards(nodes, ask, row)
     if by_cards and is_plain(ask, cold.known, row):
         cost = bounds.of_rooms(nodes, cards, ask, demand, cold.known, row)
     else:

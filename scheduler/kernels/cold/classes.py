@@ -17,16 +17,19 @@ _PRICE_STEPS = 1 << 30
 
 @kernel
 def update(
-    nodes: c.Nodes, cards: c.Cards, demand: c.Demand, classes: Classes, rows: c.Ints
+    nodes: c.Nodes, cards: c.Cards, demand: c.Demand, classes: Classes, pool: int, rows: c.Ints
 ) -> None:
-    """Class the rows that moved anew; a row may be told twice. O(rows · (resources + cards))."""
+    """Class the rows that moved anew; a row may be told twice. O(rows · (resources + cards)).
+
+    Only cards of the family ``pool`` are compared, -1: those of the first pool of each node.
+    """
     # All leave before any joins: who is compared with must be as it was when it joined.
     for i in range(rows.size):
         if classes.of[rows[i]] >= 0:
             _leave(classes, rows[i])
     for i in range(rows.size):
         if nodes.valid[rows[i]] and classes.of[rows[i]] < 0:
-            _join(nodes, cards, demand, classes, rows[i])
+            _join(nodes, cards, demand, classes, pool, rows[i])
 
 
 @inlined
@@ -56,13 +59,15 @@ def _leave(classes: Classes, row: int) -> None:
 
 
 @inlined
-def _join(nodes: c.Nodes, cards: c.Cards, demand: c.Demand, classes: Classes, row: int) -> None:
-    digest = _digest(nodes, cards, demand, row)
+def _join(
+    nodes: c.Nodes, cards: c.Cards, demand: c.Demand, classes: Classes, pool: int, row: int
+) -> None:
+    digest = _digest(nodes, cards, demand, pool if pool >= 0 else nodes.pool[row], row)
     b = digest & (classes.bucket.size - 1)
     own = classes.bucket[b]
     while own >= 0:
         if classes.digest[own] == digest and are_alike(
-            nodes, cards, demand, classes.head[own], row
+            nodes, cards, demand, pool, classes.head[own], row
         ):
             break
         own = classes.chain[own]
@@ -89,14 +94,14 @@ def _join(nodes: c.Nodes, cards: c.Cards, demand: c.Demand, classes: Classes, ro
 
 
 @inlined
-def _digest(nodes: c.Nodes, cards: c.Cards, demand: c.Demand, row: int) -> int:
+def _digest(nodes: c.Nodes, cards: c.Cards, demand: c.Demand, pool: int, row: int) -> int:
     """A hash of what differs between nodes most often, below 2^31."""
     mixed = _mix(0, int(demand.price[row] * _PRICE_STEPS))
     for r in range(nodes.requested.shape[0]):
         mixed = _mix(mixed, nodes.requested[r, row])
         mixed = _mix(mixed, nodes.allocatable[r, row])
-    start = nodes.card_start[row]
-    for d in range(start, start + nodes.card_count[row]):
+    start = nodes.card_start[pool, row]
+    for d in range(start, start + nodes.card_count[pool, row]):
         for figure in range(3):
             mixed = _mix(mixed, cards.used[figure, d])
         mixed = _mix(mixed, cards.total[c.MIB, d])
@@ -111,22 +116,26 @@ def _mix(mixed: int, figure: int) -> int:
 
 
 @inlined
-def are_alike(nodes: c.Nodes, cards: c.Cards, demand: c.Demand, a: int, b: int) -> bool:
-    """Whether all of two nodes is equal that a pod could find different, by whatever mode."""
+def are_alike(nodes: c.Nodes, cards: c.Cards, demand: c.Demand, pool: int, a: int, b: int) -> bool:
+    """Whether all of two nodes is equal that a pod that asks the family, -1: none, could find different."""
+    p = pool if pool >= 0 else nodes.pool[a]
+    q = pool if pool >= 0 else nodes.pool[b]
     alike = (
-        (nodes.managed[a] == nodes.managed[b])
+        (p == q)
         & (nodes.has_gpu[a] == nodes.has_gpu[b])
-        & (nodes.card_count[a] == nodes.card_count[b])
+        & (nodes.card_count[p, a] == nodes.card_count[q, b])
         & (demand.price[a] == demand.price[b])
     )
     for r in range(nodes.requested.shape[0]):
         alike &= nodes.requested[r, a] == nodes.requested[r, b]
         alike &= nodes.allocatable[r, a] == nodes.allocatable[r, b]
+    for family in range(nodes.managed.shape[0]):
+        alike &= nodes.managed[family, a] == nodes.managed[family, b]
     for i in range(2):
         alike &= nodes.nonzero[i, a] == nodes.nonzero[i, b]
     for i in range(3):
-        alike &= nodes.gpu_total[i, a] == nodes.gpu_total[i, b]
-        alike &= nodes.gpu_used[i, a] == nodes.gpu_used[i, b]
+        alike &= nodes.gpu_total[p, i, a] == nodes.gpu_total[q, i, b]
+        alike &= nodes.gpu_used[p, i, a] == nodes.gpu_used[q, i, b]
     for i in range(c.N_SIZES):
         alike &= nodes.sizes[i, a] == nodes.sizes[i, b]
     if demand.fgd.allowed.size > 0:
@@ -134,8 +143,8 @@ def are_alike(nodes: c.Nodes, cards: c.Cards, demand: c.Demand, a: int, b: int) 
             alike &= demand.fgd.allowed[a, k] == demand.fgd.allowed[b, k]
     if not alike:
         return False
-    for j in range(nodes.card_count[a]):
-        alike &= _cards_alike(cards, nodes.card_start[a] + j, nodes.card_start[b] + j)
+    for j in range(nodes.card_count[p, a]):
+        alike &= _cards_alike(cards, nodes.card_start[p, a] + j, nodes.card_start[q, b] + j)
     return bool(alike)
 
 

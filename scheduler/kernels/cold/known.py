@@ -23,28 +23,34 @@ from scheduler.schema.cold import Known
 
 @kernel
 def refresh(
-    nodes: c.Nodes, cards: c.Cards, demand: c.Demand, known: Known, row: int, s: c.Scratch
+    nodes: c.Nodes,
+    cards: c.Cards,
+    demand: c.Demand,
+    known: Known,
+    pool: int,
+    row: int,
+    s: c.Scratch,
 ) -> None:
-    """Bring the figures of a row up to date. O(cards · (cards + typical pods))."""
-    n = free.read(nodes, cards, row, s)
+    """Bring the figures of a node's pool up to date. O(cards · (cards + typical pods))."""
+    n = free.read(nodes, cards, pool, row, s)
     known.node[row, k.NODE_IDLE] = free.idle(s.states, n)
     known.node[row, k.NODE_MARK] = 0
     for rate in range(k.N_NODE_RATES):
         known.node_rates[row, rate] = 0.0
-    _list(nodes, cards, known, row, s)
+    _list(nodes, cards, known, pool, row, s)
     if demand.rates[c.RATE_DEPARTURES] != 0:
         fragments.count(demand.keel, n, s)
-        _shrinkage(nodes, demand, known, row, s)
-        _by_card(nodes, cards, demand, known, row, s)
+        _shrinkage(nodes, demand, known, pool, row, s)
+        _by_card(cards, demand, known, nodes.card_start[pool, row], row, s)
     known.fresh[row] = True
 
 
 @inlined
-def _list(nodes: c.Nodes, cards: c.Cards, known: Known, row: int, s: c.Scratch) -> None:
-    """The open cards of a node that differ, to any pod that does not ask for one by its name."""
-    start, found = nodes.card_start[row], 0
+def _list(nodes: c.Nodes, cards: c.Cards, known: Known, pool: int, row: int, s: c.Scratch) -> None:
+    """The open cards of a pool that differ, to any pod that does not ask for one by its name."""
+    start, found = nodes.card_start[pool, row], 0
     most_cores, most_mib, most_room, even, one_kind = -1, -1, 0, 1, 1
-    for j in range(nodes.card_count[row]):
+    for j in range(nodes.card_count[pool, row]):
         d = start + j
         if not free.is_open(cards, d):
             continue
@@ -96,7 +102,9 @@ def _are_alike(cards: c.Cards, d: int, e: int) -> bool:
 
 
 @inlined
-def _shrinkage(nodes: c.Nodes, demand: c.Demand, known: Known, row: int, s: c.Scratch) -> None:
+def _shrinkage(
+    nodes: c.Nodes, demand: c.Demand, known: Known, pool: int, row: int, s: c.Scratch
+) -> None:
     typical, idle = demand.keel, known.node[row, k.NODE_IDLE]
     cpu = free.cpu(nodes, row)
     part = 1.0 / demand.rates[c.RATE_KEEL]
@@ -123,16 +131,16 @@ def _shrinkage(nodes: c.Nodes, demand: c.Demand, known: Known, row: int, s: c.Sc
     known.node[row, k.NODE_MARK] = mark
     known.node_rates[row, k.RATE_DROP] = 0.5 * part * drop
     known.node_rates[row, k.RATE_BASE] = part * base
-    if not nodes.managed[row]:
+    if not nodes.managed[pool, row]:
         unusable = _unusable(typical, 0, c.WHOLE, c.WHOLE, s)[0]
         known.node_rates[row, k.RATE_BASE] += part * unusable
 
 
 @inlined
 def _by_card(
-    nodes: c.Nodes, cards: c.Cards, demand: c.Demand, known: Known, row: int, s: c.Scratch
+    cards: c.Cards, demand: c.Demand, known: Known, start: int, row: int, s: c.Scratch
 ) -> None:
-    start, rates = nodes.card_start[row], known.card_rates
+    rates = known.card_rates
     part, base = 1.0 / demand.rates[c.RATE_KEEL], known.node_rates[row, k.RATE_BASE]
     most_firm, most_one = 0.0, 0.0
     for at in range(start, start + known.node[row, k.NODE_OPEN]):

@@ -1,14 +1,15 @@
-"""What is free on the cards of one node, in milli of a card, before and with the pod.
+"""What is free on the cards of one of a node's pools, in milli of a card, before and with the pod.
 
 A card has two dimensions, cores and memory; what it can still give is the lesser of the two shares.
 Cards that are closed (unhealthy, cordoned, MIG, out of sharers) give nothing. Cards of one kind with the same
-two figures are alike to every formula, so a node is a short list of states: (cores, memory, how many, kind).
-Whole GPUs that are only counted are one state.
+two figures are alike to every formula, so a pool is a short list of states: (cores, memory, how many, kind).
+Devices that are only counted are one state.
 """
 
 from __future__ import annotations
 
 from scheduler.kernels._jit import inlined
+from scheduler.kernels.devices import pools
 from scheduler.schema import columns as c
 
 # Shares are floor(figure · (1000 / total)): the product may fall short of a whole number by its last bit.
@@ -16,11 +17,11 @@ _EPSILON = 1e-6
 
 
 @inlined
-def read(nodes: c.Nodes, cards: c.Cards, row: int, s: c.Scratch) -> int:
-    """Fill ``s.free`` (nodes with cards) and ``s.states``; how many states there are."""
+def read(nodes: c.Nodes, cards: c.Cards, pool: int, row: int, s: c.Scratch) -> int:
+    """Fill ``s.free`` (pools of cards) and ``s.states``; how many states there are."""
     n = 0
-    if not nodes.managed[row]:
-        whole = nodes.allocatable[c.GPU, row] - nodes.requested[c.GPU, row]
+    if not nodes.managed[pool, row]:
+        whole = nodes.allocatable[c.DEVICES_AT + pool, row] - pools.counted(nodes, pool, row)
         if whole > 0:
             s.states[0, 0], s.states[1, 0], s.states[2, 0], s.states[3, 0] = (
                 c.WHOLE,
@@ -30,8 +31,8 @@ def read(nodes: c.Nodes, cards: c.Cards, row: int, s: c.Scratch) -> int:
             )
             n = 1
         return n
-    start = nodes.card_start[row]
-    for j in range(nodes.card_count[row]):
+    start = nodes.card_start[pool, row]
+    for j in range(nodes.card_count[pool, row]):
         d = start + j
         cores, mib = 0, 0
         if is_open(cards, d):
@@ -91,10 +92,11 @@ def taken(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, n: int, s: c.Scr
     """Milli-GPU that the node can give no more when the pod has what stands in ``s.peak``."""
     if ask.containers.shape[1] == 0:
         return 0
-    if not nodes.managed[row]:
+    pool = pools.of(nodes, ask, row)
+    if not nodes.managed[pool, row]:
         return min(ask.rules.whole, s.states[2, 0]) * c.WHOLE if n > 0 else 0
-    start, gone = nodes.card_start[row], 0
-    for j in range(nodes.card_count[row]):
+    start, gone = nodes.card_start[pool, row], 0
+    for j in range(nodes.card_count[pool, row]):
         if s.peak[c.SLOTS, j] > 0:
             cores, mib = card_with_pod(cards, start, j, s)
             gone += amount(s.free[0, j], s.free[1, j]) - amount(cores, mib)

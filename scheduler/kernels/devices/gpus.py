@@ -23,19 +23,19 @@ _F0 = np.float32(0.0)
 
 
 @kernel
-def node_score(nodes: c.Nodes, row: int) -> np.float32:
+def node_score(nodes: c.Nodes, pool: int, row: int) -> np.float32:
     """HAMi's node score: 10 · (sharers + cores + memory in use, each over its total), 0..30.
 
-    Sums over all cards of the node, healthy or not, before the pod is placed; float32. 0 where a
+    Sums over all cards of one of the node's pools, healthy or not, before the pod is placed; float32. 0 where a
     total is 0.
     """
     score = _F0
     for i in range(3):
         figure = (c.SLOTS, c.CORES, c.MIB)[i]
-        total = nodes.gpu_total[figure, row]
+        total = nodes.gpu_total[pool, figure, row]
         if total == 0:
             return _F0
-        score += np.float32(nodes.gpu_used[figure, row]) / np.float32(total)
+        score += np.float32(nodes.gpu_used[pool, figure, row]) / np.float32(total)
     return _F10 * score
 
 
@@ -160,7 +160,8 @@ def choose(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scratch) -
 
     Cost: O(containers · cards²) for the sort, cards ≤ 16 in practice.
     """
-    start, count = nodes.card_start[row], nodes.card_count[row]
+    pool = ask.pool
+    start, count = nodes.card_start[pool, row], nodes.card_count[pool, row]
     for j in range(count):
         s.order[j] = j
         for i in range(3):

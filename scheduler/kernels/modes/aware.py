@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.kernels._jit import inlined
-from scheduler.kernels.devices import free, gpus
+from scheduler.kernels.devices import free, gpus, pools
 from scheduler.kernels.modes import fragments, keel, published
 from scheduler.schema import columns as c
 
@@ -30,8 +30,8 @@ def place(
     Reads all but the scratch; leaves the picks of the pod there as ``gpus.choose`` does.
     O(cards · (cards + typical shapes)).
     """
-    mode = ask.mode.aware
-    n = free.read(nodes, cards, row, s)
+    mode, pool = ask.mode.aware, pools.of(nodes, ask, row)
+    n = free.read(nodes, cards, pool, row, s)
     idle, cpu = free.idle(s.states, n), free.cpu(nodes, row)
     s.was[c.WAS_IDLE], s.was[c.WAS_CPU], s.was[c.WAS_MEASURE] = idle, cpu, 0
     if _measures(ask, demand):
@@ -39,7 +39,7 @@ def place(
         s.was[c.WAS_MEASURE] = _measure(ask, demand, row, cpu, idle, (s.fits, s.frag))
     asks = ask.containers.shape[1] > 0
     s.tried[0] = 0
-    if asks and nodes.managed[row]:
+    if asks and nodes.managed[pool, row]:
         s.n_picks[0] = pick(nodes, cards, ask, demand, row, s)
         if s.n_picks[0] < 0:
             return -1
@@ -59,7 +59,7 @@ def place(
         return published.clustering(nodes, demand, row, idle, size) * _MILLI
     if mode == PACKING:
         wanted = ask.rules.whole
-        return published.packing(nodes, row, n, s, wanted) * _MILLI
+        return published.packing(nodes, pool, row, n, s, wanted) * _MILLI
     cpu_asked = ask.dim_amounts[0]
     rest = idle - free.taken(nodes, cards, ask, row, n, s)
     if mode == FGD:
@@ -80,10 +80,10 @@ def pick(
     """Choose the pod's cards on a node with cards: the number of picks, or -1."""
     if ask.rules.walk:
         return gpus.choose(nodes, cards, ask, row, s)
-    slot = ask.rules.only
-    start = nodes.card_start[row]
+    slot, pool = ask.rules.only, ask.pool
+    start = nodes.card_start[pool, row]
     passing = int(np.int64(0))
-    for j in range(nodes.card_count[row]):
+    for j in range(nodes.card_count[pool, row]):
         for i in range(3):
             s.held[i, j] = 0
             s.peak[i, j] = 0
@@ -147,8 +147,8 @@ def _try_each(
     s: c.Scratch,
 ) -> None:
     """The card that costs least to the front of ``s.order``; of like cards only the first is tried."""
-    slot = ask.rules.only
-    start = nodes.card_start[row]
+    slot, pool = ask.rules.only, ask.pool
+    start = nodes.card_start[pool, row]
     best, least, tried = -1, 0.0, 0
     for p in range(passing):
         j = s.order[p]
@@ -173,7 +173,7 @@ def _try_each(
             measure = _measure(ask, demand, row, cpu, idle, (s.fits_with, s.frag_with))
         if ask.mode.aware == KEEL:
             cost = keel.lost(demand, row, s.was, idle, cpu, measure)
-            cost += _cut(nodes, cards, demand, row, j, s)
+            cost += _cut(cards, demand, start, j, s)
         else:
             # As published: the whole score, so that cards tie within a step and the first is taken.
             points = published.fgd(s.was[c.WAS_MEASURE], measure, demand.rates[c.RATE_FGD])
@@ -221,16 +221,17 @@ def _lost(
         _put(nodes, cards, ask, demand.keel, row, n, s)
         measure = _measure(ask, demand, row, cpu, idle, (s.fits_with, s.frag_with))
     cost = keel.lost(demand, row, s.was, idle, cpu, measure)
-    if nodes.managed[row] and ask.containers.shape[1] > 0:
-        for j in range(nodes.card_count[row]):
+    if pools.is_by_cards(nodes, ask, row):
+        pool = ask.pool
+        start = nodes.card_start[pool, row]
+        for j in range(nodes.card_count[pool, row]):
             if s.peak[c.SLOTS, j] > 0:
-                cost += _cut(nodes, cards, demand, row, j, s)
+                cost += _cut(cards, demand, start, j, s)
     return float(cost)
 
 
 @inlined
-def _cut(nodes: c.Nodes, cards: c.Cards, demand: c.Demand, row: int, j: int, s: c.Scratch) -> float:
-    start = nodes.card_start[row]
+def _cut(cards: c.Cards, demand: c.Demand, start: int, j: int, s: c.Scratch) -> float:
     now = free.card_with_pod(cards, start, j, s)
     was, rest = min(s.free[0, j], s.free[1, j]), min(now[0], now[1])
     held = s.peak[c.CORES, j], s.peak[c.MIB, j]
@@ -251,12 +252,13 @@ def _put(
     fragments.keep(typical, s)
     if ask.containers.shape[1] == 0:
         return
-    if not nodes.managed[row]:
+    pool = ask.pool
+    if not nodes.managed[pool, row]:
         whole = min(ask.rules.whole, s.states[2, 0]) if n > 0 else 0
         fragments.change(typical, s.states[3, 0], whole, (c.WHOLE, c.WHOLE), (0, 0), s)
         return
-    start = nodes.card_start[row]
-    for j in range(nodes.card_count[row]):
+    start = nodes.card_start[pool, row]
+    for j in range(nodes.card_count[pool, row]):
         if s.peak[c.SLOTS, j] > 0:
             now = free.card_with_pod(cards, start, j, s)
             was = (s.free[0, j], s.free[1, j])

@@ -123,10 +123,10 @@ def of_rows(
     out: c.Floats,
     s: c.Scratch,
 ) -> None:
-    """The measure of some nodes into ``out`` [N], in weight · milli-GPU; reads all but the scratch."""
+    """The measure of the first pools of some nodes into ``out`` [N], in weight · milli-GPU; reads all but the scratch."""
     for i in range(rows.size):
         row = rows[i]
-        n = free.read(nodes, cards, row, s)
+        n = free.read(nodes, cards, nodes.pool[row], row, s)
         idle, cpu = free.idle(s.states, n), free.cpu(nodes, row)
         count(demand.fgd, n, s)
         out[row] = total(demand.fgd, demand.close, row, cpu, idle, (s.fits, s.frag), False)

@@ -35,19 +35,21 @@ def dot_product(demand: c.Demand, cpu: int, asked_cpu: int, idle: int, asked_gpu
 
 
 @inlined
-def packing(nodes: c.Nodes, row: int, n: int, s: c.Scratch, wanted: int) -> int:
+def packing(nodes: c.Nodes, pool: int, row: int, n: int, s: c.Scratch, wanted: int) -> int:
     """Shares on used cards first (100..50), then free cards of used nodes (50..33), then free nodes."""
-    whole, total = 0, 0
+    whole = 0
     for i in range(n):
         if s.states[0, i] == c.WHOLE and s.states[1, i] == c.WHOLE:
             whole += s.states[2, i]
-    total = nodes.card_count[row] if nodes.managed[row] else nodes.allocatable[c.GPU, row]
+    total = nodes.allocatable[c.DEVICES_AT + pool, row]
+    if nodes.managed[pool, row]:
+        total = nodes.card_count[pool, row]
     if whole == total:
         return int(max(_THIRD - whole, whole))
-    if not nodes.managed[row]:
+    if not nodes.managed[pool, row]:
         return int(max(_HALF - wanted, _THIRD))
     opened, left = 0, 0
-    for j in range(nodes.card_count[row]):
+    for j in range(nodes.card_count[pool, row]):
         if s.peak[c.SLOTS, j] > 0:
             idle = min(s.free[0, j], s.free[1, j])
             left += idle // _TENTH

@@ -15,7 +15,7 @@ import structlog
 from scheduler.api import wire
 from scheduler.api.decisions import Bind
 from scheduler.api.events import BindDone, BindFailed, PluginSilent
-from scheduler.devices.table import CARDS
+from scheduler.devices import table as devices
 from scheduler.errors import ApiError
 from scheduler.kube.bind.binding import Binding, Fate
 from scheduler.kube.bind.crew import Crew
@@ -108,7 +108,7 @@ class Binder:
 
     def see_pod(self, pod: wire.Pod) -> None:
         """Watch for the plugin's answer on pods whose cards are being allocated."""
-        if CARDS.is_served(pod.metadata.annotations or {}):
+        if devices.is_served(pod.metadata.annotations or {}):
             node = pod.spec.node_name or ""
             self._do(self._turns.answered(pod.metadata.uid, node, _now()))
 
@@ -118,7 +118,7 @@ class Binder:
         for job in self._turns.waiting(name):
             if why := self._permit.objection(job.bind):
                 self._do(self._turns.withdrawn(job, why))
-        if not CARDS.is_locked(node.metadata.annotations or {}):
+        if not devices.is_locked(node.metadata.annotations or {}):
             self._do(self._turns.unlocked(name))
 
     def node_gone(self, name: str) -> None:

@@ -17,7 +17,7 @@ import msgspec
 import structlog
 
 from scheduler.api.decisions import Bind
-from scheduler.devices.table import CARDS
+from scheduler.devices import table as devices
 from scheduler.errors import ApiError
 from scheduler.kube import answers, client, wall_clock
 from scheduler.kube.bind.fence import Fence, Gate, Target, is_closed
@@ -167,7 +167,9 @@ def _fate_of(found: dict[str, Any] | None, bind: Bind) -> Fate:
         return Fate.OPEN
     node = found["spec"].get("nodeName")
     notes = found["metadata"].get("annotations") or {}
-    ours = node == bind.node and (not bind.slots or CARDS.is_answered(notes, bind.slots))
+    ours = node == bind.node and (
+        not bind.slots or devices.cards_of(bind.driver).is_answered(notes, bind.slots)
+    )
     return Fate.DONE if ours else Fate.REFUSED
 
 
@@ -175,7 +177,7 @@ def _body(bind: Bind, pod: PodRecord, version: str) -> bytes:
     metadata: dict[str, object] = {"name": pod.name, "uid": pod.uid, "resourceVersion": version}
     if bind.slots:
         now = int(wall_clock.now().timestamp())
-        answer = CARDS.answer(bind.node, bind.slots, now)
+        answer = devices.cards_of(bind.driver).answer(bind.node, bind.slots, now)
         metadata["annotations"] = answer.annotations
         if answer.labels:
             metadata["labels"] = answer.labels

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from scheduler.api.decisions import Bind
+from scheduler.devices import table as devices
 from scheduler.state.pods import PodRecord
 
 
@@ -63,7 +64,7 @@ class Job:
     @property
     def takes_turns(self) -> bool:
         """Whether the node's device plugin has to serve the pod, which it does one pod at a time."""
-        return bool(self.bind.slots)
+        return bool(self.bind.slots) and devices.cards_of(self.bind.driver).takes_turns
 
 
 class Ledger:

@@ -23,7 +23,7 @@ class Mistakes:
 
     def __init__(self, engine: Engine, reporter: Reporter, is_leading: Callable[[], bool]) -> None:
         self._engine, self._reporter, self._is_leading = engine, reporter, is_leading
-        self._has_noticed = False
+        self._noticed: set[str] = set()
 
     def tell_all(self) -> None:
         """For a new leader: tell all there is, whether a predecessor told it or not."""
@@ -35,10 +35,12 @@ class Mistakes:
 
     def check_node(self, facts: NodeFacts) -> None:
         """A node was seen."""
-        if facts.is_told and not self._has_noticed:
-            self._has_noticed = True
-            notice, taken = self._engine.cluster.registers.driver.notice
-            _log.warning(notice, node=facts.name, taken=taken)
+        for pool, told in enumerate(facts.devices):
+            cards = self._engine.cluster.registers.cards(pool)
+            if cards is not None and told.is_told and cards.name not in self._noticed:
+                self._noticed.add(cards.name)
+                notice, taken = cards.notice
+                _log.warning(notice, node=facts.name, taken=taken)
         if not facts.problem:
             # Should the same mistake come back, it is news again.
             self._reporter.forget(facts.uid)

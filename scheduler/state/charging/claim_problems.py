@@ -4,27 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from scheduler.devices.contract import Driver
+from scheduler.devices.contract import CardDriver
 from scheduler.errors import Mistake
 from scheduler.schema import columns as c
 from scheduler.state.charging import claims
-from scheduler.state.nodes import NodeFacts
 from scheduler.state.pods import PodRecord
 
 
 def claim_problem(
     pod: PodRecord,
-    node: NodeFacts | None,
     cards: Mapping[str, int],
     table: c.Cards,
-    driver: Driver,
+    driver: CardDriver,
 ) -> Mistake | None:
-    """What a person must mend on a pod with a node: what it tells of its cards; None when nothing.
+    """What a person must mend on a pod whose node tells its cards: what it tells of them; None when nothing.
 
     ``cards`` are the rows of the node's cards in ``table`` by UUID, ``driver`` is theirs.
     """
-    if node is None or not node.is_told:
-        return None
     asks = pod.asks
     if not claims.tells_cards(pod.claim, asks):
         missing = f"is missing on a pod that asks GPUs of a node that {driver.name} manages"

@@ -114,7 +114,8 @@ class Ledger:
         nodes, cards, pods, charges = self._tables()
         return c.Ledger(
             totals=nodes.totals,
-            managed=nodes.managed,
+            gpu_used=nodes.gpu_used,
+            pool=cards.pool,
             used=cards.used,
             node=pods.node,
             priority=pods.priority,
