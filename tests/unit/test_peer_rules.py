@@ -133,3 +133,17 @@ def test_terms_of_pods_that_run_weigh_what_they_say_and_required_ones_weigh_one(
     points = {name: said["scores"]["InterPodAffinity"] for name, said in told.items()}
     assert points == {"a": 40, "b": 100, "c": 0, "d": 20}
     assert points == pod_affinity.scores(pod, nodes, pods, list(owners))
+
+
+def test_a_pod_in_a_batch_is_judged_by_the_terms_of_those_placed_before_it_in_the_batch() -> None:
+    """The first of its kind would go to the node whose pod had just refused to be beside it."""
+    term = {"topologyKey": names.HOSTNAME, "labelSelector": {"matchLabels": {"app": "web"}}}
+    alone = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    pods = [
+        make.pod(name="alone", cpu=1, spec={"affinity": alone}),
+        make.pod(name="web", cpu=1, labels={"app": "web"}),
+    ]
+    cluster = make.cluster(nodes=[make.node(name="only")], pods=pods)
+    outcome = make.cycle(cluster=cluster).schedule(list(cluster.pods.values()))
+    assert [bind.uid for bind in outcome.binds] == ["default/alone"]
+    assert [hold.uid for hold in outcome.holds] == ["default/web"]
