@@ -17,6 +17,9 @@ def of_node(node: wire.Node, families: Families) -> NodeFacts:
     problem: Mistake | None = None
     allocatable: list[tuple[str, int]] = []
     try:
+        if not node.metadata.name:
+            # No pod could be told to go there: without a name it has no node.
+            raise BadInput("metadata.name", "is missing")
         allocatable = [
             (resource, requests.amount(resource, quantity, "status.allocatable"))
             for resource, quantity in (node.status.allocatable or {}).items()

@@ -203,3 +203,14 @@ def test_no_object_stops_the_scheduler(nodes: list[Json], pods: list[Json]) -> N
             cycle.why_not(record)
     checks.verify(cluster)
     assert not [hold for hold in outcome.holds if hold.uid == good.uid and hold.problem]
+
+
+def test_a_node_without_a_name_takes_no_pods() -> None:
+    """A pod on it would be one without a node, and charged for ever."""
+    nameless = make.node(name="n")
+    nameless.metadata.name = ""
+    cluster = make.cluster(nodes=[nameless], pods=[make.pod(name="p")])
+    assert not make.cycle(cluster=cluster).schedule(list(cluster.pods.values())).binds
+    facts = cluster.facts_of("")
+    assert facts is not None
+    assert str(facts.problem) == "metadata.name: is missing"
