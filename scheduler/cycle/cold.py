@@ -6,6 +6,7 @@ which nodes are alike, what is free on them, and whom their words let in.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
@@ -41,7 +42,7 @@ class Cold:
     def __init__(self, cluster: Cluster, learner: Learner, statics: Statics) -> None:
         self._cluster, self._learner, self._statics = cluster, learner, statics
         # By family: pods that ask another one see other cards and are judged by another demand.
-        self._kept: dict[int, _Kept] = {}
+        self._kept: defaultdict[int, _Kept] = defaultdict(_Kept)
         # How many pods of a template were placed without a board; it goes with the last of them.
         self._came: WeakKeyDictionary[PodTemplate, int] = WeakKeyDictionary()
 
@@ -61,7 +62,7 @@ class Cold:
         Ranks, tables and the scratch must be up to date.
         """
         cluster = self._cluster
-        of_family = self._kept.setdefault(shape.ask.pool, _Kept())
+        of_family = self._kept[shape.ask.pool]
         moved = self._changed(of_family)
         static = self._static(shape)
         kept = of_family.figures._replace(refused=static.refused, moved=moved)
