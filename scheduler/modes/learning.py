@@ -40,6 +40,7 @@ class Learner:
         self._next: dict[int, int] = {}
         self._hosts: dict[int, dict[DemandShape, c.Flags]] = {}
         self.generation = 0
+        self._sizes = self._sizes_now()
         self._tables = {0: demand_tables.made(EmptyNodes(cluster, 0), {}, 0.0, {}, assume=True)}
 
     @property
@@ -69,7 +70,7 @@ class Learner:
         if described != self._described:
             self._hosts.clear()
             self._described = described
-        made = self._made()
+        made, self._sizes = self._made(), self._sizes_now()
         if made.keys() == self._tables.keys() and all(
             _same(made[pool], self._tables[pool]) for pool in made
         ):
@@ -107,11 +108,11 @@ class Learner:
 
     def fits_nodes(self) -> bool:
         """Whether the tables have a figure for every node row and every kind of cards."""
-        cluster = self._cluster
-        wanted = cluster.nodes.capacity, len(cluster.cards.kinds)
-        return all(
-            (tables.price.size, len(tables.value)) == wanted for tables in self._tables.values()
-        )
+        return self._sizes == self._sizes_now()
+
+    def _sizes_now(self) -> tuple[int, int]:
+        """Of what the tables are made of, however many families there are."""
+        return self._cluster.nodes.capacity, len(self._cluster.cards.kinds)
 
 
 def _same(a: c.Demand, b: c.Demand) -> bool:

@@ -56,9 +56,9 @@ class Records:
         # Of a pod without a node nobody has run anything, whatever its status says.
         initialized = bool(node) and _init_done(pod, template)
         claim: Slots = ()
-        cards = self._cards.get(template.family)
-        if node and cards is not None:
-            most = template.most
+        most = template.most
+        cards = self._cards.get(template.family) if node and most else None
+        if cards is not None:
             try:
                 slots = cards.read_claim(pod, [bool(ask.cards) for ask in most])
                 claim = claims.allowed(slots, claims.staying(most) if initialized else most)
