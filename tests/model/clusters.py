@@ -61,7 +61,7 @@ class Kit:
         tiers: it has a label ``tier``, the high ones seldom.
         measured: chance that it has IOPS and network bandwidth to give.
         beside: chance that it has devices of another vendor, whatever else it has.
-        late: chance that it has a resource that no other may have had.
+        late: chance that it has a resource, and a label, that no other may have had.
         uids: under how many uids one name may come.
         even: pods ask such percents of memory only as are whole MiB of every card.
     """
@@ -174,6 +174,8 @@ def node(rng: random.Random, name: str, kit: Kit) -> Json:
     if rng.random() < kit.taints:
         taints.append(TAINT)
     labels = {"zone": rng.choice(ZONES)}
+    if rng.random() < kit.late:
+        labels[f"late-{rng.randrange(3)}"] = rng.choice(["on", "off"])
     if kit.tiers:
         labels["tier"] = TIERS[min(_in_a_row(rng, 0.6), len(TIERS) - 1)]
     return make.raw(

@@ -1,6 +1,6 @@
 """The life of a cluster: a server, a scheduler that hears of it late, and what may happen to both.
 
-A public method that takes a source of chance and nothing else is something that may happen. What differs
+A public method that takes a source of chance and answers nothing is something that may happen. What differs
 between lives (which nodes and pods there are, how wild it gets) is in the classes that tests derive.
 """
 
@@ -255,9 +255,9 @@ def slots(rng: random.Random, pod: Json, node_name: str) -> Slots:
 
 def happenings(life: type[Life]) -> list[str]:
     """All that may happen in such a life."""
-    return [
-        name
-        for name, method in inspect.getmembers(life, inspect.isfunction)
-        if not name.startswith("_")
-        and list(inspect.signature(method).parameters) == ["self", "rng"]
-    ]
+    found = []
+    for name, method in inspect.getmembers(life, inspect.isfunction):
+        said = inspect.signature(method)
+        happens = list(said.parameters) == ["self", "rng"] and said.return_annotation is None
+        found += [name] if happens and not name.startswith("_") else []
+    return found

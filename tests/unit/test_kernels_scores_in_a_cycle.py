@@ -1,9 +1,8 @@
 """The same scores end to end: from objects through Cluster and Cycle to the node chosen."""
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+import random
+from dataclasses import dataclass, replace
 
-import numpy as np
 import pytest
 
 from scheduler.api import names
@@ -11,6 +10,9 @@ from scheduler.api.placement import Mode, Placement
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from tests import make
+from tests.make import Json
+from tests.model import clusters
+from tests.oracles import allocation, requests
 from tests.oracles import kube_scores as twin
 from tests.unit import compiled
 
@@ -24,119 +26,101 @@ CURVE = ((0, 10), (30, 2), (100, 9))
 WEIGHTS = (3, 2, 5, 1, 1, 4)
 MODE_WEIGHT = 5
 WITHOUT_GPU_TIER = 1 << 60
-MIB = 2**20
 
 
-@dataclass
-class Figures:
-    """A node's or a pod's six figures; ``nonzero`` are cpu's and memory's with stand-ins."""
-
-    plain: list[int] = field(default_factory=lambda: [0] * 6)
-    nonzero: list[int] = field(default_factory=lambda: [0] * 2)
-
-    def add(self, other: "Figures") -> None:
-        self.plain = [a + b for a, b in zip(self.plain, other.plain, strict=True)]
-        self.nonzero = [a + b for a, b in zip(self.nonzero, other.nonzero, strict=True)]
+RESOURCES = (names.CPU, names.MEMORY, names.GPU_CORES, names.GPU_MEMORY, names.IOPS, names.NETWORK)
+KIT = clusters.Kit(
+    families={"none": 67, "hami": 33},
+    cpu=[f"{n}m" for n in range(900, 9000)],
+    memory=[f"{n}Mi" for n in range(900, 9000)],
+    counts=(1,),
+    models=[clusters.Model(mib=16000)],
+    odd=False,
+    closed=0,
+    taints=0,
+    soft=0.6,
+    measured=0.8,
+)
+POINTS = {"a": 0, "b": 7, "c": 30}
 
 
 @dataclass
 class Made:
-    """Random objects, and by hand what they come to."""
+    """Random objects, by name of the node, and one pod to place."""
 
     cycle: Cycle
-    capacity: dict[str, list[int]]
-    used: dict[str, Figures]
-    pod: Figures
-    taints: dict[str, int]
-    affinity: dict[str, int]
+    nodes: dict[str, Json]
+    pods: dict[str, list[Json]]
+    pod: Json
+
+    def capacity(self, name: str) -> list[int]:
+        body = self.nodes[name]
+        there, card = body["status"]["allocatable"], allocation.cards_of(body)
+        cards = {names.GPU_CORES: 100, names.GPU_MEMORY: 16000} if card else {}
+        return [requests.amount(one, (there | cards).get(one, 0)) for one in RESOURCES]
+
+    def used(self, name: str) -> list[int]:
+        return [sum(asked(pod)[d] for pod in self.pods[name]) for d in range(6)]
 
 
-def random_container(rng: np.random.Generator, *, gpu: bool) -> tuple[make.Json, Figures]:
-    cpu = int(rng.integers(0, 900)) if rng.random() < 0.7 else None
-    mem = int(rng.integers(0, 900)) * MIB if rng.random() < 0.7 else None
-    iops = int(rng.integers(1, 200)) if rng.random() < 0.4 else 0
-    card = [int(rng.integers(1, 50)), int(rng.integers(1, 4000))] if gpu else [0, 0]
-    built = make.container(
-        name=f"c{rng.integers(10**9)}",
-        cpu=None if cpu is None else f"{cpu}m",
-        memory=mem,
-        gpu=1 if gpu else None,
-        gpucores=card[0] if gpu else None,
-        gpumem=card[1] if gpu else None,
-        requests={names.IOPS: iops} if iops else {},
-    )
-    return built, Figures(
-        [cpu or 0, mem or 0, *card, iops, 0],
-        [twin.nonzero([cpu], 100), twin.nonzero([mem], 200 * MIB)],
+def asked(pod: Json) -> list[int]:
+    return [requests.total(pod, one) or 0 for one in RESOURCES]
+
+
+def container(rng: random.Random, *, gpu: bool) -> Json:
+    figures: Json = {"gpu": 1, "gpucores": rng.randrange(1, 50), "gpumem": rng.randrange(1, 4000)}
+    return make.container(
+        name=f"c{rng.randrange(10**9)}",
+        cpu=f"{rng.randrange(900)}m" if rng.random() < 0.7 else None,
+        memory=f"{rng.randrange(900)}Mi" if rng.random() < 0.7 else None,
+        requests={names.IOPS: rng.randrange(1, 200)} if rng.random() < 0.4 else {},
+        **(figures if gpu else {}),
     )
 
 
 def made(seed: int, *, gpu: bool, config: Config) -> Made:
     """90 nodes, a third with a GPU, some without iops; pods on them, and one pod to place."""
-    rng = np.random.default_rng(seed)
-    cluster = make.cluster()
-    result = Made(make.cycle(cluster=cluster, config=config), {}, {}, Figures(), {}, {})
-    for i in rng.permutation(90).tolist():
-        name = f"node-{i:02}"
-        cpu, mem = int(rng.integers(900, 9000)), int(rng.integers(900, 9000)) * MIB
-        iops = int(rng.integers(500, 2000)) if rng.random() < 0.8 else 0
-        result.taints[name] = int(rng.integers(0, 4))
-        zone = int(rng.integers(0, 3))
-        result.affinity[name] = (0, 7, 30)[zone]
-        figures: dict[str, Any] = {
-            "name": name,
-            "cpu": f"{cpu}m",
-            "memory": mem,
-            "allocatable": {names.IOPS: iops},
-            "labels": {"zone": str(zone)},
-            "taints": [(f"soft-{n}", "", "PreferNoSchedule") for n in range(result.taints[name])],
-        }
-        if i % 3 == 0:
-            card = make.card(uuid=f"{name}-GPU", mib=16000)
-            cluster.see_node(make.hami_node(cards=[card], **figures))
-        else:
-            cluster.see_node(make.node(**figures))
-        result.capacity[name] = [cpu, mem, *([100, 16000] if i % 3 == 0 else [0, 0]), iops, 0]
-        result.used[name] = Figures()
-        for p in range(int(rng.integers(0, 5))):
-            on_gpu = i % 3 == 0 and rng.random() < 0.5
-            container, asked = random_container(rng, gpu=on_gpu)
-            text = f"{name}-GPU,NVIDIA,{asked.plain[3]},{asked.plain[2]}:;"
+    rng = random.Random(seed)
+    nodes = {body["metadata"]["name"]: body for body in clusters.nodes(rng, 90, KIT)}
+    cluster = make.cluster(nodes=clusters.wired(nodes.values()))
+    pods: dict[str, list[Json]] = {name: [] for name in nodes}
+    for name, there in pods.items():
+        for p in range(rng.randrange(5)):
+            on_gpu = bool(allocation.cards_of(nodes[name])) and rng.random() < 0.5
+            one = container(rng, gpu=on_gpu)
+            figures = one["resources"]["limits"]
+            text = f"{name}-GPU-0,NVIDIA,{figures.get(names.GPU_MEMORY)},{figures.get(names.GPU_CORES)}:;"
             notes = {names.HAMI_NODE: name, names.HAMI_ALLOCATED: text} if on_gpu else None
-            cluster.see_pod(
-                make.pod(name=f"{name}-{p}", node=name, containers=[container], annotations=notes)
-            )
-            result.used[name].add(asked)
-    containers = []
-    for number in range(2):
-        container, asked = random_container(rng, gpu=gpu and number == 0)
-        containers.append(container)
-        result.pod.add(asked)
-    preferred = [(7, "zone", "1"), (30, "zone", "2")]
-    cluster.see_pod(make.pod(name="new", containers=containers, preferred=preferred))
-    return result
+            pod = make.pod(name=f"{name}-{p}", node=name, containers=[one], annotations=notes)
+            cluster.see_pod(pod)
+            there.append(make.raw(pod))
+    containers = [container(rng, gpu=gpu), container(rng, gpu=False)]
+    preferred = [(POINTS[zone], "zone", zone) for zone in "bc"]
+    new = make.pod(name="new", containers=containers, preferred=preferred)
+    cluster.see_pod(new)
+    return Made(make.cycle(cluster=cluster, config=config), nodes, pods, make.raw(new))
+
+
+def soft_taints(node: Json) -> int:
+    return len(node.get("spec", {}).get("taints") or ())
 
 
 def fits(found: Made, name: str, *, gpu: bool) -> bool:
-    if gpu and not found.capacity[name][2]:
+    capacity = found.capacity(name)
+    if gpu and not capacity[2]:
         return False
-    return all(
-        asked == 0 or used + asked <= cap
-        for cap, used, asked in zip(
-            found.capacity[name], found.used[name].plain, found.pod.plain, strict=True
-        )
-    )
+    figures = zip(capacity, found.used(name), asked(found.pod), strict=True)
+    return all(wanted == 0 or used + wanted <= cap for cap, used, wanted in figures)
 
 
 def points(found: Made, name: str, mode: Mode) -> int:
-    used, pod = found.used[name], found.pod
-    listed = [
-        twin.Resource(
-            cap, used.plain[d], pod.plain[d], WEIGHTS[d],
-            used.nonzero[d] if d < 2 else None, pod.nonzero[d] if d < 2 else None,
-        )
-        for d, cap in enumerate(found.capacity[name])
-    ]  # fmt: skip
+    used, pod, listed = found.used(name), asked(found.pod), []
+    for d, cap in enumerate(found.capacity(name)):
+        stand_in: tuple[int | None, int | None] = None, None
+        if d < 2:
+            there = sum(requests.nonzero(one, RESOURCES[d]) for one in found.pods[name])
+            stand_in = there, requests.nonzero(found.pod, RESOURCES[d])
+        listed.append(twin.Resource(cap, used[d], pod[d], WEIGHTS[d], *stand_in))
     if mode == Mode.LEAST_ALLOCATED:
         return twin.least_allocated(listed)
     if mode == Mode.MOST_ALLOCATED:
@@ -163,10 +147,15 @@ def test_the_board_and_the_choice_are_kube_schedulers_sum_number_for_number(
     assert shape is not None
     found.cycle.boards.refresh(shape)
 
-    feasible = [name for name in sorted(found.capacity) if fits(found, name, gpu=gpu)]
+    feasible = [name for name in sorted(found.nodes) if fits(found, name, gpu=gpu)]
     assert 5 < len(feasible) < 90
-    taints = twin.default_normalize([found.taints[name] for name in feasible], reverse=True)
-    affinity = twin.default_normalize([found.affinity[name] for name in feasible], reverse=False)
+    taints = twin.default_normalize(
+        [soft_taints(found.nodes[name]) for name in feasible], reverse=True
+    )
+    affinity = twin.default_normalize(
+        [POINTS[found.nodes[name]["metadata"]["labels"]["zone"]] for name in feasible],
+        reverse=False,
+    )
     totals = {}
     for name, taint, preference in zip(feasible, taints, affinity, strict=True):
         row = cluster.nodes.row_of(name)
@@ -176,10 +165,10 @@ def test_the_board_and_the_choice_are_kube_schedulers_sum_number_for_number(
         scores = {one.name: one.points for one in shape.static.points(shape.board, row)}
         given = {"TaintToleration": taint, "NodeAffinity": preference, "ImageLocality": 0}
         assert scores == given
-        away_from_gpus = WITHOUT_GPU_TIER if not gpu and not found.capacity[name][2] else 0
+        away_from_gpus = WITHOUT_GPU_TIER if not gpu and not found.capacity(name)[2] else 0
         totals[name] = away_from_gpus + MODE_WEIGHT * term + 3000 * taint + 2000 * preference
         assert shape.board.key[row] == totals[name]
-    for name in found.capacity.keys() - totals.keys():
+    for name in found.nodes.keys() - totals.keys():
         assert shape.board.key[cluster.nodes.row_of(name)] == -1
 
     outcome = found.cycle.schedule([pod])
