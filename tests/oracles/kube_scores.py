@@ -43,11 +43,6 @@ class Resource:
         return self.used_nonzero + self.request_nonzero
 
 
-def nonzero(requests: Sequence[int | None], default: int) -> int:
-    """The sum over containers, one that names no request counting as the default."""
-    return sum(default if request is None else request for request in requests)
-
-
 def truncated(numerator: int, denominator: int) -> int:
     quotient = abs(numerator) // abs(denominator)
     return quotient if (numerator < 0) == (denominator < 0) else -quotient
