@@ -46,11 +46,13 @@ test: $(STAMP)  ## Unit, oracle, scenario and embedded-cluster tests, and what o
 	@echo "coverage: $$($(COVERAGE) report --format=total) % of the scheduler, $$($(COVERAGE) report --format=total --include='scheduler/kernels/*') % of its kernels (by file: $(COVERAGE) report --show-missing)"
 
 test-all: $(STAMP)
-	@COVERAGE_FILE=.coverage.all $(COVERAGE) run -m pytest tests --ignore tests/cluster $(ARGS)
+	@COVERAGE_FILE=.coverage.all $(COVERAGE) run -m pytest tests --ignore tests/cluster -m "not hypothesis" $(ARGS) || [ $$? -eq 5 ]
 
 # Beside the others, for neither uses two cores all the time; what is printed comes after theirs.
 test-again: $(STAMP)
-	@echo "again with kernels that check bounds" >$(AGAIN)
+	@echo "tests that try many examples, not counted for coverage, with which they take four times as long" >$(AGAIN)
+	@$(BIN)/python -m pytest -q tests --ignore tests/cluster -m hypothesis $(ARGS) >>$(AGAIN) 2>&1 || [ $$? -eq 5 ] || { cat $(AGAIN); exit 1; }
+	@echo "again with kernels that check bounds" >>$(AGAIN)
 	@NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q $(BOUNDS) >>$(AGAIN) 2>&1 || { cat $(AGAIN); exit 1; }
 	@echo "again with kernels that are not compiled" >>$(AGAIN)
 	@NUMBA_DISABLE_JIT=1 COVERAGE_FILE=.coverage.again $(COVERAGE) run -m pytest -q $(UNCOMPILED) >>$(AGAIN) 2>&1 || { cat $(AGAIN); exit 1; }

@@ -17,8 +17,15 @@ from scheduler.replay.experiment import RunOptions, Series, Trace, TraceNode, Tr
 OPENB = Path(__file__).parents[2] / "bench" / "data" / "openb"
 DEFAULT = traces.read(OPENB)
 SEED = 1000
-# Points of allocated GPU: one pod of eight cards in one of 24 small clusters makes as much.
-NOISE = 0.3
+# The least mean gain of keel over best fit, in points of allocated GPU. Each is what was measured, less two
+# standard errors of it, and no less than the 0.3 points that one pod of eight cards makes in one of 24 small
+# clusters: (nodes, model): bound for the variants below, in their order.
+COLD = {
+    (8, ""): (-0.3, -0.19, -0.17, -0.22),
+    (20, ""): (0.35, 0.21, 0.45, -0.21),
+    (8, "G2"): (-0.08, -0.08, -0.23, -0.3),
+}
+VARIANTS = ("default", "gpuspec33", "gpushare100", "multigpu50")
 # Allocated % at load 100 and 130, mean of the artifact's 10 seeds, and the spread of one seed.
 PUBLISHED = {
     "random": (86.30, 87.47, 1.0),
@@ -35,8 +42,8 @@ def options(mode: str, learn: str = "seen") -> RunOptions:
     return RunOptions(mode=mode, learn=learn, queue=False, seed=SEED, measure_frag=False)
 
 
-def at_100_and_130(mode: str, learn: str) -> tuple[float, float]:
-    workload = workloads.fill(DEFAULT, SEED)
+def at_100_and_130(mode: str, learn: str, seed: int = SEED) -> tuple[float, float]:
+    workload = workloads.fill(DEFAULT, seed)
     series = engine.run(DEFAULT, workload, options(mode, learn))
     found = measures.fill(DEFAULT, series)
     return float(found["allocated_percent_at_100"] or 0), float(
@@ -52,9 +59,11 @@ def test_a_published_policy_fills_openb_as_was_published(mode: str) -> None:
 
 @pytest.mark.parametrize("learn", ["seen", "trace"])
 def test_keel_leaves_less_unallocated_than_any_of_them(learn: str) -> None:
-    first, last = at_100_and_130("keel", learn)
-    assert first > 96.0
-    assert last > 96.1
+    """Ten seeds give means of 96.18 and 96.27 (96.21 and 96.30 with all learnt before) with a spread of 0.05 and
+    0.04 points; three are held to three standard errors of three below the lower."""
+    first, last = np.mean([at_100_and_130("keel", learn, SEED + i) for i in range(3)], axis=0)
+    assert first > 96.11
+    assert last > 96.23
 
 
 def gain(trace: Trace, workload: Workload) -> float:
@@ -63,48 +72,56 @@ def gain(trace: Trace, workload: Workload) -> float:
     return keel - best
 
 
-@pytest.mark.parametrize("variant", ["default", "gpuspec33", "gpushare100", "multigpu50"])
-@pytest.mark.parametrize(("n", "model"), [(8, ""), (20, ""), (8, "G2")])
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(("n", "model"), COLD)
 def test_a_cold_start_is_no_worse_than_best_fit(variant: str, n: int, model: str) -> None:
     """So few pods are seen that most or all are placed by the assumed demand; means of 24 clusters."""
     trace = traces.read(OPENB, variant)
     gains = [gain(*small.of_openb(trace, n, seed, model)) for seed in range(24)]
-    assert np.mean(gains) > -NOISE
-
-
-@pytest.mark.parametrize("cpu_asked", [(0.8, 1.2, 2.0), (2.0, 3.0, 4.0)])
-def test_a_cold_start_is_no_worse_than_best_fit_where_cpu_is_scarce(
-    cpu_asked: tuple[float, ...],
-) -> None:
-    """GPUs are left over whatever one does, so nodes should be filled with CPU. Means of 24."""
-    gains = [gain(*small.equal_nodes(cpu_asked, seed)) for seed in range(24)]
-    assert np.mean(gains) > -NOISE
+    assert np.mean(gains) > COLD[n, model][VARIANTS.index(variant)]
 
 
 @pytest.mark.parametrize(
-    ("cpu_asked", "memory_asked"),
+    ("cpu_asked", "least"), [((0.8, 1.2, 2.0), -0.3), ((2.0, 3.0, 4.0), -0.01)]
+)
+def test_a_cold_start_is_no_worse_than_best_fit_where_cpu_is_scarce(
+    cpu_asked: tuple[float, ...], least: float
+) -> None:
+    """GPUs are left over whatever one does, so nodes should be filled with CPU. Means of 24."""
+    gains = [gain(*small.equal_nodes(cpu_asked, seed)) for seed in range(24)]
+    assert np.mean(gains) > least
+
+
+@pytest.mark.parametrize(
+    ("cpu_asked", "memory_asked", "least"),
     [
-        ((0.8, 1.2, 2.0), (0.0,)),
+        ((0.8, 1.2, 2.0), (0.0,), 0.06),
         # Most pods ask next to no CPU and a few ask much: the CPU left could serve a hundred times the GPUs.
-        ((0.02, 0.02, 0.02, 5.0), (0.0,)),
-        ((0.5,), (0.6, 1.3, 2.0)),
+        ((0.02, 0.02, 0.02, 5.0), (0.0,), -0.6),
+        ((0.5,), (0.6, 1.3, 2.0), -0.41),
     ],
 )
 def test_what_runs_out_other_than_gpus_is_packed_too(
-    cpu_asked: tuple[float, ...], memory_asked: tuple[float, ...]
+    cpu_asked: tuple[float, ...], memory_asked: tuple[float, ...], least: float
 ) -> None:
-    gains = [gain(*small.equal_nodes(cpu_asked, seed, 24, 2500, memory_asked)) for seed in range(5)]
-    assert np.mean(gains) > -0.6
+    """Means of 15; they were 0.30, -0.29 and -0.05 with standard errors of 0.12, 0.20 and 0.18."""
+    gains = [
+        gain(*small.equal_nodes(cpu_asked, seed, 24, 2500, memory_asked)) for seed in range(15)
+    ]
+    assert np.mean(gains) > least
 
 
 def test_on_nodes_that_are_all_alike_room_for_big_pods_comes_back() -> None:
-    """Nodes of 8 GPUs, half of the demand in pods of several: almost empty nodes are to become empty."""
+    """Nodes of 8 GPUs, half of the demand in pods of several: almost empty nodes are to become empty.
+
+    The mean of 12 was -0.01 with a standard error of 0.23.
+    """
     trace = traces.read(OPENB, "multigpu50")
     gains = []
-    for seed in range(4):
+    for seed in range(12):
         few, _ = small.of_openb(trace, 12, seed, "G2")
         gains.append(gain(few, workloads.churn(few, seed, 1.0, 4000)))
-    assert np.mean(gains) > -1.0
+    assert np.mean(gains) > -0.48
 
 
 def occupied(series: Series) -> int:

@@ -50,13 +50,13 @@ class Clock:
     def run(self, until: float, stop: Callable[[], bool] = lambda: False) -> None:
         """Give turns until then, or until ``stop`` says so between two of them."""
         while self.now < until and not stop():
-            ready = [process for process in self.processes if process.due() <= self.now]
+            dues = [process.due() for process in self.processes]
+            ready = [one for one, due in zip(self.processes, dues, strict=True) if due <= self.now]
             alarm = bool(self._alarms) and self._alarms[0][0] <= self.now
             n = len(ready) + alarm
             if not n:
-                times = [process.due() for process in self.processes]
-                times += [self._alarms[0][0]] if self._alarms else []
-                self.now = min([until, *times])
+                alarms = [self._alarms[0][0]] if self._alarms else []
+                self.now = min([until, *dues, *alarms])
                 continue
             at = self._rng.randrange(n) if n > 1 else 0
             if at < len(ready):
