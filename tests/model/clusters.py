@@ -61,7 +61,8 @@ class Kit:
         tiers: it has a label ``tier``, the high ones seldom.
         measured: chance that it has IOPS and network bandwidth to give.
         beside: chance that it has devices of another vendor, whatever else it has.
-        late: chance that it has a resource, and a label, that no other may have had.
+        late: chance that it has a resource that no other may have had.
+        marked: chance that it has the label by which HAMi's nodes are known, or one that is not that.
         uids: under how many uids one name may come.
         even: pods ask such percents of memory only as are whole MiB of every card.
     """
@@ -82,6 +83,7 @@ class Kit:
     measured: float = 0.0
     beside: float = 0.0
     late: float = 0.0
+    marked: float = 0.0
     uids: int = 1
     even: bool = True
 
@@ -153,6 +155,8 @@ FAMILIES: dict[str, Callable[[random.Random, str, Kit], Given]] = {
     "none": lambda _rng, _name, _kit: ({}, {}),
     "whole": _whole,
     "hami": _hami,
+    # More than a machine has: they may be the shares of a plugin that has not said so yet.
+    "shares": lambda _rng, _name, _kit: ({names.GPU: 20}, {}),
     "hami in text": _in_text,
     "broken register": _broken_register,
     "broken amount": _broken_amount,
@@ -174,8 +178,8 @@ def node(rng: random.Random, name: str, kit: Kit) -> Json:
     if rng.random() < kit.taints:
         taints.append(TAINT)
     labels = {"zone": rng.choice(ZONES)}
-    if rng.random() < kit.late:
-        labels[f"late-{rng.randrange(3)}"] = rng.choice(["on", "off"])
+    if rng.random() < kit.marked:
+        labels["gpu"] = rng.choice(["on", "off"])
     if kit.tiers:
         labels["tier"] = TIERS[min(_in_a_row(rng, 0.6), len(TIERS) - 1)]
     return make.raw(

@@ -122,8 +122,11 @@ class Life:
 
     def old_failure_arrives(self, rng: random.Random) -> None:
         """A result for a pod that is bound, gone, or no longer assumed changes nothing."""
-        done = [uid for uid, pod in self.cluster.pods.items() if pod.life != PodLife.ASSUMED]
-        self.cluster.forget(rng.choice([*done, "never-seen"]))
+        pods = self.cluster.pods.items()
+        bound = [uid for uid, pod in pods if pod.life == PodLife.BOUND]
+        others = [uid for uid, pod in pods if pod.life == PodLife.PENDING]
+        some = bound if bound and rng.random() < 0.7 else [*others, "never-seen"]
+        self.cluster.forget(rng.choice(some))
 
     def scheduler_restarts(self, rng: random.Random) -> None:
         """Binds under way are lost with it; it knows only what the server shows."""
