@@ -1,7 +1,7 @@
 """Selectors of labels: what each operator means, and when a requirement cannot be read, stands here only.
 
 A ``Selector`` is a Kubernetes LabelSelector (of pods and namespaces) and is matched against one set of labels.
-A ``NodeTerm`` is a NodeSelectorTerm; ``plugins/node_affinity`` matches its requirements against whole columns
+A ``NodeTerm`` is a NodeSelectorTerm; ``plugins/rules/node_affinity`` matches its requirements against whole columns
 of nodes. Both are plain values that can be compared and hashed: two that are written differently and mean
 the same by order or repetition are equal.
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.api import gpus, names, wire
+from scheduler.api import names, wire
 from scheduler.api.placement import Mode
+from scheduler.api.pods import gpus
 from scheduler.audit import measure as m
 from scheduler.audit import prices as price_list
 from scheduler.audit import reasons, replay, typical

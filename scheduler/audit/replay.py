@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 
 from msgspec import structs
 
-from scheduler.api import events, names, wire
+from scheduler.api import names, wire
+from scheduler.api.door import events
 from scheduler.api.placement import Mode
 from scheduler.audit import measure
 from scheduler.audit.measure import Figures

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.api.placement import Placement
-from scheduler.api.templates import PodTemplate
+from scheduler.api.pods.templates import PodTemplate
 from scheduler.cycle.counted import Counted
 from scheduler.cycle.statics import Static, Statics
 from scheduler.cycle.topologies import Topologies
@@ -27,7 +27,7 @@ from scheduler.plugins.contract import Asked
 from scheduler.schema import columns as c
 from scheduler.schema import empty
 from scheduler.state.cluster import Cluster
-from scheduler.state.recent import Recent
+from scheduler.state.structures.recent import Recent
 
 # Live shapes at most. At 5,000 nodes a board is about 200 kB.
 _SHAPES_MAX = 512

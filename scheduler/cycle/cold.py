@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from scheduler.api.templates import PodTemplate
+from scheduler.api.pods.templates import PodTemplate
 from scheduler.cycle.boards import Shape
 from scheduler.cycle.statics import Static, Statics
 from scheduler.kernels.cold import choose

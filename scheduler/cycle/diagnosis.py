@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from scheduler.api.decisions import Diagnosis
+from scheduler.api.door.decisions import Diagnosis
 from scheduler.cycle.boards import Shape
 from scheduler.plugins import table
 from scheduler.plugins.contract import Judged

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.api.decisions import Diagnosis, Hold
+from scheduler.api.door.decisions import Diagnosis, Hold
 
 
 def sentence(hold: Hold) -> str:

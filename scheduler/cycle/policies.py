@@ -13,12 +13,12 @@ from weakref import WeakKeyDictionary
 
 from scheduler.api import names, placement, selectors, values
 from scheduler.api.placement import Placement
+from scheduler.api.pods.templates import PodTemplate
 from scheduler.api.selectors import Labels, Selector
-from scheduler.api.templates import PodTemplate
 from scheduler.config import Config
 from scheduler.errors import BadInput, Mistake
 from scheduler.state.pods import PodRecord
-from scheduler.state.recent import Recent
+from scheduler.state.structures.recent import Recent
 
 # Remembered for one template: a tenant may give each of its pods labels of its own.
 _ANSWERS_MAX = 20_000

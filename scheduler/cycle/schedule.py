@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from scheduler.api.cards import CardUse, Slots
-from scheduler.api.decisions import Bind, Diagnosis, Hold, Outcome
+from scheduler.api.door.decisions import Bind, Diagnosis, Hold, Outcome
 from scheduler.cycle import diagnosis
 from scheduler.cycle.boards import Boards, Key, Shape
 from scheduler.cycle.cold import Cold

@@ -9,14 +9,14 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from scheduler.api.templates import PodTemplate
+from scheduler.api.pods.templates import PodTemplate
 from scheduler.kernels import board as kernel
 from scheduler.plugins import table
 from scheduler.plugins.contract import Points
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.nodes import NodeTable
-from scheduler.state.recent import Recent
+from scheduler.state.structures.recent import Recent
 
 # Live shapes keep theirs beyond this.
 _MOST = 512

@@ -9,13 +9,13 @@ from __future__ import annotations
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from scheduler.api.placement import Placement
-from scheduler.api.templates import PodTemplate
+from scheduler.api.pods.templates import PodTemplate
 from scheduler.plugins import table
 from scheduler.plugins.contract import Standing
 from scheduler.state.cluster import Cluster
 from scheduler.state.counting.groups import Controller
 from scheduler.state.pods import PodRecord
-from scheduler.state.recent import Recent
+from scheduler.state.structures.recent import Recent
 
 _VIEWS_MAX = 4096
 _NO_LABELS: dict[str, str] = {}

@@ -12,8 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from scheduler.api.gpus import CardTypes, GpuAsk
 from scheduler.api.placement import Placement
+from scheduler.api.pods.gpus import CardTypes, GpuAsk
 from scheduler.kernels.devices import gpus
 from scheduler.schema.columns import Flags, Ints
 

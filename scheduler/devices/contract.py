@@ -25,7 +25,7 @@ from typing import NamedTuple, Protocol
 
 from scheduler.api import wire
 from scheduler.api.cards import Card, Slots
-from scheduler.api.gpus import GpuAsk
+from scheduler.api.pods.gpus import GpuAsk
 
 # What a driver has read on a node, as it was written there. Equal words tell of equal devices.
 Words = tuple[str, ...]

@@ -15,8 +15,9 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from scheduler.api import gpus, hami, names, wire
+from scheduler.api import hami, names, wire
 from scheduler.api.cards import Card, Slots
+from scheduler.api.pods import gpus
 from scheduler.devices.contract import Answer, Seen, Texts, Words
 
 # The most GPUs that a machine has.

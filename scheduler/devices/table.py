@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from scheduler.api import names, wire
-from scheduler.api.gpus import GpuAsk
+from scheduler.api.pods.gpus import GpuAsk
 from scheduler.devices.contract import CardDriver, CountingDriver, Driver, Texts
 from scheduler.devices.hami import HamiCards
 from scheduler.devices.whole import FAMILIES as WHOLE

@@ -6,7 +6,8 @@ the node, and to formulas each of them is a card of ``CARD`` that is idle or tak
 
 from __future__ import annotations
 
-from scheduler.api import gpus, names, wire
+from scheduler.api import names, wire
+from scheduler.api.pods import gpus
 from scheduler.devices.contract import Figures
 
 # The resources by which whole devices are asked, in the order in which a pod that asks several is judged.

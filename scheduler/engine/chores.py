@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from scheduler.api.decisions import Hold, Outcome
+from scheduler.api.door.decisions import Hold, Outcome
 from scheduler.cycle.schedule import Cycle
 from scheduler.engine.budget import Budget, Work
 from scheduler.queues.helping import Changed

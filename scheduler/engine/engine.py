@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any
 
-from scheduler.api import events, notes
-from scheduler.api.decisions import Bind, Outcome
-from scheduler.api.events import Event
-from scheduler.api.notes import Note
+from scheduler.api.door import events, notes
+from scheduler.api.door.decisions import Bind, Outcome
+from scheduler.api.door.events import Event
+from scheduler.api.door.notes import Note
 from scheduler.config import Config
 from scheduler.cycle import policies
 from scheduler.cycle.policies import PolicyBook

@@ -14,9 +14,10 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from scheduler.api import events, names, wire
-from scheduler.api.decisions import Bind, Hold, Outcome
-from scheduler.api.events import Event
+from scheduler.api import names, wire
+from scheduler.api.door import events
+from scheduler.api.door.decisions import Bind, Hold, Outcome
+from scheduler.api.door.events import Event
 from scheduler.config import Config
 from scheduler.cycle import explain
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from scheduler.api import events
-from scheduler.api.decisions import Outcome
-from scheduler.api.events import Event
-from scheduler.api.notes import Note
+from scheduler.api.door import events
+from scheduler.api.door.decisions import Outcome
+from scheduler.api.door.events import Event
+from scheduler.api.door.notes import Note
 from scheduler.config import Config
 from scheduler.devices import table as devices
 from scheduler.engine import log

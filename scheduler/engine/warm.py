@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from scheduler.api import events, wire
+from scheduler.api import wire
 from scheduler.api.cards import Card
+from scheduler.api.door import events
 from scheduler.config import Config
 from scheduler.devices import objects
 from scheduler.engine.budget import Unlimited

@@ -13,7 +13,7 @@ from typing import Any
 
 import structlog
 
-from scheduler.api.events import Heard
+from scheduler.api.door.events import Heard
 from scheduler.engine.engine import Engine
 from scheduler.engine.warm import warm
 from scheduler.errors import BadInput

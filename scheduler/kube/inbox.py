@@ -10,8 +10,8 @@ import asyncio
 from collections import deque
 from collections.abc import Iterator
 
-from scheduler.api import events
-from scheduler.api.events import Event, GroupsListed, Heard, NodesListed, PodsListed
+from scheduler.api.door import events
+from scheduler.api.door.events import Event, GroupsListed, Heard, NodesListed, PodsListed
 from scheduler.engine.engine import Engine
 
 _LISTS = (PodsListed, NodesListed, GroupsListed)

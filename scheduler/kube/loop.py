@@ -9,10 +9,10 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 
-from scheduler.api import events, notes
-from scheduler.api.decisions import Outcome
-from scheduler.api.events import Event
-from scheduler.api.notes import Note
+from scheduler.api.door import events, notes
+from scheduler.api.door.decisions import Outcome
+from scheduler.api.door.events import Event
+from scheduler.api.door.notes import Note
 from scheduler.cycle import explain
 from scheduler.kube import slices
 from scheduler.kube.bind.binder import Binder

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from scheduler.api.placement import Placement
+from scheduler.api.pods.templates import PodTemplate, Whereabouts
 from scheduler.api.selectors import Labels
-from scheduler.api.templates import PodTemplate, Whereabouts
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.counting.counts import Count

@@ -12,21 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scheduler.api.templates import PodTemplate, Whereabouts
-from scheduler.plugins import (
-    gpu_cards,
-    gpu_nodes,
-    image_locality,
-    mode,
-    node_affinity,
-    node_ports,
-    node_unschedulable,
-    pod_affinity,
-    resources_fit,
-    taints,
-    topology_spread,
-    well_formed,
-)
+from scheduler.api.pods.templates import PodTemplate, Whereabouts
 from scheduler.plugins.contract import (
     Asked,
     Change,
@@ -41,6 +27,20 @@ from scheduler.plugins.contract import (
     Tally,
     Told,
     fixed,
+)
+from scheduler.plugins.rules import (
+    gpu_cards,
+    gpu_nodes,
+    image_locality,
+    mode,
+    node_affinity,
+    node_ports,
+    node_unschedulable,
+    pod_affinity,
+    resources_fit,
+    taints,
+    topology_spread,
+    well_formed,
 )
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduler.api.templates import PodTemplate
+from scheduler.api.pods.templates import PodTemplate
 from scheduler.devices.table import INNER_RESOURCES
 from scheduler.queues import needs
 from scheduler.schema import columns as c

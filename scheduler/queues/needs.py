@@ -7,7 +7,7 @@ from collections.abc import Hashable
 import numpy as np
 
 from scheduler.api import names
-from scheduler.api.templates import PodTemplate
+from scheduler.api.pods.templates import PodTemplate
 from scheduler.devices.table import FAMILIES
 from scheduler.schema.columns import Ints
 

@@ -15,8 +15,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from scheduler.api import events, placement, templates, wire
+from scheduler.api import placement, wire
 from scheduler.api.cards import Card
+from scheduler.api.door import events
+from scheduler.api.pods import templates
 from scheduler.config import Config
 from scheduler.devices import objects
 from scheduler.engine.budget import Unlimited

@@ -139,7 +139,7 @@ class CardRules(NamedTuple):
     whole: int  # devices of that family, where they are counted
     walk: bool  # cards are chosen by the driver's walk, whatever the mode
     only: int  # else by the mode for this, the only container that asks any; -1 for none
-    size: int  # by how many it asks, as a class: see api/gpus.py
+    size: int  # by how many it asks, as a class: see api/pods/gpus.py
     draw: int  # the number of the decision, for the mode that draws lots
 
 

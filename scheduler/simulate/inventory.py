@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler.api import events, names, requests, wire
+from scheduler.api import names, wire
+from scheduler.api.door import events
+from scheduler.api.pods import requests
 from scheduler.cycle import policies
 from scheduler.devices.table import FAMILIES
 from scheduler.errors import BadInput, Mistake

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from scheduler.api import events, selectors, values, wire
+from scheduler.api import selectors, values, wire
+from scheduler.api.door import events
 from scheduler.api.names import GroupKind
 from scheduler.errors import BadInput
 

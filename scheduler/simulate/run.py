@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scheduler.api import events
-from scheduler.api.decisions import Bind, Hold
+from scheduler.api.door import events
+from scheduler.api.door.decisions import Bind, Hold
 from scheduler.config import Config
 from scheduler.cycle import explain, verdicts
 from scheduler.devices import table as devices

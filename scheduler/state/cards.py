@@ -7,8 +7,8 @@ import numpy as np
 from scheduler.api.cards import Card
 from scheduler.devices import whole
 from scheduler.schema import columns as c
-from scheduler.state.interning import Interner
-from scheduler.state.runs import Runs
+from scheduler.state.structures.interning import Interner
+from scheduler.state.structures.runs import Runs
 
 _FIRST_CAPACITY = 256
 # So many UUIDs of cards that are gone are no burden: in a small cluster nothing is numbered anew.

@@ -27,7 +27,6 @@ from scheduler.errors import BrokenInvariant, Mistake
 from scheduler.schema import columns as c
 from scheduler.state import facts
 from scheduler.state.cards import CardTable
-from scheduler.state.changes import Changes
 from scheduler.state.charging.claim_problems import claim_problem
 from scheduler.state.charging.roster import Roster
 from scheduler.state.counting.groups import Groups
@@ -37,6 +36,7 @@ from scheduler.state.nodes import NodeFacts, NodeTable
 from scheduler.state.pods import Life, PodRecord, charged
 from scheduler.state.records import Records, started
 from scheduler.state.registers import Registers
+from scheduler.state.structures.changes import Changes
 from scheduler.state.trials import Trial
 
 _FINISHED = frozenset({"Succeeded", "Failed"})

@@ -13,9 +13,10 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from scheduler.api import gpus, limits, names
+from scheduler.api import limits, names
+from scheduler.api.pods import gpus
+from scheduler.api.pods.templates import PodTemplate, TolerationKey
 from scheduler.api.selectors import NodeTerm
-from scheduler.api.templates import PodTemplate, TolerationKey
 
 # A pod counts half after so many others that ask GPUs (or, for the others, so many of any kind).
 HALF_LIFE = 20_000

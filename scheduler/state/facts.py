@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from scheduler.api import images, requests, wire
+from scheduler.api import wire
+from scheduler.api.pods import images, requests
 from scheduler.devices.contract import CardDriver
 from scheduler.devices.table import Families
 from scheduler.errors import BadInput, Mistake

@@ -15,8 +15,8 @@ from scheduler.errors import Mistake
 from scheduler.schema import columns as c
 from scheduler.state.counting.ports import PortTable
 from scheduler.state.images import Image, ImageTable
-from scheduler.state.interning import Interner
 from scheduler.state.resources import Resources
+from scheduler.state.structures.interning import Interner
 
 TaintKey = tuple[str, str, str]
 ABSENT = -1

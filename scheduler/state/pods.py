@@ -7,7 +7,7 @@ from enum import IntEnum
 import msgspec
 
 from scheduler.api.cards import Slots
-from scheduler.api.templates import PodTemplate
+from scheduler.api.pods.templates import PodTemplate
 from scheduler.errors import Mistake
 from scheduler.state.charging import claims
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 from datetime import datetime
 from weakref import WeakValueDictionary
 
-from scheduler.api import gpus, templates, wire
+from scheduler.api import wire
 from scheduler.api.cards import Slots
 from scheduler.api.limits import PodLimits
+from scheduler.api.pods import gpus, templates
 from scheduler.devices.table import Families, ask_of
 from scheduler.errors import BadInput
 from scheduler.schema import columns as c

@@ -5,8 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.api import affinity, images, names, selectors, spread, templates, wire
-from scheduler.api.affinity import Peers
+from scheduler.api import names, selectors, wire
+from scheduler.api.pods import affinity, images, spread, templates
+from scheduler.api.pods.affinity import Peers
 from scheduler.api.selectors import EVERYTHING, NOTHING, Requirement
 from scheduler.simulate import InputProblem, schedule
 from tests import make

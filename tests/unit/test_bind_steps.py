@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from scheduler.api.decisions import Bind
+from scheduler.api.door.decisions import Bind
 from scheduler.errors import ApiError
 from scheduler.kube.bind.jobs import Job, Ledger
 from scheduler.kube.bind.steps import Steps

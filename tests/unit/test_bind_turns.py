@@ -8,8 +8,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from scheduler.api.decisions import Bind
-from scheduler.api.events import PluginSilent
+from scheduler.api.door.decisions import Bind
+from scheduler.api.door.events import PluginSilent
 from scheduler.errors import BrokenInvariant
 from scheduler.kube.bind import moves
 from scheduler.kube.bind.jobs import Job

@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
-from scheduler.api import events, names
-from scheduler.api.decisions import Bind
+from scheduler.api import names
+from scheduler.api.door import events
+from scheduler.api.door.decisions import Bind
 from scheduler.errors import ApiError
 from scheduler.kube.bind.binder import Binder, Permit
 from scheduler.kube.bind.binding import Binding

@@ -5,8 +5,9 @@ from typing import Any
 
 import msgspec
 
-from scheduler.api import events, names, wire
-from scheduler.api.decisions import Bind
+from scheduler.api import names, wire
+from scheduler.api.door import events
+from scheduler.api.door.decisions import Bind
 from scheduler.errors import ApiError
 from scheduler.kube.bind.binder import Binder
 from tests import make

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scheduler.api import gpus, hami, names, wire
+from scheduler.api import hami, names, wire
+from scheduler.api.pods import gpus
 from scheduler.state import checks
 from scheduler.state.cluster import Cluster
 from tests import make

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scheduler.api import names, wire
-from scheduler.api.decisions import Bind
+from scheduler.api.door.decisions import Bind
 from scheduler.api.placement import MODES, NODE_POLICIES, Mode, Placement
 from scheduler.config import Config
 from scheduler.cycle import cold

@@ -5,7 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.api import events, names, wire
+from scheduler.api import names, wire
+from scheduler.api.door import events
 from scheduler.config import Config
 from scheduler.engine.engine import Engine
 from scheduler.kube.lead.memory import DemandNotes

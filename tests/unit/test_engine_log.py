@@ -9,7 +9,8 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from scheduler.api import events, limits, names, wire
+from scheduler.api import limits, names, wire
+from scheduler.api.door import events
 from scheduler.cli import app
 from scheduler.config import Config
 from scheduler.engine import log, rerun

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from scheduler.api import gpus, names
-from scheduler.api.gpus import ContainerAsk, Kind
+from scheduler.api import names
+from scheduler.api.pods import gpus
+from scheduler.api.pods.gpus import ContainerAsk, Kind
 from scheduler.errors import BadInput
 from tests import make
 

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.api import gpus, hami
+from scheduler.api import hami
 from scheduler.api.cards import CardUse
 from scheduler.api.hami import Card
+from scheduler.api.pods import gpus
 from scheduler.errors import BadInput
 from tests import make
 

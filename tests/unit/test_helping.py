@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from scheduler.api import events
+from scheduler.api.door import events
 from scheduler.config import Config
 from scheduler.engine.budget import Unlimited
 from scheduler.engine.chores import PROMPT

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from scheduler.api import names
-from scheduler.api.decisions import Bind
+from scheduler.api.door.decisions import Bind
 from scheduler.cycle.schedule import Cycle
 from tests.model.clusters import HEALTHY, Kit
 from tests.oracles import demand, fleet, keel, published

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.api import gpus, hami, wire
+from scheduler.api import hami, wire
 from scheduler.api.cards import CardUse, Slots
+from scheduler.api.pods import gpus
 from scheduler.devices.hami import HamiCards
 from scheduler.kernels.devices import claims as kernel
 from scheduler.state.charging import claims

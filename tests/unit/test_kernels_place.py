@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from scheduler.api import names
-from scheduler.api.decisions import Outcome
+from scheduler.api.door.decisions import Outcome
 from scheduler.api.placement import MODES, NODE_POLICIES, Mode, Placement
 from scheduler.config import Config
 from scheduler.cycle.boards import Boards, Key, Shape

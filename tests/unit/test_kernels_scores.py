@@ -8,7 +8,7 @@ import pytest
 from scheduler.api.placement import Mode, Placement
 from scheduler.config import Config
 from scheduler.kernels.modes import score
-from scheduler.plugins import mode as mode_rule
+from scheduler.plugins.rules import mode as mode_rule
 from scheduler.schema import columns as c
 from scheduler.schema import empty
 from tests import make

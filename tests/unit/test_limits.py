@@ -5,8 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.api import bounded, gpus, limits, names, templates, wire
+from scheduler.api import limits, names, wire
 from scheduler.api.limits import PodLimits
+from scheduler.api.pods import bounded, gpus, templates
 from scheduler.errors import Mistake
 from scheduler.kube.watch import listing
 from tests import make

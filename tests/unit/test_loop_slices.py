@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 import structlog
 
-from scheduler.api import events, limits
+from scheduler.api import limits
+from scheduler.api.door import events
 from scheduler.config import Config
 from scheduler.engine.engine import Engine
 from scheduler.errors import Mistake

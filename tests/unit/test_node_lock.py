@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scheduler.api import names
-from scheduler.api.decisions import Bind
+from scheduler.api.door.decisions import Bind
 from scheduler.errors import ApiError
 from scheduler.kube.bind.jobs import Job
 from scheduler.kube.bind.node_lock import NodeLock

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.api import names, wire
-from scheduler.api.decisions import Diagnosis
+from scheduler.api.door.decisions import Diagnosis
 from scheduler.cycle import verdicts
 from tests import make
 from tests.model import peer_objects as objects

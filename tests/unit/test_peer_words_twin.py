@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 from hypothesis import given, settings
 
-from scheduler.api import images, names, selectors, spread, templates, wire
-from scheduler.api.affinity import Term
+from scheduler.api import names, selectors, wire
+from scheduler.api.pods import images, spread, templates
+from scheduler.api.pods.affinity import Term
 from tests.model import peer_worlds as worlds
 from tests.oracles import image_locality, pod_affinity, topology_spread
 from tests.oracles.selectors import is_empty, labels_of, matches, namespace_of, with_own_values

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.api import names, wire
-from scheduler.api.decisions import Diagnosis, Hold, Outcome
+from scheduler.api.door.decisions import Diagnosis, Hold, Outcome
 from scheduler.cycle import explain
 from scheduler.errors import Mistake
 from tests import make

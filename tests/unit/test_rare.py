@@ -8,8 +8,8 @@ import kopf
 import pytest
 import structlog.testing
 
-from scheduler.api import events
-from scheduler.api.events import Heard
+from scheduler.api.door import events
+from scheduler.api.door.events import Heard
 from scheduler.api.limits import DEFAULT
 from scheduler.errors import ApiError
 from scheduler.kube.client import ApiClient

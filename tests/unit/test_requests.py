@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.api import names, requests, templates, wire
+from scheduler.api import names, wire
+from scheduler.api.pods import requests, templates
 from scheduler.errors import BadInput
 from tests import make
 from tests.oracles import requests as twin

@@ -15,7 +15,7 @@ from scheduler.plugins.contract import Change
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
-from scheduler.state.recent import Recent
+from scheduler.state.structures.recent import Recent
 from tests import make
 from tests.model import clusters, life
 

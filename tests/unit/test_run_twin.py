@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scheduler.api.decisions import Outcome
+from scheduler.api.door.decisions import Outcome
 from scheduler.cycle.schedule import Cycle
 from scheduler.engine import engine as engine_room
 from scheduler.replay import run as engine

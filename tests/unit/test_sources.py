@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scheduler.api import events, wire
+from scheduler.api import wire
+from scheduler.api.door import events
 from scheduler.api.limits import DEFAULT
 from scheduler.api.names import GroupKind
 from scheduler.config import Config

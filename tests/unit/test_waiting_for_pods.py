@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from scheduler.api import events, wire
+from scheduler.api import wire
+from scheduler.api.door import events
 from scheduler.config import Config
 from scheduler.engine.budget import Unlimited
 from scheduler.engine.chores import PROMPT

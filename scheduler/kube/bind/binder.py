@@ -13,8 +13,8 @@ from typing import NamedTuple
 import structlog
 
 from scheduler.api import wire
-from scheduler.api.decisions import Bind
-from scheduler.api.events import BindDone, BindFailed, PluginSilent
+from scheduler.api.door.decisions import Bind
+from scheduler.api.door.events import BindDone, BindFailed, PluginSilent
 from scheduler.devices import table as devices
 from scheduler.errors import ApiError
 from scheduler.kube.bind.binding import Binding, Fate

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import structlog
 
-from scheduler.api.decisions import Bind
+from scheduler.api.door.decisions import Bind
 from scheduler.devices import table as devices
 from scheduler.errors import ApiError
 from scheduler.kube import answers, client, wall_clock

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from scheduler.api.decisions import Bind
+from scheduler.api.door.decisions import Bind
 from scheduler.devices import table as devices
 from scheduler.state.pods import PodRecord
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from scheduler.api.events import PluginSilent
+from scheduler.api.door.events import PluginSilent
 from scheduler.errors import BrokenInvariant
 from scheduler.kube.bind.jobs import Job
 from scheduler.kube.bind.moves import MOVES, OF_WORKERS, Event, State

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 
 from scheduler.api import names
-from scheduler.api.events import DemandRecalled
+from scheduler.api.door.events import DemandRecalled
 from scheduler.engine.engine import Engine
 
 

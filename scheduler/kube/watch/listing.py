@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from scheduler.api import bounded, wire
+from scheduler.api import wire
 from scheduler.api.limits import DEFAULT, PodLimits
+from scheduler.api.pods import bounded
 from scheduler.errors import ApiError
 from scheduler.kube import answers, client
 from scheduler.kube.client import Access, ApiClient, TooLarge

@@ -10,7 +10,7 @@ import kopf
 import msgspec
 import structlog
 
-from scheduler.api.events import Heard
+from scheduler.api.door.events import Heard
 from scheduler.errors import ApiError
 from scheduler.kube import answers
 from scheduler.kube.client import ApiClient, backoff

@@ -12,8 +12,9 @@ from enum import Enum
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from scheduler.api import events, wire
-from scheduler.api.events import Event, Heard
+from scheduler.api import wire
+from scheduler.api.door import events
+from scheduler.api.door.events import Event, Heard
 from scheduler.api.limits import PodLimits
 from scheduler.api.names import GroupKind
 from scheduler.kube.rights import Right

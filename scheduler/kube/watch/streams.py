@@ -14,7 +14,7 @@ import msgspec
 import structlog
 
 from scheduler.api import wire
-from scheduler.api.events import Heard
+from scheduler.api.door.events import Heard
 from scheduler.errors import ApiError
 from scheduler.kube import answers, client, troubles
 from scheduler.kube.client import ApiClient

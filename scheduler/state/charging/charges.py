@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from scheduler.api.templates import PodTemplate
+from scheduler.api.pods.templates import PodTemplate
 from scheduler.schema import columns as c
 from scheduler.schema import empty
 from scheduler.state.nodes import NodeTable
-from scheduler.state.runs import Runs, room_for
+from scheduler.state.structures.runs import Runs, room_for
 
 _FIRST_CAPACITY = 64
 _Ref = weakref.ref[PodTemplate]

@@ -21,7 +21,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 import numpy as np
 
 from scheduler.api.cards import CardUse, Slots
-from scheduler.api.gpus import ContainerAsk, Kind
+from scheduler.api.pods.gpus import ContainerAsk, Kind
 from scheduler.kernels.devices import claims as kernel
 from scheduler.schema import columns as c
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduler.api.templates import PodTemplate
+from scheduler.api.pods.templates import PodTemplate
 from scheduler.kernels import charge as kernel
 from scheduler.schema import columns as c
 from scheduler.state.cards import CardTable

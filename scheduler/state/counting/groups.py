@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from scheduler.api import selectors, spread, wire
+from scheduler.api import selectors, wire
 from scheduler.api.names import GroupKind
+from scheduler.api.pods import spread
 from scheduler.api.selectors import Labels, Selector
 from scheduler.errors import BadInput
 

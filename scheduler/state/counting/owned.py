@@ -8,9 +8,9 @@ from enum import Enum
 from typing import NamedTuple
 
 from scheduler.api import selectors
-from scheduler.api.affinity import Peers, Term
+from scheduler.api.pods.affinity import Peers, Term
+from scheduler.api.pods.templates import PodTemplate
 from scheduler.api.selectors import Labels
-from scheduler.api.templates import PodTemplate
 
 # What a term that was required counts when it is about a pod to come: hardPodAffinityWeight, as it is by default.
 _REQUIRED_WEIGHT = 1

@@ -15,9 +15,9 @@ from typing import NamedTuple
 from weakref import WeakValueDictionary, ref
 
 from scheduler.api import names
-from scheduler.api.affinity import Peers
+from scheduler.api.pods.affinity import Peers
+from scheduler.api.pods.templates import PodTemplate
 from scheduler.api.selectors import Labels
-from scheduler.api.templates import PodTemplate
 from scheduler.state.counting.counts import Count
 from scheduler.state.counting.owned import OwnedTerm, OwnedTerms, Stance, owned_by
 from scheduler.state.pods import PodRecord

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from scheduler.api.cards import Slots
-from scheduler.api.notes import Note
+from scheduler.api.door.notes import Note
 from scheduler.errors import Mistake
 
 

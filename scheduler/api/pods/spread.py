@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from scheduler.api import affinity, names, selectors, wire
-from scheduler.api.affinity import Peers
+from scheduler.api import names, selectors, wire
+from scheduler.api.pods import affinity
+from scheduler.api.pods.affinity import Peers
 from scheduler.api.selectors import Labels, Requirement, Selector
 from scheduler.errors import BadInput, Mistake
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduler.api.templates import PodTemplate, TolerationKey, Whereabouts
+from scheduler.api.pods.templates import PodTemplate, TolerationKey, Whereabouts
 from scheduler.plugins.contract import Change, Filter, Reason, Rule, Score
 from scheduler.schema import columns as c
 from scheduler.schema.columns import Flags, Ints

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from scheduler.api.affinity import Peers, Term
-from scheduler.api.templates import PodTemplate
+from scheduler.api.pods.affinity import Peers, Term
+from scheduler.api.pods.templates import PodTemplate
 from scheduler.plugins.contract import (
     Change,
     Domain,

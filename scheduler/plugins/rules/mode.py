@@ -8,7 +8,7 @@ import numpy as np
 
 from scheduler.api import names
 from scheduler.api.placement import Mode, Placement
-from scheduler.api.templates import PodTemplate
+from scheduler.api.pods.templates import PodTemplate
 from scheduler.devices import card_order
 from scheduler.devices.table import place_of
 from scheduler.kernels import parts

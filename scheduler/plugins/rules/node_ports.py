@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.api.templates import PodTemplate
+from scheduler.api.pods.templates import PodTemplate
 from scheduler.plugins.contract import Change, Domain, Reason, Rule, Standing, Tally
 from scheduler.state.cluster import Cluster
 from scheduler.state.counting.ports import Port

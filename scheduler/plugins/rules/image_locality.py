@@ -9,7 +9,7 @@ from collections import Counter
 
 import numpy as np
 
-from scheduler.api.templates import PodTemplate
+from scheduler.api.pods.templates import PodTemplate
 from scheduler.plugins.contract import Rule, Score
 from scheduler.schema import columns as c
 from scheduler.state.nodes import NodeTable

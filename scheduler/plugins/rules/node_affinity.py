@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.api import selectors
+from scheduler.api.pods.templates import PodTemplate, Whereabouts
 from scheduler.api.selectors import NodeTerm, Requirement
-from scheduler.api.templates import PodTemplate, Whereabouts
 from scheduler.plugins.contract import Change, Filter, Reason, Rule, Score
 from scheduler.schema import columns as c
 from scheduler.schema.columns import Flags, Ints

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from scheduler.api import names
-from scheduler.api.templates import Whereabouts
-from scheduler.plugins import taints
+from scheduler.api.pods.templates import Whereabouts
 from scheduler.plugins.contract import Change, Filter, Reason, Rule
+from scheduler.plugins.rules import taints
 from scheduler.schema.columns import Flags, Ints
 from scheduler.state.nodes import NodeTable
 

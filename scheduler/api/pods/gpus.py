@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
-from scheduler.api import names, quantities, requests, wire
+from scheduler.api import names, quantities, wire
+from scheduler.api.pods import requests
 from scheduler.errors import BadInput
 
 WHOLE_CARD_PERCENT = 100

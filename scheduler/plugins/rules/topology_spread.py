@@ -13,12 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.api import names, selectors
-from scheduler.api.affinity import Peers
 from scheduler.api.placement import Mode
+from scheduler.api.pods.affinity import Peers
+from scheduler.api.pods.spread import SYSTEM_DEFAULTS, Constraint
+from scheduler.api.pods.templates import PodTemplate, TolerationKey
 from scheduler.api.selectors import NodeTerm
-from scheduler.api.spread import SYSTEM_DEFAULTS, Constraint
-from scheduler.api.templates import PodTemplate, TolerationKey
-from scheduler.plugins import mode, node_affinity, taints
 from scheduler.plugins.contract import (
     Change,
     Domain,
@@ -28,6 +27,7 @@ from scheduler.plugins.contract import (
     Standing,
     Tally,
 )
+from scheduler.plugins.rules import mode, node_affinity, taints
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.nodes import NodeTable

@@ -12,20 +12,11 @@ from typing import Protocol
 
 import msgspec
 
-from scheduler.api import (
-    affinity,
-    gpus,
-    images,
-    limits,
-    names,
-    requests,
-    selectors,
-    spread,
-    wire,
-)
-from scheduler.api.affinity import Terms
+from scheduler.api import limits, names, selectors, wire
+from scheduler.api.pods import affinity, gpus, images, requests, spread
+from scheduler.api.pods.affinity import Terms
+from scheduler.api.pods.spread import Constraints
 from scheduler.api.selectors import NodeTerm
-from scheduler.api.spread import Constraints
 from scheduler.errors import BadInput, Mistake
 
 _encoder = msgspec.json.Encoder()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.api.templates import Whereabouts
+from scheduler.api.pods.templates import Whereabouts
 from scheduler.plugins.contract import Change, Filter, Reason, Rule
 from scheduler.schema.columns import Flags, Ints
 from scheduler.state.nodes import NodeTable
