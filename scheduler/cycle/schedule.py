@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
 
@@ -63,10 +62,7 @@ class Cycle:
         """
         self._begin()
         outcome = Outcome()
-        for earlier, pods in itertools.groupby(batch, key=self._key_of):
-            run = list(pods)
-            # The key is of before the last run was placed, which may have brought the first terms about this pod.
-            key = self._key_of(run[0]) if self.meets_others else earlier
+        for key, run in self._runs(batch):
             if key is None:
                 outcome.holds += [Hold(pod.uid, problem=self.problem_of(pod)) for pod in run]
             else:
@@ -162,6 +158,22 @@ class Cycle:
         if pod.template.unsupported:
             return Mistake(pod.template.unsupported[0], "not supported by this version of Evenkeel")
         return self._policies.resolve(pod).problem
+
+    def _runs(self, batch: Sequence[PodRecord]) -> Iterator[tuple[Key | None, list[PodRecord]]]:
+        """Like pods that follow each other; a run is told when those before it are placed."""
+        key: Key | None = None
+        run: list[PodRecord] = []
+        for pod in batch:
+            now = self._key_of(pod)
+            if run and now != key:
+                yield key, run
+                # What was placed may have terms about this pod.
+                now = self._key_of(pod) if self.meets_others else now
+                run = []
+            key = now
+            run.append(pod)
+        if run:
+            yield key, run
 
     def _place(self, key: Key, run: list[PodRecord], outcome: Outcome, *, explain: bool) -> None:
         n = 0
