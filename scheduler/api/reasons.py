@@ -23,10 +23,6 @@ class CardRefusal(IntEnum):
     TOO_MANY_ASKED = 12
 
 
-# Of a node of HAMi's without any card.
-REGISTERED_NONE = "node(s) had no card registered with HAMi"
-NOT_REGISTERED = "node(s) wait for HAMi's device plugin to register their cards"
-
 CARD_CODES: dict[CardRefusal, str] = {
     CardRefusal.HEALTH: "CardNotHealth",
     CardRefusal.CORDONED: "CardCordoned",

@@ -12,7 +12,7 @@ from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
 
-# As in kernels/free.py: a share may fall short of a whole number by its last bit.
+# As in kernels/devices/free.py: a share may fall short of a whole number by its last bit.
 _EPSILON = 1e-6
 _MIB_PER_GIB = 1024
 

@@ -15,7 +15,7 @@ How what is to come fits in:
 - DRA: a family is a device class, ``cards`` reads ResourceSlices instead of annotations (``Node`` is what was
   read of a node, slices included), and ``answer`` goes into the claim's status by a step before the bind.
 - A GPU and a NIC chosen together: both are pools of the node, whose columns lie side by side (``[F, N]``), so a
-  kernel may look at two of them; what it picks is in slots, of which a decision then has those of two drivers.
+  kernel may look at two of them. A decision names one driver and its slots today, and would name those of two.
 """
 
 from __future__ import annotations
@@ -92,12 +92,16 @@ class CardDriver(Driver, Protocol):
         inner_resources: resources that only the driver's own parts read. In a pool of the driver's the cards
             say what there is of them, not the node's capacity.
         takes_turns: whether its plugin serves the pods of a node one at a time, under a lock.
+        none_told, not_told: why a pod cannot go to a node of the driver's that has told of no device, and to one
+            that has told nothing yet.
     """
 
     claim_field: str
     notice: tuple[str, str]
     inner_resources: frozenset[str]
     takes_turns: bool
+    none_told: str
+    not_told: str
 
     def read_node(self, node: wire.Node) -> Words:
         """What is written on a node about its devices."""

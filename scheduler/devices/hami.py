@@ -39,8 +39,9 @@ class HamiCards:
     inner_resources = frozenset(
         {names.GPU_MEMORY, names.GPU_MEMORY_PERCENT, names.GPU_CORES, names.GPU_PRIORITY}
     )
-
     takes_turns = True
+    none_told = "node(s) had no card registered with HAMi"
+    not_told = "node(s) wait for HAMi's device plugin to register their cards"
 
     def __init__(self, label: str) -> None:
         self._label = label.partition("=")

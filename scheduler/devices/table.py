@@ -28,9 +28,10 @@ class Family(NamedTuple):
     cards: CardDriver | None
     whole: CountingDriver
 
-    def driver(self, *, by_cards: bool) -> Driver:
-        """The driver of a pool whose devices are given away one by one, or are not."""
-        return self.cards if self.cards is not None and by_cards else self.whole
+    @property
+    def reader(self) -> Driver:
+        """The driver that reads what pods ask: they may go to any node, so that of cards, which knows more words."""
+        return self.whole if self.cards is None else self.cards
 
 
 Families = tuple[Family, ...]
@@ -74,7 +75,7 @@ def ask_of(pod: wire.Pod) -> GpuAsk | None:
     Raises:
         BadInput: a figure that the family's plugin could not serve.
     """
-    asked = (family.driver(by_cards=True).ask(pod) for family in FAMILIES)
+    asked = (family.reader.ask(pod) for family in FAMILIES)
     return next((ask for ask in asked if ask is not None), None)
 
 

@@ -6,7 +6,8 @@ rank. It is a sum of integers,
 
     key = tier · 2^60 + unit · Σ weight · score + part
 
-over the normalised scores of all rules but the mode's in milli-points, with part and unit those of ``parts``. The tier is 1 on nodes without GPUs for pods that ask none: they go there while they fit.
+over the normalised scores of all rules but the mode's in milli-points, with part and unit those of ``parts``.
+The tier is 1 on nodes without GPUs for pods that ask none: they go there while they fit.
 """
 
 from __future__ import annotations

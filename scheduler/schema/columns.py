@@ -45,7 +45,7 @@ class Nodes(NamedTuple):
     nonzero: (
         Ints  # [2, N] milli-CPU and bytes with kube-scheduler's defaults for those who ask none
     )
-    sizes: Ints  # [N_SIZES, N] pods there that ask GPUs, by how many: see state/pods.py
+    sizes: Ints  # [N_SIZES, N] pods there that ask GPUs, by how many: see api/pods/gpus.py
     has_gpu: Flags  # [N] the node has devices of any family
     pool: Ints  # [N] the first family of which it has any, 0 when there is none
     managed: Flags  # [F, N] the pool's devices are given away one by one; else they are counted
@@ -201,9 +201,10 @@ class Domains(NamedTuple):
 # of ``domain``, -1 where each node is a domain by itself; TALLY_MASK: which row of ``counted``, -1 for all nodes.
 # TALLY_SELF: whether the pod is one of those that are counted. TALLY_SKEW: by how much a domain may exceed the
 # emptiest, which counts as empty where there are fewer domains than TALLY_LEAST; TALLY_FEWEST: what it has.
-# TALLY_SCORE: which score it is part of; TALLY_WEIGHT: what each counts there. TALLY_BY_NODE: nodes are counted instead of domains. TALLY_STRICT: nodes
-# without the label have no score; else they are the domain TALLY_EMPTY, of the empty value, -1 where no node has
-# that. TALLY_SIZE: how many domains there are among the nodes on which the pod fits.
+# TALLY_SCORE: which score it is part of; TALLY_WEIGHT: what each counts there. TALLY_BY_NODE: nodes are counted
+# instead of domains. TALLY_STRICT: nodes without the label have no score; else they are the domain TALLY_EMPTY, of
+# the empty value, -1 where no node has that. TALLY_SIZE: how many domains there are among the nodes on which the
+# pod fits.
 (
     TALLY_KIND,
     TALLY_BIT,

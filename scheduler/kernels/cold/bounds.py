@@ -171,7 +171,10 @@ def _of_several(
 
 @inlined
 def _start(nodes: c.Nodes, ask: c.Ask, row: int) -> int:
-    """The first row of the cards that the pod asks of the node."""
+    """The first row of the cards that the pod asks of the node; another node's where it has none.
+
+    ``NODE_CORES`` is -1 there, and is to be looked at first.
+    """
     return int(nodes.card_start[ask.pool, row])
 
 

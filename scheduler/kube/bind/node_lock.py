@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from scheduler.api import hami, names
+from scheduler.devices.hami import HamiCards
 from scheduler.errors import ApiError, BadInput
 from scheduler.kube import answers, client, wall_clock
 from scheduler.kube.bind.jobs import Job
@@ -39,8 +40,8 @@ class NodeLock:
         self._timeout = timeout_seconds
 
     def concerns(self, job: Job) -> bool:
-        """Whether the plugin has to serve the pod."""
-        return job.takes_turns
+        """Whether HAMi's plugin has to serve the pod."""
+        return job.takes_turns and job.bind.driver == HamiCards.name
 
     async def take(self, job: Job, may_write: Callable[[], bool]) -> bool:
         """Whether the lock now names the pod; False while another pod rightly holds it.

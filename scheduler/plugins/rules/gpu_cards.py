@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduler.api.reasons import CARD_CODES, NOT_REGISTERED, REGISTERED_NONE, CardRefusal
+from scheduler.api.reasons import CARD_CODES, CardRefusal
 from scheduler.devices import card_order
 from scheduler.devices.table import place_of
 from scheduler.kernels import diagnose
@@ -48,7 +48,11 @@ def _tell(judged: Judged) -> Told:
     )
     n_cards = _n_cards(cluster, judged.ask.pool, rows)
     kinds, which = np.unique(np.column_stack((n_cards, codes)), axis=0, return_inverse=True)
-    texts = tuple(_text(kind[1:], int(kind[0])) for kind in kinds)
+    driver = cluster.registers.families[judged.ask.pool].cards
+    silent = (driver.none_told, driver.not_told) if driver is not None else ("", "")
+    texts = tuple(
+        _text(kind[1:], int(kind[0])) if kind[0] > 0 else silent[-int(kind[0])] for kind in kinds
+    )
     return Told(texts, which.reshape(-1, 1) == np.arange(len(kinds)), n_cards <= 0)
 
 
@@ -63,8 +67,6 @@ def _n_cards(cluster: Cluster, pool: int, rows: c.Ints) -> c.Ints:
 
 def _text(codes: c.Ints, cards: int) -> str:
     """The text for one node with so many cards."""
-    if cards <= 0:
-        return NOT_REGISTERED if cards < 0 else REGISTERED_NONE
     if codes[CardRefusal.TOO_MANY_ASKED]:
         # A word about the node, not about some of its cards.
         found = [CARD_CODES[CardRefusal.TOO_MANY_ASKED]]
