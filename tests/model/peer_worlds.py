@@ -177,6 +177,19 @@ def self_regarding(draw: st.DrawFn) -> Json:
 
 
 @st.composite
+def batches(draw: st.DrawFn) -> list[Json]:
+    """Pods of two or three templates, whose labels and namespaces are each pod's own."""
+    templates = draw(st.lists(st.one_of(self_regarding(), pods()), min_size=1, max_size=2))
+    # One without rules meets only those of others.
+    templates.append(peer_objects.pod())
+    found = []
+    for one in draw(st.lists(st.sampled_from(templates), min_size=2, max_size=8)):
+        said = {"labels": draw(LABELS), "namespace": draw(NAMESPACE_NAMES)}
+        found.append(one | {"metadata": one["metadata"] | said})
+    return found
+
+
+@st.composite
 def owners(draw: st.DrawFn) -> list[Json]:
     """Services and controllers of namespace ``default``."""
     kinds = [

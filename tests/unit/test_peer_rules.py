@@ -93,19 +93,23 @@ def test_a_run_of_pods_whose_rules_are_about_themselves_goes_as_one_at_a_time(
     check_run(world._replace(pods=[*world.pods, *like]), pod, n)
 
 
-def check_run(world: worlds.World, pod: Json, n: int) -> None:
-    def placed(*, at_once: bool) -> tuple[list[str], list[Diagnosis | None]]:
-        cluster = cluster_of(world.nodes, world.pods, world.namespaces, world.owners)
-        batch = [seen(cluster, pod, f"p{i}") for i in range(n)]
-        steps = [batch] if at_once else [[one] for one in batch]
-        # A new cycle each time: nothing that a kernel counted is remembered.
-        outcomes = [make.cycle(cluster=cluster).schedule(step) for step in steps]
-        went = {bind.uid: bind.node for outcome in outcomes for bind in outcome.binds}
-        held = [hold.diagnosis for outcome in outcomes for hold in outcome.holds]
-        return [went.get(one.uid, "") for one in batch], held
+def placed(
+    world: worlds.World, pods: list[Json], *, at_once: bool
+) -> tuple[list[str], list[Diagnosis | None]]:
+    """Where each of a batch goes ("": nowhere), and why those that are held are."""
+    cluster = cluster_of(world.nodes, world.pods, world.namespaces, world.owners)
+    batch = [seen(cluster, pod, f"p{i}") for i, pod in enumerate(pods)]
+    steps = [batch] if at_once else [[one] for one in batch]
+    # A new cycle each time: nothing that a kernel counted is remembered.
+    outcomes = [make.cycle(cluster=cluster).schedule(step) for step in steps]
+    went = {bind.uid: bind.node for outcome in outcomes for bind in outcome.binds}
+    held = [hold.diagnosis for outcome in outcomes for hold in outcome.holds]
+    return [went.get(one.uid, "") for one in batch], held
 
-    went, held = placed(at_once=True)
-    assert (went, held) == placed(at_once=False)
+
+def check_run(world: worlds.World, pod: Json, n: int) -> None:
+    went, held = placed(world, [pod] * n, at_once=True)
+    assert (went, held) == placed(world, [pod] * n, at_once=False)
     now = list(world.pods)
     for node in went:
         verdicts = verdict_of(pod, world.nodes, now, world.namespaces)
@@ -147,3 +151,27 @@ def test_a_pod_in_a_batch_is_judged_by_the_terms_of_those_placed_before_it_in_th
     outcome = make.cycle(cluster=cluster).schedule(list(cluster.pods.values()))
     assert [bind.uid for bind in outcome.binds] == ["default/alone"]
     assert [hold.uid for hold in outcome.holds] == ["default/web"]
+
+
+@given(worlds.worlds(), worlds.batches())
+@settings(max_examples=300, deadline=None)
+def test_a_batch_of_few_templates_and_many_labels_goes_as_one_pod_at_a_time(
+    world: worlds.World, batch: list[Json]
+) -> None:
+    """What the first placed says about others, it says of some of those that follow with one template."""
+    assert placed(world, batch, at_once=True) == placed(world, batch, at_once=False)
+
+
+def test_a_pod_is_not_refused_for_the_labels_of_the_pod_before_it_in_the_batch() -> None:
+    """Those two have one template, and differed in nothing until the first of the batch was placed."""
+    term = {"topologyKey": names.HOSTNAME, "labelSelector": {"matchLabels": {"app": "a"}}}
+    alone = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    pods = [
+        make.pod(name="alone", cpu=1, spec={"affinity": alone}),
+        make.pod(name="refused", cpu=1, labels={"app": "a"}),
+        make.pod(name="welcome", cpu=1, labels={"app": "b"}),
+    ]
+    cluster = make.cluster(nodes=[make.node(name="only")], pods=pods)
+    outcome = make.cycle(cluster=cluster).schedule(list(cluster.pods.values()))
+    assert [bind.uid for bind in outcome.binds] == ["default/alone", "default/welcome"]
+    assert [hold.uid for hold in outcome.holds] == ["default/refused"]
