@@ -1,6 +1,7 @@
 """Two pods never hold what only one can have, whatever fails and whenever the scheduler restarts."""
 
 import random
+from collections import Counter
 
 import pytest
 from hypothesis import given, settings
@@ -40,14 +41,20 @@ KIT = clusters.Kit(
     closed=0.0,
     taints=0.0,
     measured=1.0,
+    beside=0.5,
 )
 
 
 class Crowd(Life):
-    """A crowded cluster; the server's truth is judged after every step."""
+    """A crowded cluster; the server's truth is judged after every step.
+
+    Attributes:
+        bound_kinds: binds that the server took, by the kind of the pod.
+    """
 
     def __init__(self, seed: int, placement: Placement) -> None:
         super().__init__(Config(placement=placement))
+        self.bound_kinds: Counter[str] = Counter()
         rng = random.Random(seed)
         for i in range(rng.randrange(2, 5)):
             self.server.create("nodes", clusters.node(rng, f"node-{i}", KIT))
@@ -77,6 +84,12 @@ class Crowd(Life):
         body = rng.choice(self.server.of_kind("nodes"))
         self.server.delete("nodes", "", body["metadata"]["name"])
         self.server.create("nodes", body)
+
+    def send(self, uid: str) -> bool:
+        done = super().send(uid)
+        # A pod is named by its kind and a number.
+        self.bound_kinds[uid.partition("/")[2].rpartition("-")[0]] += done
+        return done
 
     def judge(self) -> None:
         pods = self.server.of_kind("pods")
@@ -130,6 +143,8 @@ def test_a_long_crowded_life_with_restarts_gives_nothing_away_twice(placement: P
     happenings = [*HAPPENINGS, *OFTEN * 6, *["pods_go"] * 3]
     play(world, [(rng.choice(happenings), rng.randrange(2**20)) for _ in range(700)])
     assert world.n_bound > 60
+    # Both families of devices, alone and in one pod.
+    assert min(world.bound_kinds[kind] for kind in ("whole-gpu", "amd", "both")) > 1
 
 
 def test_the_judge_sees_cards_ports_and_resources_given_away_twice() -> None:
