@@ -60,7 +60,8 @@ class Kit:
         soft: chance of a taint that pods would rather not, and of one more after each.
         tiers: it has a label ``tier``, the high ones seldom.
         measured: chance that it has IOPS and network bandwidth to give.
-        beside: chance that it has devices of another vendor, whatever else it has.
+        beside: chance that it has devices of another vendor, whatever else it has; where any may,
+            some of the pods that are drawn ask for them.
         late: chance that it has a resource that no other may have had.
         marked: chance that it has the label by which HAMi's nodes are known, or one that is not that.
         uids: under how many uids one name may come.
@@ -332,17 +333,23 @@ PLAIN_PODS = (
 
 
 def drawn(rng: random.Random, kit: Kit, name: str = "pod") -> Json:
-    """A pod of its own figures: mostly shares, some whole GPUs, some CPU only; if odd, some have wishes."""
+    """A pod of its own figures: mostly shares, some whole GPUs, some CPU only; if odd, some have wishes.
+
+    Where nodes may have devices of another vendor, some ask those, and some both.
+    """
     cpu = rng.choice([0, 500, 1000, 2000, 4000, 8000, 12000])
     given = {"cpu": f"{cpu}m", "memory": f"{rng.choice([0, 1, 4])}Gi"}
     chance, asks = rng.random(), [Json()]
     if chance >= 0.15:
         asks = _asks(rng, kit, chance)
+    if kit.beside and rng.random() < 0.4:
+        amd = {"requests": {names.AMD_GPU: rng.choice([1, 1, 2, 4])}}
+        asks = [*asks, amd] if rng.random() < 0.2 else [amd]
     containers = [
         make.container(name=f"c{i}", **one | (given if i == 0 else {}))
         for i, one in enumerate(asks)
     ]
-    wishes = _wishes(rng, has_gpu=chance >= 0.15) if kit.odd else {}
+    wishes = _wishes(rng, has_gpu="requests" not in asks[0] and chance >= 0.15) if kit.odd else {}
     return make.raw(make.pod(name=name, containers=containers, **wishes))
 
 

@@ -28,7 +28,7 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 from tests import make
 from tests.model import clusters, life, peer_objects
-from tests.model.clusters import Kit
+from tests.model.clusters import Json, Kit
 from tests.unit import compiled, twin_worlds
 
 KEEL = Placement()
@@ -37,7 +37,8 @@ PLACEMENTS = [
     *(Placement(node_policy=policy) for policy in NODE_POLICIES),
     KEEL,
 ]
-ODD, PLAIN = Kit(even=False), Kit(odd=False, taints=0, closed=0)
+ODD = Kit(even=False, beside=0.5)
+PLAIN = Kit(odd=False, taints=0, closed=0, beside=0.5)
 
 
 @pytest.fixture(autouse=True)
@@ -92,8 +93,12 @@ def decide(cycle: Cycle, cluster: Cluster, pod: PodRecord) -> str:
     return "placed" if wanted else "held"
 
 
+def asks(pod: Json, resource: str) -> bool:
+    return any(resource in one["resources"]["requests"] for one in pod["spec"]["containers"])
+
+
 def story(seed: int, kit: Kit, placement: Placement, pods: int) -> Counter[str]:
-    """Pods of all kinds come to a cluster that has run for a while, and some leave."""
+    """Pods of all kinds come to a cluster that has run for a while, and some leave; what came of how many."""
     rng = random.Random(seed)
     made = twin_worlds.world(
         rng, kit, rng.randrange(4, 90), load=rng.randrange(160),
@@ -104,10 +109,14 @@ def story(seed: int, kit: Kit, placement: Placement, pods: int) -> Counter[str]:
     cycle.learn()
     seen = Counter(departures=int(cycle.learner.tables.rates[c.RATE_DEPARTURES] > 0))
     for i in range(pods):
-        record = cluster.pods[made.see(twin_worlds.drawn(rng, kit, f"new-{i}"))]
+        pod = twin_worlds.drawn(rng, kit, f"new-{i}")
+        record = cluster.pods[made.see(pod)]
         if rng.random() < 0.1:
             cycle.learn(anew=True)
-        seen[decide(cycle, cluster, record)] += 1
+        became = decide(cycle, cluster, record)
+        seen[became] += 1
+        for family in (names.GPU, names.AMD_GPU):
+            seen[f"{became}, of {family}"] += asks(pod.raw, family)
         if rng.random() < 0.3:
             cluster.pod_gone(rng.choice(sorted(cluster.pods)))
     checks.verify(cluster)
@@ -124,11 +133,13 @@ def test_keel_without_a_board_finds_the_node_and_cards_that_scoring_all_finds(
     story(seed, kit, KEEL, pods=12)
 
 
-def test_the_stories_are_of_clusters_that_hold_and_place_and_know_departures() -> None:
+def test_the_stories_hold_and_place_pods_of_both_families_and_know_departures() -> None:
     seen: Counter[str] = Counter()
     for seed in range(12):
         seen += story(seed, ODD, KEEL, pods=12)
-    assert min(seen[what] for what in ("placed", "held", "departures")) > 1
+    families = (names.GPU, names.AMD_GPU)
+    each = [f"{became}, of {one}" for became in ("placed", "held") for one in families]
+    assert min(seen[what] for what in (*each, "departures")) > 1
     assert not seen["board"]
 
 
@@ -211,12 +222,13 @@ def test_no_bound_is_less_than_what_it_bounds(seed: int, kit: Kit) -> None:
     )
     cluster = made.cluster
     cycle = twin_worlds.cycle_of(made)
-    nodes, cards, tables = cluster.nodes.columns, cluster.cards.columns, cycle.learner.tables
+    nodes, cards = cluster.nodes.columns, cluster.cards.columns
     for i in range(8):
         shape = cycle.shape_of(cluster.pods[made.see(twin_worlds.drawn(rng, kit, f"new-{i}"))])
         assert shape is not None
         cycle.boards.refresh(shape)
-        kept, weight = cold_figures(cycle, cluster), shape.ask.mode.weight
+        tables, kept = cycle.learner.of(shape.ask.pool), cold_figures(cycle, cluster, shape.ask)
+        weight = shape.ask.mode.weight
         if shape.ask.rules.walk:
             continue
         for row in np.flatnonzero(nodes.has_gpu & (shape.board.part >= 0)).tolist():
@@ -232,7 +244,7 @@ def test_what_is_free_on_cards_bounds_shares_more_closely_than_amounts_do() -> N
     rng = random.Random(1)
     made = twin_worlds.world(rng, PLAIN, 40, load=120, past=100)
     cluster, cycle = made.cluster, twin_worlds.cycle_of(made)
-    nodes, cards, tables = cluster.nodes.columns, cluster.cards.columns, cycle.learner.tables
+    nodes, cards = cluster.nodes.columns, cluster.cards.columns
     closer, looser = 0, 0
     for i in range(20):
         shape = cycle.shape_of(cluster.pods[made.see(twin_worlds.drawn(rng, PLAIN, f"new-{i}"))])
@@ -240,8 +252,9 @@ def test_what_is_free_on_cards_bounds_shares_more_closely_than_amounts_do() -> N
         cycle.boards.refresh(shape)
         if shape.ask.rules.walk or not shape.ask.containers.shape[1]:
             continue
-        kept = cold_figures(cycle, cluster)
-        for row in np.flatnonzero(nodes.managed & (shape.board.part >= 0)).tolist():
+        tables, kept = cycle.learner.of(shape.ask.pool), cold_figures(cycle, cluster, shape.ask)
+        managed = nodes.managed[shape.ask.pool]
+        for row in np.flatnonzero(managed & (shape.board.part >= 0)).tolist():
             if choose.is_plain(shape.ask, kept, row):
                 given = nodes, cards, shape.ask, tables, kept, row
                 gained = bounds.of_rooms(*given) - bounds.of_node(*given)
@@ -271,18 +284,19 @@ def test_a_closed_card_of_another_kind_says_nothing_of_what_is_taken_of_the_othe
     assert shape is not None
     cycle.boards.refresh(shape)
     nodes, cards = cluster.nodes.columns, cluster.cards.columns
-    row, kept = cluster.nodes.row_of("n"), cold_figures(cycle, cluster)
+    row, kept = cluster.nodes.row_of("n"), cold_figures(cycle, cluster, shape.ask)
     cost = bounds.of_node(nodes, cards, shape.ask, tables, kept, row)
     assert keel.points(cost) * shape.ask.mode.weight >= shape.board.part[row] > 0
 
 
-def cold_figures(cycle: Cycle, cluster: Cluster) -> Any:
-    """What is known of every node, read anew."""
-    nodes, cards, tables = cluster.nodes.columns, cluster.cards.columns, cycle.learner.tables
+def cold_figures(cycle: Cycle, cluster: Cluster, ask: c.Ask) -> Any:
+    """What is known of every node to a pod that asks a family, read anew."""
+    nodes, cards, tables = cluster.nodes.columns, cluster.cards.columns, cycle.learner.of(ask.pool)
     kept = schema.empty(nodes.valid.size, cards.numa.size).known
     kept.rounded[0] = tables.keel.weight.sum() / tables.rates[c.RATE_KEEL]
     for row in np.flatnonzero(nodes.valid).tolist():
-        known.refresh(nodes, cards, tables, kept, int(nodes.pool[row]), row, cycle.boards.scratch)
+        pool = ask.pool if ask.pool >= 0 else int(nodes.pool[row])
+        known.refresh(nodes, cards, tables, kept, pool, row, cycle.boards.scratch)
     return kept
 
 
