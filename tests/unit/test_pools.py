@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scheduler.api import names
-from scheduler.api.placement import Mode, Placement
+from scheduler.api.placement import MODES, Mode, Placement
 from scheduler.config import Config
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
@@ -90,8 +90,14 @@ def parts(
             yield {name: int(shape.board.part[row]) for name, row in cluster.nodes.rows.items()}
 
 
-# Those that read no figure of pods without devices.
-@pytest.mark.parametrize("mode", [None, Mode.GPU_PACKING, Mode.LAMBDA_G])
+# Modes by which the pods of one family change what nodes score for another, and why.
+MIXING = {
+    Mode.GPU_CLUSTERING: "pods of all families are counted on a node, by how many devices they ask",
+    Mode.FGD: "pods without devices weigh in its fragments, and to a family the pods of others are such",
+}
+
+
+@pytest.mark.parametrize("mode", [None, *(mode for mode in MODES if mode not in MIXING)])
 @settings(
     max_examples=compiled.examples(25), deadline=None, suppress_health_check=list(HealthCheck)
 )
