@@ -14,6 +14,9 @@ BOUNDS := $(addprefix tests/unit/test_,kernels_place.py keel_twin.py run_twin.py
 UNCOMPILED := $(addprefix tests/unit/test_,kernels_place.py kernels_claims.py kernels_gpus.py kernels_scores.py kernels_scores_in_a_cycle.py kernels_lambda_g_examples.py board_keys.py twin_corners.py)
 COVERAGE := $(BIN)/python -m coverage
 AGAIN := $(VENV)/.again
+# Written where ARGS leave one half of the tests without any; a half without tests is else a failure, and so are both.
+NONE := $(VENV)/.none
+UNLESS_NONE = [ $$? -eq 5 ] && $(if $(ARGS),touch $(NONE).$@,false)
 
 .PHONY: help demo test test-all test-again cluster-test check bench bench-lambda-g lock image wheel chart kind-trial clean
 
@@ -40,18 +43,20 @@ demo: $(RUNTIME)  ## Four patterns on an embedded cluster, drawn (KEEP=1 leaves 
 	@$(BIN)/evenkeel demo $(if $(KEEP),--keep)
 
 test: $(STAMP)  ## Unit, oracle, scenario and embedded-cluster tests, and what of the scheduler they reach
+	@rm -f $(NONE).test-all $(NONE).test-again
 	@$(MAKE) --no-print-directory -j2 test-all test-again
+	@test ! -e $(NONE).test-all || test ! -e $(NONE).test-again || { echo "ARGS leave no test"; exit 1; }
 	@cat $(AGAIN)
 	@$(COVERAGE) combine --quiet
 	@echo "coverage: $$($(COVERAGE) report --format=total) % of the scheduler, $$($(COVERAGE) report --format=total --include='scheduler/kernels/*') % of its kernels (by file: $(COVERAGE) report --show-missing)"
 
 test-all: $(STAMP)
-	@COVERAGE_FILE=.coverage.all $(COVERAGE) run -m pytest tests --ignore tests/cluster -m "not hypothesis" $(ARGS) || [ $$? -eq 5 ]
+	@COVERAGE_FILE=.coverage.all $(COVERAGE) run -m pytest tests --ignore tests/cluster -m "not hypothesis" $(ARGS) || { $(UNLESS_NONE); }
 
 # Beside the others, for neither uses two cores all the time; what is printed comes after theirs.
 test-again: $(STAMP)
 	@echo "tests that try many examples, not counted for coverage, with which they take four times as long" >$(AGAIN)
-	@$(BIN)/python -m pytest -q tests --ignore tests/cluster -m hypothesis $(ARGS) >>$(AGAIN) 2>&1 || [ $$? -eq 5 ] || { cat $(AGAIN); exit 1; }
+	@$(BIN)/python -m pytest -q tests --ignore tests/cluster -m hypothesis $(ARGS) >>$(AGAIN) 2>&1 || { $(UNLESS_NONE); } || { cat $(AGAIN); exit 1; }
 	@echo "again with kernels that check bounds" >>$(AGAIN)
 	@NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q $(BOUNDS) >>$(AGAIN) 2>&1 || { cat $(AGAIN); exit 1; }
 	@echo "again with kernels that are not compiled" >>$(AGAIN)
