@@ -17,7 +17,7 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life as PodLife
 from scheduler.state.pods import PodRecord
 from tests import make
-from tests.model import clusters
+from tests.model import clusters, workloads
 from tests.model.server import Json, Server
 from tests.model.streams import SOURCES, Streams
 
@@ -49,7 +49,7 @@ class Life:
     # Pods.
 
     def pods_come(self, rng: random.Random) -> None:
-        kind = rng.choice(list(clusters.PODS))
+        kind = rng.choice(list(workloads.PODS))
         for _ in range(rng.randrange(1, 5)):
             self.new_pod(kind)
 
@@ -148,7 +148,7 @@ class Life:
     def new_pod(self, kind: str, *, scheduler_name: str = names.SCHEDULER, **more: Any) -> Json:
         """A pod of a kind comes; ``more`` goes over its figures."""
         name = f"{kind}-{next(self._numbers)}"
-        figures = clusters.PODS[kind] | more
+        figures = workloads.PODS[kind] | more
         body = make.raw(make.pod(name=name, scheduler_name=scheduler_name, **figures))
         self.server.create("pods", body)
         return body
@@ -238,7 +238,7 @@ class Town(Life):
 
     def stranger_runs(self, rng: random.Random) -> None:
         """On a node that may not be there, have the room or the cards."""
-        body = self.new_pod(rng.choice(list(clusters.PODS)), scheduler_name="other")
+        body = self.new_pod(rng.choice(list(workloads.PODS)), scheduler_name="other")
         node = rng.choice([*self.names, "never-seen"])
         cards = slots(rng, body, rng.choice([node, node, "x"]))
         self.streams.bind(body["metadata"]["uid"], node, cards)

@@ -14,7 +14,7 @@ from scheduler.modes.fragmentation import FragmentGauge
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
 from tests import make
-from tests.model import clusters, life
+from tests.model import life, workloads
 
 GIB = 2**30
 MIB = 40 * 1024
@@ -221,7 +221,7 @@ def filled(seed: int) -> Cluster:
     rng = random.Random(seed)
     town = life.Town.founded(rng, 24)
     for _ in range(120):
-        record = town.comes(rng.choice(list(clusters.PODS)))
+        record = town.comes(rng.choice(list(workloads.PODS)))
         town.cycle.schedule([record], explain=False)
     return town.cluster
 

@@ -27,7 +27,7 @@ from scheduler.state import checks
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 from tests import make
-from tests.model import clusters, life, peer_objects
+from tests.model import life, peer_objects, workloads
 from tests.model.clusters import Json, Kit
 from tests.unit import compiled, twin_worlds
 
@@ -159,7 +159,7 @@ def test_whatever_happens_in_between_is_known_to_the_next_decision(
     rng = random.Random(seed)
     town = life.Town.founded(rng, 50, Config(placement=placement))
     cluster, cycle = town.cluster, town.cycle
-    kinds = [kind for kind in clusters.PODS if kind not in {"prefers", "half-gpu"}]
+    kinds = [kind for kind in workloads.PODS if kind not in {"prefers", "half-gpu"}]
     for step in range(150):
         town.something_happens(rng)
         if step % 10 == 0:

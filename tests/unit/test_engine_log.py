@@ -19,7 +19,7 @@ from scheduler.engine.recorded import Recorded
 from scheduler.errors import BadInput
 from scheduler.kube.report.recording import Recorder, Recording
 from tests import make
-from tests.model import clusters
+from tests.model import clusters, workloads
 
 WORDY = {f"k{i}": "v" for i in range(limits.LIGHT_WORDS + 1)}
 
@@ -65,9 +65,9 @@ class Story:
         self._under_way += [bind.uid for bind in outcome.binds]
 
     def _comes(self) -> None:
-        kind = self.rng.choice(list(clusters.PODS))
+        kind = self.rng.choice(list(workloads.PODS))
         self._n += 1
-        pod = clusters.pod(kind, f"pod-{self._n}")
+        pod = workloads.pod(kind, f"pod-{self._n}")
         if self.rng.random() < 0.1:
             pod.spec.node_selector = WORDY
         self.tell(events.PodSeen(pod))

@@ -12,7 +12,7 @@ from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
 from scheduler.queues.helping import Changed
 from tests import make
-from tests.model import clusters, life
+from tests.model import life, workloads
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -21,7 +21,7 @@ def test_what_fits_on_a_row_that_changed_is_never_ruled_out(seed: int) -> None:
     town = life.Town.founded(rng, 12)
     for _ in range(20):
         town.something_happens(rng)
-    pods = [town.looks_on(kind) for kind in clusters.PODS]
+    pods = [town.looks_on(kind) for kind in workloads.PODS]
     cluster, cycle = town.cluster, town.cycle
     all_rows = np.array(sorted(cluster.nodes.rows.values()), np.int64)
     fitting = 0

@@ -22,7 +22,7 @@ from scheduler.schema import columns as c
 from scheduler.state import checks
 from scheduler.state.cluster import Cluster
 from tests import make
-from tests.model import clusters, life
+from tests.model import clusters, life, workloads
 from tests.unit import compiled
 
 PLACEMENTS = [
@@ -49,9 +49,9 @@ def crowd(seed: int, *, gpus: bool) -> tuple[Cluster, list[str]]:
     cluster = make.cluster(nodes=clusters.wired(clusters.nodes(rng, 15 + 60 * (seed % 2), kit)))
     uids = []
     for run in range(14):
-        kind = rng.choice(list(clusters.PODS) if gpus else clusters.PLAIN_PODS)
+        kind = rng.choice(list(workloads.PODS) if gpus else workloads.PLAIN_PODS)
         for i in range(rng.randrange(1, 15)):
-            pod = cluster.see_pod(clusters.pod(kind, f"{run}-{i}"))
+            pod = cluster.see_pod(workloads.pod(kind, f"{run}-{i}"))
             uids += [pod.uid] if pod else []
     return cluster, uids
 
@@ -165,7 +165,7 @@ def test_boards_kept_up_to_date_are_boards_made_anew(
     rng = random.Random(seed)
     town = life.Town.founded(rng, 40, Config(placement=placement))
     cluster, cycle = town.cluster, town.cycle
-    watchers = [town.looks_on(kind) for kind in clusters.PODS]
+    watchers = [town.looks_on(kind) for kind in workloads.PODS]
     story = []
     for step in range(120):
         story.append(town.something_happens(rng))
@@ -208,8 +208,8 @@ def test_kernels_are_given_contiguous_arrays_and_numbers_of_the_types_in_columns
     placement: Placement,
 ) -> None:
     """Another layout makes numba compile everything again, for seconds, in the middle of a run."""
-    for kind in clusters.PODS:
-        cluster = make.cluster(nodes=[make.hami_node(cards=2)], pods=[clusters.pod(kind, "pod")])
+    for kind in workloads.PODS:
+        cluster = make.cluster(nodes=[make.hami_node(cards=2)], pods=[workloads.pod(kind, "pod")])
         cycle = make.cycle(cluster=cluster, config=Config(placement=placement))
         shape = cycle.shape_of(cluster.pods["default/pod"])
         assert shape is not None

@@ -17,7 +17,7 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 from scheduler.state.structures.recent import Recent
 from tests import make
-from tests.model import clusters, life
+from tests.model import life, workloads
 
 
 def shape_of(cycle: Cycle, pod: PodRecord | None) -> Shape:
@@ -61,7 +61,7 @@ def test_reasons_read_from_boards_are_reasons_found_anew(seed: int) -> None:
     rng = random.Random(seed)
     town = life.Town.founded(rng, 40)
     cluster, cycle = town.cluster, town.cycle
-    watchers = [town.looks_on(kind) for kind in clusters.PODS]
+    watchers = [town.looks_on(kind) for kind in workloads.PODS]
     seen: set[str] = set()
     for step in range(60):
         town.something_happens(rng)

@@ -15,7 +15,7 @@ from scheduler.cycle.schedule import Cycle
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from tests import make
-from tests.model import clusters
+from tests.model import clusters, workloads
 from tests.model.clusters import Json, Kit
 from tests.oracles import demand, fleet, fragments, hami, keel, published
 
@@ -95,7 +95,7 @@ def claim(node: fleet.Node, pod: fleet.Pod, charge: fleet.Charge) -> str:
 
 
 def drawn(rng: random.Random, kit: Kit, name: str = "pod") -> fleet.Pod:
-    return fleet.Pod.of(clusters.drawn(rng, kit, name))
+    return fleet.Pod.of(workloads.drawn(rng, kit, name))
 
 
 def world(

@@ -8,7 +8,7 @@ import random
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tests.model import clusters
+from tests.model import workloads
 from tests.virtual.network import Faults
 
 MISHAPS = (
@@ -27,7 +27,7 @@ MISHAPS = (
 SHAPES: dict[str, dict[str, Any]] = {
     "exclusive": {"gpu": 1},
     **{
-        kind: clusters.PODS[kind]
+        kind: workloads.PODS[kind]
         for kind in ("two-shared", "thirds", "no-cores", "two-containers", "init-only")
     },
     "plain": {"cpu": "1400m"},
