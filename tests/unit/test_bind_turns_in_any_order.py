@@ -1,0 +1,218 @@
+"""Turns before nodes: whatever happens, in any order, certain things hold."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from scheduler.api.door.events import PluginSilent
+from scheduler.kube.bind.jobs import Job
+from scheduler.kube.bind.moves import MOVES, Event
+from scheduler.kube.bind.turns import Effect, GiveBack, Start, Turns
+from tests.unit.turns_jobs import ALLOCATE, SILENCE, job
+
+NODES = ("a", "b")
+
+
+@dataclass
+class Occupied:
+    """By whom a node is held, as the test sees it."""
+
+    job: Job
+    is_bound: bool = False
+    answered: bool = False
+    bound_at: float = 0.0
+    until: float = float("inf")
+
+
+class AnyOrder(RuleBasedStateMachine):
+    """Workers, plugins, watches and the clock in any order; judged by books kept beside the turns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.turns = Turns(ALLOCATE)
+        self.now = 0.0
+        self.jobs: list[Job] = []
+        self.ends: dict[Job, int] = defaultdict(int)
+        # By node: who holds it, who waits in which order, from when on a taken lock may be tried again.
+        self.held: dict[str, Occupied] = {}
+        self.queue: dict[str, list[Job]] = defaultdict(list)
+        self.retry_at: dict[str, float] = {}
+        self.silent: set[str] = set()
+
+    @initialize(contends=st.booleans())
+    def begin(self, *, contends: bool) -> None:
+        self.contends = contends
+
+    # What the turns say.
+
+    def heed(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Start(started):
+                    assert started.node not in self.held, "two pods between lock and answer"
+                    assert started.node not in self.silent, "a job for a silent node"
+                    assert self.queue[started.node].pop(0) is started, "out of order"
+                    assert self.now >= self.retry_at.pop(started.node, 0.0), "tried again too soon"
+                    self.held[started.node] = Occupied(started)
+                case GiveBack(given, why):
+                    assert why
+                    assert all(one.job is not given for one in self.held.values())
+                    self.queue[given.node].remove(given)
+                    self.ends[given] += 1
+                case PluginSilent(node, silent):
+                    assert (node in self.silent) != silent, "the same news twice"
+                    (self.silent.add if silent else self.silent.remove)(node)
+
+    def leave(self, node: str) -> Occupied:
+        return self.held.pop(node)
+
+    # What happens.
+
+    @rule(node=st.sampled_from(NODES))
+    def submit(self, node: str) -> None:
+        one = job(str(len(self.jobs)), node)
+        self.jobs.append(one)
+        self.queue[node].append(one)
+        self.heed(self.turns.submitted(one))
+
+    def at_work(self) -> list[Occupied]:
+        return [one for one in self.held.values() if not one.is_bound]
+
+    @precondition(lambda self: self.at_work())
+    @rule(data=st.data())
+    def takes(self, data: st.DataObject) -> None:
+        one = data.draw(st.sampled_from(self.at_work()))
+        if MOVES[self.turns._turns[one.job.node].state].get(Event.TAKEN):
+            self.heed(self.turns.taken(one.job))
+
+    @precondition(lambda self: self.at_work())
+    @rule(data=st.data())
+    def finds_the_lock_taken(self, data: st.DataObject) -> None:
+        one = data.draw(st.sampled_from(self.at_work())).job
+        if MOVES[self.turns._turns[one.node].state].get(Event.CONTENDED):
+            self.contend(one)
+
+    def contend(self, one: Job) -> None:
+        self.leave(one.node)
+        self.queue[one.node].insert(0, one)
+        self.retry_at[one.node] = self.now + 1.0
+        self.heed(self.turns.contended(one, self.now))
+
+    @precondition(lambda self: self.at_work())
+    @rule(data=st.data())
+    def doubts(self, data: st.DataObject) -> None:
+        self.turns.doubted(data.draw(st.sampled_from(self.at_work())).job, self.now)
+
+    @precondition(lambda self: self.at_work())
+    @rule(data=st.data())
+    def binds(self, data: st.DataObject) -> None:
+        self.bind(data.draw(st.sampled_from(self.at_work())))
+
+    def bind(self, one: Occupied) -> None:
+        one.is_bound, one.bound_at = True, self.now
+        one.until = self.now + (1.0 if one.answered else ALLOCATE)
+        self.ends[one.job] += 1
+        self.heed(self.turns.bound(one.job, self.now))
+
+    @precondition(lambda self: self.at_work())
+    @rule(data=st.data())
+    def fails(self, data: st.DataObject) -> None:
+        one = data.draw(st.sampled_from(self.at_work()))
+        self.leave(one.job.node)
+        self.ends[one.job] += 1
+        self.heed(self.turns.failed(one.job))
+
+    @precondition(lambda self: self.jobs)
+    @rule(data=st.data(), node=st.sampled_from(NODES))
+    def plugin_answers(self, data: st.DataObject, node: str) -> None:
+        uid = data.draw(st.sampled_from(self.jobs)).uid
+        holder = self.held.get(node)
+        if holder is not None and holder.job.uid == uid:
+            holder.answered = True
+            if holder.is_bound:
+                holder.until = min(holder.until, self.now + 1.0)
+        self.heed(self.turns.answered(uid, node, self.now))
+
+    @rule(node=st.sampled_from(NODES))
+    def lock_goes(self, node: str) -> None:
+        self.retry_at.pop(node, None)
+        if node in self.held and self.held[node].is_bound:
+            self.leave(node)
+        self.heed(self.turns.unlocked(node))
+        assert node not in self.silent
+
+    @precondition(lambda self: self.jobs)
+    @rule(data=st.data())
+    def pod_goes(self, data: st.DataObject) -> None:
+        one = data.draw(st.sampled_from(self.jobs))
+        holder = self.held.get(one.node)
+        if holder is not None and holder.job is one and holder.is_bound:
+            self.leave(one.node)
+        self.heed(self.turns.pod_gone(one.uid))
+
+    @rule(node=st.sampled_from(NODES))
+    def node_goes(self, node: str) -> None:
+        self.retry_at.pop(node, None)
+        if node in self.held and self.held[node].is_bound:
+            self.leave(node)
+        self.heed(self.turns.node_gone(node))
+        assert not self.turns.waiting(node)
+
+    @precondition(lambda self: any(self.queue.values()))
+    @rule(data=st.data())
+    def objects(self, data: st.DataObject) -> None:
+        waiting = [one for queue in self.queue.values() for one in queue]
+        self.heed(self.turns.withdrawn(data.draw(st.sampled_from(waiting)), "cordoned"))
+
+    @rule()
+    def lease_is_lost(self) -> None:
+        self.heed(self.turns.given_up("no longer the leader"))
+        assert not any(self.queue.values())
+
+    @rule(seconds=st.sampled_from((0.1, 0.5, 1.0, 5.0, 20.0, 60.0, 300.0)))
+    def time_passes(self, seconds: float) -> None:
+        self.now += seconds
+        for node, one in list(self.held.items()):
+            if one.is_bound and self.now >= one.until:
+                self.leave(node)
+        effects = self.turns.passed(self.now)
+        self.heed(effects)
+        for node, one in self.held.items():
+            if one.is_bound and not one.answered and self.now - one.bound_at >= SILENCE:
+                assert node in self.silent, "nobody was told of a plugin that does not answer"
+
+    # What holds at any time.
+
+    @invariant()
+    def those_who_wait_are_known(self) -> None:
+        for node in NODES:
+            assert list(self.turns.waiting(node)) == self.queue[node]
+
+    @invariant()
+    def whose_turn_it_is_is_known(self) -> None:
+        assert set(self.turns.pods()) == {one.job.uid for one in self.held.values()}
+
+    @invariant()
+    def jobs_end_once(self) -> None:
+        assert all(n == 1 for n in self.ends.values())
+
+    def teardown(self) -> None:
+        """Nothing waits for ever, even where every lock is always taken."""
+        for _ in range(3 * len(self.jobs) + 80):
+            for one in self.at_work():
+                state = self.turns._turns[one.job.node].state
+                if self.contends and Event.CONTENDED in MOVES[state]:
+                    self.contend(one.job)
+                else:
+                    self.bind(one)
+            self.time_passes(1.0 if self.contends else ALLOCATE)
+        self.time_passes(ALLOCATE)
+        assert all(self.ends[one] == 1 for one in self.jobs)
+        assert self.turns.nodes() == set()
+
+
+AnyOrder.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestAnyOrder = AnyOrder.TestCase
