@@ -8,26 +8,18 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
-from scheduler.api import names, wire
+from scheduler.api import names
 from scheduler.config import Config
-from scheduler.cycle.policies import PolicyBook
-from scheduler.cycle.schedule import Cycle
-from scheduler.devices import table as devices
 from scheduler.engine import rerun
-from scheduler.state.cluster import Cluster
 from tests import make
 from tests.model.server import Change, Json, Server
-from tests.oracles import allocation
-from tests.virtual import climate
+from tests.virtual import climate, judge
 from tests.virtual.clock import Clock
 from tests.virtual.network import Faults, Network
 from tests.virtual.replica import Replica
 
 _TRACE_LINES = 120
 _PENDING_MAX = 15
-_OVER = frozenset({"Succeeded", "Failed"})
 _SETTLE_SECONDS = 420.0
 _ORPHAN_SECONDS = 40.0
 # A replica at rest looks at a few dates ten times a second; this many turns are no rest.
@@ -131,49 +123,11 @@ class World:
     # What is judged.
 
     def _judge(self, change: Change) -> None:
-        body = change.after
-        if body is None or change.kind not in {"nodes", "pods"}:
-            return
-        is_node = change.kind == "nodes"
-        name = body["metadata"]["name"] if is_node else body["spec"].get("nodeName")
-        if not name:
-            return
-        node = self.server.find("nodes", "", name)
-        if node is None:
-            self.found.append(f"{body['metadata']['name']} is bound to {name}, which is not there")
-            return
-        self.found += allocation.violations([node], self._unfinished())
-
-    def _unfinished(self) -> list[Json]:
-        return [
-            pod for pod in self.server.of_kind("pods") if pod["status"].get("phase") not in _OVER
-        ]
+        self.found += judge.violations(self.server, change)
 
     def _restless(self) -> list[str]:
-        """Pods that fit by a fresh look at the server's truth, or were not told why they wait."""
-        cluster = Cluster(
-            self.config.scheduler_names,
-            devices.families(self.config.hami_node_label),
-            self.config.pod_limits,
-        )
-        for node in self.server.of_kind("nodes"):
-            cluster.see_node(msgspec.convert(node, wire.Node))
-        for pod in self._unfinished():
-            cluster.see_pod(msgspec.convert(pod, wire.Pod))
-        cycle = Cycle(cluster, PolicyBook(self.config))
         found = [] if any(replica.is_deciding() for replica in self.replicas) else ["nobody leads"]
-        for body in self._unfinished():
-            record = cluster.pods[body["metadata"]["uid"]]
-            if record.node or not record.ours or record.deleting:
-                continue
-            if cycle.could_place(record):
-                found.append(f"{record.key} fits and is not placed")
-            elif not any(
-                one["type"] == "PodScheduled" and one["status"] == "False"
-                for one in body["status"].get("conditions") or ()
-            ):
-                found.append(f"{record.key} was not told why it waits")
-        return found
+        return found + judge.restless(self.server, self.config)
 
     # What happens by itself.
 
@@ -210,7 +164,10 @@ class World:
         self.say("calm" if is_storm else "storm")
 
     def pods_come(self) -> None:
-        if sum(not pod["spec"].get("nodeName") for pod in self._unfinished()) >= _PENDING_MAX:
+        if (
+            sum(not pod["spec"].get("nodeName") for pod in judge.unfinished(self.server))
+            >= _PENDING_MAX
+        ):
             return
         self.create(
             self.rng.choice(self._kinds),
@@ -363,7 +320,7 @@ class World:
 
     def _phase(self, name: str, phase: str) -> None:
         def edit(pod: Json) -> None:
-            if pod["status"].get("phase") in _OVER:
+            if pod["status"].get("phase") in judge.OVER:
                 return
             pod["status"]["phase"] = phase
             if phase == "Running":

@@ -1,0 +1,60 @@
+"""What is asked of the server's truth: nothing is given away twice, and in the end nobody waits without reason."""
+
+import msgspec
+
+from scheduler.api import wire
+from scheduler.config import Config
+from scheduler.cycle.policies import PolicyBook
+from scheduler.cycle.schedule import Cycle
+from scheduler.devices import table as devices
+from scheduler.state.cluster import Cluster
+from tests.model.server import Change, Json, Server
+from tests.oracles import allocation
+
+# Phases of pods that are over.
+OVER = frozenset({"Succeeded", "Failed"})
+
+
+def violations(server: Server, change: Change) -> list[str]:
+    """What is given away twice on the node that a change is about, in words."""
+    body = change.after
+    if body is None or change.kind not in {"nodes", "pods"}:
+        return []
+    is_node = change.kind == "nodes"
+    name = body["metadata"]["name"] if is_node else body["spec"].get("nodeName")
+    if not name:
+        return []
+    node = server.find("nodes", "", name)
+    if node is None:
+        return [f"{body['metadata']['name']} is bound to {name}, which is not there"]
+    return allocation.violations([node], unfinished(server))
+
+
+def unfinished(server: Server) -> list[Json]:
+    """Pods that are not over."""
+    return [pod for pod in server.of_kind("pods") if pod["status"].get("phase") not in OVER]
+
+
+def restless(server: Server, config: Config) -> list[str]:
+    """Pods that fit by a fresh look at the server's truth, or were not told why they wait."""
+    cluster = Cluster(
+        config.scheduler_names, devices.families(config.hami_node_label), config.pod_limits
+    )
+    for node in server.of_kind("nodes"):
+        cluster.see_node(msgspec.convert(node, wire.Node))
+    pods = unfinished(server)
+    for pod in pods:
+        cluster.see_pod(msgspec.convert(pod, wire.Pod))
+    cycle, found = Cycle(cluster, PolicyBook(config)), []
+    for body in pods:
+        record = cluster.pods[body["metadata"]["uid"]]
+        if record.node or not record.ours or record.deleting:
+            continue
+        if cycle.could_place(record):
+            found.append(f"{record.key} fits and is not placed")
+        elif not any(
+            one["type"] == "PodScheduled" and one["status"] == "False"
+            for one in body["status"].get("conditions") or ()
+        ):
+            found.append(f"{record.key} was not told why it waits")
+    return found
