@@ -9,7 +9,7 @@ IMAGE ?= evenkeel:dev
 LABELS = $(if $(REVISION),--label org.opencontainers.image.revision=$(REVISION))
 REVISION := $(shell git rev-parse HEAD 2>/dev/null)
 # Kernels write without looking; these tests drive all of them over odd clusters.
-BOUNDS := $(addprefix tests/unit/test_,kernels_place.py keel_twin.py run_twin.py learning.py never_over_allocated.py)
+BOUNDS := $(addprefix tests/unit/test_,kernels_place.py keel_twin.py run_twin.py learning.py never_over_allocated.py cold.py)
 # What Python runs of a kernel, coverage sees; it takes a hundred times as long, so these tests try fewer examples then.
 UNCOMPILED := $(addprefix tests/unit/test_,kernels_place.py kernels_claims.py kernels_gpus.py kernels_scores.py kernels_scores_in_a_cycle.py kernels_lambda_g_examples.py board_keys.py twin_corners.py)
 COVERAGE := $(BIN)/python -m coverage
