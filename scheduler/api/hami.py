@@ -15,7 +15,7 @@ import msgspec
 from scheduler.api import cards as devices
 from scheduler.api import names
 from scheduler.api.cards import CardUse, Slots
-from scheduler.api.limits import DEFAULT, shortened
+from scheduler.api.limits import CLAIM_CARDS, CLAIM_CONTAINERS, DEFAULT, shortened
 from scheduler.errors import BadInput
 
 VENDOR = "NVIDIA"
@@ -34,8 +34,8 @@ _QUOTED_MAX = 80
 
 # What ends each part of a claim, and how many such parts are read.
 _MOST = (
-    (";", DEFAULT.containers, "containers"),
-    (":", DEFAULT.names, "cards"),
+    (";", CLAIM_CONTAINERS, "containers"),
+    (":", CLAIM_CARDS, "cards"),
     (",", DEFAULT.values, "fields"),
 )
 
@@ -160,7 +160,7 @@ def decode_devices(text: str) -> Slots:
     scheduler is asked. So a text with too much in it is not taken apart.
 
     Raises:
-        BadInput: more than ``limits.DEFAULT`` allows of containers, of cards in all of them, or of
+        BadInput: more than ``limits`` allows of containers, of cards in all of them, or of
             fields; a record with fewer than four fields or with figures that are not integers.
     """
     field = f"metadata.annotations[{names.HAMI_ALLOCATED}]"

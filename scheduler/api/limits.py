@@ -22,6 +22,8 @@ _LISTS = (names.USE_TYPE, names.NOUSE_TYPE, names.USE_UUID, names.NOUSE_UUID)
 _WORD_MAX = 1000
 # Pods that say more are dear to compile: their namespaces take turns.
 LIGHT_WORDS = 200
+# Of a claim to cards: no more is written, whatever ``PodLimits`` allow, and no more is read.
+CLAIM_CONTAINERS = CLAIM_CARDS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

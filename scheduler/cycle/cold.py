@@ -63,7 +63,7 @@ class Cold:
         """
         cluster = self._cluster
         of_family = self._kept[shape.ask.pool]
-        moved = self._changed(of_family)
+        moved = self._changed(of_family, shape.ask.pool)
         static = self._static(shape)
         kept = of_family.figures._replace(refused=static.refused, moved=moved)
         if static.told:
@@ -92,10 +92,13 @@ class Cold:
         static.refresh(self._cluster)
         return static
 
-    def _changed(self, kept: _Kept) -> c.Ints:
+    def _changed(self, kept: _Kept, pool: int) -> c.Ints:
         """The rows that moved since the last decision; all, where everything is to be read anew."""
         cluster, learner = self._cluster, self._learner
-        sizes = cluster.nodes.capacity, cluster.cards.columns.numa.size
+        # Pods that ask no devices find nodes with cards of any family.
+        has_cards = pool < 0 or cluster.registers.cards(pool) is not None
+        n_cards = cluster.cards.columns.numa.size if has_cards else 0
+        sizes = cluster.nodes.capacity, n_cards
         moved = cluster.moved.since(kept.moved) if kept.moved >= 0 else None
         if (
             moved is None

@@ -8,6 +8,7 @@ import numpy as np
 
 from scheduler.api.cards import CardUse, Slots
 from scheduler.api.door.decisions import Bind, Diagnosis, Hold, Outcome
+from scheduler.api.pods import gpus
 from scheduler.cycle import diagnosis
 from scheduler.cycle.boards import Boards, Key, Shape
 from scheduler.cycle.cold import Cold
@@ -24,6 +25,10 @@ from scheduler.state.pods import PodRecord
 
 # A pod that says so much takes twice the time of one that says nothing, the first time it is decided for.
 _WORDS_A_UNIT = 64
+# Of so many cards the choice takes as long, every time; no pod written for a purpose asks as many.
+_CARDS_A_UNIT = 64
+# The most picks of cards that a kernel makes in one call, if not of one pod: they are kept until they are told.
+_PICKS_MAX = 65_536
 _NONE: c.Ints = np.zeros(0, np.int64)
 
 
@@ -45,7 +50,9 @@ class Cycle:
         self.boards = Boards(cluster, self.learner)
         self.cold = Cold(cluster, self.learner, self.boards.statics)
         self._views = Views(cluster)
-        self._room = _empty_room(1, 1)
+        # Where kernels write, by pod and by pick; used again.
+        self._of_pods = np.zeros((3, 1), np.int64)
+        self._of_picks = np.zeros(3, np.int64)
 
     def learn(self, *, anew: bool = False) -> bool:
         """Learn from the pods seen, if enough came or went (or ``anew``); whether scores changed.
@@ -101,11 +108,15 @@ class Cycle:
         return self._cluster.terms.has_owners
 
     def cost_of(self, pod: PodRecord) -> int:
-        """What deciding for a pod costs beyond the usual: 0 for a live shape, else by how much it says."""
+        """What deciding for a pod costs beyond the usual: by its cards and, unless its shape is live, its words."""
         key = self._key_of(pod)
-        if key is None or self.boards.has(key):
+        if key is None:
             return 0
-        return 1 + pod.template.words // _WORDS_A_UNIT
+        template = pod.template
+        picking = gpus.picks(template.gpu) // _CARDS_A_UNIT
+        if self.boards.has(key):
+            return picking
+        return picking + 1 + template.words // _WORDS_A_UNIT
 
     def kind_of(self, pod: PodRecord) -> Hashable:
         """Equal for pods that fit the same nodes, or that are held for the same mistake."""
@@ -209,17 +220,21 @@ class Cycle:
         self, shape: Shape, run: list[PodRecord], outcome: Outcome, *, explain: bool
     ) -> None:
         draws_lots = table.draws_lots(shape.asked)
-        step = 1 if draws_lots else len(run)
-        for at in range(0, len(run), step):
-            part = run[at : at + step]
+        at = 0
+        while at < len(run):
             if draws_lots:
                 self._draws += 1
                 self.boards.draw(shape, self._draws)
-            n = self._place_part(shape, part, outcome)
+            # How many picks a pod may have is known once the shape is up to date.
+            moved = self.boards.stale(shape)
+            step = 1 if draws_lots else max(1, _PICKS_MAX // shape.most_picks)
+            part = run[at : at + step]
+            n = self._place_part(shape, part, moved, outcome)
             if n < len(part):
                 why = self._why_board(shape) if explain else None
                 outcome.holds += [Hold(pod.uid, why) for pod in run[at + n :]]
                 return
+            at += n
 
     def _why_board(self, shape: Shape) -> Diagnosis:
         rows = diagnosis.all_rows(self._cluster)
@@ -229,8 +244,9 @@ class Cycle:
         scratch = self.boards.scratch
         return diagnosis.summed(diagnosis.judged(self._cluster, shape, scratch, rows, bits))
 
-    def _place_part(self, shape: Shape, part: list[PodRecord], outcome: Outcome) -> int:
-        moved = self.boards.stale(shape)
+    def _place_part(
+        self, shape: Shape, part: list[PodRecord], moved: c.Ints, outcome: Outcome
+    ) -> int:
         cluster, placed = self._cluster, self._room_for(part, shape, moved)
         n = place.place_run(
             cluster.nodes.columns,
@@ -276,15 +292,11 @@ class Cycle:
         cluster, n, picks = self._cluster, len(part), shape.most_picks
         held = min(picks, cluster.cards.most_on_a_node) if shape.asked.template.gpu else 0
         cluster.ledger.pods.make_room(n, held)
-        if n > self._room[0].size or picks > self._room[-1].shape[1]:
-            self._room = _empty_room(
-                max(n, self._room[0].size), max(picks, self._room[-1].shape[1])
-            )
+        if n > self._of_pods.shape[1]:
+            self._of_pods = np.zeros((3, n), np.int64)
+        size = 3 * n * picks
+        if size > self._of_picks.size:
+            self._of_picks = np.zeros(size, np.int64)
+        of_picks = self._of_picks[:size].reshape(3, n, picks)
         priority = np.array([pod.priority for pod in part], np.int64)
-        return place.Placed(cluster.ledger.bundle, moved, priority, *self._room)
-
-
-def _empty_room(n: int, picks: int) -> tuple[c.Ints, ...]:
-    """For so many pods of so many picks, the fields of ``Placed`` from ``row`` on."""
-    by_pod = (np.zeros(n, np.int64) for _ in range(3))
-    return *by_pod, *(np.zeros((n, picks), np.int64) for _ in range(3))
+        return place.Placed(cluster.ledger.bundle, moved, priority, *self._of_pods, *of_picks)

@@ -181,6 +181,21 @@ def containers(namespace: str, scale: float) -> list[Json]:
     return pods
 
 
+def picks(namespace: str, scale: float) -> list[Json]:
+    """Pods whose init containers ask thousands of cards, one after the other: any node has enough for each."""
+    asked = {"nvidia.com/gpu": "16", "nvidia.com/gpumem": "1"}
+    pods = [
+        _limits(_pod(f"picks-{i}", namespace), {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1"})
+        for i in range(max(1, round(30 * scale)))
+    ]
+    for pod in pods:
+        pod["spec"]["initContainers"] = [
+            {"name": f"i{j}", "image": "work", "resources": {"requests": asked, "limits": asked}}
+            for j in range(999)
+        ]
+    return pods
+
+
 def bulk(namespace: str, scale: float) -> list[Json]:
     """Pods of 1.3 MB each, most of it commands and environment."""
     pods = [
@@ -216,6 +231,7 @@ ALL: Mapping[str, Attack] = {
     "resources": resources,
     "wishes": wishes,
     "containers": containers,
+    "picks": picks,
     "bulk": bulk,
     "unlike": unlike,
 }

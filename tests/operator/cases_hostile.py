@@ -27,6 +27,7 @@ _HELD = {
     "ports": "spec.containers[].ports",
     "resources": "spec.containers[].resources",
     "wishes": "metadata.annotations[nvidia.com/use-gpuuuid]",
+    "picks": "spec.containers[].resources.limits[nvidia.com/gpu]",
 }
 
 

@@ -17,6 +17,7 @@ from scheduler.config import Config
 from scheduler.cycle import cold
 from scheduler.cycle.boards import Boards
 from scheduler.cycle.schedule import Cycle
+from scheduler.devices.table import place_of
 from scheduler.kernels import parts, place
 from scheduler.kernels.cold import bounds, choose, classes, known
 from scheduler.kernels.modes import keel
@@ -298,6 +299,26 @@ def cold_figures(cycle: Cycle, cluster: Cluster, ask: c.Ask) -> Any:
         pool = ask.pool if ask.pool >= 0 else int(nodes.pool[row])
         known.refresh(nodes, cards, tables, kept, pool, row, cycle.boards.scratch)
     return kept
+
+
+def test_nothing_is_kept_of_cards_for_families_whose_devices_are_only_counted() -> None:
+    """Else each such family would keep as much as the one with cards, of which there may be 160,000."""
+    cluster = make.cluster(
+        nodes=[
+            make.hami_node(name="cards", cards=4),
+            make.node(name="counted", allocatable={names.AMD_GPU: 4}),
+        ]
+    )
+    cycle = make.cycle(cluster=cluster)
+    amd = {names.AMD_GPU: 2}
+    asks: list[dict[str, Any]] = [{}, {"gpu": 1}, {"requests": amd, "limits": amd}]
+    for i, asked in enumerate(asks * 2):
+        record = cluster.see_pod(make.pod(name=f"p{i}", **asked))
+        assert record is not None
+        assert decide(cycle, cluster, record) == "placed"
+    kept = {pool: len(one.figures.known.card) for pool, one in cycle.cold._kept.items()}
+    n_cards = cluster.cards.columns.numa.size
+    assert kept == {-1: n_cards, place_of(names.GPU): n_cards, place_of(names.AMD_GPU): 0}
 
 
 def boards_after(monkeypatch: pytest.MonkeyPatch, *batches: int, cpu: str = "10m") -> int:

@@ -70,7 +70,9 @@ def make_policy() -> Json:
     }
 
 
-@pytest.mark.parametrize("name", ["terms", "keys", "peers", "images", "resources", "wishes"])
+@pytest.mark.parametrize(
+    "name", ["terms", "keys", "peers", "images", "resources", "wishes", "picks"]
+)
 def test_a_pod_beyond_the_bounds_is_held_before_any_node_is_looked_at(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

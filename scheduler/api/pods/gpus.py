@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
-from scheduler.api import names, quantities, wire
+from scheduler.api import limits, names, quantities, wire
 from scheduler.api.pods import requests
-from scheduler.errors import BadInput
+from scheduler.errors import BadInput, Mistake
 
 WHOLE_CARD_PERCENT = 100
 FULL_CORES = 100
@@ -144,6 +144,32 @@ def total(ask: GpuAsk) -> ContainerAsk:
         max(s.mem_percent for s in staying),
         max(s.cores for s in staying),
     )
+
+
+def picks(ask: GpuAsk | None) -> int:
+    """How many cards a pod asks to be told by name, in all its containers; 0 of devices that are only counted."""
+    if ask is None or ask.family != names.GPU:
+        return 0
+    return sum(slot.cards for slot in ask.containers)
+
+
+def unclaimable(ask: GpuAsk | None) -> Mistake | None:
+    """Why a pod asks more than a claim can tell, None when it does not.
+
+    What is written of a pod has to be read back, or its cards would be given away again.
+    """
+    asked = picks(ask)
+    if ask is None or not asked:
+        return None
+    if len(ask.containers) > limits.CLAIM_CONTAINERS:
+        most = limits.CLAIM_CONTAINERS
+        return Mistake("spec.containers", f"has more than {most} entries, the most that is read")
+    if asked > limits.CLAIM_CARDS:
+        return Mistake(
+            f"spec.containers[].resources.limits[{names.GPU}]",
+            f"asks more than {limits.CLAIM_CARDS} in all containers, the most that is read",
+        )
+    return None
 
 
 def size(ask: GpuAsk | None) -> int:

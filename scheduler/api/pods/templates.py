@@ -153,6 +153,7 @@ def of_pod(
         gpu = devices(pod)
     except BadInput as error:
         problem = problem or error.mistake
+    problem = problem or gpus.unclaimable(gpu)
     spec = pod.spec
     nodes = (spec.affinity and spec.affinity.node_affinity) or wire.NodeAffinity()
     required = nodes.required_during_scheduling_ignored_during_execution
