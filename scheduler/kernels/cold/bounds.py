@@ -33,11 +33,11 @@ def of_node(
 ) -> float:
     """A bound of what the pod loses on a node where its amounts fit; ``NOWHERE`` where its cards are too full."""
     if ask.containers.shape[1] == 0:
-        cost = _of_node(nodes, ask, demand, known, row, 0)
+        cost = _of_node(nodes, ask, demand, known, row, 0.0)
         return _safe(cost - _drop(nodes, ask, demand, known, row))
     if not pools.is_by_cards(nodes, ask, row):
         taken = ask.rules.whole * c.WHOLE
-        cost = _of_node(nodes, ask, demand, known, row, taken) + demand.price[row] * taken
+        cost = _of_node(nodes, ask, demand, known, row, float(taken)) + demand.price[row] * taken
         rate = known.node_rates[row, k.RATE_BASE] + _half(known, row, taken // c.WHOLE)
         return _safe(cost - _shrunk(demand, known, row, rate * taken))
     slot, start = ask.rules.only, _start(nodes, ask, row)
@@ -140,7 +140,11 @@ def _of_one(
         if not _may_take(cards, ask, known, start, at):
             continue
         taken, local = _of_card(cards, ask, demand, known, start, at)
-        cost = _of_node(nodes, ask, demand, known, row, taken) + demand.price[row] * taken + local
+        cost = (
+            _of_node(nodes, ask, demand, known, row, float(taken))
+            + demand.price[row] * taken
+            + local
+        )
         cost -= _shrunk(demand, known, row, known.card_rates[at, k.CARD_ONE] * taken)
         found = min(found, cost)
     return found
@@ -165,7 +169,7 @@ def _of_several(
         best = min(best, local + (demand.price[row] - _weight(demand) * rate) * taken)
     if passing < wanted:
         return NOWHERE
-    cost = _of_node(nodes, ask, demand, known, row, wanted * most)
+    cost = _of_node(nodes, ask, demand, known, row, float(wanted * most))
     return float(cost + wanted * best - _shrunk(demand, known, row, 0.0))
 
 
