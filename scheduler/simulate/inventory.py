@@ -103,11 +103,9 @@ def _take(
     match body.get("kind"):
         case "Node":
             node = manifests.decode(body, wire.Node)
-            if not node.metadata.name:
-                raise BadInput("metadata.name", "is missing")
-            _once(node.metadata.name, seen)
             if problem := facts.of_node(node, FAMILIES).problem:
                 raise BadInput(*problem)
+            _once(node.metadata.name, seen)
             inventory.nodes.append(node)
         case "Pod":
             pod = manifests.pod(body, priorities, position)

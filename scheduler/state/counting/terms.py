@@ -8,6 +8,7 @@ without such rules they cost nothing.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -56,14 +57,14 @@ class _Class:
     counts: list[tuple[ref[_Counting], int]] = field(default_factory=list)
 
 
-class _Counting(Count):
+class _Counting(Count, ABC):
     """A count of pods by class."""
 
     __slots__ = ()
 
+    @abstractmethod
     def each(self, one: _Class, labels_of: _LabelsOf) -> int:
         """What each pod of a class counts."""
-        raise NotImplementedError
 
 
 class PeerCount(_Counting):
