@@ -50,9 +50,12 @@ class Cycle:
         self.boards = Boards(cluster, self.learner)
         self.cold = Cold(cluster, self.learner, self.boards.statics)
         self._views = Views(cluster)
-        # Where kernels write, by pod and by pick; used again.
-        self._of_pods = np.zeros((3, 1), np.int64)
+        # Where kernels read and write, by pod and by pick; used again.
+        self._of_pods = np.zeros((4, 1), np.int64)
         self._of_picks = np.zeros(3, np.int64)
+        # As much of it as the last call took, and how much that was.
+        self._room: tuple[c.Ints, ...] = ()
+        self._size = (0, 0)
 
     def learn(self, *, anew: bool = False) -> bool:
         """Learn from the pods seen, if enough came or went (or ``anew``); whether scores changed.
@@ -292,11 +295,16 @@ class Cycle:
         cluster, n, picks = self._cluster, len(part), shape.most_picks
         held = min(picks, cluster.cards.most_on_a_node) if shape.asked.template.gpu else 0
         cluster.ledger.pods.make_room(n, held)
+        if self._size != (n, picks):
+            self._size, self._room = (n, picks), self._cut_room(n, picks)
+        self._room[0][:] = [pod.priority for pod in part]
+        return place.Placed(cluster.ledger.bundle, moved, *self._room)
+
+    def _cut_room(self, n: int, picks: int) -> tuple[c.Ints, ...]:
+        """The fields of ``Placed`` from ``priority`` on."""
         if n > self._of_pods.shape[1]:
-            self._of_pods = np.zeros((3, n), np.int64)
+            self._of_pods = np.zeros((4, n), np.int64)
         size = 3 * n * picks
         if size > self._of_picks.size:
             self._of_picks = np.zeros(size, np.int64)
-        of_picks = self._of_picks[:size].reshape(3, n, picks)
-        priority = np.array([pod.priority for pod in part], np.int64)
-        return place.Placed(cluster.ledger.bundle, moved, priority, *self._of_pods, *of_picks)
+        return *self._of_pods[:, :n], *self._of_picks[:size].reshape(3, n, picks)

@@ -15,6 +15,7 @@ import numpy as np
 from scheduler.api.placement import Placement
 from scheduler.api.pods.gpus import CardTypes, GpuAsk
 from scheduler.kernels.devices import gpus
+from scheduler.schema import shared
 from scheduler.schema.columns import Flags, Ints
 
 _SCORE, _NUMA, _USED, _INDEX = gpus.BY_SCORE, gpus.BY_NUMA, gpus.BY_USED, gpus.BY_INDEX
@@ -56,8 +57,8 @@ def is_mutex(placement: Placement) -> bool:
 
 def models_ok(ask: CardTypes | None, models: Sequence[str]) -> Flags:
     """[models] whether use-gputype and nouse-gputype accept a model: case-blind substrings."""
-    if ask is None:
-        return np.ones(len(models), np.bool_)
+    if ask is None or not (ask.use_types or ask.nouse_types):
+        return shared.every(len(models))
     return np.array(
         [
             (not ask.use_types or any(part in model.upper() for part in ask.use_types))
@@ -71,12 +72,14 @@ def models_ok(ask: CardTypes | None, models: Sequence[str]) -> Flags:
 def modes_ok(ask: GpuAsk | None, modes: Sequence[str]) -> Flags:
     """[modes] whether vgpu-mode contains a card's mode (an empty mode is in every text)."""
     wanted = ask.vgpu_mode if ask else ""
-    return np.array([not wanted or mode in wanted for mode in modes], np.bool_)
+    if not wanted:
+        return shared.every(len(modes))
+    return np.array([mode in wanted for mode in modes], np.bool_)
 
 
 def uuids_ok(ask: GpuAsk | None, uuids: Sequence[str]) -> Flags:
     """[uuids] whether use-gpuuuid and nouse-gpuuuid accept a card; [0] when nothing is asked."""
     if ask is None or not (ask.use_uuids or ask.nouse_uuids):
-        return np.zeros(0, np.bool_)
+        return shared.every(0)
     use, nouse = set(ask.use_uuids), set(ask.nouse_uuids)
     return np.array([(not use or uuid in use) and uuid not in nouse for uuid in uuids], np.bool_)

@@ -6,6 +6,7 @@ must be enough, and all are charged.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import NamedTuple
 
 from scheduler.api import names, wire
@@ -54,9 +55,8 @@ INNER_RESOURCES = {
     for place, family in enumerate(FAMILIES)
     for resource in (family.cards.inner_resources if family.cards is not None else ())
 }
-
-
 _PLACE_OF = {family.resource: place for place, family in enumerate(FAMILIES)}
+_NAMES = frozenset(_PLACE_OF.keys() | INNER_RESOURCES.keys())
 
 
 def place_of(family: str) -> int:
@@ -75,8 +75,18 @@ def ask_of(pod: wire.Pod) -> GpuAsk | None:
     Raises:
         BadInput: a figure that the family's plugin could not serve.
     """
+    if not any(map(_names_any, chain(pod.spec.containers, pod.spec.init_containers or ()))):
+        return None
     asked = (family.reader.ask(pod) for family in FAMILIES)
     return next((ask for ask in asked if ask is not None), None)
+
+
+def _names_any(container: wire.Container) -> bool:
+    """Whether a container names devices of any family, or what there is of them."""
+    found = container.resources
+    if found is None:
+        return False
+    return not (_NAMES.isdisjoint(found.requests or ()) and _NAMES.isdisjoint(found.limits or ()))
 
 
 def is_served(annotations: Texts) -> bool:

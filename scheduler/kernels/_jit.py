@@ -19,6 +19,8 @@ from typing import Any, ParamSpec, TypeVar, cast
 import numba
 from numba.core import caching
 
+from scheduler.kernels._direct import Direct
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -83,7 +85,8 @@ if _folder is not None:
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile at the first call; keeps the signature for the type checker."""
-    return _compiled(function, _flags)
+    compiled = _compiled(function, _flags)
+    return compiled if _config.DISABLE_JIT else cast("Callable[P, R]", Direct(compiled))
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:

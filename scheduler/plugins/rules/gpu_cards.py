@@ -10,7 +10,7 @@ from scheduler.devices.table import place_of
 from scheduler.kernels import diagnose
 from scheduler.plugins.contract import Asked, Change, Compiled, Judged, Reason, Row, Rule, Told
 from scheduler.schema import columns as c
-from scheduler.schema import empty
+from scheduler.schema import empty, shared
 from scheduler.state.cluster import Cluster
 
 
@@ -29,7 +29,7 @@ def _compile(asked: Asked, cluster: Cluster) -> Compiled:
     rules = {
         "numa_bind": numa_bind,
         "mutex": card_order.is_mutex(placement),
-        "weights": np.array(placement.device_weights, np.int64),
+        "weights": shared.ints(*placement.device_weights),
         "whole": dict(asked.template.requests.amounts).get(asked.template.family, 0),
         "walk": bool(placement.gpu_policy or len(asking) > 1 or numa_bind),
         "only": asking[0] if asking else -1,

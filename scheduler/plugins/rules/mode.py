@@ -16,6 +16,7 @@ from scheduler.kernels.devices import gpus
 from scheduler.kernels.modes import aware, score
 from scheduler.plugins.contract import Asked, Compiled, Points, Row, Rule
 from scheduler.schema import columns as c
+from scheduler.schema import shared
 from scheduler.state.cluster import Cluster
 
 BLIND = {
@@ -78,9 +79,7 @@ def _compile(asked: Asked, cluster: Cluster) -> Compiled:
         {
             "mode": _mode(asked),
             "weights": weights,
-            "dims": np.array(
-                [-1 if name is None else nodes.row_asked(name) for name in dims], np.int64
-            ),
+            "dims": shared.ints(*(-1 if name is None else nodes.row_asked(name) for name in dims)),
             "dim_amounts": np.array([amounts.get(name or "", 0) for name in dims], np.int64),
             "curve": curve,
         }

@@ -8,6 +8,7 @@ from scheduler.api import names
 from scheduler.devices.table import INNER_RESOURCES
 from scheduler.plugins.contract import Asked, Change, Compiled, Judged, Reason, Row, Rule, Told
 from scheduler.schema import columns as c
+from scheduler.schema import shared
 from scheduler.state.cluster import Cluster
 
 
@@ -22,9 +23,9 @@ def _compile(asked: Asked, cluster: Cluster) -> Compiled:
     return Compiled(
         {
             "charge": np.array([cluster.ledger.charges.number(asked.template)], np.int64),
-            "resources": np.array(rows, np.int64),
+            "resources": shared.ints(*rows),
             "amounts": np.array([1, *(amount for _, amount in requests.amounts)], np.int64),
-            "by_cards": np.array([INNER_RESOURCES.get(r, -1) for r in wanted], np.int64),
+            "by_cards": shared.ints(*(INNER_RESOURCES.get(name, -1) for name in wanted)),
             "nonzero": np.array([requests.nonzero_cpu, requests.nonzero_memory], np.int64),
         }
     )
