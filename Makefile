@@ -12,6 +12,7 @@ REVISION := $(shell git rev-parse HEAD 2>/dev/null)
 BOUNDS := $(addprefix tests/unit/test_,kernels_place.py keel_twin.py run_twin.py learning.py never_over_allocated.py cold.py)
 # What Python runs of a kernel, coverage sees; it takes a hundred times as long, so these tests try fewer examples then.
 UNCOMPILED := $(addprefix tests/unit/test_,kernels_place.py kernels_claims.py kernels_gpus.py kernels_scores.py kernels_scores_in_a_cycle.py kernels_lambda_g_examples.py board_keys.py twin_corners.py)
+MANY := hypothesis or many
 COVERAGE := $(BIN)/python -m coverage
 AGAIN := $(VENV)/.again
 # Written where ARGS leave one half of the tests without any; a half without tests is else a failure, and so are both.
@@ -51,12 +52,12 @@ test: $(STAMP)  ## Unit, oracle, scenario and embedded-cluster tests, and what o
 	@echo "coverage: $$($(COVERAGE) report --format=total) % of the scheduler, $$($(COVERAGE) report --format=total --include='scheduler/kernels/*') % of its kernels (by file: $(COVERAGE) report --show-missing)"
 
 test-all: $(STAMP)
-	@COVERAGE_FILE=.coverage.all $(COVERAGE) run -m pytest tests --ignore tests/cluster -m "not hypothesis" $(ARGS) || { $(UNLESS_NONE); }
+	@COVERAGE_FILE=.coverage.all $(COVERAGE) run -m pytest tests --ignore tests/cluster -m "not ($(MANY))" $(ARGS) || { $(UNLESS_NONE); }
 
 # Beside the others, for neither uses two cores all the time; what is printed comes after theirs.
 test-again: $(STAMP)
 	@echo "tests that try many examples, not counted for coverage, with which they take four times as long" >$(AGAIN)
-	@$(BIN)/python -m pytest -q tests --ignore tests/cluster -m hypothesis $(ARGS) >>$(AGAIN) 2>&1 || { $(UNLESS_NONE); } || { cat $(AGAIN); exit 1; }
+	@$(BIN)/python -m pytest -q tests --ignore tests/cluster -m "$(MANY)" $(ARGS) >>$(AGAIN) 2>&1 || { $(UNLESS_NONE); } || { cat $(AGAIN); exit 1; }
 	@echo "again with kernels that check bounds" >>$(AGAIN)
 	@NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q $(BOUNDS) >>$(AGAIN) 2>&1 || { cat $(AGAIN); exit 1; }
 	@echo "again with kernels that are not compiled" >>$(AGAIN)
@@ -64,7 +65,7 @@ test-again: $(STAMP)
 
 cluster-test: $(STAMP)  ## Tests against a real etcd and kube-apiserver (builds them once: Go >= 1.26, or set KUBEBUILDER_ASSETS)
 	@$(BIN)/python -m tests.controlplane.build
-	@$(BIN)/python -m pytest tests/cluster $(ARGS)
+	@$(BIN)/python -m pytest tests/cluster -n 2 --dist loadfile $(ARGS)
 
 check: $(STAMP)  ## Format, lint, types, import laws
 	@$(BIN)/ruff format --check --quiet . && echo "format: ok"

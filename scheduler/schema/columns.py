@@ -2,7 +2,8 @@
 
 N is the capacity in node rows (a multiple of ``BLOCK``), R in resources, D in cards, M in pods that have a
 node, B = N / BLOCK, F = families of devices.
-Row numbers of -1 mean none. Bundles are passed whole: a call costs about 2 µs, so call once a batch.
+Row numbers of -1 mean none. Bundles are passed whole, and kept while nothing in them changes: a call looks at
+what is new to it (``kernels/_direct.py``).
 """
 
 from __future__ import annotations

@@ -14,6 +14,8 @@ from scheduler.replay import measures, traces, workloads
 from scheduler.replay import run as engine
 from scheduler.replay.experiment import RunOptions, Series, Trace, TraceNode, TracePod, Workload
 
+pytestmark = pytest.mark.many
+
 OPENB = Path(__file__).parents[2] / "bench" / "data" / "openb"
 DEFAULT = traces.read(OPENB)
 SEED = 1000

@@ -7,6 +7,8 @@ import pytest
 
 from tests.virtual.conftest import Make
 
+pytestmark = pytest.mark.many
+
 WORLDS, PER_TEST = 200, 20
 
 
