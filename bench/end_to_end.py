@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import aiohttp
@@ -146,22 +147,42 @@ _START: dict[str, Callable[[plane.ControlPlane], str]] = {
     "kube-scheduler": _start_kube_scheduler,
     "recording": _start_recording,
 }
+_MEASURED = ("pods_per_second", "start_to_first_bind_seconds", "cpu_ms_per_pod", "rss_mib")
 _COMPARED = ("evenkeel", "null", "kube-scheduler")
 
 
 def run(quick: bool) -> list[dict[str, Any]]:
     """All sizes and shapes; ratios against kube-scheduler and against not thinking."""
     sizes = (1_000,) if quick else (1_000, 5_000)
-    n_pods = 2_000 if quick else 5_000
-    return [compared(n_nodes, n_pods, gpu=gpu) for n_nodes in sizes for gpu in (False, True)]
+    return [compared(n_nodes, gpu=gpu, quick=quick) for n_nodes in sizes for gpu in (False, True)]
 
 
-def compared(n_nodes: int, n_pods: int, *, gpu: bool, distinct: bool = False) -> dict[str, Any]:
-    """All three schedulers with the same nodes and pods."""
-    figures = {
-        scheduler: measure(scheduler, n_nodes=n_nodes, n_pods=n_pods, gpu=gpu, distinct=distinct)
-        for scheduler in _COMPARED
+def medians(
+    schedulers: Sequence[str], n_nodes: int, *, gpu: bool, quick: bool, distinct: bool = False
+) -> dict[str, dict[str, Any]]:
+    """Of each scheduler the median of three turns, of one if ``quick``; turns change the order.
+
+    A machine that others use too is a fifth slower or faster from one minute to the next.
+    """
+    found: dict[str, list[dict[str, Any]]] = {scheduler: [] for scheduler in schedulers}
+    n_pods, turns = (2_000, 1) if quick else (5_000, 3)
+    for turn in range(turns):
+        for scheduler in schedulers if turn % 2 else reversed(schedulers):
+            figures = measure(scheduler, n_nodes=n_nodes, n_pods=n_pods, gpu=gpu, distinct=distinct)
+            print(f"bench: {figures}", file=sys.stderr, flush=True)
+            found[scheduler].append(figures)
+    return {
+        scheduler: every[0]
+        | {figure: statistics.median(one[figure] for one in every) for figure in _MEASURED}
+        for scheduler, every in found.items()
     }
+
+
+def compared(
+    n_nodes: int, *, gpu: bool, quick: bool = False, distinct: bool = False
+) -> dict[str, Any]:
+    """All three schedulers with the same nodes and pods."""
+    figures = medians(_COMPARED, n_nodes, gpu=gpu, quick=quick, distinct=distinct)
     ours = figures["evenkeel"]["pods_per_second"]
     row = {
         "nodes": n_nodes,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from scheduler.api.door.events import Heard
 from scheduler.engine.engine import Engine
 from scheduler.engine.warm import warm
 from scheduler.errors import BadInput
-from scheduler.kube import hosting, rights
+from scheduler.kube import heap, hosting, rights
 from scheduler.kube.bind.binder import Binder, Permit
 from scheduler.kube.bind.binding import Binding
 from scheduler.kube.bind.fence import Fence
@@ -288,17 +287,10 @@ class Operator:
     def _begins(self) -> None:
         """What there is to do before the first decision of a term."""
         if not self._is_frozen:
-            self._freeze()
+            heap.freeze()
             self._is_frozen = True
         self.loop.mistakes.tell_all()
         self.inbox.wake.set()
-
-    @staticmethod
-    def _freeze() -> None:
-        """The objects that start-up made stay for good, so the garbage collector need not look at them again."""
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(50_000, 20, 50)
 
 
 async def _client(access: Access) -> ApiClient:
