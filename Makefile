@@ -63,6 +63,7 @@ test-again: $(STAMP)
 	@echo "again with kernels that are not compiled" >>$(AGAIN)
 	@NUMBA_DISABLE_JIT=1 COVERAGE_FILE=.coverage.again $(COVERAGE) run -m pytest -q $(UNCOMPILED) >>$(AGAIN) 2>&1 || { cat $(AGAIN); exit 1; }
 
+# Two files at a time, for both cores; tests of one file have an API server in common.
 cluster-test: $(STAMP)  ## Tests against a real etcd and kube-apiserver (builds them once: Go >= 1.26, or set KUBEBUILDER_ASSETS)
 	@$(BIN)/python -m tests.controlplane.build
 	@$(BIN)/python -m pytest tests/cluster -n 2 --dist loadfile $(ARGS)

@@ -44,11 +44,14 @@ FLOORS = (
 def run(quick: bool) -> dict[str, Any]:
     """Engine rows, and on 5,000 real nodes plain pods and pods of one GPU."""
     engine = []
+    usual = gc.get_threshold()
     for n_nodes in (5_000,) if quick else (5_000, 20_000):
         for worn in (False, True):
             for gpu in (True, False):
                 engine.append(_row(n_nodes, gpu=gpu, worn=worn))
                 print(f"bench: {engine[-1]}", file=sys.stderr, flush=True)
+                gc.unfreeze()
+    gc.set_threshold(*usual)
     real = [
         end_to_end.compared(5_000, gpu=gpu, quick=quick, distinct=True) for gpu in (False, True)
     ]
@@ -59,8 +62,7 @@ def _row(n_nodes: int, *, gpu: bool, worn: bool) -> dict[str, Any]:
     rng = random.Random(1)
     cluster, config = _cluster(rng, n_nodes, worn=worn), Config()
     cycle = Cycle(cluster, PolicyBook(config))
-    # As the operator does before its first decision; what the row before has left may go.
-    gc.unfreeze()
+    # As the operator does before its first decision.
     heap.freeze()
     distinct = [_pod(rng, f"distinct-{i}", gpu=gpu) for i in range(_UNTIMED + _PODS)]
     like = [_pod(random.Random(2), f"like-{i}", gpu=gpu) for i in range(_UNTIMED + _LIKE)]

@@ -160,14 +160,16 @@ def run(quick: bool) -> list[dict[str, Any]]:
 def medians(
     schedulers: Sequence[str], n_nodes: int, *, gpu: bool, quick: bool, distinct: bool = False
 ) -> dict[str, dict[str, Any]]:
-    """Of each scheduler the median of three turns, of one if ``quick``; turns change the order.
+    """Of each scheduler the median of three turns, of one if ``quick``.
 
-    A machine that others use too is a fifth slower or faster from one minute to the next.
+    A machine is a fifth slower or faster from one minute to the next, and the first of a turn runs on a cooler
+    one, so each is first in turn.
     """
     found: dict[str, list[dict[str, Any]]] = {scheduler: [] for scheduler in schedulers}
     n_pods, turns = (2_000, 1) if quick else (5_000, 3)
     for turn in range(turns):
-        for scheduler in schedulers if turn % 2 else reversed(schedulers):
+        first = turn % len(schedulers)
+        for scheduler in (*schedulers[first:], *schedulers[:first]):
             figures = measure(scheduler, n_nodes=n_nodes, n_pods=n_pods, gpu=gpu, distinct=distinct)
             print(f"bench: {figures}", file=sys.stderr, flush=True)
             found[scheduler].append(figures)

@@ -53,7 +53,7 @@ class Cycle:
         # Where kernels read and write, by pod and by pick; used again.
         self._of_pods = np.zeros((4, 1), np.int64)
         self._of_picks = np.zeros(3, np.int64)
-        # As much of it as the last call took, and how much that was.
+        # The views that the last call was given, and how many pods and picks they are for.
         self._room: tuple[c.Ints, ...] = ()
         self._size = (0, 0)
 

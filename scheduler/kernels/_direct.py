@@ -2,7 +2,7 @@
 
 That look takes 0.1 to 0.3 µs an array, and a decision hands over 130 of them. Most are in the same bundle as
 the last time, and bundles do not change: what was looked at once is known. Only what is new is looked at, and
-where a type is another one than before, numba's own way is taken, because what is compiled for one type reads
+where a type is another one than before, the call goes through numba, because what is compiled for one type reads
 beyond the end of the array of another.
 """
 
@@ -18,15 +18,19 @@ from numba.np import numpy_support
 
 
 class Direct:
-    """Called like the kernel, with the same results; to other kernels it is the kernel."""
+    """Called like the kernel, with the same results; to other kernels it is the kernel.
+
+    Attributes:
+        dispatcher: numba's own, which finds the code by the types of all arguments, or compiles it.
+    """
 
     def __init__(self, dispatcher: Any) -> None:
         self.dispatcher = dispatcher
         # What numba asks of a name that a kernel uses.
         self._numba_type_ = dispatcher._numba_type_
         self.__doc__, self.__name__ = dispatcher.__doc__, dispatcher.__name__
-        self._looks: list[_Look] = []
-        self._compiled: Any = None
+        # A look for each argument, and the code for the types that they look for; None before the first call.
+        self._known: tuple[list[_Look], Any] | None = None
 
     @property
     def signatures(self) -> list[Any]:
@@ -34,29 +38,30 @@ class Direct:
         signatures: list[Any] = self.dispatcher.signatures
         return signatures
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the kernel."""
-        if self._compiled is None:
+        known = self._known
+        if known is None and not kwargs:
             return self._first(args)
-        if len(args) != len(self._looks):
-            return self.dispatcher(*args)
-        for look, arg in zip(self._looks, args):  # noqa: B905 - they are as many
+        if known is None or kwargs or len(args) != len(known[0]):
+            return self.dispatcher(*args, **kwargs)
+        for look, arg in zip(known[0], args):  # noqa: B905 - they are as many
             if arg is not look.last and not look.fits(arg):
                 return self.dispatcher(*args)
-        return self._compiled(*args)
+        return known[1](*args)
 
     def _first(self, args: tuple[Any, ...]) -> Any:
-        """By numba's own way; what it compiles or finds in its cache is called from now on."""
+        """Call the kernel through numba; what it compiles, or finds in its cache, is called from now on."""
         result = self.dispatcher(*args)
         given = tuple(map(numba.typeof, args))
-        self._looks = [_look_at(one) for one in given]
-        of_these = self.dispatcher.overloads.get(given)
-        self._compiled = self.dispatcher if of_these is None else of_these.entry_point
+        compiled = self.dispatcher.overloads.get(given)
+        code = self.dispatcher if compiled is None else compiled.entry_point
+        self._known = [_look_at(one) for one in given], code
         return result
 
 
 class _Look(ABC):
-    """Whether a value is of the type that was compiled for; what fits is known until another does."""
+    """Looks whether a value is of the type that was compiled for, and remembers the last one that was."""
 
     __slots__ = ("last",)
 
@@ -65,7 +70,7 @@ class _Look(ABC):
 
     @abstractmethod
     def fits(self, value: Any) -> bool:
-        """Whether it is; then it is the last that did."""
+        """Whether the value is of the type; if so, it is remembered."""
 
 
 class _Bundle(_Look):
@@ -113,19 +118,17 @@ class _Number(_Look):
         return type(value) in self._classes
 
 
+_NUMBERS: dict[types.Type, tuple[type, ...]] = {
+    types.int64: (int, np.int64),
+    types.float64: (float, np.float64),
+    types.boolean: (bool, np.bool_),
+}
+
+
 def _look_at(given: types.Type) -> _Look:
     if isinstance(given, types.NamedTuple | types.NamedUniTuple):
         return _Bundle(given)
     if isinstance(given, types.Array) and given.layout == "C" and given.mutable and given.aligned:
         return _Array(given)
-    if given in _NUMBERS:
-        return _Number(*_NUMBERS[given])
-    # Nothing fits, so that numba's own way is taken.
-    return _Number()
-
-
-_NUMBERS = {
-    types.int64: (int, np.int64),
-    types.float64: (float, np.float64),
-    types.boolean: (bool, np.bool_),
-}
+    # Nothing fits where the type is any other: such calls go through numba.
+    return _Number(*_NUMBERS.get(given, ()))

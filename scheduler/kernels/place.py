@@ -17,19 +17,19 @@ from scheduler.schema import columns as c
 class Placed(NamedTuple):
     """Where a run of K pods went.
 
-    ``ledger`` is of the cluster that they are placed in, and has room for them. L is K or more, and Q at least
-    the most picks that a pod of the shape can have: the arrays are used again.
+    ``ledger`` is of the cluster that they are placed in, and has room for them. Q is at least the most picks that
+    a pod of the shape can have.
     """
 
     ledger: c.Ledger
     moved: c.Ints  # [k] rows that are to be looked at again before the first; this one is read
     priority: c.Ints  # [K] of each pod; this one is read
-    row: c.Ints  # [L] node row
-    pod: c.Ints  # [L] row of the pod table
-    n_picks: c.Ints  # [L]
-    card: c.Ints  # [L, Q] card rows in pick order
-    mib: c.Ints  # [L, Q]
-    slot: c.Ints  # [L, Q] container of the pick
+    row: c.Ints  # [K] node row
+    pod: c.Ints  # [K] row of the pod table
+    n_picks: c.Ints  # [K]
+    card: c.Ints  # [K, Q] card rows in pick order
+    mib: c.Ints  # [K, Q]
+    slot: c.Ints  # [K, Q] container of the pick
 
 
 @kernel
@@ -66,7 +66,7 @@ def place_run(
     return int(out.priority.size)
 
 
-@kernel
+@inlined
 def put(
     nodes: c.Nodes,
     cards: c.Cards,

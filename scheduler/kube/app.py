@@ -287,10 +287,14 @@ class Operator:
     def _begins(self) -> None:
         """What there is to do before the first decision of a term."""
         if not self._is_frozen:
-            heap.freeze()
+            self._freeze()
             self._is_frozen = True
         self.loop.mistakes.tell_all()
         self.inbox.wake.set()
+
+    @staticmethod
+    def _freeze() -> None:
+        heap.freeze()
 
 
 async def _client(access: Access) -> ApiClient:

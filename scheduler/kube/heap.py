@@ -1,4 +1,4 @@
-"""What Python's garbage collector is told of a process that runs for long."""
+"""What Python's garbage collector is told in a process that runs for long."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The array bundles: what state owns and kernels take, by name, shape, type and unit.
 
-Belongs here: NamedTuples of arrays, the constants that index them, and how an empty one, or one that many have in common, is made. Does not
+Belongs here: NamedTuples of arrays, the constants that index them, and how empty ones are made, and those that pods share. Does not
 belong here: anything that computes (``kernels``) or that knows whom the figures are of (``state``).
 """

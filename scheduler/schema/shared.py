@@ -1,4 +1,7 @@
-"""Small arrays that many pods have in common: made once, and written by nobody."""
+"""Small arrays that many pods have in common: each is made once, and nobody writes to it.
+
+They are writable all the same: to numba, an array that is not has another type.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,11 @@ from scheduler.schema.columns import Flags, Ints
 
 @lru_cache(maxsize=1024)
 def ints(*values: int) -> Ints:
-    """These, in an array."""
+    """An array of these values."""
     return np.array(values, np.int64)
 
 
 @lru_cache(maxsize=64)
 def every(size: int) -> Flags:
-    """So many, all of them set."""
+    """An array of so many flags, all of them set."""
     return np.ones(size, np.bool_)

@@ -1,4 +1,6 @@
-"""One control plane for all cluster tests, and one for each module that runs operators; each starts when first asked for."""
+"""One control plane for all cluster tests of a worker, and one for each module that runs operators; each starts when
+first asked for.
+"""
 
 import asyncio
 import os

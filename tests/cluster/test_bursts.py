@@ -3,11 +3,9 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
-
-import pytest
 
 from scheduler.embedded.agents import nodes
 from tests.operator import audit, servers
@@ -93,7 +91,7 @@ async def test_a_restart_in_mid_burst_loses_nothing(world: World) -> None:
 
 
 async def test_the_leader_killed_in_mid_burst_is_followed_and_every_pod_bound_once(
-    world: World, capsys: pytest.CaptureFixture[str]
+    world: World, record_property: Callable[[str, object], None]
 ) -> None:
     await world.create_all([nodes.gpu_node(f"g{i:02}") for i in range(10)])
     replicas = [await world.start_operator(name=name) for name in ("one", "two")]
@@ -109,8 +107,7 @@ async def test_the_leader_killed_in_mid_burst_is_followed_and_every_pod_bound_on
             await world.wait_until(
                 lambda: asyncio.to_thread(lambda: survivor.is_deciding), bool, 60.0
             )
-            with capsys.disabled():
-                print(f"\ntake-over after SIGKILL: {time.monotonic() - killed_at:.1f} s")
+            record_property("seconds from SIGKILL to take-over", time.monotonic() - killed_at)
         await _bound_once(world, 1060)
     world.operators.remove(leader)
 

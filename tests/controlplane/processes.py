@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # Below every usual range of ephemeral ports: nobody's outgoing connection takes a port between
-# our asking and our using it, nor while an API server is down between two runs.
-PORTS = range(20_000, 32_000)
+# our asking and our using it, nor while an API server is down between two runs. Two workers that run
+# tests beside each other have a half each.
+_HALF = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 2
+PORTS = range(20_000 + 6_000 * _HALF, 26_000 + 6_000 * _HALF)
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 

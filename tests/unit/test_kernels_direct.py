@@ -1,12 +1,17 @@
 """A kernel that is called without numba's look at types answers as with it, whatever it is handed."""
 
+import importlib
+import pkgutil
 from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 import pytest
 
-from scheduler.kernels import _jit
+from scheduler import kernels
+from scheduler.config import Config
+from scheduler.engine.warm import warm
+from scheduler.kernels import _direct, _jit
 from scheduler.schema.columns import Ints
 from tests.unit import compiled
 
@@ -29,6 +34,16 @@ def _weighted(pair: _Pair, at: int, twice: bool) -> float:
     for i in range(at, pair.values.size):
         total += pair.values[i] * pair.factor * (i + 1)
     return total * 2 if twice else total
+
+
+class _Nested(NamedTuple):
+    pair: Any
+    table: Any
+
+
+@_jit.kernel
+def _nested(given: _Nested) -> float:
+    return float(given.pair.values[0] * given.pair.factor + given.table.flat[1])
 
 
 @_jit.kernel
@@ -111,3 +126,45 @@ def test_a_kernel_calls_another_that_python_calls_too() -> None:
     assert _outer(_VALUES) == 4
     assert _inner(_VALUES[::2]) == 3
     assert _outer(_VALUES[::2]) == 4
+
+
+def test_a_bundle_within_a_bundle_is_looked_into() -> None:
+    table = np.arange(6, dtype=np.int64).reshape(2, 3)
+    halves = _VALUES.astype(np.float64) / 2
+    for pair in (_Pair(_VALUES, 3), _Pair(halves, 3), _Other(_VALUES, 3), _Pair(_VALUES, 4)):
+        for there in (table, table.T, table[0], table.astype(np.int32), np.stack((table, table))):
+            expected = pair.values[0] * pair.factor + there.flat[1]
+            assert _nested(_Nested(pair, there)) == expected
+
+
+def test_names_may_be_given_as_to_a_function() -> None:
+    pair = _Pair(_VALUES, 3)
+    for _ in range(2):
+        assert _weighted(pair, at=0, twice=True) == _expected(pair, 0, twice=True)
+        assert _weighted(pair, 0, True) == _expected(pair, 0, twice=True)
+
+
+def test_what_a_scheduler_calls_goes_through_numba_only_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    every = {
+        kernel
+        for module in pkgutil.walk_packages(kernels.__path__, f"{kernels.__name__}.")
+        for kernel in vars(importlib.import_module(module.name)).values()
+        if isinstance(kernel, _direct.Direct)
+    }
+    # What other tests called first with types of their own is forgotten.
+    for kernel in every:
+        monkeypatch.setattr(kernel, "_known", None)
+    warm(Config())
+    called = {kernel.__name__ for kernel in every if kernel._known is not None}
+    assert {"place_run", "place_one", "enter"} <= called
+
+    def through_numba(*_: object) -> None:
+        raise AssertionError("a kernel was handed another type than before")
+
+    for kernel in every:
+        monkeypatch.setattr(kernel, "dispatcher", through_numba)
+        if kernel._known is None:
+            monkeypatch.setattr(kernel, "_known", ([], through_numba))
+    warm(Config())
