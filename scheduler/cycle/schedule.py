@@ -29,6 +29,8 @@ _WORDS_A_UNIT = 64
 _CARDS_A_UNIT = 64
 # The most picks of cards that a kernel makes in one call, if not of one pod: they are kept until they are told.
 _PICKS_MAX = 65_536
+# How many sizes of calls are remembered, with where their kernels write.
+_ROOMS_MAX = 64
 _NONE: c.Ints = np.zeros(0, np.int64)
 
 
@@ -53,9 +55,8 @@ class Cycle:
         # Where kernels read and write, by pod and by pick; used again.
         self._of_pods = np.zeros((4, 1), np.int64)
         self._of_picks = np.zeros(3, np.int64)
-        # The views that the last call was given, and how many pods and picks they are for.
-        self._room: tuple[c.Ints, ...] = ()
-        self._size = (0, 0)
+        # The parts of it that calls were given, by how many pods and picks they are for.
+        self._rooms: dict[tuple[int, int], tuple[c.Ints, ...]] = {}
 
     def learn(self, *, anew: bool = False) -> bool:
         """Learn from the pods seen, if enough came or went (or ``anew``); whether scores changed.
@@ -295,16 +296,23 @@ class Cycle:
         cluster, n, picks = self._cluster, len(part), shape.most_picks
         held = min(picks, cluster.cards.most_on_a_node) if shape.asked.template.gpu else 0
         cluster.ledger.pods.make_room(n, held)
-        if self._size != (n, picks):
-            self._size, self._room = (n, picks), self._cut_room(n, picks)
-        self._room[0][:] = [pod.priority for pod in part]
-        return place.Placed(cluster.ledger.bundle, moved, *self._room)
+        room = self._rooms.get((n, picks)) or self._cut_room(n, picks)
+        room[0][:] = [pod.priority for pod in part]
+        return place.Placed(cluster.ledger.bundle, moved, *room)
 
     def _cut_room(self, n: int, picks: int) -> tuple[c.Ints, ...]:
         """The fields of ``Placed`` from ``priority`` on."""
+        size = 3 * n * picks
+        if (
+            n > self._of_pods.shape[1]
+            or size > self._of_picks.size
+            or len(self._rooms) >= _ROOMS_MAX
+        ):
+            self._rooms.clear()
         if n > self._of_pods.shape[1]:
             self._of_pods = np.zeros((4, n), np.int64)
-        size = 3 * n * picks
         if size > self._of_picks.size:
             self._of_picks = np.zeros(size, np.int64)
-        return *self._of_pods[:, :n], *self._of_picks[:size].reshape(3, n, picks)
+        of_picks = self._of_picks[:size].reshape(3, n, picks)
+        room = self._rooms[n, picks] = (*self._of_pods[:, :n], *of_picks)
+        return room

@@ -126,6 +126,9 @@ class Engine:
                 break
             left -= len(batch)
             self._decide_for(batch, now, outcome)
+            # Whose time has come to be tried again was looked at with the first batch: it is as late as then.
+            if not self.pending.has_active:
+                break
         return outcome
 
     def due(self, now: float) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from scheduler.schema import columns as c
@@ -12,8 +14,9 @@ def containers() -> c.Ints:
     return np.zeros((5, 0), np.int64)
 
 
+@lru_cache(maxsize=1)
 def domains() -> c.Domains:
-    """The domains of a shape that counts no pods."""
+    """The domains of a shape that counts no pods; shapes share them."""
     return c.Domains(
         tallies=np.zeros((0, c.N_TALLY), np.int64),
         counts=np.zeros((0, 0), np.int64),
