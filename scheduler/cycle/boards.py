@@ -199,6 +199,7 @@ class Boards:
             )
 
     def _compile_request(self, shape: Shape) -> None:
+        self._cluster.keep_totals(table.totals(shape.asked))
         shape.ask = table.compiled(shape.asked, self._cluster)
         shape.counted = Counted(table.tallied(shape.view.needs, self._cluster))
         self._n_tallied += len(shape.counted)

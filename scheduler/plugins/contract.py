@@ -125,6 +125,7 @@ class Row:
         points: the score of a row on an up-to-date board, None for none.
         is_learning: whether what it says of a compiled request depends on the demand that was learnt.
         draws_lots: whether it draws the nodes' lots anew for every decision.
+        totals: what its kernel reads that pods add up to and no node offers; asked before ``compile``.
     """
 
     compile: Callable[[Asked, Cluster], Compiled]
@@ -132,6 +133,7 @@ class Row:
     points: Callable[[Asked, c.Nodes, c.Board, int], Points | None] | None = None
     is_learning: Callable[[c.Ask], bool] | None = None
     draws_lots: Callable[[Asked], bool] | None = None
+    totals: Callable[[Asked], tuple[str, ...]] | None = None
 
 
 class Standing(NamedTuple):

@@ -147,6 +147,11 @@ def compiled(asked: Asked, cluster: Cluster) -> c.Ask:
     )
 
 
+def totals(asked: Asked) -> list[str]:
+    """What kernels read for a shape that pods add up to and no node offers."""
+    return [total for row in _ROWS if row.totals is not None for total in row.totals(asked)]
+
+
 def is_learning(ask: c.Ask) -> bool:
     """Whether a compiled request is scored by the demand that was learnt."""
     return any(row.is_learning is not None and row.is_learning(ask) for row in _ROWS)

@@ -23,10 +23,8 @@ N_DIMS = 6
 # The row of a family of devices is DEVICES_AT and its number, see devices/table.py.
 CPU, MEMORY, EPHEMERAL, PODS, UNKNOWN, DEVICES_AT = 0, 1, 2, 3, 4, 5
 # First rows of the parts of Nodes.totals; resources come last, for a new one may be offered any time.
-NONZERO_AT, SIZES_AT, REQUESTED_AT = 0, 2, 7
+NONZERO_AT, REQUESTED_AT = 0, 2
 N_CARD_CODES = 13
-# Sizes of pods that ask GPUs: a share of one, one, two, three or four, more.
-N_SIZES = 5
 # A whole card, in the unit of all scores that look at cards.
 WHOLE = 1000
 
@@ -41,12 +39,11 @@ class Nodes(NamedTuple):
     valid: Flags  # [N] the row holds a node that may be looked at
     rank: Ints  # [N] place of the node's name in sorted order: ties go to the lowest
     allocatable: Ints  # [R, N] milli-CPU, bytes, counts
-    totals: Ints  # [REQUESTED_AT + R, N] what pods add up to; the next three are parts of it
+    totals: Ints  # [REQUESTED_AT + R, N] what pods add up to; the next two are parts of it
     requested: Ints  # [R, N] as allocatable, of bound and assumed pods
     nonzero: (
         Ints  # [2, N] milli-CPU and bytes with kube-scheduler's defaults for those who ask none
     )
-    sizes: Ints  # [N_SIZES, N] pods there that ask GPUs, by how many: see api/pods/gpus.py
     has_gpu: Flags  # [N] the node has devices of any family
     pool: Ints  # [N] the first family of which it has any, 0 when there is none
     managed: Flags  # [F, N] the pool's devices are given away one by one; else they are counted
@@ -165,6 +162,7 @@ class Ask(NamedTuple):
     mode: ModeTerm
     weights: Ints  # [6]
     dims: Ints  # [6] resource row of each dimension; the two of GPUs are -1
+    sizes: Ints  # rows of Nodes.requested that count pods by size, [0] where the mode does not read them
     curve: Ints  # [2, points] utilization percent, score 0..100
     bits: Ints  # [N_BITS] refusal bits of what kernels judge, see BIT_*
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 import numpy as np
 
 from scheduler.api import names
+from scheduler.api.pods import gpus
 from scheduler.errors import BrokenInvariant
 from scheduler.schema import columns as c
 from scheduler.state.charging.holders import NOTHING
@@ -38,12 +39,11 @@ def _figures(cluster: Cluster, row: int) -> dict[str, Any]:
         "facts": cluster.nodes.facts[row],
         "valid": bool(nodes.valid[row]),
         "allocatable": _by_resource(cluster, nodes.allocatable, row),
-        "requested": _by_resource(cluster, nodes.requested, row),
+        "requested": _by_resource(cluster, nodes.requested, row, without=gpus.SIZES),
         "nonzero": nodes.nonzero[:, row].tolist(),
         "managed": nodes.managed[:, row].tolist(),
         "pool": (bool(nodes.has_gpu[row]), int(nodes.pool[row])),
         "gpu": (nodes.gpu_total[..., row].tolist(), nodes.gpu_used[..., row].tolist()),
-        "sizes": nodes.sizes[:, row].tolist(),
         "ports": cluster.nodes.ports.on(row),
         "pods": {
             uid: _columns_of(cluster, pod) for uid, pod in cluster.pods_on.get(name, {}).items()
@@ -121,7 +121,7 @@ def _verify_node(cluster: Cluster, name: str) -> None:
     figures = _figures(cluster, row)
     pods = list(cluster.pods_on.get(name, {}).values())
     requested: Counter[str] = Counter()
-    nonzero, sizes = [0, 0], [0] * c.N_SIZES
+    nonzero, sizes = [0, 0], Counter[str]()
     ports: Counter[tuple[str, int, str]] = Counter()
     used: dict[str, list[int]] = {uuid: [0, 0, 0] for uuid in figures["cards"]}
     families = cluster.registers.families
@@ -136,7 +136,7 @@ def _verify_node(cluster: Cluster, name: str) -> None:
         nonzero[1] += asked.nonzero_memory
         ports.update(pod.template.ports)
         if pod.template.size >= 0:
-            sizes[pod.template.size] += 1
+            sizes[gpus.SIZES[pod.template.size]] += 1
         _verify_row(cluster, name, pod)
         for d, figures_held in cluster.held(pod).items():
             for i, figure in enumerate(figures_held):
@@ -144,7 +144,10 @@ def _verify_node(cluster: Cluster, name: str) -> None:
                 by_family[int(cluster.cards.columns.pool[d])][i] += figure
     _same(name, "requested", figures["requested"], dict(requested))
     _same(name, "nonzero", figures["nonzero"], nonzero)
-    _same(name, "sizes", figures["sizes"], sizes)
+    kept = {total: n for total, n in sizes.items() if cluster.nodes.resources.find(total) >= 0}
+    without = set(cluster.nodes.resources.values) - set(gpus.SIZES)
+    found = _by_resource(cluster, cluster.nodes.columns.requested, row, without=without)
+    _same(name, "pods by size", found, kept)
     _same(name, "ports", figures["ports"], dict(ports))
     serves = cluster.registers.serves
     _same(name, "managed", figures["managed"], [serves(pool, row) for pool in range(len(families))])
@@ -203,11 +206,13 @@ def overcommitted(cluster: Cluster) -> list[str]:
     ]
 
 
-def _by_resource(cluster: Cluster, matrix: c.Ints, row: int) -> dict[str, int]:
+def _by_resource(
+    cluster: Cluster, matrix: c.Ints, row: int, without: Container[str] = ()
+) -> dict[str, int]:
     return {
         resource: int(matrix[r, row])
         for r, resource in enumerate(cluster.nodes.resources.values)
-        if r < matrix.shape[0] and matrix[r, row]
+        if r < matrix.shape[0] and matrix[r, row] and resource not in without
     }
 
 

@@ -165,6 +165,13 @@ class Cluster:
             self.moved.add(row)
             self.described.add(row)
 
+    def keep_totals(self, wanted: Iterable[str]) -> None:
+        """From now on know for each node what pods add up to by these names, though no node offers it."""
+        for total in wanted:
+            if self.nodes.resources.find(total) < 0:
+                self.nodes.keep(total)
+                self.moved.add_many(self.ledger.offer(total))
+
     def _resources_moved(self, offered: Iterable[str], withdrawn: Iterable[str]) -> None:
         for resource in offered:
             self.moved.add_many(self.ledger.offer(resource))

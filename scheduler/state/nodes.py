@@ -208,6 +208,11 @@ class NodeTable:
         )
         return Change(is_static, offered, self._withdrawn(old))
 
+    def keep(self, total: str) -> None:
+        """A row for what pods add up to though no node offers it; it stays."""
+        self.resources.take(total)
+        self._grow_resources(len(self.resources.values))
+
     def label_column(self, key: str) -> c.Ints:
         """[N] interned value of a label on every node, -1 where absent; kept up from now on."""
         if not self._labelled[key]:
@@ -320,8 +325,7 @@ def _columns(capacity: int, n_families: int, n_resources: int) -> c.Nodes:
         allocatable=np.zeros((n_resources, capacity), np.int64),
         totals=totals,
         requested=totals[c.REQUESTED_AT :],
-        nonzero=totals[c.NONZERO_AT : c.SIZES_AT],
-        sizes=totals[c.SIZES_AT : c.REQUESTED_AT],
+        nonzero=totals[c.NONZERO_AT : c.REQUESTED_AT],
         has_gpu=np.zeros(capacity, np.bool_),
         pool=np.zeros(capacity, np.int64),
         managed=np.zeros((n_families, capacity), np.bool_),

@@ -172,6 +172,10 @@ def unclaimable(ask: GpuAsk | None) -> Mistake | None:
     return None
 
 
+# What the pods of each such class are counted as on a node where that is asked for. No resource has such a name.
+SIZES = tuple(f"pods of GPU size {i}" for i in range(5))
+
+
 def size(ask: GpuAsk | None) -> int:
     """How much GPU a pod asks, as a class: 0 a share, 1 one, 2 two, 3 three or four, 4 more; -1 none."""
     if ask is None:

@@ -136,8 +136,6 @@ def are_alike(nodes: c.Nodes, cards: c.Cards, demand: c.Demand, pool: int, a: in
     for i in range(3):
         alike &= nodes.gpu_total[p, i, a] == nodes.gpu_total[q, i, b]
         alike &= nodes.gpu_used[p, i, a] == nodes.gpu_used[q, i, b]
-    for i in range(c.N_SIZES):
-        alike &= nodes.sizes[i, a] == nodes.sizes[i, b]
     if demand.fgd.allowed.size > 0:
         for k in range(demand.fgd.allowed.shape[1]):
             alike &= demand.fgd.allowed[a, k] == demand.fgd.allowed[b, k]

@@ -55,8 +55,7 @@ def place(
     if not asks and mode in (PACKING, CLUSTERING):
         return 0
     if mode == CLUSTERING:
-        size = ask.rules.size
-        return published.clustering(nodes, demand, row, idle, size) * _MILLI
+        return published.clustering(nodes, ask, demand, row, idle) * _MILLI
     if mode == PACKING:
         wanted = ask.rules.whole
         return published.packing(nodes, pool, row, n, s, wanted) * _MILLI

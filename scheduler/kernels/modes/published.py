@@ -60,14 +60,14 @@ def packing(nodes: c.Nodes, pool: int, row: int, n: int, s: c.Scratch, wanted: i
 
 
 @inlined
-def clustering(nodes: c.Nodes, demand: c.Demand, row: int, idle: int, size: int) -> int:
+def clustering(nodes: c.Nodes, ask: c.Ask, demand: c.Demand, row: int, idle: int) -> int:
     """Nodes that hold only pods of the same size, then those that also do, then idle ones, then others."""
     most = int(demand.rates[c.RATE_MOST_GPU])
     score = _QUARTER * (most - idle) // most
     kinds = 0
-    for i in range(c.N_SIZES):
-        kinds += 1 if nodes.sizes[i, row] > 0 else 0
-    if nodes.sizes[size, row] > 0:
+    for i in range(ask.sizes.size):
+        kinds += 1 if nodes.requested[ask.sizes[i], row] > 0 else 0
+    if nodes.requested[ask.sizes[ask.rules.size], row] > 0:
         return int(score + (3 * _QUARTER if kinds == 1 else 2 * _QUARTER))
     return int(score + (_QUARTER if kinds == 0 else 0))
 

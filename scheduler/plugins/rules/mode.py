@@ -8,6 +8,7 @@ import numpy as np
 
 from scheduler.api import names
 from scheduler.api.placement import Mode, Placement
+from scheduler.api.pods.gpus import SIZES
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.devices import card_order
 from scheduler.devices.table import place_of
@@ -82,8 +83,13 @@ def _compile(asked: Asked, cluster: Cluster) -> Compiled:
             "dims": shared.ints(*(-1 if name is None else nodes.row_asked(name) for name in dims)),
             "dim_amounts": np.array([amounts.get(name or "", 0) for name in dims], np.int64),
             "curve": curve,
+            "sizes": shared.ints(*map(nodes.row_asked, _totals(asked))),
         }
     )
+
+
+def _totals(asked: Asked) -> tuple[str, ...]:
+    return SIZES if AWARE.get(in_force(asked.template, asked.placement)) == aware.CLUSTERING else ()
 
 
 @lru_cache(maxsize=64)
@@ -122,5 +128,11 @@ def _points(asked: Asked, nodes: c.Nodes, board: c.Board, row: int) -> Points:
 
 RULE = Rule(
     name="Mode",
-    row=Row(compile=_compile, points=_points, is_learning=_is_learning, draws_lots=_draws_lots),
+    row=Row(
+        compile=_compile,
+        points=_points,
+        is_learning=_is_learning,
+        draws_lots=_draws_lots,
+        totals=_totals,
+    ),
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from scheduler.api.pods import gpus
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.schema import columns as c
 from scheduler.schema import empty
@@ -22,7 +23,7 @@ class ChargeTable:
     """Owns and grows ``columns.Charges``; a charge goes with its template.
 
     The parts of a charge are: the resources that are asked, the pod itself first, then milli-CPU and bytes
-    with kube-scheduler's defaults, then the class of its size, if it asks GPUs.
+    with kube-scheduler's defaults, then one pod of its size, if it asks GPUs.
     """
 
     def __init__(self, nodes: NodeTable) -> None:
@@ -75,9 +76,13 @@ class ChargeTable:
         """The charges with a part for a resource, and which of their parts it is."""
         for reference, number in list(self._numbers.items()):
             template = reference()
-            for i, (name, _) in enumerate(template.requests.amounts if template else ()):
+            if template is None:
+                continue
+            for i, (name, _) in enumerate(template.requests.amounts):
                 if name == resource:
                     yield number, 1 + i
+            if template.size >= 0 and gpus.SIZES[template.size] == resource:
+                yield number, len(self.parts(number)) - 1
 
     def _compile(self, template: PodTemplate) -> int:
         parts = self._parts_of(template)
@@ -102,7 +107,8 @@ class ChargeTable:
             parts.append((row if row < 0 else c.REQUESTED_AT + row, amount))
         parts += [(c.NONZERO_AT, asked.nonzero_cpu), (c.NONZERO_AT + 1, asked.nonzero_memory)]
         if template.size >= 0:
-            parts.append((c.SIZES_AT + template.size, 1))
+            row = row_of(gpus.SIZES[template.size])
+            parts.append((row if row < 0 else c.REQUESTED_AT + row, 1))
         return parts
 
     def _release(self, template: _Ref) -> None:
