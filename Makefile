@@ -66,7 +66,7 @@ test-again: $(STAMP)
 # Two files at a time, for both cores; tests of one file have an API server in common.
 cluster-test: $(STAMP)  ## Tests against a real etcd and kube-apiserver (builds them once: Go >= 1.26, or set KUBEBUILDER_ASSETS)
 	@$(BIN)/python -m tests.controlplane.build
-	@$(BIN)/python -m pytest tests/cluster -n 2 --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest tests/cluster -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(STAMP)  ## Format, lint, types, import laws
 	@$(BIN)/ruff format --check --quiet . && echo "format: ok"
