@@ -245,7 +245,13 @@ class Engine:
     # Nodes.
 
     def _node_seen(self, event: events.NodeSeen, _: float) -> Sequence[Note]:
-        return (notes.NodeRead(self.cluster.see_node(event.node).name),)
+        before = self.cluster.facts_of(event.node.metadata.name)
+        after = self.cluster.see_node(event.node)
+        read = notes.NodeRead(after.name)
+        if before is not None and before.devices == after.devices:
+            return (read,)
+        # What its pods say of their cards is judged by the cards, which may be heard of later.
+        return (read, *(notes.PodBound(uid) for uid in self.cluster.pods_on.get(after.name, ())))
 
     def _node_gone(self, event: events.NodeGone, _: float) -> Sequence[Note]:
         self.cluster.node_gone(event.name)

@@ -23,7 +23,10 @@ async def _burst(world: World, *, n_nodes: int, n_pods: int) -> None:
 
 @asynccontextmanager
 async def _mid_burst(world: World, manifests: list[dict[str, Any]]) -> AsyncIterator[None]:
-    """Pods keep arriving while the block runs. It begins when some are bound and most are not."""
+    """Pods keep arriving while the block runs. It begins when some are bound and most are not.
+
+    An operator leads already, so that no pile of pods is bound at once.
+    """
     arriving = asyncio.create_task(world.create_all(manifests, at_once=8))
     found = await world.all_bound(10)
     bound = sum("nodeName" in one["spec"] for one in found)
@@ -82,6 +85,7 @@ async def test_two_hundred_hami_pods_on_twenty_nodes(world: World) -> None:
 
 async def test_a_restart_in_mid_burst_loses_nothing(world: World) -> None:
     first = await world.start_operator(name="first")
+    await _leads(world, first)
     await _burst(world, n_nodes=50, n_pods=0)
     async with _mid_burst(world, [pod(f"p{i:04}", requests=SMALL) for i in range(1500)]):
         ended = await asyncio.to_thread(first.stop)
@@ -112,6 +116,10 @@ async def test_the_leader_killed_in_mid_burst_is_followed_and_every_pod_bound_on
     world.operators.remove(leader)
 
 
+async def _leads(world: World, operator: Operator) -> None:
+    await world.wait_until(lambda: asyncio.to_thread(lambda: operator.is_deciding), seconds=40.0)
+
+
 async def _leader(replicas: list[Operator]) -> Operator | None:
     for one in replicas:
         if await asyncio.to_thread(getattr, one, "is_deciding"):
@@ -123,6 +131,7 @@ async def test_the_api_server_restarted_in_mid_burst_ends_with_everything_bound(
     world: World, server: servers.Server
 ) -> None:
     operator = await world.start_operator()
+    await _leads(world, operator)
     await _burst(world, n_nodes=50, n_pods=0)
     assert server.plane is not None
     world.rights_in_doubt = True

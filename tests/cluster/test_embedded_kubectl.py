@@ -96,7 +96,7 @@ def kubectl(running: cluster.Cluster, kubectl_binary: str, tmp_path: Path) -> Ku
             stderr=asyncio.subprocess.STDOUT,
             env=environment,
         )
-        out, _ = await asyncio.wait_for(process.communicate(text.encode()), 20)
+        out, _ = await asyncio.wait_for(process.communicate(text.encode()), 60)
         if process.returncode:
             raise KubectlError(out.decode())
         return out.decode()
@@ -122,7 +122,7 @@ async def test_pods_from_apply_to_delete(running: cluster.Cluster, kubectl: Kube
     assert stored["metadata"]["labels"] == {"app": "web2", "tier": "front"}
     assert stored["spec"]["containers"][0]["image"] == "nginx:2"
     assert running.store.get("pods", "default", "web") is not None
-    assert "deleted" in await kubectl("delete", "pod", "web", "--timeout=5s")
+    assert "deleted" in await kubectl("delete", "pod", "web", "--timeout=30s")
     assert running.store.get("pods", "default", "web") is None
 
 
@@ -140,7 +140,7 @@ async def test_a_bound_pod_is_waited_for_described_and_deleted(
     }
     path = "/api/v1/namespaces/default/bindings"
     await kubectl("create", "--raw", path, "-f", "-", text=json.dumps(binding))
-    met = await kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=5s")
+    met = await kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=30s")
     assert met == "pod/web condition met\n"
     uid = (running.store.get("pods", "default", "web") or {})["metadata"]["uid"]
     event = {
@@ -167,7 +167,7 @@ async def test_a_bound_pod_is_waited_for_described_and_deleted(
     raw = json.loads(await kubectl("get", "--raw", "/api/v1/namespaces/default/pods/web"))
     assert raw["spec"]["nodeName"] == "n1"
     # The kubelet agent finishes what the graceful delete began.
-    await kubectl("delete", "pod", "web", "--timeout=5s")
+    await kubectl("delete", "pod", "web", "--timeout=30s")
     assert running.store.get("pods", "default", "web") is None
 
 
@@ -186,7 +186,7 @@ async def test_nodes_are_cordoned_and_tainted(running: cluster.Cluster, kubectl:
 async def test_custom_kinds_are_served_validated_and_printed(kubectl: Kubectl) -> None:
     await kubectl("apply", "-f", "-", text=CRD)
     wait = ("wait", "--for=condition=Established", "crd/widgets.test.evenkeel.dev")
-    assert "condition met" in await kubectl(*wait, "--timeout=5s")
+    assert "condition met" in await kubectl(*wait, "--timeout=30s")
     head = "apiVersion: test.evenkeel.dev/v1alpha1\nkind: Widget\nmetadata: {name: a}\n"
     created = await kubectl("apply", "-f", "-", text=head + "spec: {nodePolicy: spread}\n")
     assert created == "widget.test.evenkeel.dev/a created\n"
@@ -199,7 +199,7 @@ async def test_custom_kinds_are_served_validated_and_printed(kubectl: Kubectl) -
     with pytest.raises(KubectlError, match=r'unknown field "spec\.odd"'):
         await kubectl("apply", "-f", "-", text=head + "spec: {nodePolicy: spread, odd: 1}\n")
     await kubectl("delete", "wd", "--all")
-    await kubectl("delete", "crd", "widgets.test.evenkeel.dev", "--timeout=5s")
+    await kubectl("delete", "crd", "widgets.test.evenkeel.dev", "--timeout=30s")
 
 
 async def test_server_side_apply_tells_managers_apart(kubectl: Kubectl) -> None:
@@ -244,8 +244,8 @@ async def test_a_watch_prints_what_happens(
     assert process.stdout is not None
     try:
         await kubectl("create", "-f", "-", text=POD)
-        header = (await asyncio.wait_for(process.stdout.readline(), 10)).split()
-        row = (await asyncio.wait_for(process.stdout.readline(), 10)).split()
+        header = (await asyncio.wait_for(process.stdout.readline(), 30)).split()
+        row = (await asyncio.wait_for(process.stdout.readline(), 30)).split()
     finally:
         process.terminate()
         await process.wait()
@@ -265,7 +265,7 @@ async def test_small_kinds_can_be_created_by_name(
     found: Any = running.store.get("priorityclasses.scheduling.k8s.io", "", "high")
     assert (found["value"], found["description"]) == (1000, "d")
     assert await kubectl("auth", "can-i", "create", "pods") == "yes\n"
-    await kubectl("delete", "namespace", "team", "--timeout=5s")
+    await kubectl("delete", "namespace", "team", "--timeout=30s")
     assert running.store.get("namespaces", "", "team") is None
 
 
@@ -273,7 +273,7 @@ async def test_a_node_is_drained(running: cluster.Cluster, kubectl: Kubectl) -> 
     await kubectl("create", "-f", "-", text=json.dumps(nodes.plain_node("n1")))
     bound = POD.replace("spec:\n", "spec:\n  nodeName: n1\n", 1)
     await kubectl("create", "-f", "-", text=bound)
-    await kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=5s")
-    printed = await kubectl("drain", "n1", "--force", "--timeout=10s")
+    await kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=30s")
+    printed = await kubectl("drain", "n1", "--force", "--timeout=30s")
     assert "pod/web evicted" in printed
     assert running.store.get("pods", "default", "web") is None

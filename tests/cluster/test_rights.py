@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from tests.operator import servers
-from tests.operator.process import Operator
+from tests.operator.process import START_SECONDS, Operator
 from tests.operator.world import World
 
 Json = dict[str, Any]
@@ -39,7 +39,7 @@ async def test_missing_rights_are_named_and_what_is_mended_is_noticed(world: Wor
     operator = Operator(world.server)
     world.operators.append(operator)
     try:
-        await world.wait_until(lambda: asyncio.to_thread(operator.find_port))
+        await world.wait_until(lambda: asyncio.to_thread(operator.find_port), seconds=START_SECONDS)
 
         async def readyz() -> tuple[int, str]:
             return await asyncio.to_thread(operator.get, "/readyz")

@@ -10,6 +10,7 @@ import inspect
 import itertools
 import os
 import ssl
+import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -63,14 +64,14 @@ class Watch:
         self._rest = b""
         self._ready: list[Json] = []
 
-    async def next(self, seconds: float = 3.0) -> Json:
+    async def next(self, seconds: float = 30.0) -> Json:
         """Return the next event that is no bookmark."""
         while True:
             event = await self.any(seconds)
             if event["type"] != "BOOKMARK":
                 return event
 
-    async def any(self, seconds: float = 3.0) -> Json:
+    async def any(self, seconds: float = 30.0) -> Json:
         """Return the next event."""
         while not self._ready:
             chunk = await asyncio.wait_for(self.response.content.readany(), seconds)
@@ -93,7 +94,7 @@ class Watch:
             return True
         return False
 
-    async def ended(self, seconds: float = 3.0) -> bool:
+    async def ended(self, seconds: float = 30.0) -> bool:
         """Tell whether the server ends the stream."""
         try:
             await self.next(seconds)
@@ -272,15 +273,14 @@ async def settled(check: Callable[[], Any], seconds: float = 3.0) -> Any:
 
 
 async def eventually(
-    read: Callable[[], Awaitable[Any]], accept: Callable[[Any], bool], seconds: float = 5.0
+    read: Callable[[], Awaitable[Any]], accept: Callable[[Any], bool], seconds: float = 30.0
 ) -> Any:
     """Read again and again until what is read is accepted; return it."""
-    for _ in range(int(seconds / 0.02)):
-        found = await read()
-        if accept(found):
-            return found
+    gives_up_at = time.monotonic() + seconds
+    while not accept(found := await read()):
+        assert time.monotonic() < gives_up_at, f"not so after {seconds} s: {found}"
         await asyncio.sleep(0.02)
-    raise AssertionError(f"not so after {seconds} s: {found}")
+    return found
 
 
 @pytest.fixture(name="eventually")

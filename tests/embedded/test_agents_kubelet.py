@@ -67,7 +67,7 @@ async def test_a_pod_runs_as_long_as_its_annotation_says(
 async def test_a_deleted_pod_goes_after_its_containers(
     api: Api, running: agents.Agents, node: str, eventually: Any
 ) -> None:
-    running.pace.stop_seconds = 0.2
+    running.pace.stop_seconds = 3.0
     await api.pod()
     await api.bind("p", node)
     await eventually(lambda: status(api), lambda one: one["phase"] == "Running")

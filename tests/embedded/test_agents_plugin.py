@@ -228,7 +228,7 @@ async def test_without_a_named_lock_the_first_binding_pod_is_taken(field: Field,
 
 async def test_the_guess_can_be_wrong(field: Field) -> None:
     """Two pods without a lock: the call made for one consumes the other's slot."""
-    field.agents.knobs.delay_seconds = 0.2
+    field.agents.knobs.delay_seconds = 3.0
     for name in ("a", "b"):
         await field.api.pod(name, containers=[container("c", 1)])
     await field.place("GPU-b,NVIDIA,2,0:;", pod="b")
@@ -332,7 +332,7 @@ async def test_many_nodes_work_side_by_side(
     names = [unique("gpu") for _ in range(5)]
     for name in names:
         await api.cluster_wide("/api/v1/nodes", nodes.gpu_node(name))
-    knobs = Knobs(delay_seconds=0.3)
+    knobs = Knobs(delay_seconds=3.0)
     async with agents.run(
         api.url, nodes=set(names), token=api.token, ssl=api.context, knobs=knobs
     ) as running:
@@ -346,4 +346,4 @@ async def test_many_nodes_work_side_by_side(
         for name in names:
             await field.until("Running", name)
         # One after another would take five times the delay.
-        assert loop.time() - start < 1.2
+        assert loop.time() - start < 12.0

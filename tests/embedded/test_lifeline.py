@@ -12,7 +12,7 @@ from scheduler.embedded.agents import nodes
 from tests.operator import servers
 from tests.operator.faults import Call, Fault, injected
 from tests.operator.manifests import pod
-from tests.operator.process import Operator
+from tests.operator.process import START_SECONDS, Operator
 from tests.operator.world import World, enter
 
 _LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{servers.OPERATOR_NAMESPACE}/leases"
@@ -48,7 +48,10 @@ async def test_the_lease_is_renewed_and_probes_are_answered_while_the_main_loop_
     try:
         operator.be_busy()
         # It takes the metrics' place in the main loop to say that this one is busy.
-        assert await asyncio.to_thread(operator.get, "/metrics") == (503, "the loop is busy\n")
+        assert await asyncio.to_thread(operator.get, "/metrics", 60.0) == (
+            503,
+            "the loop is busy\n",
+        )
         seen = set()
 
         async def renewed() -> int:
@@ -57,9 +60,9 @@ async def test_the_lease_is_renewed_and_probes_are_answered_while_the_main_loop_
             seen.add(spec["renewTime"])
             return len(seen)
 
-        await world.wait_until(renewed, lambda n: n >= _RENEWALS, 60.0)
+        await world.wait_until(renewed, lambda n: n >= _RENEWALS, 45.0)
         assert await asyncio.to_thread(operator.get, "/livez") == (200, "ok\n")
-        assert (await asyncio.to_thread(operator.get, "/metrics"))[0] == 503
+        assert (await asyncio.to_thread(operator.get, "/metrics", 60.0))[0] == 503
     finally:
         busy.unlink()
     # It leads on as if nothing had been.
@@ -87,7 +90,7 @@ async def test_a_lease_held_by_a_stranger_is_told(world: World) -> None:
     operator = Operator(world.server)
     world.operators.append(operator)
     try:
-        await world.wait_until(_started(operator))
+        await world.wait_until(_started(operator), seconds=START_SECONDS)
         wanted = "the lease is held by somebody-else, which is no replica of Evenkeel"
         await world.wait_until(_readyz(operator), lambda found: wanted in found[1], 60.0)
         assert _holder(operator) == "stranger"
@@ -120,7 +123,7 @@ async def test_what_is_forbidden_for_long_is_told(world: World) -> None:
     with injected(world.server, choose):
         operator = Operator(world.server)
         world.operators.append(operator)
-        await world.wait_until(_started(operator))
+        await world.wait_until(_started(operator), seconds=START_SECONDS)
         for text in wanted:
             await world.wait_until(_readyz(operator), lambda f, text=text: text in f[1], 60.0)  # type: ignore[misc]
             await world.wait_until(_told(operator), lambda told, text=text: text in told)  # type: ignore[misc]

@@ -85,7 +85,8 @@ async def test_watches_that_expire_again_and_again_lose_nothing(
 async def test_a_condition_that_is_written_late_is_not_put_on_a_bound_pod(world: World) -> None:
     """Autoscalers would add a node for a pod that runs: PodScheduled must not turn False again."""
     await world.create(pod("p", requests={"cpu": "1"}))
-    await world.refused("p")
+    # The fault below is for the conditions after this one.
+    await world.wait_until(partial(_condition, world, "p"))
 
     def choose(call: Call) -> Fault | None:
         slow = call.method == "PATCH" and call.path.endswith("/status") and call.pod == "p"

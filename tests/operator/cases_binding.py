@@ -108,6 +108,7 @@ async def pods_of_other_schedulers_are_left_alone_and_counted(world: World) -> N
         ),
     )
     await world.settle()
+    await world.heard_of("theirs-bound", "bare-bound")
     await world.create(pod("too-big", requests={"cpu": "1"}), pod("fits", requests={"cpu": "500m"}))
     assert await world.bound("fits") == ["n0"]
     await world.refused("too-big", "0/1 nodes are available: 1 Insufficient cpu.")

@@ -45,6 +45,7 @@ async def a_pod_that_claims_all_cards_holds_what_it_asks(world: World) -> None:
     claim = "".join(f"{card},NVIDIA,{there[card]['devmem']},100:" for card in there) + ";"
     limits = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 100}
     await world.create(_claiming("tenant", "g0", claim, limits=limits))
+    await world.heard_of("tenant")
     await world.create(pod("more", limits={"nvidia.com/gpu": 2}))
     await world.refused("more", "0/1 nodes are available")
     await world.create(pod("somebody", limits=_WHOLE))
@@ -57,6 +58,7 @@ async def a_claim_makes_no_plain_node_hamis(world: World) -> None:
     """The GPUs that its pod does not ask stay free."""
     await world.create(nodes.plain_node("p0", resources={"nvidia.com/gpu": "2"}))
     await world.create(_claiming("tenant", "p0", "GPU-0,NVIDIA,16384,100:;", limits=_WHOLE))
+    await world.heard_of("tenant")
     await world.create(pod("somebody", limits=_WHOLE))
     assert await world.bound("somebody") == ["p0"]
     await world.create(pod("more", limits=_WHOLE))
@@ -72,6 +74,18 @@ async def a_claim_that_cannot_be_read_is_told_on_the_pod_and_on_its_nodes_page(
     assert on_node["regarding"]["kind"] == "Node"
     assert on_node["note"].startswith("pod default/tenant: metadata.annotations[hami.io/vgpu-")
     assert await world.wait_until(lambda: world.events("MalformedPod", "tenant"))
+    await world.delete(f"{PODS}/tenant")
+
+
+async def a_claim_is_judged_when_its_node_is_heard_of_later(world: World) -> None:
+    """Pods and nodes come by watches of their own: a restart may hear of all pods first."""
+    # A replica that begins to lead tells all there is.
+    await world.settle()
+    await world.create(_claiming("tenant", "g0", "x", limits=_WHOLE))
+    await world.heard_of("tenant")
+    await world.create(nodes.gpu_node("g0", cards=2))
+    (on_node,) = await world.wait_until(lambda: world.events("MalformedPod", "g0"))
+    assert on_node["note"].startswith("pod default/tenant: metadata.annotations[hami.io/vgpu-")
     await world.delete(f"{PODS}/tenant")
 
 
@@ -117,6 +131,7 @@ ALL = (
     a_pod_that_claims_all_cards_holds_what_it_asks,
     a_claim_makes_no_plain_node_hamis,
     a_claim_that_cannot_be_read_is_told_on_the_pod_and_on_its_nodes_page,
+    a_claim_is_judged_when_its_node_is_heard_of_later,
     what_a_claim_leaves_out_is_held_all_the_same_and_told,
     a_pod_whose_only_gpu_was_its_init_containers_holds_none_and_stops_nobody,
 )

@@ -170,6 +170,10 @@ async def a_card_that_falls_ill_gets_no_new_pods(world: World) -> None:
         await world.wait_until(
             lambda: world.node("g0"), lambda n: n["status"]["allocatable"]["nvidia.com/gpu"] == "10"
         )
+        # Whoever sees the label has seen what was written before it.
+        await world.call("PATCH", f"{NODES}/g0", {"metadata": {"labels": {"card": "ill"}}})
+        await world.create(pod("witness", nodeSelector={"card": "ill"}))
+        await world.bound("witness")
         await world.create(vgpu("after"), vgpu("last"))
         for one in await world.running("after", "last"):
             assert audit.devices(one)[0][0][0] != ill

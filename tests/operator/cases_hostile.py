@@ -18,6 +18,8 @@ from tests.operator.world import Refused, World
 
 Json = dict[str, Any]
 _SCALE = 0.1
+# An API server takes seconds for a pod of a megabyte, and what is told of waiting pods goes out half of the time.
+_SECONDS = 240.0
 # The field that an event names on a pod that says more than is read; others fit, or fit nowhere.
 _HELD = {
     "terms": "spec.affinity",
@@ -55,7 +57,7 @@ async def _normal_pods_are_bound(world: World, prefix: str) -> None:
         await world.create(pod(names[i], requests={"cpu": f"{100 + i}m"}))
         await world.create(vgpu(names[i + 3], mem=500 + i))
     async with world.agents(nodes=["gpu-00", "gpu-01"]):
-        await world.bound(*names)
+        await world.bound(*names, seconds=_SECONDS)
 
 
 async def _strangers_go(world: World) -> None:
@@ -79,12 +81,14 @@ async def a_pod_beyond_the_bounds_is_told_which_field_and_how_much_is_read(world
     await _cluster(world)
     for name, field in _HELD.items():
         (first, *_) = await _attack(world, name, "default")
-        event = await world.refused(first, field)
+        event = await world.refused(first, field, _SECONDS)
         assert "the most that is read" in event["note"]
 
 
 async def all_attacks_at_once_from_namespaces_of_their_own(world: World) -> None:
     """The scheduler leads all the time, and every pod that waits is told why in the end."""
+    assert world.operator is not None
+    lapses = world.operator.said("no longer leading")
     await _cluster(world)
     there = {one["metadata"]["name"] for one in await world.listed("/api/v1/namespaces")}
     for i, name in enumerate(attacks.ALL):
@@ -102,10 +106,8 @@ async def all_attacks_at_once_from_namespaces_of_their_own(world: World) -> None
             and not any(c["type"] == "PodScheduled" for c in one["status"].get("conditions", ()))
         ]
 
-    # An embedded server takes seconds for a pod of a megabyte, and reports half of its time.
-    await world.wait_until(untold, lambda found: not found, 240.0)
-    assert world.operator is not None
-    assert not world.operator.said("no longer leading")
+    await world.wait_until(untold, lambda found: not found, _SECONDS)
+    assert world.operator.said("no longer leading") == lapses
     await _strangers_go(world)
 
 
@@ -114,13 +116,13 @@ async def hundreds_of_unlike_pods_wait_and_a_node_for_one_of_them_helps_just_tha
 ) -> None:
     await _cluster(world)
     names = await _attack(world, "unlike", "default")
-    await asyncio.gather(*(world.refused(name) for name in names[::20]))
-    await world.settle()
+    await asyncio.gather(*(world.refused(name, seconds=_SECONDS) for name in names[::20]))
+    await world.settle(_SECONDS)
     attempts = partial(_attempts, world)
     before = await attempts()
     await world.create(nodes.plain_node("helps", labels={"rack": "r7"}, cpu="64"))
-    assert await world.bound("unlike-7") == ["helps"]
-    await world.settle()
+    assert await world.bound("unlike-7", seconds=_SECONDS) == ["helps"]
+    await world.settle(_SECONDS)
     # The pod itself and the marker of settle: nobody else was tried.
     assert await attempts() == before + 2
 

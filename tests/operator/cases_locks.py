@@ -10,7 +10,7 @@ from tests.operator.cases_hami import NODE_POLICY
 from tests.operator.manifests import pod, vgpu
 from tests.operator.world import NODES, PODS, World, bound_by_another
 
-_LOCK_SECONDS = 3
+_LOCK_SECONDS = 20
 
 
 def _lock(pod_name: str, *, age_seconds: float = 0.0) -> dict[str, str | None]:
@@ -125,7 +125,7 @@ async def pods_behind_a_silent_plugin_move_to_a_node_with_room(world: World) -> 
         behind = [name for name in names if not found[name]]
         assert len(behind) == 3
         await world.create(nodes.gpu_node("g1", cards=4))
-        await world.running(*behind, seconds=60.0)
+        await world.running(*behind, seconds=120.0)
         assert await world.bound(*behind) == ["g1"] * 3
         for name in behind:
             await world.refused(name, "the device plugin of node g0 does not answer")

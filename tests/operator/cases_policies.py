@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from typing import Any
 
@@ -11,6 +12,8 @@ from tests.operator.manifests import pod, policy, vgpu
 from tests.operator.world import PODS, POLICIES, Refused, World
 
 Json = dict[str, Any]
+# As the operator's record has it.
+_PACK_IS_GONE = '"type":"PolicyGone","name":"pack"'
 
 
 async def _status(world: World, name: str, **wanted: Any) -> Json:
@@ -67,8 +70,13 @@ async def a_policy_takes_effect_without_a_restart_and_ends_with_its_deletion(wor
     assert await _spread_of(world, "changed0", "changed1", "first") == 3
     await world.call("PATCH", f"{POLICIES}/pack", {"spec": {"scoring": {"mode": "most-allocated"}}})
     await _in_force(world, "pack")
+    assert world.operator is not None
+    heard = world.operator.heard
+    before = heard(_PACK_IS_GONE)
     await world.delete(f"{POLICIES}/pack")
-    await world.settle()
+    await world.wait_until(
+        lambda: asyncio.to_thread(heard, _PACK_IS_GONE), lambda lines: lines > before
+    )
     await world.create(*_pair("after"))
     assert await _spread_of(world, "after0", "after1") == 2
 

@@ -20,6 +20,8 @@ from tests.operator.servers import OPERATOR_NAMESPACE, Server
 START_SECONDS = 120.0  # two, unless every kernel has to be compiled first
 STOP_SECONDS = 30.0
 _POLL_SECONDS = 0.02
+# What it answers in place of its metrics while the main loop is busy, and how long that may go on.
+_BUSY, _BUSY_SECONDS = 503, 60.0
 _serial = itertools.count(1)
 
 
@@ -110,9 +112,19 @@ class Operator:
         except OSError:
             return 0, ""
 
+    def heard(self, words: str) -> int:
+        """How many lines of its record hold these words: what has come to it, and what it decided."""
+        with self.record_path.open("rb") as lines:
+            return sum(words.encode() in line for line in lines)
+
     def metrics(self) -> dict[str, float]:
-        """All samples, by name with labels as the exposition format writes them."""
-        _, text = self.get("/metrics")
+        """All samples, by name with labels as the exposition format writes them; none while it is silent."""
+        gives_up_at = time.monotonic() + _BUSY_SECONDS
+        status, text = self.get("/metrics")
+        while status == _BUSY and time.monotonic() < gives_up_at:
+            status, text = self.get("/metrics")
+        if status != 200:
+            return {}
         samples = (line.rpartition(" ") for line in text.splitlines() if line[:1] not in {"#", ""})
         return {name: float(figure) for name, _, figure in samples}
 

@@ -90,8 +90,17 @@ class World:
             return decoded
 
     async def create(self, *manifests: Json) -> list[Json]:
-        """Create objects, one after another."""
-        return [await self.call("POST", _path(one), one) for one in manifests]
+        """Create objects, one after another.
+
+        Nodes and pods come to the operator by watches of their own: before a pod that follows a node in the
+        same call, it is waited until the shared operator has heard of the node.
+        """
+        made: list[Json] = []
+        for before, one in zip((None, *manifests), manifests, strict=False):
+            if one["kind"] == "Pod" and before is not None and before["kind"] == "Node":
+                await self._nodes_are_heard_of()
+            made.append(await self.call("POST", _path(one), one))
+        return made
 
     async def create_all(self, manifests: Sequence[Json], *, at_once: int = 16) -> None:
         """Create many objects, many at a time."""
@@ -206,20 +215,30 @@ class World:
         for name in names:
             await self.wait_until(partial(self.events, "Scheduled", name))
 
-    async def settle(self) -> None:
+    async def settle(self, seconds: float = WAIT_SECONDS) -> None:
         """Wait until the operator has seen what is in the cluster: a pod behind it all is decided.
 
         The pod asks for a node that does not exist, so it needs no room. Nodes come by a watch of
         their own, so they are counted.
         """
+        await self._nodes_are_heard_of()
+        marker = f"marker-{time.monotonic_ns()}"
+        await self.create(pod(marker, nodeSelector={"no-such": "node"}))
+        await self.refused(marker, seconds=seconds)
+        await self.delete(f"{PODS}/{marker}")
+
+    async def heard_of(self, *names: str) -> None:
+        """Wait until the shared operator has heard of pods of others, which come by a watch of their own."""
+        assert self.operator is not None
+        for name in names:
+            uid = (await self.pod(name))["metadata"]["uid"]
+            await self.wait_until(partial(asyncio.to_thread, self.operator.heard, uid))
+
+    async def _nodes_are_heard_of(self) -> None:
         if self.operator is not None:
             metrics = partial(asyncio.to_thread, self.operator.metrics)
             n_nodes = len(await self.nodes())
             await self.wait_until(metrics, lambda m: m.get("evenkeel_nodes") == n_nodes)
-        marker = f"marker-{time.monotonic_ns()}"
-        await self.create(pod(marker, nodeSelector={"no-such": "node"}))
-        await self.refused(marker)
-        await self.delete(f"{PODS}/{marker}")
 
     # Operators and agents.
 
@@ -256,6 +275,12 @@ class World:
         watching = asyncio.create_task(self._watch(path, version, seen))
         try:
             yield seen
+            newest = max((_version(one) for one in await self.listed(path)), default=0)
+
+            async def heard() -> int:
+                return max((_version(change["object"]) for change in seen), default=int(version))
+
+            await self.wait_until(heard, lambda so_far: so_far >= newest)
         finally:
             watching.cancel()
             with suppress(asyncio.CancelledError):
@@ -285,7 +310,7 @@ class World:
             await self.wait_until(
                 lambda: asyncio.to_thread(operator.metrics),
                 lambda m: (
-                    m["evenkeel_nodes"] == 0
+                    m.get("evenkeel_nodes") == 0
                     and not any(
                         n for name, n in m.items() if name.startswith("scheduler_pending_pods")
                     )
@@ -304,6 +329,10 @@ def _at(path: str, found: Json) -> str:
     if path == "/api/v1/pods":
         path = f"/api/v1/namespaces/{namespace}/pods"
     return f"{path}/{name}"
+
+
+def _version(body: Json) -> int:
+    return int(body["metadata"]["resourceVersion"])
 
 
 def _path(manifest: Json) -> str:

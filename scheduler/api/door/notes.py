@@ -34,7 +34,7 @@ class NodeRead(NamedTuple):
 
 
 class PodBound(NamedTuple):
-    """A pod with a node was read anew: what is malformed on it may have changed."""
+    """A pod with a node, or its node's cards, was read anew: what is malformed on it may have changed."""
 
     uid: str
 
