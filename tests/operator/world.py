@@ -67,6 +67,7 @@ class World:
         self.operator = operator
         self.operators: list[Operator] = []
         self.rights_in_doubt = False
+        self._has_new_nodes = False
         self._session = session
 
     # The API.
@@ -92,14 +93,15 @@ class World:
     async def create(self, *manifests: Json) -> list[Json]:
         """Create objects, one after another.
 
-        Nodes and pods come to the operator by watches of their own: before a pod that follows a node in the
-        same call, it is waited until the shared operator has heard of the node.
+        Nodes and pods come to the operator by watches of their own: before the first pod that follows nodes, it
+        is waited until the shared operator has heard of these.
         """
         made: list[Json] = []
-        for before, one in zip((None, *manifests), manifests, strict=False):
-            if one["kind"] == "Pod" and before is not None and before["kind"] == "Node":
+        for one in manifests:
+            if one["kind"] == "Pod" and self._has_new_nodes:
                 await self._nodes_are_heard_of()
             made.append(await self.call("POST", _path(one), one))
+            self._has_new_nodes |= one["kind"] == "Node"
         return made
 
     async def create_all(self, manifests: Sequence[Json], *, at_once: int = 16) -> None:
@@ -239,6 +241,7 @@ class World:
             metrics = partial(asyncio.to_thread, self.operator.metrics)
             n_nodes = len(await self.nodes())
             await self.wait_until(metrics, lambda m: m.get("evenkeel_nodes") == n_nodes)
+        self._has_new_nodes = False
 
     # Operators and agents.
 
