@@ -303,16 +303,14 @@ class Cycle:
     def _cut_room(self, n: int, picks: int) -> tuple[c.Ints, ...]:
         """The fields of ``Placed`` from ``priority`` on."""
         size = 3 * n * picks
-        if (
-            n > self._of_pods.shape[1]
-            or size > self._of_picks.size
-            or len(self._rooms) >= _ROOMS_MAX
-        ):
-            self._rooms.clear()
         if n > self._of_pods.shape[1]:
             self._of_pods = np.zeros((4, n), np.int64)
+            self._rooms.clear()
         if size > self._of_picks.size:
             self._of_picks = np.zeros(size, np.int64)
+            self._rooms.clear()
+        if len(self._rooms) >= _ROOMS_MAX:
+            self._rooms.clear()
         of_picks = self._of_picks[:size].reshape(3, n, picks)
         room = self._rooms[n, picks] = (*self._of_pods[:, :n], *of_picks)
         return room

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,11 @@ def _figures(cluster: Cluster, row: int) -> dict[str, Any]:
         "facts": cluster.nodes.facts[row],
         "valid": bool(nodes.valid[row]),
         "allocatable": _by_resource(cluster, nodes.allocatable, row),
-        "requested": _by_resource(cluster, nodes.requested, row, without=gpus.SIZES),
+        "requested": {
+            resource: amount
+            for resource, amount in _by_resource(cluster, nodes.requested, row).items()
+            if resource not in gpus.SIZES
+        },
         "nonzero": nodes.nonzero[:, row].tolist(),
         "managed": nodes.managed[:, row].tolist(),
         "pool": (bool(nodes.has_gpu[row]), int(nodes.pool[row])),
@@ -145,8 +149,8 @@ def _verify_node(cluster: Cluster, name: str) -> None:
     _same(name, "requested", figures["requested"], dict(requested))
     _same(name, "nonzero", figures["nonzero"], nonzero)
     kept = {total: n for total, n in sizes.items() if cluster.nodes.resources.find(total) >= 0}
-    without = set(cluster.nodes.resources.values) - set(gpus.SIZES)
-    found = _by_resource(cluster, cluster.nodes.columns.requested, row, without=without)
+    totals = _by_resource(cluster, cluster.nodes.columns.requested, row)
+    found = {total: n for total, n in totals.items() if total in gpus.SIZES}
     _same(name, "pods by size", found, kept)
     _same(name, "ports", figures["ports"], dict(ports))
     serves = cluster.registers.serves
@@ -206,13 +210,11 @@ def overcommitted(cluster: Cluster) -> list[str]:
     ]
 
 
-def _by_resource(
-    cluster: Cluster, matrix: c.Ints, row: int, without: Container[str] = ()
-) -> dict[str, int]:
+def _by_resource(cluster: Cluster, matrix: c.Ints, row: int) -> dict[str, int]:
     return {
         resource: int(matrix[r, row])
         for r, resource in enumerate(cluster.nodes.resources.values)
-        if r < matrix.shape[0] and matrix[r, row] and resource not in without
+        if r < matrix.shape[0] and matrix[r, row]
     }
 
 

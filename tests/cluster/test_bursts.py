@@ -85,7 +85,7 @@ async def test_two_hundred_hami_pods_on_twenty_nodes(world: World) -> None:
 
 async def test_a_restart_in_mid_burst_loses_nothing(world: World) -> None:
     first = await world.start_operator(name="first")
-    await _leads(world, first)
+    await world.leads(first)
     await _burst(world, n_nodes=50, n_pods=0)
     async with _mid_burst(world, [pod(f"p{i:04}", requests=SMALL) for i in range(1500)]):
         ended = await asyncio.to_thread(first.stop)
@@ -108,16 +108,10 @@ async def test_the_leader_killed_in_mid_burst_is_followed_and_every_pod_bound_on
             await asyncio.to_thread(leader.kill)
             killed_at = time.monotonic()
             (survivor,) = (one for one in replicas if one is not leader)
-            await world.wait_until(
-                lambda: asyncio.to_thread(lambda: survivor.is_deciding), bool, 60.0
-            )
+            await world.leads(survivor)
             record_property("seconds from SIGKILL to take-over", time.monotonic() - killed_at)
         await _bound_once(world, 1060)
     world.operators.remove(leader)
-
-
-async def _leads(world: World, operator: Operator) -> None:
-    await world.wait_until(lambda: asyncio.to_thread(lambda: operator.is_deciding), seconds=40.0)
 
 
 async def _leader(replicas: list[Operator]) -> Operator | None:
@@ -131,7 +125,7 @@ async def test_the_api_server_restarted_in_mid_burst_ends_with_everything_bound(
     world: World, server: servers.Server
 ) -> None:
     operator = await world.start_operator()
-    await _leads(world, operator)
+    await world.leads(operator)
     await _burst(world, n_nodes=50, n_pods=0)
     assert server.plane is not None
     world.rights_in_doubt = True

@@ -22,7 +22,7 @@ async def test_a_bind_that_lands_after_its_card_was_given_away_is_refused(world:
         first = Operator(between.server, name="first")
         world.operators.append(first)
         await asyncio.to_thread(first.wait_ready)
-        await world.wait_until(lambda: asyncio.to_thread(lambda: first.is_deciding))
+        await world.leads(first)
         second = await world.start_operator(name="second")
         await world.create(vgpu("a", mem=15_000))
         await world.wait_until(between.is_holding)

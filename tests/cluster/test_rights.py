@@ -25,7 +25,7 @@ MISSING = (
 
 async def test_with_the_rights_of_the_manifests_none_is_missing(world: World) -> None:
     operator = await world.start_operator()
-    await world.wait_until(lambda: asyncio.to_thread(lambda: operator.is_deciding))
+    await world.leads(operator)
     assert operator.get("/readyz") == (200, "ok\n")
     assert not operator.said("a right is missing")
     assert not operator.said("rights cannot be asked for")

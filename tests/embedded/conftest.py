@@ -10,9 +10,8 @@ import inspect
 import itertools
 import os
 import ssl
-import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -21,6 +20,7 @@ import msgspec
 import pytest
 
 from scheduler.embedded import cluster as embedded
+from tests.operator.world import World
 
 Json = dict[str, Any]
 PODS = "/api/v1/namespaces/{namespace}/pods"
@@ -263,7 +263,7 @@ def unique() -> Callable[[str], str]:
     return lambda stem: f"{stem}-{start}-{next(counter)}"
 
 
-async def settled(check: Callable[[], Any], seconds: float = 3.0) -> Any:
+async def settled(check: Callable[[], Any], seconds: float = 30.0) -> Any:
     """Wait until a function returns something true; return that."""
     for _ in range(int(seconds / 0.01)):
         if found := check():
@@ -272,20 +272,9 @@ async def settled(check: Callable[[], Any], seconds: float = 3.0) -> Any:
     raise AssertionError(f"still not true after {seconds} s")
 
 
-async def eventually(
-    read: Callable[[], Awaitable[Any]], accept: Callable[[Any], bool], seconds: float = 30.0
-) -> Any:
-    """Read again and again until what is read is accepted; return it."""
-    gives_up_at = time.monotonic() + seconds
-    while not accept(found := await read()):
-        assert time.monotonic() < gives_up_at, f"not so after {seconds} s: {found}"
-        await asyncio.sleep(0.02)
-    return found
-
-
 @pytest.fixture(name="eventually")
 def _eventually() -> Callable[..., Any]:
-    return eventually
+    return World.wait_until
 
 
 @pytest.fixture(name="settled")

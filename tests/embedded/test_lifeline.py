@@ -42,7 +42,7 @@ async def test_the_lease_is_renewed_and_probes_are_answered_while_the_main_loop_
     operator = Operator(world.server, program=busily, env={"BUSY_WHILE": str(busy)})
     world.operators.append(operator)
     await asyncio.to_thread(operator.wait_ready)
-    await world.wait_until(lambda: asyncio.to_thread(lambda: operator.is_deciding))
+    await world.leads(operator)
     holder = (await world.call("GET", LEASE))["spec"]["holderIdentity"]
     busy.touch()
     try:
@@ -105,7 +105,7 @@ async def test_a_lease_held_by_a_stranger_is_told(world: World) -> None:
 async def test_a_standby_beside_a_living_leader_is_ready(world: World) -> None:
     await _without_lease(world)
     leader = await world.start_operator(name="leads")
-    await world.wait_until(lambda: asyncio.to_thread(lambda: leader.is_deciding), seconds=40)
+    await world.leads(leader)
     standby = await world.start_operator(name="stands-by")
     await world.wait_until(lambda: asyncio.to_thread(_holder, standby), lambda h: h == "replica")
     assert standby.get("/readyz") == (200, "ok\n")

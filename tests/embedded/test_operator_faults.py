@@ -11,7 +11,7 @@ from tests.operator.cases_hami import NODE_POLICY
 from tests.operator.faults import Call, Fault, injected, inside
 from tests.operator.manifests import pod, vgpu
 from tests.operator.process import Operator
-from tests.operator.world import NODES, PODS, World, enter
+from tests.operator.world import NODES, PODS, World, enter, nothing_waits
 
 _UNANSWERED = 6.0  # the operator waits five seconds for an answer
 
@@ -175,11 +175,7 @@ async def test_a_pod_that_is_being_deleted_while_it_is_bound_is_let_go(
         deleted = True
         await world.create(pod("other", requests={"cpu": "1"}))
         await world.bound("other")
-    # The other pod is bound before the operator hears that it is.
-    await world.wait_until(
-        lambda: asyncio.to_thread(operator.metrics),
-        lambda m: m and not any(n for name, n in m.items() if "pending_pods" in name),
-    )
+    await world.measured(operator, nothing_waits)
     await world.call("PATCH", f"{PODS}/going", {"metadata": {"finalizers": None}})
 
 

@@ -15,13 +15,8 @@ from tests.operator.world import PODS, World
 
 Json = dict[str, Any]
 _LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{OPERATOR_NAMESPACE}/leases/evenkeel"
-
-
+# A stop gives the events that wait two seconds, which is enough for these.
 _REPORTS = 30
-
-
-async def _deciding(world: World, operator: Operator) -> None:
-    await world.wait_until(lambda: asyncio.to_thread(lambda: operator.is_deciding), seconds=40)
 
 
 async def _holder(world: World) -> str:
@@ -54,11 +49,7 @@ async def binds_in_flight_are_finished_before_a_stop(world: World) -> None:
     manifests = [pod(f"p{i}") for i in range(400)]
     creating = asyncio.create_task(world.create_all(manifests, at_once=4))
     await world.all_bound(50)
-    # A stop gives the events that wait two seconds: few enough wait.
-    await world.wait_until(
-        lambda: asyncio.to_thread(operator.metrics),
-        lambda m: m.get("evenkeel_reports_waiting", _REPORTS) < _REPORTS,
-    )
+    await world.measured(operator, lambda m: m.get("evenkeel_reports_waiting", _REPORTS) < _REPORTS)
     ended = await asyncio.to_thread(operator.stop)
     assert ended.code == 0
     await creating
@@ -128,7 +119,7 @@ def _is_settled(one: Json) -> bool:
 async def one_of_two_leads_and_hands_over_when_it_is_stopped(world: World) -> None:
     await world.create(nodes.plain_node("n0"))
     first = await world.start_operator(name="first")
-    await _deciding(world, first)
+    await world.leads(first)
     second = await world.start_operator(name="second")
     await world.create(pod("p0"))
     await world.bound("p0")
@@ -177,7 +168,7 @@ async def a_node_malformed_before_the_start_is_told(world: World) -> None:
     bad["metadata"]["annotations"][cards.REGISTER] = "nonsense"
     await world.create(bad)
     operator = await world.start_operator()
-    await _deciding(world, operator)
+    await world.leads(operator)
     await world.wait_until(lambda: world.events("MalformedNode", "bad"))
 
 
@@ -206,10 +197,8 @@ async def metrics_and_probes_are_served(world: World) -> None:
     await world.refused("waits")
     assert operator.get("/livez") == (200, "ok\n")
     assert operator.get("/readyz") == (200, "ok\n")
-    # The pod is bound before the operator hears that it is.
-    metrics = await world.wait_until(
-        lambda: asyncio.to_thread(operator.metrics),
-        lambda m: m.get('scheduler_pending_pods{queue="active"}') == 0,
+    metrics = await world.measured(
+        operator, lambda m: m.get('scheduler_pending_pods{queue="active"}') == 0
     )
     attempts = "scheduler_schedule_attempts_total"
     assert metrics[f'{attempts}{{profile="evenkeel",result="scheduled"}}'] == 1

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 
 from scheduler.embedded.agents import nodes
 from tests.operator.manifests import pod, vgpu
-from tests.operator.world import NODES, PODS, World
+from tests.operator.world import NODES, PODS, World, nothing_waits
 
 _UNSCHEDULABLE = 'scheduler_schedule_attempts_total{profile="evenkeel",result="unschedulable"}'
 
@@ -100,12 +99,7 @@ async def a_pod_deleted_while_it_waits_is_forgotten(world: World) -> None:
     await world.create(pod("gone", requests={"cpu": "3"}))
     await world.create(nodes.plain_node("n0", cpu="4"))
     assert await world.bound("gone", "stays") == ["n0", "n0"]
-    await world.wait_until(
-        partial(asyncio.to_thread, world.operator.metrics),
-        lambda m: (
-            m and not any(n for name, n in m.items() if name.startswith("scheduler_pending_pods"))
-        ),
-    )
+    await world.measured(world.operator, nothing_waits)
 
 
 async def a_waiting_pod_that_is_being_deleted_is_not_placed(world: World) -> None:

@@ -212,6 +212,16 @@ class World:
         )
         return next(event for event in events if text in event["note"])
 
+    async def leads(self, operator: Operator) -> None:
+        """Wait until this replica leads and has caught up with the cluster: a lease may have to run out first."""
+        await self.wait_until(lambda: asyncio.to_thread(lambda: operator.is_deciding), seconds=60.0)
+
+    async def measured(
+        self, operator: Operator, accept: Callable[[dict[str, float]], Any]
+    ) -> dict[str, float]:
+        """Wait until the metrics of a replica are accepted; return them. A bind is there before it hears of it."""
+        return await self.wait_until(partial(asyncio.to_thread, operator.metrics), accept)
+
     async def told(self, *names: str) -> None:
         """Wait until these pods have their event of success, which comes behind all said before."""
         for name in names:
@@ -238,9 +248,8 @@ class World:
 
     async def _nodes_are_heard_of(self) -> None:
         if self.operator is not None:
-            metrics = partial(asyncio.to_thread, self.operator.metrics)
             n_nodes = len(await self.nodes())
-            await self.wait_until(metrics, lambda m: m.get("evenkeel_nodes") == n_nodes)
+            await self.measured(self.operator, lambda m: m.get("evenkeel_nodes") == n_nodes)
         self._has_new_nodes = False
 
     # Operators and agents.
@@ -309,15 +318,8 @@ class World:
                     with suppress(Refused):
                         await self.delete(_at(path, one))
         if self.operator is not None:
-            operator = self.operator
-            await self.wait_until(
-                lambda: asyncio.to_thread(operator.metrics),
-                lambda m: (
-                    m.get("evenkeel_nodes") == 0
-                    and not any(
-                        n for name, n in m.items() if name.startswith("scheduler_pending_pods")
-                    )
-                ),
+            await self.measured(
+                self.operator, lambda m: m.get("evenkeel_nodes") == 0 and nothing_waits(m)
             )
 
     async def check(self) -> None:
@@ -332,6 +334,12 @@ def _at(path: str, found: Json) -> str:
     if path == "/api/v1/pods":
         path = f"/api/v1/namespaces/{namespace}/pods"
     return f"{path}/{name}"
+
+
+def nothing_waits(metrics: Mapping[str, float]) -> bool:
+    """Whether metrics, if there are any, say that no pod is in the queue."""
+    waiting = [n for name, n in metrics.items() if name.startswith("scheduler_pending_pods")]
+    return bool(waiting) and not any(waiting)
 
 
 def _version(body: Json) -> int:

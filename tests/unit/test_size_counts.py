@@ -2,35 +2,27 @@
 
 import numpy as np
 
-from scheduler.api import wire
 from scheduler.api.placement import Mode, Placement
 from scheduler.api.pods.gpus import SIZES
 from scheduler.config import Config
-from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle
-from scheduler.devices import objects
 from scheduler.state import checks
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
+from tests import make
 
 
 def _cluster() -> Cluster:
-    cluster = Cluster()
-    for i in range(6):
-        size: wire.Quantities = {"cpu": "32", "memory": "128Gi", "pods": 110, "nvidia.com/gpu": 8}
-        cluster.see_node(objects.node(f"n{i}", size, []))
-    return cluster
+    return make.cluster(nodes=(make.node(name=f"n{i}", gpus=8) for i in range(6)))
 
 
 def _cycle(cluster: Cluster, mode: Mode) -> Cycle:
-    return Cycle(cluster, PolicyBook(Config(placement=Placement(mode=mode))))
+    return make.cycle(cluster=cluster, config=Config(placement=Placement(mode=mode)))
 
 
 def _pod(cluster: Cluster, name: str, cards: int) -> PodRecord:
-    limits: wire.Quantities = {"nvidia.com/gpu": cards}
-    container = wire.Container("c", wire.Resources(requests=limits, limits=limits))
-    spec = wire.PodSpec(scheduler_name="evenkeel", containers=[container])
-    pod = cluster.see_pod(wire.Pod(wire.Meta(name=name, namespace="d", uid=name), spec))
+    containers = [make.container(gpu=cards)]
+    pod = cluster.see_pod(make.pod(name=name, uid=name, containers=containers))
     assert pod is not None
     return pod
 
