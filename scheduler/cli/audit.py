@@ -1,0 +1,97 @@
+"""``evenkeel audit``."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from scheduler.api import wire
+from scheduler.cli import options
+from scheduler.errors import ApiError, BadInput
+
+
+def audit(
+    *,
+    file: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-f",
+            "--filename",
+            help="Nodes and Pods, YAML or JSON; - for standard input; else a cluster.",
+        ),
+    ] = None,
+    kubeconfig: options.Kubeconfig = None,
+    context: options.Context = None,
+    output: Annotated[str, typer.Option("-o", "--output", help="table, json or html.")] = "table",
+    output_file: Annotated[Path | None, typer.Option(help="Default: standard output.")] = None,
+    prices: Annotated[
+        Path | None,
+        typer.Option(help="Prices per month (YAML): cpu-core, memory-gib, gpu, gpu-memory-gib."),
+    ] = None,
+    price: Annotated[
+        list[str] | None, typer.Option(help="One price, as cpu-core=30; again for others.")
+    ] = None,
+    worst: Annotated[int, typer.Option(help="How many of the worst nodes to name.")] = 10,
+    mode: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Place the present pods again with it; again, or with commas. Default: default "
+            "(the configuration's), keel, best-fit, least-allocated, most-allocated."
+        ),
+    ] = None,
+    config_file: options.ConfigFile = None,
+) -> None:
+    """Show what a cluster cannot use, what it costs, and how other modes would have placed its pods."""
+    from scheduler.audit import command  # noqa: PLC0415 - as above
+
+    request = command.Request(
+        config=options.config(config_file),
+        output=output,
+        output_file=output_file,
+        prices_file=prices,
+        prices=price or (),
+        modes=mode or command.MODES_COMPARED,
+        worst=worst,
+    )
+    try:
+        if file and (kubeconfig or context):
+            raise BadInput("--filename", "is of files, and --kubeconfig and --context of a cluster")
+        question = command.plan(request)
+        nodes, pods = _manifests(file) if file else _cluster(kubeconfig, context)
+        command.tell(request, question, nodes, pods, Console())
+    except BadInput as error:
+        options.refuse(str(error))
+
+
+def _manifests(names: list[str]) -> tuple[list[wire.Node], list[wire.Pod]]:
+    from scheduler.simulate import files, inventory  # noqa: PLC0415 - as above
+
+    objects: list[dict[str, Any]] = []
+    origins: list[str] = []
+    for name in names:
+        found = files.read(name, sys.stdin)
+        objects += found
+        origins += [name] * len(found)
+    try:
+        found_there = inventory.read(objects)
+        inventory.refuse_malformed(found_there)
+    except inventory.InputProblem as error:
+        options.refuse(f"{origins[error.position]}: {error}")
+    return found_there.nodes, found_there.pods
+
+
+def _cluster(kubeconfig: str | None, context: str | None) -> tuple[list[wire.Node], list[wire.Pod]]:
+    from scheduler.kube import client  # noqa: PLC0415 - as for run
+    from scheduler.kube.watch import listing  # noqa: PLC0415 - as for run
+
+    access = client.load_access(kubeconfig, context)
+    try:
+        return asyncio.run(listing.nodes_and_pods(access))
+    except ApiError as error:
+        typer.echo(f"{access.url}: {error}", err=True)
+        raise typer.Exit(1) from error

@@ -1,0 +1,111 @@
+"""``evenkeel run`` and ``evenkeel rerun``."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import sys
+import uuid
+from pathlib import Path
+from typing import Annotated
+
+import structlog
+import typer
+import uvloop
+
+from scheduler.cli import options
+from scheduler.errors import BadInput
+
+
+def run(
+    *,
+    kubeconfig: options.Kubeconfig = None,
+    context: options.Context = None,
+    config_file: options.ConfigFile = None,
+    lease_namespace: Annotated[
+        str, typer.Option(help="Namespace of the leader-election Lease; empty: no leader election.")
+    ] = "",
+    host: Annotated[str, typer.Option(help="Address of probes and metrics.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(help="Port of probes and metrics; 0 takes a free one.")
+    ] = 8080,
+    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write all events and decisions there, for evenkeel rerun; its older half to FILE.1."
+        ),
+    ] = None,
+    record_mib: Annotated[
+        int, typer.Option(min=1, help="The most that the two files of --record may take, in MiB.")
+    ] = 512,
+) -> None:
+    """Run the scheduler until SIGTERM."""
+    from scheduler.kube import client  # noqa: PLC0415 - kopf and the client cost a second at import
+    from scheduler.kube.app import Operator  # noqa: PLC0415
+    from scheduler.kube.options import Options  # noqa: PLC0415
+
+    _configure_logs(log_level)
+    try:
+        access = client.load_access(kubeconfig, context)
+    except BadInput as error:
+        options.refuse(str(error))
+    operator = Operator(
+        Options(
+            access=access,
+            config=options.config(config_file),
+            identity=f"{os.environ.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4().hex[:8]}",
+            lease_namespace=lease_namespace,
+            host=host,
+            port=port,
+            record=record,
+            record_bytes=record_mib << 20,
+        )
+    )
+    try:
+        uvloop.run(operator.run())
+    except BadInput as error:
+        options.refuse(str(error))
+
+
+def rerun(
+    file: Annotated[Path, typer.Argument(help="What evenkeel run --record has written.")],
+) -> None:
+    """Run a recorded log again, and tell the first decision that comes out differently."""
+    from scheduler.engine import rerun as again  # noqa: PLC0415 - numba costs half a second
+
+    try:
+        with file.open("rb") as lines:
+            report = again.rerun(lines)
+    except OSError as error:
+        options.refuse(f"{file}: {error.strerror}")
+    except BadInput as error:
+        options.refuse(f"{file}: {error}")
+    typer.echo(again.told(report))
+    if report.difference is not None:
+        raise typer.Exit(1)
+
+
+def _configure_logs(level: str) -> None:
+    levels = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+    if level not in levels:
+        options.refuse(f"--log-level: {level} is not one of {', '.join(levels)}")
+    terminal = sys.stderr.isatty()
+    shared: list[structlog.typing.Processor] = [
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+    ]
+    render = structlog.dev.ConsoleRenderer() if terminal else structlog.processors.JSONRenderer()
+    structlog.configure(
+        processors=[*shared, render],
+        wrapper_class=structlog.make_filtering_bound_logger(levels[level]),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+    # kopf logs through the standard library; one line form for all.
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(processor=render, foreign_pre_chain=shared)
+    )
+    logging.basicConfig(handlers=[handler], level=max(levels[level], logging.WARNING), force=True)
