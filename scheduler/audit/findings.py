@@ -11,14 +11,15 @@ import numpy as np
 from scheduler.api import names, wire
 from scheduler.api.placement import Mode
 from scheduler.api.pods import gpus
-from scheduler.audit import measure as m
 from scheduler.audit import prices as price_list
-from scheduler.audit import reasons, replay, typical
-from scheduler.audit.measure import Figures
+from scheduler.audit import reasons, replay
 from scheduler.audit.replay import Replayed
-from scheduler.audit.typical import Typical
 from scheduler.config import Config
 from scheduler.devices import table as devices
+from scheduler.measure import figures as m
+from scheduler.measure import typical
+from scheduler.measure.figures import Figures
+from scheduler.measure.typical import Typical
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life, PodRecord

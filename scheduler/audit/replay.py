@@ -17,15 +17,15 @@ from msgspec import structs
 from scheduler.api import names, wire
 from scheduler.api.door import events
 from scheduler.api.placement import Mode
-from scheduler.audit import measure
-from scheduler.audit.measure import Figures
-from scheduler.audit.typical import Typical
 from scheduler.config import Config
 from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle
 from scheduler.engine.budget import Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
+from scheduler.measure import figures as m
+from scheduler.measure.figures import Figures
+from scheduler.measure.typical import Typical
 from scheduler.state.cluster import Cluster
 
 _NODE_OWNERS = frozenset({"DaemonSet", "Node"})
@@ -97,7 +97,7 @@ def run(
     cluster = engine.cluster
     return Replayed(
         mode,
-        measure.of_cluster(cluster, typical),
+        m.of_cluster(cluster, typical),
         len(cluster.nodes.rows) - len({bind.node for bind in outcome.binds}),
         tuple(cluster.pods[hold.uid].key for hold in outcome.holds),
     )

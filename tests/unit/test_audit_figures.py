@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from scheduler.api import names, wire
-from scheduler.audit import measure as m
-from scheduler.audit import reasons, typical
-from scheduler.audit.measure import Figures
-from scheduler.audit.typical import Typical, TypicalPod
+from scheduler.audit import reasons
+from scheduler.measure import figures as m
+from scheduler.measure import typical
+from scheduler.measure.figures import Figures
+from scheduler.measure.typical import Typical, TypicalPod
 from scheduler.modes.fragmentation import FragmentGauge
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape

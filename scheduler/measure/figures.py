@@ -26,11 +26,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduler.audit import cards as all_cards
-from scheduler.audit.cards import Cards
-from scheduler.audit.typical import Typical
 from scheduler.devices import card_order
 from scheduler.devices.table import place_of
+from scheduler.measure import cards as all_cards
+from scheduler.measure.cards import Cards
+from scheduler.measure.typical import Typical
 from scheduler.plugins import table as rules
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
