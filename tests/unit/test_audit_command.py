@@ -52,7 +52,7 @@ def test_a_table_names_the_worst_node_and_says_it_is_no_promise() -> None:
     words = " ".join(result.stdout.split())
     assert "32.0" in words
     assert "Judged by 33 pods without GPU seen." in words
-    assert "Waiting: 1 pods, for 0 GPUs and 1 cores in all." in words
+    assert "Waiting: 1 pod, for 0 GPUs and 1 cores in all." in words
     assert "not a promise" in words
     assert "most-allocated" in words
 
@@ -91,6 +91,7 @@ def test_page_and_table_go_to_a_file(tmp_path: Path) -> None:
         (["--mode", "random"], '--mode: "random" is not one of default, keel'),
         (["--worst", "-1"], "--worst: -1 is not 0 or more"),
         (["--price", "cpu"], '--price: "cpu" is not name=price'),
+        (["--orders", "0"], "--orders: 0 is not within 1..100"),
         (["--output-file", "/nowhere/x"], "--output-file: /nowhere is not a folder"),
         (["--context", "x"], "--filename: is of files"),
     ],

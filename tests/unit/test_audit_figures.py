@@ -231,8 +231,9 @@ def filled(seed: int) -> Cluster:
 def test_stranded_is_part_of_free_and_free_part_of_capacity(seed: int) -> None:
     cluster = filled(seed)
     figures = m.of_cluster(cluster, typical.of_cluster(cluster))
-    capacity, used, free, closed, stranded, dead = figures.amounts
+    capacity, used, free, closed, stranded, dead, spare = figures.amounts
     assert (figures.amounts >= 0).all()
+    assert (stranded + spare <= free + 1e-9).all()
     assert (dead <= stranded + 1e-9).all()
     assert (stranded <= free + 1e-9).all()
     assert capacity == pytest.approx(used + free + closed)

@@ -10,8 +10,10 @@ import pytest
 
 from scheduler.api import names, wire
 from scheduler.api.placement import Mode
-from scheduler.audit import findings, page, prices
-from scheduler.audit.findings import Question
+from scheduler.audit import findings
+from scheduler.audit.findings import About, Question
+from scheduler.audit.page import charts, page
+from scheduler.audit.prices import book
 from scheduler.config import Config
 from scheduler.errors import BadInput
 from tests import make
@@ -19,10 +21,12 @@ from tests import make
 Json = dict[str, Any]
 EVIL = "<script>alert('&\"')</script>"
 MODES = (None, Mode.BEST_FIT, Mode.LEAST_ALLOCATED)
+ABOUT = About(made="2026-01-01 00:00 UTC", source="cluster.yaml", version="1.2.3")
 
 
 def audit(nodes: list[wire.Node], pods: list[wire.Pod], **changes: Any) -> Json:
-    question: Json = {"config": Config(), "modes": MODES, "prices": prices.DEFAULTS, "worst": 3}
+    question: Json = {"config": Config(), "modes": MODES, "prices": book.packaged(), "worst": 3}
+    question |= {"orders": 2, "about": ABOUT}
     return findings.audit(nodes, pods, Question(**question | changes))
 
 
@@ -45,7 +49,7 @@ def owned(kind: str, pod: wire.Pod) -> wire.Pod:
 
 def test_money_is_what_is_stranded_times_its_price_and_the_dearest_node_is_first() -> None:
     nodes, pods = two_nodes()
-    found = audit(nodes, pods, prices={**prices.DEFAULTS, prices.CPU_CORE: 10.0})
+    found = audit(nodes, pods, prices=book.of_flags(None, [f"{book.CPU_CORE}=10"]))
     assert [node["name"] for node in found["nodes"]] == ["a", "b"]
     node = found["nodes"][0]
     assert node["free"]["cpu"] == 34
@@ -57,7 +61,7 @@ def test_money_is_what_is_stranded_times_its_price_and_the_dearest_node_is_first
 
 def test_the_total_is_the_sum_of_the_nodes() -> None:
     found = audit(*two_nodes())
-    for figure in ("capacity", "used", "free", "closed", "stranded", "dead"):
+    for figure in ("capacity", "used", "free", "closed", "stranded", "dead", "spare", "usable"):
         for dimension in findings.UNITS:
             values = [node[figure][dimension] for node in found["nodes"]]
             assert found["total"][figure][dimension] == pytest.approx(sum(values), abs=1e-5)
@@ -73,9 +77,9 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
     nodes, pods = two_nodes()
     found = audit(nodes, [*pods, make.pod(name="waits", gpu=2, cpu=3, memory="1Gi")])
     assert json.loads(json.dumps(found, allow_nan=False)) == found
-    amounts = {"capacity", "used", "free", "closed", "stranded", "dead"}
+    amounts = {"capacity", "used", "free", "closed", "stranded", "dead", "spare", "usable"}
     assert set(found) == {
-        "prices", "units", "demand", "total", "worst", "nodes", "leftOut", "waiting", "replay"
+        "about", "gpuModels", "prices", "units", "demand", "total", "worst", "nodes", "leftOut", "waiting", "replay"
     }  # fmt: skip
     assert found["units"] == {
         "cpu": "cores", "memory": "GiB", "gpuCompute": "GPUs", "gpuMemory": "GiB"
@@ -86,15 +90,22 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
     assert set(found["demand"]["typical"][0]) == {
         "pods", "cpu", "memory", "gpus", "gpuMemoryMiB", "gpuMemoryPercent", "gpuCores"
     }  # fmt: skip
-    assert set(found["total"]) == amounts | {"moneyByDimension", "money"}
-    assert set(found["nodes"][0]) == amounts | {"name", "money", "isClosed", "reason"}
+    money = {"moneyByDimension", "usableByDimension", "money", "value"}
+    assert set(found["total"]) == amounts | money
+    assert set(found["total"]["value"]) == amounts
+    assert set(found["nodes"][0]) == amounts | {"name", "money", "usableMoney", "isClosed", "reason"}  # fmt: skip
     assert all(set(found["total"][figure]) == set(found["units"]) for figure in amounts)
     assert found["waiting"] == [{"pod": "default/waits", "cpu": 3.0, "memory": 1.0, "gpus": 2}]
-    assert set(found["replay"]) == {"note", "moved", "stayed", "emptyNodes", "modes"}
+    assert set(found["replay"]) == {
+        "note", "moved", "stayed", "stays", "withoutController", "orders", "emptyNodes", "modes", "advice"
+    }  # fmt: skip
     assert [one["mode"] for one in found["replay"]["modes"]] == ["default", "best-fit", "least-allocated"]  # fmt: skip
     assert set(found["replay"]["modes"][0]) == {
-        "mode", "stranded", "dead", "money", "saved", "emptyNodes", "unplaced"
+        "mode", "stranded", "dead", "money", "saved", "emptyNodes", "unplaced", "inOrders"
     }  # fmt: skip
+    assert set(found["replay"]["modes"][0]["inOrders"]) == {"emptyNodes", "unplaced", "gpus", "money"}  # fmt: skip
+    assert set(found["replay"]["advice"]) == {"mode", "figure", "text"}
+    assert found["about"] == {"made": ABOUT.made, "source": ABOUT.source, "evenkeel": "1.2.3"}
 
 
 def test_the_same_pods_placed_level_strand_less() -> None:
@@ -215,7 +226,7 @@ def test_the_page_stands_alone_and_escapes_every_name() -> None:
     assert html.escape(EVIL) in text
     reader = read(text)
     assert "script" not in reader.tags
-    assert reader.tags.count("svg") == 3
+    assert reader.tags.count("figure") == 3
     assert reader.links == []
     assert "url(" not in text
     assert "prefers-color-scheme:dark" in text
@@ -226,43 +237,4 @@ def test_the_page_of_an_empty_cluster_is_a_page() -> None:
     reader = read(page.render(audit([], [], modes=())))
     assert "No node has GPUs." in reader.words
     assert "nothing is stranded" in reader.words
-
-
-def test_a_picture_of_many_nodes_tells_how_many_it_leaves_out() -> None:
-    nodes = [make.hami_node(name=f"n{i:03}", cards=1) for i in range(45)]
-    assert "5 more nodes" in read(page.render(audit(nodes, [], modes=()))).words
-
-
-def test_flags_go_over_the_price_file_and_the_file_over_the_defaults(tmp_path: Any) -> None:
-    file = tmp_path / "p.yaml"
-    file.write_text("gpu: 1000\ncpu-core: 20\n", encoding="utf-8")
-    assert prices.of_flags(file, ["cpu-core=7.5"]) == {
-        "cpu-core": 7.5, "memory-gib": 4.31, "gpu": 1000.0, "gpu-memory-gib": 50.0
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("gpus: 1", r"p\.yaml: gpus: is not a resource with a price; allowed are cpu-core"),
-        ("gpu: -1", r"p\.yaml: gpu: -1 is not a price per month within 0\.\."),
-        ("gpu: .nan", r"p\.yaml: gpu: nan is not a price"),
-        ("gpu: yes", r"p\.yaml: gpu: True is not a price"),
-        ("gpu: dear", r"p\.yaml: gpu: 'dear' is not a price"),
-        ("- 1", r"p\.yaml: must hold a mapping"),
-        ("{", r"p\.yaml: while parsing"),
-    ],
-)
-def test_a_wrong_price_file_is_told_with_the_field(tmp_path: Any, text: str, told: str) -> None:
-    file = tmp_path / "p.yaml"
-    file.write_text(text, encoding="utf-8")
-    with pytest.raises(BadInput, match=told):
-        prices.of_flags(file, [])
-    with pytest.raises(BadInput, match="No such file"):
-        prices.of_flags(tmp_path / "none", [])
-
-
-@pytest.mark.parametrize("flag", ["gpu", "gpu=", "gpu=x", "gpu=-1", "gpu=inf", "disk=1", "=1"])
-def test_a_wrong_price_flag_is_refused(flag: str) -> None:
-    with pytest.raises(BadInput, match="--price"):
-        prices.of_flags(None, [flag])
+    assert "There is no node." in reader.words
