@@ -28,6 +28,11 @@ def amount(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.1f}"
 
 
+def short(value: float) -> str:
+    """As ``amount``, without a decimal that is 0."""
+    return amount(value).removesuffix(".0")
+
+
 def dollars(value: float) -> str:
     """Whole dollars."""
     return f"${value:,.0f}"
@@ -72,8 +77,8 @@ def headline(audit: Json) -> list[str]:
 
 def _listed(amounts: Json) -> str:
     return (
-        f"{amount(amounts['gpuCompute'])} GPUs, {amount(amounts['cpu'])} cores and "
-        f"{amount(amounts['memory'])} GiB of memory"
+        f"{short(amounts['gpuCompute'])} GPUs, {short(amounts['cpu'])} cores and "
+        f"{short(amounts['memory'])} GiB of memory"
     )
 
 
@@ -84,10 +89,9 @@ def of_free(audit: Json) -> str:
     if not free:
         return ""
     share = total["stranded"]["gpuCompute"] / free
-    return (
-        f"Of {amount(free)} free GPUs a typical GPU pod cannot take {share:.0%}; "
-        f"{amount(dead)} no typical pod can take at all."
-    )
+    none = f"{short(dead)} no typical pod can take at all" if short(dead) != "0" else ""
+    told = f"Of {short(free)} free GPUs a typical GPU pod cannot take {share:.0%}"
+    return f"{told}; {none}." if none else f"{told}."
 
 
 def judged_by(audit: Json) -> list[str]:

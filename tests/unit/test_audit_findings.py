@@ -12,10 +12,9 @@ from scheduler.api import names, wire
 from scheduler.api.placement import Mode
 from scheduler.audit import findings
 from scheduler.audit.findings import About, Question
-from scheduler.audit.page import charts, page
+from scheduler.audit.page import page
 from scheduler.audit.prices import book
 from scheduler.config import Config
-from scheduler.errors import BadInput
 from tests import make
 
 Json = dict[str, Any]

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# Of what is free, in money: less than this share of it is no difference that matters.
+# Of what is free, in money, or of the nodes that the other empties: less than this share is no difference that
+# matters.
 _MATTERS = 0.01
 _PROTECTS = (
     "What the default protects is not in this figure: it keeps whole GPUs and even remainders for pods that "
@@ -41,8 +42,9 @@ class Tried:
         return max(self.unplaced) == 0
 
     def empties_more(self, other: Tried) -> bool:
-        """Whether it leaves more nodes empty, in whatever order."""
-        return min(self.empty) > max(other.empty)
+        """Whether it leaves more nodes empty, in whatever order, and not by next to nothing."""
+        gained = _mean(self.empty) - _mean(other.empty)
+        return min(self.empty) > max(other.empty) and gained >= _MATTERS * _mean(other.empty)
 
     def strands_less(self, other: Tried, least: float) -> bool:
         """Whether less is stranded, in whatever order, by ``least`` dollars at the least on average."""

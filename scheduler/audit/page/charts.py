@@ -7,7 +7,7 @@ from typing import Any
 
 from scheduler.audit.page import parts
 from scheduler.audit.page.parts import Bar
-from scheduler.audit.words import TITLES, amount, dollars
+from scheduler.audit.words import TITLES, dollars, short
 
 Json = dict[str, Any]
 # Nobody reads more bars than these; the rest is told in words, and each node is in the fleet.
@@ -32,7 +32,7 @@ def nodes(rows: Sequence[Json]) -> str:
         Bar(
             row["name"],
             [(kind, row[kind][_GPU]) for kind, _ in _OF_NODES],
-            f"{amount(row['stranded'][_GPU])} of {amount(row['capacity'][_GPU])}",
+            f"{short(row['stranded'][_GPU])} of {short(row['capacity'][_GPU])}",
         )
         for row in shown
     ]
@@ -42,7 +42,7 @@ def nodes(rows: Sequence[Json]) -> str:
     rest = sum(row["stranded"][_GPU] for row in others)
     told = (
         f"{len(shown)} of {len(ordered):,} nodes with GPUs shown, with the most stranded; "
-        f"the other {len(others):,} strand {amount(rest)} GPUs in all."
+        f"the other {len(others):,} strand {short(rest)} GPUs in all."
     )
     return chart + parts.soft(told)
 

@@ -12,7 +12,7 @@ from html import escape
 from typing import Any, NamedTuple
 
 from scheduler.audit.page import parts
-from scheduler.audit.words import amount, counted
+from scheduler.audit.words import counted, short
 
 Json = dict[str, Any]
 _FEW, _SOME = 100, 1000
@@ -77,8 +77,8 @@ def _cell(row: Json, keys: Sequence[str], unit: str) -> _Cell:
         kind = _IDLE if usable >= _LEAST else _FULL
     key = keys[0]
     title = (
-        f"{row['name']}: {amount(row['stranded'][key])} of {amount(row['capacity'][key])} {unit} stranded, "
-        f"{amount(row['usable'][key])} usable"
+        f"{row['name']}: {short(row['stranded'][key])} of {short(row['capacity'][key])} {unit} stranded, "
+        f"{short(row['usable'][key])} usable"
     )
     return _Cell(kind, stranded, usable, row["name"], title)
 
