@@ -1,18 +1,21 @@
 """What an audit says: money, the worst nodes, the replay, JSON and the page."""
 
 import html
+import io
 import json
+import re
 from html.parser import HTMLParser
 from typing import Any
 
 import msgspec
 import pytest
+from rich.console import Console
 
 from scheduler.api import names, wire
 from scheduler.api.placement import Mode
-from scheduler.audit import findings
+from scheduler.audit import findings, table, words
 from scheduler.audit.findings import About, Question
-from scheduler.audit.page import page
+from scheduler.audit.page import charts, page
 from scheduler.audit.prices import book
 from scheduler.config import Config
 from tests import make
@@ -237,3 +240,106 @@ def test_the_page_of_an_empty_cluster_is_a_page() -> None:
     assert "No node has GPUs." in reader.words
     assert "nothing is stranded" in reader.words
     assert "There is no node." in reader.words
+
+
+def test_bars_are_ordered_by_what_they_show_and_the_rest_is_told_truly() -> None:
+    rows = [
+        {
+            "name": f"n{i:03}",
+            "money": 100.0 - i,
+            **{key: {"gpuCompute": 1.0} for key in ("used", "usable", "closed")},
+            "capacity": {"gpuCompute": 8.0},
+            "stranded": {"gpuCompute": i / 100},
+        }
+        for i in range(100)
+    ]
+    drawn = charts.nodes(rows)
+    reader = read(drawn)
+    names = re.findall(r"<span>(n\d{3})</span>", drawn)
+    assert names == [f"n{i:03}" for i in range(99, 59, -1)]
+    rest = sum(i / 100 for i in range(60))
+    assert f"40 of 100 nodes with GPUs shown, with the most stranded; the other 60 strand {rest:.1f} GPUs in all." in reader.words  # fmt: skip
+    assert "shown" not in read(charts.nodes(rows[:40])).words
+
+
+def test_the_fleet_has_a_cell_and_a_name_for_every_node_worst_kind_first() -> None:
+    nodes = [
+        make.hami_node(name="full", cards=1, cpu=4),
+        make.hami_node(name="idle", cards=1, cpu=9),
+    ]
+    nodes += [
+        make.hami_node(name="lost", cards=2, cpu=4),
+        make.hami_node(name="shut", unschedulable=True),
+    ]
+    nodes += [make.node(name="plain", cpu=4), make.node(name=f"{EVIL}-3", cpu=4)]
+    used = {names.HAMI_NODE: "full", names.HAMI_ALLOCATED: f"full-GPU-0,NVIDIA,{make.T4_MIB},100:;"}
+    pods = [
+        make.pod(name="a", node="full", cpu=4, gpu=1, annotations=used),
+        plain("b", "lost", 4, "1Gi"),
+    ]  # fmt: skip
+    text = page.render(audit(nodes, pods))
+    for name in ("full", "idle", "lost", "shut", "plain"):
+        assert f'title="{name}: ' in text
+    assert f'title="{html.escape(EVIL)}-3: ' in text
+    kinds = ("s3", "idle", "full", "closed")
+    places = [text.index(f'<i class="{kind}" title="{name}: ') for kind, name in zip(kinds, ("lost", "idle", "full", "shut"), strict=True)]  # fmt: skip
+    assert places == sorted(places)
+    words = read(text).words
+    assert "1 node: half or more stranded" in words
+    assert "1 node: closed: cordoned or not healthy" in words
+
+
+def test_the_headline_is_what_could_be_used_and_is_not() -> None:
+    """What is stranded comes after it, and both say GPUs and money."""
+    nodes = [
+        make.hami_node(name="lost", cards=2, cpu=4),
+        make.hami_node(name="idle", cards=4, cpu=64),
+    ]
+    found = audit(nodes, [plain("b", "lost", 4, "1Gi")], modes=())
+    value = found["total"]["value"]
+    assert value["usable"] > 0
+    assert value["free"] == pytest.approx(value["usable"] + value["stranded"] + value["spare"])
+    assert value["usable"] == pytest.approx(sum(node["usableMoney"] for node in found["nodes"]))
+    assert value["usable"] == pytest.approx(sum(found["total"]["usableByDimension"].values()))
+    first, second = words.headline(found)
+    assert first.startswith(f"${value['usable']:,.0f} a month is usable and unused: 4 GPUs, ")
+    assert second.startswith(f"${value['stranded']:,.0f} a month is stranded, ")
+    assert "2 GPUs" in second
+    shown = read(page.render(found)).words
+    assert shown.index(first) < shown.index(second)
+
+
+def test_the_page_says_of_what_when_and_by_which_version() -> None:
+    shown = read(page.render(audit(*two_nodes()))).words
+    assert "cluster.yaml, 2026-01-01 00:00 UTC, Evenkeel 1.2.3" in shown
+
+
+def shown_at(width: int, found: Json) -> list[str]:
+    out = io.StringIO()
+    table.show(found, Console(width=width, file=out, force_terminal=True, color_system=None))
+    return out.getvalue().splitlines()
+
+
+def test_the_table_fits_80_columns_and_no_figure_is_cut() -> None:
+    """Also where figures are as large as they get, and a name as long as it may be."""
+    found = audit(*two_nodes())
+    longest = "n" * 253
+    huge = dict.fromkeys(findings.UNITS, 9_999_999.9)
+    total, node = found["total"], found["nodes"][0]
+    for figure in ("capacity", "used", "usable", "stranded", "dead", "spare", "closed"):
+        total[figure] = huge
+        total["value"][figure] = 999_999_999.0
+    found["nodes"][0] = node | {"name": longest, "stranded": huge, "money": 999_999_999.0}
+    found["worst"] = [longest]
+    for one in found["replay"]["modes"]:
+        one["inOrders"] |= {"emptyNodes": [4_998, 4_999], "unplaced": [1_000, 9_999], "gpus": [30_000.0, 39_999.0]}  # fmt: skip
+        one["money"] = 999_999_999.0
+    lines = shown_at(80, found)
+    assert max(map(len, lines)) <= 80
+    text = "\n".join(lines)
+    assert "…" not in text
+    capacity = next(line for line in lines if line.strip().startswith("capacity"))
+    assert capacity.split() == ["capacity", *["10,000,000"] * 4, "999,999,999"]
+    assert sum(line.count("999,999,999") for line in lines) == 3 + 7 + 1 + 3
+    assert text.count("4,998 to 4,999") == text.count("30,000 to 39,999") == 3
+    assert "".join(line.split()[0] for line in lines if line.strip().startswith("nnn") and ":" not in line).startswith("n" * 100)  # fmt: skip
