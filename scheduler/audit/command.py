@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
-from scheduler.api import wire
 from scheduler.api.placement import MODES, Mode
-from scheduler.audit import findings, progress, table
+from scheduler.audit import table
 from scheduler.audit.comparison import DEFAULT_MODE
 from scheduler.audit.findings import About, Question
 from scheduler.audit.page import page
@@ -22,6 +22,7 @@ from scheduler.audit.prices import book
 from scheduler.config import Config
 from scheduler.errors import BadInput
 
+Json = dict[str, Any]
 OUTPUTS = ("table", "json", "html")
 ORDERS_MAX = 100
 # What is written for a person has lines of 80 columns at the least, and in a file no edge to fold at.
@@ -76,20 +77,12 @@ def of(question: Question, source: str) -> Question:
     return replace(question, about=replace(question.about, source=source))
 
 
-def tell(
-    request: Request,
-    question: Question,
-    nodes: Sequence[wire.Node],
-    pods: Sequence[wire.Pod],
-    out: Console,
-) -> None:
-    """Audit, then print or write it.
+def show(request: Request, audit: Json, out: Console) -> None:
+    """Print an audit, or write it to a file.
 
     Raises:
         BadInput: the file cannot be written.
     """
-    with progress.shown() as tell:
-        audit = findings.audit(nodes, pods, question, tell)
     path = request.output_file
     if request.output == "json":
         text = json.dumps(audit, indent=2, allow_nan=False) + "\n"

@@ -67,11 +67,17 @@ def of(
         "orders": n_orders,
         "emptyNodes": replay.empty_nodes(now.cluster, parted.own),
         "modes": rows,
-        "advice": _advice(rows, free, n_moving),
+        "advice": _advice(rows, free, n_moving, is_seen=_is_seen(now)),
     }
 
 
-def _advice(rows: Sequence[Json], free: float, n_moving: int) -> Json:
+def _is_seen(now: Compared) -> bool:
+    """Whether what is stranded was judged by pods that were seen: of GPUs by those that ask them."""
+    has_gpus = bool(now.figures.amounts[m.CAPACITY, m.GPU].any())
+    return not (now.typical.gpu_assumed if has_gpus else now.typical.plain_assumed)
+
+
+def _advice(rows: Sequence[Json], free: float, n_moving: int, *, is_seen: bool) -> Json:
     if not n_moving:
         text = "No pod can be placed again, so the modes cannot be told apart."
         return {"mode": "", "figure": "", "text": text}
@@ -82,7 +88,7 @@ def _advice(rows: Sequence[Json], free: float, n_moving: int) -> Json:
         )
         for row in rows
     ]
-    given = advice.give(tried, DEFAULT_MODE, free)
+    given = advice.give(tried, DEFAULT_MODE, free, is_seen=is_seen)
     return {"mode": given.mode, "figure": given.figure, "text": given.text}
 
 

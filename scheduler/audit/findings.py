@@ -81,7 +81,7 @@ def audit(
     ``tell`` hears how far it has come.
     """
     config, prices, about = question.config, question.prices, question.about
-    tell("reading nodes and pods")
+    tell("taking in nodes and pods")
     cluster = Cluster(
         config.scheduler_names, devices.families(config.hami_node_label), config.pod_limits
     )

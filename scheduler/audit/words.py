@@ -21,6 +21,7 @@ FIGURES = {
     "closed": "closed",
 }
 _REASONS_MAX = 6
+_MODELS_MAX = 12
 
 
 def amount(value: float) -> str:
@@ -124,10 +125,15 @@ def priced_by(audit: Json) -> list[str]:
     lines = [
         f"A core costs ${units['cpu-core']:g} a month, a GiB of memory ${units['memory-gib']:g}."
     ]
+    models = audit["gpuModels"]
     lines += [
         f"{one['model']}: {counted(one['gpus'], 'GPU')} at {dollars(one['price'])} ({one['source']})."
-        for one in audit["gpuModels"]
+        for one in models[:_MODELS_MAX]
     ]
+    if len(models) > _MODELS_MAX:
+        lines.append(
+            f"And {counted(len(models) - _MODELS_MAX, 'model')} more, of which less is there."
+        )
     return [*lines, "Prices of your own: --prices FILE, or --price 'A100*80GB=1500'."]
 
 

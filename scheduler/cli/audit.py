@@ -61,7 +61,7 @@ def audit(
     config_file: options.ConfigFile = None,
 ) -> None:
     """Show what a cluster cannot use, what it costs, and how other modes would have placed its pods."""
-    from scheduler.audit import command  # noqa: PLC0415 - as above
+    from scheduler.audit import command, findings, progress  # noqa: PLC0415 - as above
 
     request = command.Request(
         config=options.config(config_file),
@@ -77,8 +77,11 @@ def audit(
         if file and (kubeconfig or context):
             raise BadInput("--filename", "is of files, and --kubeconfig and --context of a cluster")
         question = command.plan(request)
-        nodes, pods, source = _manifests(file) if file else _cluster(kubeconfig, context)
-        command.tell(request, command.of(question, source), nodes, pods, Console())
+        with progress.shown() as tell:
+            tell("reading nodes and pods")
+            nodes, pods, source = _manifests(file) if file else _cluster(kubeconfig, context)
+            found = findings.audit(nodes, pods, command.of(question, source), tell)
+        command.show(request, found, Console())
     except BadInput as error:
         options.refuse(str(error))
 

@@ -183,3 +183,22 @@ def test_without_the_default_there_is_nothing_to_compare_with() -> None:
     found = advice.give([tried("keel", [1], [1.0])], "default", 1.0)
     assert (found.mode, found.figure) == ("", "")
     assert "was not tried" in found.text
+
+
+def test_what_assumed_pods_say_speaks_against_no_mode() -> None:
+    """On four nodes with a handful of pods, least-allocated was advised by the demand of pods nobody had seen."""
+    spreads = tried("least-allocated", [14, 15, 14], [10.0, 10.0, 10.0])
+    seen = advice.give([DEFAULT, spreads], "default", 1e4)
+    assert (seen.mode, seen.figure) == ("least-allocated", "stranded")
+    assert "speaks for modes that spread" in seen.text
+    unseen = advice.give([DEFAULT, spreads], "default", 1e4, is_seen=False)
+    assert unseen.mode == "default"
+    assert unseen.text.endswith("Too few pods were seen to compare modes by what they strand.")
+    nodes = [make.node(name="n0", cpu=64, memory="64Gi")]
+    pods = [
+        make.pod(name=f"p{i}", node="n0", cpu=1, memory="2Gi" if i % 2 else "64Mi")
+        for i in range(60)
+    ]
+    text = replayed(nodes, pods[:20])["advice"]["text"]
+    assert "Too few pods were seen" in text
+    assert "Too few pods were seen" not in replayed(nodes, pods)["advice"]["text"]

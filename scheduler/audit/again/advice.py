@@ -6,6 +6,7 @@ is advised where it is better by one figure and by none worse, and keeps every p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,8 @@ _PROTECTS = (
     "What the default protects is not in this figure: it keeps whole GPUs and even remainders for pods that "
     "come and go, which one fill does not show, and spreads pods without GPUs, for room to grow."
 )
+_SPREADS = "While there is room to spare, what is stranded speaks for modes that spread. "
+_UNSEEN = " Too few pods were seen to compare modes by what they strand."
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +56,9 @@ class Tried:
 
     def told(self) -> str:
         """Both its figures."""
+        nodes = "node" if set(self.empty) == {1} else "nodes"
         return (
-            f"empties {spread(self.empty)} nodes and strands {spread(self.gpus)} GPUs "
+            f"empties {spread(self.empty)} {nodes} and strands {spread(self.gpus)} GPUs "
             f"(${spread(self.money)} a month)"
         )
 
@@ -75,10 +79,13 @@ class Advice:
     text: str
 
 
-def give(tried: Sequence[Tried], default: str, free_money: float) -> Advice:
+def give(
+    tried: Sequence[Tried], default: str, free_money: float, *, is_seen: bool = True
+) -> Advice:
     """What follows for a cluster whose free resources cost ``free_money`` a month.
 
     ``default`` is the name of the default among those tried; where it was not tried there is none to compare with.
+    Unless ``is_seen``, what is stranded was judged by assumed pods, and speaks against no mode.
     """
     base = next((one for one in tried if one.name == default), None)
     if base is None:
@@ -88,14 +95,14 @@ def give(tried: Sequence[Tried], default: str, free_money: float) -> Advice:
     others = [one for one in tried if one is not base and one.keeps_all]
     if not base.keeps_all:
         return _of_those_that_fit(base, others, sure)
-    least = _MATTERS * free_money
+    least = _MATTERS * free_money if is_seen else math.inf
     better = [one for one in others if _figure(one, base, least) and not _figure(base, one, least)]
     best = min(better, key=lambda one: (-_mean(one.empty), _mean(one.money)), default=None)
     if best is not None:
         figure = _figure(best, base, least)
         text = (
-            f"{best.name}: it {best.told()}, while {base.name} {base.told()}; {sure}, "
-            f"with every pod placed. {_PROTECTS}"
+            f"{best.name}: it {best.told()}, while the {base.name} {base.told()}; {sure}, "
+            f"with every pod placed. {_SPREADS if figure == 'stranded' else ''}{_PROTECTS}"
         )
         return Advice(best.name, figure, text)
     trades = [one for one in others if _figure(one, base, least)]
@@ -112,7 +119,7 @@ def give(tried: Sequence[Tried], default: str, free_money: float) -> Advice:
             f"{stay} with the {base.name}: it {base.told()}, {sure}, with every pod placed, and no mode does "
             "better in every order."
         )
-    return Advice(base.name, "", text)
+    return Advice(base.name, "", text if is_seen else text + _UNSEEN)
 
 
 def spread(values: Sequence[float]) -> str:
@@ -122,7 +129,7 @@ def spread(values: Sequence[float]) -> str:
 
 
 def _of_those_that_fit(base: Tried, others: Sequence[Tried], sure: str) -> Advice:
-    left = f"{base.name} leaves {spread(base.unplaced)} pods without a place"
+    left = f"the {base.name} leaves {spread(base.unplaced)} pods without a place"
     best = min(others, key=lambda one: (-_mean(one.empty), _mean(one.money)), default=None)
     if best is None:
         text = (
