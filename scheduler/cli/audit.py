@@ -114,7 +114,11 @@ def _cluster(kubeconfig: str | None, context: str | None) -> Read:
     except ApiError as error:
         typer.echo(f"{access.url}: {error}", err=True)
         raise typer.Exit(1) from error
-    server = urlsplit(access.url)
-    # Without what stands before the host, which may be a password.
+    return nodes, pods, source_of(access.url, context)
+
+
+def source_of(url: str, context: str | None) -> str:
+    """A cluster in words: the context, if it was given, and the server, without a password before its name."""
+    server = urlsplit(url)
     shown = f"{server.scheme}://{server.netloc.rpartition('@')[2]}"
-    return nodes, pods, f"context {context} at {shown}" if context else shown
+    return f"context {context} at {shown}" if context else shown

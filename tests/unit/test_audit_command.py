@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 from scheduler import cli
 from scheduler.audit import progress
+from scheduler.cli import audit as audit_command
 from tests import make
 
 Json = dict[str, Any]
@@ -172,3 +173,9 @@ def test_what_takes_long_is_told_on_a_terminal_and_what_does_not_is_silent() -> 
     with progress.shown(Console(file=out), after_seconds=0.0) as tell:
         tell("placing 7 pods again")
     assert not out.getvalue()
+
+
+def test_a_cluster_is_told_by_its_context_and_server_and_never_by_a_secret() -> None:
+    url = "https://me:secret@cluster.example:6443/path?token=secret"
+    assert audit_command.source_of(url, None) == "https://cluster.example:6443"
+    assert audit_command.source_of(url, "prod") == "context prod at https://cluster.example:6443"
