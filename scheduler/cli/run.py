@@ -8,7 +8,7 @@ import socket
 import sys
 import uuid
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import structlog
 import typer
@@ -16,6 +16,8 @@ import uvloop
 
 from scheduler.cli import options
 from scheduler.errors import BadInput
+
+LogLevel = Literal["debug", "info", "warning", "error"]
 
 
 def run(
@@ -28,9 +30,10 @@ def run(
     ] = "",
     host: Annotated[str, typer.Option(help="Address of probes and metrics.")] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(help="Port of probes and metrics; 0 takes a free one.")
+        int,
+        typer.Option(min=0, max=65535, help="Port of probes and metrics; 0 takes a free one."),
     ] = 8080,
-    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
+    log_level: Annotated[LogLevel, typer.Option(help="The least that is logged.")] = "info",
     record: Annotated[
         Path | None,
         typer.Option(
@@ -87,10 +90,8 @@ def rerun(
         raise typer.Exit(1)
 
 
-def _configure_logs(level: str) -> None:
-    levels = {"debug": 10, "info": 20, "warning": 30, "error": 40}
-    if level not in levels:
-        options.refuse(f"--log-level: {level} is not one of {', '.join(levels)}")
+def _configure_logs(level: LogLevel) -> None:
+    least = logging.getLevelNamesMapping()[level.upper()]
     terminal = sys.stderr.isatty()
     shared: list[structlog.typing.Processor] = [
         structlog.stdlib.add_log_level,
@@ -100,7 +101,7 @@ def _configure_logs(level: str) -> None:
     render = structlog.dev.ConsoleRenderer() if terminal else structlog.processors.JSONRenderer()
     structlog.configure(
         processors=[*shared, render],
-        wrapper_class=structlog.make_filtering_bound_logger(levels[level]),
+        wrapper_class=structlog.make_filtering_bound_logger(least),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
     # kopf logs through the standard library; one line form for all.
@@ -108,4 +109,4 @@ def _configure_logs(level: str) -> None:
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(processor=render, foreign_pre_chain=shared)
     )
-    logging.basicConfig(handlers=[handler], level=max(levels[level], logging.WARNING), force=True)
+    logging.basicConfig(handlers=[handler], level=max(least, logging.WARNING), force=True)

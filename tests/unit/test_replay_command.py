@@ -81,10 +81,10 @@ def test_files_are_written_and_nothing_is_printed(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--experiment", "drain"], "--experiment: drain is not one of fill, churn, bursts, daily, heavy-tail"),
+        (["--experiment", "drain"], "'--experiment': Value error, 'drain' is not one of 'fill', 'churn', 'bursts', 'daily', 'heavy-tail'"),
         (["--mode", "best"], "--mode: best is not one of keel, fgd, best-fit"),
         (["--mode", "keel,"], "--mode: is empty"),
-        (["--learn", "all"], "--learn: all is not one of seen, trace"),
+        (["--learn", "all"], "'--learn': Value error, 'all' is not one of 'seen', 'trace'"),
         (["--seeds", "5..3"], '--seeds: "5..3": write 42..51 or 1,2,3'),
         (["--seeds", "-1"], '--seeds: "-1": write'),
         (["--seeds", "0..10000"], "at most 10000 of them"),
@@ -92,12 +92,12 @@ def test_files_are_written_and_nothing_is_printed(folder: Path) -> None:
         (["--load", "0"], "--load: 0 is not above 0"),
         (["--load", "nan"], "--load: nan is not above 0"),
         (["--arrivals", "0"], "--arrivals: 0 is not within 1..10000000"),
-        (["--jobs", "0"], "--jobs: 0 is not 1 or more"),
+        (["--jobs", "0"], "'--jobs': Input should be greater than or equal to 1"),
         (["--queue"], "--queue: in a fill nobody leaves"),
-        (["-o", "yaml"], "--output: yaml is not one of table, json, parquet"),
+        (["-o", "yaml"], "'--output': Value error, 'yaml' is not one of 'table', 'json', 'parquet'"),
         (["-o", "parquet"], "--output-file: is needed with --output parquet"),
         (["--plot", "picture.pdf"], "--plot: picture.pdf does not end in .svg or .png"),
-        (["--plot", "gone/picture.svg"], "--plot: gone is not a folder"),
+        (["--plot", "gone/picture.svg"], "--plot: gone/picture.svg cannot be written: No such file or directory"),
         (["--variant", "gpuspec33"], 'variant: "gpuspec33": a trace of nodes.csv and pods.csv'),
     ],
 )  # fmt: skip
