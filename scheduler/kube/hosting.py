@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import os
+import signal
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import kopf
@@ -12,6 +16,29 @@ from scheduler.kube.client import Access
 from scheduler.kube.watch.rare import Rare
 
 Act = Callable[[], Awaitable[None]]
+
+
+@contextmanager
+def ends_at_once() -> Iterator[None]:
+    """While the main loop stands still, SIGTERM and Ctrl-C end the process: the loop would hear them late.
+
+    For the time before there is anything to finish or to give back. The default would not do: the first process
+    of a container is not ended by it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    handlers = [signal.signal(number, _end) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, handlers, strict=True):
+            signal.signal(number, handler)
+
+
+def _end(number: int, _frame: object) -> None:
+    os._exit(128 + number)
 
 
 async def host(
