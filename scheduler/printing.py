@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,8 @@ from scheduler.errors import BadInput
 
 # Columns; rich has to be told of an edge.
 _WIDE = 10_000
+_LOOK_SECONDS = 0.2
+_MIB = 1 << 20
 _PADDING = re.compile(r"[ \t]+(?=\n)")
 
 
@@ -99,6 +102,43 @@ def progress(what: str, total: int, screen: Console | None = None) -> Iterator[P
     with Progress(*columns, console=screen, transient=True) as bar:
         task = bar.add_task(what, total=total, done=0)
         yield lambda done: bar.update(task, completed=done, done=int(done))
+
+
+@contextmanager
+def often(look: Callable[[], None]) -> Iterator[None]:
+    """Call something a few times a second, in a thread of its own, while work goes on."""
+    is_over = threading.Event()
+
+    def turn() -> None:
+        while not is_over.wait(_LOOK_SECONDS):
+            look()
+
+    thread = threading.Thread(target=turn, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+@contextmanager
+def read(path: Path) -> Iterator[IO[bytes]]:
+    """A file to be read to its end, with a bar on standard error if that is a terminal.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        if not file.seekable():  # a pipe, of which nobody knows how long it is
+            yield file
+            return
+        n_mib = max(1, path.stat().st_size // _MIB)
+        with (
+            progress("MiB", n_mib) as progressed,
+            often(lambda: progressed(file.tell() / _MIB)),
+        ):
+            yield file
 
 
 Progressed = Callable[[float], None]

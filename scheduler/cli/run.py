@@ -14,6 +14,7 @@ import structlog
 import typer
 import uvloop
 
+from scheduler import printing
 from scheduler.cli import options
 from scheduler.errors import BadInput
 
@@ -79,7 +80,7 @@ def rerun(
     from scheduler.engine import rerun as again  # noqa: PLC0415 - numba costs half a second
 
     try:
-        with file.open("rb") as lines:
+        with printing.read(file) as lines:
             report = again.rerun(lines)
     except OSError as error:
         options.refuse(f"{file}: {error.strerror}")

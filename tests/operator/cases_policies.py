@@ -156,6 +156,25 @@ async def the_status_says_what_was_seen_and_how_many_are_governed(world: World) 
     await _status(world, "p", governedPods=1)
 
 
+async def the_status_says_which_part_is_in_force(world: World) -> None:
+    """Of a mode and a node policy in one policy the node policy decides, and the mode not at all."""
+    both = policy("p", nodePolicy="spread", scoring={"mode": "most-allocated"}, gpuPolicy="binpack")
+    await _three_with_one_pod(world)
+    await world.create(both)
+    found = (await _status(world, "p", observedGeneration=1))["ready"]
+    assert found["status"] == "True"
+    assert found["message"] == (
+        "the policy is in force for pods not yet placed; nodes are scored by nodePolicy spread, which stands in "
+        "the place of scoring: mode most-allocated not in force; cards are chosen by gpuPolicy binpack"
+    )
+    # What it says is what happens.
+    await world.create(*_pair("apart"))
+    assert await _spread_of(world, "first", "apart0", "apart1") == 3
+    await world.call("PATCH", f"{POLICIES}/p", {"spec": {"nodePolicy": None}})
+    found = (await _status(world, "p", observedGeneration=2))["ready"]
+    assert found["message"] == "the policy is in force for pods not yet placed"
+
+
 async def pods_own_annotations_stand_above_a_policy(world: World) -> None:
     await world.create(nodes.gpu_node("g0"), nodes.gpu_node("g1"))
     await world.create(policy("pack", nodePolicy="binpack", gpuPolicy="binpack"))
@@ -187,6 +206,7 @@ ALL = (
     the_highest_priority_governs_and_ties_go_by_name,
     selectors_choose_pods_and_namespaces,
     the_status_says_what_was_seen_and_how_many_are_governed,
+    the_status_says_which_part_is_in_force,
     pods_own_annotations_stand_above_a_policy,
     a_policy_for_cards_takes_effect,
 )
