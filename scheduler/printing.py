@@ -52,10 +52,10 @@ def check_writable(option: str, path: Path | None) -> None:
     """
     if path is None:
         return
-    was_there = path.exists()
-    if was_there and not (path.is_file() or path.is_dir()):
-        return  # a pipe or a device: to open it is to begin
     try:
+        was_there = path.exists()
+        if was_there and not (path.is_file() or path.is_dir()):
+            return  # a pipe or a device: to open it is to begin
         with path.open("ab"):
             pass
         if not was_there:

@@ -158,18 +158,20 @@ async def the_status_says_what_was_seen_and_how_many_are_governed(world: World) 
 
 async def the_status_says_which_part_is_in_force(world: World) -> None:
     """Of a mode and a node policy in one policy the node policy decides, and the mode not at all."""
-    both = policy("p", nodePolicy="spread", scoring={"mode": "most-allocated"}, gpuPolicy="binpack")
-    await _three_with_one_pod(world)
+    both = policy("p", nodePolicy="spread", scoring={"mode": "gpu-packing"}, gpuPolicy="binpack")
+    await world.create(nodes.gpu_node("g0"), nodes.gpu_node("g1"))
     await world.create(both)
     found = (await _status(world, "p", observedGeneration=1))["ready"]
     assert found["status"] == "True"
     assert found["message"] == (
         "the policy is in force for pods not yet placed; nodes are scored by nodePolicy spread, which stands in "
-        "the place of scoring: mode most-allocated not in force; cards are chosen by gpuPolicy binpack"
+        "the place of scoring: mode gpu-packing not in force; cards are chosen by gpuPolicy binpack"
     )
     # What it says is what happens.
-    await world.create(*_pair("apart"))
-    assert await _spread_of(world, "first", "apart0", "apart1") == 3
+    async with world.agents():
+        await world.create(vgpu("a0", mem=100), vgpu("a1", mem=100))
+        apart = await world.running("a0", "a1")
+    assert len({one["spec"]["nodeName"] for one in apart}) == 2
     await world.call("PATCH", f"{POLICIES}/p", {"spec": {"nodePolicy": None}})
     found = (await _status(world, "p", observedGeneration=2))["ready"]
     assert found["message"] == "the policy is in force for pods not yet placed"
