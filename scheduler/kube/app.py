@@ -122,11 +122,11 @@ class Operator:
         try:
             await self._get_ready()
         except BaseException as error:
-            # Told to stop before there was anything to finish, or not able to start.
-            self._stop_flag.set()
             await self._parts.end()
             await self._open.aclose()
             if isinstance(error, asyncio.CancelledError):
+                # Told to stop before there was anything to finish. kopf waits for this flag, see ``_stop``.
+                self._stop_flag.set()
                 _log.info("stopped before it had started")
             raise
         self._run_parts()
