@@ -15,6 +15,7 @@ import kopf
 from scheduler.kube.client import Access
 from scheduler.kube.watch.rare import Rare
 
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 Act = Callable[[], Awaitable[None]]
 
 
@@ -28,13 +29,19 @@ def ends_at_once() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    numbers = (signal.SIGTERM, signal.SIGINT)
-    handlers = [signal.signal(number, _end) for number in numbers]
+    handlers = [signal.signal(number, _end) for number in _SIGNALS]
     try:
         yield
     finally:
-        for number, handler in zip(numbers, handlers, strict=True):
+        for number, handler in zip(_SIGNALS, handlers, strict=True):
             signal.signal(number, handler)
+
+
+def _hear_signals(stop_flag: asyncio.Event) -> None:
+    """A signal sets the flag, as often as it comes; kopf's own handlers take one for an error that comes twice."""
+    if threading.current_thread() is threading.main_thread():
+        for number in _SIGNALS:
+            asyncio.get_running_loop().add_signal_handler(number, stop_flag.set)
 
 
 def _end(number: int, _frame: object) -> None:
@@ -66,6 +73,7 @@ async def host(
             failed.append(error)
             stop_flag.set()
             raise kopf.PermanentError(str(error)) from error
+        _hear_signals(stop_flag)
 
     async def stops(**_: Any) -> None:
         await stop()
