@@ -49,14 +49,14 @@ class Request:
 
 
 def execute(
-    request: Request, out: Console, progress: Console | None, engine: Engine | None = None
+    request: Request, out: Console, progress: Console, engine: Engine | None = None
 ) -> None:
     """Run what is asked, then print or write it.
 
     Args:
         request: what is asked.
         out: where the table or the JSON goes when no file is named.
-        progress: where a progress bar is drawn, if anywhere.
+        progress: where a bar is drawn if it is a terminal.
         engine: for tests; None is the engine of this room.
 
     Raises:

@@ -74,7 +74,7 @@ class _Failed:
 
 @dataclass(frozen=True, slots=True)
 class _Remembered:
-    """What a process that runs jobs knows before its first: ``parts`` is how far each has come."""
+    """What a process that runs jobs knows before its first: ``parts`` is how far each has come, for all to see."""
 
     traces: Traces
     engine: Engine | None
@@ -101,27 +101,21 @@ def run(
         processes: how many at once on this machine; 1 stays in this process.
         dask: address of a Dask scheduler, whose workers have Evenkeel installed; empty: this machine.
         engine: what runs a workload; None is the engine of this room.
-        console: where a progress bar is drawn; None draws none.
+        console: where a bar is drawn if it is a terminal; None is standard error.
 
     Raises:
         BadInput: a job's options are refused, or Dask is asked for and not installed or not there.
         JobFailed: a run ended with an error; the rest is given up.
     """
-    # How far each run has come, 0..1.
-    parts = pool.SPAWN.Array("d", len(jobs), lock=False)
     finished: dict[int, Finished] = {}
     with printing.progress("runs", len(jobs), console) as progressed:
-
-        def look() -> None:
-            progressed(sum(parts))
-
         if dask:
             answers = _on_dask(jobs, traces, engine, dask)
         elif processes > 1 and len(jobs) > 1:
-            remembered = _Remembered(traces, engine, parts)
-            answers = _in_processes(jobs, remembered, min(processes, len(jobs)), look)
+            n_processes = min(processes, len(jobs))
+            answers = _in_processes(jobs, traces, engine, n_processes, progressed)
         else:
-            answers = _here(jobs, _Remembered(traces, engine, parts), look)
+            answers = _here(jobs, traces, engine, progressed)
         with closing(answers):
             for i, answer in answers:
                 if isinstance(answer, _Failed):
@@ -129,8 +123,8 @@ def run(
                         raise BadInput(str(answer.job), answer.problem)
                     raise JobFailed(f"{answer.job}: {answer.problem}")
                 finished[i] = answer
-                parts[i] = 1.0
-                look()
+                if dask:
+                    progressed(len(finished))
     return [finished[i] for i in range(len(jobs))]
 
 
@@ -180,21 +174,32 @@ def _own_engine() -> Engine:
     return engine
 
 
-def _here(jobs: Sequence[Job], known: _Remembered, look: Callable[[], None]) -> Answers:
+def _here(jobs: Sequence[Job], traces: Traces, engine: Engine | None, progressed: Tell) -> Answers:
     for i, job in enumerate(jobs):
 
-        def tell(part: float, i: int = i) -> None:
-            known.parts[i] = part
-            look()
+        def tell(part: float, before: int = i) -> None:
+            progressed(before + part)
 
-        yield i, _try(job, known.traces, known.engine, tell)
+        answer = _try(job, traces, engine, tell)
+        tell(1.0)
+        yield i, answer
 
 
 def _in_processes(
-    jobs: Sequence[Job], known: _Remembered, n_processes: int, look: Callable[[], None]
+    jobs: Sequence[Job],
+    traces: Traces,
+    engine: Engine | None,
+    n_processes: int,
+    progressed: Tell,
 ) -> Answers:
-    prepare = functools.partial(_remember, known)
-    answers = pool.each(_try_remembered, enumerate(jobs), n_processes, prepare=prepare, look=look)
+    parts = pool.SPAWN.Array("d", len(jobs), lock=False)
+    answers = pool.each(
+        _try_remembered,
+        enumerate(jobs),
+        n_processes,
+        prepare=functools.partial(_remember, _Remembered(traces, engine, parts)),
+        look=lambda: progressed(sum(parts)),
+    )
     with closing(answers):
         for i, future in answers:
             try:
@@ -215,9 +220,10 @@ def _remember(known: _Remembered) -> None:
 def _try_remembered(numbered: tuple[int, Job]) -> Finished | _Failed:
     i, job = numbered
     known = _remembered
-    return _try(
-        job, known.traces, known.engine, functools.partial(operator.setitem, known.parts, i)
-    )
+    tell = functools.partial(operator.setitem, known.parts, i)
+    answer = _try(job, known.traces, known.engine, tell)
+    tell(1.0)
+    return answer
 
 
 def _on_dask(jobs: Sequence[Job], traces: Traces, engine: Engine | None, address: str) -> Answers:
