@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from scheduler import config as settings
+from scheduler import printing
 
 
 def demo(
@@ -37,6 +38,12 @@ def demo(
 
 def warm() -> None:
     """Compile all kernels into the cache, so that the next start need not."""
-    from scheduler.engine.warm import warm as run_every_kernel  # noqa: PLC0415 - as above
+    from scheduler.engine import warm as kernels  # noqa: PLC0415 - as above
 
-    run_every_kernel(settings.Config())
+    count = kernels.Count()
+    with (
+        printing.progress("kernels", len(count)) as progressed,
+        # What compiles them is one call, so somebody else has to look.
+        printing.often(lambda: progressed(count.compiled())),
+    ):
+        kernels.warm(settings.Config())

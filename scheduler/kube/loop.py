@@ -19,7 +19,7 @@ from scheduler.kube.bind.binder import Binder
 from scheduler.kube.inbox import Inbox
 from scheduler.kube.report.metrics import Metrics
 from scheduler.kube.report.mistakes import Mistakes
-from scheduler.kube.report.policy_status import PolicyStatus
+from scheduler.kube.report.policy_status import PolicyStatus, Verdict
 from scheduler.kube.report.recording import Recorder
 from scheduler.kube.report.reporter import Reporter
 from scheduler.kube.slices import Slice
@@ -199,8 +199,8 @@ class Loop:
                 self._reporter.scheduled(cluster.pods[uid], cluster.pods[uid].node)
             case notes.Retried(uid, message):
                 self._retried(uid, message)
-            case notes.PolicyJudged(name, generation, problem):
-                self._policy_status.judged(name, generation, problem)
+            case notes.PolicyJudged(name, generation, problem, remark):
+                self._policy_status.judged(name, Verdict(generation, problem, remark))
             case notes.PolicyLeft(name):
                 self._policy_status.gone(name)
             case notes.PluginFellSilent(node, waits_for):
