@@ -79,19 +79,28 @@ class Cache:
 
     def _put(self, kind: str, item: Json) -> None:
         uid = item["metadata"]["uid"]
+        before = self._leave(uid)
         self._items[uid] = (kind, item)
         if owner := naming.controller_of(item).get("uid", ""):
             self._owned[owner].add(uid)
-        self._tell(kind, item, uid, owner)
+        self._tell(kind, item, uid, owner, before)
 
     def _drop(self, kind: str, item: Json) -> None:
         uid = item["metadata"]["uid"]
-        self._items.pop(uid, None)
-        if owner := naming.controller_of(item).get("uid", ""):
-            self._owned[owner].discard(uid)
-            if not self._owned[owner]:
-                del self._owned[owner]
+        owner = self._leave(uid)
         self._tell(kind, item, uid, owner)
+
+    def _leave(self, uid: str) -> str:
+        """Forget an object as it was, also as one that is owned; return the uid of its owner."""
+        if uid not in self._items:
+            return ""
+        _, item = self._items.pop(uid)
+        owner = str(naming.controller_of(item).get("uid", ""))
+        owned = self._owned.get(owner, set())
+        owned.discard(uid)
+        if not owned:
+            self._owned.pop(owner, None)
+        return owner
 
     def _tell(self, kind: str, item: Json, *uids: str) -> None:
         self._versions[kind] = max(self._versions[kind], int(item["metadata"]["resourceVersion"]))

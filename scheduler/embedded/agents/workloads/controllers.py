@@ -5,9 +5,12 @@ before it looks again: nothing is made twice for want of news.
 """
 
 import asyncio
+import ssl as tls
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
+
+import aiohttp
 
 from scheduler.embedded.agents.apiclient import CallError, Client
 from scheduler.embedded.agents.workloads import (
@@ -41,13 +44,15 @@ _TEXT_BYTES = 1000
 
 
 @asynccontextmanager
-async def run(url: str, token: str | None = None) -> AsyncIterator[None]:
+async def run(
+    url: str, *, token: str | None = None, ssl: tls.SSLContext | None = None
+) -> AsyncIterator[None]:
     """Run the controllers of workloads against an API server.
 
     Raises:
         Exception: what ended one of the controllers' tasks, at the end.
     """
-    client = Client(url, token)
+    client = Client(url, token, ssl)
     known = Cache(client)
     controllers = Controllers(client, known)
     try:
@@ -92,7 +97,7 @@ class Controllers:
             for uid in sorted(changed):
                 try:
                     again = not await self._look(uid)
-                except CallError:
+                except (CallError, aiohttp.ClientError):
                     # Someone else was faster, most likely; a new look tells.
                     again = True
                 if again:

@@ -40,9 +40,13 @@ def owner_reference(api_version: str, kind: str, owner: Json) -> Json:
 
 
 def controller_of(item: Json) -> Json:
-    """Return the reference to the controller of an object; empty if it has none."""
-    references = item["metadata"].get("ownerReferences") or ()
-    return next((one for one in references if one.get("controller")), {})
+    """Return the reference to the controller of an object; empty if it has none that can be read."""
+    references = item["metadata"].get("ownerReferences")
+    for one in references if isinstance(references, list) else ():
+        if isinstance(one, dict) and one.get("controller"):
+            names = (one.get(field) for field in ("kind", "name", "uid"))
+            return one if all(isinstance(name, str) for name in names) else {}
+    return {}
 
 
 def pod_of(
