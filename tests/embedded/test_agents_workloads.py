@@ -291,7 +291,8 @@ async def test_a_job_runs_until_enough_pods_have_succeeded(api: Api) -> None:
 async def test_an_indexed_job_runs_every_number_once(api: Api) -> None:
     body = workload("j", job=True, parallelism=3, completions=4, completionMode="Indexed", annotations={RUN_SECONDS: "0.1"})  # fmt: skip
     await api.made(api.at("jobs", BATCH), body)
-    await until_status(api, f"{api.at('jobs', BATCH)}/j", succeeded=4)
+    found = await until_status(api, f"{api.at('jobs', BATCH)}/j", succeeded=4)
+    assert found["status"]["completedIndexes"] == "0-3"
     key = "batch.kubernetes.io/job-completion-index"
     pods = (await api.get(api.pods))["items"]
     assert sorted(pod["metadata"]["annotations"][key] for pod in pods) == ["0", "1", "2", "3"]
@@ -306,14 +307,15 @@ async def test_a_job_without_an_end_stays_active(api: Api) -> None:
     assert not found["status"].get("succeeded")
 
 
-async def test_odd_workloads_harm_no_others(api: Api, cluster: Cluster) -> None:
+async def test_odd_workloads_harm_no_others(api: Api, cluster: Cluster, eventually: Any) -> None:
     """Put where no check sees them: the API server refuses such objects."""
     buckets = ("deployments.apps", "replicasets.apps", "statefulsets.apps", "jobs.batch")
-    odd: tuple[Json, ...] = ({}, {"replicas": "x", "template": 3}, {"template": {"metadata": []}})
-    for spec in odd:
+    odd: tuple[Json, ...] = ({}, {"replicas": "x", "template": 3}, {"template": {"metadata": 7}})
+    for number, spec in enumerate(odd):
         for bucket in buckets:
-            meta = {"name": "odd", "namespace": api.namespace, "uid": f"odd-{bucket}"}
-            cluster.store.put(bucket, (api.namespace, "odd"), {"metadata": meta, "spec": spec})
+            meta = {"namespace": api.namespace, "uid": f"odd-{bucket}-{number}"}
+            key = (api.namespace, f"odd-{number}")
+            cluster.store.put(bucket, key, {"metadata": {**meta, "name": key[1]}, "spec": spec})
     owners: tuple[Any, ...] = (7, ["x"], [{"controller": True}], [{"controller": True, "kind": 3}])
     for number, references in enumerate(owners):
         key = (api.namespace, f"odd-{number}")
@@ -322,9 +324,13 @@ async def test_odd_workloads_harm_no_others(api: Api, cluster: Cluster) -> None:
         cluster.store.put("pods", key, {"metadata": meta, "spec": pod_spec, "status": {}})
     await api.made(api.at("deployments", APPS), workload(replicas=1))
     await until_status(api, f"{api.at('deployments', APPS)}/w", readyReplicas=1)
-    events = (await api.get(api.at("events")))["items"]
-    unreadable = {one["involvedObject"]["kind"] for one in events if one["reason"] == "Unreadable"}
-    assert unreadable == {"Deployment", "ReplicaSet", "StatefulSet", "Job"}
+
+    async def unreadable() -> set[str]:
+        events = (await api.get(api.at("events")))["items"]
+        return {one["involvedObject"]["kind"] for one in events if one["reason"] == "Unreadable"}
+
+    every = {"Deployment", "ReplicaSet", "StatefulSet", "Job"}
+    await eventually(unreadable, lambda kinds: kinds == every)
 
 
 @pytest.mark.usefixtures("cluster")

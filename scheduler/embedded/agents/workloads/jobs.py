@@ -1,6 +1,6 @@
 """Jobs: pods that run to their end, so many at a time, until enough have succeeded."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +9,7 @@ from scheduler.embedded.agents.workloads import naming, plans
 Json = dict[str, Any]
 
 _INDEX = "batch.kubernetes.io/job-completion-index"
+_TOO_OFTEN = "Job has reached the specified backoff limit"
 
 
 @dataclass(slots=True)
@@ -59,8 +60,7 @@ def plan(
     if complete:
         notes = [plans.Note("Completed", "Job completed")]
     elif broken:
-        text = "Job has reached the specified backoff limit"
-        notes = [plans.Note("BackoffLimitExceeded", text, "Warning")]
+        notes = [plans.Note("BackoffLimitExceeded", _TOO_OFTEN, "Warning")]
     said = _said(spec, complete=complete, broken=broken)
     said += plans.failure([*failed, *(note for note in notes if note.reason == "FailedCreate")])
     active = 0 if complete or broken else len(live)
@@ -72,22 +72,36 @@ def plan(
         "startTime": old.get("startTime", now),
         "conditions": plans.conditions(old, said, now),
     }
+    if indexed:
+        reached = (int(index) for index in ended.succeeded.values() if index.isdecimal())
+        status["completedIndexes"] = intervals(reached)
     if complete:
         status["completionTime"] = now
     return plans.Plan(create=create, delete=surplus, status=status, notes=notes)
 
 
 def _said(spec: Json, *, complete: bool, broken: bool) -> list[plans.Said]:
-    said = []
+    """Return the conditions of a Job; an API server wants the end and what led to it together."""
+    kinds: tuple[str, ...] = ()
     if complete:
-        reached = "Reached expected number of succeeded pods"
-        said.append(plans.Said("Complete", status=True, reason="CompletionsReached", message=reached))  # fmt: skip
+        kinds, reason = ("SuccessCriteriaMet", "Complete"), "CompletionsReached"
+        text = "Reached expected number of succeeded pods"
     elif broken:
-        text = "Job has reached the specified backoff limit"
-        said.append(plans.Said("Failed", status=True, reason="BackoffLimitExceeded", message=text))
+        kinds, reason, text = ("FailureTarget", "Failed"), "BackoffLimitExceeded", _TOO_OFTEN
     elif spec.get("suspend"):
-        said.append(plans.Said("Suspended", status=True, reason="JobSuspended", message="Job suspended"))  # fmt: skip
-    return said
+        kinds, reason, text = ("Suspended",), "JobSuspended", "Job suspended"
+    return [plans.Said(kind, status=True, reason=reason, message=text) for kind in kinds]
+
+
+def intervals(numbers: Iterable[int]) -> str:
+    """Write numbers as a Job's status does: ``1,3-5``."""
+    parts: list[list[int]] = []
+    for number in sorted(numbers):
+        if parts and parts[-1][-1] == number - 1:
+            parts[-1] = [parts[-1][0], number]
+        else:
+            parts.append([number])
+    return ",".join("-".join(map(str, part)) for part in parts)
 
 
 def _index(pod: Json) -> str:
