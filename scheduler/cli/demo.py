@@ -33,6 +33,11 @@ def demo(
     except asyncio.CancelledError:
         # As a shell says it of a program that Ctrl-C ended before its work was done.
         raise typer.Exit(130) from None
+    if not keep:
+        console.print("\nNext, the last of these from manifests alone, with what every node says:")
+        # Not broken into lines: it is there to be copied.
+        command = f"  {demo_run.next_command()}"
+        console.print(command, soft_wrap=True, markup=False, highlight=False)
     if not succeeded:
         raise typer.Exit(1)
 

@@ -72,10 +72,6 @@ async def demo(console: Console, *, keep: bool) -> bool:
                     if keep:
                         pod = patterns.ALL[-1].manifests()[0]["metadata"]["name"]
                         await keeping.keep(console, kubeconfig, pod, running)
-    if not keep:
-        console.print("\nNext, the last of these from manifests alone, with what every node says:")
-        # Not broken into lines: it is there to be copied.
-        console.print(f"  {next_command()}", soft_wrap=True, markup=False, highlight=False)
     return all(pattern.cards_per_node == seen for pattern, seen in results)
 
 
@@ -143,7 +139,8 @@ async def _show(
                 live.update(Group(drawn, progress))
 
             pods, drawn = await _until_running(api, update, check, seconds)
-            console.print(f"\n[bold]{pattern.name}[/bold]  node policy / GPU policy")
+            heading = f"\n[bold]{pattern.name}[/bold]  node policy / GPU policy"
+            console.print(heading, highlight=False)
             console.print(drawn)
             results.append((pattern, patterns.seen(pods)))
             if pattern is not patterns.ALL[-1]:

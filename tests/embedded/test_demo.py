@@ -1,6 +1,8 @@
 """``evenkeel demo`` as installed: it comes out as told, and ends with what to type next."""
 
+import importlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -33,6 +35,24 @@ def test_the_last_line_works_as_typed(words: list[str]) -> None:
     )
     assert again.returncode == 0, again.stderr
     assert "4 of 4 pods scheduled on 2 nodes" in again.stdout
+
+
+def test_the_picture_in_the_docs_is_what_the_demo_shows(tmp_path: Path) -> None:
+    importlib.import_module("docs.pictures.draw").draw(tmp_path)
+    texts = []
+    for folder in (ROOT / "docs" / "pictures", tmp_path):
+        drawn = (folder / "demo.svg").read_text(encoding="utf-8")
+        # It is shown far from here: no path of a machine, no font from the network.
+        assert "@font-face" not in drawn
+        assert str(ROOT) not in drawn
+        rows = re.findall(r"<text[^>]*>([^<]*)</text>", drawn)
+        # Which card of a node a pod gets may differ.
+        texts.append([row for row in rows if "█" not in row and "MiB" not in row])
+    assert [texts[0].count(word) for word in ("ok", "DIFFERS")] == [len(patterns.ALL), 0]
+    words = "".join(texts[0]).replace("&#160;", " ")
+    assert all(pattern.expectation in words for pattern in patterns.ALL)
+    numbers = {"1", "2", "3", "4", "&#160;"}
+    assert set(texts[0]) - numbers == set(texts[1]) - numbers
 
 
 def test_the_file_of_nodes_is_what_the_demo_runs_on() -> None:

@@ -50,8 +50,9 @@ def plan(
         done >= plans.number(completions, 1) if completions is not None else bool(done) and not live
     )
     broken = len(ended.failed) > plans.number(spec.get("backoffLimit"), 6)
-    # Without a number to reach, the first success ends the starting of pods.
-    left = completions - done if completions is not None else 0 if done else parallelism
+    # Without a number to reach, the first success ends the starting of pods; those that run go on.
+    without = len(live) if done else parallelism
+    left = without if completions is None else completions - done
     wanted, notes = plans.capped("Job", min(parallelism, max(0, left)))
     if complete or broken or spec.get("suspend") or plans.going(owner):
         wanted = 0

@@ -65,7 +65,8 @@ def _steps(
         downwards = downwards[:1]
     delete = [found[number] for number in downwards if not plans.going(found[number])]
     rolling = (owner["spec"].get("updateStrategy") or {}).get("type", "RollingUpdate")
-    if rolling == "RollingUpdate" and not create and not downwards:
+    complete = all(number in found for number in numbers)
+    if rolling == "RollingUpdate" and complete and not downwards:
         delete += _outdated(found, numbers, revision)
     return create, delete
 
