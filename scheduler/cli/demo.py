@@ -12,8 +12,6 @@ from rich.console import Console
 
 from scheduler import config as settings
 
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
 
 def demo(
     keep: Annotated[
@@ -46,17 +44,20 @@ async def _until_signal(work: Coroutine[Any, Any, bool]) -> bool:
     """Run until done or told to end; a second signal does not disturb the ending.
 
     Handled also in the background of a script, where SIGINT is ignored by default, and when the
-    terminal is closed: no process is to be left behind.
+    terminal is closed: no process is to be left behind. Who started it under nohup wants it to stay.
     """
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
+    ending = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        ending.append(signal.SIGHUP)
 
     def end() -> None:
-        for number in _ENDING:
+        for number in ending:
             loop.add_signal_handler(number, lambda: None)
         task.cancel()
 
-    for number in _ENDING:
+    for number in ending:
         loop.add_signal_handler(number, end)
     return await task
 

@@ -39,7 +39,7 @@ async def keep(console: Console, kubeconfig: Path, pod: str, operator: Operator)
         operator: what places pods on it.
     """
     lines = [
-        "\nThe cluster keeps running with the pods of the last pattern. Elsewhere:",
+        "\nThe cluster and the pods of the last pattern stay. In another terminal:",
         f"  export KUBECONFIG={shlex.quote(str(kubeconfig))}",
         *(f"  {command.format(pod=pod)}" for command in COMMANDS),
         "The operator, which is started again should it end:",

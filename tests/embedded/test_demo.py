@@ -100,12 +100,13 @@ async def test_a_kept_cluster_lives_on_when_its_operator_is_killed(
         assert demo.left_behind() == []
 
 
-def test_a_demo_that_is_ended_while_it_starts_leaves_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_demo_that_is_ended_while_it_starts_leaves_nothing(tmp_path: Path, number: int) -> None:
     with kept_demo.start(tmp_path) as demo:
         # The operator's log is there when its process is about to be.
         while not list(demo.folder.glob("*/evenkeel.log")):
             assert demo.process.poll() is None, demo.printed
-        assert demo.end() == 130
+        assert demo.end(number) == 130
         assert demo.left_behind() == []
         assert "Traceback" not in demo.printed
 
