@@ -162,6 +162,32 @@ async def test_what_a_deployment_made_goes_with_it(api: Api, eventually: Any) ->
     assert (await api.get(api.at("replicasets", APPS)))["items"] == []
 
 
+@pytest.mark.usefixtures("cluster")
+async def test_a_workload_may_come_again_at_once(api: Api) -> None:
+    """Its ReplicaSet has the name of one that is not gone yet."""
+    path = f"{api.at('deployments', APPS)}/w"
+    for _ in range(3):
+        made = await api.made(api.at("deployments", APPS), workload(replicas=2))
+        await until_status(api, path, readyReplicas=2)
+        await api.delete(path)
+    await api.made(api.at("deployments", APPS), workload(replicas=1))
+    found = await until_status(api, path, readyReplicas=1, replicas=1)
+    assert found["metadata"]["uid"] != made["metadata"]["uid"]
+    assert "FailedCreate" not in await reasons(api, "Deployment")
+
+
+async def test_a_name_that_is_taken_is_told(api: Api) -> None:
+    await api.pod("w-0")
+    await api.made(api.at("statefulsets", APPS), workload(replicas=1, serviceName="s"))
+    for _ in range(2000):
+        if said := (await reasons(api, "StatefulSet")).get("FailedCreate"):
+            break
+        await asyncio.sleep(0.01)
+    assert said == 'Error creating: 409: pods "w-0" already exists'
+    await api.delete(f"{api.pods}/w-0")
+    await until_status(api, f"{api.at('statefulsets', APPS)}/w", readyReplicas=1)
+
+
 async def test_pods_of_an_owner_that_is_gone_before_they_are_seen_go_too(
     api: Api, eventually: Any
 ) -> None:

@@ -144,7 +144,9 @@ class Controllers:
         uid = owner["metadata"]["uid"]
         child = "ReplicaSet" if kind == "Deployment" else "Pod"
         newest = 0
-        failed = []
+        failed: list[plans.Note] = []
+        # A name may be that of an object which is about to go: worth telling when it stays taken.
+        told = bool(self._failed.get(uid))
         for manifest in plan.create:
             try:
                 made = await self._client.post(
@@ -153,6 +155,7 @@ class Controllers:
             except CallError as error:
                 # The others would be refused for the same reason.
                 failed = [plans.Note("FailedCreate", f"Error creating: {error}", "Warning")]
+                told |= error.code != 409
                 break
             newest = _version(made)
         for item in plan.delete:
@@ -164,7 +167,7 @@ class Controllers:
         if plan.status != owner.get("status"):
             body = {"metadata": {"uid": uid}, "status": plan.status}
             await self._client.patch(f"{cache.path(kind, owner)}/status", body)
-        await self._tell(kind, owner, [*plan.notes, *failed])
+        await self._tell(kind, owner, [*plan.notes, *(failed if told else ())])
         self._failed[uid] = failed
         await self._known.until_seen(child, newest)
         return not failed
