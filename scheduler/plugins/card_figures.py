@@ -23,24 +23,23 @@ _FIXED = {
     CardRefusal.SLOTS: "as many containers share each as may",
     CardRefusal.EXHAUSTED: "others have all their cores",
 }
-_MODEL_OF = "GPUs of another kind"
 
 
 class CardsSeen(NamedTuple):
-    """The cards of n rows, one behind the other. m cards."""
+    """The cards of n rows, one behind the other, and what the walk said of them. m cards."""
 
-    rows: c.Ints  # [n]
+    codes: c.Ints  # [n, N_CARD_CODES] how many cards of each row it refused for what
     at: c.Ints  # [m] position of the card's node among the rows
     cards: c.Ints  # [m] card row
 
 
-def seen(judged: Judged) -> CardsSeen:
-    """The cards that the pod is judged by on the rows."""
+def seen(judged: Judged, codes: c.Ints) -> CardsSeen:
+    """The cards that the pod is judged by on the rows; ``codes`` are those of the walk."""
     nodes, pool, rows = judged.cluster.nodes.columns, judged.ask.pool, judged.rows
     start, count = nodes.card_start[pool, rows], nodes.card_count[pool, rows]
     at = np.repeat(np.arange(rows.size), count)
     within = np.arange(at.size) - np.repeat(np.cumsum(count) - count, count)
-    return CardsSeen(rows, at, start[at] + within)
+    return CardsSeen(codes, at, start[at] + within)
 
 
 def refusals(judged: Judged, seen: CardsSeen, slot: int) -> c.Ints:
@@ -68,11 +67,9 @@ def refusals(judged: Judged, seen: CardsSeen, slot: int) -> c.Ints:
     return found
 
 
-def figures(judged: Judged, seen: CardsSeen, codes: c.Ints) -> list[tuple[CardRefusal, str]]:
-    """What is behind every code that any card or node of the rows has, the most telling first.
-
-    ``codes`` [n, N_CARD_CODES] are those of the walk.
-    """
+def figures(judged: Judged, seen: CardsSeen) -> list[tuple[CardRefusal, str]]:
+    """What is behind every code that any card or node of the rows has, the most telling first."""
+    codes = seen.codes
     counts = codes.sum(axis=0)
     of_nodes = (CardRefusal.TOO_FEW, CardRefusal.TOO_MANY_ASKED)
     there = [CardRefusal(i) for i in np.flatnonzero(counts).tolist()]
@@ -81,15 +78,15 @@ def figures(judged: Judged, seen: CardsSeen, codes: c.Ints) -> list[tuple[CardRe
     for code in there:
         n = int((codes[:, code] > 0).sum()) if code in of_nodes else int(counts[code])
         text = f"{CARD_CODES[code]} on {words.counted(n, 'node' if code in of_nodes else 'GPU')}"
-        found.append((code, text + _more(judged, seen, codes, code)))
+        found.append((code, text + _more(judged, seen, code)))
     return found
 
 
-def _more(judged: Judged, seen: CardsSeen, codes: c.Ints, code: CardRefusal) -> str:
+def _more(judged: Judged, seen: CardsSeen, code: CardRefusal) -> str:
     found = ""
     match code:
         case CardRefusal.TOO_FEW | CardRefusal.TOO_MANY_ASKED:
-            found = _count(judged, codes, code)
+            found = _count(judged, seen.codes, code)
         case CardRefusal.MEMORY:
             found = _memory(judged, seen)
         case CardRefusal.CORES:
@@ -97,7 +94,7 @@ def _more(judged: Judged, seen: CardsSeen, codes: c.Ints, code: CardRefusal) -> 
         case CardRefusal.TYPE:
             found = _types(judged, seen)
         case CardRefusal.HEALTH | CardRefusal.CORDONED | CardRefusal.MIG:
-            return f", the first on {_node(judged, int(np.argmax(codes[:, code] > 0)))}"
+            return f", the first on {_node(judged, int(np.argmax(seen.codes[:, code] > 0)))}"
         case _:
             found = _FIXED.get(code, "")
     return f": {found}" if found else ""
@@ -159,24 +156,26 @@ def _most(judged: Judged, seen: CardsSeen, at: c.Ints, free: c.Ints, words: tupl
 def _types(judged: Judged, seen: CardsSeen) -> str:
     """The kinds that were asked, and those of the cards that are none of them."""
     ask, table = judged.asked.template.gpu, judged.cluster.cards
-    d = seen.cards[~judged.ask.model_ok[table.columns.model[seen.cards]]]
+    d = seen.cards[seen.codes[seen.at, CardRefusal.TYPE] > 0]
+    d = d[~judged.ask.model_ok[table.columns.model[d]]]
     if ask is None or not d.size:
         return f"asked mode {words.listed([ask.vgpu_mode], 'other modes')}" if ask else ""
     numbers, counts = np.unique(table.columns.model[d], return_counts=True)
     models = sorted(zip((-counts).tolist(), (table.models.values[i] for i in numbers), strict=True))
-    there = words.listed([model for _, model in models], _MODEL_OF)
+    there = words.listed([model for _, model in models], "other kind")
     return f"asked {_wish(ask)}, there are {there}"
 
 
 def _wish(ask: GpuAsk) -> str:
-    wanted = words.listed(ask.use_types, "kinds") if ask.use_types else ""
+    wanted = words.listed(ask.use_types, "kind") if ask.use_types else ""
     unwanted = f"none of {words.listed(ask.nouse_types, 'kinds')}" if ask.nouse_types else ""
     return " and ".join(filter(None, (wanted, unwanted)))
 
 
 def _refused(judged: Judged, seen: CardsSeen, slot: int, code: CardRefusal) -> c.Ints:
-    """The positions of the cards that are refused for this."""
-    return np.flatnonzero(refusals(judged, seen, slot) == code)
+    """The positions of the cards that are refused for this, on nodes where the walk came as far."""
+    came_as_far = seen.codes[seen.at, code] > 0
+    return np.flatnonzero((refusals(judged, seen, slot) == code) & came_as_far)
 
 
 def _hardest(judged: Judged, *figures: int) -> int:

@@ -26,7 +26,7 @@ def listed(names: Sequence[str], what: str) -> str:
     told = [name for name in names if name and len(name) <= _NAME_MAX][:_LISTED]
     more = len(names) - len(told)
     if not told:
-        return f"{more} {what}"
+        return counted(more, what)
     return ", ".join(told) + (f" and {more} more" if more else "")
 
 
