@@ -215,6 +215,7 @@ class Operator:
             instance=self.options.identity,
             is_binding=lambda: self._binder.n_queued > 0,
             version_of=self.engine.version_of,
+            still_waits=lambda uid: self.is_deciding() and self.engine.pending.is_parked(uid),
         )
         self._policy_status = PolicyStatus(api, is_leading=self.is_deciding)
         self._lease = self._make_lease(side_api)

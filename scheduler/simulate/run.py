@@ -137,7 +137,7 @@ def _row(pod: PodRecord, *, message: str) -> Json:
 
 
 def _held(pod: PodRecord, hold: Hold) -> Json:
-    return _row(pod, message=explain.sentence(hold))
+    return _row(pod, message=explain.saying(hold).message)
 
 
 def _bound(pod: PodRecord, bind: Bind, now: int) -> Json:

@@ -76,7 +76,8 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
                 "node": None,
                 "annotations": {},
                 "devices": [],
-                "message": "0/1 nodes are available: 1 Insufficient cpu.",
+                "message": "0/1 nodes are available: 1 Insufficient cpu. "
+                "Insufficient cpu: asked 99, the most free is 8 on g.",
                 "victims": [],
             },
         ],
