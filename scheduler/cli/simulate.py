@@ -26,6 +26,7 @@ def simulate(
         typer.Option(
             "-f",
             "--filename",
+            metavar="FILE",
             help="Objects, YAML or JSON; - for standard input. Alone: no cluster is asked. With "
             "--kubeconfig or --context: they come to the cluster's, or stand in their place.",
         ),
@@ -33,56 +34,70 @@ def simulate(
     kubeconfig: options.Kubeconfig = None,
     context: options.Context = None,
     output: Annotated[str, typer.Option("-o", "--output", help="table, json or yaml.")] = "table",
-    explain: Annotated[bool, typer.Option(help="What every node says of every pod.")] = False,
-    only_ours: Annotated[bool, typer.Option(help="Only pods that name our scheduler.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="What every node says of every pod.")
+    ] = False,
+    only_ours: Annotated[
+        bool, typer.Option("--only-ours", help="Only pods that name our scheduler.")
+    ] = False,
     without_node: Annotated[
         list[str] | None,
-        typer.Option(help="As if the node were gone; its pods are placed again. Again for others."),
+        typer.Option(
+            metavar="NODE",
+            help="As if the node were gone; its pods are placed again. Again for others.",
+        ),
     ] = None,
     cordon: Annotated[
-        list[str] | None, typer.Option(help="As if the node took no new pods. Again for others.")
+        list[str] | None,
+        typer.Option(metavar="NODE", help="As if the node took no new pods. Again for others."),
     ] = None,
     add_node: Annotated[
-        list[str] | None, typer.Option(help="File of a Node that comes. Again for others.")
+        list[str] | None,
+        typer.Option(metavar="FILE", help="File of a Node that comes. Again for others."),
     ] = None,
     scale: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="[NAMESPACE/]KIND/NAME=N",
-            help="As if a workload had this size, such as deploy/web=3. Again for others.",
+            metavar="WHAT=N",
+            help="As if a workload had this size: deploy/web=3, or team-a/deploy/web=3; also sts, "
+            "rs, rc, and job, of which the parallelism. Again for others.",
         ),
     ] = None,
     mode: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="MODE",
             help="Place with this mode in place of the configuration's; again, or with commas, to "
             "compare several: keel, fgd, best-fit, first-fit, dot-product, gpu-packing, "
             "gpu-clustering, least-allocated, most-allocated, balanced-allocation, "
-            "requested-to-capacity-ratio, lambda-g, lambda-g-v3."
+            "requested-to-capacity-ratio, lambda-g, lambda-g-v3.",
         ),
     ] = None,
     policy: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="FILE",
             help="File of a BalancePolicy, or of its spec alone; one of the same name goes. Again "
-            "for others."
+            "for others.",
         ),
     ] = None,
     strict: Annotated[
-        bool, typer.Option(help="Refuse everything for one malformed object (2).")
+        bool, typer.Option("--strict", help="Refuse everything for one malformed object (2).")
     ] = False,
     fail_if_pending: Annotated[
-        bool, typer.Option(help="Exit code 1 when a pod stays pending.")
+        bool, typer.Option("--fail-if-pending", help="Exit code 1 when a pod stays pending.")
     ] = False,
     config_file: options.ConfigFile = None,
 ) -> None:
-    """Show where pods would go: from manifests without a cluster, or in your cluster if something were otherwise.
+    """Show where pods would go, in a cluster or from manifests alone.
 
-    Workloads (Deployment, StatefulSet, ReplicaSet, DaemonSet, Job, CronJob, ReplicationController) stand for
-    the pods that they have yet to make.
+    Workloads (Deployment, StatefulSet, ReplicaSet, DaemonSet, Job, CronJob,
+    ReplicationController) stand for the pods that they have yet to make.
 
-    Exit codes: 0 answered; 1 with --fail-if-pending, a pod stays pending; 2 an argument, a file or the cluster
-    cannot be read; 3 answered, but objects with mistakes were left out or held. 3 goes before 1.
+    Exit codes: 0 answered; 1 with --fail-if-pending, a pod stays pending;
+    2 an argument, a file or the cluster cannot be read; 3 answered, but objects
+    with mistakes were left out or held. 3 goes before 1. Of a cluster that is
+    asked with -f or a change, what waited or was wrong before does not count.
     """
     from scheduler.simulate import command, progress, report  # noqa: PLC0415 - numba costs half a second
 
@@ -107,18 +122,18 @@ def simulate(
         command.check(request)
         with progress.shown(Console(stderr=True)) as tell:
             live = _cluster(kubeconfig, context, tell) if is_live else None
-            results = command.answer(request, live, sys.stdin, tell)
+            answer = command.answer(request, live, sys.stdin, tell)
     except BadInput as error:
         options.refuse(str(error))
     if output == "json":
-        typer.echo(json.dumps(command.printed(results), indent=2))
+        typer.echo(json.dumps(answer.printed, indent=2))
     elif output == "yaml":
-        typer.echo(yaml.safe_dump(command.printed(results), sort_keys=False), nl=False)
+        typer.echo(yaml.safe_dump(answer.printed, sort_keys=False), nl=False)
     else:
-        report.show(results, Console())
-    for text in command.complaints(results):
+        report.show(answer.results, Console())
+    for text in answer.complaints:
         typer.echo(text, err=True)
-    raise typer.Exit(command.code(request, results))
+    raise typer.Exit(answer.code)
 
 
 def _cluster(kubeconfig: str | None, context: str | None, tell: progress.Tell) -> command.Live:

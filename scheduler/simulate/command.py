@@ -41,6 +41,13 @@ class Request:
     policies: Sequence[str] = ()
     now: int = 0
 
+    @property
+    def changes_anything(self) -> bool:
+        """Whether it asks what would be if something were otherwise."""
+        return bool(
+            self.without_nodes or self.cordon or self.add_nodes or self.scale or self.policies
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Live:
@@ -48,6 +55,39 @@ class Live:
 
     objects: Sequence[Mapping[str, Any]] = ()
     unlisted: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is printed.
+
+    Attributes:
+        results: for each mode, under its name; for the configuration's own mode the name is empty.
+        code: how the command ends.
+    """
+
+    results: dict[str, Json]
+    code: int
+
+    @property
+    def printed(self) -> Json:
+        """What ``-o json`` prints: the result, or ``{"modes": {mode: result}}`` where modes are compared."""
+        if len(self.results) > 1:
+            return {"modes": self.results}
+        (result,) = self.results.values()
+        return result
+
+    @property
+    def complaints(self) -> list[str]:
+        """Mistakes and warnings, for standard error; each once, whatever the mode."""
+        results = self.results.values()
+        said = [
+            f"{one['file']}: {one['object']}: {one['field']}: {one['problem']}"
+            for result in results
+            for one in result["mistakes"]
+        ]
+        said += [f"warning: {text}" for result in results for text in result["warnings"]]
+        return list(dict.fromkeys(said))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +114,8 @@ def check(request: Request) -> None:
         scale.parse(text)
 
 
-def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> dict[str, Json]:
-    """The result for each mode, under its name; for the configuration's own mode the name is empty.
+def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> Answer:
+    """Read, place with each mode, and judge how it ends.
 
     Raises:
         BadInput: an argument or a file is wrong, or strict, and an object is.
@@ -97,36 +137,34 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> di
             unlisted=live.unlisted if live else {},
             remarks=gathered.remarks,
         )
-        return {
+        results = {
             mode or "": _placed(situation, request, mode, gathered.origins, tell)
             for mode in _modes(request.modes)
         }
     except InputProblem as error:
         raise BadInput(gathered.origins[error.position], str(error)) from error
+    return Answer(results, _code(request, situation, results))
 
 
-def printed(results: Mapping[str, Json]) -> Json:
-    """What ``-o json`` prints: the result, or ``{"modes": {mode: result}}`` where modes are compared."""
-    return {"modes": dict(results)} if len(results) > 1 else next(iter(results.values()))
+def _code(request: Request, situation: Situation, results: Mapping[str, Json]) -> int:
+    """The exit code: mistakes go before pods that are pending, as these may be pending for a mistake.
 
+    Who asks what would change in a cluster does not answer for what was wrong or waited there before.
+    """
+    new = situation.making.made | situation.displaced.keys()
+    is_about_changes = bool(request.files) or request.changes_anything
 
-def code(request: Request, results: Mapping[str, Json]) -> int:
-    """The exit code: mistakes go before pods that are pending, as these may be pending for a mistake."""
-    if any(one["mistakes"] for one in results.values()):
+    def counts(origin: str, uid: str = "") -> bool:
+        return not is_about_changes or origin != _CLUSTER or uid in new
+
+    if any(counts(one["file"]) for result in results.values() for one in result["mistakes"]):
         return MISTAKES
-    is_any_pending = any(one["summary"]["pending"] for one in results.values())
-    return PENDING if request.fail_if_pending and is_any_pending else OK
-
-
-def complaints(results: Mapping[str, Json]) -> list[str]:
-    """Mistakes and warnings, for standard error; each once, whatever the mode."""
-    said = [
-        f"{one['file']}: {one['object']}: {one['field']}: {one['problem']}"
+    is_any_pending = any(
+        pod["node"] is None and counts(pod["file"], pod["uid"])
         for result in results.values()
-        for one in result["mistakes"]
-    ]
-    said += [f"warning: {text}" for result in results.values() for text in result["warnings"]]
-    return list(dict.fromkeys(said))
+        for pod in result["pods"]
+    )
+    return PENDING if request.fail_if_pending and is_any_pending else OK
 
 
 def _gather(request: Request, live: Live, stdin: TextIO, tell: Tell) -> _Gathered:
@@ -179,6 +217,8 @@ def _placed(
     problems = situation.inventory.mistakes.values()
     for row, problem in zip(result["mistakes"], problems, strict=True):
         row["file"] = origins[problem.position]
+    for pod in result["pods"]:
+        pod["file"] = origins[situation.inventory.positions[pod["uid"]]]
     return result
 
 

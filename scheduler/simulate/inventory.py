@@ -47,9 +47,15 @@ class Given(NamedTuple):
 class Unread(NamedTuple):
     """A pod that waits for a node and cannot be read."""
 
+    position: int
     namespace: str
     name: str
     problem: Mistake
+
+    @property
+    def uid(self) -> str:
+        """What it goes by, as it has none that can be read; no pod has the like."""
+        return f"{self.namespace}/{self.name} ({self.position})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +210,9 @@ def _take_pod(inventory: Inventory, given: Given) -> None:
         _, namespace, name = kinds.key(given.body)
         spec = given.body.get("spec")
         if not (isinstance(spec, Mapping) and spec.get("nodeName")):
-            inventory.unread.append(Unread(namespace, name or "(no name)", error.mistake))
+            unread = Unread(given.position, namespace, name or "(no name)", error.mistake)
+            inventory.unread.append(unread)
+            inventory.positions[unread.uid] = given.position
         raise
     uid = pod.metadata.uid
     if uid in inventory.positions:

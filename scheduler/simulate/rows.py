@@ -31,7 +31,7 @@ class Rows:
         """The rows, with those of pods that nothing was decided for."""
         gated = [p for p in self._cluster.pods.values() if p.ours and p.gated and not p.node]
         unread = [
-            self._row(one.namespace, one.name, f"{one.namespace}/{one.name}", str(one.problem))
+            self._row(one.namespace, one.name, one.uid, str(one.problem))
             for one in self._situation.inventory.unread
         ]
         return [*self._rows.values(), *(self._of(pod, _GATED) for pod in gated), *unread]

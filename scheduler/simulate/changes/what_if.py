@@ -13,7 +13,9 @@ from scheduler.api import names, wire
 from scheduler.errors import BadInput
 from scheduler.simulate.inventory import Inventory
 
-_NAMED_MAX = 10
+_NAMED_MAX, _CLOSE_MAX = 10, 3
+# Nothing is named like this, and to compare takes long.
+_LONG = 254
 _NODE_OWNERS = frozenset({"DaemonSet", "Node"})
 _FINISHED = frozenset({"Succeeded", "Failed"})
 # What a bind wrote on a pod.
@@ -97,8 +99,8 @@ def unknown(what: str, name: str, there: Iterable[str]) -> str:
     known = sorted(set(there))
     if not known:
         return f'there is no {what} "{name}", and no other'
-    close = difflib.get_close_matches(name, known, _NAMED_MAX, 0.75) if len(name) < 254 else []
-    shown = close or known[:_NAMED_MAX]
+    close = difflib.get_close_matches(name, known, _CLOSE_MAX) if len(name) < _LONG else []
+    shown = sorted(close) or known[:_NAMED_MAX]
     more = len(known) - len(shown)
     rest = f" and {more} more" if more else ""
     return f'there is no {what} "{name}"; there are {", ".join(shown)}{rest}'
