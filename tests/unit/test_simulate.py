@@ -92,7 +92,9 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
         "summary": {"nodes": 1, "pods": 2, "scheduled": 1, "pending": 1},
         "mistakes": [],
         "passedOver": {"ConfigMap": 1},
-        "unknownWorkloads": [{"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "count": 1}],
+        "unknownWorkloads": [
+            {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "count": 1}
+        ],
         "suspended": {},
     }
 
