@@ -41,4 +41,4 @@ def summed(refused: Judged) -> Diagnosis:
         counts.update(dict(zip(told.texts, told.which.sum(axis=0).tolist(), strict=True)))
         unresolvable += int(told.unresolvable.sum())
     reasons = tuple(sorted((text, n) for text, n in counts.items() if n))
-    return Diagnosis(refused.rows.size, reasons, unresolvable)
+    return Diagnosis(refused.rows.size, reasons, unresolvable, table.refusing(refused.bits[0]))

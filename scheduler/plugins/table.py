@@ -249,6 +249,12 @@ def told(judged: Judged) -> list[tuple[c.Ints, Told]]:
     return found
 
 
+def refusing(bits: c.Ints) -> tuple[str, ...]:
+    """Names of the rules that refuse any of the rows, by [n] first words of their refusal bits."""
+    firsts = set(first_bits(bits).tolist()) - {-1}
+    return tuple(dict.fromkeys(REASONS[i][0].name for i in sorted(firsts)))
+
+
 def helped_by(bits: int) -> Change:
     """What could make a pod fit that all nodes refuse with one or more of these bits."""
     changes = Change.NONE

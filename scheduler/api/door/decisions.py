@@ -32,11 +32,13 @@ class Diagnosis:
         n_nodes: nodes looked at.
         reasons: (reason text, nodes) pairs.
         unresolvable: nodes where no eviction would help.
+        rules: names of the rules that refuse any node.
     """
 
     n_nodes: int
     reasons: tuple[tuple[str, int], ...]
     unresolvable: int = 0
+    rules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

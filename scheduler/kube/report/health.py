@@ -15,11 +15,12 @@ class Health:
 
     Args:
         alive, ready: what is wrong, empty when nothing.
-        metrics: makes the exposition text; ``TimeoutError`` when that takes too long.
+        metrics: makes the exposition text and its content type, as an ``Accept`` header asks for it;
+            ``TimeoutError`` when that takes too long.
     """
 
     def __init__(
-        self, *, alive: Check, ready: Check, metrics: Callable[[], Awaitable[bytes]]
+        self, *, alive: Check, ready: Check, metrics: Callable[[str], Awaitable[tuple[bytes, str]]]
     ) -> None:
         self._app = web.Application()
         self._app.router.add_get("/livez", _probe(alive))
@@ -53,15 +54,16 @@ def _probe(check: Check) -> Callable[[web.Request], Awaitable[web.Response]]:
 
 
 def _text(
-    metrics: Callable[[], Awaitable[bytes]],
+    metrics: Callable[[str], Awaitable[tuple[bytes, str]]],
 ) -> Callable[[web.Request], Awaitable[web.Response]]:
-    async def answer(_: web.Request) -> web.Response:
+    async def answer(request: web.Request) -> web.Response:
         try:
-            body = await metrics()
+            body, content_type = await metrics(request.headers.get("Accept", ""))
         except TimeoutError:
             return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE, text="the loop is busy\n")
-        return web.Response(
-            body=body, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
-        )
+        response = web.Response(body=body, headers={"Content-Type": content_type})
+        # Lines are much alike: packed they are a fifteenth of the size. A long text is packed in a thread.
+        response.enable_compression()
+        return response
 
     return answer
