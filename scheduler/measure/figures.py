@@ -94,7 +94,9 @@ def in_steps(cluster: Cluster, typical: Typical) -> Generator[None, None, Figure
     names = sorted(name for name, row in table.rows.items() if table.columns.valid[row])
     rows = np.array([table.row_of(name) for name in names], np.int64)
     closed = np.array([_is_closed(cluster, row) for row in rows.tolist()], np.bool_)
+    yield
     cards = all_cards.of_rows(cluster, rows)
+    yield
     judged = _Judged(cluster, rows, cards)
     amounts = np.zeros((len(FIGURES), len(DIMENSIONS), rows.size))
     amounts[CAPACITY, :GPU] = table.columns.allocatable[[c.CPU, c.MEMORY]][:, rows] / _UNITS

@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scheduler.kube.report.metrics import catalogue
-from scheduler.kube.report.metrics.families import Family
+from scheduler.kube.report.metrics import catalogue, text
 from scheduler.measure.cards import rows_of_runs
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
@@ -24,7 +23,6 @@ _BYTES_A_MIB = 1 << 20
 _FIGURES = ((c.CORES, 1), (c.MIB, _BYTES_A_MIB), (c.SLOTS, 1))
 _OF_NODE = (catalogue.NODE_CORES, catalogue.NODE_MEMORY, catalogue.NODE_SHARERS)
 _OF_CARD = (catalogue.CARD_CORES, catalogue.CARD_MEMORY, catalogue.CARD_SHARERS)
-_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 class Copies(NamedTuple):
@@ -86,7 +84,7 @@ class _Labels(NamedTuple):
 
 
 class Lines:
-    """Makes the text, in whatever thread; one at a time.
+    """Makes the text, in whatever thread.
 
     Args:
         per_node, per_card: what is told.
@@ -98,32 +96,33 @@ class Lines:
         self._labels: _Labels | None = None
         self._lock = threading.Lock()
 
-    def text(self, copies: Copies) -> str:
-        """The lines of all nodes and cards, each with its line end."""
+    def parts(self, copies: Copies) -> Iterator[bytes]:
+        """All lines, a metric at a time: together they may be fifty megabytes."""
         with self._lock:
             labels = self._labels_of(copies)
-        parts = [*self._nodes(copies, labels)] if self._per_node else []
-        parts += [*self._cards(copies, labels)] if self._per_card else []
-        return "".join(parts)
+        if self._per_node:
+            yield from self._nodes(copies, labels)
+        if self._per_card:
+            yield from self._cards(copies, labels)
 
-    def _nodes(self, copies: Copies, labels: _Labels) -> Iterator[str]:
+    def _nodes(self, copies: Copies, labels: _Labels) -> Iterator[bytes]:
         used = (copies.cards[1, c.SLOTS, labels.rows] > 0).astype(np.int64)
         held = np.bincount(labels.owner, used, len(labels.pools)).astype(np.int64)
         offered = copies.offered[:, labels.family, labels.node]
         there = offered[0] + copies.runs[1, labels.family, labels.node]
-        yield _lines(catalogue.NODE_DEVICES[0], labels.pools, there)
-        yield _lines(catalogue.NODE_DEVICES[1], labels.pools, offered[1] + held)
+        yield text.of_gauge(catalogue.NODE_DEVICES[0], labels.pools, there)
+        yield text.of_gauge(catalogue.NODE_DEVICES[1], labels.pools, offered[1] + held)
         shared = [labels.pools[i] for i in labels.shared.tolist()]
         family, node = labels.family[labels.shared], labels.node[labels.shared]
         for both, (figure, unit) in zip(_OF_NODE, _FIGURES, strict=True):
             for metric, figures in zip(both, copies.figures, strict=True):
-                yield _lines(metric, shared, figures[family, figure, node] * unit)
+                yield text.of_gauge(metric, shared, figures[family, figure, node] * unit)
 
     @staticmethod
-    def _cards(copies: Copies, labels: _Labels) -> Iterator[str]:
+    def _cards(copies: Copies, labels: _Labels) -> Iterator[bytes]:
         for both, (figure, unit) in zip(_OF_CARD, _FIGURES, strict=True):
             for metric, figures in zip(both, copies.cards, strict=True):
-                yield _lines(metric, labels.cards, figures[figure, labels.rows] * unit)
+                yield text.of_gauge(metric, labels.cards, figures[figure, labels.rows] * unit)
 
     def _labels_of(self, copies: Copies) -> _Labels:
         runs, there = copies.runs, copies.offered[0] > 0
@@ -140,16 +139,16 @@ class Lines:
         n_cards = copies.runs[1]
         family, node = np.nonzero((n_cards > 0) | (copies.offered[0] > 0))
         pools = [
-            f'node="{_escaped(copies.nodes[j])}",resource="{_escaped(copies.resources[i])}"'
+            f'node="{text.escaped(copies.nodes[j])}",resource="{text.escaped(copies.resources[i])}"'
             for i, j in zip(family.tolist(), node.tolist(), strict=True)
         ]
         # Rows of cards come pool by pool, as the pools do.
         owner = np.repeat(np.arange(len(pools)), n_cards[family, node])
         cards: list[str] = []
         if self._per_card:
-            models = [_escaped(model) for model in copies.models]
+            models = [text.escaped(model) for model in copies.models]
             cards = [
-                f'{{{pools[p]},card="{index}",uuid="{_escaped(copies.uuids[uuid])}",model="{models[model]}"}}'
+                f'{{{pools[p]},card="{index}",uuid="{text.escaped(copies.uuids[uuid])}",model="{models[model]}"}}'
                 for p, index, uuid, model in zip(owner.tolist(), *words.tolist(), strict=True)
             ]
         return _Labels(
@@ -162,14 +161,3 @@ class Lines:
             rows,
             owner,
         )
-
-
-def _escaped(text: str) -> str:
-    return text.translate(_ESCAPES)
-
-
-def _lines(metric: Family, labels: list[str], figures: c.Ints) -> str:
-    head = f"# HELP {metric.name} {metric.help}\n# TYPE {metric.name} gauge\n"
-    name = metric.name
-    pairs = zip(labels, figures.tolist(), strict=True)
-    return head + "".join([f"{name}{label} {figure}\n" for label, figure in pairs])

@@ -11,11 +11,12 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+import numpy as np
 import structlog
 from prometheus_client import Metric
 
 from scheduler.engine.engine import Engine
-from scheduler.kube.report.metrics import catalogue
+from scheduler.kube.report.metrics import catalogue, text
 from scheduler.measure import figures as m
 from scheduler.measure import typical
 from scheduler.measure.figures import Figures
@@ -74,7 +75,11 @@ class Stranded:
         """Measure once; seconds that it took of the loop."""
         cluster, spent = self._engine.cluster, 0.0
         began = time.perf_counter()
-        steps = m.in_steps(cluster, typical.of_cluster(cluster))
+        judges = typical.of_cluster(cluster)
+        spent += time.perf_counter() - began
+        await asyncio.sleep(0)
+        began = time.perf_counter()
+        steps = m.in_steps(cluster, judges)
         while True:
             try:
                 next(steps)
@@ -96,8 +101,15 @@ class Stranded:
                 ((part,), amounts[i][dimension] * unit) for i, part in enumerate(m.FIGURES)
             )
         yield catalogue.MEASURED.one(at)
-        if self._per_node:
-            stranded = figures.amounts[m.STRANDED, m.GPU]
-            has = figures.amounts[m.CAPACITY, m.GPU] > 0
-            told = zip(figures.names, stranded.tolist(), has.tolist(), strict=True)
-            yield catalogue.NODE_STRANDED.of(((name,), amount) for name, amount, its in told if its)
+
+    def of_nodes(self) -> Figures | None:
+        """The figures of every node, if nodes are told of, likewise."""
+        told = self._last if self._per_node and self._is_deciding() else None
+        return told.figures if told is not None else None
+
+
+def lines(figures: Figures) -> bytes:
+    """How much of the GPUs of every node that has any is stranded."""
+    has = np.flatnonzero(figures.amounts[m.CAPACITY, m.GPU] > 0)
+    labels = [f'{{node="{figures.names[i]}"}}' for i in has.tolist()]
+    return text.of_gauge(catalogue.NODE_STRANDED, labels, figures.amounts[m.STRANDED, m.GPU, has])
