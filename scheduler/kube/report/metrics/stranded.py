@@ -21,7 +21,7 @@ from scheduler.measure import figures as m
 from scheduler.measure import typical
 from scheduler.measure.figures import Figures
 
-_SECONDS = 30.0
+_SECONDS = 10.0
 _LOOK_SECONDS = 1.0
 _SHARE = 0.01
 _GIB = 2.0**30
