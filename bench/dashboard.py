@@ -121,7 +121,9 @@ def answered(found: list[Scrape]) -> list[tuple[Panel, list[tuple[str, list[floa
             if answer["error"]:
                 raise SystemExit(f"{query}: {answer['error']}")
             for one in answer["series"]:
-                at, values = zip(*((float(a), float(b)) for a, b in one["points"]), strict=True)
+                unit = 2**30 if panel.unit == "bytes" else 1
+                points = ((float(a), float(b) / unit) for a, b in one["points"])
+                at, values = zip(*points, strict=True)
                 lines.append((prometheus.labelled(one["labels"], legend), [*at], [*values]))
         drawn.append((panel, lines))
     return drawn
@@ -130,7 +132,7 @@ def answered(found: list[Scrape]) -> list[tuple[Panel, list[tuple[str, list[floa
 def draw(found: list[Scrape], path: Path) -> None:
     drawn = answered(found)
     rows = -(-len(drawn) // 2)
-    figure, axes = plt.subplots(rows, 2, figsize=(14, 2.5 * rows), layout="constrained")
+    figure, axes = plt.subplots(rows, 2, figsize=(14, 2.8 * rows), layout="constrained")
     figure.suptitle(
         f"The dashboard's queries over {SECONDS / 60:.0f} minutes of {N_NODES} nodes with {CARDS} cards each,"
         " answered by Prometheus's engine, drawn with matplotlib",
@@ -156,7 +158,7 @@ def _panel(axes: Axes, panel: Panel, lines: list[tuple[str, list[float], list[fl
         for i, (name, at, values) in enumerate(lines):
             axes.plot(at, values, label=name, color=COLOURS[i % 10], linewidth=1.6)
     axes.set_xlim(INTERVAL, SECONDS)
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, None if any(any(line[2]) for line in lines) else 1)
     axes.grid(color="#e6e6e6")
     axes.spines[["top", "right"]].set_visible(False)
     axes.yaxis.set_major_locator(MaxNLocator(4))
@@ -164,7 +166,7 @@ def _panel(axes: Axes, panel: Panel, lines: list[tuple[str, list[float], list[fl
     axes.xaxis.set_major_formatter(FuncFormatter(lambda s, _: f"{s / 60:g} min"))
     axes.xaxis.set_major_locator(MaxNLocator(steps=[3, 6]))
     axes.tick_params(labelsize=9)
-    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(-0.02, -0.1), ncols=4, frameon=False)
 
 
 def _seconds(value: float, _: int) -> str:
@@ -172,7 +174,7 @@ def _seconds(value: float, _: int) -> str:
 
 
 def _bytes(value: float, _: int) -> str:
-    return f"{value / 2**30:,.0f} GiB" if value >= 2**31 else f"{value / 2**20:,.0f} MiB"
+    return f"{value:g} GiB"
 
 
 _UNITS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import urllib.request
 from collections.abc import Sequence
@@ -99,4 +100,5 @@ def labelled(labels: dict[str, str], legend: str) -> str:
     """The text of a legend for one series."""
     for name, value in labels.items():
         legend = legend.replace(f"{{{{{name}}}}}", value)
-    return legend
+    # A label without a value is none.
+    return re.sub(r"{{\w+}}", "", legend).strip()

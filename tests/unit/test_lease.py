@@ -1,5 +1,6 @@
 """The lease alone: who may act, until when, and what is known of those before."""
 
+import asyncio
 import copy
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -243,3 +244,16 @@ async def test_a_lease_whose_annotations_someone_removed_is_given_back(
     await first.release(settled_reign=1)
     await second._try()
     assert second.present_term() == 1
+
+
+async def test_each_time_that_it_cannot_be_read_is_counted(make: Make, api: Api) -> None:
+    async def fails(_: str) -> Json:
+        raise ApiError(500, "InternalError", "no")
+
+    api.get = fails  # type: ignore[method-assign]
+    lease = make("a")
+    keeping = asyncio.create_task(lease.run())
+    while not lease.errors:
+        await asyncio.sleep(0)
+    keeping.cancel()
+    assert (lease.errors, lease.present_term()) == (1, 0)
