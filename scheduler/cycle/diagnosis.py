@@ -47,4 +47,5 @@ def summed(refused: Judged) -> Diagnosis:
         sum(one.unresolvable for one in summaries),
         # What the last rule refuses has passed all others: it came closest.
         tuple(detail for one in reversed(summaries) for detail in one.details),
+        table.refusing(refused.bits[0]),
     )

@@ -18,7 +18,7 @@ from scheduler.cycle.policies import Resolved
 from scheduler.kube import slices
 from scheduler.kube.bind.binder import Binder
 from scheduler.kube.inbox import Inbox
-from scheduler.kube.report.metrics import Metrics
+from scheduler.kube.report.metrics.tally import Tally
 from scheduler.kube.report.mistakes import Mistakes
 from scheduler.kube.report.policy_status import PolicyStatus, Verdict
 from scheduler.kube.report.recording import Recorder
@@ -44,13 +44,13 @@ class Loop:
         *,
         is_leading: Callable[[], bool],
         reporter: Reporter,
-        metrics: Metrics,
+        tally: Tally,
         policy_status: PolicyStatus,
         recorder: Recorder | None = None,
     ) -> None:
         self._engine, self._inbox, self._binder = inbox.engine, inbox, binder
         self._is_leading = is_leading
-        self._reporter, self._metrics, self._policy_status = reporter, metrics, policy_status
+        self._reporter, self._tally, self._policy_status = reporter, tally, policy_status
         self._recorder = recorder
         # Of pods whose bind is under way, by whose wish they were placed: policies may be others by then.
         self._placed_by: dict[str, Resolved] = {}
@@ -129,10 +129,6 @@ class Loop:
             self._handle(event)
 
     def _handle(self, event: Event) -> None:
-        if isinstance(event, events.BindFailed):
-            # Of a pod that is gone nobody knows the name.
-            failed = self._engine.cluster.pods.get(event.uid)
-            self._metrics.bind_error(failed.profile if failed else "")
         for note in self._engine.handle(event, asyncio.get_running_loop().time()):
             self._tell(note)
         match event:
@@ -155,21 +151,9 @@ class Loop:
         may_decide = self._is_leading() and not self._inbox.lists_waiting
         budget = Slice(clock, self._room() if may_decide else 0)
         outcome = self._engine.decide(clock(), budget)
-        if budget.decided_from:
-            self._metrics.decided(self._results(outcome), clock() - budget.decided_from)
+        seconds = clock() - budget.decided_from if budget.decided_from else 0.0
+        self._tally.decided(outcome, seconds)
         self._carry_out(outcome)
-
-    def _results(self, outcome: Outcome) -> Counter[tuple[str, str]]:
-        """Pods by what came of them and by their profile."""
-        pods = self._engine.cluster.pods
-        return Counter(
-            (result, pods[one.uid].profile)
-            for result, decisions in (
-                ("scheduled", outcome.binds),
-                ("unschedulable", outcome.holds),
-            )
-            for one in decisions
-        )
 
     def _carry_out(self, outcome: Outcome) -> None:
         pods = self._engine.cluster.pods
@@ -191,8 +175,10 @@ class Loop:
         cluster = self._engine.cluster
         match note:
             case notes.PodBound(uid):
+                self._tally.left(uid)
                 self.mistakes.check_bound(cluster.pods[uid])
             case notes.Left(uid):
+                self._tally.left(uid)
                 self._reporter.forget(uid)
                 self._binder.cancel(uid)
                 self._placed_by.pop(uid, None)

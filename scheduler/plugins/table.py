@@ -273,6 +273,12 @@ def _told(rule: Rule, part: Judged) -> Told:
     return fixed(rule.reasons, first_bits(part.bits[0])[:, None] == numbers)
 
 
+def refusing(bits: c.Ints) -> tuple[str, ...]:
+    """Names of the rules that refuse any of the rows, by [n] first words of their refusal bits."""
+    firsts = set(first_bits(bits).tolist()) - {-1}
+    return tuple(dict.fromkeys(REASONS[i][0].name for i in sorted(firsts)))
+
+
 def helped_by(bits: int) -> Change:
     """What could make a pod fit that all nodes refuse with one or more of these bits."""
     changes = Change.NONE

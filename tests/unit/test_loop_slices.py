@@ -13,7 +13,8 @@ from scheduler.engine.engine import Engine
 from scheduler.errors import Mistake
 from scheduler.kube.inbox import Inbox
 from scheduler.kube.loop import Loop
-from scheduler.kube.report.metrics import Metrics
+from scheduler.kube.report.metrics.counting import Metrics
+from scheduler.kube.report.metrics.tally import Tally
 from scheduler.state.pods import PodRecord
 from tests import make
 
@@ -54,7 +55,7 @@ class Parts:
             nobody,
             is_leading=lambda: is_leading,
             reporter=reporter or nobody,
-            metrics=Metrics(),
+            tally=Tally(Metrics(Config()), self.engine, nobody, asyncio.get_running_loop().time),
             policy_status=nobody,
         )
         self.cluster, self.put = self.engine.cluster, self.inbox.put

@@ -46,12 +46,14 @@ class Diagnosis:
         reasons: (reason text, nodes) pairs.
         unresolvable: nodes where no eviction would help.
         details: what is behind the reasons, the most telling first.
+        rules: names of the rules that refuse any node.
     """
 
     n_nodes: int
     reasons: tuple[tuple[str, int], ...]
     unresolvable: int = 0
     details: tuple[Detail, ...] = ()
+    rules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
