@@ -19,7 +19,7 @@ AGAIN := $(VENV)/.again
 NONE := $(VENV)/.none
 UNLESS_NONE = [ $$? -eq 5 ] && $(if $(ARGS),touch $(NONE).$@,false)
 
-.PHONY: help browser demo test test-all test-again cluster-test check bench bench-lambda-g lock image wheel chart kind-trial clean
+.PHONY: help browser demo test test-all test-again cluster-test check bench bench-lambda-g pictures lock image wheel chart kind-trial clean
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -90,6 +90,9 @@ bench: $(STAMP)  ## Kernels, then end to end against kube-scheduler and a schedu
 
 bench-lambda-g: $(STAMP)  ## The five scenarios of Lambda-G's author: his strategies and every mode, on his seed and 300 others (JSON)
 	@$(BIN)/python -m bench.lambda_g $(ARGS)
+
+pictures: $(RUNTIME)  ## Draw the pictures of the docs anew
+	@$(BIN)/python docs/pictures/draw.py
 
 lock:  ## Write the lock files anew from pyproject.toml (needs uv)
 	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --quiet -o requirements.lock

@@ -28,6 +28,7 @@ so is what is free on cards that are out of order, in MIG mode, or held by pods 
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,18 +81,36 @@ class Figures:
 
 def of_cluster(cluster: Cluster, typical: Typical) -> Figures:
     """The figures of all nodes that are not malformed. O(typical pods · cards)."""
+    steps = in_steps(cluster, typical)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found: Figures = end.value
+            return found
+
+
+def in_steps(cluster: Cluster, typical: Typical) -> Generator[None, None, Figures]:
+    """As ``of_cluster``, a typical pod at a time; what changes between two steps is counted as it was before.
+
+    Nodes that come or go meanwhile do no harm: a node that is gone, or whose row another has, is judged by the words
+    of whoever has the row for the typical pods that are left.
+    """
     table = cluster.nodes
     names = sorted(name for name, row in table.rows.items() if table.columns.valid[row])
     rows = np.array([table.row_of(name) for name in names], np.int64)
     closed = np.array([_is_closed(cluster, row) for row in rows.tolist()], np.bool_)
+    yield
     cards = all_cards.of_rows(cluster, rows)
+    yield
     judged = _Judged(cluster, rows, cards, plain_assumed=typical.plain_assumed)
-    for shape, count in typical.pods:
-        judged.ask(shape, count)
-    plain_free, card_free = _free(judged.plain_free), cards.capacity - cards.used
     amounts = np.zeros((len(FIGURES), len(DIMENSIONS), rows.size))
     amounts[CAPACITY, :GPU] = table.columns.allocatable[[c.CPU, c.MEMORY]][:, rows] / _UNITS
     amounts[USED, :GPU] = table.columns.requested[[c.CPU, c.MEMORY]][:, rows] / _UNITS
+    for shape, count in typical.pods:
+        yield
+        judged.ask(shape, count)
+    plain_free, card_free = _free(judged.plain_free), cards.capacity - cards.used
     amounts[FREE, :GPU] = plain_free / _UNITS
     amounts[STRANDED, :GPU], amounts[DEAD, :GPU], amounts[SPARE, :GPU] = judged.stranded_plain()
     stranded, dead = judged.stranded_share()

@@ -321,3 +321,21 @@ def test_too_little_of_itself_is_spare_not_usable() -> None:
     assert of(figures, m.FREE) == [2, 7, 0, 0]
     assert of(figures, m.SPARE) == [2, 7, 0, 0]
     assert of(figures, m.STRANDED) == [0, 0, 0, 0]
+
+
+def test_nodes_and_pods_may_come_and_go_while_it_is_measured() -> None:
+    """The operator measures a step at a time, and goes on with its work between two steps."""
+    rng = random.Random(7)
+    cluster = make.cluster(nodes=[gpu_node(name=f"g{i}") for i in range(6)])
+    kinds = judges(*((shape, 10) for shape in (ONE, HALF, TWO, PLAIN, LEAN)))
+    for round_ in range(20):
+        steps = m.in_steps(cluster, kinds)
+        for i, _ in enumerate(steps):
+            name = f"g{rng.randrange(100)}"
+            if rng.random() < 0.5 and cluster.nodes.rows:
+                cluster.node_gone(rng.choice([*cluster.nodes.rows]))
+            else:
+                cluster.see_node(gpu_node(name=name))
+            cluster.see_pod(plain(f"p{round_}-{i}", name, 1, "1Gi"))
+    figures = m.of_cluster(cluster, kinds)
+    assert figures.names == tuple(sorted(cluster.nodes.rows))
