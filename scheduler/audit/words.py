@@ -102,11 +102,11 @@ def judged_by(audit: Json) -> list[str]:
         seen = demand[key]["seen"]
         if demand[key]["assumed"]:
             lines.append(
-                f"Only {seen} {kind} seen, fewer than {demand['enough']}: "
+                f"Only {seen:,} {kind} seen, fewer than {demand['enough']}: "
                 "judged by assumed ones instead."
             )
         else:
-            lines.append(f"Judged by {seen} {kind} seen.")
+            lines.append(f"Judged by {seen:,} {kind} seen.")
     waiting = audit["waiting"]
     if waiting:
         gpus = sum(pod["gpus"] for pod in waiting)
