@@ -99,9 +99,11 @@ def test_ctrl_c_ends_a_command_that_only_begins(delay: float) -> None:
         os.killpg(process.pid, signal.SIGINT)
         out, errors = process.communicate(timeout=PATIENCE)
         assert out == ""
+        if delay >= 2.0:
+            assert (process.returncode, errors) == (130, "")
         # What comes before the first line of ours is Python's to answer.
-        assert (process.returncode, errors) == (130, "") or "evenkeel_scheduler.py" not in errors
         assert process.returncode
+        assert "evenkeel_scheduler.py" not in errors
 
 
 @pytest.fixture(name="unanswering")
