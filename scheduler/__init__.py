@@ -12,6 +12,7 @@ and its results come back as events. The map, from the top; a room imports only 
     embedded   a small Kubernetes in a process, with agents, for the demo and for tests
     printing   tables, bars and files of commands
     engine     the one door: handle(event, now), decide(now, budget) → Outcome
+    measure    what of each node is used, free and stranded
     cycle      shapes and boards, decisions, why nothing fits, and in words
     modes      what scoring modes need learnt    queues   what waits, and whom a change helps
     plugins    static filters and preferences, one file each

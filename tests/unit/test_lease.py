@@ -1,5 +1,6 @@
 """The lease alone: who may act, until when, and what is known of those before."""
 
+import asyncio
 import copy
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -253,3 +254,16 @@ async def test_who_has_no_lease_warns_that_it_believes_to_be_alone() -> None:
     assert line["log_level"] == "warning"
     assert "believes to be the only scheduler" in line["event"]
     assert "--lease-namespace" in line["remedy"]
+
+
+async def test_each_time_that_it_cannot_be_read_is_counted(make: Make, api: Api) -> None:
+    async def fails(_: str) -> Json:
+        raise ApiError(500, "InternalError", "no")
+
+    api.get = fails  # type: ignore[method-assign]
+    lease = make("a")
+    keeping = asyncio.create_task(lease.run())
+    while not lease.errors:
+        await asyncio.sleep(0)
+    keeping.cancel()
+    assert (lease.errors, lease.present_term()) == (1, 0)
