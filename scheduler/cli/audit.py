@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import typer
 from rich.console import Console
 
 from scheduler.api import wire
-from scheduler.cli import options
+from scheduler.api.placement import MODES
+from scheduler.cli import manual, options
 from scheduler.errors import ApiError, BadInput
+
+Output = Literal["table", "json", "html"]
+_MODES = ("default", *MODES)
 
 # Nodes, pods, and in words where they come from.
 Read = tuple[list[wire.Node], list[wire.Pod], str]
@@ -31,7 +35,7 @@ def audit(
     ] = None,
     kubeconfig: options.Kubeconfig = None,
     context: options.Context = None,
-    output: Annotated[str, typer.Option("-o", "--output", help="table, json or html.")] = "table",
+    output: Annotated[Output, typer.Option("-o", "--output", help="Form of the answer.")] = "table",
     output_file: Annotated[Path | None, typer.Option(help="Default: standard output.")] = None,
     prices: Annotated[
         Path | None,
@@ -48,8 +52,11 @@ def audit(
     mode: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="MODE,...",
+            autocompletion=options.listed(_MODES),
             help="Place the present pods again with it; again, or with commas. Default: default "
-            "(the configuration's), keel, best-fit, least-allocated, most-allocated."
+            "(the configuration's), keel, best-fit, least-allocated, most-allocated. There are:"
+            + manual.words(_MODES),
         ),
     ] = None,
     orders: Annotated[

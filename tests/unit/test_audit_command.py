@@ -92,7 +92,6 @@ def test_page_and_table_go_to_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["-o", "yaml"], "--output: yaml is not one of table, json, html"),
         (["--mode", "random"], '--mode: "random" is not one of default, keel'),
         (["--worst", "-1"], "--worst: -1 is not 0 or more"),
         (["--price", "cpu"], '--price: "cpu" is not name=price'),
@@ -103,6 +102,10 @@ def test_page_and_table_go_to_a_file(tmp_path: Path) -> None:
 )
 def test_a_wrong_flag_is_refused_before_anything_is_read(arguments: list[str], told: str) -> None:
     assert refused("-f", "/no/such/file", *arguments).startswith(told)
+
+
+def test_a_form_that_there_is_none_of_is_refused_with_those_that_there_are() -> None:
+    assert "'yaml' is not one of 'table', 'json', 'html'" in refused("-f", "/none", "-o", "yaml")
 
 
 @pytest.mark.parametrize(
