@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any
 
+from scheduler.api import placement
 from scheduler.api.door import events, notes
 from scheduler.api.door.decisions import Bind, Outcome
 from scheduler.api.door.events import Event
@@ -268,16 +269,23 @@ class Engine:
     def _policy_seen(self, event: events.PolicySeen, now: float) -> Sequence[Note]:
         metadata = event.body["metadata"]
         name, generation = str(metadata["name"]), int(metadata.get("generation", 0))
-        problem = ""
+        problem, remark = "", ""
         try:
+            policy = policies.parse(event.body)
             # A write of a policy's status comes back as an event too, and steers nothing.
-            changed = self.policies.put(policies.parse(event.body))
+            changed = self.policies.put(policy)
+            remark = placement.not_in_force(dict(policy.changes), self._node_policies())
         except BadInput as error:
             problem = str(error)
             changed = self.policies.drop(name)
         if changed:
             self.pending.reconsider(now)
-        return (notes.PolicyJudged(name, generation, problem),)
+        return (notes.PolicyJudged(name, generation, problem, remark),)
+
+    def _node_policies(self) -> dict[str, str]:
+        """What the configuration sets, by scheduler name."""
+        named = self.config.scheduler_names
+        return {name: self.config.profile(name).placement.node_policy for name in named}
 
     def _policy_gone(self, event: events.PolicyGone, now: float) -> Sequence[Note]:
         self.policies.drop(event.name)

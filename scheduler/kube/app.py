@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import metadata
@@ -63,7 +64,8 @@ class Operator:
     loop: Loop = field(init=False)
     _recorder: Recorder | None = field(init=False)
     _api: ApiClient = field(init=False)
-    _side_api: ApiClient = field(init=False)
+    # What has to be closed in the end, the last first.
+    _open: AsyncExitStack = field(default_factory=AsyncExitStack)
     _lifeline: Lifeline = field(init=False)
     _schedulers: tuple[str, ...] = field(init=False)
     _sources: tuple[Source[Any], ...] = field(init=False)
@@ -122,27 +124,47 @@ class Operator:
     # Start and stop.
 
     async def _start(self) -> None:
+        try:
+            await self._get_ready()
+        except BaseException as error:
+            await self._parts.end()
+            await self._open.aclose()
+            if isinstance(error, asyncio.CancelledError):
+                # Told to stop before there was anything to finish. kopf waits for this flag, see ``_stop``.
+                self._stop_flag.set()
+                _log.info("stopped before it had started")
+            raise
+        self._run_parts()
+        _log.info("started", identity=self.options.identity, port=self.health.port)
+
+    async def _get_ready(self) -> None:
+        """Make all parts, answer probes, and learn what is needed before the first pod."""
         options = self.options
         if not options.access.verify:
             _log.warning("the API server's certificate is not verified: anyone between can read the token")  # fmt: skip
+        api = ApiClient(options.access)
+        self._open.push_async_callback(api.close)
         self._lifeline = Lifeline()
-        self._side_api = await self._lifeline.call(_client(options.access))
-        self._make_parts(ApiClient(options.access), self._side_api)
+        self._open.push_async_callback(self._lifeline.stop)
+        side_api = await self._lifeline.call(_client(options.access))
+        self._open.push_async_callback(self._there, side_api.close)
+        self._make_parts(api, side_api)
         probes = Probes(lambda: self.loop.turned_at, self._signs)
         exposition = self._make_exposition()
         self.health = Health(alive=probes.ill, ready=probes.not_ready, metrics=exposition.across)
+        self._open.push_async_callback(self._there, self.health.stop)
         try:
             await self._lifeline.call(self.health.start(options.host, options.port))
         except OSError as error:
-            await self._let_go()
             where = f"--host {options.host} --port {options.port}"
             raise BadInput(where, f"cannot listen for probes: {error.strerror}") from error
         for work in (self._signs.rights.run(), probes.tell()):
             self._parts.keep(self._lifeline.call(work))
-        warm(options.config)
+        _log.info("getting kernels ready", note="minutes when none are in the cache, else seconds")
+        with hosting.ends_at_once():
+            warm(options.config)
+        _log.info("listing", server=options.access.url)
         await self._rare.read(self._api)
-        self._run_parts()
-        _log.info("started", identity=options.identity, port=self.health.port)
 
     async def _stop(self) -> None:
         """Finish binds in flight, give the lease back, then let go of everything."""
@@ -160,14 +182,12 @@ class Operator:
             self._recorder.close()
         await self._reporter.drain(_REPORT_SECONDS)
         await self._parts.end()
-        await self._let_go()
+        await self._open.aclose()
         _log.info("stopped")
 
-    async def _let_go(self) -> None:
-        await self._lifeline.call(self.health.stop())
-        await self._lifeline.call(self._side_api.close())
-        await self._lifeline.stop()
-        await self._api.close()
+    async def _there(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Let the lifeline do something."""
+        await self._lifeline.call(work())
 
     def _part_died(self, error: BaseException) -> None:
         if not self._stopping:
@@ -196,6 +216,7 @@ class Operator:
             instance=self.options.identity,
             is_binding=lambda: self._binder.n_queued > 0,
             version_of=self.engine.version_of,
+            still_waits=lambda uid: self.is_deciding() and self.engine.pending.is_parked(uid),
         )
         self._policy_status = PolicyStatus(api, is_leading=self.is_deciding)
         self._lease = self._make_lease(side_api)

@@ -12,8 +12,14 @@ A100 strands nothing. A pod fits when its CPU, its memory, one more pod and its 
 - CPU: Σ over all typical pods k that ask CPU of q_k · (free CPU, if k does not fit the node although its
   CPU is free there), q_k ∝ pods · CPU asked: the chance that the next core asked is kept off by something
   else. So 40 free cores without memory are 40 stranded cores; a free core that is too little for any pod is
-  not, it is the CPU itself that is gone. Memory likewise.
+  not, it is the CPU itself that is gone. Memory likewise. Pods that find no cards on the node have no say:
+  cores beside GPUs that are in use are not wasted because of them. Nor have assumed pods without GPU on
+  nodes with GPUs: nobody has seen one that would go there.
 - dead is the part of it that no typical pod at all can take.
+- spare is free CPU and memory that is no loss: no typical pod has a say, or, in expectation, it is too
+  little of itself for the typical pod.
+
+What is free and neither stranded nor spare is usable: in expectation, the typical pod can take it.
 
 It is the least one can say: where one typical pod still fits, nothing counts as stranded for it, though a
 second may not fit. Nodes that are cordoned or unhealthy strand nothing, what is free there is closed, and
@@ -40,8 +46,8 @@ from scheduler.state.demand import DemandShape
 # Dimensions and their units: cores, GiB, GPUs, GiB.
 DIMENSIONS = ("cpu", "memory", "gpuCompute", "gpuMemory")
 CPU, MEMORY, GPU, GPU_MEMORY = range(4)
-FIGURES = ("capacity", "used", "free", "closed", "stranded", "dead")
-CAPACITY, USED, FREE, CLOSED, STRANDED, DEAD = range(6)
+FIGURES = ("capacity", "used", "free", "closed", "stranded", "dead", "spare")
+CAPACITY, USED, FREE, CLOSED, STRANDED, DEAD, SPARE = range(7)
 # What a pod can be short of.
 N_CAUSES = 4
 LACKS_CPU, LACKS_MEMORY, LACKS_CARDS, LACKS_PODS = range(N_CAUSES)
@@ -57,7 +63,7 @@ class Figures:
 
     Attributes:
         names: of the nodes.
-        amounts: [6, 4, N] in natural units, by ``FIGURES`` and ``DIMENSIONS``. Used may be above capacity;
+        amounts: [7, 4, N] in natural units, by ``FIGURES`` and ``DIMENSIONS``. Used may be above capacity;
             capacity is used + free + closed otherwise.
         closed: [N] whether the node takes no pods for now.
         hosted: [2, N] typical pods that could run there if it were empty, by ``ASKS_GPU``, ``ASKS_NONE``.
@@ -97,7 +103,7 @@ def in_steps(cluster: Cluster, typical: Typical) -> Generator[None, None, Figure
     yield
     cards = all_cards.of_rows(cluster, rows)
     yield
-    judged = _Judged(cluster, rows, cards)
+    judged = _Judged(cluster, rows, cards, plain_assumed=typical.plain_assumed)
     amounts = np.zeros((len(FIGURES), len(DIMENSIONS), rows.size))
     amounts[CAPACITY, :GPU] = table.columns.allocatable[[c.CPU, c.MEMORY]][:, rows] / _UNITS
     amounts[USED, :GPU] = table.columns.requested[[c.CPU, c.MEMORY]][:, rows] / _UNITS
@@ -106,7 +112,7 @@ def in_steps(cluster: Cluster, typical: Typical) -> Generator[None, None, Figure
         judged.ask(shape, count)
     plain_free, card_free = _free(judged.plain_free), cards.capacity - cards.used
     amounts[FREE, :GPU] = plain_free / _UNITS
-    amounts[STRANDED, :GPU], amounts[DEAD, :GPU] = judged.stranded_plain()
+    amounts[STRANDED, :GPU], amounts[DEAD, :GPU], amounts[SPARE, :GPU] = judged.stranded_plain()
     stranded, dead = judged.stranded_share()
     per_card = {
         CAPACITY: cards.capacity,
@@ -142,14 +148,19 @@ def _free(amounts: c.Ints) -> c.Ints:
 class _Judged:
     """Sums over the typical pods asked so far. N nodes, D entries of cards."""
 
-    def __init__(self, cluster: Cluster, rows: c.Ints, cards: Cards) -> None:
+    def __init__(
+        self, cluster: Cluster, rows: c.Ints, cards: Cards, *, plain_assumed: bool
+    ) -> None:
         nodes, n = cluster.nodes.columns, rows.size
+        has_gpus = np.bincount(cards.owner, cards.n_all, n) > 0
+        # Of CPU and memory of these nodes, pods without GPU are no judges.
+        self._unseen = has_gpus & plain_assumed
         self._cluster, self._rows, self._cards = cluster, rows, cards
         self._allocatable = nodes.allocatable[:, rows]
         free = self._allocatable - nodes.requested[:, rows]
         self.plain_free, self._no_pods = free[[c.CPU, c.MEMORY]], free[c.PODS] < 1
         self._gpu_weight, self._taken = np.zeros((2, cards.owner.size))
-        self._plain_weight, self._blocked = np.zeros((2, n)), np.zeros((2, n))
+        self._plain_weight, self._blocked, self._fitting = np.zeros((3, 2, n))
         self.hosted, self.refused = np.zeros((2, n)), np.zeros((2, n))
         self.short = np.zeros((2, N_CAUSES, n))
 
@@ -174,17 +185,22 @@ class _Judged:
             of_family = cards.pool == place_of(shape.family)
             self._gpu_weight += count * (hosts[cards.owner] & of_family)
             self._taken += count * (fits[cards.owner] & now)
-        weight = count * asked * hosts
+        has_say = hosts & ~(lacks[LACKS_CARDS] if shape.cards else self._unseen)
+        weight = count * asked * has_say
         self._plain_weight += weight
+        self._fitting += weight * fits
         self._blocked += weight * (~fits & ~lacks[:2])
 
-    def stranded_plain(self) -> tuple[c.Floats, c.Floats]:
-        """[2, N] stranded and dead cores and GiB."""
+    def stranded_plain(self) -> tuple[c.Floats, c.Floats, c.Floats]:
+        """[2, N] stranded, dead and spare cores and GiB."""
         some = self._plain_weight > 0
-        share = np.divide(self._blocked, self._plain_weight, where=some, out=np.zeros(some.shape))
-        free = _free(self.plain_free) / _UNITS
+        weights = np.stack([self._blocked, self._fitting])
         # Equal sums of the same figures in the same order: 1 is exact.
-        return free * share, free * (share == 1)
+        share, taken = np.divide(
+            weights, self._plain_weight, where=some, out=np.zeros(weights.shape)
+        )
+        free = _free(self.plain_free) / _UNITS
+        return free * share, free * (share == 1), free * np.maximum(1.0 - share - taken, 0.0)
 
     def stranded_share(self) -> tuple[c.Floats, c.Floats]:
         """[D] which part of what is free on a card is stranded, and which is dead."""

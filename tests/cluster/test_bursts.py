@@ -173,5 +173,5 @@ async def test_a_node_deleted_with_pods_on_it_comes_back_with_them_counted(world
     await world.create(vgpu("waits", mem=10_000))
     await world.refused("waits", "no nodes available to schedule pods")
     await world.create(nodes.gpu_node("g0", cards=1))
-    await world.refused("waits", "1/1 CardInsufficientMemory")
+    await world.refused("waits", "CardInsufficientMemory on 1 GPU:")
     assert "nodeName" not in (await world.pod("waits"))["spec"]

@@ -144,8 +144,8 @@ async def test_what_became_of_a_bind_is_told_though_the_loop_has_ended() -> None
     told: list[str] = []
 
     class Told(Silent):
-        def scheduled(self, pod: Any, node: str) -> None:
-            told.append(f"{pod.name} to {node}")
+        def scheduled(self, _: Any, note: str) -> None:
+            told.append(note)
 
     parts = Parts(is_leading=False, reporter=Told())
     parts.cluster.see_node(make.node(name="n"))
@@ -155,7 +155,7 @@ async def test_what_became_of_a_bind_is_told_though_the_loop_has_ended() -> None
     parts.put(events.PodSeen(make.pod(name="other")))
     parts.put(events.BindDone(pod.metadata.uid))
     parts.loop.finish()
-    assert told == ["p to n"]
+    assert told == ["Successfully assigned default/p to n"]
 
 
 @pytest.mark.usefixtures("ticking")

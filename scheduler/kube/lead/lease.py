@@ -302,7 +302,12 @@ class AlwaysLeader:
         return self.held.term
 
     async def run(self) -> None:
-        """Nothing to keep."""
+        """Nothing to keep, but to say what that means: a second one would bind what this one has given away."""
+        _log.warning(
+            "without a lease: believes to be the only scheduler of its name",
+            risk="a second one would give the same GPUs away again",
+            remedy="--lease-namespace NAMESPACE, where the Lease is to be",
+        )
 
     async def release(self, *, settled_reign: int) -> None:
         """Nothing to give back."""
