@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from scheduler.embedded.api.server import Settings
 from tests.controlplane import build, plane
 from tests.docs import blocks, examples, runner
 from tests.operator import installed, servers
@@ -35,9 +36,15 @@ def _real() -> Iterator[Path]:
 
 
 @contextmanager
-def _embedded() -> Iterator[Path]:
-    with servers.embedded() as server:
-        yield server.kubeconfig
+def _embedded(folder: Path) -> Iterator[Path]:
+    """Without a token, which kubectl sends over TLS only."""
+    inside = servers.Embedded(Settings())
+    running = inside.start()
+    try:
+        inside.run(lambda c: c.add(servers.crd()))
+        yield running.write_kubeconfig(folder / "kubeconfig")
+    finally:
+        inside.stop()
 
 
 @pytest.mark.usefixtures("control_plane", "helm", "peers")
@@ -45,7 +52,7 @@ def _embedded() -> Iterator[Path]:
 def test_the_commands_of_a_page_do_what_it_says(page: str, tmp_path: Path) -> None:
     folder = runner.clone(tmp_path)
     programs = build.ensure("kubectl", "helm")
-    with _real() if _uses_helm(page) else _embedded() as kubeconfig:
+    with _real() if _uses_helm(page) else _embedded(tmp_path) as kubeconfig:
         env = runner.environment(folder, kubeconfig, programs.values())
         ours = ["docs/examples/nodes.yaml", "docs/examples/inference.yaml"]
         for name in ours:

@@ -42,11 +42,14 @@ def clone(folder: Path) -> Path:
     venv.create(environment, symlinks=True)
     packages = Path(sysconfig.get_path("purelib", vars={"base": str(environment)}))
     packages.joinpath("clone.pth").write_text(
-        f"{folder}\nimport site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
+        f"{blocks.ROOT}\nimport site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
     )
     script = environment / "bin" / "evenkeel"
     script.write_text(
-        f"#!{environment}/bin/python\nimport evenkeel_scheduler\nevenkeel_scheduler.main()\n"
+        f"#!{environment}/bin/python\n"
+        "import evenkeel_scheduler\n"
+        'if __name__ == "__main__":\n'
+        "    evenkeel_scheduler.main()\n"
     )
     script.chmod(0o755)
     # As `make` leaves them when all is installed.
@@ -70,6 +73,8 @@ def environment(
         "HOME": str(folder),
         "KUBECONFIG": str(kubeconfig or folder / "no-cluster"),
         "EVENKEEL_CACHE": str(build.cache_folder()),
+        # Kernels are compiled for the place of their source: the links are not where they are from.
+        "PYTHONSAFEPATH": "1",
         **_compiled(),
     }
 

@@ -23,7 +23,7 @@ NOT_RUN = {
 }
 # What is run in a smaller form: the originals take minutes to an hour.
 SMALLER = {"README.md", "docs/placement.md", "docs/user-guide.md"}
-LANGUAGES = {"", "console", "yaml", "text", "promql", "json"}
+LANGUAGES = {"", "console", "yaml", "python", "text", "promql", "json"}
 
 
 def _by_page(wanted: bool) -> dict[str, list[blocks.Block]]:

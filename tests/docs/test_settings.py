@@ -13,6 +13,7 @@ from scheduler import config
 from scheduler.api import names
 from scheduler.api.limits import PodLimits
 from scheduler.cli.app import app
+from scheduler.devices import table
 from tests.docs import blocks
 
 PAGE = (blocks.ROOT / "docs/settings.md").read_text(encoding="utf-8")
@@ -80,8 +81,8 @@ def test_the_fields_of_a_policy() -> None:
 
 def test_the_annotations_and_resources_of_a_pod() -> None:
     assert named("## Annotations of pods") == names.STEERING
-    resources = {value for key, value in vars(names).items() if key.startswith(("GPU", "AMD", "INTEL"))}  # fmt: skip
-    assert resources <= named("## Resources of pods")
+    devices = {*table.INNER_RESOURCES, *(family.resource for family in table.FAMILIES)}
+    assert devices <= named("## Resources of pods")
     known = {value for value in vars(names).values() if isinstance(value, str)}
     assert named("## Resources of pods") <= known
 
