@@ -19,7 +19,7 @@ AGAIN := $(VENV)/.again
 NONE := $(VENV)/.none
 UNLESS_NONE = [ $$? -eq 5 ] && $(if $(ARGS),touch $(NONE).$@,false)
 
-.PHONY: help demo test test-all test-again cluster-test check bench bench-lambda-g lock image wheel chart kind-trial clean
+.PHONY: help browser demo test test-all test-again cluster-test check bench bench-lambda-g pictures lock image wheel chart kind-trial clean
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,10 +40,20 @@ $(STAMP): requirements-dev.lock $(RUNTIME)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@touch $@
 
+# Pages are measured in a browser. As root it is installed from Debian's packages; else tests that need it are skipped,
+# unless EVENKEEL_BROWSER=required.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+		if test "$$(id -u)" = 0 && command -v apt-get >/dev/null; then \
+			echo "installing chromium, in which pages are measured"; \
+			apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null || \
+				echo "chromium could not be installed"; \
+		else echo "without chromium, tests that measure pages in it are skipped (Debian: apt-get install chromium)"; fi
+
 demo: $(RUNTIME)  ## Four patterns on an embedded cluster, drawn (KEEP=1 leaves it running)
 	@$(BIN)/evenkeel demo $(if $(KEEP),--keep)
 
-test: $(STAMP)  ## Unit, oracle, scenario and embedded-cluster tests, and what of the scheduler they reach
+test: $(STAMP) browser  ## Unit, oracle, scenario and embedded-cluster tests, and what of the scheduler they reach
 	@rm -f $(NONE).test-all $(NONE).test-again
 	@$(MAKE) --no-print-directory -j2 test-all test-again
 	@test ! -e $(NONE).test-all || test ! -e $(NONE).test-again || { echo "ARGS leave no test"; exit 1; }
@@ -80,6 +90,9 @@ bench: $(STAMP)  ## Kernels, then end to end against kube-scheduler and a schedu
 
 bench-lambda-g: $(STAMP)  ## The five scenarios of Lambda-G's author: his strategies and every mode, on his seed and 300 others (JSON)
 	@$(BIN)/python -m bench.lambda_g $(ARGS)
+
+pictures: $(RUNTIME)  ## Draw the pictures of the docs anew
+	@$(BIN)/python docs/pictures/draw.py
 
 lock:  ## Write the lock files anew from pyproject.toml (needs uv)
 	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --quiet -o requirements.lock

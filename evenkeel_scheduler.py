@@ -7,6 +7,8 @@ each other, and what comes first on the path wins; this module has a name of its
 from __future__ import annotations
 
 import importlib.util
+import os
+import signal
 import sys
 from pathlib import Path
 
@@ -15,12 +17,18 @@ _FIRST_WORD = '"""Evenkeel:'
 
 def main() -> None:
     """Run ``evenkeel``, or end with 2 and say why when ``scheduler`` is somebody else's."""
-    if complaint := _stranger():
-        sys.stderr.write(f"evenkeel: {complaint}\n")
-        sys.exit(2)
-    from scheduler.cli import main as run  # noqa: PLC0415 - only once it is known to be ours
+    # Whatever is imported: the first process of a container is not ended by what SIGTERM does by default.
+    signal.signal(signal.SIGTERM, lambda number, _frame: os._exit(128 + number))
+    try:
+        if complaint := _stranger():
+            sys.stderr.write(f"evenkeel: {complaint}\n")
+            sys.exit(2)
+        from scheduler.cli import main as run  # noqa: PLC0415 - only once it is known to be ours
 
-    run()
+        run()
+    except KeyboardInterrupt:
+        # Before a command runs; from then on typer does the same.
+        sys.exit(130)
 
 
 def _stranger() -> str:

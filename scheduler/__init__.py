@@ -3,14 +3,16 @@
 Events change the arrays, the cycle reads the arrays and returns decisions, the binder carries them out,
 and its results come back as events. The map, from the top; a room imports only rooms below it:
 
-    cli        run | simulate | replay | audit | demo | warm
+    cli        run | rerun | simulate | replay | audit | demo | warm
     demo       four patterns on the embedded cluster, drawn
     kube       SHELL: a real cluster: watch, bind, report, lead, and the app that wires them
     simulate   SHELL: the same core over manifests
     replay     SHELL: the same core over traces of real clusters, in virtual time
     audit      SHELL: what a cluster cannot use, in its own units and in money
     embedded   a small Kubernetes in a process, with agents, for the demo and for tests
+    printing   tables, bars and files of commands
     engine     the one door: handle(event, now), decide(now, budget) → Outcome
+    measure    what of each node is used, free and stranded
     cycle      shapes and boards, decisions, why nothing fits, and in words
     modes      what scoring modes need learnt    queues   what waits, and whom a change helps
     plugins    static filters and preferences, one file each

@@ -1,5 +1,5 @@
 """``python -m scheduler`` is ``evenkeel``."""
 
-from scheduler.cli import main
+from evenkeel_scheduler import main
 
 main()

@@ -35,6 +35,19 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsConfig:
+    """How much the metrics tell; both are series by the number of nodes and cards.
+
+    Attributes:
+        per_node: what each node has of devices, and what of it is given away and stranded.
+        per_card: what each card has, and what of it is given away.
+    """
+
+    per_node: bool = True
+    per_card: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """What the configuration file may set.
 
@@ -47,6 +60,7 @@ class Config:
         hami_node_label: key=value, or a key, of the nodes on which HAMi's device plugin runs; empty for none.
         lock_timeout_seconds: age at which a HAMi node lock may be taken over.
         pod_limits: how much one pod may say, see ``api/limits.py``.
+        metrics: how much the metrics tell.
     """
 
     scheduler_name: str = names.SCHEDULER
@@ -59,6 +73,7 @@ class Config:
     hami_node_label: str = names.HAMI_NODE_LABEL
     lock_timeout_seconds: float = 300.0
     pod_limits: PodLimits = field(default_factory=PodLimits)
+    metrics: MetricsConfig = field(default_factory=MetricsConfig)
 
     @property
     def scheduler_names(self) -> tuple[str, ...]:
@@ -78,7 +93,7 @@ def load(path: Path | None) -> Config:
 
     The file has the camel-case names of ``Config``'s fields, ``placement`` with the fields of a
     BalancePolicy's spec (scoring, nodePolicy, gpuPolicy), ``modeWeight``, which is part of the placement too,
-    and ``podLimits`` with the fields of ``PodLimits``. Each of ``profiles`` has a ``schedulerName`` and
+    ``podLimits`` with the fields of ``PodLimits`` and ``metrics`` with those of ``MetricsConfig``. Each of ``profiles`` has a ``schedulerName`` and
     may have a ``placement`` and a ``modeWeight``; what it does not say is as in the first profile.
 
     Raises:
@@ -118,6 +133,8 @@ def parse(raw: Any) -> Config:
             changes["profiles"] = _further(given, first)
         elif key == "podLimits":
             changes["pod_limits"] = _pod_limits(given)
+        elif key == "metrics":
+            changes["metrics"] = _metrics(given)
         elif key == "hamiNodeLabel":
             changes["hami_node_label"] = _label(key, given)
         else:
@@ -166,6 +183,16 @@ def _pod_limits(given: Any) -> PodLimits:
     return PodLimits(
         **{k: values.integer(n, f"podLimits.{k}", 1, 2**31 - 1) for k, n in bounds.items()}
     )
+
+
+def _metrics(given: Any) -> MetricsConfig:
+    settings = values.mapping(given, "metrics")
+    known = {_camel(f.name): f.name for f in fields(MetricsConfig)}
+    values.known(settings, "metrics", tuple(known))
+    for key, one in settings.items():
+        if not isinstance(one, bool):
+            raise BadInput(f"metrics.{key}", f"{one!r} is neither true nor false")
+    return MetricsConfig(**{known[key]: one for key, one in settings.items()})
 
 
 def _camel(name: str) -> str:

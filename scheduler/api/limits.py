@@ -20,6 +20,8 @@ from scheduler.errors import Mistake
 _LISTS = (names.USE_TYPE, names.NOUSE_TYPE, names.USE_UUID, names.NOUSE_UUID)
 # Of an annotation that is a word or a few, and of an image's name.
 _WORD_MAX = 1000
+# Of a text that is cut, the longest part of a word that is left out with what follows.
+_PART_MAX = 64
 # Pods that say more are dear to compile: their namespaces take turns.
 LIGHT_WORDS = 200
 # Of a claim to cards: no more is written, whatever ``PodLimits`` allow, and no more is read.
@@ -101,10 +103,14 @@ def too_large(field: str, bytes_read: int) -> Mistake:
 
 
 def shortened(text: str, most: int) -> str:
-    """At most so many bytes of a text."""
+    """At most so many bytes of a text, cut between words unless the last one is very long."""
     # Only as much is encoded as it takes to know. JSON may hold halves of characters, which have no bytes.
     encoded = text[: most + 1].encode(errors="replace")
-    return text if len(encoded) <= most else encoded[: most - 4].decode(errors="ignore") + " ..."
+    if len(encoded) <= most:
+        return text
+    kept = encoded[: most - 4].decode(errors="ignore")
+    before, _, last = kept.rpartition(" ")
+    return (before if before and len(last) <= _PART_MAX else kept) + " ..."
 
 
 def words(pod: wire.Pod) -> int:

@@ -192,6 +192,44 @@ def parse(raw: Any, field: str) -> dict[str, Any]:
     return changes
 
 
+def not_in_force(changes: Mapping[str, Any], configured: Mapping[str, str]) -> str:
+    """What of the fields that one BalancePolicy sets is without effect, in words; empty for nothing.
+
+    A node policy takes the place of scoring; cards are then chosen as a GPU policy says, or packed.
+
+    Args:
+        changes: the fields of Placement that the policy sets.
+        configured: node policies of the configuration, by scheduler name, empty for none.
+    """
+    scoring = [
+        word
+        for field, word in (
+            ("mode", f"mode {changes.get('mode')}"),
+            ("weights", "weights"),
+            ("curve", "curve"),
+            ("iops_resource", "iopsResource"),
+            ("network_resource", "networkResource"),
+        )
+        if field in changes
+    ]
+    if not scoring:
+        return ""
+    if not changes.get("node_policy"):
+        others = [f"{name} ({policy})" for name, policy in configured.items() if policy]
+        return (
+            f"without effect for pods of {', '.join(others)}, for the nodePolicy of the configuration "
+            f"stands in the place of scoring: {', '.join(scoring)}"
+            if others
+            else ""
+        )
+    cards = changes.get("gpu_policy")
+    by = f"by gpuPolicy {cards}" if cards else "by binpack, for no gpuPolicy is set"
+    return (
+        f"nodes are scored by nodePolicy {changes['node_policy']}, which stands in the place of scoring: "
+        f"{', '.join(scoring)} not in force; cards are chosen {by}"
+    )
+
+
 def _resource(raw: Any, field: str) -> str:
     if not isinstance(raw, str) or len(raw) > _RESOURCE_LENGTH_MAX or not _RESOURCE.fullmatch(raw):
         raise BadInput(field, f"{raw!r} is not the name of an extended resource, domain/name")

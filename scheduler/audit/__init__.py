@@ -1,8 +1,9 @@
-"""What a cluster cannot use: stranded resources per node, their price, and how other modes would do.
+"""What a cluster could use and does not, what it cannot use, and how other modes would do.
 
-Belongs here: ``typical`` picks the pods to judge by, ``measure`` the figures of every node, ``reasons`` the
-words, ``prices`` the money, ``replay`` the same pods placed again; ``findings`` joins them into plain
-values, and ``table`` and ``page`` show these; ``command`` is ``evenkeel audit`` without its flags. Does not
-belong here: reading files or a cluster, which the rooms beside this one do, and a second way to place
-pods.
+Belongs here: ``reasons`` says why a node strands what it strands, ``prices`` holds the money, ``again`` places
+the same pods again, and ``comparison`` sets that beside the present; ``findings`` joins all with the figures
+of ``measure`` into plain values. ``words`` are the sentences of ``table`` and ``page``, which show these;
+``progress`` tells a person that it takes a while; ``command`` is ``evenkeel audit`` without its flags. Does
+not belong here: reading files or a cluster, which the rooms beside this one do, and a second way to
+place pods.
 """

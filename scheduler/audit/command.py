@@ -5,19 +5,28 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
-from scheduler.api import wire
 from scheduler.api.placement import MODES, Mode
-from scheduler.audit import findings, page, prices, table
-from scheduler.audit.findings import DEFAULT_MODE, Question
+from scheduler.audit import table
+from scheduler.audit.comparison import DEFAULT_MODE
+from scheduler.audit.findings import About, Question
+from scheduler.audit.page import page
+from scheduler.audit.prices import book
 from scheduler.config import Config
 from scheduler.errors import BadInput
 
+Json = dict[str, Any]
 OUTPUTS = ("table", "json", "html")
+ORDERS_MAX = 100
+# What is written for a person has lines of 80 columns at the least, and in a file no edge to fold at.
+_COLUMNS_LEAST, _COLUMNS_MOST = 80, 10_000
 MODES_COMPARED = (
     DEFAULT_MODE, Mode.KEEL, Mode.BEST_FIT, Mode.LEAST_ALLOCATED, Mode.MOST_ALLOCATED
 )  # fmt: skip
@@ -34,6 +43,7 @@ class Request:
     prices: Sequence[str] = ()
     modes: Sequence[str] = MODES_COMPARED
     worst: int = 10
+    orders: int | None = None
 
 
 def plan(request: Request) -> Question:
@@ -49,39 +59,42 @@ def plan(request: Request) -> Question:
         raise BadInput("--output-file", f"{path.parent} is not a folder")
     if request.worst < 0:
         raise BadInput("--worst", f"{request.worst} is not 0 or more")
+    if request.orders is not None and not 1 <= request.orders <= ORDERS_MAX:
+        raise BadInput("--orders", f"{request.orders} is not within 1..{ORDERS_MAX}")
+    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     return Question(
         config=request.config,
         modes=_modes(request.modes),
-        prices=prices.of_flags(request.prices_file, request.prices),
+        prices=book.of_flags(request.prices_file, request.prices),
         worst=request.worst,
+        orders=request.orders,
+        about=About(made=made, source="", version=metadata.version("evenkeel-scheduler")),
     )
 
 
-def tell(
-    request: Request,
-    question: Question,
-    nodes: Sequence[wire.Node],
-    pods: Sequence[wire.Pod],
-    out: Console,
-) -> None:
-    """Audit, then print or write it.
+def of(question: Question, source: str) -> Question:
+    """The question about nodes and pods that come from somewhere, told in words."""
+    return replace(question, about=replace(question.about, source=source))
+
+
+def show(request: Request, audit: Json, out: Console) -> None:
+    """Print an audit, or write it to a file.
 
     Raises:
         BadInput: the file cannot be written.
     """
-    audit = findings.audit(nodes, pods, question)
     path = request.output_file
     if request.output == "json":
         text = json.dumps(audit, indent=2, allow_nan=False) + "\n"
     elif request.output == "html":
         text = page.render(audit)
-    elif path is None:
+    elif path is None and out.is_terminal:
+        out.width = max(out.width, _COLUMNS_LEAST)
         table.show(audit, out)
         return
     else:
-        # A file has no edge to fold at.
         lines = io.StringIO()
-        table.show(audit, Console(width=10_000, file=lines))
+        table.show(audit, Console(width=_COLUMNS_MOST, file=lines))
         text = "".join(f"{line.rstrip()}\n" for line in lines.getvalue().splitlines())
     if path is None:
         out.file.write(text)

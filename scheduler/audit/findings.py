@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,27 +11,38 @@ import numpy as np
 from scheduler.api import names, wire
 from scheduler.api.placement import Mode
 from scheduler.api.pods import gpus
-from scheduler.audit import measure as m
-from scheduler.audit import prices as price_list
-from scheduler.audit import reasons, replay, typical
-from scheduler.audit.measure import Figures
-from scheduler.audit.replay import Replayed
-from scheduler.audit.typical import Typical
+from scheduler.audit import comparison, reasons
+from scheduler.audit.again import staying
+from scheduler.audit.prices import rates as rates_of
+from scheduler.audit.prices.book import PriceBook
 from scheduler.config import Config
 from scheduler.devices import table as devices
+from scheduler.measure import figures as m
+from scheduler.measure import typical
+from scheduler.measure.figures import Figures
+from scheduler.measure.typical import Typical
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life, PodRecord
 
 Json = dict[str, Any]
 UNITS = dict(zip(m.DIMENSIONS, ("cores", "GiB", "GPUs", "GiB"), strict=True))
-DEFAULT_MODE = "default"
-NOTE = (
-    "One replay of the present pods in order of creation, not a promise: in life pods come and go, "
-    "and no pod moves once it runs. While there is room to spare, modes that spread strand little by "
-    "this measure, for one more typical pod still fits everywhere, and modes that pack leave nodes empty."
-)
 _ROUND = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What an audit is of, told with it.
+
+    Attributes:
+        made: when, as text.
+        source: the cluster, or the files.
+        version: Evenkeel's.
+    """
+
+    made: str
+    source: str
+    version: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,22 +51,37 @@ class Question:
 
     Attributes:
         modes: to place the present pods with again; None is that of the configuration.
-        prices: per month and unit, see ``prices``.
+        prices: per month.
         worst: how many nodes to name.
+        orders: in how many orders to place them; None chooses by the size of the cluster.
+        about: what it is of.
     """
 
     config: Config
     modes: Sequence[Mode | None]
-    prices: Mapping[str, float]
+    prices: PriceBook
     worst: int
+    orders: int | None = None
+    about: About
 
 
-def audit(nodes: Sequence[wire.Node], pods: Sequence[wire.Pod], question: Question) -> Json:
+def _silent(_: str) -> None:
+    pass
+
+
+def audit(
+    nodes: Sequence[wire.Node],
+    pods: Sequence[wire.Pod],
+    question: Question,
+    tell: Callable[[str], None] = _silent,
+) -> Json:
     """The audit of a cluster, as documented for ``evenkeel audit -o json``.
 
     Malformed nodes are left out and named. Pods on nodes that are not there count for the demand only.
+    ``tell`` hears how far it has come.
     """
-    config = question.config
+    config, prices, about = question.config, question.prices, question.about
+    tell("taking in nodes and pods")
     cluster = Cluster(
         config.scheduler_names, devices.families(config.hami_node_label), config.pod_limits
     )
@@ -63,54 +89,57 @@ def audit(nodes: Sequence[wire.Node], pods: Sequence[wire.Pod], question: Questi
         cluster.see_node(node)
     for pod in pods:
         cluster.see_pod(pod)
-    fixed = {pod.metadata.uid for pod in pods if replay.belongs_to_its_node(pod)}
-    judges = typical.of_cluster(cluster, fixed)
+    tell("measuring what is stranded")
+    parted = staying.part(pods, cluster, config)
+    judges = typical.of_cluster(cluster, parted.own)
     figures = m.of_cluster(cluster, judges)
-    prices = np.array([question.prices[name] for name in price_list.DEFAULTS])
-    present = _totals(figures, prices)
-    rows = _nodes(figures, prices)
-    moving = replay.movable(pods, cluster, config)
-    moved = {pod.metadata.uid for pod in moving}
-    staying = [pod for pod in pods if pod.metadata.uid not in moved and pod.spec.node_name]
-    replayed = [replay.run(nodes, staying, moving, judges, config, mode) for mode in question.modes]
+    rates, models = rates_of.of_nodes(cluster, figures.names, prices)
+    rows = _nodes(figures, rates)
     waiting = [pod for pod in cluster.pods.values() if pod.life == Life.PENDING]
+    total = _totals(figures, rates)
+    compared = comparison.Compared(nodes, cluster, parted, judges, figures, rates)
     return {
-        "prices": dict(question.prices),
+        "about": {"made": about.made, "source": about.source, "evenkeel": about.version},
+        "prices": dict(prices.units),
+        "gpuModels": [one._asdict() for one in models],
         "units": UNITS,
         "demand": _demand(judges),
-        "total": present,
+        "total": total,
         "worst": [row["name"] for row in rows if row["money"] > 0][: question.worst],
         "nodes": rows,
         "leftOut": sorted(cluster.nodes.rows.keys() - set(figures.names)),
         "waiting": [
             _asks(pod) for pod in sorted(waiting, key=lambda pod: (pod.created, pod.order))
         ],
-        "replay": {
-            "note": NOTE,
-            "moved": len(moving),
-            "stayed": sum(bool(pod.node) for pod in cluster.pods.values()) - len(moving),
-            "emptyNodes": len(cluster.nodes.rows)
-            - len({cluster.pods[pod.metadata.uid].node for pod in moving}),
-            "modes": [_mode(one, prices, present) for one in replayed],
-        },
+        "replay": comparison.of(compared, question.modes, question.orders, config, tell),
     }
 
 
-def _totals(figures: Figures, prices: c.Floats) -> Json:
-    amounts = figures.amounts.sum(axis=2)
-    return _amounts(amounts) | {
-        "moneyByDimension": _by_dimension(amounts[m.STRANDED] * prices),
-        "money": round(float(amounts[m.STRANDED] @ prices), _ROUND),
+def _totals(figures: Figures, rates: c.Floats) -> Json:
+    """Amounts and money of all nodes together."""
+    money = np.einsum("fdn,dn->fd", figures.amounts, rates)
+    by_figure = dict(zip(m.FIGURES, money.sum(axis=1).tolist(), strict=True))
+    usable = money[m.FREE] - money[m.STRANDED] - money[m.SPARE]
+    return _amounts(figures.amounts.sum(axis=2)) | {
+        "value": {name: round(value, _ROUND) for name, value in by_figure.items()}
+        | {"usable": round(float(usable.sum()), _ROUND)},
+        "usableByDimension": _by_dimension(usable),
+        "moneyByDimension": _by_dimension(money[m.STRANDED]),
+        "money": round(by_figure["stranded"], _ROUND),
     }
 
 
-def _nodes(figures: Figures, prices: c.Floats) -> list[Json]:
+def _nodes(figures: Figures, rates: c.Floats) -> list[Json]:
     """The dearest first, then by name."""
+    amounts = figures.amounts
+    stranded = (amounts[m.STRANDED] * rates).sum(axis=0)
+    usable = ((amounts[m.FREE] - amounts[m.STRANDED] - amounts[m.SPARE]) * rates).sum(axis=0)
     rows: list[Json] = [
         {
             "name": name,
-            **_amounts(figures.amounts[:, :, i]),
-            "money": round(float(figures.amounts[m.STRANDED, :, i] @ prices), _ROUND),
+            **_amounts(amounts[:, :, i]),
+            "money": round(float(stranded[i]), _ROUND),
+            "usableMoney": round(float(usable[i]), _ROUND),
             "isClosed": bool(figures.closed[i]),
             "reason": reasons.of_node(figures, i),
         }
@@ -120,11 +149,15 @@ def _nodes(figures: Figures, prices: c.Floats) -> list[Json]:
 
 
 def _amounts(amounts: c.Floats) -> Json:
-    return {figure: _by_dimension(amounts[i]) for i, figure in enumerate(m.FIGURES)}
+    """By figure and dimension; ``usable`` is what is free and neither stranded nor spare."""
+    usable = amounts[m.FREE] - amounts[m.STRANDED] - amounts[m.SPARE]
+    told = {figure: _by_dimension(amounts[i]) for i, figure in enumerate(m.FIGURES)}
+    # Sums of floats may fall short of 0 by their last bit.
+    return told | {"usable": _by_dimension(np.maximum(usable, 0.0))}
 
 
 def _by_dimension(values: c.Floats) -> Json:
-    rounded = (round(float(value), _ROUND) for value in values)
+    rounded = (round(value, _ROUND) for value in values.tolist())
     return dict(zip(m.DIMENSIONS, rounded, strict=True))
 
 
@@ -156,17 +189,4 @@ def _asks(pod: PodRecord) -> Json:
         "cpu": asked.get(names.CPU, 0) / 1000,
         "memory": round(asked.get(names.MEMORY, 0) / 2**30, _ROUND),
         "gpus": gpus.total(gpu).cards if gpu is not None else 0,
-    }
-
-
-def _mode(one: Replayed, prices: c.Floats, present: Json) -> Json:
-    totals = _totals(one.figures, prices)
-    return {
-        "mode": one.mode.value if one.mode is not None else DEFAULT_MODE,
-        "stranded": totals["stranded"],
-        "dead": totals["dead"],
-        "money": totals["money"],
-        "saved": round(present["money"] - totals["money"], _ROUND),
-        "emptyNodes": one.empty_nodes,
-        "unplaced": list(one.unplaced),
     }

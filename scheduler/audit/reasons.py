@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scheduler.audit import measure as m
-from scheduler.audit.measure import Figures
+from scheduler.measure import figures as m
+from scheduler.measure.figures import Figures
 
 _SHORT_OF = {
     m.LACKS_CPU: "need more CPU",

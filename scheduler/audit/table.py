@@ -1,4 +1,4 @@
-"""The audit on a terminal."""
+"""The audit on a terminal: within 80 columns, whatever the size of the cluster."""
 
 from __future__ import annotations
 
@@ -9,28 +9,21 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from scheduler.audit import words
+from scheduler.audit.words import FIGURES, TITLES, amount, spread
+
 Json = dict[str, Any]
-TITLES = {
-    "cpu": "CPU, cores",
-    "memory": "memory, GiB",
-    "gpuCompute": "GPU, GPUs",
-    "gpuMemory": "GPU memory, GiB",
-}
 
 
 def show(audit: Json, console: Console) -> None:
-    """Print what is stranded in total, on the worst nodes, and how other modes would have done."""
-    total = audit["total"]
-    console.print(_total(total))
-    free, dead = total["free"]["gpuCompute"], total["dead"]["gpuCompute"]
-    if free:
-        share = total["stranded"]["gpuCompute"] / free
-        _say(
-            console,
-            f"Of {free:.1f} free GPUs a typical GPU pod cannot take {share:.0%}; "
-            f"{dead:.1f} no typical pod can take at all.",
-        )
-    for line in judged_by(audit):
+    """Print what is usable and what is stranded, the worst nodes, and how other modes would have done."""
+    _say(console, words.about(audit))
+    console.print()
+    for line in (*words.headline(audit), words.of_free(audit)):
+        if line:
+            _say(console, line)
+    console.print(_total(audit["total"]))
+    for line in (*words.judged_by(audit), *words.priced_by(audit)):
         _say(console, line)
     by_name = {node["name"]: node for node in audit["nodes"]}
     if audit["worst"]:
@@ -40,45 +33,12 @@ def show(audit: Json, console: Console) -> None:
         for node in worst:
             if node["reason"]:
                 _say(console, f"{node['name']}: {node['reason']}")
-    if audit["replay"]["modes"]:
-        console.print(_modes(audit))
-        _say(console, moved(audit))
-        _say(console, audit["replay"]["note"])
-
-
-def judged_by(audit: Json) -> list[str]:
-    """Sentences on whose demand the figures rest, what waits, and what was left out."""
-    demand, lines = audit["demand"], []
-    for key, kind in (("gpuPods", "GPU pods"), ("otherPods", "pods without GPU")):
-        seen = demand[key]["seen"]
-        if demand[key]["assumed"]:
-            lines.append(
-                f"Only {seen} {kind} seen, fewer than {demand['enough']}: "
-                "judged by assumed ones instead."
-            )
-        else:
-            lines.append(f"Judged by {seen} {kind} seen.")
-    waiting = audit["waiting"]
-    if waiting:
-        gpus = sum(pod["gpus"] for pod in waiting)
-        cores = sum(pod["cpu"] for pod in waiting)
-        lines.append(f"Waiting: {len(waiting)} pods, for {gpus} GPUs and {cores:g} cores in all.")
-    if audit["leftOut"]:
-        lines.append(f"Left out, for they are malformed: {', '.join(audit['leftOut'])}.")
-    return lines
-
-
-def moved(audit: Json) -> str:
-    """How many pods were placed again, and what a figure with pods left over is worth."""
     replay = audit["replay"]
-    text = f"{replay['moved']} pods placed again, {replay['stayed']} stayed where they are."
-    left_over = [one["mode"] for one in replay["modes"] if one["unplaced"]]
-    if left_over:
-        text += (
-            f" With {', '.join(left_over)} some found no place: less is stranded there because "
-            "less is placed."
-        )
-    return text
+    if replay["modes"]:
+        console.print(_modes(replay, audit["total"]))
+        for line in (*words.moved(audit), replay["note"]):
+            _say(console, line)
+        _say(console, f"Advice: {replay['advice']['text']}")
 
 
 def _say(console: Console, text: str) -> None:
@@ -86,58 +46,35 @@ def _say(console: Console, text: str) -> None:
 
 
 def _table(*headings: str) -> Table:
+    """The first column is folded where a name is long; figures are never."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for i, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if i else "left", overflow="fold")
+        table.add_column(heading, justify="right" if i else "left", overflow="fold", no_wrap=i > 0)
     return table
 
 
 def _total(total: Json) -> Table:
-    table = _table("", "capacity", "used", "free", "stranded", "dead", "$ a month")
-    for key, title in TITLES.items():
-        figures = [total[f][key] for f in ("capacity", "used", "free", "stranded", "dead")]
-        money = f"{total['moneyByDimension'][key]:,.0f}"
-        table.add_row(title, *(f"{figure:,.1f}" for figure in figures), money)
-    table.add_row("stranded in all", "", "", "", "", "", f"{total['money']:,.0f}")
+    table = _table("", *TITLES.values(), "$ a month")
+    for figure, title in FIGURES.items():
+        cells = (amount(total[figure][key]) for key in TITLES)
+        table.add_row(title, *cells, f"{total['value'][figure]:,.0f}")
     return table
 
 
 def _worst(nodes: list[Json]) -> Table:
-    table = _table("worst nodes", "CPU", "GiB", "GPUs", "GPU GiB", "$ a month")
+    table = _table("stranded on", "CPU", "GiB", "GPUs", "GPU GiB", "$ a month")
     for node in nodes:
-        stranded = [f"{node['stranded'][key]:,.1f}" for key in TITLES]
+        stranded = [amount(node["stranded"][key]) for key in TITLES]
         table.add_row(Text(node["name"]), *stranded, f"{node['money']:,.0f}")
     return table
 
 
-def _modes(audit: Json) -> Table:
-    headings = ("placed by", "CPU", "GiB", "GPUs", "GPU GiB", "$ a month", "saved", "no place")
-    table = _table(*headings, "empty nodes")
-    table.columns[0].no_wrap = True
-    for row in mode_rows(audit):
-        table.add_row(*row)
+def _modes(replay: Json, total: Json) -> Table:
+    table = _table("placed by", "empty nodes", "no place", "stranded GPUs", "$ stranded")
+    now = f"{replay['emptyNodes']:,}", "", amount(total["stranded"]["gpuCompute"])
+    table.add_row("as it is", *now, f"{total['money']:,.0f}")
+    for one in replay["modes"]:
+        tried = one["inOrders"]
+        cells = (spread(tried[key]) for key in ("emptyNodes", "unplaced", "gpus"))
+        table.add_row(one["mode"], *cells, f"{one['money']:,.0f}")
     return table
-
-
-def mode_rows(audit: Json) -> list[tuple[str, ...]]:
-    """A row of cells for the present and for each mode: name, stranded, money, saved, no place, empty nodes."""
-    now, replay = audit["total"], audit["replay"]
-    rows = [
-        ("as it is", now["stranded"], now["money"], "", "", replay["emptyNodes"]),
-        *(
-            (one["mode"], one["stranded"], one["money"], f"{one['saved']:,.0f}",
-             str(len(one["unplaced"])), one["emptyNodes"])
-            for one in replay["modes"]
-        ),
-    ]  # fmt: skip
-    return [
-        (
-            name,
-            *(f"{stranded[key]:,.1f}" for key in TITLES),
-            f"{money:,.0f}",
-            saved,
-            unplaced,
-            f"{empty}",
-        )
-        for name, stranded, money, saved, unplaced, empty in rows
-    ]

@@ -6,6 +6,7 @@ import asyncio
 import sys
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 from rich.console import Console
@@ -13,6 +14,9 @@ from rich.console import Console
 from scheduler.api import wire
 from scheduler.cli import options
 from scheduler.errors import ApiError, BadInput
+
+# Nodes, pods, and in words where they come from.
+Read = tuple[list[wire.Node], list[wire.Pod], str]
 
 
 def audit(
@@ -31,10 +35,14 @@ def audit(
     output_file: Annotated[Path | None, typer.Option(help="Default: standard output.")] = None,
     prices: Annotated[
         Path | None,
-        typer.Option(help="Prices per month (YAML): cpu-core, memory-gib, gpu, gpu-memory-gib."),
+        typer.Option(
+            help="Prices per month (YAML), as in scheduler/audit/prices/prices.yaml: cpu-core, memory-gib, "
+            "gpu, gpu-memory-gib, gpu-models."
+        ),
     ] = None,
     price: Annotated[
-        list[str] | None, typer.Option(help="One price, as cpu-core=30; again for others.")
+        list[str] | None,
+        typer.Option(help="One price, as cpu-core=30 or A100*80GB=1500; again for others."),
     ] = None,
     worst: Annotated[int, typer.Option(help="How many of the worst nodes to name.")] = 10,
     mode: Annotated[
@@ -44,10 +52,16 @@ def audit(
             "(the configuration's), keel, best-fit, least-allocated, most-allocated."
         ),
     ] = None,
+    orders: Annotated[
+        int | None,
+        typer.Option(
+            help="In how many orders to place them. Default: 5, or fewer if there are many."
+        ),
+    ] = None,
     config_file: options.ConfigFile = None,
 ) -> None:
     """Show what a cluster cannot use, what it costs, and how other modes would have placed its pods."""
-    from scheduler.audit import command  # noqa: PLC0415 - as above
+    from scheduler.audit import command, findings, progress  # noqa: PLC0415 - as above
 
     request = command.Request(
         config=options.config(config_file),
@@ -57,18 +71,22 @@ def audit(
         prices=price or (),
         modes=mode or command.MODES_COMPARED,
         worst=worst,
+        orders=orders,
     )
     try:
         if file and (kubeconfig or context):
             raise BadInput("--filename", "is of files, and --kubeconfig and --context of a cluster")
         question = command.plan(request)
-        nodes, pods = _manifests(file) if file else _cluster(kubeconfig, context)
-        command.tell(request, question, nodes, pods, Console())
+        with progress.shown() as tell:
+            tell("reading nodes and pods")
+            nodes, pods, source = _manifests(file) if file else _cluster(kubeconfig, context)
+            found = findings.audit(nodes, pods, command.of(question, source), tell)
+        command.show(request, found, Console())
     except BadInput as error:
         options.refuse(str(error))
 
 
-def _manifests(names: list[str]) -> tuple[list[wire.Node], list[wire.Pod]]:
+def _manifests(names: list[str]) -> Read:
     from scheduler.simulate import files, inventory  # noqa: PLC0415 - as above
 
     objects: list[dict[str, Any]] = []
@@ -82,16 +100,21 @@ def _manifests(names: list[str]) -> tuple[list[wire.Node], list[wire.Pod]]:
         inventory.refuse_malformed(found_there)
     except inventory.InputProblem as error:
         options.refuse(f"{origins[error.position]}: {error}")
-    return found_there.nodes, found_there.pods
+    shown = ("standard input" if name == "-" else name for name in names)
+    return found_there.nodes, found_there.pods, ", ".join(shown)
 
 
-def _cluster(kubeconfig: str | None, context: str | None) -> tuple[list[wire.Node], list[wire.Pod]]:
+def _cluster(kubeconfig: str | None, context: str | None) -> Read:
     from scheduler.kube import client  # noqa: PLC0415 - as for run
     from scheduler.kube.watch import listing  # noqa: PLC0415 - as for run
 
     access = client.load_access(kubeconfig, context)
     try:
-        return asyncio.run(listing.nodes_and_pods(access))
+        nodes, pods = asyncio.run(listing.nodes_and_pods(access))
     except ApiError as error:
         typer.echo(f"{access.url}: {error}", err=True)
         raise typer.Exit(1) from error
+    server = urlsplit(access.url)
+    # Without what stands before the host, which may be a password.
+    shown = f"{server.scheme}://{server.netloc.rpartition('@')[2]}"
+    return nodes, pods, f"context {context} at {shown}" if context else shown

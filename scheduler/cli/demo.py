@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from typing import Annotated
+from collections.abc import Coroutine
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from scheduler import config as settings
+from scheduler import printing
 
 
 def demo(
@@ -19,24 +21,56 @@ def demo(
 ) -> None:
     """Try it: four placement patterns on an embedded cluster, drawn."""
     from scheduler.demo import run as demo_run  # noqa: PLC0415 - for this command only
+    from scheduler.demo.operator import NeverStartedError  # noqa: PLC0415
 
     console = Console()
-    # Both signals end it in order, also in the background of a script, where SIGINT is ignored by default.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)
     try:
-        succeeded = asyncio.run(demo_run.demo(console, keep=keep))
-    except demo_run.DemoFailed as error:
-        console.print(f"[red]{error}[/red]")
+        succeeded = asyncio.run(_until_signal(demo_run.demo(console, keep=keep)))
+    except (demo_run.DemoFailed, NeverStartedError) as error:
+        console.print(f"{error}", style="red", markup=False)
         raise typer.Exit(1) from error
-    except KeyboardInterrupt:
-        succeeded = True
+    except asyncio.CancelledError:
+        # As a shell says it of a program that Ctrl-C ended before its work was done.
+        raise typer.Exit(130) from None
+    if not keep:
+        console.print("\nNext, the last of these from manifests alone, with what every node says:")
+        # Not broken into lines: it is there to be copied.
+        command = f"  {demo_run.next_command()}"
+        console.print(command, soft_wrap=True, markup=False, highlight=False)
     if not succeeded:
         raise typer.Exit(1)
 
 
+async def _until_signal(work: Coroutine[Any, Any, bool]) -> bool:
+    """Run until done or told to end; a second signal does not disturb the ending.
+
+    Handled also in the background of a script, where SIGINT is ignored by default, and when the
+    terminal is closed: no process is to be left behind. Who started it under nohup wants it to stay.
+    """
+    task = asyncio.ensure_future(work)
+    loop = asyncio.get_running_loop()
+    ending = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        ending.append(signal.SIGHUP)
+
+    def end() -> None:
+        for number in ending:
+            loop.add_signal_handler(number, lambda: None)
+        task.cancel()
+
+    for number in ending:
+        loop.add_signal_handler(number, end)
+    return await task
+
+
 def warm() -> None:
     """Compile all kernels into the cache, so that the next start need not."""
-    from scheduler.engine.warm import warm as run_every_kernel  # noqa: PLC0415 - as above
+    from scheduler.engine import warm as kernels  # noqa: PLC0415 - as above
 
-    run_every_kernel(settings.Config())
+    count = kernels.Count()
+    with (
+        printing.progress("kernels", len(count)) as progressed,
+        # What compiles them is one call, so somebody else has to look.
+        printing.often(lambda: progressed(count.compiled())),
+    ):
+        kernels.warm(settings.Config())

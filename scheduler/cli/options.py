@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -12,9 +13,12 @@ from scheduler.errors import BadInput
 
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="Configuration file (YAML).")]
 Kubeconfig = Annotated[
-    str | None, typer.Option(help="Default: $KUBECONFIG, or the pod's service account.")
+    str | None,
+    typer.Option(help="Default: $KUBECONFIG, else the pod's service account, else ~/.kube/config."),
 ]
-Context = Annotated[str | None, typer.Option(help="Context of the kubeconfig.")]
+Context = Annotated[
+    str | None, typer.Option(help="Context of the kubeconfig. Default: its current one.")
+]
 
 
 def refuse(message: str) -> NoReturn:
@@ -29,3 +33,18 @@ def config(path: Path | None) -> settings.Config:
         return settings.load(path)
     except BadInput as error:
         refuse(f"{path}: {error}")
+
+
+def listed(words: Sequence[str]) -> Callable[[str], list[str]]:
+    """Completion of an option that takes several words, again and again or with commas between them."""
+
+    def complete(incomplete: str) -> list[str]:
+        before, comma, last = incomplete.rpartition(",")
+        taken = before.split(",")
+        return [
+            f"{before}{comma}{word}"
+            for word in words
+            if word.startswith(last) and word not in taken
+        ]
+
+    return complete

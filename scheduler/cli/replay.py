@@ -6,10 +6,21 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from scheduler.cli import options
+from scheduler import printing
+from scheduler.cli import manual, options
 from scheduler.errors import BadInput
+from scheduler.replay import words
+
+
+def _variants(context: typer.Context, incomplete: str) -> list[str]:
+    """Those of the trace that was named, if it was."""
+    from scheduler.replay import traces  # noqa: PLC0415 - NumPy is dear to import
+
+    # An option without its value ends the reading of a line: what stands before it is there unread.
+    given = map(Path, filter(None, (context.params.get("trace"), *context.args)))
+    folder = next((path for path in given if path.is_dir()), None)
+    return options.listed(traces.variants(folder) if folder else ())(incomplete)
 
 
 def replay(
@@ -18,16 +29,27 @@ def replay(
         Path, typer.Argument(help="Folder in the format of openb, or with nodes.csv and pods.csv.")
     ],
     experiment: Annotated[
-        str, typer.Option(help="fill, churn, bursts, daily or heavy-tail.")
+        words.Experiment,
+        typer.Option(help="How pods come and go; in a fill they only come, until it is full."),
     ] = "fill",
     mode: Annotated[
         list[str] | None,
-        typer.Option(help="How pods are placed; again, or with commas, to compare. Default: keel."),
+        typer.Option(
+            metavar="MODE,...",
+            autocompletion=options.listed(words.MODES),
+            help="How pods are placed; again, or with commas, to compare. Default: keel. There are:"
+            + manual.words(words.MODES),
+        ),
     ] = None,
     seeds: Annotated[str, typer.Option(help="As 42..51 or 1,2,3.")] = "42",
     variant: Annotated[
         list[str] | None,
-        typer.Option(help="Of openb's pod lists; again, or with commas. Default: default."),
+        typer.Option(
+            metavar="VARIANT,...",
+            autocompletion=_variants,
+            help="Which pod lists of openb: X for each file openb_pod_list_X in the folder; again, "
+            "or with commas. Default: default.",
+        ),
     ] = None,
     load: Annotated[
         float | None,
@@ -38,15 +60,16 @@ def replay(
         bool, typer.Option("--queue", help="What does not fit waits; else it is lost.")
     ] = False,
     learn: Annotated[
-        str, typer.Option(help="Whom modes learn the mix of pods from: seen or trace.")
+        words.Learning,
+        typer.Option(help="What modes learn the mix of pods from: those seen, or the whole trace."),
     ] = "seen",
-    jobs: Annotated[int, typer.Option(help="Runs at once, each in a process.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Runs at once, each in a process.")] = 1,
     dask: Annotated[str, typer.Option(help="Address of a Dask scheduler to run on.")] = "",
     output: Annotated[
-        str, typer.Option("-o", "--output", help="table, json or parquet.")
+        words.Output, typer.Option("-o", "--output", help="Form of the figures.")
     ] = "table",
     output_file: Annotated[Path | None, typer.Option(help="Default: standard output.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw it as .svg or .png.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw it too, as FILE.svg or FILE.png.")] = None,
 ) -> None:
     """Replay a trace of a cluster: how full it gets, what fragments, who waits or is lost."""
     from scheduler.replay import command, fan_out, traces  # noqa: PLC0415 - as above
@@ -68,7 +91,7 @@ def replay(
         plot=plot,
     )
     try:
-        command.execute(request, Console(), Console(stderr=True))
+        command.execute(request, printing.console(), printing.console(stderr=True))
     except BadInput as error:
         options.refuse(str(error))
     except fan_out.JobFailed as error:

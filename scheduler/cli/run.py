@@ -8,14 +8,17 @@ import socket
 import sys
 import uuid
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import structlog
 import typer
 import uvloop
 
+from scheduler import printing
 from scheduler.cli import options
 from scheduler.errors import BadInput
+
+LogLevel = Literal["debug", "info", "warning", "error"]
 
 
 def run(
@@ -28,9 +31,10 @@ def run(
     ] = "",
     host: Annotated[str, typer.Option(help="Address of probes and metrics.")] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(help="Port of probes and metrics; 0 takes a free one.")
+        int,
+        typer.Option(min=0, max=65535, help="Port of probes and metrics; 0 takes a free one."),
     ] = 8080,
-    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
+    log_level: Annotated[LogLevel, typer.Option(help="The least that is logged.")] = "info",
     record: Annotated[
         Path | None,
         typer.Option(
@@ -76,7 +80,7 @@ def rerun(
     from scheduler.engine import rerun as again  # noqa: PLC0415 - numba costs half a second
 
     try:
-        with file.open("rb") as lines:
+        with printing.read(file) as lines:
             report = again.rerun(lines)
     except OSError as error:
         options.refuse(f"{file}: {error.strerror}")
@@ -87,10 +91,8 @@ def rerun(
         raise typer.Exit(1)
 
 
-def _configure_logs(level: str) -> None:
-    levels = {"debug": 10, "info": 20, "warning": 30, "error": 40}
-    if level not in levels:
-        options.refuse(f"--log-level: {level} is not one of {', '.join(levels)}")
+def _configure_logs(level: LogLevel) -> None:
+    least = logging.getLevelNamesMapping()[level.upper()]
     terminal = sys.stderr.isatty()
     shared: list[structlog.typing.Processor] = [
         structlog.stdlib.add_log_level,
@@ -100,7 +102,7 @@ def _configure_logs(level: str) -> None:
     render = structlog.dev.ConsoleRenderer() if terminal else structlog.processors.JSONRenderer()
     structlog.configure(
         processors=[*shared, render],
-        wrapper_class=structlog.make_filtering_bound_logger(levels[level]),
+        wrapper_class=structlog.make_filtering_bound_logger(least),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
     # kopf logs through the standard library; one line form for all.
@@ -108,4 +110,4 @@ def _configure_logs(level: str) -> None:
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(processor=render, foreign_pre_chain=shared)
     )
-    logging.basicConfig(handlers=[handler], level=max(levels[level], logging.WARNING), force=True)
+    logging.basicConfig(handlers=[handler], level=max(least, logging.WARNING), force=True)

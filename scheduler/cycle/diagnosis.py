@@ -15,8 +15,10 @@ from scheduler.state.cluster import Cluster
 
 
 def all_rows(cluster: Cluster) -> c.Ints:
-    """Rows of all nodes, ascending."""
-    return np.array(sorted(cluster.nodes.rows.values()), np.int64)
+    """Rows of all nodes, by rank: of several that are as good, the first one found is always the same."""
+    rows = np.fromiter(cluster.nodes.rows.values(), np.int64, len(cluster.nodes.rows))
+    ordered: c.Ints = rows[np.argsort(cluster.nodes.columns.rank[rows])]
+    return ordered
 
 
 def of_board(board: c.Board, rows: c.Ints) -> c.Ints:
@@ -34,11 +36,16 @@ def judged(
 
 
 def summed(refused: Judged) -> Diagnosis:
-    """How many of the rows gave which reason."""
+    """How many of the rows gave which reason, and the figures behind that."""
+    summaries = table.summed(refused)
     counts: Counter[str] = Counter()
-    unresolvable = 0
-    for _, told in table.told(refused):
-        counts.update(dict(zip(told.texts, told.which.sum(axis=0).tolist(), strict=True)))
-        unresolvable += int(told.unresolvable.sum())
-    reasons = tuple(sorted((text, n) for text, n in counts.items() if n))
-    return Diagnosis(refused.rows.size, reasons, unresolvable)
+    for one in summaries:
+        counts.update(dict(one.reasons))
+    return Diagnosis(
+        refused.rows.size,
+        tuple(sorted(counts.items())),
+        sum(one.unresolvable for one in summaries),
+        # What the last rule refuses has passed all others: it came closest.
+        tuple(detail for one in reversed(summaries) for detail in one.details),
+        table.refusing(refused.bits[0]),
+    )

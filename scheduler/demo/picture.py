@@ -47,7 +47,7 @@ def _node(
         names_of = Text(" ").join(
             Text(pod.rsplit("-", 1)[-1], style=colours[pod]) for pod in on_card
         )
-        table.add_row(f"card {card.index}", bar, f"{total:>5}/{card.devmem} MiB", Text("pods ", style="dim") + names_of if on_card else "")  # fmt: skip
+        table.add_row(f"card {card.index}", bar, f"{total:>5}/{card.devmem} MiB", Text.assemble(("pods ", "dim"), names_of) if on_card else "")  # fmt: skip
     return Panel(table, title=node["metadata"]["name"], width=64)
 
 

@@ -6,8 +6,8 @@ import asyncio
 import shlex
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -19,14 +19,17 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from scheduler.demo import patterns, picture
+from scheduler.demo import keeping, operator, patterns, picture
 from scheduler.embedded import cluster
 from scheduler.embedded.agents import fleet as agents
 from scheduler.embedded.agents import nodes
+from scheduler.embedded.agents.workloads import controllers
+from scheduler.embedded.api.server import Settings
 
 _START_SECONDS = 180.0  # a few seconds, unless every kernel has to be compiled first
 _PATTERN_SECONDS = 20.0
 _PODS = "/api/v1/namespaces/default/pods"
+_CONFIG = {"profiles": [{"schedulerName": "default-scheduler"}]}
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -45,22 +48,30 @@ async def demo(console: Console, *, keep: bool) -> bool:
         Whether every pattern came out as expected.
 
     Raises:
-        DemoFailed: the operator did not start, or pods were not placed in time.
+        DemoFailed: pods were not placed in time.
+        operator.NeverStartedError: the operator could not start.
     """
     with tempfile.TemporaryDirectory(prefix="evenkeel-demo-") as folder:
-        async with cluster.start() as embedded, agents.run(embedded.url):
+        settings = Settings(refused=controllers.NOT_RUN)
+        async with (
+            cluster.start(settings=settings) as embedded,
+            agents.run(embedded.url),
+            controllers.run(embedded.url),
+        ):
             kubeconfig = embedded.write_kubeconfig(Path(folder) / "kubeconfig")
+            config = Path(folder) / "config.yaml"
+            # Nothing else places pods here, so those that name no scheduler are Evenkeel's too.
+            config.write_text(yaml.safe_dump(_CONFIG), encoding="utf-8")
+            log = Path(folder) / "evenkeel.log"
+            say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
             async with aiohttp.ClientSession(embedded.url, raise_for_status=True) as api:
                 await _furnish(api)
-                async with _operator(kubeconfig, Path(folder) / "evenkeel.log", console) as ready:
-                    results = await _show(api, console, ready)
+                async with operator.run(kubeconfig, config, log, say) as running:
+                    results = await _show(api, console, running.check)
                     _conclude(console, results)
                     if keep:
-                        await _keep(console, kubeconfig, ready)
-    if not keep:
-        console.print("\nNext, the last of these from manifests alone, with what every node says:")
-        # Not broken into lines: it is there to be copied.
-        console.print(f"  {next_command()}", soft_wrap=True, markup=False, highlight=False)
+                        pod = patterns.ALL[-1].manifests()[0]["metadata"]["name"]
+                        await keeping.keep(console, kubeconfig, pod, running)
     return all(pattern.cards_per_node == seen for pattern, seen in results)
 
 
@@ -105,47 +116,6 @@ def _crds() -> list[dict[str, Any]]:
     raise DemoFailed("the CRDs are missing from this installation")
 
 
-@asynccontextmanager
-async def _operator(
-    kubeconfig: Path, log: Path, console: Console
-) -> AsyncIterator[Callable[[], None]]:
-    """The real operator as a process; yields a check that raises when it has ended."""
-    with log.open("wb") as out:
-        process = await asyncio.create_subprocess_exec(
-            *(
-                sys.executable,
-                "-m",
-                "scheduler",
-                "run",
-                "--kubeconfig",
-                str(kubeconfig),
-                "--port",
-                "0",
-            ),
-            stdout=out,
-            stderr=out,
-        )
-
-    def check() -> None:
-        if process.returncode is not None:
-            code = process.returncode
-            raise DemoFailed(
-                f"the operator ended with {code}: {log.read_text(encoding='utf-8')[-2000:]}"
-            )
-
-    try:
-        yield check
-    finally:
-        if process.returncode is None:
-            process.terminate()
-            try:
-                await asyncio.wait_for(process.wait(), 15)
-            except TimeoutError:
-                console.print("the operator did not stop in 15 s; killed")
-                process.kill()
-                await process.wait()
-
-
 async def _show(
     api: aiohttp.ClientSession, console: Console, check: Callable[[], None]
 ) -> list[tuple[patterns.Pattern, tuple[int, ...]]]:
@@ -169,10 +139,12 @@ async def _show(
                 live.update(Group(drawn, progress))
 
             pods, drawn = await _until_running(api, update, check, seconds)
-            console.print(f"\n[bold]{pattern.name}[/bold]  node policy / GPU policy")
+            heading = f"\n[bold]{pattern.name}[/bold]  node policy / GPU policy"
+            console.print(heading, highlight=False)
             console.print(drawn)
             results.append((pattern, patterns.seen(pods)))
-            await _clear(api)
+            if pattern is not patterns.ALL[-1]:
+                await _clear(api)
     return results
 
 
@@ -210,8 +182,8 @@ async def _clear(api: aiohttp.ClientSession) -> None:
 
 def _conclude(console: Console, results: list[tuple[patterns.Pattern, tuple[int, ...]]]) -> None:
     table = Table(title="Four pods of 7,500 MiB on 2 nodes × 4 cards of 15,360 MiB")
-    for heading in ("node policy", "GPU policy", "expected", "seen", ""):
-        table.add_column(heading)
+    for heading in ("nodes", "GPUs", "expected", "seen", ""):
+        table.add_column(heading, no_wrap=True)
     for pattern, seen in results:
         good = seen == pattern.cards_per_node
         verdict = "[green]ok[/green]" if good else "[red]DIFFERS[/red]"
@@ -221,13 +193,3 @@ def _conclude(console: Console, results: list[tuple[patterns.Pattern, tuple[int,
         )
     console.print()
     console.print(table)
-
-
-async def _keep(console: Console, kubeconfig: Path, check: Callable[[], None]) -> None:
-    console.print(
-        f"\nThe cluster keeps running. In another terminal:\n  export KUBECONFIG={kubeconfig}"
-    )
-    console.print("  kubectl get nodes\n  kubectl get events\nCtrl-C ends it.")
-    while True:
-        check()
-        await asyncio.sleep(1.0)

@@ -1,7 +1,7 @@
 """A small Kubernetes cluster in one process: try and test the operator with nothing but Python.
 
 What belongs here: an API server over HTTP (``server``) with its store, and agents that play the
-kubelet and HAMi's device plugin (``agents``). What does not: anything the operator itself runs.
+kubelet, HAMi's device plugin and the controllers of workloads (``agents``). What does not: anything the operator itself runs.
 Nothing in here imports ``scheduler.kube``, ``scheduler.simulate`` or the core; the operator meets
 this package over HTTP only, as it meets a real kube-apiserver 1.36, whose behaviour is copied
 wherever kopf, kubectl or the operator can see it.
@@ -14,10 +14,11 @@ Reading order, from the bottom up:
                       store       objects, versions, history, watchers: etcd and the watch cache
                       metadata    names, uids, generations
     api/admission/    pods        defaults, admission, validation and binding of pods; ``amounts``
+                      workloads   the same for what makes pods from templates
                       admission   the same for all other kinds
                       schemas     validation and pruning by a CRD's schema; ``crds``
     api/writing/      patching    JSON and merge patches; ``strategic`` and ``applying`` are the others
-                      registry    create, update, delete: an object on its way into the store
+                      registry    create, update, delete: an object on its way into the store; ``scales``
                       namespaces  the namespace controller
     api/              listing     list with pages and snapshots; ``watching`` is the other half
                       serving     keeps the kinds in step with the CRDs
@@ -25,6 +26,7 @@ Reading order, from the bottom up:
                       server      HTTP: ``paths``, media types (``bodies``, ``protobuf``), ``verbs``
     agents/           nodes       node objects, plain or with GPU ``cards``
                       fleet       ``async with fleet.run(url)``: ``kubelet`` and ``hami_plugin``
+                      workloads/  ``controllers.run(url)``: pods of Deployments, ReplicaSets, StatefulSets, Jobs
     cluster           all of it on a loopback port: ``async with cluster.start() as c: c.url``
 
 The scope is frozen: a new kind is a line in ``store/builtin``. No more protobuf, server-side apply or

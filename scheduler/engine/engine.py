@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any
 
+from scheduler.api import placement
 from scheduler.api.door import events, notes
 from scheduler.api.door.decisions import Bind, Outcome
 from scheduler.api.door.events import Event
@@ -115,7 +116,7 @@ class Engine:
         while len(self._intake) and budget.allows(Work.COMPILE):
             pod, listed = self._intake.next()
             record = self.cluster.see_pod(pod, listed=listed)
-            outcome.notes += self._saw(record, pod.metadata.uid)
+            outcome.notes += self._saw(record, pod.metadata.uid, now)
         if not budget.pods:
             return outcome
         self._chores.work(now, budget, outcome)
@@ -184,15 +185,15 @@ class Engine:
 
     # Pods.
 
-    def _pod_seen(self, event: events.PodSeen, _: float) -> Sequence[Note]:
+    def _pod_seen(self, event: events.PodSeen, now: float) -> Sequence[Note]:
         pod = event.pod
         uid = pod.metadata.uid
         listed = bool(self._is_first_list) or self._intake.was_listed(uid)
         if self._is_shared and self._intake.takes(pod, listed=listed):
             return _NOTHING
-        return self._saw(self.cluster.see_pod(pod, listed=listed), uid)
+        return self._saw(self.cluster.see_pod(pod, listed=listed), uid, now)
 
-    def _saw(self, pod: PodRecord | None, uid: str) -> Sequence[Note]:
+    def _saw(self, pod: PodRecord | None, uid: str, now: float) -> Sequence[Note]:
         if pod is None:
             return self._left(uid)
         if pod.life == Life.ASSUMED:
@@ -204,7 +205,7 @@ class Engine:
             if pod.deleting:
                 self.pending.drop(uid)
             else:
-                self.pending.offer(pod)
+                self.pending.offer(pod, now)
         return _NOTHING
 
     def _pod_gone(self, event: events.PodGone, _: float) -> Sequence[Note]:
@@ -238,7 +239,7 @@ class Engine:
         if pod is None or event.gone or pod.life == Life.BOUND or pod.deleting:
             self.pending.drop(uid)
             return _NOTHING
-        self.pending.offer(pod)
+        self.pending.offer(pod, now)
         self.pending.retry(uid, now)
         return (notes.Retried(uid, event.message),)
 
@@ -265,29 +266,36 @@ class Engine:
 
     # What steers every pod, and what an earlier leader knew.
 
-    def _policy_seen(self, event: events.PolicySeen, _: float) -> Sequence[Note]:
+    def _policy_seen(self, event: events.PolicySeen, now: float) -> Sequence[Note]:
         metadata = event.body["metadata"]
         name, generation = str(metadata["name"]), int(metadata.get("generation", 0))
-        problem = ""
+        problem, remark = "", ""
         try:
+            policy = policies.parse(event.body)
             # A write of a policy's status comes back as an event too, and steers nothing.
-            changed = self.policies.put(policies.parse(event.body))
+            changed = self.policies.put(policy)
+            remark = placement.not_in_force(dict(policy.changes), self._node_policies())
         except BadInput as error:
             problem = str(error)
             changed = self.policies.drop(name)
         if changed:
-            self.pending.reconsider()
-        return (notes.PolicyJudged(name, generation, problem),)
+            self.pending.reconsider(now)
+        return (notes.PolicyJudged(name, generation, problem, remark),)
 
-    def _policy_gone(self, event: events.PolicyGone, _: float) -> Sequence[Note]:
+    def _node_policies(self) -> dict[str, str]:
+        """What the configuration sets, by scheduler name."""
+        named = self.config.scheduler_names
+        return {name: self.config.profile(name).placement.node_policy for name in named}
+
+    def _policy_gone(self, event: events.PolicyGone, now: float) -> Sequence[Note]:
         self.policies.drop(event.name)
-        self.pending.reconsider()
+        self.pending.reconsider(now)
         return (notes.PolicyLeft(event.name),)
 
-    def _namespace_seen(self, event: events.NamespaceSeen, _: float) -> Sequence[Note]:
+    def _namespace_seen(self, event: events.NamespaceSeen, now: float) -> Sequence[Note]:
         changes_terms = self.cluster.terms.see_namespace(event.name, event.labels)
         if self.policies.see_namespace(event.name, event.labels) or changes_terms:
-            self.pending.reconsider()
+            self.pending.reconsider(now)
         return _NOTHING
 
     def _group_seen(self, event: events.GroupSeen, _: float) -> Sequence[Note]:
@@ -308,11 +316,11 @@ class Engine:
         self.cluster.demand.restore(event.demand)
         return _NOTHING
 
-    def _pod_assumed(self, event: events.PodAssumed, _: float) -> Sequence[Note]:
+    def _pod_assumed(self, event: events.PodAssumed, now: float) -> Sequence[Note]:
         pod = self.cluster.pods.get(event.uid)
         if pod is not None and pod.life == Life.PENDING:
             self.cluster.assume(event.uid, event.node, event.slots)
-            self.pending.take(event.uid)
+            self.pending.take(event.uid, now)
         return _NOTHING
 
     # Decisions.

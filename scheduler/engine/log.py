@@ -49,7 +49,7 @@ class Decided(msgspec.Struct, frozen=True, tag="decide"):
         pods: the most pods that could be decided for.
         spent: pieces of work, by ``budget.Work``.
         binds: what was decided, word for word.
-        holds: the uid of each pod that found no place, and the sentence it was told.
+        holds: the uid of each pod that found no place, and the first sentence that it was told.
         explained: likewise for pods that wait on.
     """
 

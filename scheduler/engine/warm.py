@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pkgutil
+from importlib import import_module
+
+from scheduler import kernels
 from scheduler.api import wire
 from scheduler.api.cards import Card
 from scheduler.api.door import events
@@ -43,3 +47,24 @@ def warm(config: Config) -> None:
     for record in list(engine.cluster.pods.values()):
         engine.cycle.why_not(record)
     FragmentGauge(engine.cluster, engine.cluster.demand.counts()).read()
+
+
+class Count:
+    """How many kernels are compiled by now, of how many; a start does not need every one of them."""
+
+    def __init__(self) -> None:
+        modules = pkgutil.walk_packages(kernels.__path__, f"{kernels.__name__}.")
+        found = [one for module in modules for one in vars(import_module(module.name)).values()]
+        # By identity: a kernel has its name in every module that calls it.
+        self._kernels = {
+            id(one): one
+            for one in found
+            if hasattr(one, "signatures") and not isinstance(one, type)
+        }
+
+    def __len__(self) -> int:
+        return len(self._kernels)
+
+    def compiled(self) -> int:
+        """Those that are, called or part of one that was."""
+        return sum(bool(one.signatures) for one in self._kernels.values())

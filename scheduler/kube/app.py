@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import metadata
@@ -31,9 +32,12 @@ from scheduler.kube.lead.memory import DemandNotes
 from scheduler.kube.loop import Loop
 from scheduler.kube.options import Options
 from scheduler.kube.parts import Parts
-from scheduler.kube.report.exposition import Exposition
 from scheduler.kube.report.health import Health
-from scheduler.kube.report.metrics import Metrics
+from scheduler.kube.report.metrics.counting import Metrics
+from scheduler.kube.report.metrics.exposition import Exposition
+from scheduler.kube.report.metrics.reading import Sources
+from scheduler.kube.report.metrics.stranded import Stranded
+from scheduler.kube.report.metrics.tally import Tally
 from scheduler.kube.report.policy_status import PolicyStatus
 from scheduler.kube.report.probes import Probes, Signs
 from scheduler.kube.report.recording import Recorder, Recording
@@ -60,7 +64,8 @@ class Operator:
     loop: Loop = field(init=False)
     _recorder: Recorder | None = field(init=False)
     _api: ApiClient = field(init=False)
-    _side_api: ApiClient = field(init=False)
+    # What has to be closed in the end, the last first.
+    _open: AsyncExitStack = field(default_factory=AsyncExitStack)
     _lifeline: Lifeline = field(init=False)
     _schedulers: tuple[str, ...] = field(init=False)
     _sources: tuple[Source[Any], ...] = field(init=False)
@@ -73,6 +78,8 @@ class Operator:
     _binder: Binder = field(init=False)
     _signs: Signs = field(init=False)
     _metrics: Metrics = field(init=False)
+    _tally: Tally = field(init=False)
+    _stranded: Stranded = field(init=False)
     _parts: Parts = field(init=False)
     _reporting: asyncio.Task[None] | None = None
     _is_frozen: bool = False
@@ -117,34 +124,47 @@ class Operator:
     # Start and stop.
 
     async def _start(self) -> None:
+        try:
+            await self._get_ready()
+        except BaseException as error:
+            await self._parts.end()
+            await self._open.aclose()
+            if isinstance(error, asyncio.CancelledError):
+                # Told to stop before there was anything to finish. kopf waits for this flag, see ``_stop``.
+                self._stop_flag.set()
+                _log.info("stopped before it had started")
+            raise
+        self._run_parts()
+        _log.info("started", identity=self.options.identity, port=self.health.port)
+
+    async def _get_ready(self) -> None:
+        """Make all parts, answer probes, and learn what is needed before the first pod."""
         options = self.options
         if not options.access.verify:
             _log.warning("the API server's certificate is not verified: anyone between can read the token")  # fmt: skip
+        api = ApiClient(options.access)
+        self._open.push_async_callback(api.close)
         self._lifeline = Lifeline()
-        self._side_api = await self._lifeline.call(_client(options.access))
-        self._make_parts(ApiClient(options.access), self._side_api)
+        self._open.push_async_callback(self._lifeline.stop)
+        side_api = await self._lifeline.call(_client(options.access))
+        self._open.push_async_callback(self._there, side_api.close)
+        self._make_parts(api, side_api)
         probes = Probes(lambda: self.loop.turned_at, self._signs)
-        exposition = Exposition(
-            self._metrics,
-            self._signs,
-            engine=self.engine,
-            binder=self._binder,
-            reporter=self._reporter,
-            is_deciding=self.is_deciding,
-        )
+        exposition = self._make_exposition()
         self.health = Health(alive=probes.ill, ready=probes.not_ready, metrics=exposition.across)
+        self._open.push_async_callback(self._there, self.health.stop)
         try:
             await self._lifeline.call(self.health.start(options.host, options.port))
         except OSError as error:
-            await self._let_go()
             where = f"--host {options.host} --port {options.port}"
             raise BadInput(where, f"cannot listen for probes: {error.strerror}") from error
         for work in (self._signs.rights.run(), probes.tell()):
             self._parts.keep(self._lifeline.call(work))
-        warm(options.config)
+        _log.info("getting kernels ready", note="minutes when none are in the cache, else seconds")
+        with hosting.ends_at_once():
+            warm(options.config)
+        _log.info("listing", server=options.access.url)
         await self._rare.read(self._api)
-        self._run_parts()
-        _log.info("started", identity=options.identity, port=self.health.port)
 
     async def _stop(self) -> None:
         """Finish binds in flight, give the lease back, then let go of everything."""
@@ -162,14 +182,12 @@ class Operator:
             self._recorder.close()
         await self._reporter.drain(_REPORT_SECONDS)
         await self._parts.end()
-        await self._let_go()
+        await self._open.aclose()
         _log.info("stopped")
 
-    async def _let_go(self) -> None:
-        await self._lifeline.call(self.health.stop())
-        await self._lifeline.call(self._side_api.close())
-        await self._lifeline.stop()
-        await self._api.close()
+    async def _there(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Let the lifeline do something."""
+        await self._lifeline.call(work())
 
     def _part_died(self, error: BaseException) -> None:
         if not self._stopping:
@@ -188,13 +206,17 @@ class Operator:
         self._recorder = self._make_recorder()
         self.engine = self._recorder.engine if self._recorder else Engine(config)
         self.inbox = Inbox(self.engine)
-        self._metrics = Metrics()
+        self._metrics = Metrics(config)
+        clock = asyncio.get_running_loop().time
+        self._tally = Tally(self._metrics, self.engine, self.inbox.put, clock)
+        self._stranded = Stranded(self.engine, self.is_deciding, per_node=config.metrics.per_node)
         self._reporter = Reporter(
             api,
             controller=config.scheduler_name,
             instance=self.options.identity,
             is_binding=lambda: self._binder.n_queued > 0,
             version_of=self.engine.version_of,
+            still_waits=lambda uid: self.is_deciding() and self.engine.pending.is_parked(uid),
         )
         self._policy_status = PolicyStatus(api, is_leading=self.is_deciding)
         self._lease = self._make_lease(side_api)
@@ -205,7 +227,7 @@ class Operator:
             self._binder,
             is_leading=self.is_deciding,
             reporter=self._reporter,
-            metrics=self._metrics,
+            tally=self._tally,
             policy_status=self._policy_status,
             recorder=self._recorder,
         )
@@ -220,6 +242,17 @@ class Operator:
             on_lost=lambda: self._binder.give_back("no longer the leader"),
         )
         self._signs = Signs(self._lease, fence, self._streams, self._make_rights(side_api))
+
+    def _make_exposition(self) -> Exposition:
+        sources = Sources(
+            self._signs,
+            self.engine,
+            self._reporter,
+            self._tally,
+            self.is_deciding,
+            metadata.version("evenkeel-scheduler"),
+        )
+        return Exposition(self._metrics, sources, self._stranded, self.options.config.metrics)
 
     def _make_recorder(self) -> Recorder | None:
         options = self.options
@@ -254,7 +287,7 @@ class Operator:
             Binding(self._api, fence, self.engine.version_of),
             [NodeLock(self._api, schedulers=self._schedulers, timeout_seconds=seconds)],
             Permit(self._lease.present_term, self.engine.objection, self._reporter.quiet),
-            self.inbox.put,
+            self._tally.report,
             in_flight=config.binds_in_flight,
             allocate_timeout=seconds,
         )
@@ -277,6 +310,7 @@ class Operator:
             self._leading.run(),
             verify(self.engine, self._streams),
             self._policy_status.run(self.loop.count_governed),
+            self._stranded.run(),
         ):
             self._parts.keep(work)
 

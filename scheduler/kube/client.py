@@ -7,7 +7,6 @@ import random
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -15,15 +14,14 @@ import aiohttp
 import msgspec
 import structlog
 from kubernetes import client as kubernetes_client
-from kubernetes import config as kubernetes_config
 
-from scheduler.errors import ApiError, BadInput
+from scheduler.errors import ApiError
 from scheduler.kube import answers
+from scheduler.kube import kubeconfig as kubeconfigs
 
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 JSON = "application/json"
-_IN_CLUSTER_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 _BEARER_SECONDS = 10.0
 _log = structlog.get_logger("evenkeel.client")
 TRANSPORT_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
@@ -78,15 +76,7 @@ def load_access(kubeconfig: str | None, context: str | None = None) -> Access:
         BadInput: there is none, or it cannot be read.
     """
     configuration = kubernetes_client.Configuration()
-    try:
-        if kubeconfig is None and _IN_CLUSTER_TOKEN.exists():
-            kubernetes_config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
-        else:
-            kubernetes_config.load_kube_config(  # type: ignore[no-untyped-call]
-                config_file=kubeconfig, context=context, client_configuration=configuration
-            )
-    except Exception as error:
-        raise BadInput(f"--kubeconfig {kubeconfig or '(default)'}", str(error)) from error
+    kubeconfigs.load(configuration, kubeconfig, context)
 
     def bearer() -> str | None:
         key: str = configuration.get_api_key_with_prefix("BearerToken", "authorization") or ""

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import os
+import signal
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import kopf
@@ -11,7 +15,37 @@ import kopf
 from scheduler.kube.client import Access
 from scheduler.kube.watch.rare import Rare
 
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 Act = Callable[[], Awaitable[None]]
+
+
+@contextmanager
+def ends_at_once() -> Iterator[None]:
+    """While the main loop stands still, SIGTERM and Ctrl-C end the process: the loop would hear them late.
+
+    For the time before there is anything to finish or to give back. The default would not do: the first process
+    of a container is not ended by it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handlers = [signal.signal(number, _end) for number in _SIGNALS]
+    try:
+        yield
+    finally:
+        for number, handler in zip(_SIGNALS, handlers, strict=True):
+            signal.signal(number, handler)
+
+
+def _hear_signals(stop_flag: asyncio.Event) -> None:
+    """A signal sets the flag, as often as it comes; kopf's own handlers take one for an error that comes twice."""
+    if threading.current_thread() is threading.main_thread():
+        for number in _SIGNALS:
+            asyncio.get_running_loop().add_signal_handler(number, stop_flag.set)
+
+
+def _end(number: int, _frame: object) -> None:
+    os._exit(128 + number)
 
 
 async def host(
@@ -39,6 +73,7 @@ async def host(
             failed.append(error)
             stop_flag.set()
             raise kopf.PermanentError(str(error)) from error
+        _hear_signals(stop_flag)
 
     async def stops(**_: Any) -> None:
         await stop()

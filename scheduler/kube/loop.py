@@ -13,13 +13,14 @@ from scheduler.api.door import events, notes
 from scheduler.api.door.decisions import Outcome
 from scheduler.api.door.events import Event
 from scheduler.api.door.notes import Note
-from scheduler.cycle import explain
+from scheduler.cycle import explain, placed
+from scheduler.cycle.policies import Resolved
 from scheduler.kube import slices
 from scheduler.kube.bind.binder import Binder
 from scheduler.kube.inbox import Inbox
-from scheduler.kube.report.metrics import Metrics
+from scheduler.kube.report.metrics.tally import Tally
 from scheduler.kube.report.mistakes import Mistakes
-from scheduler.kube.report.policy_status import PolicyStatus
+from scheduler.kube.report.policy_status import PolicyStatus, Verdict
 from scheduler.kube.report.recording import Recorder
 from scheduler.kube.report.reporter import Reporter
 from scheduler.kube.slices import Slice
@@ -43,14 +44,16 @@ class Loop:
         *,
         is_leading: Callable[[], bool],
         reporter: Reporter,
-        metrics: Metrics,
+        tally: Tally,
         policy_status: PolicyStatus,
         recorder: Recorder | None = None,
     ) -> None:
         self._engine, self._inbox, self._binder = inbox.engine, inbox, binder
         self._is_leading = is_leading
-        self._reporter, self._metrics, self._policy_status = reporter, metrics, policy_status
+        self._reporter, self._tally, self._policy_status = reporter, tally, policy_status
         self._recorder = recorder
+        # Of pods whose bind is under way, by whose wish they were placed: policies may be others by then.
+        self._placed_by: dict[str, Resolved] = {}
         self.mistakes = Mistakes(inbox.engine, reporter, is_leading)
         self.turned_at = 0.0
 
@@ -126,10 +129,6 @@ class Loop:
             self._handle(event)
 
     def _handle(self, event: Event) -> None:
-        if isinstance(event, events.BindFailed):
-            # Of a pod that is gone nobody knows the name.
-            failed = self._engine.cluster.pods.get(event.uid)
-            self._metrics.bind_error(failed.profile if failed else "")
         for note in self._engine.handle(event, asyncio.get_running_loop().time()):
             self._tell(note)
         match event:
@@ -152,34 +151,23 @@ class Loop:
         may_decide = self._is_leading() and not self._inbox.lists_waiting
         budget = Slice(clock, self._room() if may_decide else 0)
         outcome = self._engine.decide(clock(), budget)
-        if budget.decided_from:
-            self._metrics.decided(self._results(outcome), clock() - budget.decided_from)
+        seconds = clock() - budget.decided_from if budget.decided_from else 0.0
+        self._tally.decided(outcome, seconds)
         self._carry_out(outcome)
-
-    def _results(self, outcome: Outcome) -> Counter[tuple[str, str]]:
-        """Pods by what came of them and by their profile."""
-        pods = self._engine.cluster.pods
-        return Counter(
-            (result, pods[one.uid].profile)
-            for result, decisions in (
-                ("scheduled", outcome.binds),
-                ("unschedulable", outcome.holds),
-            )
-            for one in decisions
-        )
 
     def _carry_out(self, outcome: Outcome) -> None:
         pods = self._engine.cluster.pods
         for note in outcome.notes:
             self._tell(note)
         for hold in outcome.explained:
-            self._reporter.unschedulable(pods[hold.uid], explain.sentence(hold))
+            self._reporter.unschedulable(pods[hold.uid], explain.saying(hold))
         for bind in outcome.binds:
             # What was said of the pod no longer holds, and must not land behind its binding.
             self._reporter.forget(bind.uid)
+            self._placed_by[bind.uid] = self._engine.policies.resolve(pods[bind.uid])
             self._binder.submit(bind, pods[bind.uid])
         for hold in outcome.holds:
-            self._reporter.unschedulable(pods[hold.uid], explain.sentence(hold))
+            self._reporter.unschedulable(pods[hold.uid], explain.saying(hold))
 
     # Words.
 
@@ -187,31 +175,40 @@ class Loop:
         cluster = self._engine.cluster
         match note:
             case notes.PodBound(uid):
+                self._tally.left(uid)
                 self.mistakes.check_bound(cluster.pods[uid])
             case notes.Left(uid):
+                self._tally.left(uid)
                 self._reporter.forget(uid)
                 self._binder.cancel(uid)
+                self._placed_by.pop(uid, None)
             case notes.NodeRead(name):
                 facts = cluster.facts_of(name)
                 if facts is not None:
                     self.mistakes.check_node(facts)
             case notes.Scheduled(uid):
-                self._reporter.scheduled(cluster.pods[uid], cluster.pods[uid].node)
+                self._scheduled(uid)
             case notes.Retried(uid, message):
                 self._retried(uid, message)
-            case notes.PolicyJudged(name, generation, problem):
-                self._policy_status.judged(name, generation, problem)
+            case notes.PolicyJudged(name, generation, problem, remark):
+                self._policy_status.judged(name, Verdict(generation, problem, remark))
             case notes.PolicyLeft(name):
                 self._policy_status.gone(name)
             case notes.PluginFellSilent(node, waits_for):
                 self._plugin_fell_silent(node, waits_for)
 
+    def _scheduled(self, uid: str) -> None:
+        pod, by = self._engine.cluster.pods[uid], self._placed_by.pop(uid, None)
+        how = placed.how(pod, by) if by is not None else ""
+        self._reporter.scheduled(pod, placed.note(self._engine.cluster, pod, how))
+
     def _retried(self, uid: str, message: str) -> None:
+        self._placed_by.pop(uid, None)
         # A replica that leads no more says nothing: the next leader may have bound the pod already.
         if self._is_leading():
             self._reporter.unschedulable(
                 self._engine.cluster.pods[uid],
-                f"binding failed, trying again: {message}",
+                explain.plain(f"binding failed, trying again: {message}"),
                 reason="SchedulerError",
             )
 

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from scheduler.api.door.decisions import Detail
 from scheduler.api.placement import Placement
 from scheduler.api.pods.templates import PodTemplate, Whereabouts
 from scheduler.api.selectors import Labels
@@ -234,6 +235,18 @@ class Told(NamedTuple):
     unresolvable: c.Flags  # [n] no eviction would help there
 
 
+class Summary(NamedTuple):
+    """Why n rows are refused, all together: what a pod that waits is told.
+
+    ``reasons`` are texts and for how many rows they hold; ``unresolvable`` is for how many no eviction would
+    help; ``details`` are the figures behind the reasons.
+    """
+
+    reasons: tuple[tuple[str, int], ...]
+    unresolvable: int
+    details: tuple[Detail, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """One rule.
@@ -242,6 +255,8 @@ class Rule:
         name: as kube-scheduler calls it, where it has it.
         reasons: why it refuses, in the order in which it looks; each has a refusal bit.
         tell: where the texts are made for each shape or node, instead of ``reasons``.
+        sum_up: where there is more to say of many rows than how many gave which text; rows come by rank.
+        texts: what ``tell`` and ``sum_up`` may say, with ``{}`` for a name that they put in.
         helped_by: what could make it accept a node that it refuses.
     """
 
@@ -252,6 +267,8 @@ class Rule:
     row: Row | None = None
     domain: Domain | None = None
     tell: Callable[[Judged], Told] | None = None
+    sum_up: Callable[[Judged], Summary] | None = None
+    texts: tuple[str, ...] = ()
     helped_by: Change = Change.NONE
 
 
@@ -260,3 +277,9 @@ def fixed(reasons: tuple[Reason, ...], which: c.Flags) -> Told:
     lasting = np.array([not reason.resolvable for reason in reasons], np.bool_)
     unresolvable: c.Flags = np.logical_or.reduce(which & lasting, axis=1)
     return Told(tuple(reason.text for reason in reasons), which, unresolvable)
+
+
+def summary(told: Told) -> Summary:
+    """How many rows gave which text."""
+    counts = zip(told.texts, told.which.sum(axis=0).tolist(), strict=True)
+    return Summary(tuple((text, n) for text, n in counts if n), int(told.unresolvable.sum()))

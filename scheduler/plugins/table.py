@@ -7,7 +7,7 @@ bits only the first reason holds, as kube-scheduler's filters stop there.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -24,9 +24,11 @@ from scheduler.plugins.contract import (
     Rule,
     Score,
     Standing,
+    Summary,
     Tally,
     Told,
     fixed,
+    summary,
 )
 from scheduler.plugins.rules import (
     gpu_cards,
@@ -231,22 +233,50 @@ def first_bits(bits: c.Ints) -> c.Ints:
 
 def told(judged: Judged) -> list[tuple[c.Ints, Told]]:
     """Why the rows are refused, rule by rule: the positions of its rows, and what it tells of them."""
-    found = []
+    return [(at, _told(rule, part)) for rule, at, part in _refusing(judged)]
+
+
+def summed(judged: Judged) -> list[Summary]:
+    """Why the rows are refused, rule by rule, all rows of a rule together. Rows come by rank."""
+    return [
+        rule.sum_up(part) if rule.sum_up else summary(_told(rule, part))
+        for rule, _, part in _refusing(judged)
+    ]
+
+
+def texts() -> list[str]:
+    """Every reason that a node may be refused for, ``{}`` for a name that is put in."""
+    found = [text for rule in RULES for text in rule.texts or _fixed_texts(rule)]
+    return list(dict.fromkeys(found))
+
+
+def _fixed_texts(rule: Rule) -> tuple[str, ...]:
+    return tuple(reason.text for reason in rule.reasons)
+
+
+def _refusing(judged: Judged) -> Iterator[tuple[Rule, c.Ints, Judged]]:
+    """The rules that refuse any of the rows, with the positions of their rows and these alone."""
     firsts = first_bits(judged.bits[0])
     for rule in RULES:
         if not rule.reasons:
             continue
         first = _FIRST_BIT[rule.name]
         at = np.flatnonzero((firsts >= first) & (firsts < first + len(rule.reasons)))
-        if not at.size:
-            continue
-        if rule.tell:
-            part = judged._replace(rows=judged.rows[at], bits=judged.bits[:, at])
-            found.append((at, rule.tell(part)))
-        else:
-            which = firsts[at, None] == first + np.arange(len(rule.reasons))
-            found.append((at, fixed(rule.reasons, which)))
-    return found
+        if at.size:
+            yield rule, at, judged._replace(rows=judged.rows[at], bits=judged.bits[:, at])
+
+
+def _told(rule: Rule, part: Judged) -> Told:
+    if rule.tell:
+        return rule.tell(part)
+    numbers = _FIRST_BIT[rule.name] + np.arange(len(rule.reasons))
+    return fixed(rule.reasons, first_bits(part.bits[0])[:, None] == numbers)
+
+
+def refusing(bits: c.Ints) -> tuple[str, ...]:
+    """Names of the rules that refuse any of the rows, by [n] first words of their refusal bits."""
+    firsts = set(first_bits(bits).tolist()) - {-1}
+    return tuple(dict.fromkeys(REASONS[i][0].name for i in sorted(firsts)))
 
 
 def helped_by(bits: int) -> Change:

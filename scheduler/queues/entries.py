@@ -19,6 +19,18 @@ class Where(StrEnum):
     GATED = "gated"
 
 
+class Came(StrEnum):
+    """Why a pod came to a part of the queue; kube-scheduler's names of events where it has them."""
+
+    POD_ADDED = "UnschedulablePodAdd"
+    POD_CHANGED = "UnschedulablePodUpdate"
+    FAILED = "ScheduleAttemptFailure"
+    BACKOFF_OVER = "BackoffComplete"
+    WAITED_LONG = "UnschedulableTimeout"
+    CLUSTER_CHANGED = "ClusterChange"
+    STEERING_CHANGED = "PolicyChange"
+
+
 class Entry(msgspec.Struct):
     """One waiting pod.
 
@@ -26,6 +38,9 @@ class Entry(msgspec.Struct):
         ticket: a new number with every move; whatever has an older one in hand is stale.
         attempts: how often it was tried.
         failed_at: when it was last tried in vain, in seconds.
+        since: when it was active for the first time, in seconds; None before.
+        active_at: when it became active last, in seconds.
+        waited: for how long it was then active before it was tried, in seconds.
         kind: of a pod that is parked, what decides whether it fits; else None.
     """
 
@@ -34,4 +49,7 @@ class Entry(msgspec.Struct):
     ticket: int
     attempts: int = 0
     failed_at: float = 0.0
+    since: float | None = None
+    active_at: float = 0.0
+    waited: float = 0.0
     kind: Hashable = None

@@ -12,10 +12,11 @@ Whose turn it is among the active says ``turns``; those that wait for a change a
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 
 from scheduler.config import Config
-from scheduler.queues.entries import Entry, Where
+from scheduler.queues.entries import Came, Entry, Where
 from scheduler.queues.parked import Parked
 from scheduler.queues.turns import Turns
 from scheduler.state.pods import PodRecord
@@ -34,6 +35,7 @@ class Pending:
 
     Attributes:
         parked: those that wait for a change.
+        came: how often a pod came to which part of the queue, by why.
     """
 
     def __init__(self, config: Config) -> None:
@@ -43,25 +45,28 @@ class Pending:
         # A heap of (due, ticket, uid); one whose ticket moved on is stale.
         self._backoff: list[tuple[float, int, str]] = []
         self.parked = Parked()
+        self.came: Counter[tuple[Where, Came]] = Counter()
         self._popped: set[str] = set()
         self._tickets = 0
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def offer(self, pod: PodRecord) -> None:
+    def offer(self, pod: PodRecord, now: float) -> None:
         """A waiting pod was added or changed. A change that could matter makes it active at once."""
         entry = self._entries.get(pod.uid)
+        why = Came.POD_CHANGED
         if entry is None:
+            why = Came.POD_ADDED
             entry = self._entries[pod.uid] = Entry(pod, Where.GATED, 0)
         elif _same(entry.pod, pod):
             entry.pod = pod
             return
         entry.pod = pod
         if pod.gated:
-            self._move(entry, Where.GATED)
+            self._move(entry, Where.GATED, why)
         elif pod.uid not in self._popped:
-            self._activate(entry)
+            self._activate(entry, now, why)
 
     def drop(self, uid: str) -> None:
         """The pod is bound, finished, deleted, or no longer ours."""
@@ -101,15 +106,18 @@ class Pending:
                 spent += dear
                 self._turns.pay(entry.pod.namespace, dear)
             entry.attempts += 1
+            entry.waited = now - entry.active_at
             self._popped.add(uid)
             batch.append(entry.pod)
         return batch
 
-    def take(self, uid: str) -> None:
+    def take(self, uid: str, now: float) -> None:
         """Take a pod out as if it had just been popped, wherever it stands: it counts as tried."""
         entry = self._entries.get(uid)
         if entry is not None:
-            self._move(entry, Where.ACTIVE)
+            self._move(entry, Where.ACTIVE, Came.POD_ADDED)
+            entry.active_at = now
+            entry.since = now if entry.since is None else entry.since
             entry.attempts += 1
             self._popped.add(uid)
 
@@ -139,7 +147,7 @@ class Pending:
         """
         entry = self._returned(uid, now)
         if entry is not None:
-            self._move(entry, Where.UNSCHEDULABLE)
+            self._move(entry, Where.UNSCHEDULABLE, Came.FAILED)
             self.parked.add(entry, kind)
             if looks_far:
                 self.parked.look_far(kind)
@@ -148,7 +156,7 @@ class Pending:
         """The bind failed through no fault of the pod: try again after its backoff."""
         entry = self._returned(uid, now)
         if entry is not None:
-            self._back_off(entry)
+            self._back_off(entry, now, Came.FAILED)
 
     def is_parked(self, uid: str) -> bool:
         """Whether a pod waits for a change."""
@@ -158,14 +166,14 @@ class Pending:
     def helped(self, kind: Hashable, now: float) -> None:
         """A change helps the pods of a kind: try them again, after their backoff."""
         for entry in self.parked.entries(kind):
-            self._back_off(entry, now)
+            self._back_off(entry, now, Came.CLUSTER_CHANGED)
 
     def flush(self, now: float) -> None:
         """Try again what has waited for five minutes, should an event have been missed."""
         for kind in self.parked.kinds():
             for entry in self.parked.entries(kind):
                 if now - entry.failed_at >= _FLUSH_SECONDS:
-                    self._activate(entry)
+                    self._activate(entry, now, Came.WAITED_LONG)
 
     def next_due(self) -> float | None:
         """When the next pod leaves its backoff; None when none is in it."""
@@ -202,14 +210,18 @@ class Pending:
         entry = self._entries.get(uid)
         return entry.attempts if entry else 0
 
-    def reconsider(self) -> None:
+    def entry(self, uid: str) -> Entry | None:
+        """How a waiting pod stands, to be read; None when it does not wait."""
+        return self._entries.get(uid)
+
+    def reconsider(self, now: float) -> None:
         """Try all waiting pods at once: something that steers every pod changed, such as a policy."""
         for entry in self._entries.values():
             if (
                 entry.where in {Where.UNSCHEDULABLE, Where.BACKOFF}
                 and entry.pod.uid not in self._popped
             ):
-                self._activate(entry)
+                self._activate(entry, now, Came.STEERING_CHANGED)
 
     def _returned(self, uid: str, now: float) -> Entry | None:
         self._popped.discard(uid)
@@ -218,31 +230,35 @@ class Pending:
             entry.failed_at = now
         return entry
 
-    def _activate(self, entry: Entry) -> None:
-        self._move(entry, Where.ACTIVE)
+    def _activate(self, entry: Entry, now: float, why: Came) -> None:
+        self._move(entry, Where.ACTIVE, why)
+        entry.active_at = now
+        if entry.since is None:
+            entry.since = now
         self._compact()
         self._turns.push(entry.pod, entry.ticket)
 
-    def _back_off(self, entry: Entry, now: float | None = None) -> None:
+    def _back_off(self, entry: Entry, now: float, why: Came) -> None:
         config = self._config
         wait = min(
             config.backoff_max_seconds,
             config.backoff_seconds * 2.0 ** min(30, max(0, entry.attempts - 1)),
         )
         due = entry.failed_at + wait
-        if now is not None and due <= now:
-            self._activate(entry)
+        if due <= now:
+            self._activate(entry, now, why)
             return
-        self._move(entry, Where.BACKOFF)
+        self._move(entry, Where.BACKOFF, why)
         heapq.heappush(self._backoff, (due, entry.ticket, entry.pod.uid))
 
     def _release_backoff(self, now: float) -> None:
         while self._backoff and self._backoff[0][0] <= now:
             _, ticket, uid = heapq.heappop(self._backoff)
             if not self._is_stale(uid, ticket):
-                self._activate(self._entries[uid])
+                self._activate(self._entries[uid], now, Came.BACKOFF_OVER)
 
-    def _move(self, entry: Entry, where: Where) -> None:
+    def _move(self, entry: Entry, where: Where, why: Came) -> None:
+        self.came[where, why] += 1
         self._tickets += 1
         entry.ticket = self._tickets
         entry.where = where

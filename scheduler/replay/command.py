@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import re
 from collections.abc import Sequence
@@ -11,13 +10,13 @@ from pathlib import Path
 
 from rich.console import Console
 
+from scheduler import printing
 from scheduler.errors import BadInput
-from scheduler.replay import fan_out, plots, results, traces, workloads
-from scheduler.replay.experiment import LEARNING, MODES, RunOptions
+from scheduler.replay import fan_out, plots, results, traces, words, workloads
+from scheduler.replay.experiment import RunOptions
 from scheduler.replay.fan_out import Engine, Job
 from scheduler.replay.measures import Record
 
-OUTPUTS = ("table", "json", "parquet")
 SEED_MAX = 2**32 - 1
 SEEDS_MAX = 10_000
 LOAD_MAX = 100.0
@@ -34,30 +33,30 @@ class Request:
     """
 
     trace: Path
-    experiment: str = "fill"
+    experiment: words.Experiment = "fill"
     modes: Sequence[str] = ("keel",)
     seeds: str = "42"
     variants: Sequence[str] = (traces.DEFAULT,)
     load: float | None = None
     arrivals: int = workloads.ARRIVALS
     queue: bool = False
-    learn: str = "seen"
+    learn: words.Learning = "seen"
     processes: int = 1
     dask: str = ""
-    output: str = "table"
+    output: words.Output = "table"
     output_file: Path | None = None
     plot: Path | None = None
 
 
 def execute(
-    request: Request, out: Console, progress: Console | None, engine: Engine | None = None
+    request: Request, out: Console, progress: Console, engine: Engine | None = None
 ) -> None:
     """Run what is asked, then print or write it.
 
     Args:
         request: what is asked.
         out: where the table or the JSON goes when no file is named.
-        progress: where a progress bar is drawn, if anywhere.
+        progress: where a bar is drawn if it is a terminal.
         engine: for tests; None is the engine of this room.
 
     Raises:
@@ -87,11 +86,10 @@ def plan(request: Request) -> list[Job]:
     Raises:
         BadInput: an argument is wrong; names it and says what is allowed.
     """
-    _one_of("--experiment", request.experiment, workloads.EXPERIMENTS)
-    _one_of("--learn", request.learn, LEARNING)
     modes = _listed("--mode", request.modes)
     for mode in modes:
-        _one_of("--mode", mode, MODES)
+        if mode not in words.MODES:
+            raise BadInput("--mode", f"{mode} is not one of {', '.join(words.MODES)}")
     is_fill = request.experiment == "fill"
     load = request.load
     if load is None:
@@ -100,8 +98,6 @@ def plan(request: Request) -> list[Job]:
         raise BadInput("--load", f"{load:g} is not above 0 and at most {LOAD_MAX:g}")
     if not 1 <= request.arrivals <= ARRIVALS_MAX:
         raise BadInput("--arrivals", f"{request.arrivals} is not within 1..{ARRIVALS_MAX}")
-    if request.processes < 1:
-        raise BadInput("--jobs", f"{request.processes} is not 1 or more")
     if is_fill and request.queue:
         raise BadInput(
             "--queue", "in a fill nobody leaves, so nobody who waits would ever be placed"
@@ -144,44 +140,31 @@ def _listed(option: str, values: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _one_of(option: str, value: str, allowed: Sequence[str]) -> None:
-    if value not in allowed:
-        raise BadInput(option, f"{value} is not one of {', '.join(allowed)}")
-
-
 def _check_outputs(request: Request) -> None:
     """Checked before hours of work, not after."""
-    _one_of("--output", request.output, OUTPUTS)
-    if request.output == "parquet" and request.output_file is None:
-        raise BadInput("--output-file", "is needed with --output parquet")
-    if request.plot is not None and request.plot.suffix not in plots.SUFFIXES:
-        raise BadInput("--plot", f"{request.plot} does not end in {' or '.join(plots.SUFFIXES)}")
-    for option, path in (("--output-file", request.output_file), ("--plot", request.plot)):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise BadInput(option, f"{path.parent} is not a folder")
+    if request.output == "parquet":
+        if request.output_file is None:
+            raise BadInput("--output-file", "is needed with --output parquet")
+        results.check_parquet()
+    if request.plot is not None:
+        plots.check(request.plot)
+    printing.check_writable("--output-file", request.output_file)
+    printing.check_writable("--plot", request.plot)
 
 
 def _tell(request: Request, records: list[Record], out: Console) -> None:
     path = request.output_file
     if request.output == "parquet" and path is not None:
         results.write_parquet(records, path)
-    elif request.output == "json":
+        return
+    if request.output == "json":
         text = results.as_json(records) + "\n"
-        if path is None:
-            out.file.write(text)
-        else:
-            _write(path, text)
     elif path is None:
         results.show(records, out)
+        return
     else:
-        # A file has no edge to fold at.
-        text_file = io.StringIO()
-        results.show(records, Console(width=10_000, file=text_file))
-        _write(path, "".join(f"{line.rstrip()}\n" for line in text_file.getvalue().splitlines()))
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BadInput("--output-file", f"{path}: {error}") from error
+        text = printing.text(lambda file: results.show(records, file))
+    if path is None:
+        out.file.write(text)
+    else:
+        printing.write("--output-file", path, text)

@@ -6,22 +6,21 @@ GPU amounts are milli-GPU: 1000 is one whole GPU. A node of the trace is known b
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler.api.placement import Mode
+from scheduler.replay.words import Learning
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-WHOLE = 1000  # milli of one GPU
+# Hears how much of a run is done, 0..1.
+Tell = Callable[[float], None]
 
-# Requested-to-capacity-ratio is left out: it is as good as its curve, and none is typical.
-MODES = tuple(str(mode) for mode in Mode if mode != Mode.REQUESTED_TO_CAPACITY_RATIO)
-# What a mode may learn the mix of pods from: those that arrived, or the whole trace.
-LEARNING = ("seen", "trace")
+WHOLE = 1000  # milli of one GPU
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +94,15 @@ class RunOptions:
     """How one run decides.
 
     Attributes:
-        mode: one of ``MODES``.
-        learn: one of ``LEARNING``.
+        mode: one of ``words.MODES``.
+        learn: whom the mode learns from.
         queue: a pod that does not fit waits; else it is lost.
         seed: for modes that draw lots.
         measure_frag: measure the fragments of the cluster after every arrival.
     """
 
     mode: str
-    learn: str
+    learn: Learning
     queue: bool
     seed: int
     measure_frag: bool
@@ -136,3 +135,7 @@ class Series:
     gpu_used: tuple[tuple[int, ...], ...]
     occupied: Ints
     seconds: float
+
+
+def ignore(_part: float) -> None:
+    """For whom it is of no interest how far a run has come."""

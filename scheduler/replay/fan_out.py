@@ -7,22 +7,25 @@ the reader must know which run failed.
 
 from __future__ import annotations
 
-import multiprocessing
+import functools
+import operator
 import traceback
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor
+from contextlib import closing
 from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from scheduler import printing
 from scheduler.errors import BadInput, EvenkeelError
 from scheduler.replay import measures, workloads
-from scheduler.replay.experiment import Ints, RunOptions, Series, Trace, Workload
+from scheduler.replay import processes as pool
+from scheduler.replay.experiment import Ints, RunOptions, Series, Tell, Trace, Workload, ignore
 from scheduler.replay.measures import Curve, Record
 
-Engine = Callable[[Trace, Workload, RunOptions], Series]
+Engine = Callable[[Trace, Workload, RunOptions, Tell], Series]
 Traces = Mapping[str, Trace]
 
 
@@ -69,6 +72,15 @@ class _Failed:
     is_bad_input: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Remembered:
+    """What a process that runs jobs knows before its first: ``parts`` is how far each has come, for all to see."""
+
+    traces: Traces
+    engine: Engine | None
+    parts: Any
+
+
 Answers = Generator[tuple[int, Finished | _Failed], None, None]
 
 
@@ -89,38 +101,41 @@ def run(
         processes: how many at once on this machine; 1 stays in this process.
         dask: address of a Dask scheduler, whose workers have Evenkeel installed; empty: this machine.
         engine: what runs a workload; None is the engine of this room.
-        console: where a progress bar is drawn; None draws none.
+        console: where a bar is drawn if it is a terminal; None is standard error.
 
     Raises:
         BadInput: a job's options are refused, or Dask is asked for and not installed or not there.
         JobFailed: a run ended with an error; the rest is given up.
     """
-    if dask:
-        answers = _on_dask(jobs, traces, engine, dask)
-    elif processes > 1 and len(jobs) > 1:
-        answers = _in_processes(jobs, traces, engine, min(processes, len(jobs)))
-    else:
-        answers = ((i, _try(job, traces, engine)) for i, job in enumerate(jobs))
     finished: dict[int, Finished] = {}
-    with closing(answers), _progress(console, len(jobs)) as advance:
-        for i, answer in answers:
-            if isinstance(answer, _Failed):
-                if answer.is_bad_input:
-                    raise BadInput(str(answer.job), answer.problem)
-                raise JobFailed(f"{answer.job}: {answer.problem}")
-            finished[i] = answer
-            advance()
+    with printing.progress("runs", len(jobs), console) as progressed:
+        if dask:
+            answers = _on_dask(jobs, traces, engine, dask)
+        elif processes > 1 and len(jobs) > 1:
+            n_processes = min(processes, len(jobs))
+            answers = _in_processes(jobs, traces, engine, n_processes, progressed)
+        else:
+            answers = _here(jobs, traces, engine, progressed)
+        with closing(answers):
+            for i, answer in answers:
+                if isinstance(answer, _Failed):
+                    if answer.is_bad_input:
+                        raise BadInput(str(answer.job), answer.problem)
+                    raise JobFailed(f"{answer.job}: {answer.problem}")
+                finished[i] = answer
+                if dask:
+                    progressed(len(finished))
     return [finished[i] for i in range(len(jobs))]
 
 
-def run_one(job: Job, trace: Trace, engine: Engine) -> Finished:
-    """One run, measured."""
+def run_one(job: Job, trace: Trace, engine: Engine, tell: Tell = ignore) -> Finished:
+    """One run, measured; ``tell`` hears how far it has come."""
     if job.experiment == "fill":
         workload = workloads.fill(trace, job.options.seed, job.load)
     else:
         draw = workloads.STREAMS[job.experiment]
         workload = draw(trace, job.options.seed, job.load, job.arrivals)
-    series = engine(trace, workload, job.options)
+    series = engine(trace, workload, job.options, tell)
     if job.experiment == "fill":
         figures, curve = measures.fill(trace, series), measures.fill_curve(trace, series)
     else:
@@ -142,9 +157,11 @@ def run_one(job: Job, trace: Trace, engine: Engine) -> Finished:
     return Finished(job, record, curve, series.cpu_used, series.gpu_used)
 
 
-def _try(job: Job, traces: Traces, engine: Engine | None) -> Finished | _Failed:
+def _try(
+    job: Job, traces: Traces, engine: Engine | None, tell: Tell = ignore
+) -> Finished | _Failed:
     try:
-        return run_one(job, traces[job.variant], engine or _own_engine())
+        return run_one(job, traces[job.variant], engine or _own_engine(), tell)
     except BadInput as error:
         return _Failed(job, str(error), is_bad_input=True)
     except Exception:  # noqa: BLE001 - told by whoever asked for the run
@@ -157,38 +174,56 @@ def _own_engine() -> Engine:
     return engine
 
 
+def _here(jobs: Sequence[Job], traces: Traces, engine: Engine | None, progressed: Tell) -> Answers:
+    for i, job in enumerate(jobs):
+
+        def tell(part: float, before: int = i) -> None:
+            progressed(before + part)
+
+        answer = _try(job, traces, engine, tell)
+        tell(1.0)
+        yield i, answer
+
+
 def _in_processes(
-    jobs: Sequence[Job], traces: Traces, engine: Engine | None, n_processes: int
+    jobs: Sequence[Job],
+    traces: Traces,
+    engine: Engine | None,
+    n_processes: int,
+    progressed: Tell,
 ) -> Answers:
-    pool = ProcessPoolExecutor(
+    parts = pool.SPAWN.Array("d", len(jobs), lock=False)
+    answers = pool.each(
+        _try_remembered,
+        enumerate(jobs),
         n_processes,
-        # A fork would copy the locks of threads that numba or a progress bar may hold.
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_remember,
-        initargs=(traces, engine),
+        prepare=functools.partial(_remember, _Remembered(traces, engine, parts)),
+        look=lambda: progressed(sum(parts)),
     )
-    try:
-        which = {pool.submit(_try_remembered, job): i for i, job in enumerate(jobs)}
-        for future in as_completed(which):
+    with closing(answers):
+        for i, future in answers:
             try:
                 answer = future.result()
             except BrokenExecutor as error:
-                raise JobFailed(f"{jobs[which[future]]}: its process ended: {error}") from error
-            yield which[future], answer
-    finally:
-        pool.shutdown(cancel_futures=True)
+                raise JobFailed(f"{jobs[i]}: its process ended: {error}") from error
+            yield i, answer
 
 
-_remembered: tuple[Traces, Engine | None] = ({}, None)
+_remembered = _Remembered({}, None, [])
 
 
-def _remember(traces: Traces, engine: Engine | None) -> None:
+def _remember(known: _Remembered) -> None:
     global _remembered  # noqa: PLW0603 - the one thing a worker process knows before its first job
-    _remembered = (traces, engine)
+    _remembered = known
 
 
-def _try_remembered(job: Job) -> Finished | _Failed:
-    return _try(job, *_remembered)
+def _try_remembered(numbered: tuple[int, Job]) -> Finished | _Failed:
+    i, job = numbered
+    known = _remembered
+    tell = functools.partial(operator.setitem, known.parts, i)
+    answer = _try(job, known.traces, known.engine, tell)
+    tell(1.0)
+    return answer
 
 
 def _on_dask(jobs: Sequence[Job], traces: Traces, engine: Engine | None, address: str) -> Answers:
@@ -217,14 +252,3 @@ def _on_dask(jobs: Sequence[Job], traces: Traces, engine: Engine | None, address
             except Exception as error:  # a cluster may fail a job with any error
                 raise JobFailed(f"{jobs[which[future]]}: Dask: {error!r}") from error
             yield which[future], answer
-
-
-@contextmanager
-def _progress(console: Console | None, n: int) -> Iterator[Callable[[], None]]:
-    if console is None:
-        yield lambda: None
-        return
-    columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("runs", total=n)
-        yield lambda: bar.advance(task)

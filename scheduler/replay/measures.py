@@ -50,22 +50,29 @@ class Curve:
 def fill(trace: Trace, series: Series) -> Record:
     """Figures of a fill-up, each the mean over the arrivals whose load rounds to that percent.
 
-    Fragment amount is of capacity, ratio of what is idle; ``frag_ratio_mean_percent`` is the mean of
-    the ratios at loads 0..100.
+    On a small cluster one pod is many percent, and no arrival may round to the one that is asked for: then
+    the figure is what the arrival before has left, for until the next one nothing changes. Of loads beyond
+    the last arrival nothing is known; ``asked_percent_at_end`` is that last load. Fragment amount is of
+    capacity, ratio of what is idle; ``frag_ratio_mean_percent`` is the mean of the ratios at loads 0..100.
     """
-    curve = fill_curve(trace, series)
+    loads = _percents(trace, series)
+    allocated = 100.0 * series.allocated / trace.capacity
+    frag = 100.0 * series.frag / trace.capacity
     idle = trace.capacity - series.allocated
     ratio = np.divide(series.frag, idle, out=np.full(len(idle), np.nan), where=idle > 0)
-    loads, ratios = _by_load(trace, series, 100.0 * ratio)
+    ratio *= 100.0
     record: Record = {
-        f"allocated_percent_at_{load}": _at(curve.x, curve.allocated, load) for load in FILL_LOADS
+        f"allocated_percent_at_{load}": _at(loads, allocated, load) for load in FILL_LOADS
     }
+    record["allocated_percent_at_end"] = float(allocated[-1])
+    record["asked_percent_at_end"] = 100.0 * float(series.asked[-1]) / trace.capacity
     for load in FRAG_LOADS:
-        record[f"frag_percent_at_{load}"] = _at(curve.x, curve.frag, load)
-        record[f"frag_ratio_percent_at_{load}"] = _at(loads, ratios, load)
-    record["frag_ratio_mean_percent"] = _mean(ratios[loads <= 100])
-    occupied = _by_load(trace, series, series.occupied.astype(np.float64))
-    record[f"occupied_nodes_at_{OCCUPIED_LOAD}"] = _at(*occupied, OCCUPIED_LOAD)
+        record[f"frag_percent_at_{load}"] = _at(loads, frag, load)
+        record[f"frag_ratio_percent_at_{load}"] = _at(loads, ratio, load)
+    steps, ratios = _by_load(trace, series, ratio)
+    record["frag_ratio_mean_percent"] = _mean(ratios[steps <= 100])
+    occupied = series.occupied.astype(np.float64)
+    record[f"occupied_nodes_at_{OCCUPIED_LOAD}"] = _at(loads, occupied, OCCUPIED_LOAD)
     record["dropped_pods"] = int((series.node < 0).sum())
     return record
 
@@ -166,7 +173,12 @@ def _waits(workload: Workload, series: Series) -> tuple[Floats, Flags]:
 
 
 def _by_load(trace: Trace, series: Series, values: Floats) -> tuple[Floats, Floats]:
-    return _means(np.rint(100.0 * series.asked / trace.capacity).astype(int), values)
+    return _means(_percents(trace, series), values)
+
+
+def _percents(trace: Trace, series: Series) -> NDArray[np.int_]:
+    """[A] the load that each arrival makes, in whole percent."""
+    return np.rint(100.0 * series.asked / trace.capacity).astype(int)
 
 
 def _means(step: NDArray[np.int_], values: Floats) -> tuple[Floats, Floats]:
@@ -179,8 +191,13 @@ def _means(step: NDArray[np.int_], values: Floats) -> tuple[Floats, Floats]:
     return steps.astype(np.float64), means[steps]
 
 
-def _at(x: Floats, y: Floats, load: int) -> float | None:
-    return _mean(y[x == load])
+def _at(loads: NDArray[np.int_], values: Floats, load: int) -> float | None:
+    """[A] values at a load; None below the first arrival and beyond the last."""
+    if not loads[0] <= load <= loads[-1]:
+        return None
+    is_there = loads == load
+    last = int(np.searchsorted(loads, load, side="right")) - 1
+    return _mean(values[is_there] if is_there.any() else values[last : last + 1])
 
 
 def _mean(values: Floats, weights: Floats | None = None) -> float | None:

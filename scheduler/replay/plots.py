@@ -6,6 +6,7 @@ besides; shares use cividis, which grows darker evenly for every kind of sight: 
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,22 @@ _WIDTH, _LINES_HEIGHT, _CLUSTER_HEIGHT = 12.0, 4.0, 2.4
 _N_POINTS = 200
 
 
+def check(path: Path) -> None:
+    """Refuse a picture that could not be drawn.
+
+    Raises:
+        BadInput: its form is none that is drawn here, or the extra is not installed.
+    """
+    if path.suffix not in SUFFIXES:
+        raise BadInput("--plot", f"{path} does not end in {' or '.join(SUFFIXES)}")
+    try:
+        importlib.import_module("matplotlib")
+    except ModuleNotFoundError as error:
+        raise BadInput(
+            "--plot", "needs the extra plot: pip install evenkeel-scheduler[plot]"
+        ) from error
+
+
 def draw(finished: Sequence[Finished], traces: Traces, path: Path) -> None:
     """Write the picture of a replay as SVG or PNG, by the name of the file.
 
@@ -50,13 +67,10 @@ def draw(finished: Sequence[Finished], traces: Traces, path: Path) -> None:
     Raises:
         BadInput: the extra is not installed, or the file cannot be written.
     """
-    try:
-        import matplotlib as mpl  # noqa: PLC0415 - an extra, and a second at import
-        from matplotlib.figure import Figure  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise BadInput(
-            "--plot", "needs the extra plot: pip install evenkeel-scheduler[plot]"
-        ) from error
+    check(path)
+    import matplotlib as mpl  # noqa: PLC0415 - an extra, and a second at import
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
     variants = list(dict.fromkeys(one.job.variant for one in finished))
     last = _one_per_mode([one for one in finished if one.job.variant == variants[0]])
     heights = [_LINES_HEIGHT] * len(variants) + [_CLUSTER_HEIGHT] * len(last)

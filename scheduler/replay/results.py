@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ from scheduler.replay.measures import Record, Value
 # Runs that differ in one of these are summarised apart; runs that differ only in their seed, together.
 GROUP = ("trace", "variant", "experiment", "load", "queue", "learn", "mode")
 _NO_FIGURES = ("seed", "arrivals")
-_MODES_ABREAST = 6  # more do not fit on a screen
+_ENDLESS = 10_000  # columns, more than any table has
 
 
 def summary(records: Sequence[Record]) -> list[Record]:
@@ -31,19 +32,30 @@ def as_json(records: Sequence[Record]) -> str:
     return json.dumps(content, indent=2, allow_nan=False)
 
 
+def check_parquet() -> None:
+    """Refuse Parquet where its extra is not installed.
+
+    Raises:
+        BadInput: says how to install it.
+    """
+    try:
+        importlib.import_module("pyarrow")
+    except ModuleNotFoundError as error:
+        raise BadInput(
+            "--output parquet", "needs the extra parquet: pip install evenkeel-scheduler[parquet]"
+        ) from error
+
+
 def write_parquet(records: Sequence[Record], path: Path) -> None:
     """One row per run, one column per field of its record, null where the run has no such figure.
 
     Raises:
         BadInput: the extra is not installed, or the file cannot be written.
     """
-    try:
-        import pyarrow as pa  # noqa: PLC0415 - an extra
-        from pyarrow import parquet  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise BadInput(
-            "--output parquet", "needs the extra parquet: pip install evenkeel-scheduler[parquet]"
-        ) from error
+    check_parquet()
+    import pyarrow as pa  # noqa: PLC0415 - an extra
+    from pyarrow import parquet  # noqa: PLC0415
+
     names = list(dict.fromkeys(name for record in records for name in record))
     columns = {}
     for name in names:
@@ -58,15 +70,20 @@ def write_parquet(records: Sequence[Record], path: Path) -> None:
 
 
 def show(records: Sequence[Record], console: Console) -> None:
-    """A table per experiment: figures down, modes across, mean ± spread over the seeds."""
+    """A table per experiment: figures down, modes across, mean ± spread over the seeds.
+
+    Modes that do not fit beside the others stand in a table below; off a terminal all of them fit.
+    """
     groups: dict[tuple[Value, ...], list[Record]] = {}
     for one in summary(records):
         groups.setdefault(tuple(one[key] for key in GROUP[:-1]), []).append(one)
     for group in groups.values():
         # Printed above, because a table's title is folded to the table's width.
         console.print(_title(group[0]), highlight=False, markup=False, soft_wrap=True)
-        for start in range(0, len(group), _MODES_ABREAST):
-            console.print(_table(group[start : start + _MODES_ABREAST]))
+        while group:
+            n = _abreast(group, console)
+            console.print(_table(group[:n]))
+            del group[:n]
 
 
 def _title(one: Record) -> str:
@@ -74,11 +91,23 @@ def _title(one: Record) -> str:
     return f"{one['experiment']} of {one['trace']}, {one['variant']}, load {one['load']}{waiting}"
 
 
+def _abreast(group: Sequence[Record], console: Console) -> int:
+    """How many modes fit beside each other, at least one."""
+    endless = console.options.update(width=_ENDLESS)
+    fits = [
+        n
+        for n in range(1, len(group) + 1)
+        if console.measure(_table(group[:n]), options=endless).maximum <= console.width
+    ]
+    return max(fits, default=1)
+
+
 def _table(group: Sequence[Record]) -> Table:
     first = group[0]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column(
-        f"mean ± sd of {first['runs']} seeds" if first["runs"] != 1 else "mean of one seed"
+        f"mean ± sd of {first['runs']} seeds" if first["runs"] != 1 else "mean of one seed",
+        overflow="fold",
     )
     for one in group:
         table.add_column(str(one["mode"]), justify="right", no_wrap=True)

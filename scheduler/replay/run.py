@@ -26,7 +26,16 @@ from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
 from scheduler.modes.demand_tables import Counts
 from scheduler.modes.fragmentation import FragmentGauge
-from scheduler.replay.experiment import RunOptions, Series, Trace, TraceNode, TracePod, Workload
+from scheduler.replay.experiment import (
+    RunOptions,
+    Series,
+    Tell,
+    Trace,
+    TraceNode,
+    TracePod,
+    Workload,
+    ignore,
+)
 from scheduler.schema import columns as c
 from scheduler.schema.columns import Floats, Ints
 from scheduler.state.demand import DemandShape, shape_of
@@ -40,6 +49,7 @@ _NAMESPACE = "replay"
 # Backoff is in seconds, lifetimes are in units of their mean.
 _LIFETIME_SECONDS = 3600.0
 _UNLIMITED = Unlimited()
+_TOLD = 200  # times in a run
 
 
 def node_object(node: TraceNode, place: int) -> wire.Node:
@@ -75,8 +85,8 @@ def pod_spec(pod: TracePod, scheduler_name: str) -> tuple[wire.PodSpec, dict[str
     return spec, objects.only_models(pod.models)
 
 
-def run(trace: Trace, workload: Workload, options: RunOptions) -> Series:
-    """Play a workload on a trace's cluster.
+def run(trace: Trace, workload: Workload, options: RunOptions, tell: Tell = ignore) -> Series:
+    """Play a workload on a trace's cluster; ``tell`` hears how far it has come.
 
     Without a queue a pod that fits nowhere is lost. With one it waits as in the operator, backoff and
     all; a mean lifetime is then an hour.
@@ -84,7 +94,7 @@ def run(trace: Trace, workload: Workload, options: RunOptions) -> Series:
     Raises:
         BadInput: a node of the trace is malformed.
     """
-    return Replay(trace, workload, options).play()
+    return Replay(trace, workload, options).play(tell)
 
 
 class Replay:
@@ -124,7 +134,7 @@ class Replay:
         self.engine.handle(events.NodeSeen(node), 0.0)
         self._nodes[node.metadata.name] = index
 
-    def play(self) -> Series:
+    def play(self, tell: Tell = ignore) -> Series:
         """Play the workload, once."""
         began = time.perf_counter()
         workload, n = self._workload, self._workload.pod.size
@@ -133,7 +143,10 @@ class Replay:
         gauge = self._gauge() if self._options.measure_frag else None
         pods_on = self.engine.cluster.pods_on
         at, kinds = self._seconds, workload.pod.tolist()
+        often = max(1, n // _TOLD)
         for i in range(n):
+            if i % often == 0:
+                tell(i / n)
             self._until(at[i])
             self._arrive(i, kinds[i], at[i])
             allocated[i], occupied[i] = self._allocated, len(pods_on)

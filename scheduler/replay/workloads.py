@@ -139,7 +139,6 @@ STREAMS: dict[str, Stream] = {
     "daily": daily,
     "heavy-tail": heavy_tail,
 }
-EXPERIMENTS = ("fill", *STREAMS)
 
 
 def rate(trace: Trace, load: float) -> float:

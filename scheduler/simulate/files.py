@@ -30,11 +30,30 @@ def read(name: str, stdin: TextIO) -> list[dict[str, Any]]:
     Raises:
         BadInput: the file cannot be read or does not hold Kubernetes objects.
     """
+    return list(_unfold(name, _documents(name, _text(name, stdin))))
+
+
+def policies(name: str, stdin: TextIO) -> list[dict[str, Any]]:
+    """BalancePolicies of a file; one that is only a spec is named after the file.
+
+    Raises:
+        BadInput: as ``read``.
+    """
+    found = []
+    for document in _documents(name, _text(name, stdin)):
+        if isinstance(document, dict) and "kind" not in document:
+            body = {"kind": "BalancePolicy", "metadata": {"name": Path(name).stem}}
+            found.append({**body, "spec": document})
+        else:
+            found += _unfold(name, [document])
+    return found
+
+
+def _text(name: str, stdin: TextIO) -> str:
     try:
-        text = stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+        return stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(name, str(error)) from error
-    return list(_unfold(name, _documents(name, text)))
 
 
 def _documents(name: str, text: str) -> list[Any]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from scheduler.api import names, wire
 from scheduler.api.door import events
@@ -13,7 +14,9 @@ from scheduler.api.pods import requests
 from scheduler.cycle import policies
 from scheduler.devices.table import FAMILIES
 from scheduler.errors import BadInput, Mistake
+from scheduler.simulate import kinds
 from scheduler.simulate import objects as manifests
+from scheduler.simulate.priorities import Priorities
 from scheduler.state import facts
 from scheduler.state.cluster import Cluster
 
@@ -34,49 +37,116 @@ class InputProblem(BadInput):
         return f"{self.name}: {self.field}: {self.problem}"
 
 
+class Given(NamedTuple):
+    """An object, and its place among those that were given."""
+
+    position: int
+    body: Mapping[str, Any]
+
+
+class Unread(NamedTuple):
+    """A pod that waits for a node and cannot be read."""
+
+    position: int
+    namespace: str
+    name: str
+    problem: Mistake
+
+    @property
+    def uid(self) -> str:
+        """What it goes by, as it has none that can be read; no pod has the like."""
+        return f"{self.namespace}/{self.name} ({self.position})"
+
+
 @dataclass(frozen=True, slots=True)
 class Inventory:
     """The objects by kind, each kind in the order given.
 
     Attributes:
+        objects: all that was given, so that an error can name one.
+        strict: the first mistake ends the reading; else it is kept, and the object is left out.
+        priorities: the PriorityClasses.
         groups: what selects pods that belong together, such as Services.
         policies: BalancePolicies, reduced to what is understood of them.
-        objects: all that was given, so that an error can name one.
-        positions: the place in ``objects`` of each pod, by uid.
+        workloads: what has a controller that makes pods of it, not read any further.
+        limit_ranges: namespaces that have a LimitRange.
+        positions: the place in ``objects`` of each pod, or of what it is made of, by uid.
+        templates: of each pod that is made of a template, the path of the template, by uid.
+        unread: pods that cannot be read.
+        mistakes: of all objects, by position and text: a mistake in a template is one.
+        passed_over: how many objects of each kind do not matter.
+        unknown: how many there are of each (API version, kind) that makes pods in a way not known here.
     """
 
     objects: Sequence[Mapping[str, Any]]
+    strict: bool
+    priorities: Priorities
     nodes: list[wire.Node] = field(default_factory=list)
     pods: list[wire.Pod] = field(default_factory=list)
     namespaces: list[wire.Namespace] = field(default_factory=list)
     groups: list[events.GroupSeen] = field(default_factory=list)
     policies: list[dict[str, Any]] = field(default_factory=list)
+    workloads: list[Given] = field(default_factory=list)
+    limit_ranges: set[str] = field(default_factory=set)
     positions: dict[str, int] = field(default_factory=dict)
+    templates: dict[str, str] = field(default_factory=dict)
+    unread: list[Unread] = field(default_factory=list)
+    mistakes: dict[tuple[int, Mistake], InputProblem] = field(default_factory=dict)
+    passed_over: Counter[str] = field(default_factory=Counter)
+    unknown: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def problem_with(self, uid: str, mistake: Mistake) -> InputProblem:
-        """An error about a pod."""
+        """An error about a pod; of one that is made of a template, about what has the template."""
         at, body = self.positions[uid], self.objects[self.positions[uid]]
-        return InputProblem(at, _name_of(body), BadInput(*mistake))
+        path = self.templates.get(uid, "")
+        return InputProblem(at, name_of(body), BadInput(path + mistake.field, mistake.text))
+
+    def keep(self, problem: InputProblem) -> None:
+        """Keep a mistake, once for all pods of one template.
+
+        Raises:
+            InputProblem: strict.
+        """
+        if self.strict:
+            raise problem
+        self.mistakes.setdefault((problem.position, problem.mistake), problem)
+
+    @contextmanager
+    def about(self, given: Given) -> Iterator[None]:
+        """Within it, a BadInput is a mistake of the object, which is left out.
+
+        Raises:
+            InputProblem: strict.
+        """
+        try:
+            yield
+        except BadInput as error:
+            problem = InputProblem(given.position, name_of(given.body), error)
+            if self.strict:
+                raise problem from error
+            self.keep(problem)
 
 
-def read(objects: Sequence[Mapping[str, Any]]) -> Inventory:
-    """Read Kubernetes objects. PriorityClasses count; kinds that do not matter are passed over.
+def read(objects: Sequence[Mapping[str, Any]], *, strict: bool = True) -> Inventory:
+    """Read Kubernetes objects. Workloads are only kept; kinds that do not matter are passed over and counted.
 
     What a pod with a node holds is charged as far as it can be read, as in a cluster, so that one pod does
     not stop the reading of a whole cluster's dump. What it asks must be readable.
 
     Raises:
-        InputProblem: an object is malformed or given twice; names the object, the field and what is allowed.
+        InputProblem: strict, and an object is malformed or given twice; names the object, the field and what
+            is allowed.
     """
-    priorities: dict[str, int] = {}
-    for position, body in enumerate(objects):
-        with _named(position, body):
-            priorities |= manifests.priority_class(body)
-    inventory = Inventory(objects)
-    seen: set[str] = set()
-    for position, body in enumerate(objects):
-        with _named(position, body):
-            _take(inventory, body, priorities, position, seen)
+    inventory = Inventory(objects, strict, Priorities(strict=strict))
+    everything = [Given(position, body) for position, body in enumerate(objects)]
+    for given in everything:
+        if kinds.known(given.body) == "PriorityClass":
+            with inventory.about(given):
+                inventory.priorities.see(given.body)
+    seen: set[kinds.ObjectKey] = set()
+    for given in everything:
+        with inventory.about(given):
+            _take(inventory, given, seen)
     return inventory
 
 
@@ -93,54 +163,77 @@ def refuse_malformed(inventory: Inventory) -> None:
             raise inventory.problem_with(record.uid, record.problem)
 
 
-def _take(
-    inventory: Inventory,
-    body: Mapping[str, Any],
-    priorities: Mapping[str, int],
-    position: int,
-    seen: set[str],
-) -> None:
-    match body.get("kind"):
-        case "Node":
-            node = manifests.decode(body, wire.Node)
-            if problem := facts.of_node(node, FAMILIES).problem:
-                raise BadInput(*problem)
-            _once(node.metadata.name, seen)
-            inventory.nodes.append(node)
-        case "Pod":
-            pod = manifests.pod(body, priorities, position)
-            if pod.metadata.uid in inventory.positions:
-                raise BadInput("metadata.name", "the object is given twice")
-            inventory.positions[pod.metadata.uid] = position
-            if pod.spec.node_name:
-                requests.of_pod(pod)
-            inventory.pods.append(pod)
-        case "Namespace":
-            inventory.namespaces.append(manifests.decode(body, wire.Namespace))
-        case "Service" | "ReplicationController" | "ReplicaSet" | "StatefulSet" as kind:
-            inventory.groups.append(manifests.group(body, names.GroupKind(kind)))
-        case "BalancePolicy":
-            name = policies.parse(body).name
-            inventory.policies.append({"metadata": {"name": name}, "spec": body["spec"]})
-        case _:
-            return
+def _take(inventory: Inventory, given: Given, seen: set[kinds.ObjectKey]) -> None:
+    body = given.body
+    kind = kinds.known(body)
+    if kind in kinds.WORKLOADS or kind == "Node":
+        key = kinds.key(body)
+        if key in seen:
+            raise BadInput("metadata.name", "the object is given twice")
+        seen.add(key)
+    if kind in _GROUPS:
+        inventory.groups.append(manifests.group(body, names.GroupKind(kind)))
+    if kind in kinds.WORKLOADS:
+        inventory.workloads.append(given)
+    elif kind in _TAKES:
+        _TAKES[kind](inventory, given)
+    elif not kind and kinds.has_pod_template(body):
+        inventory.unknown[str(body.get("apiVersion", "")), str(body.get("kind"))] += 1
+    elif not kind:
+        inventory.passed_over[str(body.get("kind"))] += 1
 
 
-@contextmanager
-def _named(position: int, body: Mapping[str, Any]) -> Iterator[None]:
+def _take_node(inventory: Inventory, given: Given) -> None:
+    node = manifests.decode(given.body, wire.Node)
+    if problem := facts.of_node(node, FAMILIES).problem:
+        raise BadInput(*problem)
+    inventory.nodes.append(node)
+
+
+def _take_namespace(inventory: Inventory, given: Given) -> None:
+    inventory.namespaces.append(manifests.decode(given.body, wire.Namespace))
+
+
+def _take_limit_range(inventory: Inventory, given: Given) -> None:
+    inventory.limit_ranges.add(kinds.key(given.body).namespace)
+
+
+def _take_policy(inventory: Inventory, given: Given) -> None:
+    name = policies.parse(given.body).name
+    inventory.policies.append({"metadata": {"name": name}, "spec": given.body["spec"]})
+
+
+def _take_pod(inventory: Inventory, given: Given) -> None:
     try:
-        yield
+        pod = manifests.pod(given.body, inventory.priorities, given.position)
     except BadInput as error:
-        raise InputProblem(position, _name_of(body), error) from error
-
-
-def _once(name: str, seen: set[str]) -> None:
-    if name in seen:
+        _, namespace, name = kinds.key(given.body)
+        spec = given.body.get("spec")
+        if not (isinstance(spec, Mapping) and spec.get("nodeName")):
+            unread = Unread(given.position, namespace, name or "(no name)", error.mistake)
+            inventory.unread.append(unread)
+            inventory.positions[unread.uid] = given.position
+        raise
+    uid = pod.metadata.uid
+    if uid in inventory.positions:
         raise BadInput("metadata.name", "the object is given twice")
-    seen.add(name)
+    inventory.positions[uid] = given.position
+    inventory.pods.append(pod)
+    if pod.spec.node_name:
+        requests.of_pod(pod)
 
 
-def _name_of(body: Mapping[str, Any]) -> str:
+_GROUPS = frozenset(names.GroupKind)
+_TAKES: dict[str, Callable[[Inventory, Given], None]] = {
+    "Node": _take_node,
+    "Pod": _take_pod,
+    "Namespace": _take_namespace,
+    "LimitRange": _take_limit_range,
+    "BalancePolicy": _take_policy,
+}
+
+
+def name_of(body: Mapping[str, Any]) -> str:
     """``Kind namespace/name`` of an object, however odd."""
     metadata = body.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}

@@ -11,15 +11,12 @@ from scheduler.api import selectors, values, wire
 from scheduler.api.door import events
 from scheduler.api.names import GroupKind
 from scheduler.errors import BadInput
+from scheduler.simulate.priorities import Priorities
 
-T = TypeVar("T", wire.Pod, wire.Node, wire.Namespace, wire.Service, wire.PodSet)
+T = TypeVar("T", wire.Pod, wire.Node, wire.Namespace, wire.Service, wire.PodSet, wire.Meta)
 
-_SYSTEM_PRIORITIES = {
-    "system-node-critical": 2_000_001_000,
-    "system-cluster-critical": 2_000_000_000,
-}
-
-_PRIORITY_MIN, _PRIORITY_MAX = -(2**31), 2**31 - 1
+# The queue goes by age: a pod that is not in a cluster yet comes after those that are.
+NOT_YET = "9999-12-31T23:59:59Z"
 
 
 def decode(body: Mapping[str, Any], kind: type[T]) -> T:
@@ -42,40 +39,41 @@ def _without_nulls(value: Any) -> Any:
     return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
-def pod(body: Mapping[str, Any], priorities: Mapping[str, int], position: int) -> wire.Pod:
+def pod(body: Mapping[str, Any], priorities: Priorities, position: int) -> wire.Pod:
     """A pod with what admission would have filled in.
 
     Args:
         body: the object.
-        priorities: value of every PriorityClass given.
+        priorities: every PriorityClass given.
         position: its place among the objects, for names the API server would make up.
 
     Raises:
-        BadInput: as ``decode``, or the pod's PriorityClass is not among the objects.
+        BadInput: as ``decode``, or as ``Priorities.of``.
     """
-    result = decode(body, wire.Pod)
-    meta, spec = result.metadata, result.spec
+    result = admitted(body, priorities)
+    meta = result.metadata
     meta.namespace = meta.namespace or "default"
     if not meta.name:
         meta.name = f"{(body.get('metadata') or {}).get('generateName') or 'pod-'}{position}"
     meta.uid = meta.uid or f"{meta.namespace}/{meta.name}"
+    meta.creation_timestamp = meta.creation_timestamp or NOT_YET
+    return result
+
+
+def admitted(body: Mapping[str, Any], priorities: Priorities) -> wire.Pod:
+    """A pod, or the template of pods, with what admission fills into a spec.
+
+    Raises:
+        BadInput: as ``pod``.
+    """
+    result = decode(body, wire.Pod)
+    spec = result.spec
     spec.scheduler_name = spec.scheduler_name or "default-scheduler"
     if not spec.containers:
         raise BadInput("spec.containers", "at least one container is needed")
-    if not _PRIORITY_MIN <= spec.priority <= _PRIORITY_MAX:
-        raise BadInput(
-            "spec.priority", f"{spec.priority} is not within {_PRIORITY_MIN}..{_PRIORITY_MAX}"
-        )
     for container in (*spec.containers, *(spec.init_containers or ())):
         _default_requests(container)
-    class_name = (body.get("spec") or {}).get("priorityClassName")
-    if class_name and not spec.priority:
-        known = {**_SYSTEM_PRIORITIES, **priorities}
-        if class_name not in known:
-            raise BadInput(
-                "spec.priorityClassName", f'no PriorityClass "{class_name}" is among the objects'
-            )
-        spec.priority = known[class_name]
+    spec.priority = priorities.of(body.get("spec") or {})
     return result
 
 
@@ -94,18 +92,21 @@ def group(body: Mapping[str, Any], kind: GroupKind) -> events.GroupSeen:
     return events.GroupSeen(kind, namespace, found.metadata.name, found.selector)
 
 
-def priority_class(body: Mapping[str, Any]) -> dict[str, int]:
-    """Value by name of a PriorityClass, nothing for other objects.
+def owner_of(pod: wire.Pod) -> wire.Owner | None:
+    """The controller of a pod, None for a pod that nothing made."""
+    return next((one for one in pod.metadata.owner_references or () if one.controller), None)
+
+
+def mapping(body: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
+    """An object within an object, empty when it is absent.
 
     Raises:
-        BadInput: it has no name, or its value is not what Kubernetes allows.
+        BadInput: it is something else; names the field.
     """
-    if body.get("kind") != "PriorityClass":
-        return {}
-    name = values.mapping(body.get("metadata"), "metadata").get("name")
-    if not name:
-        raise BadInput("metadata.name", "is missing")
-    return {str(name): values.integer(body.get("value"), "value", _PRIORITY_MIN, 10**9)}
+    found: Any = body
+    for depth, name in enumerate(path):
+        found = values.mapping(found.get(name), ".".join(path[: depth + 1]))
+    return found  # type: ignore[no-any-return]
 
 
 def _default_requests(container: wire.Container) -> None:

@@ -2,35 +2,131 @@
 
 from __future__ import annotations
 
+import io
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+Json = dict[str, Any]
+_NAMED_MAX = 5
+_GAP = 2
+# Wider than any line: off a terminal there is no edge to wrap at.
+_ENDLESS = 100_000
 
-def show(result: dict[str, Any], console: Console) -> None:
-    """Print where every pod goes, and with ``nodes`` what every node says."""
-    table = Table(box=None, pad_edge=False)
-    for heading in ("POD", "NODE", "CARDS", "MESSAGE"):
-        table.add_column(heading, overflow="fold")
-    for pod in result["pods"]:
-        cards = ", ".join(
-            f"{d['id']} {d['memoryMiB']} MiB" + (f" {d['cores']} %" if d["cores"] else "")
-            for d in pod["devices"]
-        )
-        where = Text(pod["node"] or "(pending)", style="green" if pod["node"] else "yellow")
-        message = "" if pod["node"] else pod["message"]
-        table.add_row(f"{pod['namespace']}/{pod['name']}", where, cards, message)
-    console.print(table)
-    for pod in result["pods"]:
-        if pod.get("nodes"):
-            console.print(f"\n{pod['namespace']}/{pod['name']}")
-            console.print(_nodes(pod))
+
+def show(results: Mapping[str, Json], console: Console) -> None:
+    """Print where every pod goes, and with ``nodes`` what every node says; a section for each mode.
+
+    A terminal gets a line for each pod, its cards below it, and each reason for waiting once. Off a terminal
+    each pod is one line with all there is to say, never wrapped.
+    """
+    if console.is_terminal:
+        _show(results, console)
+        return
+    lines = io.StringIO()
+    _show(results, Console(file=lines, width=_ENDLESS))
+    for line in lines.getvalue().splitlines():
+        console.file.write(f"{line.rstrip()}\n")
+
+
+def _show(results: Mapping[str, Json], console: Console) -> None:
+    for i, (mode, result) in enumerate(results.items()):
+        if len(results) > 1:
+            heading = Text(f"Mode {mode}", style="bold")
+            console.print(Text("\n").append(heading) if i else heading)
+        if console.is_terminal:
+            _pods(result["pods"], console)
+        else:
+            _lines(result["pods"], console)
+        for pod in result["pods"]:
+            if pod.get("nodes"):
+                console.print(f"\n{pod['namespace']}/{pod['name']}")
+                console.print(_nodes(pod))
+        _summary(result, console)
+    if len(results) > 1:
+        rows: list[tuple[str, ...]] = [("MODE", "SCHEDULED", "PENDING", "NODES USED")]
+        for mode, result in results.items():
+            used = {pod["node"] for pod in result["pods"] if pod["node"]}
+            figures = result["summary"]["scheduled"], result["summary"]["pending"], len(used)
+            rows.append((mode, *map(str, figures)))
+        console.print("\n" + "\n".join(_aligned(rows)), soft_wrap=True, highlight=False)
+
+
+def _lines(pods: Iterable[Json], console: Console) -> None:
+    rows: list[tuple[str, ...]] = [("POD", "NODE", "CARDS OR REASON")]
+    for pod in pods:
+        was_on = f"was on {pod['displacedFrom']}" if pod["displacedFrom"] else ""
+        said = "" if pod["node"] else pod["message"]
+        # A pod has cards or a reason to wait, never both.
+        cards = ", ".join(map(_card, pod["devices"]))
+        told = "; ".join(filter(None, (was_on, cards, said))).replace("\n", " ")
+        rows.append((_name(pod), pod["node"] or "(pending)", told))
+    for line in _aligned(rows):
+        console.file.write(f"{line}\n")
+
+
+def _pods(pods: Sequence[Json], console: Console) -> None:
+    width = max((cell_len(_name(pod)) for pod in pods), default=3) + _GAP
+    console.print(_padded("POD", width) + "NODE", soft_wrap=True, style="bold")
+    for pod in pods:
+        line = Text(_padded(_name(pod), width))
+        line.append(pod["node"] or "(pending)", "green" if pod["node"] else "yellow")
+        if pod["displacedFrom"]:
+            line.append(f" (was on {pod['displacedFrom']})", "dim")
+        for card in pod["devices"]:
+            line.append(f"\n  card {_card(card)}", "dim")
+        console.print(line, soft_wrap=True)
+    waiting: dict[str, list[str]] = defaultdict(list)
+    for pod in pods:
+        if not pod["node"]:
+            waiting[pod["message"]].append(_name(pod))
+    if waiting:
+        console.print("\nPending", style="bold")
+    for message, names in waiting.items():
+        more = len(names) - _NAMED_MAX
+        named = ", ".join(names[:_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
+        console.print(Padding(Text(message, "yellow"), (0, 0, 0, 2)))
+        console.print(Padding(Text(named), (0, 0, 0, 4)))
+
+
+def _summary(result: Json, console: Console) -> None:
     summary = result["summary"]
-    console.print(
-        f"\n{summary['scheduled']} of {summary['pods']} pods scheduled on {summary['nodes']} nodes"
-    )
+    lines = [
+        f"{summary['scheduled']} of {summary['pods']} pods scheduled on {summary['nodes']} nodes"
+    ]
+    for words, counts in (
+        ("passed over", result["passedOver"]),
+        ("suspended, so without pods", result["suspended"]),
+    ):
+        if counts:
+            lines.append(f"{words}: " + ", ".join(f"{n} {kind}" for kind, n in counts.items()))
+    console.print("\n" + "\n".join(lines), highlight=False)
+
+
+def _name(pod: Json) -> str:
+    return f"{pod['namespace']}/{pod['name']}"
+
+
+def _card(device: Json) -> str:
+    index = "" if device["index"] is None else f"{device['index']} "
+    cores = f" {device['cores']} %" if device["cores"] else ""
+    return f"{index}{device['id']} {device['memoryMiB']} MiB{cores}"
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Lines whose columns are as wide as what stands in them."""
+    widths = [max(map(cell_len, column)) + _GAP for column in zip(*rows, strict=True)]
+    return ["".join(map(_padded, row, widths)).rstrip() for row in rows]
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - cell_len(text))
 
 
 def _nodes(pod: dict[str, Any]) -> Table:

@@ -3,22 +3,49 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from scheduler.api.door import events
-from scheduler.api.door.decisions import Bind, Hold
+from scheduler.api.placement import Mode, Placement
 from scheduler.config import Config
-from scheduler.cycle import explain, verdicts
-from scheduler.devices import table as devices
+from scheduler.cycle import verdicts
 from scheduler.engine.budget import Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
-from scheduler.simulate import inventory
+from scheduler.simulate import gaps, rows
+from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.inventory import Inventory
-from scheduler.state.pods import PodRecord
+from scheduler.simulate.situation import Situation, prepare
 
 Json = dict[str, Any]
+# Told of progress: how many of how many pods were decided for.
+Tell = Callable[[int, int], None]
+_NOTHING = Changes()
+
+
+def _nobody(_done: int, _total: int) -> None:
+    return
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """How pods are to be placed, and what is to be told of it.
+
+    Attributes:
+        config: settings.
+        only_ours: schedule only pods that name our scheduler; else every pending pod.
+        with_nodes: report every node's feasibility, reasons and scores for every pod.
+        now: unix time written into the annotations of pods with cards.
+        mode: stands in the place of the configuration's; None leaves it.
+    """
+
+    config: Config
+    only_ours: bool = False
+    with_nodes: bool = False
+    now: int = 0
+    mode: Mode | None = None
 
 
 def schedule(
@@ -28,31 +55,62 @@ def schedule(
     only_ours: bool = False,
     with_nodes: bool = False,
     now: int = 0,
+    strict: bool = False,
+    changes: Changes = _NOTHING,
 ) -> Json:
-    """Schedule the pending pods among ``objects`` on the nodes among them.
+    """Schedule the pending pods among ``objects``, and those that workloads would make, on the nodes among them.
 
     Args:
-        objects: Kubernetes objects: Nodes, Pods, and where they matter Namespaces, BalancePolicies
-            and PriorityClasses; other kinds are passed over.
+        objects: Kubernetes objects; kinds that do not matter are passed over.
         config: settings, the defaults when None.
         only_ours: schedule only pods that name our scheduler; else every pending pod.
         with_nodes: report every node's feasibility, reasons and scores for every pod.
         now: unix time written into the annotations of pods with cards.
+        strict: a malformed object is an error; else it is named in the result, and the rest goes on.
+        changes: what is to be otherwise than the objects say.
 
     Returns:
-        ``{"pods": [...], "summary": {...}}`` as documented for ``evenkeel simulate -o json``.
+        ``{"pods": [...], "summary": {...}, ...}`` as documented for ``evenkeel simulate -o json``.
 
     Raises:
-        InputProblem: an object is malformed; names the object, the field and what is allowed.
+        InputProblem: strict, and an object is malformed; names the object, the field and what is allowed.
+        BadInput: a change names what is not there.
     """
-    simulation = _Simulation(config or Config(), inventory.read(objects), only_ours=only_ours)
-    return simulation.run(with_nodes, now)
+    situation = prepare(objects, changes, strict=strict)
+    question = Question(
+        config=config or Config(), only_ours=only_ours, with_nodes=with_nodes, now=now
+    )
+    return place(situation, question)
+
+
+def place(situation: Situation, question: Question, tell: Tell = _nobody) -> Json:
+    """Place what waits; the situation stays as it is, and may be asked again.
+
+    Raises:
+        InputProblem: what was read is strict, and a pod is malformed.
+    """
+    return _Simulation(situation, question).run(tell)
+
+
+def _with_mode(config: Config, mode: Mode | None) -> Config:
+    """A node policy would stand in the mode's place."""
+    if mode is None:
+        return config
+
+    def changed(placement: Placement) -> Placement:
+        return replace(placement, mode=mode, node_policy="")
+
+    profiles = tuple(replace(one, placement=changed(one.placement)) for one in config.profiles)
+    return replace(config, placement=changed(config.placement), profiles=profiles)
 
 
 class _Simulation:
-    def __init__(self, config: Config, inventory: Inventory, *, only_ours: bool) -> None:
+    def __init__(self, situation: Situation, question: Question) -> None:
+        self._situation, self._question = situation, question
+        config = _with_mode(question.config, question.mode)
         self._engine = Engine(config, pace=PROMPT, is_shared=False)
-        self._inventory = inventory
+        self._batch = 1 if question.with_nodes else config.slice_pods
+        inventory = situation.inventory
         for body in inventory.policies:
             self._handle(events.PolicySeen(body))
         for namespace in inventory.namespaces:
@@ -64,92 +122,76 @@ class _Simulation:
             self._handle(events.NodeSeen(node))
         for pod in inventory.pods:
             is_ours = pod.spec.scheduler_name in config.scheduler_names
-            if not (only_ours or is_ours or pod.spec.node_name):
+            if not (question.only_ours or is_ours or pod.spec.node_name):
                 pod.spec.scheduler_name = config.scheduler_name
             self._handle(events.PodSeen(pod))
         # All that is dear to compile is compiled by now.
         self._engine.decide(0.0, Unlimited(pods=0))
+        self._rows = rows.Rows(situation, self._engine.cluster, question.now)
 
-    def run(self, with_nodes: bool, now: int) -> Json:
-        self._refuse_malformed()
-        rows: dict[str, Json] = {}
+    def run(self, tell: Tell) -> Json:
+        inventory = self._situation.inventory
+        self._keep_mistakes(inventory)
+        total = len(self._engine.pending)
         at = 0.0
         while at < math.inf:
-            self._decide(at, with_nodes, now, rows)
+            tell(min(len(self._rows), total), total)
+            self._decide(at)
             at = max(at, self._engine.due(at))
-        placed = sum(row["node"] is not None for row in rows.values())
-        cluster = self._engine.cluster
-        gated = [p for p in cluster.pods.values() if p.ours and p.gated and not p.node]
-        for pod in gated:
-            message = "Scheduling is blocked due to non-empty scheduling gates"
-            rows[pod.uid] = _row(pod, message=message)
+        found = self._rows.all()
+        placed = sum(row["node"] is not None for row in found)
         return {
-            "pods": list(rows.values()),
+            "pods": found,
             "summary": {
-                "nodes": len(cluster.nodes.rows),
-                "pods": len(rows),
+                "nodes": len(self._engine.cluster.nodes.rows),
+                "pods": len(found),
                 "scheduled": placed,
-                "pending": len(rows) - placed,
+                "pending": len(found) - placed,
             },
+            "warnings": [
+                *self._situation.remarks,
+                *gaps.told(
+                    inventory,
+                    self._situation.unlisted,
+                    is_mode_given=self._question.mode is not None,
+                ),
+            ],
+            "mistakes": [
+                {"object": one.name, "field": one.field, "problem": one.problem}
+                for one in inventory.mistakes.values()
+            ],
+            "passedOver": dict(sorted(inventory.passed_over.items())),
+            "unknownWorkloads": [
+                {"apiVersion": version, "kind": kind, "count": count}
+                for (version, kind), count in sorted(inventory.unknown.items())
+            ],
+            "suspended": dict(sorted(self._situation.making.suspended.items())),
         }
 
     def _handle(self, event: events.Event) -> None:
         self._engine.handle(event, 0.0)
 
-    def _refuse_malformed(self) -> None:
-        """A mistake in a pending pod is a mistake in the files; a field that is not supported is none."""
+    def _keep_mistakes(self, inventory: Inventory) -> None:
+        """A mistake in a pending pod is a mistake in the objects; a field that is not supported is none."""
         cycle = self._engine.cycle
         for pod in self._engine.pending.in_order():
             problem = cycle.problem_of(pod)
             if problem and not pod.template.unsupported:
-                raise self._inventory.problem_with(pod.uid, problem)
+                inventory.keep(inventory.problem_with(pod.uid, problem))
 
-    def _decide(self, at: float, with_nodes: bool, now: int, rows: dict[str, Json]) -> None:
-        """The next pod, if there is one to decide for at this time."""
+    def _decide(self, at: float) -> None:
+        """The next pods, if there are any to decide for at this time."""
         engine = self._engine
-        pod = engine.pending.peek(at)
+        pod = engine.pending.peek(at) if self._question.with_nodes else None
         nodes = None
-        if pod is not None and with_nodes:
+        if pod is not None:
             engine.cycle.learn()
             nodes = verdicts.all_nodes(engine.cluster, engine.cycle, pod)
-        outcome = engine.decide(at, Unlimited(pods=1))
-        pods = engine.cluster.pods
+        outcome = engine.decide(at, Unlimited(pods=self._batch))
         for bind in outcome.binds:
-            rows[bind.uid] = _bound(pods[bind.uid], bind, now)
+            self._rows.bound(bind)
             self._handle(events.BindDone(bind.uid))
         for hold in outcome.holds:
-            rows[hold.uid] = _held(pods[hold.uid], hold)
+            self._rows.held(hold)
         if pod is not None and nodes is not None:
-            rows[pod.uid]["nodes"] = nodes
-
-
-def _row(pod: PodRecord, *, message: str) -> Json:
-    return {
-        "namespace": pod.namespace,
-        "name": pod.name,
-        "uid": pod.uid,
-        "node": None,
-        "annotations": {},
-        "devices": [],
-        "message": message,
-        "victims": [],
-    }
-
-
-def _held(pod: PodRecord, hold: Hold) -> Json:
-    return _row(pod, message=explain.sentence(hold))
-
-
-def _bound(pod: PodRecord, bind: Bind, now: int) -> Json:
-    row = _row(pod, message=f"Successfully assigned {pod.key} to {bind.node}")
-    row["node"] = bind.node
-    if bind.slots:
-        row["annotations"] = (
-            devices.cards_of(bind.driver).answer(bind.node, bind.slots, now).annotations
-        )
-        row["devices"] = [
-            {"id": use.uuid, "memoryMiB": use.mem_mib, "cores": use.cores}
-            for slot in bind.slots
-            for use in slot
-        ]
-    return row
+            self._rows.say_of_nodes(pod.uid, nodes)

@@ -29,7 +29,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _needs_go(item: pytest.Item) -> bool:
     chosen = getattr(getattr(item, "callspec", None), "params", {}).values()
-    return not {"peers", "helm"}.isdisjoint({*getattr(item, "fixturenames", ()), *chosen})
+    return not {"peers", "helm", "promql"}.isdisjoint({*getattr(item, "fixturenames", ()), *chosen})
 
 
 @pytest.fixture(scope="session")
@@ -49,6 +49,12 @@ def peers(request: pytest.FixtureRequest) -> None:
 def helm(request: pytest.FixtureRequest) -> None:
     """For the chart."""
     build_in_sight(request, "helm")
+
+
+@pytest.fixture(scope="session")
+def promql(request: pytest.FixtureRequest) -> None:
+    """Prometheus's engine, for alerts and the dashboard."""
+    build_in_sight(request, "promql")
 
 
 @pytest.fixture(scope="module")

@@ -142,7 +142,9 @@ async def test_a_watch_that_expires_is_followed_by_a_list_that_finds_what_was_mi
     operator = await world.start_operator()
     await world.create(nodes.plain_node("before"), pod("first", requests=SMALL))
     await world.bound("first")
-    lists = (await asyncio.to_thread(operator.metrics))['evenkeel_stream_lists{stream="nodes"}']
+    lists = (await asyncio.to_thread(operator.metrics))[
+        'evenkeel_stream_lists_total{stream="nodes"}'
+    ]
     assert server.plane is not None
     world.rights_in_doubt = True
     await asyncio.to_thread(operator.pause)
@@ -156,7 +158,7 @@ async def test_a_watch_that_expires_is_followed_by_a_list_that_finds_what_was_mi
     await asyncio.to_thread(operator.resume)
     assert await world.bound("second", seconds=60.0) == ["after"]
     now = await asyncio.to_thread(operator.metrics)
-    assert now['evenkeel_stream_lists{stream="nodes"}'] > lists
+    assert now['evenkeel_stream_lists_total{stream="nodes"}'] > lists
     assert now["evenkeel_nodes"] == 1
 
 
@@ -171,5 +173,5 @@ async def test_a_node_deleted_with_pods_on_it_comes_back_with_them_counted(world
     await world.create(vgpu("waits", mem=10_000))
     await world.refused("waits", "no nodes available to schedule pods")
     await world.create(nodes.gpu_node("g0", cards=1))
-    await world.refused("waits", "1/1 CardInsufficientMemory")
+    await world.refused("waits", "CardInsufficientMemory on 1 GPU:")
     assert "nodeName" not in (await world.pod("waits"))["spec"]

@@ -9,7 +9,6 @@ import pytest
 import yaml
 
 from scheduler import config
-from scheduler.kube.report.metrics import Metrics
 from tests.controlplane.plane import ControlPlane
 from tests.operator import installed
 
@@ -26,7 +25,6 @@ _HELMS_OWN = {
 _OPTIONS = ("podDisruptionBudget", "networkPolicy", "serviceMonitor", "alerts", "dashboard")
 _ALL = [f"--set={option}.enabled=true" for option in _OPTIONS]
 _OF_PROMETHEUS = {"ServiceMonitor", "PrometheusRule"}
-_NAME = re.compile(r"\b(?:evenkeel|scheduler)_[a-z_]+\b")
 
 pytestmark = pytest.mark.usefixtures("helm")
 
@@ -162,15 +160,3 @@ def test_values_reach_the_objects(control_plane: ControlPlane, tmp_path: Path) -
 def test_the_admission_policy_can_be_left_out(tmp_path: Path) -> None:
     text = installed.rendered_chart(tmp_path, "--set=admissionPolicy.enabled=false")
     assert "ValidatingAdmissionPolicy" not in text
-
-
-def test_alerts_and_dashboard_ask_for_metrics_that_exist(tmp_path: Path) -> None:
-    """An alert on a name that nobody exports never fires."""
-    metrics = Metrics()
-    exported = set(re.findall(r"^# TYPE (\w+)", metrics.text().decode(), re.MULTILINE))
-    text = installed.rendered_chart(tmp_path, *_ALL)
-    parts = [o for o in installed.objects(text) if o["kind"] in {"PrometheusRule", "ConfigMap"}]
-    asked = {name for part in parts for name in _NAME.findall(str(part))}
-    asked = {name.removesuffix("_bucket") for name in asked}
-    assert len(asked) > 6
-    assert asked <= exported

@@ -95,6 +95,7 @@ TOOLS = {
     "kube-controller-manager": _kubernetes("kube-controller-manager"),
     "kwok": Tool(module="kwok", package="sigs.k8s.io/kwok/cmd/kwok"),
     "helm": _helm(),
+    "promql": Tool(module="promql", package="."),
     "kind": Tool(module="kind", package="sigs.k8s.io/kind", is_for_tests=False),
 }
 
@@ -156,9 +157,11 @@ def _go(missing: list[str]) -> str:
 def _place(name: str, go: str) -> Path:
     tool = TOOLS[name]
     digest = hashlib.sha256()
+    sources = sorted((MODULES / tool.module).glob("*.go"))
     for part in (
         (MODULES / tool.module / "go.mod").read_text(),
         (MODULES / tool.module / "go.sum").read_text(),
+        *(source.read_text() for source in sources),
         *tool.flags(),
         go,
     ):

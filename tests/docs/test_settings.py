@@ -30,7 +30,10 @@ def section(heading: str) -> str:
 def named(heading: str) -> set[str]:
     """What the first column of the table under a heading names."""
     cells = re.findall(r"^\| (`[^|]+) \|", section(heading), re.MULTILINE)
-    return {word for cell in cells for word in re.findall(r"`([^`]+)`", cell)} - {"podLimits"}
+    return {word for cell in cells for word in re.findall(r"`([^`]+)`", cell)} - {
+        "podLimits",
+        "metrics",
+    }
 
 
 def test_the_configuration_file() -> None:
@@ -38,6 +41,8 @@ def test_the_configuration_file() -> None:
     rows = re.findall(r"^\| `(\w+)` \|", section("## Configuration file"), re.MULTILINE)
     assert set(rows) == {*fields, "modeWeight"}
     assert named("### Pod limits") == {field.name for field in dataclasses.fields(PodLimits)}
+    series = {config._camel(field.name) for field in dataclasses.fields(config.MetricsConfig)}
+    assert named("### Metrics") == series
 
 
 def test_defaults_that_are_told_are_the_defaults() -> None:
@@ -45,11 +50,12 @@ def test_defaults_that_are_told_are_the_defaults() -> None:
     for heading, given in (
         ("## Configuration file", shown),
         ("### Pod limits", shown["podLimits"]),
+        ("### Metrics", shown["metrics"]),
     ):
         told = dict(re.findall(r"^\| `(\w+)` \| `?([^|`]+)`? \|", section(heading), re.MULTILINE))
         for name, value in given.items():
             if not isinstance(value, dict | list):
-                assert told[name] == str(value).removesuffix(".0"), name
+                assert told[name] == str(value).removesuffix(".0").lower(), name
 
 
 def paths(schema: dict[str, Any], prefix: str = "") -> Iterator[str]:

@@ -49,6 +49,7 @@ async def test_a_running_cluster_is_audited_and_nothing_in_it_changes(tmp_path: 
     assert result.exit_code == 0, result.output
     found: Json = json.loads(result.stdout)
     assert {node["name"] for node in found["nodes"]} == {"g1", "g2"}
+    assert found["about"]["source"] == cluster.url
     assert found["total"]["capacity"]["gpuCompute"] == 4
     assert [one["pod"] for one in found["waiting"]] == ["default/waits"]
     assert (found["replay"]["moved"], found["replay"]["stayed"]) == (1, 1)

@@ -13,7 +13,7 @@ from tests.operator.manifests import pod, vgpu
 from tests.operator.process import Operator
 from tests.operator.world import NODES, PODS, World, enter
 
-_LISTS = 'evenkeel_stream_lists{stream="pods-ours"}'
+_LISTS = 'evenkeel_stream_lists_total{stream="pods-ours"}'
 
 
 operator = shared.operator

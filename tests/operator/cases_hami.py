@@ -149,7 +149,7 @@ async def a_pod_that_is_deleted_gives_its_share_back(world: World) -> None:
         await world.create(vgpu("first"), vgpu("second"))
         await world.running("first", "second")
         await world.create(vgpu("third"))
-        text = "1/1 CardInsufficientMemory"
+        text = "CardInsufficientMemory on 1 GPU:"
         await world.refused("third", text)
         await world.delete(f"{PODS}/first")
         await world.running("third")

@@ -99,7 +99,7 @@ async def figures_that_decide_nothing_are_no_mistake(world: World) -> None:
     await world.create(pod("zero", limits=zero), pod("more-than-a-card", limits=many))
     await world.create(pod("sidecar", containers=[container("web"), container("b", limits=zero)]))
     await world.bound("zero", "sidecar")
-    await world.refused("more-than-a-card", "4/4 CardInsufficientMemory")
+    await world.refused("more-than-a-card", "CardInsufficientMemory on 4 GPUs:")
 
 
 async def a_malformed_node_is_told_once_and_left_out_until_mended(world: World) -> None:

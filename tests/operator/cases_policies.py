@@ -156,6 +156,27 @@ async def the_status_says_what_was_seen_and_how_many_are_governed(world: World) 
     await _status(world, "p", governedPods=1)
 
 
+async def the_status_says_which_part_is_in_force(world: World) -> None:
+    """Of a mode and a node policy in one policy the node policy decides, and the mode not at all."""
+    both = policy("p", nodePolicy="spread", scoring={"mode": "gpu-packing"}, gpuPolicy="binpack")
+    await world.create(nodes.gpu_node("g0"), nodes.gpu_node("g1"))
+    await world.create(both)
+    found = (await _status(world, "p", observedGeneration=1))["ready"]
+    assert found["status"] == "True"
+    assert found["message"] == (
+        "the policy is in force for pods not yet placed; nodes are scored by nodePolicy spread, which stands in "
+        "the place of scoring: mode gpu-packing not in force; cards are chosen by gpuPolicy binpack"
+    )
+    # What it says is what happens.
+    async with world.agents():
+        await world.create(vgpu("a0", mem=100), vgpu("a1", mem=100))
+        apart = await world.running("a0", "a1")
+    assert len({one["spec"]["nodeName"] for one in apart}) == 2
+    await world.call("PATCH", f"{POLICIES}/p", {"spec": {"nodePolicy": None}})
+    found = (await _status(world, "p", observedGeneration=2))["ready"]
+    assert found["message"] == "the policy is in force for pods not yet placed"
+
+
 async def pods_own_annotations_stand_above_a_policy(world: World) -> None:
     await world.create(nodes.gpu_node("g0"), nodes.gpu_node("g1"))
     await world.create(policy("pack", nodePolicy="binpack", gpuPolicy="binpack"))
@@ -187,6 +208,7 @@ ALL = (
     the_highest_priority_governs_and_ties_go_by_name,
     selectors_choose_pods_and_namespaces,
     the_status_says_what_was_seen_and_how_many_are_governed,
+    the_status_says_which_part_is_in_force,
     pods_own_annotations_stand_above_a_policy,
     a_policy_for_cards_takes_effect,
 )

@@ -28,7 +28,11 @@ async def an_unschedulable_pod_says_why_once(world: World) -> None:
 async def _times_it_says_why(world: World, name: str) -> int:
     """How often a pod says why it waits, while nodes come and go that do not help it."""
     await world.create(pod(name, requests={"cpu": "2", "memory": "2Gi"}))
-    text = "0/1 nodes are available: 1 Insufficient cpu, 1 Insufficient memory."
+    text = (
+        "0/1 nodes are available: 1 Insufficient cpu, 1 Insufficient memory. "
+        "Insufficient cpu: asked 2, the most free is 1 on n0. "
+        "Insufficient memory: asked 2Gi, the most free is 1Gi on n0."
+    )
     event = await world.refused(name, text)
     assert (event["type"], event["action"]) == ("Warning", "Scheduling")
     assert (event["note"], event["reportingController"]) == (text, "evenkeel")
@@ -127,7 +131,7 @@ async def a_pod_changed_while_it_waits_is_tried_again(world: World) -> None:
         vgpu("picky", annotations={"nvidia.com/use-gputype": "A100"}),
         pod("tolerant", nodeSelector={"kubernetes.io/hostname": "tainted"}),
     )
-    await world.refused("picky", "4/4 CardTypeMismatch")
+    await world.refused("picky", "CardTypeMismatch on 4 GPUs: asked A100")
     await world.refused("tolerant", "1 node(s) had untolerated taint(s)")
     await world.annotate(f"{PODS}/picky", {"nvidia.com/use-gputype": "T4,A100"})
     assert await world.bound("picky") == ["g0"]

@@ -94,6 +94,11 @@ class Operator:
         """Its process."""
         return self._popen.pid
 
+    @property
+    def port(self) -> int:
+        """Of its small server; 0 until it is known."""
+        return self._port
+
     def find_port(self) -> bool:
         """Whether its small server is known by now."""
         if started := self.said("started"):

@@ -16,7 +16,7 @@ expect:
   nodes: 2            how many nodes, and cards of all, the pods of the scenario came to
   cards: 2
   order: [q, p]       in which order they were decided
-  error: text         the input is refused so
+  error: text         strict, the input is refused so
 """
 
 from collections.abc import Iterator
@@ -82,7 +82,7 @@ def test_scenario(scenario: Json) -> None:
     settings = config.parse(scenario.get("config", {}))
     if error := expect.get("error"):
         with pytest.raises(InputProblem) as caught:
-            schedule(objects, config=settings)
+            schedule(objects, config=settings, strict=True)
         assert str(caught.value) == error
         return
     result = schedule(objects, config=settings)

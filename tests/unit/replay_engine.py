@@ -2,6 +2,7 @@
 
 import heapq
 import os
+import time
 
 import numpy as np
 
@@ -10,14 +11,18 @@ from scheduler.replay.experiment import (
     WHOLE,
     RunOptions,
     Series,
+    Tell,
     Trace,
     TraceNode,
     TracePod,
     Workload,
+    ignore,
 )
 
 
-def first_fit(trace: Trace, workload: Workload, options: RunOptions) -> Series:
+def first_fit(
+    trace: Trace, workload: Workload, options: RunOptions, _tell: Tell = ignore
+) -> Series:
     """First node in the seed's order; lowest GPUs; models and memory not looked at; no queue."""
     cpu = [node.cpu_milli for node in trace.nodes]
     used = [[0] * node.gpus for node in trace.nodes]
@@ -61,20 +66,30 @@ def first_fit(trace: Trace, workload: Workload, options: RunOptions) -> Series:
     )  # fmt: skip
 
 
-def fails(trace: Trace, workload: Workload, options: RunOptions) -> Series:
+def fails(trace: Trace, workload: Workload, options: RunOptions, tell: Tell = ignore) -> Series:
     if options.seed == 2:
         raise ZeroDivisionError("seed two is unlucky")
-    return first_fit(trace, workload, options)
+    return first_fit(trace, workload, options, tell)
 
 
-def refuses(_trace: Trace, _workload: Workload, options: RunOptions) -> Series:
+def refuses(
+    _trace: Trace, _workload: Workload, options: RunOptions, _tell: Tell = ignore
+) -> Series:
     raise BadInput("mode", f"{options.mode} is not built in")
 
 
-def ends(trace: Trace, workload: Workload, options: RunOptions) -> Series:
+def ends(trace: Trace, workload: Workload, options: RunOptions, tell: Tell = ignore) -> Series:
     if options.seed == 2:
         os._exit(7)
-    return first_fit(trace, workload, options)
+    return first_fit(trace, workload, options, tell)
+
+
+def slow(trace: Trace, workload: Workload, options: RunOptions, tell: Tell = ignore) -> Series:
+    """Tells that it is half done, and takes long enough for that to be seen."""
+    series = first_fit(trace, workload, options)
+    tell(0.5)
+    time.sleep(0.5)
+    return series
 
 
 def small_trace() -> Trace:

@@ -212,11 +212,11 @@ def test_a_rule_that_no_api_server_takes_is_refused_by_its_field(spec: Json, err
 def test_a_rule_that_is_malformed_is_an_error_of_the_manifest() -> None:
     body = msgspec.to_builtins(make.pod(name="p", spec=far(0))) | {"kind": "Pod"}
     with pytest.raises(InputProblem) as caught:
-        schedule([body])
+        schedule([body], strict=True)
     assert str(caught.value) == f"Pod default/p: {FAR}.weight: 0 is not within 1..100"
     body["spec"]["topologySpreadConstraints"] = [{"maxSkew": "1"}]
     with pytest.raises(InputProblem) as caught:
-        schedule([body])
+        schedule([body], strict=True)
     assert caught.value.field == "spec.topologySpreadConstraints[0].maxSkew"
 
 

@@ -1,15 +1,19 @@
 """``evenkeel audit`` as a user types it, from files: what goes in, what comes out, how mistakes are told."""
 
+import io
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 import yaml
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from scheduler import cli
+from scheduler.audit import progress
 from tests import make
 
 Json = dict[str, Any]
@@ -52,7 +56,7 @@ def test_a_table_names_the_worst_node_and_says_it_is_no_promise() -> None:
     words = " ".join(result.stdout.split())
     assert "32.0" in words
     assert "Judged by 33 pods without GPU seen." in words
-    assert "Waiting: 1 pods, for 0 GPUs and 1 cores in all." in words
+    assert "Waiting: 1 pod, for 0 GPUs and 1 cores in all." in words
     assert "not a promise" in words
     assert "most-allocated" in words
 
@@ -91,6 +95,7 @@ def test_page_and_table_go_to_a_file(tmp_path: Path) -> None:
         (["--mode", "random"], '--mode: "random" is not one of default, keel'),
         (["--worst", "-1"], "--worst: -1 is not 0 or more"),
         (["--price", "cpu"], '--price: "cpu" is not name=price'),
+        (["--orders", "0"], "--orders: 0 is not within 1..100"),
         (["--output-file", "/nowhere/x"], "--output-file: /nowhere is not a folder"),
         (["--context", "x"], "--filename: is of files"),
     ],
@@ -124,3 +129,46 @@ def test_a_priority_class_may_come_after_its_pods_and_finished_pods_do_not_count
 
 def test_a_kubeconfig_that_is_not_there_is_refused() -> None:
     assert refused("--kubeconfig", "/no/such/kubeconfig").startswith("--kubeconfig /no/such/")
+
+
+def test_what_goes_into_a_pipe_is_not_wrapped_and_says_where_it_is_from() -> None:
+    result = run("-f", "-", objects=FULL)
+    assert result.stdout.startswith("standard input, ")
+    note = next(line for line in result.stdout.splitlines() if line.startswith("Replays of the"))
+    assert note.endswith("leave nodes empty.")
+    assert not any(line != line.rstrip() for line in result.stdout.splitlines())
+
+
+def test_models_are_priced_and_orders_tried_as_asked() -> None:
+    gpu_node = msgspec.to_builtins(make.hami_node(name="g", cards=2)) | {"kind": "Node"}
+    arguments = ("--price", "Tesla T4=77", "--orders", "2", "--mode", "default,keel", "-o", "json")
+    result = run("-f", "-", *arguments, objects=[*FULL, gpu_node])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert [(one["gpus"], one["price"]) for one in found["gpuModels"]] == [(2, 77.0)]
+    assert found["replay"]["orders"] == 2
+    assert [len(one["inOrders"]["gpus"]) for one in found["replay"]["modes"]] == [2, 2]
+
+
+def terminal() -> tuple[Console, io.StringIO]:
+    out = io.StringIO()
+    return Console(file=out, force_terminal=True), out
+
+
+def test_what_takes_long_is_told_on_a_terminal_and_what_does_not_is_silent() -> None:
+    console, out = terminal()
+    with progress.shown(console, after_seconds=0.0) as tell:
+        tell("placing 7 pods again")
+        # It is drawn by a thread of its own.
+        deadline = time.monotonic() + 30
+        while "placing 7 pods again" not in out.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert "placing 7 pods again" in out.getvalue()
+    console, out = terminal()
+    with progress.shown(console, after_seconds=3600.0) as tell:
+        tell("placing 7 pods again")
+    assert "placing" not in out.getvalue()
+    out = io.StringIO()
+    with progress.shown(Console(file=out), after_seconds=0.0) as tell:
+        tell("placing 7 pods again")
+    assert not out.getvalue()

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from scheduler.api import names, wire
-from scheduler.audit import measure as m
-from scheduler.audit import reasons, typical
-from scheduler.audit.measure import Figures
-from scheduler.audit.typical import Typical, TypicalPod
+from scheduler.audit import reasons
+from scheduler.measure import figures as m
+from scheduler.measure import typical
+from scheduler.measure.figures import Figures
+from scheduler.measure.typical import Typical, TypicalPod
 from scheduler.modes.fragmentation import FragmentGauge
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
@@ -230,8 +231,9 @@ def filled(seed: int) -> Cluster:
 def test_stranded_is_part_of_free_and_free_part_of_capacity(seed: int) -> None:
     cluster = filled(seed)
     figures = m.of_cluster(cluster, typical.of_cluster(cluster))
-    capacity, used, free, closed, stranded, dead = figures.amounts
+    capacity, used, free, closed, stranded, dead, spare = figures.amounts
     assert (figures.amounts >= 0).all()
+    assert (stranded + spare <= free + 1e-9).all()
     assert (dead <= stranded + 1e-9).all()
     assert (stranded <= free + 1e-9).all()
     assert capacity == pytest.approx(used + free + closed)
@@ -287,3 +289,53 @@ def test_a_node_full_of_pods_strands_all_that_is_free_on_it() -> None:
     assert reasons.of_node(figures, 0).endswith(
         "2 of 2 typical GPU pods find the node full of pods"
     )
+
+
+def test_cores_beside_gpus_in_use_are_spare_unless_a_pod_seen_could_use_them() -> None:
+    full = holder("p", "".join(f"GPU-{i},NVIDIA,{MIB},100:" for i in range(4)), cpu=2, memory="8Gi")
+    figures = measured([gpu_node()], [full], (ONE, 24))
+    assert of(figures, m.FREE) == of(figures, m.SPARE) == [14, 56, 0, 0]
+    assert of(figures, m.STRANDED) == [0, 0, 0, 0]
+    # A pod without GPU was seen that could run there: the cores are of use again.
+    assert of(measured([gpu_node()], [full], (ONE, 24), (PLAIN, 1)), m.SPARE) == [0, 0, 0, 0]
+    # By its selector it could not.
+    elsewhere = PLAIN._replace(selector=(("zone", "b"),))
+    assert of(measured([gpu_node()], [full], (ONE, 24), (elsewhere, 1)), m.SPARE) == [14, 56, 0, 0]
+
+
+def test_assumed_pods_without_gpu_make_no_use_of_cores_beside_gpus() -> None:
+    cluster = make.cluster(nodes=[gpu_node(), make.node(name="n", cpu=8, memory="8Gi")])
+    judge = Typical(
+        pods=(TypicalPod(PLAIN, 1.0),),
+        gpu_seen=0, plain_seen=0, gpu_assumed=False, plain_assumed=True,
+    )  # fmt: skip
+    figures = m.of_cluster(cluster, judge)
+    assert figures.names == ("g", "n")
+    assert of(figures, m.SPARE) == [16, 64, 0, 0]
+    assert of(figures, m.SPARE, 1) == [0, 0, 0, 0]
+
+
+def test_too_little_of_itself_is_spare_not_usable() -> None:
+    nodes = [make.node(name="n", cpu=8, memory="8Gi")]
+    figures = measured(nodes, [plain("p", "n", 6, "1Gi")], (LEAN, 1))
+    assert of(figures, m.FREE) == [2, 7, 0, 0]
+    assert of(figures, m.SPARE) == [2, 7, 0, 0]
+    assert of(figures, m.STRANDED) == [0, 0, 0, 0]
+
+
+def test_nodes_and_pods_may_come_and_go_while_it_is_measured() -> None:
+    """The operator measures a step at a time, and goes on with its work between two steps."""
+    rng = random.Random(7)
+    cluster = make.cluster(nodes=[gpu_node(name=f"g{i}") for i in range(6)])
+    kinds = judges(*((shape, 10) for shape in (ONE, HALF, TWO, PLAIN, LEAN)))
+    for round_ in range(20):
+        steps = m.in_steps(cluster, kinds)
+        for i, _ in enumerate(steps):
+            name = f"g{rng.randrange(100)}"
+            if rng.random() < 0.5 and cluster.nodes.rows:
+                cluster.node_gone(rng.choice([*cluster.nodes.rows]))
+            else:
+                cluster.see_node(gpu_node(name=name))
+            cluster.see_pod(plain(f"p{round_}-{i}", name, 1, "1Gi"))
+    figures = m.of_cluster(cluster, kinds)
+    assert figures.names == tuple(sorted(cluster.nodes.rows))

@@ -1,28 +1,34 @@
 """What an audit says: money, the worst nodes, the replay, JSON and the page."""
 
 import html
+import io
 import json
+import re
 from html.parser import HTMLParser
 from typing import Any
 
 import msgspec
 import pytest
+from rich.console import Console
 
 from scheduler.api import names, wire
 from scheduler.api.placement import Mode
-from scheduler.audit import findings, page, prices
-from scheduler.audit.findings import Question
+from scheduler.audit import findings, table, words
+from scheduler.audit.findings import About, Question
+from scheduler.audit.page import charts, page
+from scheduler.audit.prices import book
 from scheduler.config import Config
-from scheduler.errors import BadInput
 from tests import make
 
 Json = dict[str, Any]
 EVIL = "<script>alert('&\"')</script>"
 MODES = (None, Mode.BEST_FIT, Mode.LEAST_ALLOCATED)
+ABOUT = About(made="2026-01-01 00:00 UTC", source="cluster.yaml", version="1.2.3")
 
 
 def audit(nodes: list[wire.Node], pods: list[wire.Pod], **changes: Any) -> Json:
-    question: Json = {"config": Config(), "modes": MODES, "prices": prices.DEFAULTS, "worst": 3}
+    question: Json = {"config": Config(), "modes": MODES, "prices": book.packaged(), "worst": 3}
+    question |= {"orders": 2, "about": ABOUT}
     return findings.audit(nodes, pods, Question(**question | changes))
 
 
@@ -45,7 +51,7 @@ def owned(kind: str, pod: wire.Pod) -> wire.Pod:
 
 def test_money_is_what_is_stranded_times_its_price_and_the_dearest_node_is_first() -> None:
     nodes, pods = two_nodes()
-    found = audit(nodes, pods, prices={**prices.DEFAULTS, prices.CPU_CORE: 10.0})
+    found = audit(nodes, pods, prices=book.of_flags(None, [f"{book.CPU_CORE}=10"]))
     assert [node["name"] for node in found["nodes"]] == ["a", "b"]
     node = found["nodes"][0]
     assert node["free"]["cpu"] == 34
@@ -57,7 +63,7 @@ def test_money_is_what_is_stranded_times_its_price_and_the_dearest_node_is_first
 
 def test_the_total_is_the_sum_of_the_nodes() -> None:
     found = audit(*two_nodes())
-    for figure in ("capacity", "used", "free", "closed", "stranded", "dead"):
+    for figure in ("capacity", "used", "free", "closed", "stranded", "dead", "spare", "usable"):
         for dimension in findings.UNITS:
             values = [node[figure][dimension] for node in found["nodes"]]
             assert found["total"][figure][dimension] == pytest.approx(sum(values), abs=1e-5)
@@ -73,9 +79,9 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
     nodes, pods = two_nodes()
     found = audit(nodes, [*pods, make.pod(name="waits", gpu=2, cpu=3, memory="1Gi")])
     assert json.loads(json.dumps(found, allow_nan=False)) == found
-    amounts = {"capacity", "used", "free", "closed", "stranded", "dead"}
+    amounts = {"capacity", "used", "free", "closed", "stranded", "dead", "spare", "usable"}
     assert set(found) == {
-        "prices", "units", "demand", "total", "worst", "nodes", "leftOut", "waiting", "replay"
+        "about", "gpuModels", "prices", "units", "demand", "total", "worst", "nodes", "leftOut", "waiting", "replay"
     }  # fmt: skip
     assert found["units"] == {
         "cpu": "cores", "memory": "GiB", "gpuCompute": "GPUs", "gpuMemory": "GiB"
@@ -86,15 +92,22 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
     assert set(found["demand"]["typical"][0]) == {
         "pods", "cpu", "memory", "gpus", "gpuMemoryMiB", "gpuMemoryPercent", "gpuCores"
     }  # fmt: skip
-    assert set(found["total"]) == amounts | {"moneyByDimension", "money"}
-    assert set(found["nodes"][0]) == amounts | {"name", "money", "isClosed", "reason"}
+    money = {"moneyByDimension", "usableByDimension", "money", "value"}
+    assert set(found["total"]) == amounts | money
+    assert set(found["total"]["value"]) == amounts
+    assert set(found["nodes"][0]) == amounts | {"name", "money", "usableMoney", "isClosed", "reason"}  # fmt: skip
     assert all(set(found["total"][figure]) == set(found["units"]) for figure in amounts)
     assert found["waiting"] == [{"pod": "default/waits", "cpu": 3.0, "memory": 1.0, "gpus": 2}]
-    assert set(found["replay"]) == {"note", "moved", "stayed", "emptyNodes", "modes"}
+    assert set(found["replay"]) == {
+        "note", "moved", "stayed", "stays", "withoutController", "orders", "emptyNodes", "modes", "advice"
+    }  # fmt: skip
     assert [one["mode"] for one in found["replay"]["modes"]] == ["default", "best-fit", "least-allocated"]  # fmt: skip
     assert set(found["replay"]["modes"][0]) == {
-        "mode", "stranded", "dead", "money", "saved", "emptyNodes", "unplaced"
+        "mode", "stranded", "dead", "money", "saved", "emptyNodes", "unplaced", "inOrders"
     }  # fmt: skip
+    assert set(found["replay"]["modes"][0]["inOrders"]) == {"emptyNodes", "unplaced", "gpus", "money"}  # fmt: skip
+    assert set(found["replay"]["advice"]) == {"mode", "figure", "text"}
+    assert found["about"] == {"made": ABOUT.made, "source": ABOUT.source, "evenkeel": "1.2.3"}
 
 
 def test_the_same_pods_placed_level_strand_less() -> None:
@@ -215,7 +228,7 @@ def test_the_page_stands_alone_and_escapes_every_name() -> None:
     assert html.escape(EVIL) in text
     reader = read(text)
     assert "script" not in reader.tags
-    assert reader.tags.count("svg") == 3
+    assert reader.tags.count("figure") == 3
     assert reader.links == []
     assert "url(" not in text
     assert "prefers-color-scheme:dark" in text
@@ -226,43 +239,107 @@ def test_the_page_of_an_empty_cluster_is_a_page() -> None:
     reader = read(page.render(audit([], [], modes=())))
     assert "No node has GPUs." in reader.words
     assert "nothing is stranded" in reader.words
+    assert "There is no node." in reader.words
 
 
-def test_a_picture_of_many_nodes_tells_how_many_it_leaves_out() -> None:
-    nodes = [make.hami_node(name=f"n{i:03}", cards=1) for i in range(45)]
-    assert "5 more nodes" in read(page.render(audit(nodes, [], modes=()))).words
+def test_bars_are_ordered_by_what_they_show_and_the_rest_is_told_truly() -> None:
+    rows = [
+        {
+            "name": f"n{i:03}",
+            "money": 100.0 - i,
+            **{key: {"gpuCompute": 1.0} for key in ("used", "usable", "closed")},
+            "capacity": {"gpuCompute": 8.0},
+            "stranded": {"gpuCompute": i / 100},
+        }
+        for i in range(100)
+    ]
+    drawn = charts.nodes(rows)
+    reader = read(drawn)
+    names = re.findall(r"<span>(n\d{3})</span>", drawn)
+    assert names == [f"n{i:03}" for i in range(99, 59, -1)]
+    rest = sum(i / 100 for i in range(60))
+    assert f"40 of 100 nodes with GPUs shown, with the most stranded; the other 60 strand {rest:.1f} GPUs in all." in reader.words  # fmt: skip
+    assert "shown" not in read(charts.nodes(rows[:40])).words
 
 
-def test_flags_go_over_the_price_file_and_the_file_over_the_defaults(tmp_path: Any) -> None:
-    file = tmp_path / "p.yaml"
-    file.write_text("gpu: 1000\ncpu-core: 20\n", encoding="utf-8")
-    assert prices.of_flags(file, ["cpu-core=7.5"]) == {
-        "cpu-core": 7.5, "memory-gib": 4.31, "gpu": 1000.0, "gpu-memory-gib": 50.0
-    }  # fmt: skip
+def test_the_fleet_has_a_cell_and_a_name_for_every_node_worst_kind_first() -> None:
+    nodes = [
+        make.hami_node(name="full", cards=1, cpu=4),
+        make.hami_node(name="idle", cards=1, cpu=9),
+    ]
+    nodes += [
+        make.hami_node(name="lost", cards=2, cpu=4),
+        make.hami_node(name="shut", unschedulable=True),
+    ]
+    nodes += [make.node(name="plain", cpu=4), make.node(name=f"{EVIL}-3", cpu=4)]
+    used = {names.HAMI_NODE: "full", names.HAMI_ALLOCATED: f"full-GPU-0,NVIDIA,{make.T4_MIB},100:;"}
+    pods = [
+        make.pod(name="a", node="full", cpu=4, gpu=1, annotations=used),
+        plain("b", "lost", 4, "1Gi"),
+    ]  # fmt: skip
+    text = page.render(audit(nodes, pods))
+    for name in ("full", "idle", "lost", "shut", "plain"):
+        assert f'title="{name}: ' in text
+    assert f'title="{html.escape(EVIL)}-3: ' in text
+    kinds = ("s3", "idle", "full", "closed")
+    places = [text.index(f'<i class="{kind}" title="{name}: ') for kind, name in zip(kinds, ("lost", "idle", "full", "shut"), strict=True)]  # fmt: skip
+    assert places == sorted(places)
+    words = read(text).words
+    assert "1 node: half or more stranded" in words
+    assert "1 node: closed: cordoned or not healthy" in words
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("gpus: 1", r"p\.yaml: gpus: is not a resource with a price; allowed are cpu-core"),
-        ("gpu: -1", r"p\.yaml: gpu: -1 is not a price per month within 0\.\."),
-        ("gpu: .nan", r"p\.yaml: gpu: nan is not a price"),
-        ("gpu: yes", r"p\.yaml: gpu: True is not a price"),
-        ("gpu: dear", r"p\.yaml: gpu: 'dear' is not a price"),
-        ("- 1", r"p\.yaml: must hold a mapping"),
-        ("{", r"p\.yaml: while parsing"),
-    ],
-)
-def test_a_wrong_price_file_is_told_with_the_field(tmp_path: Any, text: str, told: str) -> None:
-    file = tmp_path / "p.yaml"
-    file.write_text(text, encoding="utf-8")
-    with pytest.raises(BadInput, match=told):
-        prices.of_flags(file, [])
-    with pytest.raises(BadInput, match="No such file"):
-        prices.of_flags(tmp_path / "none", [])
+def test_the_headline_is_what_could_be_used_and_is_not() -> None:
+    """What is stranded comes after it, and both say GPUs and money."""
+    nodes = [
+        make.hami_node(name="lost", cards=2, cpu=4),
+        make.hami_node(name="idle", cards=4, cpu=64),
+    ]
+    found = audit(nodes, [plain("b", "lost", 4, "1Gi")], modes=())
+    value = found["total"]["value"]
+    assert value["usable"] > 0
+    assert value["free"] == pytest.approx(value["usable"] + value["stranded"] + value["spare"])
+    assert value["usable"] == pytest.approx(sum(node["usableMoney"] for node in found["nodes"]))
+    assert value["usable"] == pytest.approx(sum(found["total"]["usableByDimension"].values()))
+    first, second = words.headline(found)
+    assert first.startswith(f"${value['usable']:,.0f} a month is usable and unused: 4 GPUs, ")
+    assert second.startswith(f"${value['stranded']:,.0f} a month is stranded, ")
+    assert "2 GPUs" in second
+    shown = read(page.render(found)).words
+    assert shown.index(first) < shown.index(second)
 
 
-@pytest.mark.parametrize("flag", ["gpu", "gpu=", "gpu=x", "gpu=-1", "gpu=inf", "disk=1", "=1"])
-def test_a_wrong_price_flag_is_refused(flag: str) -> None:
-    with pytest.raises(BadInput, match="--price"):
-        prices.of_flags(None, [flag])
+def test_the_page_says_of_what_when_and_by_which_version() -> None:
+    shown = read(page.render(audit(*two_nodes()))).words
+    assert "cluster.yaml, 2026-01-01 00:00 UTC, Evenkeel 1.2.3" in shown
+
+
+def shown_at(width: int, found: Json) -> list[str]:
+    out = io.StringIO()
+    table.show(found, Console(width=width, file=out, force_terminal=True, color_system=None))
+    return out.getvalue().splitlines()
+
+
+def test_the_table_fits_80_columns_and_no_figure_is_cut() -> None:
+    """Also where figures are as large as they get, and a name as long as it may be."""
+    found = audit(*two_nodes())
+    longest = "n" * 253
+    huge = dict.fromkeys(findings.UNITS, 9_999_999.9)
+    total, node = found["total"], found["nodes"][0]
+    for figure in ("capacity", "used", "usable", "stranded", "dead", "spare", "closed"):
+        total[figure] = huge
+        total["value"][figure] = 999_999_999.0
+    found["nodes"][0] = node | {"name": longest, "stranded": huge, "money": 999_999_999.0}
+    found["worst"] = [longest]
+    for one in found["replay"]["modes"]:
+        one["inOrders"] |= {"emptyNodes": [4_998, 4_999], "unplaced": [1_000, 9_999], "gpus": [30_000.0, 39_999.0]}  # fmt: skip
+        one["money"] = 999_999_999.0
+    lines = shown_at(80, found)
+    assert max(map(len, lines)) <= 80
+    text = "\n".join(lines)
+    assert "…" not in text
+    capacity = next(line for line in lines if line.strip().startswith("capacity"))
+    assert capacity.split() == ["capacity", *["10,000,000"] * 4, "999,999,999"]
+    assert sum(line.count("999,999,999") for line in lines) == 3 + 7 + 1 + 3
+    assert text.count("4,998 to 4,999") == text.count("30,000 to 39,999") == 3
+    assert "".join(line.split()[0] for line in lines if line.strip().startswith("nnn") and ":" not in line).startswith("n" * 100)  # fmt: skip

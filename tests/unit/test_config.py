@@ -8,7 +8,7 @@ import pytest
 
 from scheduler import config
 from scheduler.api.placement import Mode, Placement
-from scheduler.config import Config, Profile
+from scheduler.config import Config, MetricsConfig, Profile
 from scheduler.errors import BadInput
 
 ROOT = Path(__file__).parents[2]
@@ -34,6 +34,7 @@ def test_what_is_given_stands_and_the_rest_is_default() -> None:
         "backoffSeconds": 2,
         "modeWeight": 100,
         "hamiNodeLabel": "",
+        "metrics": {"perCard": False},
         "placement": {"scoring": {"mode": "lambda-g", "weights": {"cpu": 3}}, "nodePolicy": "spread"},
     }  # fmt: skip
     placement = Placement(
@@ -45,6 +46,7 @@ def test_what_is_given_stands_and_the_rest_is_default() -> None:
         backoff_seconds=2.0,
         placement=placement,
         hami_node_label="",
+        metrics=MetricsConfig(per_node=True, per_card=False),
     )
     assert config.parse(given) == wanted
 
@@ -112,6 +114,9 @@ def test_a_profile_has_what_it_says_and_the_rest_of_the_first() -> None:
         ({"placement": {"priority": 1}}, "placement.priority"),
         ({"placement": {"gpuPolicy": "fast"}}, "placement.gpuPolicy"),
         ({"placement": {"scoring": {"mode": "kiel"}}}, "placement.scoring.mode"),
+        ({"metrics": []}, "metrics"),
+        ({"metrics": {"perCards": True}}, "metrics.perCards"),
+        ({"metrics": {"perCard": 1}}, "metrics.perCard"),
     ],
 )
 def test_a_setting_that_is_not_allowed_is_refused_by_name(raw: Any, field: str) -> None:

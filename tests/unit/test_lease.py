@@ -1,5 +1,6 @@
 """The lease alone: who may act, until when, and what is known of those before."""
 
+import asyncio
 import copy
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -7,10 +8,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import structlog
 
 from scheduler.api import names
 from scheduler.errors import ApiError
-from scheduler.kube.lead.lease import Holder, Lease
+from scheduler.kube.lead.lease import AlwaysLeader, Holder, Lease
 
 Json = dict[str, Any]
 
@@ -243,3 +245,25 @@ async def test_a_lease_whose_annotations_someone_removed_is_given_back(
     await first.release(settled_reign=1)
     await second._try()
     assert second.present_term() == 1
+
+
+async def test_who_has_no_lease_warns_that_it_believes_to_be_alone() -> None:
+    with structlog.testing.capture_logs() as logs:
+        await AlwaysLeader().run()
+    (line,) = logs
+    assert line["log_level"] == "warning"
+    assert "believes to be the only scheduler" in line["event"]
+    assert "--lease-namespace" in line["remedy"]
+
+
+async def test_each_time_that_it_cannot_be_read_is_counted(make: Make, api: Api) -> None:
+    async def fails(_: str) -> Json:
+        raise ApiError(500, "InternalError", "no")
+
+    api.get = fails  # type: ignore[method-assign]
+    lease = make("a")
+    keeping = asyncio.create_task(lease.run())
+    while not lease.errors:
+        await asyncio.sleep(0)
+    keeping.cancel()
+    assert (lease.errors, lease.present_term()) == (1, 0)

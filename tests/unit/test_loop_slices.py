@@ -13,7 +13,8 @@ from scheduler.engine.engine import Engine
 from scheduler.errors import Mistake
 from scheduler.kube.inbox import Inbox
 from scheduler.kube.loop import Loop
-from scheduler.kube.report.metrics import Metrics
+from scheduler.kube.report.metrics.counting import Metrics
+from scheduler.kube.report.metrics.tally import Tally
 from scheduler.state.pods import PodRecord
 from tests import make
 
@@ -54,7 +55,7 @@ class Parts:
             nobody,
             is_leading=lambda: is_leading,
             reporter=reporter or nobody,
-            metrics=Metrics(),
+            tally=Tally(Metrics(Config()), self.engine, nobody, asyncio.get_running_loop().time),
             policy_status=nobody,
         )
         self.cluster, self.put = self.engine.cluster, self.inbox.put
@@ -143,8 +144,8 @@ async def test_what_became_of_a_bind_is_told_though_the_loop_has_ended() -> None
     told: list[str] = []
 
     class Told(Silent):
-        def scheduled(self, pod: Any, node: str) -> None:
-            told.append(f"{pod.name} to {node}")
+        def scheduled(self, _: Any, note: str) -> None:
+            told.append(note)
 
     parts = Parts(is_leading=False, reporter=Told())
     parts.cluster.see_node(make.node(name="n"))
@@ -154,7 +155,7 @@ async def test_what_became_of_a_bind_is_told_though_the_loop_has_ended() -> None
     parts.put(events.PodSeen(make.pod(name="other")))
     parts.put(events.BindDone(pod.metadata.uid))
     parts.loop.finish()
-    assert told == ["p to n"]
+    assert told == ["Successfully assigned default/p to n"]
 
 
 @pytest.mark.usefixtures("ticking")

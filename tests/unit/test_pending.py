@@ -31,7 +31,7 @@ def pod(name: str = "p", *, created: str = "", gated: bool = False, **more: Any)
 def waiting(*pods: PodRecord) -> Pending:
     pending = Pending(Config())
     for one in pods:
-        pending.offer(one)
+        pending.offer(one, 0.0)
     return pending
 
 
@@ -137,15 +137,15 @@ def test_a_gated_pod_waits_until_its_gates_are_gone() -> None:
     pending = waiting(pod("g", gated=True))
     assert popped(pending) == []
     assert pending.counts()[Where.GATED] == 1
-    pending.offer(pod("g"))
+    pending.offer(pod("g"), 0.0)
     assert popped(pending) == ["g"]
 
 
 def test_a_pod_that_changed_is_tried_at_once_and_one_that_did_not_is_not() -> None:
     pending = parked(pod("p", labels={"a": "b"}))
-    pending.offer(pod("p", labels={"a": "b"}))
+    pending.offer(pod("p", labels={"a": "b"}), 0.0)
     assert popped(pending) == []
-    pending.offer(pod("p", labels={"a": "c"}))
+    pending.offer(pod("p", labels={"a": "c"}), 0.0)
     assert len(pending.parked) == 0
     assert popped(pending) == ["p"]
 
@@ -153,7 +153,7 @@ def test_a_pod_that_changed_is_tried_at_once_and_one_that_did_not_is_not() -> No
 def test_a_pod_that_changes_while_it_is_tried_is_not_given_out_twice() -> None:
     pending = waiting(pod("p"))
     assert popped(pending) == ["p"]
-    pending.offer(pod("p", labels={"a": "b"}))
+    pending.offer(pod("p", labels={"a": "b"}), 0.0)
     assert popped(pending) == []
     pending.retry("default/p", 0.0)
     assert popped(pending, 1.0) == ["p"]
@@ -179,10 +179,10 @@ def test_after_five_minutes_a_parked_pod_is_tried_whatever_was_missed() -> None:
 
 def test_a_policy_that_changed_makes_all_that_wait_active_but_those_being_tried() -> None:
     pending = parked(pod("parked"))
-    pending.offer(pod("tried"))
-    pending.offer(pod("gated", gated=True))
+    pending.offer(pod("tried"), 0.0)
+    pending.offer(pod("gated", gated=True), 0.0)
     assert popped(pending) == ["tried"]
-    pending.reconsider()
+    pending.reconsider(0.0)
     assert popped(pending) == ["parked"]
 
 
@@ -205,10 +205,10 @@ def test_no_pod_is_lost_or_given_out_twice_at_once(happened: list[tuple[str, int
         match action:
             case "offer" | "change" if uid not in gated:
                 labels = {"n": str(i)} if action == "change" else None
-                pending.offer(pod(f"p{n}", labels=labels, cpu=n % 2))
+                pending.offer(pod(f"p{n}", labels=labels, cpu=n % 2), 0.0)
                 known.add(uid)
             case "gate" if uid not in known:
-                pending.offer(pod(f"p{n}", gated=True))
+                pending.offer(pod(f"p{n}", gated=True), 0.0)
                 known.add(uid)
                 gated.add(uid)
             case "drop":
@@ -228,7 +228,7 @@ def test_no_pod_is_lost_or_given_out_twice_at_once(happened: list[tuple[str, int
             case "help":
                 pending.helped(n % 3, now)
             case "flush" | "reconsider":
-                pending.flush(now) if action == "flush" else pending.reconsider()
+                pending.flush(now) if action == "flush" else pending.reconsider(0.0)
             case "wait":
                 now += 60.0 * n
         assert {one.uid for one in pending.pods()} == known

@@ -40,10 +40,10 @@ def test_a_new_version_alone_is_no_change() -> None:
     before = msgspec.structs.replace(record(cluster, pod("1", node="n")))
     assert charged(before) == charged(record(cluster, pod("2", node="n")))
     cluster.pod_gone(before.uid)
-    pending.offer(record(cluster, pod("3")))
+    pending.offer(record(cluster, pod("3")), 0.0)
     (waiting,) = pending.pop(1, 0.0)
     pending.failed(waiting.uid, 0.0, "kind")
-    pending.offer(record(cluster, pod("4")))
+    pending.offer(record(cluster, pod("4")), 0.0)
     assert pending.is_parked(waiting.uid)
 
 

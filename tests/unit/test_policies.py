@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from scheduler.api import names
+from scheduler.api.door import events, notes
 from scheduler.api.placement import (
     DIMENSIONS,
     GPU_POLICY_WORDS,
@@ -22,6 +23,7 @@ from scheduler.config import Config, Profile
 from scheduler.cycle import policies
 from scheduler.cycle.policies import PolicyBook, Resolved
 from scheduler.embedded.api.admission import schemas
+from scheduler.engine.engine import Engine
 from scheduler.errors import BadInput
 from scheduler.state.cluster import Cluster
 from tests import make
@@ -251,3 +253,39 @@ def test_the_crd_lists_the_words_that_the_code_knows() -> None:
     assert tuple(SPEC["properties"]["nodePolicy"]["enum"]) == NODE_POLICIES
     words = re.findall(r"[a-z][a-z-]+", SPEC["properties"]["gpuPolicy"]["pattern"])
     assert tuple(dict.fromkeys(words)) == GPU_POLICY_WORDS
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ({"scoring": {"mode": "keel"}}, []),
+        ({"nodePolicy": "spread", "gpuPolicy": "binpack"}, []),
+        (
+            {"scoring": {"mode": "keel", "weights": {"cpu": 1}}, "nodePolicy": "spread"},
+            ["by nodePolicy spread", "mode keel, weights not in force", "by binpack"],
+        ),
+        (
+            {"scoring": {"weights": {"cpu": 1}}, "nodePolicy": "spread", "gpuPolicy": "numa"},
+            ["scoring: weights not in force", "by gpuPolicy numa"],
+        ),
+    ],
+)
+def test_an_engine_says_what_of_a_policy_is_without_effect(
+    spec: dict[str, Any], said: list[str]
+) -> None:
+    (note,) = Engine(Config()).handle(events.PolicySeen(body(spec)), 0.0)
+    assert isinstance(note, notes.PolicyJudged)
+    assert not note.problem
+    assert all(words in note.remark for words in said)
+    assert bool(note.remark) == bool(said)
+
+
+def test_a_mode_is_without_effect_under_a_node_policy_of_the_configuration_too() -> None:
+    packer = Profile("packer", Placement(node_policy="binpack"))
+    engine = Engine(Config(profiles=(packer,)))
+    (note,) = engine.handle(events.PolicySeen(body({"scoring": {"mode": "keel"}})), 0.0)
+    assert isinstance(note, notes.PolicyJudged)
+    assert "without effect for pods of packer (binpack)" in note.remark
+    (note,) = engine.handle(events.PolicySeen(body({"gpuPolicy": "numa"})), 0.0)
+    assert isinstance(note, notes.PolicyJudged)
+    assert not note.remark

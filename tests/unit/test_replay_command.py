@@ -1,6 +1,8 @@
 """``evenkeel replay`` as a user types it: what goes in, what comes out, how mistakes are told."""
 
 import json
+import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from typer.testing import CliRunner, Result
 from scheduler import cli
 from scheduler.errors import BadInput
 from scheduler.replay import command, fan_out
+from scheduler.replay.experiment import Series
 from tests.unit import replay_engine
 
 NODES = "name,cpu,memory,gpus,model\na,32,64Gi,4,A\nb,32,64Gi,2,B\n"
@@ -81,10 +84,10 @@ def test_files_are_written_and_nothing_is_printed(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--experiment", "drain"], "--experiment: drain is not one of fill, churn, bursts, daily, heavy-tail"),
+        (["--experiment", "drain"], "'--experiment': Value error, 'drain' is not one of 'fill', 'churn', 'bursts', 'daily', 'heavy-tail'"),
         (["--mode", "best"], "--mode: best is not one of keel, fgd, best-fit"),
         (["--mode", "keel,"], "--mode: is empty"),
-        (["--learn", "all"], "--learn: all is not one of seen, trace"),
+        (["--learn", "all"], "'--learn': Value error, 'all' is not one of 'seen', 'trace'"),
         (["--seeds", "5..3"], '--seeds: "5..3": write 42..51 or 1,2,3'),
         (["--seeds", "-1"], '--seeds: "-1": write'),
         (["--seeds", "0..10000"], "at most 10000 of them"),
@@ -92,12 +95,12 @@ def test_files_are_written_and_nothing_is_printed(folder: Path) -> None:
         (["--load", "0"], "--load: 0 is not above 0"),
         (["--load", "nan"], "--load: nan is not above 0"),
         (["--arrivals", "0"], "--arrivals: 0 is not within 1..10000000"),
-        (["--jobs", "0"], "--jobs: 0 is not 1 or more"),
+        (["--jobs", "0"], "'--jobs': Input should be greater than or equal to 1"),
         (["--queue"], "--queue: in a fill nobody leaves"),
-        (["-o", "yaml"], "--output: yaml is not one of table, json, parquet"),
+        (["-o", "yaml"], "'--output': Value error, 'yaml' is not one of 'table', 'json', 'parquet'"),
         (["-o", "parquet"], "--output-file: is needed with --output parquet"),
         (["--plot", "picture.pdf"], "--plot: picture.pdf does not end in .svg or .png"),
-        (["--plot", "gone/picture.svg"], "--plot: gone is not a folder"),
+        (["--plot", "gone/picture.svg"], "--plot: gone/picture.svg cannot be written: No such file or directory"),
         (["--variant", "gpuspec33"], 'variant: "gpuspec33": a trace of nodes.csv and pods.csv'),
     ],
 )  # fmt: skip
@@ -133,3 +136,82 @@ def test_fragments_are_measured_in_a_fill_and_for_a_picture() -> None:
     assert is_measured()
     assert not is_measured(experiment="churn")
     assert is_measured(experiment="churn", plot=Path("p.svg"))
+
+
+def fails_if_run(*_: object) -> Series:
+    """An engine."""
+    raise AssertionError("the work was begun")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--plot", "gone/picture.svg"], "--plot: gone/picture.svg cannot be written"),
+        (["--plot", "{folder}/taken.svg"], "taken.svg cannot be written: Is a directory"),
+        (["--output-file", "{folder}"], "cannot be written: Is a directory"),
+        (["--plot", "p.jpeg"], "--plot: p.jpeg does not end in .svg or .png"),
+    ],
+)
+def test_a_result_without_a_place_is_told_before_the_work(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+) -> None:
+    monkeypatch.setattr(fan_out, "_own_engine", lambda: fails_if_run)
+    (folder / "taken.svg").mkdir()
+    assert said in refused(folder, *(one.format(folder=folder) for one in arguments))
+
+
+@pytest.mark.parametrize(
+    ("extra", "module", "arguments"),
+    [
+        ("plot", "matplotlib", ["--plot", "{folder}/p.svg"]),
+        ("parquet", "pyarrow", ["-o", "parquet", "--output-file", "{folder}/p"]),
+    ],
+)
+def test_a_missing_extra_is_told_before_the_work(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    extra: str,
+    module: str,
+    arguments: list[str],
+) -> None:
+    monkeypatch.setattr(fan_out, "_own_engine", lambda: fails_if_run)
+    monkeypatch.setitem(sys.modules, module, None)
+    told = refused(folder, *(one.format(folder=folder) for one in arguments))
+    assert f"needs the extra {extra}: pip install evenkeel-scheduler[{extra}]" in told
+    assert sorted(path.name for path in folder.iterdir()) == ["nodes.csv", "pods.csv"]
+
+
+def test_a_fill_of_two_nodes_has_a_figure_at_every_load_that_it_reached(folder: Path) -> None:
+    """One pod is a third of such a cluster: no arrival rounds to 80, to 90 or to 95 percent."""
+    pods = "name,cpu,memory,gpus\n" + "".join(f"p{i},1,1Gi,2\n" for i in range(4))
+    (folder / "pods.csv").write_text(pods, encoding="utf-8")
+    rows = dict(
+        re.split(r"  +", line.strip())
+        for line in replay(folder).stdout.splitlines()
+        if re.search(r" %.* \d", line)
+    )
+    # Loads 33, 67, 100, and no fourth pod, which would be too many: what was there at 67 is there at 95 too.
+    figures = {name.removeprefix("allocated % at "): rows[name] for name in rows}
+    assert figures["80"] == figures["90"] == figures["95"] == "66.67"
+    assert figures["100"] == figures["end"] == figures["asked % at end"] == "100.00"
+    assert "110" not in figures
+
+
+def test_a_table_in_a_pipe_is_whole_whatever_the_width(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = (folder, "--mode", "keel,balanced-allocation,requested-never,least-allocated")
+    assert "requested-never is not one of keel" in refused(*arguments)
+    arguments = (folder, "--mode", "keel,balanced-allocation,gpu-clustering,least-allocated")
+    for columns in ("20", "40", "80"):
+        monkeypatch.setenv("COLUMNS", columns)
+        lines = replay(*arguments).stdout.splitlines()
+        (head,) = [line for line in lines if "mean of one seed" in line]
+        assert head.split()[-4:] == [
+            "keel",
+            "balanced-allocation",
+            "gpu-clustering",
+            "least-allocated",
+        ]
+        (row,) = [line for line in lines if "allocated % at 100" in line]
+        assert len(row.split()) == 8

@@ -10,7 +10,6 @@ import pytest
 from scheduler.replay import run as engine
 from scheduler.replay import traces, workloads
 from scheduler.replay.experiment import (
-    MODES,
     RunOptions,
     Series,
     Trace,
@@ -18,6 +17,7 @@ from scheduler.replay.experiment import (
     TracePod,
     Workload,
 )
+from scheduler.replay.words import MODES
 
 OPENB = Path(__file__).parents[2] / "bench" / "data" / "openb"
 HALF = TracePod("half", 1000, 1024, 1, 500, ())

@@ -4,17 +4,27 @@ import dataclasses
 import io
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import distributed
 import numpy as np
 import pytest
 from rich.console import Console
 
+from scheduler import printing
 from scheduler.errors import BadInput
 from scheduler.replay import fan_out
 from scheduler.replay.experiment import RunOptions
 from scheduler.replay.fan_out import Finished, Job
 from tests.unit import replay_engine
+
+
+class Screen(io.StringIO):
+    """Takes itself for a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
 
 TRACES = {"default": replay_engine.small_trace()}
 
@@ -123,11 +133,37 @@ def test_an_address_without_a_scheduler_is_told() -> None:
 
 
 def test_progress_is_drawn_where_it_is_asked_for() -> None:
-    drawn = io.StringIO()
-    console = Console(file=drawn, force_terminal=True, width=60)
+    drawn = Screen()
+    console = Console(file=drawn, force_terminal=True, width=60, _environ={"TERM": "xterm"})
     jobs = [job(seed=seed) for seed in (1, 2)]
     fan_out.run(jobs, TRACES, engine=replay_engine.first_fit, console=console)
-    assert "2/2" in drawn.getvalue()
+    assert "2 of 2" in drawn.getvalue()
+
+
+def test_no_bar_is_drawn_in_a_pipe_even_where_colours_are_wanted() -> None:
+    drawn = io.StringIO()
+    console = Console(file=drawn, force_terminal=True, width=60, _environ={"TERM": "xterm"})
+    fan_out.run([job()], TRACES, engine=replay_engine.first_fit, console=console)
+    assert not drawn.getvalue()
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_how_far_runs_have_come_is_told_while_they_run(
+    monkeypatch: pytest.MonkeyPatch, processes: int
+) -> None:
+    told: list[float] = []
+
+    @contextmanager
+    def progress(*_: object) -> Iterator[printing.Progressed]:
+        yield told.append
+
+    monkeypatch.setattr(printing, "progress", progress)
+    jobs = [job(seed=seed) for seed in (1, 2, 3)]
+    fan_out.run(jobs, TRACES, processes=processes, engine=replay_engine.slow)
+    assert told == sorted(told)
+    assert told[-1] == 3.0
+    # Two halves of two that run side by side are a whole, but the third has nobody beside it.
+    assert [part for part in told if part % 1]
 
 
 def test_without_an_engine_the_rooms_own_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:

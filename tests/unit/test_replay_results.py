@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from pyarrow import parquet
 from rich.console import Console
 
+from scheduler import printing
 from scheduler.errors import BadInput
 from scheduler.replay import results
 from scheduler.replay.measures import Record
@@ -44,11 +46,34 @@ def test_the_table_has_modes_across_and_figures_down_with_their_spread() -> None
     assert not [line for line in lines if line.startswith("wait")]
 
 
-def test_many_modes_are_shown_in_several_tables_and_none_is_cut_off() -> None:
-    lines = shown([record(f"mode-{i:02}", 1, float(i)) for i in range(13)])
-    heads = [line for line in lines if line.startswith("mean of one seed")]
-    assert len(heads) == 3
-    assert " ".join(heads).count("mode-") == 13
+@pytest.mark.parametrize("width", [100, 80, 40])
+def test_modes_that_do_not_fit_stand_in_a_table_below_and_no_figure_is_cut(width: int) -> None:
+    modes = ["balanced-allocation", *(f"mode-{i:02}" for i in range(12))]
+    records = [
+        record(mode, seed, 90.0 + i + seed) for i, mode in enumerate(modes) for seed in (1, 2)
+    ]
+    lines = shown(records, width)
+    assert max(map(len, lines)) <= width
+    heads = [line for line in lines if "seeds" in line]
+    assert 2 <= len(heads) <= len(modes)
+    assert [word for line in heads for word in line.split() if word in modes] == modes
+    figures = [line for line in lines if line.startswith("allocated %")]
+    assert [
+        float(figure) for line in figures for figure in re.findall(r"([\d.]+) ± 0\.71", line)
+    ] == [91.5 + i for i in range(len(modes))]
+    assert not [line for line in lines if "…" in line]
+
+
+def test_off_a_terminal_all_modes_stand_in_one_table_a_row_a_line() -> None:
+    modes = [f"mode-with-a-long-name-{i:02}" for i in range(13)]
+    text = printing.text(
+        lambda console: results.show([record(mode, 1, 90.0) for mode in modes], console)
+    )
+    (head,) = [line for line in text.splitlines() if "mean of one seed" in line]
+    assert head.split()[-13:] == modes
+    (row,) = [line for line in text.splitlines() if "allocated %" in line]
+    assert row.split() == ["allocated", "%", *["90.00"] * 13]
+    assert text.splitlines() == [line.rstrip() for line in text.splitlines()]
 
 
 def test_json_holds_every_run_and_the_summary() -> None:

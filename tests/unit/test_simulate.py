@@ -48,7 +48,10 @@ def placements(found: Json) -> dict[str, str | None]:
 
 def test_json_has_the_documented_shape_to_the_key() -> None:
     gpu = pod("gpu", containers=[make.container(gpu=1, gpumem=3000, gpucores=30)])
-    found = answer("-f", "-", stdin=yaml.safe_dump_all([GPU_NODE, gpu, pod("big", priority=-1, containers=[make.container(cpu=99)])]))  # fmt: skip
+    others = [{"kind": "Job", "apiVersion": "batch.volcano.sh/v1alpha1", "spec": {"tasks": [{"template": {"spec": {"containers": [{}]}}}]}}, {"kind": "ConfigMap"}]  # fmt: skip
+    found = answer("-f", "-", stdin=yaml.safe_dump_all([GPU_NODE, gpu, pod("big", priority=-1, containers=[make.container(cpu=99)]), *others]))  # fmt: skip
+    (warning,) = found.pop("warnings")
+    assert warning.startswith("1 Job (batch.volcano.sh/v1alpha1): not a kind")
     stamp = found["pods"][0]["annotations"].pop("hami.io/vgpu-time")
     assert stamp.isdigit()
     assert found["pods"][0]["annotations"].pop("hami.io/bind-time") == stamp
@@ -58,6 +61,9 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
                 "namespace": "default",
                 "name": "gpu",
                 "uid": "default/gpu",
+                "owner": None,
+                "displacedFrom": None,
+                "file": "-",
                 "node": "g",
                 "annotations": {
                     "hami.io/vgpu-node": "g",
@@ -65,7 +71,7 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
                     "hami.io/vgpu-devices-allocated": "g-GPU-0,NVIDIA,3000,30:;",
                     "hami.io/bind-phase": "allocating",
                 },
-                "devices": [{"id": "g-GPU-0", "memoryMiB": 3000, "cores": 30}],
+                "devices": [{"id": "g-GPU-0", "index": 0, "memoryMiB": 3000, "cores": 30}],
                 "message": "Successfully assigned default/gpu to g",
                 "victims": [],
             },
@@ -73,14 +79,24 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
                 "namespace": "default",
                 "name": "big",
                 "uid": "default/big",
+                "owner": None,
+                "displacedFrom": None,
+                "file": "-",
                 "node": None,
                 "annotations": {},
                 "devices": [],
-                "message": "0/1 nodes are available: 1 Insufficient cpu.",
+                "message": "0/1 nodes are available: 1 Insufficient cpu. "
+                "Insufficient cpu: asked 99, the most free is 8 on g.",
                 "victims": [],
             },
         ],
         "summary": {"nodes": 1, "pods": 2, "scheduled": 1, "pending": 1},
+        "mistakes": [],
+        "passedOver": {"ConfigMap": 1},
+        "unknownWorkloads": [
+            {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "count": 1}
+        ],
+        "suspended": {},
     }
 
 
@@ -152,9 +168,9 @@ def test_only_ours_leaves_the_pods_of_other_schedulers() -> None:
 def test_kinds_that_are_neither_nodes_nor_pods_are_passed_over() -> None:
     kinds = ["Deployment", "Job", "Service", "ConfigMap"]
     others = [{"apiVersion": "x", "kind": kind, "metadata": {"name": "n"}} for kind in kinds]
-    assert placements(answer("-f", "-", stdin=yaml.safe_dump_all([*others, NODE, pod()]))) == {
-        "p": "a"
-    }
+    found = answer("-f", "-", stdin=yaml.safe_dump_all([*others, NODE, pod()]))
+    assert placements(found) == {"p": "a"}
+    assert found["passedOver"] == {"ConfigMap": 1, "Deployment": 1, "Job": 1}
 
 
 def test_bound_pods_are_charged_and_finished_ones_are_not() -> None:
@@ -188,7 +204,7 @@ def test_table_and_yaml_say_the_same_in_other_forms() -> None:
     stdin = yaml.safe_dump_all([GPU_NODE, pod("p", containers=[make.container(gpu=1, gpumem=10)])])
     table = simulate("-f", "-", "--explain", stdin=stdin)
     assert table.exit_code == 0
-    for word in ("default/p", "g-GPU-0 10 MiB", "1 of 1 pods scheduled on 1 nodes", "fit"):
+    for word in ("default/p", "0 g-GPU-0 10 MiB", "1 of 1 pods scheduled on 1 nodes", "fit"):
         assert word in table.stdout
     printed = simulate("-f", "-", "-o", "yaml", stdin=stdin)
     assert yaml.safe_load(printed.stdout)["pods"][0]["node"] == "g"
@@ -199,7 +215,8 @@ def test_no_nodes_and_no_pods_are_answers() -> None:
         "no nodes available to schedule pods"
     )
     summary = {"nodes": 0, "pods": 0, "scheduled": 0, "pending": 0}
-    assert answer("-f", "-", stdin="") == {"pods": [], "summary": summary}
+    nothing = answer("-f", "-", stdin="")
+    assert (nothing["pods"], nothing["summary"]) == ([], summary)
 
 
 @pytest.mark.parametrize(
@@ -230,14 +247,15 @@ def test_no_nodes_and_no_pods_are_answers() -> None:
         ("kind: \x07", "neither YAML nor JSON"),
     ],
 )  # fmt: skip
-def test_bad_input_ends_with_2_and_names_file_object_and_field(
+def test_strict_bad_input_ends_with_2_and_names_file_object_and_field(
     tmp_path: Path, text: str, said: str
 ) -> None:
     path = tmp_path / "bad.yaml"
     path.write_text(text)
     good = tmp_path / "good.yaml"
     good.write_text(yaml.safe_dump(msgspec.to_builtins(make.node(name="z")) | {"kind": "Node"}))
-    assert refused("-f", str(good), "-f", str(path)).startswith(f"{path}: {said}")
+    strict = refused("-f", str(good), "-f", str(path), "--strict")
+    assert strict.startswith(f"{path}: {said}")
 
 
 def test_a_file_that_is_not_there_or_no_text_is_named(tmp_path: Path) -> None:
@@ -262,5 +280,5 @@ def test_the_function_gives_what_the_command_prints_and_leaves_its_input_alone()
     assert first == second
     assert json.dumps(objects) == before
     with pytest.raises(InputProblem) as caught:
-        schedule([NODE, pod(schedulerName=5)])
+        schedule([NODE, pod(schedulerName=5)], strict=True)
     assert (caught.value.position, caught.value.name) == (1, "Pod default/p")

@@ -40,31 +40,31 @@ def test_a_pod_waits_for_no_more_of_other_namespaces_dear_pods_than_they_are_all
     pending = Pending(Config())
     for i in range(300):
         for t in range(10):
-            pending.offer(record(f"p{i}", f"tenant-{t}"))
-    pending.offer(record("normal", "normal"))
+            pending.offer(record(f"p{i}", f"tenant-{t}"), 0.0)
+    pending.offer(record("normal", "normal"), 0.0)
     assert everything(pending, most=8, until="normal") <= 10 * 101
 
 
 def test_who_has_spent_least_goes_first_among_those_beyond_their_allowance() -> None:
     pending = Pending(Config())
     for i in range(250):
-        pending.offer(record(f"p{i}", "tenant-0"))
+        pending.offer(record(f"p{i}", "tenant-0"), 0.0)
     assert len(pending.pop(250, 0.0, dear, 1000)) == 250
     for i in range(150):
-        pending.offer(record(f"q{i}", "tenant-1"))
+        pending.offer(record(f"q{i}", "tenant-1"), 0.0)
     assert len(pending.pop(150, 0.0, dear, 1000)) == 150
     for t in (0, 1):
-        pending.offer(record("again", f"tenant-{t}"))
+        pending.offer(record("again", f"tenant-{t}"), 0.0)
     assert [pod.namespace for pod in pending.pop(2, 0.0, dear, 1000)] == ["tenant-1", "tenant-0"]
 
 
 def test_priority_goes_before_turns() -> None:
     pending = Pending(Config())
     for i in range(200):
-        pending.offer(record(f"p{i}", "tenant-0"))
+        pending.offer(record(f"p{i}", "tenant-0"), 0.0)
     pending.pop(200, 0.0, dear, 1000)
-    pending.offer(record("urgent", "tenant-0", priority=10))
-    pending.offer(record("normal", "normal"))
+    pending.offer(record("urgent", "tenant-0", priority=10), 0.0)
+    pending.offer(record("normal", "normal"), 0.0)
     assert names(pending.pop(2, 0.0, dear, 1000)) == ["urgent", "normal"]
 
 
@@ -72,12 +72,12 @@ def test_what_was_spent_is_forgotten() -> None:
     pending = Pending(Config())
     pending.pop(1, 0.0, dear, 1)
     for i in range(200):
-        pending.offer(record(f"p{i}", "tenant-0"))
+        pending.offer(record(f"p{i}", "tenant-0"), 0.0)
     pending.pop(200, 0.0, dear, 1000)
-    pending.offer(record("old", "tenant-0"))
-    pending.offer(record("young", "normal"))
+    pending.offer(record("old", "tenant-0"), 0.0)
+    pending.offer(record("young", "normal"), 0.0)
     assert names(pending.pop(1, 1.0, dear, 1000)) == ["young"]
-    pending.offer(record("young", "normal"))
+    pending.offer(record("young", "normal"), 0.0)
     # Four half-lives later a sixteenth of it is left, less than the allowance.
     assert names(pending.pop(2, 40.0, dear, 1000)) == ["old"]
 
@@ -85,7 +85,7 @@ def test_what_was_spent_is_forgotten() -> None:
 def test_a_batch_ends_before_it_costs_more_than_it_may_and_has_one_pod_at_least() -> None:
     pending = Pending(Config())
     for i in range(5):
-        pending.offer(record(f"p{i}", "tenant-0"))
+        pending.offer(record(f"p{i}", "tenant-0"), 0.0)
     assert len(pending.pop(64, 0.0, dear, 3)) == 3
     assert len(pending.pop(64, 0.0, lambda _: 100, 3)) == 1
 
@@ -95,7 +95,7 @@ def test_a_new_kind_of_pod_is_paid_once_however_many_there_are_of_it() -> None:
     for i in range(50):
         pod = cluster.see_pod(make.pod(name=f"p{i}", namespace="tenant-0", cpu="1"))
         assert pod is not None
-        pending.offer(pod)
+        pending.offer(pod, 0.0)
     assert len(pending.pop(64, 0.0, dear, 1)) == 50
 
 
@@ -103,7 +103,7 @@ def test_a_standby_that_never_pops_keeps_nothing_of_what_has_gone() -> None:
     pending = Pending(Config())
     pod = record("p")
     for _ in range(1000):
-        pending.offer(pod)
+        pending.offer(pod, 0.0)
         pending.drop(pod.uid)
     assert len(pending._turns) <= 64
 
@@ -112,7 +112,7 @@ def test_pods_that_cost_nothing_go_as_they_came() -> None:
     pending = Pending(Config())
     expected = [f"p{i}" for i in range(300)]
     for i, name in enumerate(expected):
-        pending.offer(record(name, f"ns-{i % 3}"))
+        pending.offer(record(name, f"ns-{i % 3}"), 0.0)
     assert names(pending.pop(300, 0.0, dear, 1)) == expected
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from scheduler.api.cards import Slots
 from scheduler.api.door.notes import Note
@@ -24,6 +25,18 @@ class Bind:
     driver: str = ""
 
 
+class Detail(NamedTuple):
+    """What is behind a reason, as a sentence with the figures that matter.
+
+    Attributes:
+        about: what the sentence is about; the same as long as only figures and names in it change.
+        text: the sentence, without its full stop.
+    """
+
+    about: str
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
     """Why a shape fits nowhere: how many nodes gave which reason.
@@ -32,11 +45,15 @@ class Diagnosis:
         n_nodes: nodes looked at.
         reasons: (reason text, nodes) pairs.
         unresolvable: nodes where no eviction would help.
+        details: what is behind the reasons, the most telling first.
+        rules: names of the rules that refuse any node.
     """
 
     n_nodes: int
     reasons: tuple[tuple[str, int], ...]
     unresolvable: int = 0
+    details: tuple[Detail, ...] = ()
+    rules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

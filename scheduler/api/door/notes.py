@@ -40,11 +40,12 @@ class PodBound(NamedTuple):
 
 
 class PolicyJudged(NamedTuple):
-    """A BalancePolicy was read; ``problem`` is empty when it is in force."""
+    """A BalancePolicy was read; ``problem`` is empty when it is in force, ``remark`` says if a part of it is not."""
 
     name: str
     generation: int
     problem: str
+    remark: str
 
 
 class PolicyLeft(NamedTuple):

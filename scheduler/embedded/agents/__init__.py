@@ -1,1 +1,1 @@
-"""What runs on nodes and cannot run here: kubelet and device plugin, as far as a scheduler sees them."""
+"""What cannot run here, as far as a scheduler sees it: kubelet, device plugin, and controllers of workloads."""

@@ -137,7 +137,15 @@ class Client:
                 # Everything an agent sends may safely be sent twice.
                 continue
             if response.status >= 300:
-                raise CallError(response.status, raw.decode(errors="replace"))
+                raise CallError(response.status, _told(raw))
             answer: Json = _DECODER.decode(raw)
             return answer
         raise CallError(503, f"no connection to {self._url}")
+
+
+def _told(raw: bytes) -> str:
+    """Return the message of a Status, or the body as it is if it is none."""
+    try:
+        return str(_DECODER.decode(raw)["message"])
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return raw.decode(errors="replace")

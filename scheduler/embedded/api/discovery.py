@@ -102,6 +102,10 @@ def _entries(kind: Kind) -> list[Json]:
         verbs = ["get", "patch", "update"]
         name = f"{kind.plural}/status"
         entries.append({"name": name, **head, "kind": kind.kind, "verbs": verbs})
+    if kind.has_scale:
+        scale = {"group": "autoscaling", "version": "v1", "kind": "Scale"}
+        verbs = ["get", "patch", "update"]
+        entries.append({"name": f"{kind.plural}/scale", **head, **scale, "verbs": verbs})
     if kind.resource == "pods":
         for name, one, group in (("binding", "Binding", ""), ("eviction", "Eviction", "policy")):
             entry = {"name": f"pods/{name}", **head, "kind": one, "verbs": ["create"]}

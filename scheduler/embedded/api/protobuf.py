@@ -1,7 +1,8 @@
 """Just enough protobuf for ``kubectl create namespace`` and the like.
 
 kubectl's commands for single kinds send protobuf and take no hint to do otherwise. Read here are
-the small kinds below; everything else is a 415, and the way around it is ``create -f``.
+the small kinds below, and of Deployments and Jobs what ``kubectl create`` says of them; everything
+else is a 415, and the way around it is ``create -f``.
 """
 
 import base64
@@ -9,10 +10,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from scheduler.embedded.store.metadata import timestamp
-from scheduler.embedded.store.statuses import bad_request, unsupported_media_type
+from scheduler.embedded.store.statuses import ApiError, bad_request
 
 Json = dict[str, Any]
-# Field number to (JSON name, type); a type is a scalar, "map", "bytes-map", or another message.
+# Field number to (JSON name, type); a type is a scalar, "map", "bytes-map", another message, or a list
+# of one message that may come again and again.
 Message = dict[int, tuple[str, Any]]
 
 MEDIA = "application/vnd.kubernetes.protobuf"
@@ -47,6 +49,27 @@ _REFERENCE: Message = {
     4: ("uid", "text"),
     5: ("apiVersion", "text"),
 }
+_TEMPLATE: Message = {
+    1: ("metadata", _META),
+    2: (
+        "spec",
+        {
+            2: (
+                "containers",
+                [
+                    {
+                        1: ("name", "text"),
+                        2: ("image", "text"),
+                        3: ("command", "texts"),
+                        4: ("args", "texts"),
+                        6: ("ports", [{3: ("containerPort", "int"), 4: ("protocol", "text")}]),
+                    }
+                ],
+            ),
+            3: ("restartPolicy", "text"),
+        },
+    ),
+}
 _KINDS: dict[str, Message] = {
     "Namespace": {1: ("metadata", _META), 2: ("spec", {1: ("finalizers", "texts")})},
     "ConfigMap": {
@@ -70,10 +93,34 @@ _KINDS: dict[str, Message] = {
         4: ("description", "text"),
         5: ("preemptionPolicy", "text"),
     },
+    "Deployment": {
+        1: ("metadata", _META),
+        2: (
+            "spec",
+            {
+                1: ("replicas", "int"),
+                2: ("selector", {1: ("matchLabels", "map")}),
+                3: ("template", _TEMPLATE),
+            },
+        ),
+    },
+    "Job": {
+        1: ("metadata", _META),
+        2: (
+            "spec",
+            {
+                1: ("parallelism", "int"),
+                2: ("completions", "int"),
+                6: ("template", _TEMPLATE),
+            },
+        ),
+    },
     "Binding": {1: ("metadata", _META), 2: ("target", _REFERENCE)},
     "Eviction": {1: ("metadata", _META), 2: ("deleteOptions", _DELETE_OPTIONS)},
     "DeleteOptions": _DELETE_OPTIONS,
 }
+# Their forms are parts of the real ones: what they do not name must not be lost unsaid.
+_IN_PART = frozenset({"Deployment", "Job"})
 _ENVELOPE: Message = {
     1: ("type", {1: ("apiVersion", "text"), 2: ("kind", "text")}),
     2: ("raw", "bytes"),
@@ -100,12 +147,45 @@ def read(data: bytes) -> Json:
         raise bad_request("provided data does not appear to be a protobuf message")
     try:
         envelope = _decode(data[len(_MAGIC) :], _ENVELOPE)
-        form = _KINDS.get(envelope["type"]["kind"])
-        if form is None:
-            raise unsupported_media_type(["application/json", "application/yaml"])
+        kind = envelope["type"]["kind"]
+        form = _KINDS.get(kind)
+        if form is None or (kind in _IN_PART and not _is_known(envelope.get("raw", b""), form)):
+            raise _unread(kind)
         return {**envelope["type"], **_decode(envelope.get("raw", b""), form)}
     except (IndexError, KeyError, UnicodeDecodeError) as error:
         raise bad_request(f"unable to decode the protobuf message: {error}") from None
+
+
+def _unread(kind: str) -> ApiError:
+    return ApiError(
+        415,
+        "UnsupportedMediaType",
+        f"this {kind} came in protobuf, of which this server reads little: send it as JSON or YAML,"
+        " for example with --dry-run=client -o yaml | kubectl apply -f -",
+    )
+
+
+def _is_known(data: bytes, form: Message) -> bool:
+    """Tell whether a message says nothing that its form does not name."""
+    for number, value in _fields(data):
+        name, kind = form.get(number, ("", ""))
+        inner = kind[0] if isinstance(kind, list) else kind
+        if isinstance(inner, dict):
+            if not _is_known(value, inner):
+                return False
+        elif not name and not _is_empty(value):
+            return False
+    return True
+
+
+def _is_empty(value: Any) -> bool:
+    """Tell whether a value is one that Go writes for what was not set, at any depth."""
+    if isinstance(value, int):
+        return value == 0
+    try:
+        return all(_is_empty(inner) for _, inner in _fields(value))
+    except (IndexError, KeyError):
+        return False
 
 
 def _decode(data: bytes, form: Message) -> Json:
@@ -117,7 +197,7 @@ def _decode(data: bytes, form: Message) -> Json:
         decoded = _value(value, kind)
         if kind in ("map", "bytes-map"):
             found.setdefault(name, {}).update(decoded)
-        elif kind == "texts":
+        elif kind == "texts" or isinstance(kind, list):
             found.setdefault(name, []).append(decoded)
         # Go writes empty texts and messages out; in JSON they are left out.
         elif decoded not in ("", {}, False, None):
@@ -131,6 +211,8 @@ def _value(value: Any, kind: Any) -> Any:
     if kind is _TIME:
         seconds = _decode(value, _TIME).get("seconds", 0)
         return timestamp(seconds) if seconds else ""
+    if isinstance(kind, list):
+        return _decode(value, kind[0])
     if isinstance(kind, dict):
         return _decode(value, kind)
     return _SCALARS[kind](value)

@@ -6,8 +6,8 @@ Kubernetes paths need no more.
 
 import contextlib
 import hmac
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
@@ -67,6 +67,8 @@ class Settings:
     bookmark_seconds: float = 30.0
     # With a token set every request must carry it; without one anyone on this machine may write.
     token: str | None = None
+    # Why no object of a resource is taken, for resources that are served and that nothing here runs.
+    refused: Mapping[str, str] = field(default_factory=dict)
 
 
 class Server:
@@ -134,6 +136,9 @@ class Server:
         verb = _VERBS.get((method, bool(call.target.name)))
         if verb is None:
             raise method_not_allowed()
+        why = self.settings.refused.get(call.target.kind.resource)
+        if why is not None and verb in {"create", "update", "patch"}:
+            raise ApiError(403, "Forbidden", why)
         if verb == "list":
             return verbs.list_(self.lister, call)
         if verb == "deletecollection":

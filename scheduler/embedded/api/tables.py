@@ -86,7 +86,11 @@ def age(text: str | None) -> str:
     """Write the time since a timestamp the way kubectl does."""
     if not text:
         return "<unknown>"
-    seconds = max(0, int(time.time() - seconds_of(text)))
+    return _span(int(time.time() - seconds_of(text)))
+
+
+def _span(seconds: int) -> str:
+    seconds = max(0, seconds)
     for below, unit, letter, smaller, small_letter in _AGES:
         if seconds < below:
             rest = seconds % unit // smaller if smaller else 0
@@ -252,6 +256,35 @@ def _object(body: Json) -> str:
     return f"{str(about.get('kind', '')).lower()}/{about.get('name', '')}"
 
 
+def _count(field: str) -> Callable[[Json], int]:
+    return lambda body: int((body.get("status") or {}).get(field, 0))
+
+
+def _of_asked(field: str) -> Callable[[Json], str]:
+    return lambda body: f"{_count(field)(body)}/{body['spec'].get('replicas', 0)}"
+
+
+def _job_status(body: Json) -> str:
+    true = [one["type"] for one in (body.get("status") or {}).get("conditions") or ()]
+    return next((kind for kind in ("Complete", "Failed", "Suspended") if kind in true), "Running")
+
+
+def _completions(body: Json) -> str:
+    spec, done = body["spec"], _count("succeeded")(body)
+    if spec.get("completions") is not None:
+        return f"{done}/{spec['completions']}"
+    return f"{done}/1 of {spec.get('parallelism', 1)}"
+
+
+def _duration(body: Json) -> str:
+    status = body.get("status") or {}
+    if "startTime" not in status:
+        return ""
+    end = status.get("completionTime")
+    seconds = (seconds_of(end) if end else time.time()) - seconds_of(status["startTime"])
+    return _span(int(seconds))
+
+
 _COLUMNS: dict[str, tuple[Column, ...]] = {
     "pods": (
         _NAME,
@@ -287,6 +320,28 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("Object", _object),
         Column("Message", lambda body: str(body.get("message", "")).strip()),
         Column("Name", lambda body: body["metadata"]["name"], priority=1),
+    ),
+    "deployments.apps": (
+        _NAME,
+        Column("Ready", _of_asked("readyReplicas")),
+        Column("Up-to-date", _count("updatedReplicas"), "integer"),
+        Column("Available", _count("availableReplicas"), "integer"),
+        _AGE,
+    ),
+    "replicasets.apps": (
+        _NAME,
+        Column("Desired", lambda body: body["spec"].get("replicas", 0), "integer"),
+        Column("Current", _count("replicas"), "integer"),
+        Column("Ready", _count("readyReplicas"), "integer"),
+        _AGE,
+    ),
+    "statefulsets.apps": (_NAME, Column("Ready", _of_asked("readyReplicas")), _AGE),
+    "jobs.batch": (
+        _NAME,
+        Column("Status", _job_status),
+        Column("Completions", _completions),
+        Column("Duration", _duration),
+        _AGE,
     ),
     "namespaces": (_NAME, Column("Status", _at("status.phase")), _AGE),
     "leases.coordination.k8s.io": (_NAME, Column("Holder", _at("spec.holderIdentity")), _AGE),

@@ -8,7 +8,14 @@ import msgspec
 from scheduler.embedded.api import bodies, tables
 from scheduler.embedded.api.listing import Lister, Page, truth
 from scheduler.embedded.api.paths import Target
-from scheduler.embedded.api.writing import applying, bindings, evictions, patching, strategic
+from scheduler.embedded.api.writing import (
+    applying,
+    bindings,
+    evictions,
+    patching,
+    scales,
+    strategic,
+)
 from scheduler.embedded.api.writing.registry import Options, Registry
 from scheduler.embedded.store.kinds import Kind
 from scheduler.embedded.store.statuses import (
@@ -76,7 +83,8 @@ def get(registry: Registry, request: Request) -> Answer:
     """Answer GET of one object; the status subresource reads like the object."""
     kind, namespace, name, subresource = request.target
     _check_subresource(kind, subresource)
-    return _one(200, request, registry.get(kind, namespace, name))
+    record = registry.get(kind, namespace, name)
+    return _scale(record) if subresource == "scale" else _one(200, request, record)
 
 
 def list_(lister: Lister, request: Request) -> Answer:
@@ -146,6 +154,10 @@ def bind(registry: Registry, request: Request, namespace: str, name: str) -> Ans
 def update(registry: Registry, request: Request) -> Answer:
     """Answer PUT."""
     kind, namespace, name, subresource = request.target
+    if subresource == "scale" and kind.has_scale:
+        scale = request.object()
+        key = (namespace, name)
+        return _scale(scales.update(registry, kind, key, lambda _: scale, request.options()))
     sent = request.own_object()
     if kind.resource == "namespaces" and subresource == "finalize":
         subresource = ""
@@ -166,6 +178,8 @@ def patch(registry: Registry, request: Request) -> Answer:
         raise unsupported_media_type(listed)
     key = (namespace, name)
     if media == bodies.APPLY_PATCH:
+        if subresource == "scale":
+            raise method_not_allowed()
         record, created = applying.apply(
             registry,
             request.target,
@@ -190,6 +204,8 @@ def patch(registry: Registry, request: Request) -> Answer:
             return dict(patching.merge(before, operations))
         return strategic.apply(before, operations)
 
+    if subresource == "scale":
+        return _scale(scales.update(registry, kind, key, change, request.options()))
     registry.get(kind, *key)
     record, _ = registry.update(kind, key, change, subresource, request.options())
     return _one(200, request, record)
@@ -264,8 +280,13 @@ def _check_custom_type(kind: Kind, sent: Json, raw: bytes) -> None:
 
 
 def _check_subresource(kind: Kind, subresource: str) -> None:
-    if subresource and not (subresource == "status" and kind.has_status):
+    served = {"": True, "status": kind.has_status, "scale": kind.has_scale}
+    if not served.get(subresource):
         raise NoSuchPathError
+
+
+def _scale(record: Record) -> Answer:
+    return Answer(200, _ENCODER.encode(scales.of(record.body)))
 
 
 def _one(code: int, request: Request, record: Record) -> Answer:

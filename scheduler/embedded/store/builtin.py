@@ -95,7 +95,14 @@ def _core(plural: str, kind: str, *short_names: str, **more: bool) -> Kind:
     return Kind(group="", version="v1", plural=plural, kind=kind, short_names=short_names, **more)  # type: ignore[arg-type]
 
 
-def _workload(group: str, plural: str, kind: str, *short_names: str) -> Kind:
+def _workload(
+    group: str,
+    plural: str,
+    kind: str,
+    *short_names: str,
+    owns: str = "pods",
+    has_scale: bool = False,
+) -> Kind:
     return Kind(
         group=group,
         version="v1",
@@ -105,6 +112,8 @@ def _workload(group: str, plural: str, kind: str, *short_names: str) -> Kind:
         categories=("all",),
         has_status=True,
         has_generation=True,
+        has_scale=has_scale,
+        owns=owns,
     )
 
 
@@ -185,11 +194,14 @@ BUILT_IN: tuple[Kind, ...] = (
         namespaced=False,
         has_generation=True,
     ),
-    _workload("apps", "deployments", "Deployment", "deploy"),
-    _workload("apps", "replicasets", "ReplicaSet", "rs"),
-    _workload("apps", "statefulsets", "StatefulSet", "sts"),
+    _workload(
+        "apps", "deployments", "Deployment", "deploy", owns="replicasets.apps", has_scale=True
+    ),
+    _workload("apps", "replicasets", "ReplicaSet", "rs", has_scale=True),
+    _workload("apps", "statefulsets", "StatefulSet", "sts", has_scale=True),
     _workload("apps", "daemonsets", "DaemonSet", "ds"),
     _workload("batch", "jobs", "Job"),
+    _workload("batch", "cronjobs", "CronJob", "cj", owns="jobs.batch"),
     Kind(
         group="scheduling.k8s.io",
         version="v1",

@@ -26,6 +26,7 @@ class Kind:
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     has_status: bool = False
+    has_scale: bool = False
     # metadata.generation counts changes of the spec; events and leases, for example, have none.
     has_generation: bool = False
     # A kind that does not allow unconditional updates refuses a PUT without a resourceVersion.
@@ -35,12 +36,16 @@ class Kind:
     # Deleted in two steps, with time between them for whoever has to stop something.
     graceful: bool = False
     fields: tuple[str, ...] = ()
+    # Bucket of the objects that its controller makes, which go with it.
+    owns: str = ""
     bucket: str = ""
     from_store: Callable[[Json], Json] | None = None
     to_store: Callable[[Json], Json] | None = None
     # The CRD's schema and the printer columns; None and () for built-in kinds.
     schema: Json | None = None
     columns: tuple[Json, ...] = ()
+    # The CRD has rules that are not evaluated here (``x-kubernetes-validations``).
+    has_rules: bool = False
     custom: bool = False
     prefix: bytes = field(init=False)
 

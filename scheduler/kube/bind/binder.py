@@ -54,9 +54,6 @@ class Binder:
         report: takes BindDone, BindFailed and PluginSilent.
         in_flight: most requests at once.
         allocate_timeout: seconds that the device plugin gets per pod.
-
-    Attributes:
-        durations: seconds from decision to bind, of the pods bound since somebody emptied it.
     """
 
     def __init__(
@@ -74,7 +71,6 @@ class Binder:
         self._turns = Turns(allocate_timeout)
         self._open = Ledger()
         self._crew = Crew(in_flight, self._work)
-        self.durations: list[float] = []
 
     @property
     def backlog(self) -> int:
@@ -232,7 +228,6 @@ class Binder:
             self._do(self._turns.bound(job, now))
             if job.pod_is_gone:
                 self._do(self._turns.pod_gone(job.uid))
-        self.durations.append(now - job.submitted_at)
         self._end(job, BindDone(job.uid))
 
     async def _fail(self, job: Job, message: str, *, gone: bool = False) -> None:

@@ -90,6 +90,7 @@ class Lease:
         held: the present hold on it, or the last.
         seen: how it was found last.
         trouble: what keeps it from being read or written, None while nothing does.
+        errors: how often it could not be read or written.
     """
 
     def __init__(
@@ -114,6 +115,7 @@ class Lease:
         self._acquired = self._version = ""
         self.seen = Seen()
         self.trouble: Trouble | None = None
+        self.errors = 0
 
     def present_term(self) -> int:
         """The term that lasts right now, 0 when none does."""
@@ -137,6 +139,7 @@ class Lease:
                 self.trouble = None
             except ApiError as error:
                 self.trouble = troubles.after(self.trouble, error)
+                self.errors += 1
                 is_held = bool(self.present_term())
                 _log.warning("lease not renewed", error=str(error), held=is_held)
             try:
@@ -288,6 +291,7 @@ class AlwaysLeader:
 
     seen = Seen()
     trouble = None
+    errors = 0
 
     def holder(self) -> Holder:
         """This process."""
@@ -298,7 +302,12 @@ class AlwaysLeader:
         return self.held.term
 
     async def run(self) -> None:
-        """Nothing to keep."""
+        """Nothing to keep, but to say what that means: a second one would bind what this one has given away."""
+        _log.warning(
+            "without a lease: believes to be the only scheduler of its name",
+            risk="a second one would give the same GPUs away again",
+            remedy="--lease-namespace NAMESPACE, where the Lease is to be",
+        )
 
     async def release(self, *, settled_reign: int) -> None:
         """Nothing to give back."""

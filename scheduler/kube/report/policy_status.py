@@ -15,13 +15,28 @@ from scheduler.kube import answers, client, wall_clock
 from scheduler.kube.client import ApiClient
 
 _PERIOD_SECONDS = 2.0
+_IN_FORCE = "the policy is in force for pods not yet placed"
 _log = structlog.get_logger("evenkeel.policies")
 
 
 @dataclass(frozen=True, slots=True)
-class _Verdict:
+class Verdict:
+    """What there is to say of a policy.
+
+    Attributes:
+        generation: of the policy that was judged.
+        problem: why it is not in force; empty when it is.
+        remark: what part of it is without effect; empty for none.
+    """
+
     generation: int
     problem: str
+    remark: str
+
+    @property
+    def message(self) -> str:
+        """For the person who wrote the policy."""
+        return self.problem or "; ".join(filter(None, (_IN_FORCE, self.remark)))
 
 
 class PolicyStatus:
@@ -29,12 +44,12 @@ class PolicyStatus:
 
     def __init__(self, api: ApiClient, *, is_leading: Callable[[], bool]) -> None:
         self._api, self._is_leading = api, is_leading
-        self._verdicts: dict[str, _Verdict] = {}
-        self._written: dict[str, tuple[_Verdict, int]] = {}
+        self._verdicts: dict[str, Verdict] = {}
+        self._written: dict[str, tuple[Verdict, int]] = {}
 
-    def judged(self, name: str, generation: int, problem: str) -> None:
-        """A policy was parsed; ``problem`` is empty when it is in force."""
-        self._verdicts[name] = _Verdict(generation, problem)
+    def judged(self, name: str, verdict: Verdict) -> None:
+        """A policy was parsed."""
+        self._verdicts[name] = verdict
 
     def gone(self, name: str) -> None:
         """A policy was deleted."""
@@ -53,14 +68,14 @@ class PolicyStatus:
                 if self._written.get(name) != wanted and await self._write(name, *wanted):
                     self._written[name] = wanted
 
-    async def _write(self, name: str, verdict: _Verdict, governed: int) -> bool:
+    async def _write(self, name: str, verdict: Verdict, governed: int) -> bool:
         previous = self._written.get(name)
         ready = not verdict.problem
         condition = {
             "type": "Ready",
             "status": "True" if ready else "False",
             "reason": "InForce" if ready else "Invalid",
-            "message": verdict.problem or "the policy is in force for pods not yet placed",
+            "message": verdict.message,
             "observedGeneration": verdict.generation,
         }
         if previous is None or bool(previous[0].problem) == ready:

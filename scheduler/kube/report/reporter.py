@@ -1,27 +1,49 @@
 """Events and conditions: what people and autoscalers read of a pod or a node.
 
-A text is said once, not every cycle; how it gets to the API server is told in ``outbox``.
+A text is said once, not every cycle. Why a pod waits has figures in it that differ after almost every bind: new
+reasons are said at once, new figures only when the pod has been told nothing else for a minute, and to few pods
+a second. How what is said gets to the API server is told in ``outbox``.
 """
 
 from __future__ import annotations
 
+import asyncio
+import heapq
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import msgspec
 
 from scheduler.api.limits import shortened
+from scheduler.cycle.explain import NOTE_MAX, Saying
 from scheduler.kube import client, wall_clock
 from scheduler.kube.client import ApiClient
 from scheduler.kube.report.outbox import Lane, Outbox, Report
 from scheduler.state.nodes import NodeFacts
 from scheduler.state.pods import PodRecord
 
-# The API's own bound on an event's note, and ours on a condition's message, which is part of the pod.
-_NOTE_MAX, _MESSAGE_MAX = 1024, 8192
 _CONDITION = "condition"
+# How long a text stands while only its figures change, and how many such texts are said at once, each second.
+_STANDS_SECONDS, _LATER_SECONDS, _LATER_MOST = 60.0, 1.0, 10
+
+
+@dataclass(slots=True)
+class _Said:
+    """What was said last of an object.
+
+    Attributes:
+        about: what it was about, apart from its figures.
+        at: when, in seconds of the loop.
+        later: what to say once the text has stood for long enough: it differs in figures only.
+    """
+
+    text: str
+    about: Hashable
+    at: float
+    later: Callable[[], None] | None = None
 
 
 class Reporter:
@@ -32,6 +54,7 @@ class Reporter:
         controller, instance: who says it; of a pod of ours, its own scheduler name does.
         is_binding: whether binds wait to be written.
         version_of: the last known resourceVersion of a pod, empty when it is not known.
+        still_waits: whether a pod still waits for a change, and nobody else decides for it.
     """
 
     def __init__(
@@ -42,12 +65,15 @@ class Reporter:
         instance: str,
         is_binding: Callable[[], bool],
         version_of: Callable[[str], str],
+        still_waits: Callable[[str], bool],
     ) -> None:
         self._controller, self._instance = controller, instance
-        self._version_of = version_of
+        self._version_of, self._still_waits = version_of, still_waits
         self._outbox = Outbox(api, is_binding=is_binding)
         self._serial = itertools.count(int(wall_clock.now().timestamp() * 1e6))
-        self._said: dict[str, str] = {}
+        self._said: dict[str, _Said] = {}
+        # When to look whose figures are to be said, by uid.
+        self._later: list[tuple[float, str]] = []
 
     @property
     def dropped(self) -> int:
@@ -59,24 +85,35 @@ class Reporter:
         """Reports not written yet."""
         return len(self._outbox)
 
-    def scheduled(self, pod: PodRecord, node: str) -> None:
+    def scheduled(self, pod: PodRecord, note: str) -> None:
         """The pod is bound."""
         self._said.pop(pod.uid, None)
-        self._pod_event(
-            pod, "Normal", "Scheduled", "Binding", f"Successfully assigned {pod.key} to {node}"
-        )
+        self._pod_event(pod, "Normal", "Scheduled", "Binding", note)
 
-    def unschedulable(self, pod: PodRecord, message: str, *, reason: str = "Unschedulable") -> None:
+    def unschedulable(
+        self, pod: PodRecord, saying: Saying, *, reason: str = "Unschedulable"
+    ) -> None:
         """The pod stays pending; event and condition, when the text is new."""
-        if self._said.get(pod.uid) == message:
+        now, said = asyncio.get_running_loop().time(), self._said.get(pod.uid)
+        if said is not None and said.text == saying.message:
+            said.later = None
             return
-        self._said[pod.uid] = message
-        self._pod_event(pod, "Warning", "FailedScheduling", "Scheduling", message)
+        if said is not None and said.about == saying.about and now < said.at + _STANDS_SECONDS:
+            if said.later is None:
+                heapq.heappush(self._later, (said.at + _STANDS_SECONDS, pod.uid))
+            said.later = partial(self._say_why, pod, saying, reason)
+            return
+        self._say_why(pod, saying, reason)
+
+    def _say_why(self, pod: PodRecord, saying: Saying, reason: str) -> None:
+        now = asyncio.get_running_loop().time()
+        self._said[pod.uid] = _Said(saying.message, saying.about, now)
+        self._pod_event(pod, "Warning", "FailedScheduling", "Scheduling", saying.note)
         condition = {
             "type": "PodScheduled",
             "status": "False",
             "reason": reason,
-            "message": shortened(message, _MESSAGE_MAX),
+            "message": saying.message,
             "lastProbeTime": None,
             "lastTransitionTime": _now(micro=False),
         }
@@ -88,7 +125,7 @@ class Reporter:
                 f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status",
                 partial(self._condition_body, pod.uid, condition),
                 client.STRATEGIC_PATCH,
-                given_up=partial(self._unsay, pod.uid, message),
+                given_up=partial(self._unsay, pod.uid, saying.message),
             )
         )
 
@@ -115,9 +152,8 @@ class Reporter:
 
     def malformed_pod(self, pod: PodRecord, node: NodeFacts | None, problem: str) -> None:
         """What a bound pod holds cannot be read; said once for each text, on the pod and on its node."""
-        if self._said.get(pod.uid) == problem:
+        if not self._is_new(pod.uid, problem):
             return
-        self._said[pod.uid] = problem
         self._pod_event(pod, "Warning", "MalformedPod", "Scheduling", problem, said=problem)
         if node is not None:
             self.on_node(node, "MalformedPod", f"pod {pod.key}: {problem}", about=pod.uid)
@@ -125,8 +161,7 @@ class Reporter:
     def malformed_node(self, node: NodeFacts) -> None:
         """A node's annotations or status cannot be read; said once for each text."""
         problem = str(node.problem)
-        if self._said.get(node.uid) != problem:
-            self._said[node.uid] = problem
+        if self._is_new(node.uid, problem):
             note = f"left out by {self._controller}: {problem}"
             self.on_node(node, "MalformedNode", note, said=problem)
 
@@ -141,7 +176,26 @@ class Reporter:
 
     async def run(self) -> None:
         """Work until cancelled."""
-        await self._outbox.run()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._outbox.run())
+            group.create_task(self._say_later())
+
+    async def _say_later(self) -> None:
+        while True:
+            await asyncio.sleep(_LATER_SECONDS)
+            self.catch_up()
+
+    def catch_up(self) -> None:
+        """Say the new figures of the pods whose text has stood the longest, if it has stood for long enough."""
+        now, left = asyncio.get_running_loop().time(), _LATER_MOST
+        while left and self._later and self._later[0][0] <= now:
+            _, uid = heapq.heappop(self._later)
+            said = self._said.get(uid)
+            if said is None or said.later is None or now < said.at + _STANDS_SECONDS:
+                continue
+            if self._still_waits(uid):
+                said.later()
+                left -= 1
 
     async def drain(self, seconds: float) -> None:
         """Wait until all is written, or the time is up."""
@@ -172,7 +226,7 @@ class Reporter:
         """``words``: type, reason, action and note; ``about`` tells events of one reason apart."""
         kind, reason, action, note = words
         name, namespace = regarding["name"], regarding.get("namespace", "default")
-        note = shortened(note, _NOTE_MAX)
+        note = shortened(note, NOTE_MAX)
         body: dict[str, Any] = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
@@ -203,9 +257,18 @@ class Reporter:
             )
         )
 
+    def _is_new(self, uid: str, text: str) -> bool:
+        """Whether a text was not the last that was said of an object; from now on it was."""
+        said = self._said.get(uid)
+        if said is not None and said.text == text:
+            return False
+        self._said[uid] = _Said(text, text, asyncio.get_running_loop().time())
+        return True
+
     def _unsay(self, uid: str, text: str) -> None:
         """What was given up may be said again."""
-        if self._said.get(uid) == text:
+        said = self._said.get(uid)
+        if said is not None and said.text == text:
             del self._said[uid]
 
 

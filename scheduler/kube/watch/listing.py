@@ -142,14 +142,19 @@ async def nodes_and_pods(access: Access) -> tuple[list[wire.Node], list[wire.Pod
     """
     api = ApiClient(access, connections=2)
     try:
-        nodes = await _again(api, kinds.NODES.path, read_node)
-        pods = await _again(api, kinds.PODS.path, read_pod(DEFAULT))
+        nodes = await once(api, kinds.NODES.path, read_node)
+        pods = await once(api, kinds.PODS.path, read_pod(DEFAULT))
     finally:
         await api.close()
     return nodes, pods
 
 
-async def _again(api: ApiClient, path: str, read: Read[T]) -> list[T]:
+async def once(api: ApiClient, path: str, read: Read[T]) -> list[T]:
+    """Everything under a path, as of one moment.
+
+    Raises:
+        ApiError: the API server refused, could not be reached, or answered something else.
+    """
     for _ in range(_TRIES):
         try:
             items, _version = await whole(api, path, {}, read)

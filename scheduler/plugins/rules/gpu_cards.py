@@ -4,14 +4,34 @@ from __future__ import annotations
 
 import numpy as np
 
+from scheduler.api.door.decisions import Detail
 from scheduler.api.reasons import CARD_CODES, CardRefusal
 from scheduler.devices import card_order
-from scheduler.devices.table import place_of
+from scheduler.devices.table import FAMILIES, place_of
 from scheduler.kernels import diagnose
-from scheduler.plugins.contract import Asked, Change, Compiled, Judged, Reason, Row, Rule, Told
+from scheduler.plugins import card_figures
+from scheduler.plugins.contract import (
+    Asked,
+    Change,
+    Compiled,
+    Judged,
+    Reason,
+    Row,
+    Rule,
+    Summary,
+    Told,
+)
 from scheduler.schema import columns as c
 from scheduler.schema import empty, shared
 from scheduler.state.cluster import Cluster
+
+_REFUSED = "node(s) had no fitting GPU"
+_SILENT = tuple(
+    text
+    for family in FAMILIES
+    if family.cards is not None
+    for text in (family.cards.none_told, family.cards.not_told)
+)
 
 
 def _compile(asked: Asked, cluster: Cluster) -> Compiled:
@@ -41,19 +61,40 @@ def _compile(asked: Asked, cluster: Cluster) -> Compiled:
 
 def _tell(judged: Judged) -> Told:
     """One text a node: how many of its cards were refused for what. Counted now, for it is dear to keep."""
+    codes, n_cards = _codes(judged), _n_cards(judged.cluster, judged.ask.pool, judged.rows)
+    kinds, which = np.unique(np.column_stack((n_cards, codes)), axis=0, return_inverse=True)
+    silent = _silent(judged)
+    texts = tuple(
+        _text(kind[1:], int(kind[0])) if kind[0] > 0 else silent[-int(kind[0])] for kind in kinds
+    )
+    return Told(texts, which.reshape(-1, 1) == np.arange(len(kinds)), n_cards <= 0)
+
+
+def _sum_up(judged: Judged) -> Summary:
+    """One text for all nodes, and what is behind it over all their cards."""
+    codes, n_cards = _codes(judged), _n_cards(judged.cluster, judged.ask.pool, judged.rows)
+    none_told, not_told = _silent(judged)
+    reasons = [(_REFUSED, n_cards > 0), (none_told, n_cards == 0), (not_told, n_cards < 0)]
+    counts = tuple((text, int(which.sum())) for text, which in reasons if which.any())
+    found = card_figures.figures(judged, card_figures.seen(judged, codes))
+    details = tuple(Detail(CARD_CODES[code], text) for code, text in found)
+    return Summary(counts, int((n_cards <= 0).sum()), details)
+
+
+def _codes(judged: Judged) -> c.Ints:
+    """[n, N_CARD_CODES] how many cards of each row are refused for what."""
     cluster, rows = judged.cluster, judged.rows
     codes = np.zeros((rows.size, c.N_CARD_CODES), np.int64)
     diagnose.card_codes(
         cluster.nodes.columns, cluster.cards.columns, judged.ask, rows, judged.scratch, codes
     )
-    n_cards = _n_cards(cluster, judged.ask.pool, rows)
-    kinds, which = np.unique(np.column_stack((n_cards, codes)), axis=0, return_inverse=True)
-    driver = cluster.registers.families[judged.ask.pool].cards
-    silent = (driver.none_told, driver.not_told) if driver is not None else ("", "")
-    texts = tuple(
-        _text(kind[1:], int(kind[0])) if kind[0] > 0 else silent[-int(kind[0])] for kind in kinds
-    )
-    return Told(texts, which.reshape(-1, 1) == np.arange(len(kinds)), n_cards <= 0)
+    return codes
+
+
+def _silent(judged: Judged) -> tuple[str, str]:
+    """What is said of nodes that have told of no card, and of those that have told nothing yet."""
+    driver = judged.cluster.registers.families[judged.ask.pool].cards
+    return (driver.none_told, driver.not_told) if driver is not None else ("", "")
 
 
 def _n_cards(cluster: Cluster, pool: int, rows: c.Ints) -> c.Ints:
@@ -74,13 +115,15 @@ def _text(codes: c.Ints, cards: int) -> str:
         found = sorted(
             f"{int(n)}/{cards} {CARD_CODES[CardRefusal(i)]}" for i, n in enumerate(codes) if n
         )
-    return f"node(s) had no fitting GPU ({', '.join(found)})"
+    return f"{_REFUSED} ({', '.join(found)})"
 
 
 RULE = Rule(
     name="GpuCards",
-    reasons=(Reason("node(s) had no fitting GPU"),),
+    reasons=(Reason(_REFUSED),),
     row=Row(compile=_compile, bit=c.BIT_CARDS),
     tell=_tell,
+    sum_up=_sum_up,
+    texts=(_REFUSED, *_SILENT),
     helped_by=Change.NODE_ADDED | Change.NODE_DEVICES | Change.POD_LEFT,
 )

@@ -5,11 +5,28 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.api import names
-from scheduler.devices.table import INNER_RESOURCES
-from scheduler.plugins.contract import Asked, Change, Compiled, Judged, Reason, Row, Rule, Told
+from scheduler.api.door.decisions import Detail
+from scheduler.devices.table import INNER_RESOURCES, place_of
+from scheduler.plugins import words
+from scheduler.plugins.contract import (
+    Asked,
+    Change,
+    Compiled,
+    Judged,
+    Reason,
+    Row,
+    Rule,
+    Summary,
+    Told,
+    summary,
+)
 from scheduler.schema import columns as c
 from scheduler.schema import shared
 from scheduler.state.cluster import Cluster
+
+# The others are only named: a pod may ask hundreds. So are those that only cards have: cards tell more.
+_DETAILS_MAX = 8
+_TOO_MANY, _INSUFFICIENT = "Too many pods", "Insufficient {}"
 
 
 def asked_names(asked: Asked) -> tuple[str, ...]:
@@ -41,8 +58,47 @@ def _tell(judged: Judged) -> Told:
     return Told(tuple(map(_text, asked_names(judged.asked))), short, beyond)
 
 
+def _sum_up(judged: Judged) -> Summary:
+    """Also how much is free of those resources of which most nodes are short."""
+    told = _tell(judged)
+    counts = told.which.sum(axis=0)
+    by_cards = judged.ask.by_cards
+    telling = [
+        k for k in np.argsort(-counts, kind="stable").tolist() if counts[k] and by_cards[k] < 0
+    ]
+    details = [
+        Detail(told.texts[k], f"{told.texts[k]}: {_figures(judged, told, k)}")
+        for k in telling[:_DETAILS_MAX]
+    ]
+    return summary(told)._replace(details=tuple(details))
+
+
+def _figures(judged: Judged, told: Told, k: int) -> str:
+    """What is asked of a resource, and the most that is free on the nodes that are short of it."""
+    nodes, resource = judged.cluster.nodes, asked_names(judged.asked)[k]
+    at, rows = int(judged.ask.resources[k]), judged.rows[told.which[:, k]]
+    rows, shares = _comparable(nodes.columns, place_of(resource), rows)
+    total, used = nodes.columns.allocatable[at, rows], nodes.columns.requested[at, rows]
+    best = int(np.argmax(total - used))
+    node, free = nodes.name_of(int(rows[best])), int(total[best] - used[best])
+    if resource == names.PODS:
+        return f"{node} has {used[best]} of at most {total[best]}"
+    asked, left = words.pair(resource, int(judged.ask.amounts[k]), max(0, free))
+    if free > 0:
+        return f"asked {asked}, the most free is {left}{shares} on {node}"
+    return f"asked {asked}, none of these nodes has any{' free' if total.any() else ''}"
+
+
+def _comparable(nodes: c.Nodes, family: int, rows: c.Ints) -> tuple[c.Ints, str]:
+    """Where devices are given away one by one the node offers shares of them: whole ones are told before these."""
+    if family < 0:
+        return rows, ""
+    by_cards = nodes.managed[family, rows]
+    return (rows, " shares") if by_cards.all() else (rows[~by_cards], "")
+
+
 def _text(resource: str) -> str:
-    return "Too many pods" if resource == names.PODS else f"Insufficient {resource}"
+    return _TOO_MANY if resource == names.PODS else _INSUFFICIENT.format(resource)
 
 
 RULE = Rule(
@@ -50,5 +106,7 @@ RULE = Rule(
     reasons=(Reason("Insufficient resources"),),
     row=Row(compile=_compile, bit=c.BIT_RESOURCES),
     tell=_tell,
+    sum_up=_sum_up,
+    texts=(_TOO_MANY, _INSUFFICIENT),
     helped_by=Change.NODE_ADDED | Change.NODE_CAPACITY | Change.POD_LEFT,
 )

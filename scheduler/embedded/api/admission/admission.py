@@ -8,7 +8,7 @@ import base64
 from collections.abc import Callable
 from typing import Any
 
-from scheduler.embedded.api.admission import amounts, crds, pods, podupdates, schemas
+from scheduler.embedded.api.admission import amounts, crds, pods, podupdates, schemas, workloads
 from scheduler.embedded.store import events
 from scheduler.embedded.store.kinds import Kind
 from scheduler.embedded.store.statuses import (
@@ -22,6 +22,7 @@ from scheduler.embedded.store.store import Store
 
 Json = dict[str, Any]
 
+_NOT_EVALUATED = "(x-kubernetes-validations) are not evaluated by this server: an object that breaks one is taken"
 _IMMUTABLE = "field is immutable"
 
 
@@ -29,6 +30,8 @@ def fill_in(kind: Kind, body: Json) -> None:
     """Set defaults, on create and on update (where they are already there)."""
     if kind.schema is not None:
         schemas.fill_in(kind.schema, body)
+    elif workloads.are(kind.resource):
+        workloads.fill_in(kind.resource, body)
     elif kind.resource in _FILL_IN:
         _FILL_IN[kind.resource](body)
     for path, value in _DEFAULTS.get(kind.resource, {}).items():
@@ -85,12 +88,16 @@ def problems(kind: Kind, body: Json) -> list[Cause]:
         return schemas.problems(kind.schema, body)
     if kind.bucket == "events":
         return events.problems(body, new_api=kind.group != "")
+    if workloads.are(kind.resource):
+        return workloads.problems(kind.resource, body)
     check = _PROBLEMS.get(kind.resource)
     return check(body) if check is not None else []
 
 
 def change_problems(kind: Kind, new: Json, old: Json) -> list[Cause]:
     """Return what is wrong with a change, beside what is wrong with the result."""
+    if workloads.are(kind.resource):
+        return workloads.change_problems(kind.resource, new, old)
     match kind.resource:
         case "pods":
             return podupdates.problems(new["spec"], old["spec"])
@@ -107,6 +114,18 @@ def change_problems(kind: Kind, new: Json, old: Json) -> list[Cause]:
             field = "provisioner"
             if new.get(field) != old.get(field):
                 return [invalid_value(field, new.get(field), _IMMUTABLE)]
+    return []
+
+
+def warnings(kind: Kind, body: Json) -> list[str]:
+    """Return what a client should know although its object is taken: rules that nobody looks at."""
+    if kind.has_rules:
+        return [f"the rules in CEL of {kind.qualified} {_NOT_EVALUATED}"]
+    if kind.resource == "customresourcedefinitions.apiextensions.k8s.io" and crds.has_rules(
+        body["spec"].get("versions")
+    ):
+        names = body["spec"]["names"]
+        return [f"the rules in CEL of {names['kind']}.{body['spec']['group']} {_NOT_EVALUATED}"]
     return []
 
 

@@ -30,6 +30,13 @@ def problems(body: Json) -> list[Cause]:
     return causes
 
 
+def has_rules(part: Any) -> bool:
+    """Tell whether a part of a CRD holds rules in CEL."""
+    if isinstance(part, dict):
+        return "x-kubernetes-validations" in part or any(map(has_rules, part.values()))
+    return isinstance(part, list) and any(map(has_rules, part))
+
+
 def fill_in(body: Json) -> None:
     """Set the defaults of a CRD."""
     spec = body.setdefault("spec", {})
@@ -62,6 +69,7 @@ def kinds_of(body: Json) -> list[Kind]:
             ),
             schema=(version.get("schema") or {}).get("openAPIV3Schema") or {},
             columns=tuple(version.get("additionalPrinterColumns") or ()),
+            has_rules=has_rules(version),
             custom=True,
         )
         # The storage version first: it is the main one of the bucket.

@@ -5,7 +5,7 @@ from typing import Any
 
 from scheduler.embedded.store import metadata
 from scheduler.embedded.store.kinds import Kind
-from scheduler.embedded.store.statuses import conflict
+from scheduler.embedded.store.statuses import ApiError, conflict
 
 Json = dict[str, Any]
 
@@ -23,6 +23,21 @@ def check_preconditions(kind: Kind, name: str, meta: Json, wanted: Json) -> None
                 f"the {label} in the precondition ({wanted[field]}) does not match the {label}"
                 f" in record ({meta[field]}). {hint}",
             )
+
+
+def leaves_orphans(kind: Kind, name: str, sent: Json) -> bool:
+    """Tell whether what an object owns is to stay; what is not done here is refused."""
+    policy = sent.get("propagationPolicy") or ("Orphan" if sent.get("orphanDependents") else "")
+    if not kind.owns or policy in {"", "Background"}:
+        return False
+    if policy != "Orphan":
+        raise ApiError(
+            422,
+            "Invalid",
+            f'{kind.qualified} "{name}" cannot be deleted with propagationPolicy {policy} on this'
+            " server: Background and Orphan are done",
+        )
+    return True
 
 
 def grace_seconds(kind: Kind, body: Json, sent: Json) -> int | None:

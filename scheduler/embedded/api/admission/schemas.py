@@ -1,7 +1,7 @@
 """Structural OpenAPI v3 schemas of CRDs: defaults, unknown fields, validation.
 
 The messages are those of the real server. Not evaluated: ``x-kubernetes-validations`` (CEL rules
-pass, whatever they say), ``format``, and references (which structural schemas may not have).
+pass, whatever they say, and the client is warned of it), ``format``, and references (which structural schemas may not have).
 """
 
 import copy

@@ -74,6 +74,7 @@ class Registry:
         causes = metadata.problems(kind, meta) + admission.problems(kind, body)
         if causes:
             raise invalid(kind.qualified, meta.get("name", ""), causes)
+        _warn(kind, body, options)
         key = (namespace if kind.namespaced else "", meta["name"])
         if key in self.store.bucket(kind.bucket).objects:
             raise already_exists(kind.resource, meta["name"])
@@ -111,6 +112,7 @@ class Registry:
             causes += admission.problems(kind, body)
         if causes:
             raise invalid(kind.qualified, key[1], causes)
+        _warn(kind, body, options, subresource)
         _count_generation(kind, subresource, body, old)
         if _finished(body["metadata"], old["metadata"]):
             if not options.dry_run:
@@ -130,6 +132,7 @@ class Registry:
         deletion.check_preconditions(kind, key[1], meta, sent.get("preconditions") or {})
         if kind.resource == "namespaces" and key[1] in _PERMANENT_NAMESPACES:
             raise forbidden(kind.resource, key[1], "this namespace may not be deleted")
+        orphans = deletion.leaves_orphans(kind, key[1], sent)
         grace = deletion.grace_seconds(kind, current.body, sent)
         if grace is None:
             return current, False
@@ -139,6 +142,8 @@ class Registry:
         if grace == 0 and not waiting:
             if options.dry_run:
                 return current, True
+            if orphans:
+                self._let_go(kind, key[0], meta["uid"])
             # A pod is first marked and then removed: its watchers see both.
             marked = deletion.marked(kind, current.body, 0) if kind.graceful else None
             if marked is not None:
@@ -148,6 +153,16 @@ class Registry:
         if marked is None:
             return current, False
         return self._put(kind, key, marked, options), False
+
+    def _let_go(self, kind: Kind, namespace: str, uid: str) -> None:
+        """Take the reference to an owner off all that it made."""
+        for record in list(self.store.bucket(kind.owns).objects.values()):
+            meta = record.body["metadata"]
+            owners = meta.get("ownerReferences") or []
+            others = [one for one in owners if one["uid"] != uid]
+            if record.key[0] == namespace and len(others) < len(owners):
+                body = {**record.body, "metadata": {**meta, "ownerReferences": others}}
+                self.store.put(kind.owns, record.key, body)
 
     def _put(self, kind: Kind, key: Key, body: Json, options: Options) -> Record:
         if options.dry_run:
@@ -175,6 +190,11 @@ def received(kind: Kind, sent: Json, options: Options) -> Json:
         body = copy.deepcopy(body)
         _report_unknown(kind, schemas.prune(kind.schema, body), options)
     return body
+
+
+def _warn(kind: Kind, body: Json, options: Options, subresource: str = "") -> None:
+    if options.warnings is not None and not subresource:
+        options.warnings.extend(admission.warnings(kind, body))
 
 
 def _report_unknown(kind: Kind, unknown: list[str], options: Options) -> None:

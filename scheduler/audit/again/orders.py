@@ -1,0 +1,87 @@
+"""The present pods placed again by several modes, in several orders: of creation, then shuffled.
+
+Where pods came and went, the real order was none of them. How far a figure differs between them is how
+far it can be relied on.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from scheduler.api import wire
+from scheduler.api.placement import Mode
+from scheduler.audit.again import replay
+from scheduler.audit.again.replay import Replayed
+from scheduler.audit.again.staying import Parted
+from scheduler.config import Config
+from scheduler.measure.typical import Typical
+
+DEFAULT = 5
+# A replay takes as long as it has pods and nodes. So many, of all modes and orders together, take about 25
+# seconds; it is no limit on time, so that the same cluster gives the same answer on every machine.
+_WORK_MAX = 250_000
+_LEAST = 2
+_SEED = 20_220_711
+
+
+@dataclass(frozen=True, slots=True)
+class InOrders:
+    """What one mode did, in each order.
+
+    Attributes:
+        mode: None is that of the configuration.
+        runs: the first is in the order of creation.
+    """
+
+    mode: Mode | None
+    runs: tuple[Replayed, ...]
+
+    @property
+    def empty(self) -> tuple[int, ...]:
+        """Empty nodes, by order."""
+        return tuple(run.empty_nodes for run in self.runs)
+
+    @property
+    def unplaced(self) -> tuple[int, ...]:
+        """How many pods found no place, by order."""
+        return tuple(len(run.unplaced) for run in self.runs)
+
+
+def how_many(asked: int | None, n_pods: int, n_nodes: int, n_modes: int) -> int:
+    """Orders to try: those asked for, else the default, or fewer on a large cluster; without pods one."""
+    if not n_pods:
+        return 1
+    if asked is not None:
+        return asked
+    each = n_modes * (n_pods + n_nodes)
+    return min(DEFAULT, max(_LEAST, _WORK_MAX // max(each, 1)))
+
+
+def run(
+    nodes: Sequence[wire.Node],
+    parted: Parted,
+    typical: Typical,
+    config: Config,
+    modes: Sequence[Mode | None],
+    n_orders: int,
+    tell: Callable[[str], None],
+) -> list[InOrders]:
+    """Every mode in the same orders; ``tell`` hears how far it has come."""
+    orders = [replay.unbound(parted.moving, config)]
+    lots = random.Random(_SEED)  # noqa: S311 - no secret, and the same every time
+    for _ in range(n_orders - 1):
+        shuffled = list(orders[0])
+        lots.shuffle(shuffled)
+        orders.append(shuffled)
+    found = []
+    for i, mode in enumerate(modes):
+        runs = []
+        for k, moving in enumerate(orders):
+            done = i * n_orders + k
+            tell(f"placing {len(moving)} pods again, {done} of {len(modes) * n_orders} times done")
+            how = replay.with_mode(config, mode)
+            runs.append(replay.run(nodes, parted.staying, moving, parted.own, typical, how))
+        found.append(InOrders(mode, tuple(runs)))
+    return found

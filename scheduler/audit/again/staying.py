@@ -1,0 +1,114 @@
+"""Which of the bound pods are placed again, and why the others stay where they are.
+
+The question is how other modes would have placed the pods that are there. So a pod stays only where that
+has no answer: no scheduler chose its node, it is about to leave, its node would not take it again,
+or it asks what Evenkeel does not place, in which case it holds what it holds. A pod that nothing would
+create anew if it were deleted is placed again like any other, for nothing is deleted; how many they are is
+counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scheduler.api import names, wire
+from scheduler.config import Config
+from scheduler.cycle.policies import PolicyBook
+from scheduler.cycle.schedule import Cycle
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
+
+OF_A_DAEMON_SET = "belong to a DaemonSet"
+OF_A_FILE = "are run by the kubelet from a file"
+LEAVING = "are being deleted"
+NO_NODE = "are on a node that is not there"
+UNREADABLE = "ask what is not understood"
+UNCLAIMED = "do not say rightly which cards they hold"
+MISSTEERED = "ask to be placed in a way that is not understood"
+NOT_BACK = "are on a node that would not take them back, by its cordon, taints or labels"
+_OWNERS = {"DaemonSet": OF_A_DAEMON_SET, "Node": OF_A_FILE}
+# What Evenkeel does not place yet, by the fields that ``api/pods/templates.py`` names.
+_UNSUPPORTED = {
+    "spec.volumes[persistentVolumeClaim]": "have a PersistentVolumeClaim",
+    "spec.resourceClaims": "have a ResourceClaim",
+    "spec.schedulingGroup": "belong to a scheduling group",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Parted:
+    """The bound pods, parted.
+
+    Attributes:
+        moving: to be placed again, oldest first.
+        staying: the others, as they are.
+        reasons: (why they stay, how many), the most first; every reason follows "pods that".
+        own: uids of those that belong to their node, which do not count when it is called empty.
+        without_controller: how many of ``moving`` nothing would create anew.
+    """
+
+    moving: tuple[wire.Pod, ...]
+    staying: tuple[wire.Pod, ...]
+    reasons: tuple[tuple[str, int], ...]
+    own: frozenset[str]
+    without_controller: int
+
+
+def reason_of_node(pod: wire.Pod) -> str:
+    """Why no scheduler chose the pod's node; empty when one did."""
+    meta = pod.metadata
+    if names.MIRROR in (meta.annotations or {}):
+        return OF_A_FILE
+    owners = (_OWNERS[owner.kind] for owner in meta.owner_references or () if owner.kind in _OWNERS)
+    return next(owners, "")
+
+
+def part(pods: Sequence[wire.Pod], cluster: Cluster, config: Config) -> Parted:
+    """Part the pods of a cluster that has seen them."""
+    cycle = Cycle(cluster, PolicyBook(config))
+    moving, staying = [], []
+    reasons: Counter[str] = Counter()
+    own: set[str] = set()
+    for pod in pods:
+        uid = pod.metadata.uid
+        record = cluster.pods.get(uid)
+        if record is None or not record.node:
+            continue
+        of_node = reason_of_node(pod)
+        if of_node:
+            own.add(uid)
+        reason = of_node or _reason(record, cluster, cycle)
+        if reason:
+            reasons[reason] += 1
+            staying.append(pod)
+        else:
+            moving.append((record.created, record.order, pod))
+    ordered = tuple(pod for _, _, pod in sorted(moving, key=lambda one: one[:2]))
+    return Parted(
+        moving=ordered,
+        staying=tuple(staying),
+        reasons=tuple(sorted(reasons.items(), key=lambda one: (-one[1], one[0]))),
+        own=frozenset(own),
+        without_controller=sum(not pod.metadata.owner_references for pod in ordered),
+    )
+
+
+def _reason(pod: PodRecord, cluster: Cluster, cycle: Cycle) -> str:
+    """Why a pod that a scheduler placed is not placed again; empty when it is."""
+    template = pod.template
+    if pod.node not in cluster.nodes.rows:
+        return NO_NODE
+    if pod.deleting:
+        return LEAVING
+    if template.problem is None and template.unsupported:
+        field = template.unsupported[0]
+        return _UNSUPPORTED.get(field, f"have {field}, which Evenkeel does not place yet")
+    wrong = (
+        (UNREADABLE, template.problem is not None),
+        (UNCLAIMED, cluster.claim_problem(pod) is not None),
+        (MISSTEERED, cycle.problem_of(pod) is not None),
+        (NOT_BACK, bool(cycle.objection(pod, pod.node))),
+    )
+    return next((reason for reason, holds in wrong if holds), "")

@@ -1,0 +1,128 @@
+"""The present pods placed again by other modes, as plain values beside the present."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from scheduler.api import wire
+from scheduler.api.placement import Mode
+from scheduler.audit.again import advice, orders, replay
+from scheduler.audit.again.advice import Tried
+from scheduler.audit.again.orders import InOrders
+from scheduler.audit.again.staying import Parted
+from scheduler.config import Config
+from scheduler.measure import figures as m
+from scheduler.measure.figures import Figures
+from scheduler.measure.typical import Typical
+from scheduler.schema import columns as c
+from scheduler.state.cluster import Cluster
+
+Json = dict[str, Any]
+DEFAULT_MODE = "default"
+NOTE = (
+    "Replays of the present pods, not a promise: in life pods come and go, and no pod moves once it runs. "
+    "While there is room to spare, modes that spread strand little by this measure, for one more "
+    "typical pod still fits everywhere, and modes that pack leave nodes empty."
+)
+_ROUND = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What is compared with: the cluster as it is. ``rates`` [4, N] are dollars per unit of the nodes of ``figures``."""
+
+    nodes: Sequence[wire.Node]
+    cluster: Cluster
+    parted: Parted
+    typical: Typical
+    figures: Figures
+    rates: c.Floats
+
+
+def of(
+    now: Compared,
+    modes: Sequence[Mode | None],
+    n_orders: int | None,
+    config: Config,
+    tell: Callable[[str], None],
+) -> Json:
+    """The part ``replay`` of the audit."""
+    parted = now.parted
+    n_moving, n_nodes = len(parted.moving), len(now.nodes)
+    n_orders = orders.how_many(n_orders, n_moving, n_nodes, len(modes))
+    tried = orders.run(now.nodes, parted, now.typical, config, modes, n_orders, tell)
+    present = _money(now.figures, now.rates)
+    rows = [_mode(one, now.rates, present) for one in tried]
+    free = float((now.figures.amounts[m.FREE] * now.rates).sum())
+    return {
+        "note": NOTE,
+        "moved": n_moving,
+        "stayed": len(parted.staying),
+        "stays": [{"reason": reason, "pods": count} for reason, count in parted.reasons],
+        "withoutController": parted.without_controller,
+        "orders": n_orders,
+        "emptyNodes": replay.empty_nodes(now.cluster, parted.own),
+        "modes": rows,
+        "advice": _advice(rows, free, n_moving, is_seen=_is_seen(now)),
+    }
+
+
+def _is_seen(now: Compared) -> bool:
+    """Whether what is stranded was judged by pods that were seen: of GPUs by those that ask them."""
+    has_gpus = bool(now.figures.amounts[m.CAPACITY, m.GPU].any())
+    return not (now.typical.gpu_assumed if has_gpus else now.typical.plain_assumed)
+
+
+def _advice(rows: Sequence[Json], free: float, n_moving: int, *, is_seen: bool) -> Json:
+    if not n_moving:
+        text = "No pod can be placed again, so the modes cannot be told apart."
+        return {"mode": "", "figure": "", "text": text}
+    tried = [
+        Tried(
+            row["mode"],
+            **{key: row["inOrders"][name] for key, name in _TRIED.items()},
+        )
+        for row in rows
+    ]
+    given = advice.give(tried, DEFAULT_MODE, free, is_seen=is_seen)
+    return {"mode": given.mode, "figure": given.figure, "text": given.text}
+
+
+_TRIED = {"empty": "emptyNodes", "unplaced": "unplaced", "gpus": "gpus", "money": "money"}
+
+
+def _mode(one: InOrders, rates: c.Floats, present: float) -> Json:
+    """The first order's figures by themselves, and what differs in all orders."""
+    first = one.runs[0]
+    amounts = first.figures.amounts.sum(axis=2)
+    money = [_money(run.figures, rates) for run in one.runs]
+    stranded_gpus = [run.figures.amounts[m.STRANDED, m.GPU].sum() for run in one.runs]
+    return {
+        "mode": one.mode.value if one.mode is not None else DEFAULT_MODE,
+        "stranded": _by_dimension(amounts[m.STRANDED]),
+        "dead": _by_dimension(amounts[m.DEAD]),
+        "money": round(money[0], _ROUND),
+        "saved": round(present - money[0], _ROUND),
+        "emptyNodes": first.empty_nodes,
+        "unplaced": list(first.unplaced),
+        "inOrders": {
+            "emptyNodes": list(one.empty),
+            "unplaced": list(one.unplaced),
+            "gpus": [round(float(gpus), _ROUND) for gpus in stranded_gpus],
+            "money": [round(value, _ROUND) for value in money],
+        },
+    }
+
+
+def _money(figures: Figures, rates: c.Floats) -> float:
+    """Dollars a month stranded. Every replay has the nodes of the present, in their order."""
+    return float(np.sum(figures.amounts[m.STRANDED] * rates))
+
+
+def _by_dimension(values: c.Floats) -> Json:
+    rounded = (round(value, _ROUND) for value in values.tolist())
+    return dict(zip(m.DIMENSIONS, rounded, strict=True))

@@ -1,0 +1,75 @@
+"""Bars: GPUs by node, money by resource, money by mode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from scheduler.audit.page import parts
+from scheduler.audit.page.parts import Bar
+from scheduler.audit.words import TITLES, dollars, short
+
+Json = dict[str, Any]
+# Nobody reads more bars than these; the rest is told in words, and each node is in the fleet.
+NODES_MAX = 40
+_OF_NODES = (
+    ("used", "used"),
+    ("usable", "usable, unused"),
+    ("stranded", "stranded"),
+    ("closed", "closed"),
+)
+_GPU = "gpuCompute"
+
+
+def nodes(rows: Sequence[Json]) -> str:
+    """GPUs of each node: used, usable, stranded, closed; those with the most stranded, the most first."""
+    with_gpus = [row for row in rows if row["capacity"][_GPU] > 0]
+    if not with_gpus:
+        return "<p>No node has GPUs.</p>"
+    ordered = sorted(with_gpus, key=lambda row: (-row["stranded"][_GPU], row["name"]))
+    shown, others = ordered[:NODES_MAX], ordered[NODES_MAX:]
+    drawn = [
+        Bar(
+            row["name"],
+            [(kind, row[kind][_GPU]) for kind, _ in _OF_NODES],
+            f"{short(row['stranded'][_GPU])} of {short(row['capacity'][_GPU])}",
+        )
+        for row in shown
+    ]
+    chart = parts.bars("GPUs by node, with how many are stranded", drawn, _OF_NODES)
+    if not others:
+        return chart
+    rest = sum(row["stranded"][_GPU] for row in others)
+    told = (
+        f"{len(shown)} of {len(ordered):,} nodes with GPUs shown, with the most stranded; "
+        f"the other {len(others):,} strand {short(rest)} GPUs in all."
+    )
+    return chart + parts.soft(told)
+
+
+def money(total: Json) -> str:
+    """What is usable and what is stranded, in money a month, by resource."""
+    drawn = [
+        Bar(
+            title,
+            [
+                ("usable", total["usableByDimension"][key]),
+                ("stranded", total["moneyByDimension"][key]),
+            ],
+            dollars(total["usableByDimension"][key] + total["moneyByDimension"][key]),
+        )
+        for key, title in TITLES.items()
+    ]
+    legend = (("usable", "usable, unused"), ("stranded", "stranded"))
+    return parts.bars("Dollars a month", drawn, legend)
+
+
+def modes(now: float, replayed: Sequence[Json]) -> str:
+    """What is stranded with each mode, in money a month."""
+    drawn = [Bar("as it is", [("used", now)], dollars(now))]
+    for one in replayed:
+        left_over = f", {len(one['unplaced'])} no place" if one["unplaced"] else ""
+        drawn.append(
+            Bar(one["mode"], [("stranded", one["money"])], f"{dollars(one['money'])}{left_over}")
+        )
+    return parts.bars("Stranded by mode, dollars a month", drawn)

@@ -1,0 +1,91 @@
+"""Dollars a month per unit, of every node: a core, a GiB, a GPU, a GiB of its memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduler.audit.prices import book as books
+from scheduler.audit.prices.book import PriceBook
+from scheduler.measure import cards as all_cards
+from scheduler.measure import figures as m
+from scheduler.schema import columns as c
+from scheduler.state.cluster import Cluster
+
+UNKNOWN = "model unknown"
+
+
+class ModelRate(NamedTuple):
+    """What the GPUs of one model, or of one model that is not known, were counted at.
+
+    Attributes:
+        model: as the nodes tell it.
+        gpus: how many there are.
+        price: of each, a month.
+        source: where the price is from.
+    """
+
+    model: str
+    gpus: int
+    price: float
+    source: str
+
+
+def of_nodes(
+    cluster: Cluster, names: Sequence[str], prices: PriceBook
+) -> tuple[c.Floats, list[ModelRate]]:
+    """[4, N] dollars per unit, by ``measure.figures.DIMENSIONS``, and the models that are there.
+
+    Half of what a GPU costs is for its compute and half for its memory, all of it for its compute where the
+    memory is not told. A node with several models has the mean of them.
+    """
+    rows = np.array([cluster.nodes.row_of(name) for name in names], np.int64)
+    cards = all_cards.of_rows(cluster, rows)
+    labelled = [_label(cluster, name, prices) for name in names]
+    words = cluster.cards.models.values
+    gib = np.round(cards.capacity[1] / np.maximum(cards.n_all, 1), 3)
+    seen: dict[tuple[str, float], list[int]] = {}
+    for i, (owner, model, size) in enumerate(
+        zip(cards.owner.tolist(), cards.model.tolist(), gib.tolist(), strict=True)
+    ):
+        seen.setdefault((words[model] if model >= 0 else labelled[owner], size), []).append(i)
+    price = np.zeros(cards.owner.size)
+    found = []
+    for (model, size), entries in seen.items():
+        known = prices.of_model(model)
+        price[entries] = known.price if known else prices.of_memory(size)
+        source = known.source if known else _by_memory(size, prices)
+        gpus = int(cards.n_all[entries].sum())
+        if gpus:
+            found.append(ModelRate(model or UNKNOWN, gpus, float(price[entries[0]]), source))
+    has_memory = cards.capacity[1] > 0
+    worth = price * cards.n_all
+    n = rows.size
+    rates = np.zeros((len(m.DIMENSIONS), n))
+    rates[m.CPU], rates[m.MEMORY] = (
+        prices.units[books.CPU_CORE],
+        prices.units[books.MEMORY_GIB],
+    )
+    for dimension, part, per in (
+        (m.GPU, np.where(has_memory, 0.5, 1.0), cards.capacity[0]),
+        (m.GPU_MEMORY, np.where(has_memory, 0.5, 0.0), cards.capacity[1]),
+    ):
+        total = np.bincount(cards.owner, worth * part, n)
+        amount = np.bincount(cards.owner, per, n)
+        rates[dimension] = np.divide(total, amount, where=amount > 0, out=np.zeros(n))
+    return rates, sorted(found, key=lambda one: (-one.gpus * one.price, one.model))
+
+
+def _label(cluster: Cluster, name: str, prices: PriceBook) -> str:
+    """What a node's labels tell of the model of its GPUs; empty for nothing."""
+    facts = cluster.facts_of(name)
+    labels = facts.labels if facts is not None else {}
+    return next((labels[label] for label in prices.labels if labels.get(label)), "")
+
+
+def _by_memory(gib: float, prices: PriceBook) -> str:
+    if gib:
+        return f"not in the list: by its {gib:.0f} GiB of memory"
+    return f"not in the list, and no memory told: as one of {prices.unknown_gib:g} GiB"

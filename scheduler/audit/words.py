@@ -1,0 +1,162 @@
+"""What an audit comes to, in sentences and cells that table and page have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Json = dict[str, Any]
+TITLES = {
+    "cpu": "CPU, cores",
+    "memory": "memory, GiB",
+    "gpuCompute": "GPUs",
+    "gpuMemory": "GPU memory, GiB",
+}
+FIGURES = {
+    "capacity": "capacity",
+    "used": "used",
+    "usable": "usable, unused",
+    "stranded": "stranded",
+    "dead": "of it dead",
+    "spare": "spare",
+    "closed": "closed",
+}
+_REASONS_MAX = 6
+_MODELS_MAX = 12
+
+
+def amount(value: float) -> str:
+    """With one decimal, of thousands without."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.1f}"
+
+
+def short(value: float) -> str:
+    """As ``amount``, without a decimal that is 0."""
+    return amount(value).removesuffix(".0")
+
+
+def dollars(value: float) -> str:
+    """Whole dollars."""
+    return f"${value:,.0f}"
+
+
+def counted(count: int, one: str) -> str:
+    """``1 pod``, ``2 pods``."""
+    return f"{count:,} {one}" if count == 1 else f"{count:,} {one}s"
+
+
+def spread(values: list[float]) -> str:
+    """The least and the most, as one figure where they read the same."""
+    low, high = (_plain(value) for value in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"
+
+
+def _plain(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else amount(value)
+
+
+def about(audit: Json) -> str:
+    """Of what, when and by which version."""
+    told = audit["about"]
+    return f"{told['source']}, {told['made']}, Evenkeel {told['evenkeel']}"
+
+
+def headline(audit: Json) -> list[str]:
+    """What could be used and is not, then what is stranded."""
+    total = audit["total"]
+    value = total["value"]
+    return [
+        (
+            f"{dollars(value['usable'])} a month is usable and unused: {_listed(total['usable'])}, "
+            f"of {dollars(value['capacity'])} in all."
+        ),
+        (
+            f"{dollars(value['stranded'])} a month is stranded, free but of no use to the typical pod: "
+            f"{_listed(total['stranded'])}."
+        ),
+    ]
+
+
+def _listed(amounts: Json) -> str:
+    return (
+        f"{short(amounts['gpuCompute'])} GPUs, {short(amounts['cpu'])} cores and "
+        f"{short(amounts['memory'])} GiB of memory"
+    )
+
+
+def of_free(audit: Json) -> str:
+    """Which part of the free GPUs is of no use; empty where none is free."""
+    total = audit["total"]
+    free, dead = total["free"]["gpuCompute"], total["dead"]["gpuCompute"]
+    if not free:
+        return ""
+    share = total["stranded"]["gpuCompute"] / free
+    none = f"{short(dead)} no typical pod can take at all" if short(dead) != "0" else ""
+    told = f"Of {short(free)} free GPUs a typical GPU pod cannot take {share:.0%}"
+    return f"{told}; {none}." if none else f"{told}."
+
+
+def judged_by(audit: Json) -> list[str]:
+    """Sentences on whose demand the figures rest, what waits, and what was left out."""
+    demand, lines = audit["demand"], []
+    for key, kind in (("gpuPods", "GPU pods"), ("otherPods", "pods without GPU")):
+        seen = demand[key]["seen"]
+        if demand[key]["assumed"]:
+            lines.append(
+                f"Only {seen} {kind} seen, fewer than {demand['enough']}: "
+                "judged by assumed ones instead."
+            )
+        else:
+            lines.append(f"Judged by {seen} {kind} seen.")
+    waiting = audit["waiting"]
+    if waiting:
+        gpus = sum(pod["gpus"] for pod in waiting)
+        cores = sum(pod["cpu"] for pod in waiting)
+        lines.append(
+            f"Waiting: {counted(len(waiting), 'pod')}, for {counted(gpus, 'GPU')} and {cores:,g} cores in all."
+        )
+    if audit["leftOut"]:
+        lines.append(f"Left out, for they are malformed: {', '.join(audit['leftOut'])}.")
+    return lines
+
+
+def priced_by(audit: Json) -> list[str]:
+    """What GPUs were counted at, and where that is from."""
+    units = audit["prices"]
+    lines = [
+        f"A core costs ${units['cpu-core']:g} a month, a GiB of memory ${units['memory-gib']:g}."
+    ]
+    models = audit["gpuModels"]
+    lines += [
+        f"{one['model']}: {counted(one['gpus'], 'GPU')} at {dollars(one['price'])} ({one['source']})."
+        for one in models[:_MODELS_MAX]
+    ]
+    if len(models) > _MODELS_MAX:
+        lines.append(
+            f"And {counted(len(models) - _MODELS_MAX, 'model')} more, of which less is there."
+        )
+    return [*lines, "Prices of your own: --prices FILE, or --price 'A100*80GB=1500'."]
+
+
+def moved(audit: Json) -> list[str]:
+    """How many pods were placed again, which stayed and why."""
+    replay = audit["replay"]
+    stays = replay["stays"]
+    orders = counted(replay["orders"], "order")
+    lines = [f"{counted(replay['moved'], 'pod')} placed again, in {orders}."]
+    if stays:
+        shown = [f"{one['pods']:,} {one['reason']}" for one in stays[:_REASONS_MAX]]
+        rest = sum(one["pods"] for one in stays[_REASONS_MAX:])
+        shown += [f"{rest:,} for other reasons"] if rest else []
+        verb = "stays" if replay["stayed"] == 1 else "stay"
+        lines.append(f"{counted(replay['stayed'], 'pod')} {verb}: {', '.join(shown)}.")
+    if replay["withoutController"]:
+        lines.append(
+            f"{counted(replay['withoutController'], 'pod')} of those placed again have no controller: "
+            "deleted, nothing would create them anew."
+        )
+    left_over = [one["mode"] for one in replay["modes"] if max(one["inOrders"]["unplaced"])]
+    if left_over:
+        lines.append(
+            f"With {', '.join(left_over)} some found no place: less is stranded there because less is placed."
+        )
+    return lines

@@ -1,0 +1,44 @@
+"""How ``--help`` is laid out, on a narrow terminal too: no name of an option, of a mode or of a file is cut."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+# Columns that names of options may take before what they do, on a wide terminal and on a narrow one.
+_WIDE, _NARROW = 24, 4
+_NARROW_PAGE = 60
+_WORDS = 30  # columns of a list of words, which fit on either
+
+
+def words(listed: Sequence[str]) -> str:
+    """A paragraph of a help text in which no word is broken at its hyphens."""
+    lines = textwrap.fill(", ".join(listed), _WORDS, break_on_hyphens=False, break_long_words=False)
+    return f"\n\n\b\n{lines}"
+
+
+class Command(TyperCommand):
+    """A command whose help fits the terminal."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write what its options do."""
+        super().format_options(ctx, _fitted(formatter))
+
+
+class Group(TyperGroup):
+    """The page that lists the commands."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write what its options do, and its commands."""
+        super().format_options(ctx, _fitted(formatter))
+
+
+def _fitted(formatter: Any) -> Any:
+    """The formatter with columns of a width that leaves room for the text."""
+    columns = _NARROW if formatter.width < _NARROW_PAGE else _WIDE
+    formatter.write_dl = partial(formatter.write_dl, col_max=columns)
+    return formatter

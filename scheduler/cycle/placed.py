@@ -1,0 +1,82 @@
+"""What is said of a pod that was placed: where it goes, which cards it has there, and by whose wish."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from scheduler.api.cards import CardUse
+from scheduler.api.placement import Placement, from_annotations
+from scheduler.cycle.explain import NOTE_MAX
+from scheduler.cycle.policies import Resolved
+from scheduler.plugins.rules import mode
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
+
+# Of the note: room for the words between its parts, and for the count of cards that are not told.
+_REST = 32
+_DEFAULT = Placement()
+
+
+def assigned(pod: PodRecord, node: str) -> str:
+    """kube-scheduler's words."""
+    return f"Successfully assigned {pod.key} to {node}"
+
+
+def note(cluster: Cluster, pod: PodRecord, how: str) -> str:
+    """kube-scheduler's words, then the cards and ``how`` the pod was placed; whole words within an event's note."""
+    text = assigned(pod, pod.node)
+    left = NOTE_MAX - len(text.encode()) - len(how.encode()) - _REST
+    if cards := _cards(cluster, pod, left):
+        text += f" with {cards}"
+    return f"{text}; {how}" if how else text
+
+
+def how(pod: PodRecord, resolved: Resolved) -> str:
+    """By which mode and whose wish a pod is placed; empty for one without GPUs of which nobody wished anything."""
+    template, placement = pod.template, resolved.placement
+    has_own = bool(from_annotations(dict(template.steering)))
+    if not (template.gpu or has_own or resolved.policy or placement != _DEFAULT):
+        return ""
+    words = [
+        f"node policy {placement.node_policy}"
+        if placement.node_policy
+        else f"mode {mode.in_force(template, placement)}"
+    ]
+    if template.gpu and placement.gpu_policy:
+        words.append(f"GPU policy {','.join(dict.fromkeys(placement.gpu_policy.split(',')))}")
+    if has_own:
+        words.append("the pod's annotations")
+    if resolved.policy:
+        words.append(f"policy {resolved.policy}")
+    elif not has_own:
+        words.append(f"profile {pod.profile}")
+    return ", ".join(words)
+
+
+def _cards(cluster: Cluster, pod: PodRecord, most: int) -> str:
+    """The pod's cards in so many bytes, by index; of devices that are only counted, how many."""
+    uses = [use for slot in pod.claim for use in slot]
+    if not uses:
+        amounts = dict(pod.template.requests.amounts)
+        asked = amounts.get(pod.template.family, 0) if pod.template.gpu else 0
+        return f"{asked} {pod.template.family}" if asked else ""
+    row = cluster.nodes.row_of(pod.node)
+    there = cluster.registers.cards_of(pod.uid, cluster.registers.pool_of(pod), row)
+    told: list[str] = []
+    for text in _each(cluster, uses, there):
+        most -= len(text.encode()) + 2
+        if most < 0:
+            break
+        told.append(text)
+    rest = len(uses) - len(told)
+    return f"{'card' if len(uses) == 1 else 'cards'} {', '.join(told)}" + (
+        f" and {rest} more" if rest else ""
+    )
+
+
+def _each(cluster: Cluster, uses: list[CardUse], there: Mapping[str, int]) -> Iterator[str]:
+    for use in uses:
+        d = there.get(use.uuid, -1)
+        index = f"{cluster.cards.columns.position[d]} " if d >= 0 else ""
+        cores = f", {use.cores} % of its cores" if use.cores else ""
+        yield f"{index}({use.uuid}, {use.mem_mib} MiB{cores})"

@@ -1,0 +1,123 @@
+"""What a controller wants done, as data, and the questions that all controllers ask of pods."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+Json = dict[str, Any]
+
+# A cluster in one process is no place for a million pods; more of one workload are not made.
+MOST_PODS = 500
+
+_ENDED = frozenset({"Succeeded", "Failed"})
+
+
+class Note(NamedTuple):
+    """An event about the workload."""
+
+    reason: str
+    message: str
+    type: str = "Normal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is to be done for one workload, in this order.
+
+    Attributes:
+        create: manifests of pods or ReplicaSets.
+        delete: objects as they were last seen.
+        merge: an object that is owned, and a merge patch for it.
+        own: a merge patch for the workload itself, None for none.
+        status: the workload's whole status.
+        notes: events; one that says what the last one said is not written again.
+    """
+
+    status: Json
+    create: Sequence[Json] = ()
+    delete: Sequence[Json] = ()
+    merge: Sequence[tuple[Json, Json]] = ()
+    own: Json | None = None
+    notes: Sequence[Note] = field(default_factory=tuple)
+
+
+def number(value: Any, default: int) -> int:
+    """Return a count from a spec, or its default where it is not there."""
+    return default if value is None else int(value)
+
+
+def capped(kind: str, asked: int) -> tuple[int, list[Note]]:
+    """Return how many pods are made of what is asked, and the event that says so if it is less."""
+    if asked <= MOST_PODS:
+        return asked, []
+    text = f"{kind} asks {asked} pods; at most {MOST_PODS} of one workload are made here"
+    return MOST_PODS, [Note("FailedCreate", text, "Warning")]
+
+
+def going(item: Json) -> bool:
+    """Tell whether an object is being deleted."""
+    return "deletionTimestamp" in item["metadata"]
+
+
+def phase(pod: Json) -> str:
+    """Return a pod's phase."""
+    return str((pod.get("status") or {}).get("phase", ""))
+
+
+def ended(pod: Json) -> bool:
+    """Tell whether a pod has run to its end."""
+    return phase(pod) in _ENDED
+
+
+def ready(pod: Json) -> bool:
+    """Tell whether a pod is ready."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return not going(pod) and any(
+        one["type"] == "Ready" and one["status"] == "True" for one in conditions
+    )
+
+
+def first_to_go(pods: Iterable[Json]) -> list[Json]:
+    """Return pods in the order in which fewer are kept: without a node, not ready, young ones first."""
+    newest = sorted(pods, key=lambda pod: str(pod["metadata"]["creationTimestamp"]), reverse=True)
+    return sorted(
+        newest,
+        key=lambda pod: (bool(pod["spec"].get("nodeName")), phase(pod) == "Running", ready(pod)),
+    )
+
+
+class Said(NamedTuple):
+    """One condition as it should be now."""
+
+    type: str
+    status: bool
+    reason: str
+    message: str
+
+
+def conditions(old: Json, said: Sequence[Said], now: str) -> list[Json]:
+    """Return the conditions of a status; each keeps the time at which it last changed."""
+    before = {one["type"]: one for one in old.get("conditions") or ()}
+    written = []
+    for one in said:
+        status = "True" if one.status else "False"
+        entry: Json = {
+            "type": one.type,
+            "status": status,
+            "reason": one.reason,
+            "message": one.message,
+            "lastTransitionTime": now,
+        }
+        previous = before.get(one.type)
+        if previous is not None and previous["status"] == status:
+            entry["lastTransitionTime"] = previous["lastTransitionTime"]
+        written.append(entry)
+    return written
+
+
+def failure(notes: Sequence[Note]) -> list[Said]:
+    """Return the condition that says why there are fewer pods than asked; none if nothing is wrong."""
+    return [
+        Said("ReplicaFailure", status=True, reason=note.reason, message=note.message)
+        for note in notes[:1]
+    ]

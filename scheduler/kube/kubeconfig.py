@@ -1,0 +1,120 @@
+"""Where access to a cluster is read from, and what was looked for when there is none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+from kubernetes import config as kubernetes_config
+
+from scheduler.errors import BadInput
+
+IN_CLUSTER_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
+_HOME = "~/.kube/config"
+_OPTION = "--kubeconfig"
+
+
+class _Found(NamedTuple):
+    """Files of a kubeconfig, which are read as one, and what a user calls them."""
+
+    named: str
+    files: tuple[Path, ...]
+
+
+def load(configuration: Any, path: str | None, context: str | None) -> None:
+    """Read access into a configuration of the Kubernetes client.
+
+    In this order: the file that is named, the files of $KUBECONFIG, the service account of the pod unless a
+    context is asked for, ~/.kube/config.
+
+    Raises:
+        BadInput: there is none, or it cannot be read; says what was looked for, or which contexts there are.
+    """
+    if not (path or context or os.environ.get("KUBECONFIG")) and IN_CLUSTER_TOKEN.exists():
+        try:
+            kubernetes_config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+        except kubernetes_config.ConfigException as error:
+            raise BadInput(_OPTION, f"the pod's service account is no use: {error}") from error
+        return
+    found = _find(path)
+    _check_context(found, context)
+    try:
+        kubernetes_config.load_kube_config(  # type: ignore[no-untyped-call]
+            config_file=os.pathsep.join(map(str, found.files)),
+            context=context,
+            client_configuration=configuration,
+        )
+    except Exception as error:  # whatever a plugin for logging in may raise
+        raise BadInput(found.named, _line(error)) from error
+
+
+def _find(path: str | None) -> _Found:
+    """The files that are there, of those that were named first.
+
+    Raises:
+        BadInput: none is there.
+    """
+    listed = os.environ.get("KUBECONFIG", "")
+    if path:
+        named, files = f"{_OPTION} {path}", _paths(path)
+    elif listed:
+        named, files = f"$KUBECONFIG={listed}", _paths(listed)
+    else:
+        named, files = _HOME, _paths(_HOME)
+    there = tuple(file for file in files if file.exists())
+    if there:
+        return _Found(named, there)
+    if path:
+        raise BadInput(named, "no such file")
+    if listed:
+        raise BadInput(named, f"no such file; name another with {_OPTION} FILE")
+    raise BadInput(
+        _OPTION,
+        "no access to a cluster was found: $KUBECONFIG is not set, there is no service account of a pod at "
+        f"{IN_CLUSTER_TOKEN}, and no file {files[0]}; name one with {_OPTION} FILE",
+    )
+
+
+def _paths(listed: str) -> list[Path]:
+    return [Path(one).expanduser() for one in listed.split(os.pathsep) if one]
+
+
+def _check_context(found: _Found, context: str | None) -> None:
+    """Refuse a context that is not there, and none at all where one has to be chosen.
+
+    Raises:
+        BadInput: names those that are there.
+    """
+    names: dict[str, None] = {}
+    current = ""
+    for file in found.files:
+        content = _read(found, file)
+        contexts = content.get("contexts")
+        for one in contexts if isinstance(contexts, list) else ():
+            if isinstance(one, dict) and one.get("name"):
+                names[str(one["name"])] = None
+        current = current or str(content.get("current-context") or "")
+    known = f"there: {', '.join(names) or 'none'}"
+    if context and context not in names:
+        raise BadInput(f"--context {context}", f"is not in {found.named}; {known}")
+    if not context and not current:
+        raise BadInput("--context", f"is needed, {found.named} has no current-context; {known}")
+
+
+def _read(found: _Found, file: Path) -> Mapping[str, Any]:
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadInput(found.named, f"{file} cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        raise BadInput(found.named, f"{file} is no YAML: {_line(error)}") from error
+    if not isinstance(content, dict):
+        raise BadInput(found.named, f"{file} is no kubeconfig: it must be a mapping with contexts")
+    return content
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,55 @@
+"""What happens, as counters and histograms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client import Metric
+
+from scheduler.config import Config
+from scheduler.kube.report.metrics import catalogue
+from scheduler.kube.report.metrics.families import Counted, Observed
+
+# More policies than anybody has; a cluster that makes and deletes them for ever must not fill the memory.
+_PLACEMENTS_MOST = 1000
+_DECIDED = ("scheduled", "unschedulable")
+
+
+class Metrics:
+    """Of one scheduler, from its start.
+
+    Attributes:
+        attempts, attempt_seconds: by result and profile.
+        sli_seconds: by attempts.
+        pod_attempts, queue_wait, bind_seconds: without labels.
+        placements: by mode and policy.
+        plugin_silences: without labels.
+    """
+
+    def __init__(self, config: Config) -> None:
+        """``config`` has the profiles there are."""
+        profiles = config.scheduler_names
+        decided = [(result, profile) for profile in profiles for result in _DECIDED]
+        tried = [*decided, *(("error", profile) for profile in profiles)]
+        self.attempts = Counted(catalogue.ATTEMPTS, tried)
+        self.attempt_seconds = Observed(catalogue.ATTEMPT_SECONDS, decided)
+        self.sli_seconds = Observed(catalogue.SLI_SECONDS)
+        self.pod_attempts = Observed(catalogue.POD_ATTEMPTS, [()])
+        self.queue_wait = Observed(catalogue.QUEUE_WAIT_SECONDS, [()])
+        self.bind_seconds = Observed(catalogue.BIND_SECONDS, [()])
+        self.placements = Counted(catalogue.PLACEMENTS, most=_PLACEMENTS_MOST)
+        self.plugin_silences = Counted(catalogue.PLUGIN_SILENCES, [()])
+
+    def collect(self) -> Iterator[Metric]:
+        """All of them, as they are now."""
+        for one in (
+            self.attempts,
+            self.attempt_seconds,
+            self.sli_seconds,
+            self.pod_attempts,
+            self.queue_wait,
+            self.bind_seconds,
+            self.placements,
+            self.plugin_silences,
+        ):
+            yield one.collect()

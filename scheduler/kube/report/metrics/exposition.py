@@ -1,0 +1,103 @@
+"""The text that Prometheus reads, in the format that it asks for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import NamedTuple
+
+from prometheus_client import CollectorRegistry, Metric, PlatformCollector, ProcessCollector
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
+
+from scheduler.config import MetricsConfig
+from scheduler.kube.report.metrics import devices, reading, stranded
+from scheduler.kube.report.metrics.counting import Metrics
+from scheduler.kube.report.metrics.devices import Copies, Lines
+from scheduler.kube.report.metrics.reading import Sources
+from scheduler.kube.report.metrics.stranded import Stranded
+from scheduler.measure.figures import Figures
+
+_SECONDS = 5.0
+
+
+class _Read(NamedTuple):
+    """What the main loop has handed over; nothing in it changes any more."""
+
+    families: list[Metric]
+    copies: Copies | None
+    stranded: Figures | None
+
+
+class _Families(Collector):
+    """Families that are made already, and those of the process."""
+
+    def __init__(self, families: Iterable[Metric], process: CollectorRegistry) -> None:
+        self._families, self._process = families, process
+
+    def collect(self) -> Iterable[Metric]:
+        yield from self._families
+        yield from self._process.collect()
+
+
+class Exposition:
+    """Joins all metrics of one replica.
+
+    Args:
+        metrics: what has happened.
+        sources: what is read.
+        measured: what is used, free and of no use.
+        config: how much is told of nodes and cards.
+    """
+
+    def __init__(
+        self, metrics: Metrics, sources: Sources, measured: Stranded, config: MetricsConfig
+    ) -> None:
+        self._metrics, self._sources, self._measured = metrics, sources, measured
+        self._lines = Lines(per_node=config.per_node, per_card=config.per_card)
+        self._process = CollectorRegistry()
+        ProcessCollector(registry=self._process)
+        PlatformCollector(registry=self._process)
+        self._main = asyncio.get_running_loop()
+
+    async def across(self, accept: str) -> tuple[str, AsyncIterator[bytes]]:
+        """The content type and the text, part by part, for another thread.
+
+        What is read is read on the main loop, where everything else changes; the text is made in a third thread, so
+        that neither the main loop nor the caller's stands still meanwhile.
+
+        Raises:
+            TimeoutError: the main loop is busy.
+        """
+
+        async def read() -> _Read:
+            return self._read()
+
+        reading_it = asyncio.run_coroutine_threadsafe(read(), self._main)
+        async with asyncio.timeout(_SECONDS):
+            found = await asyncio.wrap_future(reading_it)
+        encoder, content_type = choose_encoder(accept)
+        return content_type, self._parts(found, encoder)
+
+    def _read(self) -> _Read:
+        families = [
+            *self._metrics.collect(),
+            *reading.collect(self._sources, self._main.time()),
+            *self._measured.collect(),
+        ]
+        # As with the measures: once, by the replica that decides, or sums would count everything twice.
+        tells = self._lines.is_asked and self._sources.is_deciding()
+        copies = devices.copied(self._sources.engine.cluster) if tells else None
+        return _Read(families, copies, self._measured.of_nodes())
+
+    async def _parts(
+        self, found: _Read, encoder: Callable[[Collector], bytes]
+    ) -> AsyncIterator[bytes]:
+        if found.copies is not None:
+            # In front: one of the formats ends with a line of its own.
+            lines = self._lines.parts(found.copies)
+            while (part := await asyncio.to_thread(next, lines, None)) is not None:
+                yield part
+        if found.stranded is not None:
+            yield await asyncio.to_thread(stranded.lines, found.stranded)
+        yield await asyncio.to_thread(encoder, _Families(found.families, self._process))

@@ -1,0 +1,82 @@
+"""What the metrics say at the moment they are asked for, read from the parts of a replica."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from prometheus_client import Metric
+
+from scheduler.engine.engine import Engine
+from scheduler.kube.lead.lease import Holder
+from scheduler.kube.report.metrics import catalogue
+from scheduler.kube.report.metrics.tally import Tally
+from scheduler.kube.report.probes import Signs
+from scheduler.kube.report.reporter import Reporter
+from scheduler.state import checks
+
+
+class Sources(NamedTuple):
+    """What is read.
+
+    Attributes:
+        signs: what the probes look at too.
+        engine: what is known and waits.
+        reporter: what is told.
+        tally: why pods wait.
+        is_deciding: whether this replica leads.
+        version: of Evenkeel.
+    """
+
+    signs: Signs
+    engine: Engine
+    reporter: Reporter
+    tally: Tally
+    is_deciding: Callable[[], bool]
+    version: str
+
+
+def collect(sources: Sources, now: float) -> Iterator[Metric]:
+    """All of it; ``now`` is the loop's time."""
+    yield from _replica(sources)
+    yield from _streams(sources, now)
+    yield from _queue(sources)
+    yield from _nodes(sources.engine)
+
+
+def _replica(sources: Sources) -> Iterator[Metric]:
+    signs, reporter = sources.signs, sources.reporter
+    yield catalogue.LEADER.one(sources.is_deciding())
+    holder = signs.lease.holder()
+    yield catalogue.LEASE_HOLDER.of(((one,), one == holder) for one in Holder)
+    yield catalogue.LEASE_ERRORS.one(signs.lease.errors)
+    yield catalogue.MISSING_RIGHT.of(((right,), 1) for right in signs.rights.missing)
+    yield catalogue.UNFENCED.one(signs.fence.n_left)
+    yield catalogue.REPORTS_WAITING.one(reporter.waiting)
+    yield catalogue.REPORTS_DROPPED.one(reporter.dropped)
+    build = (sources.version, platform.python_version(), platform.machine())
+    yield catalogue.BUILD.of([(build, 1)])
+
+
+def _streams(sources: Sources, now: float) -> Iterator[Metric]:
+    streams = sources.signs.streams
+    yield catalogue.STREAM_AGE.of(((one.name,), one.age(now)) for one in streams)
+    yield catalogue.STREAM_LISTS.of(((one.name,), one.relists) for one in streams)
+    yield catalogue.STREAM_REFUSED.of(
+        ((one.name,), bool(one.trouble and one.trouble.is_refused)) for one in streams
+    )
+
+
+def _queue(sources: Sources) -> Iterator[Metric]:
+    pending = sources.engine.pending
+    counts = pending.counts().items()
+    yield catalogue.PENDING.of(((where,), n) for where, n in counts)
+    yield catalogue.INCOMING.of(pending.came.items())
+    yield catalogue.UNSCHEDULABLE.of(sources.tally.unschedulable().items())
+
+
+def _nodes(engine: Engine) -> Iterator[Metric]:
+    yield catalogue.NODES.one(len(engine.cluster.nodes.rows))
+    closed = checks.closed_nodes(engine.cluster).items()
+    yield catalogue.NODES_CLOSED.of(((why,), n) for why, n in closed)

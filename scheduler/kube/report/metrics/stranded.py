@@ -1,0 +1,115 @@
+"""What of the cluster is used, free and of no use, by the audit's own measure, now and then.
+
+It is measured on the main loop, a typical pod at a time, so that others get their turn between; and so seldom that
+it takes no more than a hundredth of the loop's time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import structlog
+from prometheus_client import Metric
+
+from scheduler.engine.engine import Engine
+from scheduler.kube.report.metrics import catalogue, text
+from scheduler.measure import figures as m
+from scheduler.measure import typical
+from scheduler.measure.figures import Figures
+
+_SECONDS = 10.0
+_LOOK_SECONDS = 1.0
+_SHARE = 0.01
+_GIB = 2.0**30
+_log = structlog.get_logger("evenkeel.metrics")
+# The unit of each dimension of the figures in the metric's.
+_METRICS = (
+    (catalogue.CPU_CORES, 1.0),
+    (catalogue.MEMORY_BYTES, _GIB),
+    (catalogue.GPUS, 1.0),
+    (catalogue.GPU_MEMORY_BYTES, _GIB),
+)
+
+
+class _Measured(NamedTuple):
+    figures: Figures
+    at: float
+
+
+class Stranded:
+    """Measures as long as this replica decides.
+
+    Args:
+        engine: what is measured.
+        is_deciding: whether this replica leads.
+        per_node: whether each node is told of.
+    """
+
+    def __init__(self, engine: Engine, is_deciding: Callable[[], bool], *, per_node: bool) -> None:
+        self._engine, self._is_deciding, self._per_node = engine, is_deciding, per_node
+        self._last: _Measured | None = None
+
+    async def run(self) -> None:
+        """Measure until cancelled."""
+        while True:
+            rest = _LOOK_SECONDS
+            if self._is_deciding():
+                rest = max(_SECONDS, await self._try() / _SHARE)
+            else:
+                self._last = None
+            await asyncio.sleep(rest)
+
+    async def _try(self) -> float:
+        try:
+            return await self._measure()
+        except Exception:  # noqa: BLE001 - whatever it is, pods are placed without it
+            _log.exception("what is stranded cannot be measured")
+            self._last = None
+            return 0.0
+
+    async def _measure(self) -> float:
+        """Measure once; seconds that it took of the loop."""
+        cluster, spent = self._engine.cluster, 0.0
+        began = time.perf_counter()
+        judges = typical.of_cluster(cluster)
+        spent += time.perf_counter() - began
+        await asyncio.sleep(0)
+        began = time.perf_counter()
+        steps = m.in_steps(cluster, judges)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                self._last = _Measured(end.value, time.time())
+                return spent + time.perf_counter() - began
+            spent += time.perf_counter() - began
+            await asyncio.sleep(0)
+            began = time.perf_counter()
+
+    def collect(self) -> Iterator[Metric]:
+        """As it was measured last; nothing on a replica that does not decide."""
+        if self._last is None or not self._is_deciding():
+            return
+        figures, at = self._last
+        amounts = figures.amounts.sum(axis=2).tolist()
+        for (metric, unit), dimension in zip(_METRICS, range(len(m.DIMENSIONS)), strict=True):
+            yield metric.of(
+                ((part,), amounts[i][dimension] * unit) for i, part in enumerate(m.FIGURES)
+            )
+        yield catalogue.MEASURED.one(at)
+
+    def of_nodes(self) -> Figures | None:
+        """The figures of every node, if nodes are told of, likewise."""
+        told = self._last if self._per_node and self._is_deciding() else None
+        return told.figures if told is not None else None
+
+
+def lines(figures: Figures) -> bytes:
+    """How much of the GPUs of every node that has any is stranded."""
+    has = np.flatnonzero(figures.amounts[m.CAPACITY, m.GPU] > 0)
+    labels = [f'{{node="{figures.names[i]}"}}' for i in has.tolist()]
+    return text.of_gauge(catalogue.NODE_STRANDED, labels, figures.amounts[m.STRANDED, m.GPU, has])

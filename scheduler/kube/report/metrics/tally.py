@@ -1,0 +1,137 @@
+"""Tells the metrics of pods: what was decided, what its bind took, and which rules keep the others waiting."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
+
+from scheduler.api.door.decisions import Bind, Hold, Outcome
+from scheduler.api.door.events import BindDone, BindFailed, PluginSilent
+from scheduler.engine.engine import Engine
+from scheduler.kube.report.metrics.counting import Metrics
+from scheduler.plugins.rules import mode
+from scheduler.queues.entries import Where
+
+_MOST_ATTEMPTS = 15
+_MISTAKE, _NO_NODES = "PodWellFormed", "NoNodes"
+Told = BindDone | BindFailed | PluginSilent
+
+
+class _Journey(NamedTuple):
+    """A pod whose bind is under way.
+
+    Attributes:
+        decided_at: loop time of the decision.
+        since: loop time at which the pod could be tried first.
+        attempts: how often it was tried, this time included.
+        placed_by: mode or node policy, and the policy that governs the pod, empty for none.
+    """
+
+    decided_at: float
+    since: float
+    attempts: int
+    profile: str
+    placed_by: tuple[str, str]
+
+
+class Tally:
+    """Keeps, of pods that wait or are on their way, what the metrics will say of them.
+
+    Args:
+        metrics: they are told.
+        engine: knows the pods.
+        report: takes what the binder reports, after it was looked at.
+        clock: the loop's.
+    """
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        engine: Engine,
+        report: Callable[[Told], None],
+        clock: Callable[[], float],
+    ) -> None:
+        self._metrics, self._engine = metrics, engine
+        self._report, self._clock = report, clock
+        self._journeys: dict[str, _Journey] = {}
+        # By uid, the rules that kept a pod from every node when it was told last.
+        self._causes: dict[str, tuple[str, ...]] = {}
+
+    def decided(self, outcome: Outcome, seconds: float) -> None:
+        """All that one call of the engine has decided, in so many seconds; before it is carried out."""
+        now, results = self._clock(), Counter[tuple[str, str]]()
+        for bind in outcome.binds:
+            results["scheduled", self._begun(bind, now)] += 1
+        for hold in outcome.holds:
+            pod = self._engine.cluster.pods[hold.uid]
+            results["unschedulable", pod.profile] += 1
+            self._waited(hold.uid)
+        for hold in (*outcome.explained, *outcome.holds):
+            self._causes[hold.uid] = _causes(hold)
+        n = results.total()
+        for (result, profile), times in results.items():
+            self._metrics.attempts.add(result, profile, n=times)
+            self._metrics.attempt_seconds.add(seconds / n, result, profile, n=times)
+
+    def _begun(self, bind: Bind, now: float) -> str:
+        """A bind is under way; the profile of its pod."""
+        engine, uid = self._engine, bind.uid
+        pod, entry = engine.cluster.pods[uid], engine.pending.entry(uid)
+        resolved = engine.policies.resolve(pod)
+        by = resolved.placement.node_policy or mode.in_force(pod.template, resolved.placement)
+        since = now if entry is None or entry.since is None else entry.since
+        attempts = 1 if entry is None else entry.attempts
+        self._journeys[uid] = _Journey(now, since, attempts, pod.profile, (by, resolved.policy))
+        self._causes.pop(uid, None)
+        self._waited(uid)
+        return pod.profile
+
+    def _waited(self, uid: str) -> None:
+        entry = self._engine.pending.entry(uid)
+        if entry is not None:
+            self._metrics.queue_wait.add(entry.waited)
+
+    def report(self, told: Told) -> None:
+        """What the binder reports, passed on."""
+        if isinstance(told, PluginSilent):
+            self._metrics.plugin_silences.add(n=int(told.silent))
+        else:
+            self._ended(told)
+        self._report(told)
+
+    def _ended(self, told: BindDone | BindFailed) -> None:
+        journey = self._journeys.pop(told.uid, None)
+        if journey is None:
+            return
+        metrics, now = self._metrics, self._clock()
+        if isinstance(told, BindFailed):
+            metrics.attempts.add("error", journey.profile)
+            return
+        many = journey.attempts >= _MOST_ATTEMPTS
+        attempts = f"{_MOST_ATTEMPTS}+" if many else str(journey.attempts)
+        metrics.bind_seconds.add(now - journey.decided_at)
+        metrics.sli_seconds.add(now - journey.since, attempts)
+        metrics.pod_attempts.add(journey.attempts)
+        metrics.placements.add(*journey.placed_by)
+
+    def left(self, uid: str) -> None:
+        """A pod is gone, or has a node."""
+        self._causes.pop(uid, None)
+
+    def unschedulable(self) -> dict[tuple[str, str], float]:
+        """How many pods wait, by each rule that keeps them from a node, and by profile."""
+        found: Counter[tuple[str, str]] = Counter()
+        for uid, causes in self._causes.items():
+            entry = self._engine.pending.entry(uid)
+            if entry is not None and entry.where in {Where.UNSCHEDULABLE, Where.BACKOFF}:
+                found.update((cause, entry.pod.profile) for cause in causes)
+        return dict(found)
+
+
+def _causes(hold: Hold) -> tuple[str, ...]:
+    if hold.problem:
+        return (_MISTAKE,)
+    if hold.diagnosis is None or not hold.diagnosis.n_nodes:
+        return (_NO_NODES,)
+    return hold.diagnosis.rules

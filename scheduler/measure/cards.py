@@ -1,0 +1,128 @@
+"""The devices of all nodes as flat columns, for figures that look at every one of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduler.devices import whole as whole_devices
+from scheduler.devices.table import place_of
+from scheduler.schema import columns as c
+from scheduler.state.cluster import Cluster
+from scheduler.state.demand import DemandShape
+
+# As in kernels/devices/free.py: a share may fall short of a whole number by its last bit.
+_EPSILON = 1e-6
+_MIB_PER_GIB = 1024
+
+
+class Cards(NamedTuple):
+    """One entry per card; the devices of a pool that is counted are one entry together. D entries."""
+
+    owner: c.Ints  # [D] place of the node among the rows asked for
+    pool: c.Ints  # [D] their family
+    model: c.Ints  # [D] as in the state, -1 of devices that are counted
+    kind: c.Ints  # [D] place in ``kinds``
+    kinds: tuple[tuple[int, int], ...]  # core percent and MiB of a card
+    whole_only: c.Flags  # [D] only whole devices can be asked
+    usable: c.Flags  # [D] healthy, not cordoned, not MIG, its pods known
+    unshared: c.Flags  # [D] nobody is on it
+    n_all: c.Ints  # [D] cards of the entry
+    n_left: c.Ints  # [D] those that can take a pod: a sharer is left, and some of both figures
+    left: (
+        c.Ints
+    )  # [2, D] milli of the compute and of the memory of a card that a pod can still be given
+    capacity: c.Floats  # [2, D] GPUs and GiB
+    used: c.Floats  # [2, D] likewise
+
+    def takes(self, shape: DemandShape, models: c.Flags) -> tuple[c.Flags, c.Flags]:
+        """[D] whether a card would take a share of the shape when empty, and whether it does now.
+
+        ``models`` says of each model in the state whether the shape accepts it.
+        """
+        needs = np.array([shape.milli(*kind) for kind in self.kinds], np.int64)
+        compute, memory = needs[self.kind].T
+        whole = (compute == c.WHOLE) & (memory == c.WHOLE)
+        suits = self.usable & np.append(models, np.True_)[self.model]
+        suits &= (memory <= c.WHOLE) & (whole | ~self.whole_only)
+        suits &= self.pool == place_of(shape.family)
+        # All of the compute is given only of a card that nobody is on.
+        now = suits & (self.n_left > 0) & (self.unshared | (compute < c.WHOLE))
+        now &= (self.left[0] >= compute) & (self.left[1] >= memory)
+        return suits, now
+
+
+def of_rows(cluster: Cluster, rows: c.Ints) -> Cards:
+    """The devices of some nodes."""
+    nodes, table = cluster.nodes.columns, cluster.cards.columns
+    n_pools = len(nodes.managed)
+    managed, count = nodes.managed[:, rows], nodes.card_count[:, rows]
+    count = np.where(managed, count, 0)
+    starts = nodes.card_start[:, rows]
+    d = rows_of_runs(starts.ravel(), count.ravel())
+    owner = np.repeat(np.tile(np.arange(rows.size), n_pools), count.ravel())
+    offered = c.DEVICES_AT + np.arange(n_pools)
+    whole = np.where(managed, 0, nodes.allocatable[np.ix_(offered, rows)])
+    bare_pool, bare = np.nonzero(whole > 0)
+    total = whole[bare_pool, bare]
+    busy = np.minimum(nodes.requested[offered[bare_pool], rows[bare]], total)
+    figures = [c.CORES, c.MIB]
+    scale = table.milli[:, d]
+    left = np.floor((table.total[figures][:, d] - table.used[figures][:, d]) * scale + _EPSILON)
+    left = np.where(scale > 0, left, c.WHOLE).astype(np.int64)
+    ready = (table.used[c.SLOTS, d] < table.total[c.SLOTS, d]) & (left > 0).all(axis=0)
+    shares = np.clip(table.used[figures][:, d] * scale / c.WHOLE, 0.0, 1.0)
+    shares[0] = np.minimum(1.0, shares[0] + _unlimited(cluster, d))
+    gib = table.total[c.MIB, d] / _MIB_PER_GIB
+    pairs = np.column_stack(
+        [table.total[figures][:, d], np.tile(np.array([whole_devices.CARD]).T, bare.size)]
+    )
+    kinds, kind = _distinct(pairs)
+    ones, none = np.ones(d.size, np.int64), np.zeros(bare.size)
+    return Cards(
+        owner=np.append(owner, bare),
+        pool=np.append(table.pool[d], bare_pool),
+        model=np.append(table.model[d], np.full(bare.size, -1)),
+        kind=kind,
+        kinds=kinds or (whole_devices.CARD,),
+        whole_only=np.append(np.zeros(d.size, np.bool_), np.ones(bare.size, np.bool_)),
+        usable=np.append(
+            table.healthy[d] & ~table.cordoned[d] & ~table.mig[d], np.ones(bare.size, np.bool_)
+        ),
+        unshared=np.append(table.used[c.SLOTS, d] == 0, np.ones(bare.size, np.bool_)),
+        n_all=np.append(ones, total),
+        n_left=np.append(ones * ready, total - busy),
+        left=np.column_stack([left, np.full((2, bare.size), c.WHOLE)]),
+        capacity=np.array([np.append(ones, total), np.append(gib, none)]),
+        used=np.array([np.append(shares[0], busy), np.append(shares[1] * gib, none)]),
+    )
+
+
+def rows_of_runs(starts: c.Ints, counts: c.Ints) -> c.Ints:
+    """The rows of runs of neighbours, run by run: their first rows, and how many rows they have."""
+    before = np.cumsum(counts) - counts
+    rows: c.Ints = np.repeat(starts - before, counts) + np.arange(counts.sum())
+    return rows
+
+
+def _distinct(pairs: c.Ints) -> tuple[tuple[tuple[int, int], ...], c.Ints]:
+    """The distinct ones of [2, D] pairs, and [D] which of them each is."""
+    # As one number each, which is sorted ten times as fast; neither part has more than 32 bits.
+    distinct, which = np.unique((pairs[0] << 32) | pairs[1], return_inverse=True)
+    return tuple((int(one) >> 32, int(one) & 0xFFFFFFFF) for one in distinct), which
+
+
+def _unlimited(cluster: Cluster, cards: c.Ints) -> c.Floats:
+    """[D] the share of a card that pods without a limit on compute are taken to use.
+
+    To the device plugin they use none and may use all. As much as they hold of the memory is the middle way: a card
+    full of such pods is not one whose compute lies idle.
+    """
+    pods, table = cluster.ledger.pods.columns, cluster.cards.columns
+    first, n = pods.held[:, pods.node >= 0]
+    holds = pods.holds[rows_of_runs(first, n)]
+    card, _, mib, _ = holds[holds[:, 1] == 0].T
+    taken: c.Floats = mib * table.milli[c.MIB, card] / c.WHOLE
+    shares: c.Floats = np.bincount(card, taken, table.numa.size).astype(np.float64)
+    return shares[cards]

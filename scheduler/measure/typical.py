@@ -1,0 +1,130 @@
+"""The pods that a cluster is judged by: what its own pods ask.
+
+The typical pods are the most frequent shapes that together make 95 % of the pods: at most 64 that ask GPUs,
+and 64 that do not. The former come from the demand that the state has seen, the latter from the pods that are
+there. Pods that belong to their node, such as a DaemonSet's, are nobody's demand. Where there are fewer than
+30 pods of a kind, an assumed demand stands in: for GPUs that of ``modes/learning.py``, for the others one
+core with the memory that this cluster has per core.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduler.api import names
+from scheduler.modes import demand_tables
+from scheduler.modes.empty_nodes import pools_of
+from scheduler.schema import columns as c
+from scheduler.state.cluster import Cluster
+from scheduler.state.demand import DemandShape
+
+# So many pods are seen before they are believed: a share of a third is then known to about nine points.
+ENOUGH = 30
+_COVERED = 0.95
+_MOST = 64
+_ASSUMED_CPU_MILLI = 1000
+
+
+class TypicalPod(NamedTuple):
+    """A shape and how many pods have it."""
+
+    shape: DemandShape
+    pods: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Typical:
+    """The typical pods, those with GPUs first, each kind by falling count.
+
+    Attributes:
+        gpu_seen, plain_seen: pods seen that ask GPUs, and that ask CPU or memory and no GPU.
+        gpu_assumed, plain_assumed: whether there were too few, of one family of devices at least, and the pods
+            of that kind are assumed.
+    """
+
+    pods: tuple[TypicalPod, ...]
+    gpu_seen: int
+    plain_seen: int
+    gpu_assumed: bool
+    plain_assumed: bool
+
+
+def of_cluster(cluster: Cluster, fixed: Collection[str] = ()) -> Typical:
+    """The typical pods of a cluster; ``fixed`` are uids of pods that belong to their node."""
+    asking: list[TypicalPod] = []
+    gpu_assumed = False
+    there = pools_of(cluster) if cluster.nodes.columns.has_gpu.any() else []
+    counts = cluster.demand.counts()
+    for pool, family in enumerate(cluster.registers.families):
+        seen = cluster.demand.seen_of(family.resource)
+        if seen >= ENOUGH:
+            asking += [TypicalPod(s, n) for s, n in counts.items() if s.family == family.resource]
+        elif pool in there:
+            gpu_assumed = True
+            assumed = demand_tables.assumed_demand(cluster, pool)
+            # Together they weigh as much as the pods that were seen.
+            scale = max(seen, 1) / sum(assumed.values())
+            asking += [TypicalPod(shape, count * scale) for shape, count in assumed.items()]
+    gpu_seen = cluster.demand.seen
+    plain = _plain(cluster, fixed)
+    plain_seen = round(sum(pod.pods for pod in plain))
+    plain_assumed = plain_seen < ENOUGH
+    if plain_assumed:
+        plain = [TypicalPod(_assumed_plain(cluster), float(max(plain_seen, 1)))]
+    return Typical(
+        pods=(*_most_frequent(asking), *_most_frequent(plain)),
+        gpu_seen=gpu_seen,
+        plain_seen=plain_seen,
+        gpu_assumed=gpu_assumed or gpu_seen < ENOUGH,
+        plain_assumed=plain_assumed,
+    )
+
+
+def _plain(cluster: Cluster, fixed: Collection[str]) -> list[TypicalPod]:
+    """Shapes without GPU, from the pods themselves: the demand knows only their CPU."""
+    counts: dict[DemandShape, int] = {}
+    # Templates are few beside pods, and a look at one takes longer than counting its pods.
+    pods = [pod for pod in cluster.pods.values() if pod.uid not in fixed]
+    templates = {id(pod.template): pod.template for pod in pods}
+    for key, n in Counter(id(pod.template) for pod in pods).items():
+        template = templates[key]
+        asked = dict(template.requests.amounts)
+        cpu, memory = asked.get(names.CPU, 0), asked.get(names.MEMORY, 0)
+        if template.gpu is not None or not (cpu or memory):
+            continue
+        shape = DemandShape(
+            cpu,
+            memory,
+            selector=template.selector,
+            required=template.required,
+            tolerations=template.tolerations,
+        )
+        counts[shape] = counts.get(shape, 0) + n
+    return [TypicalPod(shape, float(count)) for shape, count in counts.items()]
+
+
+def _assumed_plain(cluster: Cluster) -> DemandShape:
+    nodes = cluster.nodes.columns
+    cpu = nodes.allocatable[c.CPU, nodes.valid]
+    memory = nodes.allocatable[c.MEMORY, nodes.valid]
+    has = cpu > 0
+    per_core = float(np.median(memory[has] / cpu[has])) if has.any() else 0.0
+    return DemandShape(_ASSUMED_CPU_MILLI, int(per_core * _ASSUMED_CPU_MILLI))
+
+
+def _most_frequent(pods: Iterable[TypicalPod]) -> list[TypicalPod]:
+    # Sums of floats must not depend on which pod came first.
+    ordered = sorted(pods, key=lambda pod: (-pod.pods, str(pod.shape)))
+    total, covered = sum(pod.pods for pod in ordered), 0.0
+    picked = []
+    for pod in ordered[:_MOST]:
+        if covered >= _COVERED * total:
+            break
+        covered += pod.pods
+        picked.append(pod)
+    return picked

@@ -1,0 +1,49 @@
+"""How figures and lists of names are written in what a pod that waits is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scheduler.api import names
+
+_KI, _MI, _GI = 1 << 10, 1 << 20, 1 << 30
+_BYTES = frozenset({names.MEMORY, names.EPHEMERAL})
+# Names that a pod or a node has made up: a long one is not told, for half of it would be another name.
+_LISTED, _NAME_MAX = 3, 64
+
+
+def pair(resource: str, asked: int, free: int) -> tuple[str, str]:
+    """What is asked and the less that is free, in one unit: never rounded to the same figure."""
+    if resource == names.CPU:
+        return _thousandths(asked), _thousandths(free)
+    if resource in _BYTES or resource.startswith("hugepages-"):
+        return _bytes(asked, free)
+    return str(asked), str(free)
+
+
+def listed(names: Sequence[str], what: str) -> str:
+    """The first names of some, and how many more there are; ``what`` they are, where none can be told."""
+    told = [name for name in names if name and len(name) <= _NAME_MAX][:_LISTED]
+    more = len(names) - len(told)
+    if not told:
+        return counted(more, what)
+    return ", ".join(told) + (f" and {more} more" if more else "")
+
+
+def counted(n: int, what: str) -> str:
+    """``1 GPU``, ``2 GPUs``."""
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def _thousandths(milli: int) -> str:
+    return str(milli // 1000) if milli % 1000 == 0 else f"{milli / 1000:.3f}".rstrip("0")
+
+
+def _bytes(asked: int, free: int) -> tuple[str, str]:
+    """In the largest unit in which the request is a whole number; what is free is rounded down."""
+    if asked % _GI == 0:
+        return f"{asked // _GI}Gi", f"{free * 10 // _GI / 10:g}Gi"
+    for unit, sign in ((_MI, "Mi"), (_KI, "Ki")):
+        if asked % unit == 0:
+            return f"{asked // unit}{sign}", f"{free // unit}{sign}"
+    return f"{asked} bytes", f"{free} bytes"

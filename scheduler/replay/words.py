@@ -1,0 +1,16 @@
+"""What may be asked of a replay, by the words that users write; light enough for a shell that completes one."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from scheduler.api.placement import Mode
+
+Experiment = Literal["fill", "churn", "bursts", "daily", "heavy-tail"]
+# What a mode may learn the mix of pods from: those that arrived, or the whole trace.
+Learning = Literal["seen", "trace"]
+Output = Literal["table", "json", "parquet"]
+
+EXPERIMENTS: tuple[str, ...] = get_args(Experiment)
+# Requested-to-capacity-ratio is left out: it is as good as its curve, and none is typical.
+MODES = tuple(str(mode) for mode in Mode if mode != Mode.REQUESTED_TO_CAPACITY_RATIO)

@@ -1,0 +1,94 @@
+"""Workloads of another size: ``deploy/web=3``, or ``team-a/deploy/web=3`` where several have the name."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from scheduler.errors import BadInput
+from scheduler.simulate import kinds
+from scheduler.simulate.changes.what_if import unknown
+from scheduler.simulate.inventory import Given, Inventory
+from scheduler.simulate.kinds import ObjectKey
+from scheduler.simulate.workloads.workload import PODS_MAX
+
+_TEXT = re.compile(r"(?:([^/=]+)/)?([^/=]+)/([^/=]+)=(\d+)")
+# As kubectl calls them, and the field that says how many.
+_KINDS = {
+    "Deployment": ("replicas", "deployment", "deployments", "deploy"),
+    "StatefulSet": ("replicas", "statefulset", "statefulsets", "sts"),
+    "ReplicaSet": ("replicas", "replicaset", "replicasets", "rs"),
+    "ReplicationController": ("replicas", "replicationcontroller", "replicationcontrollers", "rc"),
+    "Job": ("parallelism", "job", "jobs"),
+}
+_KIND_OF = {word: kind for kind, (_, *words) in _KINDS.items() for word in words}
+
+
+class Scale(NamedTuple):
+    """A wish for another size; ``namespace`` may be empty."""
+
+    namespace: str
+    kind: str
+    name: str
+    size: int
+
+
+def parse(text: str) -> Scale:
+    """A wish from its text.
+
+    Raises:
+        BadInput: it is none; says what is.
+    """
+    found = _TEXT.fullmatch(text)
+    if found is None:
+        raise BadInput(f"--scale {text}", "is not like deploy/web=3 or team-a/deploy/web=3")
+    namespace, word, name, digits = found.groups()
+    kind = _KIND_OF.get(word.lower())
+    if kind is None:
+        raise BadInput(
+            f"--scale {text}", f'"{word}" cannot be scaled; allowed are {", ".join(_KIND_OF)}'
+        )
+    if len(digits) > len(str(PODS_MAX)) or int(digits) > PODS_MAX:
+        raise BadInput(f"--scale {text}", f"{digits} is not within 0..{PODS_MAX}")
+    return Scale(namespace or "", kind, name, int(digits))
+
+
+def apply(inventory: Inventory, texts: list[str]) -> set[ObjectKey]:
+    """Give workloads another size; returns which.
+
+    Raises:
+        BadInput: a text is malformed, or there is no such workload, or more than one; says what there is.
+    """
+    scaled: set[ObjectKey] = set()
+    for text in texts:
+        scale = parse(text)
+        at = _find(inventory, scale, text)
+        given = inventory.workloads[at]
+        spec = given.body.get("spec")
+        if not isinstance(spec, dict):
+            raise BadInput(f"--scale {text}", "its spec is no object")
+        changed = {**spec, _KINDS[scale.kind][0]: scale.size}
+        inventory.workloads[at] = Given(given.position, {**given.body, "spec": changed})
+        scaled.add(kinds.key(given.body))
+    return scaled
+
+
+def _find(inventory: Inventory, scale: Scale, text: str) -> int:
+    keys = [kinds.key(given.body) for given in inventory.workloads]
+    of_kind = {at: key for at, key in enumerate(keys) if key.kind == scale.kind}
+    found = [
+        at
+        for at, key in of_kind.items()
+        if key.name == scale.name and scale.namespace in {"", key.namespace}
+    ]
+    if not found:
+        there = (f"{key.namespace}/{key.name}" for key in of_kind.values())
+        wanted = f"{scale.namespace}/{scale.name}" if scale.namespace else scale.name
+        raise BadInput(f"--scale {text}", unknown(scale.kind, wanted, there))
+    if len(found) > 1:
+        spaces = ", ".join(sorted(keys[at].namespace for at in found))
+        raise BadInput(
+            f"--scale {text}",
+            f"{scale.kind} {scale.name} is in the namespaces {spaces}: name one, as namespace/{text}",
+        )
+    return found[0]

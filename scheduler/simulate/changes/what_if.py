@@ -1,0 +1,106 @@
+"""Changes as a user names them, applied to what was read."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import structs
+
+from scheduler.api import names, wire
+from scheduler.errors import BadInput
+from scheduler.simulate.inventory import Inventory
+
+_NAMED_MAX, _CLOSE_MAX = 10, 3
+# Nothing is named like this, and to compare takes long.
+_LONG = 254
+_NODE_OWNERS = frozenset({"DaemonSet", "Node"})
+_FINISHED = frozenset({"Succeeded", "Failed"})
+# What a bind wrote on a pod.
+_BINDS = frozenset({
+    names.HAMI_NODE, names.HAMI_TIME, names.HAMI_TO_ALLOCATE, names.HAMI_ALLOCATED,
+    names.HAMI_BIND_PHASE, names.HAMI_BIND_TIME, names.FENCED,
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """What is to be otherwise than the objects say.
+
+    Attributes:
+        without: names of nodes that are gone; their pods wait for another.
+        cordoned: names of nodes that take no new pods.
+        scale: texts like ``deploy/web=3``, see ``scale``.
+        nodes: Node objects that come.
+        policies: BalancePolicy objects that come, or stand in the place of those of the same name.
+    """
+
+    without: Sequence[str] = ()
+    cordoned: Sequence[str] = ()
+    scale: Sequence[str] = ()
+    nodes: Sequence[Mapping[str, Any]] = ()
+    policies: Sequence[Mapping[str, Any]] = ()
+
+
+def apply(inventory: Inventory, changes: Changes) -> dict[str, str]:
+    """Take nodes away and close them; returns the node that each pod had to leave, by uid.
+
+    Pods that belong to their node go with it, and so do those that were being deleted.
+
+    Raises:
+        BadInput: there is no such node; names some that there are.
+    """
+    there = [node.metadata.name for node in inventory.nodes]
+    for option, wanted in (("--without-node", changes.without), ("--cordon", changes.cordoned)):
+        for name in wanted:
+            if name not in there:
+                raise BadInput(f"{option} {name}", unknown("node", name, there))
+    gone = frozenset(changes.without)
+    for node in inventory.nodes:
+        if node.metadata.name in changes.cordoned:
+            node.spec = structs.replace(node.spec, unschedulable=True)
+    inventory.nodes[:] = [node for node in inventory.nodes if node.metadata.name not in gone]
+    displaced: dict[str, str] = {}
+    kept: list[wire.Pod] = []
+    for pod in inventory.pods:
+        was_on = pod.spec.node_name or ""
+        if was_on not in gone or pod.status.phase in _FINISHED:
+            kept.append(pod)
+        elif not (belongs_to_its_node(pod) or pod.metadata.deletion_timestamp):
+            displaced[pod.metadata.uid] = was_on
+            kept.append(_free(pod))
+    inventory.pods[:] = kept
+    return displaced
+
+
+def belongs_to_its_node(pod: wire.Pod) -> bool:
+    """Whether the pod would not run anywhere else: of a DaemonSet, or run by a kubelet from a file."""
+    meta = pod.metadata
+    return names.MIRROR in (meta.annotations or {}) or any(
+        owner.kind in _NODE_OWNERS for owner in meta.owner_references or ()
+    )
+
+
+def _free(pod: wire.Pod) -> wire.Pod:
+    """The pod as it would come anew."""
+    annotations = {k: v for k, v in (pod.metadata.annotations or {}).items() if k not in _BINDS}
+    return structs.replace(
+        pod,
+        metadata=structs.replace(pod.metadata, annotations=annotations),
+        spec=structs.replace(pod.spec, node_name=None),
+        status=wire.PodStatus(phase="Pending"),
+    )
+
+
+def unknown(what: str, name: str, there: Iterable[str]) -> str:
+    """That something is not there, and what is: the names that are most like it, or the first ones."""
+    known = sorted(set(there))
+    if not known:
+        return f'there is no {what} "{name}", and no other'
+    close = difflib.get_close_matches(name, known, _CLOSE_MAX) if len(name) < _LONG else []
+    shown = sorted(close) or known[:_NAMED_MAX]
+    more = len(known) - len(shown)
+    rest = f" and {more} more" if more else ""
+    return f'there is no {what} "{name}"; there are {", ".join(shown)}{rest}'

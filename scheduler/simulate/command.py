@@ -1,0 +1,233 @@
+"""``evenkeel simulate`` without its flags: reads what is asked, places, and says how it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TextIO
+
+from scheduler.api.placement import MODES, Mode
+from scheduler.config import Config
+from scheduler.errors import BadInput
+from scheduler.simulate import files, inventory, kinds, run
+from scheduler.simulate.changes import scale
+from scheduler.simulate.changes.what_if import Changes
+from scheduler.simulate.inventory import InputProblem
+from scheduler.simulate.progress import Tell
+from scheduler.simulate.situation import Situation, prepare
+
+Json = dict[str, Any]
+OUTPUTS = ("table", "json", "yaml")
+OK, PENDING, REFUSED, MISTAKES = range(4)
+_CLUSTER = "the cluster"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """The arguments of ``evenkeel simulate`` as they were typed, except for the cluster's."""
+
+    config: Config
+    files: Sequence[str] = ()
+    output: str = "table"
+    explain: bool = False
+    only_ours: bool = False
+    strict: bool = False
+    fail_if_pending: bool = False
+    without_nodes: Sequence[str] = ()
+    cordon: Sequence[str] = ()
+    add_nodes: Sequence[str] = ()
+    scale: Sequence[str] = ()
+    modes: Sequence[str] = ()
+    policies: Sequence[str] = ()
+    now: int = 0
+
+    @property
+    def changes_anything(self) -> bool:
+        """Whether it asks what would be if something were otherwise."""
+        return bool(
+            self.without_nodes or self.cordon or self.add_nodes or self.scale or self.policies
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """What a cluster has, and the kinds that it would not list, and why."""
+
+    objects: Sequence[Mapping[str, Any]] = ()
+    unlisted: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is printed.
+
+    Attributes:
+        results: for each mode, under its name; for the configuration's own mode the name is empty.
+        code: how the command ends.
+    """
+
+    results: dict[str, Json]
+    code: int
+
+    @property
+    def printed(self) -> Json:
+        """What ``-o json`` prints: the result, or ``{"modes": {mode: result}}`` where modes are compared."""
+        if len(self.results) > 1:
+            return {"modes": self.results}
+        (result,) = self.results.values()
+        return result
+
+    @property
+    def complaints(self) -> list[str]:
+        """Mistakes and warnings, for standard error; each once, whatever the mode."""
+        results = self.results.values()
+        said = [
+            f"{one['file']}: {one['object']}: {one['field']}: {one['problem']}"
+            for result in results
+            for one in result["mistakes"]
+        ]
+        said += [f"warning: {text}" for result in results for text in result["warnings"]]
+        return list(dict.fromkeys(said))
+
+
+@dataclass(frozen=True, slots=True)
+class _Gathered:
+    """All objects, the file of each, and what the files of changes hold."""
+
+    objects: list[Mapping[str, Any]] = field(default_factory=list)
+    origins: list[str] = field(default_factory=list)
+    nodes: list[Mapping[str, Any]] = field(default_factory=list)
+    policies: list[Mapping[str, Any]] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+
+def check(request: Request) -> None:
+    """Before anything is read, whatever can be known to be wrong.
+
+    Raises:
+        BadInput: an argument is wrong; names it and says what is allowed.
+    """
+    if request.output not in OUTPUTS:
+        raise BadInput("--output", f"{request.output} is not one of {', '.join(OUTPUTS)}")
+    _modes(request.modes)
+    for text in request.scale:
+        scale.parse(text)
+
+
+def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> Answer:
+    """Read, place with each mode, and judge how it ends.
+
+    Raises:
+        BadInput: an argument or a file is wrong, or strict, and an object is.
+    """
+    gathered = _gather(request, live or Live(), stdin, tell)
+    changes = Changes(
+        without=request.without_nodes,
+        cordoned=request.cordon,
+        scale=request.scale,
+        nodes=gathered.nodes,
+        policies=gathered.policies,
+    )
+    tell("making the pods of workloads")
+    try:
+        situation = prepare(
+            gathered.objects,
+            changes,
+            strict=request.strict,
+            unlisted=live.unlisted if live else {},
+            remarks=gathered.remarks,
+        )
+        results = {
+            mode or "": _placed(situation, request, mode, gathered.origins, tell)
+            for mode in _modes(request.modes)
+        }
+    except InputProblem as error:
+        raise BadInput(gathered.origins[error.position], str(error)) from error
+    return Answer(results, _code(request, situation, results))
+
+
+def _code(request: Request, situation: Situation, results: Mapping[str, Json]) -> int:
+    """The exit code: mistakes go before pods that are pending, as these may be pending for a mistake.
+
+    Who asks what would change in a cluster does not answer for what was wrong or waited there before.
+    """
+    new = situation.making.made | situation.displaced.keys()
+    is_about_changes = bool(request.files) or request.changes_anything
+
+    def counts(origin: str, uid: str = "") -> bool:
+        return not is_about_changes or origin != _CLUSTER or uid in new
+
+    if any(counts(one["file"]) for result in results.values() for one in result["mistakes"]):
+        return MISTAKES
+    is_any_pending = any(
+        pod["node"] is None and counts(pod["file"], pod["uid"])
+        for result in results.values()
+        for pod in result["pods"]
+    )
+    return PENDING if request.fail_if_pending and is_any_pending else OK
+
+
+def _gather(request: Request, live: Live, stdin: TextIO, tell: Tell) -> _Gathered:
+    given: list[tuple[str, Mapping[str, Any]]] = []
+    for name in request.files:
+        tell(f"reading {name}")
+        given += [(name, body) for body in files.read(name, stdin)]
+    gathered = _Gathered()
+    _put_beneath(gathered, live, [body for _, body in given])
+    gathered.objects.extend(body for _, body in given)
+    gathered.origins.extend(name for name, _ in given)
+    for name in request.add_nodes:
+        nodes = files.read(name, stdin)
+        gathered.nodes.extend(nodes)
+        gathered.origins.extend([name] * len(nodes))
+    for name in request.policies:
+        policies = files.policies(name, stdin)
+        gathered.policies.extend(policies)
+        gathered.origins.extend([name] * len(policies))
+    return gathered
+
+
+def _put_beneath(gathered: _Gathered, live: Live, files_hold: list[Mapping[str, Any]]) -> None:
+    """What the cluster has, where no file has an object of the same name."""
+    own = {key for key in map(kinds.key, files_hold) if key.name}
+    for body in live.objects:
+        key = kinds.key(body)
+        if key not in own:
+            gathered.objects.append(body)
+            gathered.origins.append(_CLUSTER)
+        elif key.kind in kinds.WORKLOADS:
+            gathered.remarks.append(
+                f"{inventory.name_of(body)} is in the cluster already: the pods that it has there stay "
+                "as they are, and only what it lacks is made as the file says"
+            )
+
+
+def _placed(
+    situation: Situation, request: Request, mode: Mode | None, origins: list[str], tell: Tell
+) -> Json:
+    question = run.Question(
+        config=request.config,
+        only_ours=request.only_ours,
+        with_nodes=request.explain,
+        now=request.now,
+        mode=mode,
+    )
+    what = f"placing pods with {mode}" if mode else "placing pods"
+    result = run.place(situation, question, lambda done, total: tell(what, done, total))
+    problems = situation.inventory.mistakes.values()
+    for row, problem in zip(result["mistakes"], problems, strict=True):
+        row["file"] = origins[problem.position]
+    for pod in result["pods"]:
+        pod["file"] = origins[situation.inventory.positions[pod["uid"]]]
+    return result
+
+
+def _modes(given: Sequence[str]) -> list[Mode | None]:
+    """The modes to place with; one None where none is given."""
+    if not given:
+        return [None]
+    words = [word.strip() for text in given for word in text.split(",")]
+    for word in words:
+        if word not in MODES:
+            raise BadInput("--mode", f'"{word}" is not one of {", ".join(MODES)}')
+    return [Mode(word) for word in dict.fromkeys(words)]

@@ -1,0 +1,197 @@
+"""What is not among the objects and would matter, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from scheduler.api import names, wire
+from scheduler.simulate import objects
+from scheduler.simulate.inventory import Inventory
+
+_NAMED_MAX = 5
+_GROUP_KINDS = ("ReplicaSet", "StatefulSet", "ReplicationController")
+# Of the admission plugins that take them from the namespace's annotations.
+_OF_NAMESPACES = (
+    "scheduler.alpha.kubernetes.io/node-selector",
+    "scheduler.alpha.kubernetes.io/defaultTolerations",
+)
+# What is lost when objects of a kind may not be listed; of others only where it matters, see below.
+_LOST = {
+    "BalancePolicy": "pods are placed as if there were no policy",
+    "Service": "pods of a Service are spread as if it were not there",
+    "LimitRange": "defaults of requests are not looked for",
+}
+_NO_PODS_MADE = "pods that it has yet to make are left out"
+# Where a workload says how many pods it has.
+_COUNTED = ("replicas", "active", "currentNumberScheduled")
+_ASKED_FOR = ("Namespace", "PriorityClass")
+
+
+def told(inventory: Inventory, unlisted: Mapping[str, str], *, is_mode_given: bool) -> list[str]:
+    """Everything that is missing.
+
+    Args:
+        inventory: what there is, with the pods of workloads.
+        unlisted: kinds that a cluster would not list, and why.
+        is_mode_given: a mode stands in the configuration's place.
+    """
+    return [
+        *_unlisted(unlisted),
+        *_unknown_kinds(inventory),
+        *_priorities(inventory),
+        *_namespaces(inventory, unlisted),
+        *_owners(inventory),
+        *_lost_pods(inventory),
+        *_admission(inventory),
+        *(_modes(inventory) if is_mode_given else ()),
+    ]
+
+
+def _unlisted(unlisted: Mapping[str, str]) -> Iterator[str]:
+    for kind, reason in unlisted.items():
+        if kind not in _ASKED_FOR:
+            yield f"objects of kind {kind} cannot be listed ({reason}): {_LOST.get(kind, _NO_PODS_MADE)}"
+
+
+def _unknown_kinds(inventory: Inventory) -> Iterator[str]:
+    for (version, kind), count in inventory.unknown.items():
+        yield (
+            f"{count} {kind} ({version or 'no apiVersion'}): not a kind of which is known what pods it "
+            "makes; they are left out, add them as Pods or Jobs"
+        )
+
+
+def _priorities(inventory: Inventory) -> Iterator[str]:
+    for name in inventory.priorities.unknown:
+        yield (
+            f'no PriorityClass "{name}" is among the objects: pods that name it and have no priority of '
+            "their own have 0"
+        )
+
+
+def _namespaces(inventory: Inventory, unlisted: Mapping[str, str]) -> Iterator[str]:
+    there = {one.metadata.name for one in inventory.namespaces}
+    missing = dict.fromkeys(
+        pod.metadata.namespace for pod in inventory.pods if pod.metadata.namespace not in there
+    )
+    if not missing:
+        return
+    why = f" (they cannot be listed: {unlisted['Namespace']})" if "Namespace" in unlisted else ""
+    by_labels = [
+        f"BalancePolicy {policy['metadata']['name']}"
+        for policy in inventory.policies
+        if _needs_labels(policy["spec"].get("namespaceSelector"))
+    ]
+    by_labels += [
+        f"pod {pod.metadata.namespace}/{pod.metadata.name}"
+        for pod in inventory.pods
+        if any(_selects(term.namespace_selector) for term in _terms(pod))
+    ]
+    if by_labels:
+        yield (
+            f"labels of the namespaces {_some(missing)} are not known, as no such Namespace is among the "
+            f"objects{why}; they are selected by in {_some(by_labels)}"
+        )
+
+
+def _needs_labels(selector: object) -> bool:
+    if not isinstance(selector, Mapping):
+        return False
+    keys = list(selector.get("matchLabels") or ())
+    keys += [one.get("key") for one in selector.get("matchExpressions") or ()]
+    return any(key != names.NAMESPACE_NAME for key in keys)
+
+
+def _selects(selector: wire.LabelSelector | None) -> bool:
+    if selector is None:
+        return False
+    keys = [*(selector.match_labels or ()), *(one.key for one in selector.match_expressions or ())]
+    return any(key != names.NAMESPACE_NAME for key in keys)
+
+
+def _terms(pod: wire.Pod) -> Iterator[wire.PodTerm]:
+    affinity = pod.spec.affinity
+    for one in (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity else ():
+        if one is not None:
+            yield from one.required_during_scheduling_ignored_during_execution or ()
+            for preferred in one.preferred_during_scheduling_ignored_during_execution or ():
+                yield preferred.pod_affinity_term
+
+
+def _owners(inventory: Inventory) -> Iterator[str]:
+    """Pods without constraints of their own are spread with those of what made them."""
+    there = {str(group.kind) for group in inventory.groups}
+    for kind in _GROUP_KINDS:
+        count = sum(
+            (owner := objects.owner_of(pod)) is not None and owner.kind == kind
+            for pod in inventory.pods
+            if not pod.spec.node_name and not pod.spec.topology_spread_constraints
+        )
+        if count and kind not in there:
+            yield (
+                f"{count} waiting pods are of {kind}s, of which none is among the objects: they are not "
+                "spread with the others of theirs"
+            )
+
+
+def _lost_pods(inventory: Inventory) -> Iterator[str]:
+    made = {given.position for given in inventory.workloads}
+    if any(position not in made for position in inventory.positions.values()):
+        return
+    if any(_has_pods(given.body.get("status")) for given in inventory.workloads):
+        yield (
+            "workloads say that they have pods, and no Pod is among the objects: what those hold is not "
+            "charged, and all of them are placed anew"
+        )
+
+
+def _has_pods(status: object) -> bool:
+    return isinstance(status, Mapping) and any(map(status.get, _COUNTED))
+
+
+def _admission(inventory: Inventory) -> Iterator[str]:
+    new = [pod for pod in inventory.pods if pod.metadata.creation_timestamp == objects.NOT_YET]
+    without = {
+        pod.metadata.namespace
+        for pod in new
+        if pod.metadata.namespace in inventory.limit_ranges
+        and any(not _asks_all(container) for container in pod.spec.containers)
+    }
+    if without:
+        yield (
+            f"the namespaces {_some(sorted(without))} have LimitRanges, whose defaults are not filled in: "
+            "containers that ask no CPU or memory may ask some in the cluster"
+        )
+    spaces = {pod.metadata.namespace for pod in new}
+    steering = [
+        one.metadata.name
+        for one in inventory.namespaces
+        if one.metadata.name in spaces
+        and any(key in (one.metadata.annotations or {}) for key in _OF_NAMESPACES)
+    ]
+    if steering:
+        yield (
+            f"the namespaces {_some(steering)} have annotations of a node selector or tolerations, which "
+            "are not put on pods here as the API server may do"
+        )
+
+
+def _asks_all(container: wire.Container) -> bool:
+    asked = (container.resources and container.resources.requests) or {}
+    return names.CPU in asked and names.MEMORY in asked
+
+
+def _modes(inventory: Inventory) -> Iterator[str]:
+    own = [
+        policy["metadata"]["name"]
+        for policy in inventory.policies
+        if "nodePolicy" in policy["spec"] or "mode" in (policy["spec"].get("scoring") or {})
+    ]
+    if own:
+        yield f"a mode of BalancePolicy {_some(own)} goes before --mode for the pods that it selects"
+
+
+def _some(words: Iterable[str]) -> str:
+    found = list(dict.fromkeys(words))
+    more = len(found) - _NAMED_MAX
+    return ", ".join(found[:_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,85 @@
+"""Which kind an object is, and which kinds hold templates of pods that nobody here can make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from scheduler.api import names
+
+# Kinds by the API group that they are of: a Job of Volcano and a Service of Knative are other kinds.
+_GROUPS = {
+    "Node": "",
+    "Pod": "",
+    "Namespace": "",
+    "LimitRange": "",
+    "Service": "",
+    "ReplicationController": "",
+    "ReplicaSet": "apps",
+    "StatefulSet": "apps",
+    "Deployment": "apps",
+    "DaemonSet": "apps",
+    "Job": "batch",
+    "CronJob": "batch",
+    "PriorityClass": "scheduling.k8s.io",
+    "BalancePolicy": names.GROUP,
+}
+WORKLOADS = frozenset({
+    "Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "Job", "CronJob", "ReplicationController",
+})  # fmt: skip
+# How deep a template may stand below an object's spec; a RayCluster has it five levels down.
+_DEPTH_MAX = 12
+
+
+class ObjectKey(NamedTuple):
+    """What an object is called: no two of a cluster have the same."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
+def known(body: Mapping[str, Any]) -> str:
+    """The kind of an object that is read, empty for one that is passed over.
+
+    Objects need not say their API version, as those of a typed list do not.
+    """
+    kind, version = body.get("kind"), body.get("apiVersion")
+    if not isinstance(kind, str) or kind not in _GROUPS:
+        return ""
+    if version is None:
+        return kind
+    return kind if str(version).rpartition("/")[0] == _GROUPS[kind] else ""
+
+
+def key(body: Mapping[str, Any]) -> ObjectKey:
+    """What an object is called, however odd it is."""
+    metadata = body.get("metadata")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    kind = str(body.get("kind"))
+    namespace = str(metadata.get("namespace") or "")
+    if not namespace and kind in _GROUPS and kind not in _CLUSTER_SCOPED:
+        namespace = "default"
+    return ObjectKey(kind, namespace, str(metadata.get("name") or ""))
+
+
+_CLUSTER_SCOPED = frozenset({"Node", "Namespace", "PriorityClass", "BalancePolicy"})
+
+
+def has_pod_template(body: Mapping[str, Any]) -> bool:
+    """Whether an object of a kind that is not known holds containers below its spec: it makes pods."""
+    return any("containers" in part for part in _parts(body.get("spec"), 0))
+
+
+def _parts(value: Any, depth: int) -> Iterator[Mapping[str, Any]]:
+    """Every object within a value that has a list of containers."""
+    if depth > _DEPTH_MAX:
+        return
+    if isinstance(value, Mapping):
+        if isinstance(value.get("containers"), list) and value["containers"]:
+            yield value
+        for inner in value.values():
+            yield from _parts(inner, depth + 1)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _parts(inner, depth + 1)

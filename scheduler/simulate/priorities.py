@@ -1,0 +1,65 @@
+"""PriorityClasses: which priority a pod is given that does not have one yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from scheduler.api import values
+from scheduler.errors import BadInput
+
+_SYSTEM = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
+_MIN, _MAX, _CLASS_MAX = -(2**31), 2**31 - 1, 10**9
+
+
+class Priorities:
+    """The classes that there are.
+
+    Attributes:
+        unknown: the classes that pods named and that there are not, in the order found.
+    """
+
+    def __init__(self, *, strict: bool) -> None:
+        """With ``strict``, a pod that names a class that there is not is refused; else it has priority 0."""
+        self._strict = strict
+        self._values = dict(_SYSTEM)
+        # The lowest of the classes that say they are the default, as in a cluster; a pod without any has 0.
+        self._default: int | None = None
+        self.unknown: dict[str, None] = {}
+
+    def see(self, body: Mapping[str, Any]) -> None:
+        """Take a PriorityClass.
+
+        Raises:
+            BadInput: it has no name, or its value is not what Kubernetes allows.
+        """
+        name = values.mapping(body.get("metadata"), "metadata").get("name")
+        if not name:
+            raise BadInput("metadata.name", "is missing")
+        system = str(name) in _SYSTEM
+        value = values.integer(body.get("value"), "value", _MIN, _MAX if system else _CLASS_MAX)
+        self._values[str(name)] = value
+        if body.get("globalDefault") is True:
+            self._default = value if self._default is None else min(self._default, value)
+
+    def of(self, spec: Mapping[str, Any]) -> int:
+        """The priority of pods of a spec that can be read: their own, that of their class, or the default's.
+
+        Raises:
+            BadInput: it is out of bounds, or strict, and the class is not there.
+        """
+        own, named = spec.get("priority"), spec.get("priorityClassName")
+        if own is not None:
+            if not _MIN <= own <= _MAX:
+                raise BadInput("spec.priority", f"{own} is not within {_MIN}..{_MAX}")
+            return int(own)
+        if not named:
+            return self._default or 0
+        if str(named) in self._values:
+            return self._values[str(named)]
+        if self._strict:
+            raise BadInput(
+                "spec.priorityClassName", f'no PriorityClass "{named}" is among the objects'
+            )
+        self.unknown[str(named)] = None
+        return 0

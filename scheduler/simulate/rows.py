@@ -1,0 +1,98 @@
+"""What is told of each pod, as plain values for ``-o json``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduler.api.door.decisions import Bind, Hold
+from scheduler.cycle import explain
+from scheduler.devices import table as devices
+from scheduler.simulate.situation import Situation
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
+
+Json = dict[str, Any]
+_GATED = "Scheduling is blocked due to non-empty scheduling gates"
+
+
+class Rows:
+    """A row for each pod that was waiting, in the order of the decisions."""
+
+    def __init__(self, situation: Situation, cluster: Cluster, now: int) -> None:
+        """Rows of pods that the cluster knows; ``now`` is written into annotations."""
+        self._situation, self._cluster, self._now = situation, cluster, now
+        self._rows: dict[str, Json] = {}
+        self._indices: dict[tuple[str, str], dict[str, int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def all(self) -> list[Json]:
+        """The rows, with those of pods that nothing was decided for."""
+        gated = [p for p in self._cluster.pods.values() if p.ours and p.gated and not p.node]
+        unread = [
+            self._row(one.namespace, one.name, one.uid, str(one.problem))
+            for one in self._situation.inventory.unread
+        ]
+        return [*self._rows.values(), *(self._of(pod, _GATED) for pod in gated), *unread]
+
+    def held(self, hold: Hold) -> None:
+        """A pod stays pending."""
+        self._rows[hold.uid] = self._of(self._cluster.pods[hold.uid], explain.saying(hold).message)
+
+    def bound(self, bind: Bind) -> None:
+        """A pod has a node."""
+        pod = self._cluster.pods[bind.uid]
+        row = self._of(pod, f"Successfully assigned {pod.key} to {bind.node}")
+        row["node"] = bind.node
+        if bind.slots:
+            driver = devices.cards_of(bind.driver)
+            row["annotations"] = driver.answer(bind.node, bind.slots, self._now).annotations
+            indices = self._indices_on(bind.node, bind.driver)
+            row["devices"] = [
+                {
+                    "id": use.uuid,
+                    "index": indices.get(use.uuid),
+                    "memoryMiB": use.mem_mib,
+                    "cores": use.cores,
+                }
+                for slot in bind.slots
+                for use in slot
+            ]
+        self._rows[bind.uid] = row
+
+    def say_of_nodes(self, uid: str, nodes: Json) -> None:
+        """What every node says of a pod that was decided for."""
+        self._rows[uid]["nodes"] = nodes
+
+    def _of(self, pod: PodRecord, message: str) -> Json:
+        return self._row(pod.namespace, pod.name, pod.uid, message)
+
+    def _row(self, namespace: str, name: str, uid: str, message: str) -> Json:
+        owner = self._situation.making.owners.get(uid)
+        return {
+            "namespace": namespace,
+            "name": name,
+            "uid": uid,
+            "owner": owner and {"kind": owner.kind, "name": owner.name},
+            "displacedFrom": self._situation.displaced.get(uid),
+            "node": None,
+            "annotations": {},
+            "devices": [],
+            "message": message,
+            "victims": [],
+        }
+
+    def _indices_on(self, node: str, driver: str) -> dict[str, int]:
+        """Of a node's cards, the place of each by its UUID."""
+        if (node, driver) not in self._indices:
+            facts = self._cluster.facts_of(node)
+            told = facts.devices if facts else ()
+            families = self._cluster.registers.families
+            self._indices[node, driver] = {
+                card.id: card.index
+                for family, one in zip(families, told, strict=False)
+                if family.cards is not None and family.cards.name == driver
+                for card in family.cards.cards(one.words)
+            }
+        return self._indices[node, driver]

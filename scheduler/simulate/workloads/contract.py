@@ -1,0 +1,95 @@
+"""What the makers of pods have in common: what they see, and what they hand back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from scheduler.api import wire
+from scheduler.api.door import events
+from scheduler.errors import BadInput
+from scheduler.simulate.kinds import ObjectKey
+from scheduler.simulate.priorities import Priorities
+from scheduler.simulate.workloads.molds import Mold, Names
+from scheduler.simulate.workloads.owned import Owned
+from scheduler.simulate.workloads.workload import PODS_MAX, Workload
+from scheduler.state.cluster import Cluster
+
+
+class Room:
+    """How many more pods may be made of all workloads together."""
+
+    def __init__(self) -> None:
+        self._left = PODS_MAX
+
+    def take(self, n_pods: int) -> None:
+        """Make so many.
+
+        Raises:
+            BadInput: they are too many.
+        """
+        if n_pods > self._left:
+            raise BadInput(
+                "spec",
+                f"it makes {n_pods} pods, and {PODS_MAX - self._left} are made of other objects: "
+                f"at most {PODS_MAX} are made of all together",
+            )
+        self._left -= n_pods
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What is there before any pod is made.
+
+    Attributes:
+        owned: the pods of each workload.
+        names: of all pods.
+        priorities: the PriorityClasses.
+        replica_sets: of each Deployment, those that are given.
+        running: CronJobs that have a Job which is not over.
+        nodes: a cluster with the nodes and nothing else.
+        room: for more pods.
+    """
+
+    owned: Owned
+    names: Names
+    priorities: Priorities
+    replica_sets: dict[ObjectKey, list[Workload]]
+    running: AbstractSet[ObjectKey]
+    nodes: Cluster
+    room: Room
+
+    def mold(self, workload: Workload, n_pods: int) -> Mold:
+        """What makes so many pods of a workload.
+
+        Raises:
+            BadInput: they are too many, or its template cannot be read.
+        """
+        self.room.take(n_pods)
+        return Mold(workload, self.priorities)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a controller does.
+
+    Attributes:
+        pods: new ones.
+        groups: new objects that select pods.
+        surplus: pods that are there, the first to go first; more than are wanted.
+    """
+
+    pods: Sequence[wire.Pod] = ()
+    groups: Sequence[events.GroupSeen] = ()
+    surplus: Sequence[wire.Pod] = ()
+
+
+NOTHING = Made()
+
+
+def first_to_go(pods: Sequence[wire.Pod]) -> list[wire.Pod]:
+    """Pods in the order in which a controller deletes them: those without a node, then the youngest."""
+    by_name = sorted(pods, key=lambda pod: pod.metadata.name)
+    by_age = sorted(by_name, key=lambda pod: pod.metadata.creation_timestamp, reverse=True)
+    return sorted(by_age, key=lambda pod: bool(pod.spec.node_name))

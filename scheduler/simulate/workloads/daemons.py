@@ -1,0 +1,94 @@
+"""DaemonSets: a pod for each node that their words suit, tied to it."""
+
+from __future__ import annotations
+
+import numpy as np
+from msgspec import structs
+
+from scheduler.api import wire
+from scheduler.api.pods import templates
+from scheduler.plugins.contract import Rule
+from scheduler.plugins.rules import node_affinity, taints
+from scheduler.simulate.workloads.contract import NOTHING, Made, Scene
+from scheduler.simulate.workloads.workload import Workload
+
+_NODE = "node.kubernetes.io/"
+# What the controller lets its pods stand: a node that is ill needs its agents most.
+_STAND = (
+    ("not-ready", "NoExecute"),
+    ("unreachable", "NoExecute"),
+    ("disk-pressure", "NoSchedule"),
+    ("memory-pressure", "NoSchedule"),
+    ("pid-pressure", "NoSchedule"),
+    ("unschedulable", "NoSchedule"),
+)
+_OF_HOST_NETWORK = ("network-unavailable", "NoSchedule")
+_RULES: tuple[Rule, ...] = (node_affinity.RULE, taints.RULE)
+
+
+def of_daemon_set(workload: Workload, scene: Scene) -> Made:
+    """Each node that it suits and that has none of its pods."""
+    there = {_node_of(pod) for pod in scene.owned.alive(workload.key)}
+    if not scene.nodes.nodes.rows:
+        return NOTHING
+    # How many nodes it suits is known only once its template is read.
+    mold = scene.mold(workload, 0)
+    spec = _standing(mold.pod.spec, workload)
+    suited = _suited(structs.replace(mold.pod, spec=spec), scene)
+    missing = [node for node in suited if node not in there]
+    scene.room.take(len(missing))
+    namespace, name = workload.key.namespace, workload.key.name
+    return Made(
+        [mold.make(scene.names.new(namespace, name), spec=_tied(spec, node)) for node in missing]
+    )
+
+
+def _suited(pod: wire.Pod, scene: Scene) -> list[str]:
+    """Nodes in the order of their names. What is malformed in the pod is told when it is placed."""
+    nodes = scene.nodes.nodes
+    names = sorted(nodes.rows)
+    rows = np.array([nodes.row_of(name) for name in names], np.int64)
+    refused = np.zeros(rows.size, np.bool_)
+    template = templates.of_pod(pod)
+    for rule in _RULES:
+        needs = rule.filter and rule.filter.needs(template)
+        if rule.filter is not None and needs is not None:
+            refused |= rule.filter.refuses(needs, nodes, rows)
+    return [
+        name for name, is_refused in zip(names, refused.tolist(), strict=True) if not is_refused
+    ]
+
+
+def _standing(spec: wire.PodSpec, workload: Workload) -> wire.PodSpec:
+    body = workload.spec.get("template") or {}
+    host = (body.get("spec") or {}).get("hostNetwork") is True
+    stood = (*_STAND, _OF_HOST_NETWORK) if host else _STAND
+    more = [wire.Toleration(_NODE + key, "Exists", "", effect) for key, effect in stood]
+    return structs.replace(spec, tolerations=[*(spec.tolerations or ()), *more])
+
+
+def _tied(spec: wire.PodSpec, node: str) -> wire.PodSpec:
+    """The controller judged what nodes are required; of a pod it requires the one."""
+    affinity = spec.affinity or wire.Affinity()
+    named = wire.Expression("metadata.name", "In", [node])
+    required = wire.NodeTerms([wire.NodeTerm(match_fields=[named])])
+    preferred = (
+        affinity.node_affinity or wire.NodeAffinity()
+    ).preferred_during_scheduling_ignored_during_execution
+    return structs.replace(
+        spec,
+        affinity=structs.replace(affinity, node_affinity=wire.NodeAffinity(required, preferred)),
+    )
+
+
+def _node_of(pod: wire.Pod) -> str:
+    """The node of a DaemonSet's pod, also of one that waits."""
+    if pod.spec.node_name:
+        return pod.spec.node_name
+    affinity = pod.spec.affinity and pod.spec.affinity.node_affinity
+    required = affinity and affinity.required_during_scheduling_ignored_during_execution
+    for term in (required.node_selector_terms or ()) if required else ():
+        for one in term.match_fields or ():
+            if one.key == "metadata.name" and one.values:
+                return one.values[0]
+    return ""

@@ -1,0 +1,97 @@
+"""Jobs: as many pods at once as they may run, and in Indexed mode an index for each."""
+
+from __future__ import annotations
+
+from scheduler.api import values, wire
+from scheduler.errors import BadInput
+from scheduler.simulate.workloads import workload as workloads
+from scheduler.simulate.workloads.contract import NOTHING, Made, Scene, first_to_go
+from scheduler.simulate.workloads.workload import PODS_MAX, Workload, below
+
+INDEX = "batch.kubernetes.io/job-completion-index"
+_MODES = ("NonIndexed", "Indexed")
+
+
+def of_job(job: Workload, scene: Scene) -> Made:
+    """What a Job would start now; nothing when it is suspended, or over."""
+    if is_suspended(job) or is_over(job):
+        return NOTHING
+    alive, done = scene.owned.alive(job.key), scene.owned.succeeded(job.key)
+    at_once = job.count("parallelism", 1)
+    mode = job.spec.get("completionMode", _MODES[0])
+    if mode not in _MODES:
+        raise BadInput("spec.completionMode", f"{mode!r} is not one of {', '.join(_MODES)}")
+    completions = job.count("completions", 1) if "completions" in job.spec else None
+    n_done = max(len(done), _succeeded(job))
+    indexed = mode == "Indexed"
+    if completions is not None:
+        wanted = min(at_once, max(0, completions - n_done))
+    elif indexed:
+        raise BadInput("spec.completions", "must be set where completionMode is Indexed")
+    else:
+        # A queue of work: once one has found it empty, no more are started.
+        wanted = min(at_once, len(alive)) if n_done else at_once
+    missing = wanted - len(alive)
+    if missing <= 0:
+        return Made(surplus=first_to_go(alive)[:-missing])
+    mold = scene.mold(job, missing)
+    labels = {"batch.kubernetes.io/job-name": job.key.name, "job-name": job.key.name}
+    if not indexed:
+        names = (scene.names.new(job.key.namespace, job.key.name) for _ in range(missing))
+        return Made([mold.make(name, labels=labels) for name in names])
+    taken = {_index(pod) for pod in (*alive, *done)} | _completed(job)
+    free = [str(i) for i in range(completions or 0) if str(i) not in taken][:missing]
+    return Made(
+        [
+            mold.make(
+                scene.names.new(job.key.namespace, f"{job.key.name}-{i}"),
+                labels={**labels, INDEX: i},
+                annotations={INDEX: i},
+            )
+            for i in free
+        ]
+    )
+
+
+def of_cron_job(cron: Workload, scene: Scene) -> Made:
+    """One run; nothing when it is suspended or a run is under way."""
+    if is_suspended(cron) or cron.key in scene.running:
+        return NOTHING
+    job = workloads.job_of(cron)
+    with below("spec.jobTemplate"):
+        return of_job(job, scene)
+
+
+def is_suspended(workload: Workload) -> bool:
+    """Whether a Job or a CronJob makes nothing for now."""
+    return workload.spec.get("suspend") is True
+
+
+def is_over(job: Workload) -> bool:
+    """Whether a Job has done its work, or has given up."""
+    conditions = values.items(job.status.get("conditions"), "status.conditions", dict)
+    return any(
+        one.get("type") in {"Complete", "Failed"} and one.get("status") == "True"
+        for one in conditions
+    )
+
+
+def _succeeded(job: Workload) -> int:
+    return values.integer(job.status.get("succeeded") or 0, "status.succeeded", 0, 2**31 - 1)
+
+
+def _completed(job: Workload) -> set[str]:
+    """The indexes that are done: ``status.completedIndexes`` is like ``0-2,5``."""
+    text = str(job.status.get("completedIndexes") or "")
+    done: set[str] = set()
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        if not (first.isdecimal() and (last or first).isdecimal()):
+            raise BadInput("status.completedIndexes", f"{text!r} is not like 0-2,5")
+        most = min(int(last or first), PODS_MAX)
+        done.update(map(str, range(int(first), most + 1)))
+    return done
+
+
+def _index(pod: wire.Pod) -> str:
+    return (pod.metadata.annotations or {}).get(INDEX, "")

@@ -1,0 +1,124 @@
+"""All workloads of an inventory: the pods that are missing are made, and go into it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from scheduler.api import wire
+from scheduler.devices.table import FAMILIES
+from scheduler.simulate.inventory import Inventory
+from scheduler.simulate.kinds import ObjectKey
+from scheduler.simulate.workloads import daemons, jobs, replicas, stateful
+from scheduler.simulate.workloads import workload as workloads
+from scheduler.simulate.workloads.contract import Made, Room, Scene
+from scheduler.simulate.workloads.molds import Names
+from scheduler.simulate.workloads.owned import Owned
+from scheduler.simulate.workloads.workload import Workload
+from scheduler.state.cluster import Cluster
+
+_MAKERS: dict[str, Callable[[Workload, Scene], Made]] = {
+    "Deployment": replicas.of_deployment,
+    "ReplicaSet": replicas.of_set,
+    "ReplicationController": replicas.of_set,
+    "StatefulSet": stateful.of_stateful_set,
+    "DaemonSet": daemons.of_daemon_set,
+    "Job": jobs.of_job,
+    "CronJob": jobs.of_cron_job,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """What came of the workloads.
+
+    Attributes:
+        made: uids of the pods that were made.
+        suspended: how many objects of each kind make nothing for now.
+        owners: of each pod that has one, the kind and name of its topmost owner, by uid.
+    """
+
+    made: set[str] = field(default_factory=set)
+    suspended: Counter[str] = field(default_factory=Counter)
+    owners: dict[str, ObjectKey] = field(default_factory=dict)
+
+
+def make(inventory: Inventory, scaled: AbstractSet[ObjectKey] = frozenset()) -> Making:
+    """Make what is missing. Of workloads that were ``scaled``, pods that are too many are taken away.
+
+    Raises:
+        InputProblem: strict, and a workload is malformed; names the object and the field.
+    """
+    found: list[Workload] = []
+    for given in inventory.workloads:
+        with inventory.about(given):
+            found.append(workloads.of(given))
+    owned = Owned(inventory.pods, found)
+    scene = _scene(inventory, found, owned)
+    making = Making()
+    deployments = {one.key for one in found if one.key.kind == "Deployment"}
+    surplus: set[str] = set()
+    for workload in found:
+        if _deployment_of(workload) in deployments:
+            continue
+        if workload.key.kind in {"Job", "CronJob"} and jobs.is_suspended(workload):
+            making.suspended[workload.key.kind] += 1
+        with inventory.about(workload.given):
+            done = _MAKERS[workload.key.kind](workload, scene)
+            for pod in done.pods:
+                _add(inventory, making, workload, pod)
+            inventory.groups.extend(done.groups)
+            if workload.key in scaled:
+                surplus.update(pod.metadata.uid for pod in done.surplus)
+    if surplus:
+        inventory.pods[:] = [pod for pod in inventory.pods if pod.metadata.uid not in surplus]
+    for pod in inventory.pods:
+        if pod.metadata.uid not in making.owners and (top := owned.top(pod)):
+            making.owners[pod.metadata.uid] = top
+    return making
+
+
+def _scene(inventory: Inventory, found: Iterable[Workload], owned: Owned) -> Scene:
+    sets: dict[ObjectKey, list[Workload]] = defaultdict(list)
+    running: set[ObjectKey] = set()
+    for one in found:
+        if deployment := _deployment_of(one):
+            sets[deployment].append(one)
+        owner = one.controller
+        if one.key.kind == "Job" and owner and owner.kind == "CronJob" and not jobs.is_over(one):
+            running.add(ObjectKey("CronJob", one.key.namespace, owner.name))
+    nodes = Cluster(families=FAMILIES)
+    for node in inventory.nodes:
+        nodes.see_node(node)
+    return Scene(
+        owned=owned,
+        names=Names(inventory.pods),
+        priorities=inventory.priorities,
+        replica_sets=dict(sets),
+        running=running,
+        nodes=nodes,
+        room=Room(),
+    )
+
+
+def _deployment_of(workload: Workload) -> ObjectKey | None:
+    """The Deployment of a ReplicaSet."""
+    owner = workload.controller
+    if workload.key.kind != "ReplicaSet" or owner is None or owner.kind != "Deployment":
+        return None
+    return ObjectKey("Deployment", workload.key.namespace, owner.name)
+
+
+def _add(inventory: Inventory, making: Making, workload: Workload, pod: wire.Pod) -> None:
+    meta = pod.metadata
+    # A pod of the same name may be on its way out.
+    while meta.uid in inventory.positions:
+        meta.uid += "+"
+    path = workload.template if workload.key.kind != "CronJob" else workloads.JOB_TEMPLATE
+    inventory.positions[meta.uid] = workload.given.position
+    inventory.templates[meta.uid] = f"{path}."
+    inventory.pods.append(pod)
+    making.made.add(meta.uid)
+    making.owners[meta.uid] = workload.key

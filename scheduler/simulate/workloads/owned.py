@@ -1,0 +1,71 @@
+"""Which pods of each workload there are already, through the ReplicaSets and Jobs between them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from scheduler.api import wire
+from scheduler.simulate import objects
+from scheduler.simulate.kinds import ObjectKey
+from scheduler.simulate.workloads.workload import Workload
+
+HASH = "pod-template-hash"
+_DONE = frozenset({"Succeeded", "Failed"})
+
+
+class Owned:
+    """Pods by what made them. Owners are known by kind and name: a dump has uids, manifests have none."""
+
+    def __init__(self, pods: Iterable[wire.Pod], workloads: Iterable[Workload]) -> None:
+        """Of these pods, and the workloads that may stand between a pod and its topmost owner."""
+        self._above: dict[ObjectKey, ObjectKey] = {}
+        for one in workloads:
+            if above := one.controller:
+                namespace = one.key.namespace
+                self._above[one.key] = ObjectKey(above.kind, namespace, above.name)
+        self._alive: dict[ObjectKey, list[wire.Pod]] = defaultdict(list)
+        self._succeeded: dict[ObjectKey, list[wire.Pod]] = defaultdict(list)
+        for pod in pods:
+            self._see(pod)
+
+    def _see(self, pod: wire.Pod) -> None:
+        if pod.status.phase == "Succeeded":
+            into = self._succeeded
+        elif pod.status.phase in _DONE or pod.metadata.deletion_timestamp is not None:
+            return  # its controller makes another in its place
+        else:
+            into = self._alive
+        owner = self.of(pod)
+        for key in dict.fromkeys((owner, self.top(pod))):
+            if key is not None:
+                into[key].append(pod)
+
+    def alive(self, key: ObjectKey) -> list[wire.Pod]:
+        """Pods of a workload, or of what it made, that are neither finished nor being deleted."""
+        return self._alive.get(key, [])
+
+    def succeeded(self, key: ObjectKey) -> list[wire.Pod]:
+        """Those that have done their work."""
+        return self._succeeded.get(key, [])
+
+    def of(self, pod: wire.Pod) -> ObjectKey | None:
+        """What made a pod."""
+        owner = objects.owner_of(pod)
+        if owner is None:
+            return None
+        return ObjectKey(owner.kind, pod.metadata.namespace, owner.name)
+
+    def top(self, pod: wire.Pod) -> ObjectKey | None:
+        """What made what made a pod, where that is known."""
+        key = self.of(pod)
+        if key is None:
+            return None
+        if above := self._above.get(key):
+            return above
+        # Of a ReplicaSet that is not there, its Deployment's name is in its own.
+        template = (pod.metadata.labels or {}).get(HASH)
+        if key.kind == "ReplicaSet" and template and key.name.endswith(f"-{template}"):
+            name = key.name.removesuffix(f"-{template}")
+            return ObjectKey("Deployment", key.namespace, name)
+        return key

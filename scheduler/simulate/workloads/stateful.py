@@ -1,0 +1,65 @@
+"""StatefulSets: pods with a number, a label of it, and claims of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import structs
+
+from scheduler.api import values, wire
+from scheduler.simulate import objects
+from scheduler.simulate.workloads.contract import Made, Scene
+from scheduler.simulate.workloads.workload import Workload
+
+_POD_NAME, _INDEX = "statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"
+_ORDINAL_MAX = 2**31 - 1
+
+
+def of_stateful_set(workload: Workload, scene: Scene) -> Made:
+    """Each number that has no pod."""
+    name = workload.key.name
+    ordinals = objects.mapping({"spec": workload.spec}, "spec", "ordinals")
+    start = values.integer(ordinals.get("start", 0), "spec.ordinals.start", 0, _ORDINAL_MAX)
+    numbers = range(start, start + workload.count("replicas", 1))
+    there = {pod.metadata.name: pod for pod in scene.owned.alive(workload.key)}
+    wanted = {f"{name}-{i}": i for i in numbers}
+    missing = [(pod_name, i) for pod_name, i in wanted.items() if pod_name not in there]
+    surplus = [pod for pod_name, pod in there.items() if pod_name not in wanted]
+    if not missing:
+        return Made(surplus=sorted(surplus, key=_number, reverse=True))
+    mold = scene.mold(workload, len(missing))
+    claims = _claims(workload)
+    pods = [
+        mold.make(
+            pod_name,
+            labels={_POD_NAME: pod_name, _INDEX: str(i)},
+            spec=_with_claims(mold.pod.spec, claims, pod_name) if claims else None,
+        )
+        for pod_name, i in missing
+    ]
+    return Made(pods, surplus=sorted(surplus, key=_number, reverse=True))
+
+
+def _number(pod: wire.Pod) -> int:
+    text = pod.metadata.name.rpartition("-")[2]
+    return int(text) if text.isdecimal() else -1
+
+
+def _claims(workload: Workload) -> list[str]:
+    field = "spec.volumeClaimTemplates"
+    given: list[dict[str, Any]] = values.items(
+        workload.spec.get("volumeClaimTemplates"), field, dict
+    )
+    return [
+        str(values.mapping(one.get("metadata"), f"{field}[{i}].metadata").get("name", ""))
+        for i, one in enumerate(given)
+    ]
+
+
+def _with_claims(spec: wire.PodSpec, claims: list[str], pod_name: str) -> wire.PodSpec:
+    """Of volumes only what ties a pod to nodes is read, so those of the template may stay beside them."""
+    made = [
+        wire.Volume(persistent_volume_claim={"claimName": f"{claim}-{pod_name}"})
+        for claim in claims
+    ]
+    return structs.replace(spec, volumes=[*(spec.volumes or ()), *made])

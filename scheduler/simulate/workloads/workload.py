@@ -1,0 +1,99 @@
+"""A workload as its controller reads it: what it is called, and figures that are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler.api import values, wire
+from scheduler.errors import BadInput
+from scheduler.simulate import kinds, objects
+from scheduler.simulate.inventory import Given
+from scheduler.simulate.kinds import ObjectKey
+
+# Of one workload, and of all together.
+PODS_MAX = 200_000
+JOB_TEMPLATE = "spec.jobTemplate.spec.template"
+_VERSIONS = {"Job": "batch/v1", "CronJob": "batch/v1", "ReplicationController": "v1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One object of which a controller makes pods.
+
+    Attributes:
+        given: the object.
+        key: what it is called.
+        meta: its metadata.
+        spec, status: as they stand there.
+        template: where in the object the template of its pods stands.
+    """
+
+    given: Given
+    key: ObjectKey
+    meta: wire.Meta
+    spec: Mapping[str, Any]
+    status: Mapping[str, Any]
+    template: str = "spec.template"
+
+    def count(self, field: str, default: int) -> int:
+        """A number of pods.
+
+        Raises:
+            BadInput: it is none, or beyond the bound.
+        """
+        return values.integer(self.spec.get(field, default), f"spec.{field}", 0, PODS_MAX)
+
+    @property
+    def owner(self) -> wire.Owner:
+        """The reference to it that its pods have."""
+        version = _VERSIONS.get(self.key.kind, "apps/v1")
+        return wire.Owner(self.key.kind, self.key.name, version, controller=True)
+
+    @property
+    def controller(self) -> wire.Owner | None:
+        """What made the workload itself, such as the Deployment of a ReplicaSet."""
+        refs = self.meta.owner_references or ()
+        return next((one for one in refs if one.controller), None)
+
+
+def of(given: Given) -> Workload:
+    """A workload from its object.
+
+    Raises:
+        BadInput: it has no name, or its parts are no objects.
+    """
+    body = {"metadata": objects.mapping(given.body, "metadata")}
+    meta = objects.decode(body, wire.Pod).metadata
+    if not meta.name:
+        raise BadInput("metadata.name", "is missing")
+    spec = {k: v for k, v in objects.mapping(given.body, "spec").items() if v is not None}
+    status = objects.mapping(given.body, "status")
+    return Workload(given, kinds.key(given.body), meta, spec, status)
+
+
+def job_of(cron: Workload) -> Workload:
+    """The Job of a CronJob's next run.
+
+    Raises:
+        BadInput: it has no template of a Job.
+    """
+    spec = {"spec": cron.spec}
+    job = objects.mapping(spec, "spec", "jobTemplate", "spec")
+    labels = objects.mapping(spec, "spec", "jobTemplate", "metadata").get("labels")
+    name = f"{cron.key.name}-next"
+    meta = wire.Meta(name=name, namespace=cron.key.namespace, labels=labels)
+    meta.owner_references = [cron.owner]
+    key = ObjectKey("Job", cron.key.namespace, name)
+    return Workload(cron.given, key, meta, job, {})
+
+
+@contextmanager
+def below(path: str) -> Iterator[None]:
+    """Within it, a field that is named stands below a path."""
+    try:
+        yield
+    except BadInput as error:
+        raise BadInput(f"{path}.{error.field}", error.problem) from error

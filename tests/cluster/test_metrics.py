@@ -1,0 +1,160 @@
+"""Alert rules and the dashboard, asked by Prometheus's own engine of scrapes of running operators."""
+
+import asyncio
+import itertools
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from scheduler.embedded.agents import nodes
+from scheduler.kube.report.metrics import catalogue
+from tests.operator import installed, prometheus, servers
+from tests.operator.manifests import vgpu
+from tests.operator.process import Operator
+from tests.operator.prometheus import Scrape
+from tests.operator.world import World, enter
+
+Json = dict[str, Any]
+_OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"
+_EVERY = 15.0
+_N_SCRAPES = 9
+
+pytestmark = pytest.mark.usefixtures("helm", "promql")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[servers.Server]:
+    with servers.embedded() as running:
+        yield running
+
+
+async def _series(world: World) -> list[Scrape]:
+    """Scrapes of a leader and a standby while pods come, as if they were a quarter of a minute apart."""
+    leader, standby = [await world.start_operator(name=name) for name in ("a", "b")]
+    await world.leads(leader)
+    await world.create(*(nodes.gpu_node(f"g{i}") for i in range(3)))
+    await world.measured(leader, lambda m: m.get("evenkeel_nodes") == 3)
+    async with world.agents():
+        return [one async for one in _scraped(world, leader, standby)]
+
+
+async def _scraped(world: World, *replicas: Operator) -> AsyncIterator[Scrape]:
+    accept = itertools.cycle(("", _OPENMETRICS))
+    for i in range(_N_SCRAPES):
+        await world.create(vgpu(f"p{i}", mem=1000), vgpu(f"huge{i}", mem=999_999))
+        await world.bound(f"p{i}")
+        await world.refused(f"huge{i}")
+        if not i:
+            await world.measured(
+                replicas[0], lambda m: m.get('evenkeel_gpus{part="capacity"}') == 12
+            )
+        for one in replicas:
+            name, kind = f"replica-{one.port}", next(accept)
+            yield await asyncio.to_thread(prometheus.scrape, one.port, name, i * _EVERY, kind)
+        next(accept)
+
+
+async def test_every_query_is_understood_and_reads_what_is_told(
+    server: servers.Server, tmp_path: Path
+) -> None:
+    """An alert on a name that nobody exports never fires, and says nothing of it."""
+    async with enter(server) as world:
+        scrapes = await _series(world)
+    [rules] = [one for one in _rendered(tmp_path) if one["kind"] == "PrometheusRule"]
+    alerts = [one for group in rules["spec"]["groups"] for one in group["rules"]]
+    panels = prometheus.panels()
+    asked = [one["expr"] for one in alerts] + [q for one in panels for q, _ in one.queries]
+    last = (_N_SCRAPES - 1) * _EVERY
+    told = prometheus.ask(
+        scrapes,
+        asked,
+        span=(last, last, 1.0),
+        rules=yaml.safe_dump({"groups": rules["spec"]["groups"]}),
+    )
+    assert told["rules"] == []
+    families = {one.full_name: set(one.labels) for one in catalogue.ALL}
+    for query, answer in zip(asked, told["answers"], strict=True):
+        assert (answer["error"], answer["warnings"]) == ("", []), query
+        for one in answer["selected"]:
+            name = one["name"].removesuffix("_bucket")
+            if name.startswith("process_"):
+                continue
+            assert name in families, query
+            assert set(one["labels"]) - {"job"} <= families[name], query
+    drawn = {query: answer["series"] for query, answer in zip(asked, told["answers"], strict=True)}
+    # Whatever is well fires nothing, and every panel has something to draw.
+    firing = [one["alert"] for one in alerts if drawn[one["expr"]]]
+    assert firing in ([], ["EvenkeelGpusStranded"])
+    empty = [one.title for one in panels if not any(drawn[query] for query, _ in one.queries)]
+    assert empty == []
+
+
+def test_each_alert_fires_on_a_scrape_of_what_it_is_for(tmp_path: Path) -> None:
+    [rules] = [one for one in _rendered(tmp_path) if one["kind"] == "PrometheusRule"]
+    alerts = {one["alert"]: one["expr"] for g in rules["spec"]["groups"] for one in g["rules"]}
+    bad: dict[str, tuple[str, str]] = {
+        "EvenkeelNobodyLeads": ("evenkeel_leader 0", "evenkeel_leader 0"),
+        "EvenkeelStreamStale": ('evenkeel_stream_age_seconds{stream="nodes"} 500',) * 2,
+        "EvenkeelBindsFail": (
+            'scheduler_schedule_attempts_total{result="error",profile="evenkeel"} 0',
+            'scheduler_schedule_attempts_total{result="error",profile="evenkeel"} 500',
+        ),
+        "EvenkeelBindsSlow": _slow("evenkeel_bind_duration_seconds"),
+        "EvenkeelQueueSlow": _slow("evenkeel_queue_wait_seconds"),
+        "EvenkeelDevicePluginSilent": ('evenkeel_nodes_closed{reason="plugin-silent"} 2',) * 2,
+        "EvenkeelNodeMalformed": ('evenkeel_nodes_closed{reason="malformed"} 1',) * 2,
+        "EvenkeelRightMissing": ('evenkeel_missing_right{right="watch nodes"} 1',) * 2,
+        "EvenkeelLeaseErrors": ("evenkeel_lease_errors_total 0", "evenkeel_lease_errors_total 50"),
+        "EvenkeelGpusStranded": (
+            'evenkeel_gpus{part="stranded"} 3\nevenkeel_gpus{part="capacity"} 8',
+        )
+        * 2,
+        "EvenkeelReportsDropped": (
+            "evenkeel_reports_dropped_total 0",
+            "evenkeel_reports_dropped_total 1",
+        ),
+    }
+    assert bad.keys() == alerts.keys()
+    for name, (before, after) in bad.items():
+        scrapes = [
+            Scrape(
+                seconds=seconds,
+                labels={"job": prometheus.JOB, "instance": "a"},
+                contentType="text/plain; version=0.0.4",
+                text=text + "\n",
+            )
+            for seconds, text in ((0.0, before), (250.0, before), (400.0, after), (500.0, after))
+        ]
+        told = prometheus.ask(scrapes, [alerts[name]], span=(500.0, 500.0, 1.0))
+        [answer] = told["answers"]
+        assert answer["error"] == ""
+        assert answer["series"], name
+
+
+def _slow(name: str) -> tuple[str, str]:
+    """A histogram all of whose observations were beyond its last bucket but one."""
+    return tuple(  # type: ignore[return-value]
+        f'{name}_bucket{{le="60.0"}} 0\n{name}_bucket{{le="300.0"}} {n}\n{name}_bucket{{le="+Inf"}} {n}'
+        for n in (0, 100)
+    )
+
+
+def _rendered(folder: Path) -> list[Json]:
+    options = [f"--set={option}.enabled=true" for option in ("alerts", "dashboard")]
+    return installed.objects(installed.rendered_chart(folder, *options))
+
+
+def test_the_dashboard_lays_its_panels_out_without_overlap_and_says_what_each_is() -> None:
+    panels = json.loads(prometheus.DASHBOARD.read_text())["panels"]
+    taken: set[tuple[int, int]] = set()
+    for one in panels:
+        at = one["gridPos"]
+        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}  # fmt: skip
+        assert not cells & taken
+        taken |= cells
+        assert one["type"] == "row" or one["description"]
+    assert len({one["id"] for one in panels}) == len(panels)

@@ -1,0 +1,149 @@
+"""Prices: by the model of a GPU, by its memory where the model is not known, and what they are of."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from scheduler.audit.findings import About, Question, audit
+from scheduler.audit.prices import book
+from scheduler.config import Config
+from scheduler.errors import BadInput
+from tests import make
+
+ABOUT = About(made="", source="", version="")
+
+
+def value(
+    *nodes: object, prices: book.PriceBook | None = None
+) -> tuple[float, list[dict[str, object]]]:
+    """Dollars a month of all GPUs, and how their models were counted."""
+    question = Question(
+        config=Config(), modes=(), prices=prices or book.packaged(), worst=0, about=ABOUT
+    )
+    found = audit(nodes, [], question)  # type: ignore[arg-type]
+    by_figure = found["total"]["value"]["capacity"]
+    plain = sum(
+        found["total"]["capacity"][key] * found["prices"][unit]
+        for key, unit in (("cpu", "cpu-core"), ("memory", "memory-gib"))
+    )
+    return round(by_figure - plain, 2), found["gpuModels"]
+
+
+@pytest.mark.parametrize(
+    ("name", "match"),
+    [
+        ("NVIDIA-Tesla T4", "T4"),
+        ("nvidia-tesla-t4", "T4"),
+        ("NVIDIA-NVIDIA A10G", "A10G"),
+        ("NVIDIA A10", "A10"),
+        ("NVIDIA-A100-SXM4-80GB", "A100*80GB"),
+        ("NVIDIA A100 80GB PCIe", "A100*80GB"),
+        ("NVIDIA-A100-SXM4-40GB", "A100"),
+        ("NVIDIA H100 PCIe", "H100*PCIe"),
+        ("NVIDIA H100 80GB HBM3", "H100"),
+        ("NVIDIA GH200 480GB", "GH200"),
+        ("NVIDIA H200", "H200"),
+        ("NVIDIA L40S", "L40S"),
+        ("NVIDIA L4", "L4"),
+        ("Tesla P40", None),
+        ("G2", None),
+        ("", None),
+    ],
+)
+def test_a_model_is_known_by_the_names_that_plugins_and_labels_write(
+    name: str, match: str | None
+) -> None:
+    found = book.packaged().of_model(name)
+    assert (found.match if found else None) == match
+
+
+def test_every_price_says_where_it_is_from() -> None:
+    models = book.packaged().models
+    assert len(models) > 15
+    assert len({one.match for one in models}) == len(models)
+    assert all(one.source.startswith(("list: ", "estimate: ")) for one in models)
+    assert all("https://" in one.source for one in models if one.source.startswith("list: "))
+
+
+def test_gpus_cost_what_their_model_costs_and_unknown_ones_by_their_memory() -> None:
+    t4 = make.hami_node(name="t4", cards=2)
+    odd = make.hami_node(name="odd", cards=[make.card(model="Odd 1", mib=24 * 1024)])
+    price = book.packaged().of_model("T4")
+    assert price is not None
+    found, models = value(t4, odd)
+    assert found == pytest.approx(2 * price.price + 150 + 24 * 50)
+    assert [(one["model"], one["gpus"]) for one in models] == [("Odd 1", 1), (make.T4, 2)]
+    assert models[0]["source"] == "not in the list: by its 24 GiB of memory"
+    assert models[1]["source"] == price.source
+
+
+def test_a_gpu_without_known_memory_costs_its_model_s_price() -> None:
+    """By its memory, which is not told, it would have cost next to nothing."""
+    label = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}
+    found, models = value(make.node(name="a", gpus=8, labels=label))
+    assert found == 8 * 1824
+    assert [(one["model"], one["gpus"], one["price"]) for one in models] == [
+        ("NVIDIA-A100-SXM4-80GB", 8, 1824)
+    ]
+    found, models = value(make.node(name="a", gpus=1))
+    assert found == 150 + 16 * 50
+    assert models[0]["source"] == "not in the list, and no memory told: as one of 16 GiB"
+
+
+def test_a_user_s_file_goes_before_the_list_and_flags_before_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "p.yaml"
+    mine = {"gpu": 1000, "cpu-core": 20, "gpu-models": [{"match": "A100", "price": 99}]}
+    file.write_text(yaml.safe_dump(mine), encoding="utf-8")
+    prices = book.of_flags(file, ["cpu-core=7.5"])
+    assert prices.units == {
+        "cpu-core": 7.5, "memory-gib": 4.31, "gpu": 1000.0, "gpu-memory-gib": 50.0
+    }  # fmt: skip
+    of_file = prices.of_model("NVIDIA-A100-SXM4-80GB")
+    assert of_file is not None
+    assert (of_file.price, of_file.source) == (99, f"--prices {file}")
+    flags = ["A100=1", "NVIDIA-A100-SXM4-80GB=1500", "A100*=3"]
+    of_flag = book.of_flags(file, flags[:2]).of_model("NVIDIA A100-SXM4-80GB")
+    assert of_flag is not None
+    assert (of_flag.price, of_flag.source) == (1500, "--price")
+
+
+def test_the_packaged_list_is_a_file_of_the_form_that_users_write() -> None:
+    path = Path(book.__file__).with_name("prices.yaml")
+    assert book.of_flags(path, []).units == book.packaged().units
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("gpus: 1", r"p\.yaml: gpus: is not known; allowed are cpu-core"),
+        ("gpu: -1", r"p\.yaml: gpu: -1 is not a price per month within 0\.\."),
+        ("gpu: .nan", r"p\.yaml: gpu: nan is not a price"),
+        ("gpu: yes", r"p\.yaml: gpu: True is not a price"),
+        ("gpu: dear", r"p\.yaml: gpu: 'dear' is not a price"),
+        ("gpu-models: 3", r"p\.yaml: gpu-models: must be a list of match, price and source"),
+        ("gpu-models: [{match: T4}]", r"gpu-models\[0\]: must have match and price"),
+        ("gpu-models: [{match: T4, price: x}]", r"gpu-models\[0\]\.price: 'x' is not a price"),
+        ("gpu-models: [{match: '*', price: 1}]", r"gpu-models\[0\]\.match: '\*' is no GPU model"),
+        (
+            "gpu-models: [{match: T4, price: 1, source: 2}]",
+            r"gpu-models\[0\]\.source: must be text",
+        ),
+        ("model-labels: x", r"model-labels: must be a list of labels"),
+        ("- 1", r"p\.yaml: must hold a mapping"),
+        ("{", r"p\.yaml: while parsing"),
+    ],
+)
+def test_a_wrong_price_file_is_told_with_the_field(tmp_path: Path, text: str, told: str) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(BadInput, match=told):
+        book.of_flags(file, [])
+    with pytest.raises(BadInput, match="No such file"):
+        book.of_flags(tmp_path / "none", [])
+
+
+@pytest.mark.parametrize("flag", ["gpu", "gpu=", "gpu=x", "gpu=-1", "gpu=inf", "T4=", "*=1", "=1"])
+def test_a_wrong_price_flag_is_refused(flag: str) -> None:
+    with pytest.raises(BadInput, match="--price"):
+        book.of_flags(None, [flag])

@@ -1,0 +1,355 @@
+"""A scrape: both formats, two of them, many cards, who tells them, and who may put words into labels."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from prometheus_client.openmetrics import parser as openmetrics
+from prometheus_client.parser import text_string_to_metric_families
+
+from scheduler.api import names, wire
+from scheduler.api.door import events
+from scheduler.config import Config, MetricsConfig
+from scheduler.engine.budget import Unlimited
+from scheduler.engine.engine import Engine
+from scheduler.kube.lead.lease import Holder
+from scheduler.kube.report.metrics import catalogue
+from scheduler.kube.report.metrics.counting import Metrics
+from scheduler.kube.report.metrics.exposition import Exposition
+from scheduler.kube.report.metrics.reading import Sources
+from scheduler.kube.report.metrics.stranded import Stranded
+from scheduler.kube.report.metrics.tally import Tally
+from tests import make
+
+OPENMETRICS = "application/openmetrics-text;version=1.0.0"
+Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+class Replica:
+    """An engine with all its metrics; the parts that talk to an API server are stand-ins that are well."""
+
+    def __init__(
+        self, *, per_node: bool = True, per_card: bool = True, deciding: bool = True
+    ) -> None:
+        self.now = 100.0
+        config = Config(metrics=MetricsConfig(per_node=per_node, per_card=per_card))
+        self.engine, self.is_deciding = Engine(config), deciding
+        self.metrics = Metrics(config)
+        self.tally = Tally(self.metrics, self.engine, lambda _: None, lambda: self.now)
+        lease = SimpleNamespace(holder=lambda: Holder.SELF, errors=3)
+        stream = SimpleNamespace(name="nodes", age=lambda _: 1.0, relists=2, trouble=None)
+        rights = SimpleNamespace(missing=("create pods/binding",))
+        signs: Any = SimpleNamespace(
+            lease=lease, streams=[stream], rights=rights, fence=SimpleNamespace(n_left=0)
+        )
+        reporter: Any = SimpleNamespace(waiting=1, dropped=0)
+
+        def leads() -> bool:
+            return self.is_deciding
+
+        self.stranded = Stranded(self.engine, leads, per_node=per_node)
+        sources = Sources(signs, self.engine, reporter, self.tally, leads, "1.2.3")
+        self.exposition = Exposition(self.metrics, sources, self.stranded, config.metrics)
+
+    def see(self, *objects: wire.Node | wire.Pod) -> None:
+        for one in objects:
+            seen = events.NodeSeen(one) if isinstance(one, wire.Node) else events.PodSeen(one)
+            self.engine.handle(seen, self.now)
+
+    def decide(self) -> Any:
+        outcome = self.engine.decide(self.now, Unlimited())
+        self.tally.decided(outcome, 0.25)
+        return outcome
+
+    def bound(self, uid: str) -> None:
+        done = events.BindDone(uid)
+        self.tally.report(done)
+        self.engine.handle(done, self.now)
+
+    async def measure(self) -> None:
+        measuring = asyncio.create_task(self.stranded.run())
+        while not [*self.stranded.collect()]:
+            assert not measuring.done()
+            await asyncio.sleep(0)
+        measuring.cancel()
+
+    async def text(self, accept: str = "") -> str:
+        _, parts = await self.exposition.across(accept)
+        return b"".join([part async for part in parts]).decode()
+
+    async def scrape(self) -> Samples:
+        return samples(await self.text())
+
+
+def samples(text: str) -> Samples:
+    """Each once, by name and labels."""
+    found: Samples = {}
+    for family in text_string_to_metric_families(text):
+        for one in family.samples:
+            key = one.name, tuple(sorted(one.labels.items()))
+            assert key not in found
+            found[key] = one.value
+    return found
+
+
+def of(found: Samples, name: str, **labels: str) -> float:
+    """The sum over all samples with these labels, be they more."""
+    picked = [
+        v for (n, its), v in found.items() if n == name and labels.items() <= dict(its).items()
+    ]
+    assert picked, name
+    return sum(picked)
+
+
+def node(name: str = "g", **more: Any) -> wire.Node:
+    return make.hami_node(name=name, cards=make.cards(count=2, mib=1000), cpu=16, **more)
+
+
+def pod(name: str, mib: int = 250, **more: Any) -> wire.Pod:
+    asks = [make.container(gpu=1, gpumem=mib, gpucores=50, cpu="1")]
+    return make.pod(name=name, containers=asks, **more)
+
+
+async def test_a_scrape_is_read_in_both_formats_and_says_the_same() -> None:
+    replica = Replica()
+    replica.see(node(), pod("p"))
+    replica.decide()
+    replica.bound("default/p")
+    await replica.measure()
+    plain = await replica.scrape()
+    text = await replica.text(OPENMETRICS)
+    families = openmetrics.text_string_to_metric_families(text)  # type: ignore[no-untyped-call]
+    other = {
+        (one.name, tuple(sorted(one.labels.items())))
+        for family in families
+        for one in family.samples
+    }
+    assert plain.keys() == other
+    assert not [name for name, _ in plain if name.endswith("_created")]
+
+
+async def test_only_what_is_catalogued_is_told_and_all_of_it() -> None:
+    replica = Replica()
+    whole = make.node(name="whole", labels={}, allocatable={names.GPU: 4})
+    replica.see(node(), whole, pod("p"), pod("huge", 99_999))
+    replica.decide()
+    replica.bound("default/p")
+    await replica.measure()
+    told: dict[str, set[str]] = {}
+    for name, labels in await replica.scrape():
+        told.setdefault(name, set()).update(label for label, _ in labels)
+    process = {name for name in told if name.startswith(("process_", "python_"))}
+    wanted = {}
+    for family in catalogue.ALL:
+        ends = ("_bucket", "_sum", "_count") if family.buckets else ("",)
+        for end in ends:
+            more = {"le"} if end == "_bucket" else set()
+            wanted[family.full_name + end] = set(family.labels) | more
+    assert {name: labels for name, labels in told.items() if name not in process} == wanted
+    assert {"process_cpu_seconds_total", "process_resident_memory_bytes"} <= process
+
+
+async def test_every_pod_of_a_batch_is_observed() -> None:
+    replica = Replica()
+    replica.see(node(), *(pod(f"p{i}") for i in range(4)), pod("huge", 99_999))
+    replica.decide()
+    found = await replica.scrape()
+    name = "scheduler_scheduling_attempt_duration_seconds"
+    assert of(found, f"{name}_count", result="scheduled", profile="evenkeel") == 4
+    assert of(found, f"{name}_count", result="unschedulable", profile="evenkeel") == 1
+    # Of a quarter of a second together, each pod has its part.
+    assert of(found, f"{name}_sum") == pytest.approx(0.25)
+    assert of(found, f"{name}_bucket", result="scheduled", le="0.05") == 4
+    assert of(found, f"{name}_bucket", result="scheduled", le="0.01") == 0
+    assert of(found, "scheduler_schedule_attempts_total", result="scheduled") == 4
+
+
+async def test_the_times_of_a_pod_begin_with_its_first_try_and_leave_out_its_gates() -> None:
+    replica = Replica()
+    gated = pod("p", spec={"schedulingGates": [{"name": "g"}]})
+    replica.see(gated)
+    replica.now = 150.0
+    replica.see(pod("p"))
+    replica.now = 153.0
+    assert replica.decide().holds
+    replica.see(node())
+    replica.now = 155.0
+    replica.decide()
+    replica.now = 158.0
+    replica.decide()
+    replica.now = 159.0
+    replica.bound("default/p")
+    found = await replica.scrape()
+    sli = "scheduler_pod_scheduling_sli_duration_seconds"
+    assert of(found, f"{sli}_sum", attempts="2") == 9.0
+    assert of(found, f"{sli}_count") == 1
+    assert of(found, "scheduler_pod_scheduling_attempts_sum") == 2
+    assert of(found, "evenkeel_queue_wait_seconds_count") == 2
+    came = "scheduler_queue_incoming_pods_total"
+    assert of(found, came, queue="gated", event="UnschedulablePodAdd") == 1
+    assert of(found, came, queue="active", event="UnschedulablePodUpdate") == 1
+    assert of(found, came, queue="unschedulable", event="ScheduleAttemptFailure") == 1
+
+
+async def test_placements_are_told_by_mode_and_policy_and_failures_by_profile() -> None:
+    replica = Replica()
+    spec = {"podSelector": {"matchLabels": {"team": "a"}}, "nodePolicy": "spread"}
+    body = {"metadata": {"name": "team-a", "generation": 1}, "spec": spec}
+    replica.engine.handle(events.PolicySeen(body), replica.now)
+    replica.see(node(), pod("a", labels={"team": "a"}), pod("b"), pod("c"))
+    replica.decide()
+    replica.bound("default/a")
+    replica.bound("default/b")
+    replica.tally.report(events.BindFailed("default/c", "no"))
+    found = await replica.scrape()
+    placed = "evenkeel_placements_total"
+    assert of(found, placed, mode="spread", policy="team-a") == 1
+    assert of(found, placed, mode="keel", policy="") == 1
+    assert of(found, placed) == 2
+    attempts = "scheduler_schedule_attempts_total"
+    assert of(found, attempts, result="error", profile="evenkeel") == 1
+
+
+async def test_why_pods_wait_is_told_by_rule_until_they_wait_no_more() -> None:
+    replica = Replica()
+    replica.see(node(), pod("huge", 99_999), pod("both", 99_999, node_selector={"a": "b"}))
+    replica.decide()
+    found, name = await replica.scrape(), "scheduler_unschedulable_pods"
+    assert of(found, name, plugin="GpuCards", profile="evenkeel") == 1
+    assert of(found, name, plugin="NodeAffinity", profile="evenkeel") == 1
+    for uid in ("default/huge", "default/both"):
+        for note in replica.engine.handle(events.PodGone(uid), replica.now):
+            replica.tally.left(note.uid)  # type: ignore[union-attr]
+    assert not [key for key in await replica.scrape() if key[0] == name]
+
+
+async def test_cards_and_nodes_are_told_with_what_is_given_away() -> None:
+    replica = Replica()
+    replica.see(node(), pod("p", 250))
+    replica.decide()
+    found = await replica.scrape()
+    cards = {
+        dict(its)["uuid"] for (n, its), _ in found.items() if n == "evenkeel_card_memory_bytes"
+    }
+    assert len(cards) == 2
+    assert of(found, "evenkeel_card_memory_bytes", node="g", card="0") == 1000 << 20
+    assert of(found, "evenkeel_card_memory_allocated_bytes", node="g") == 250 << 20
+    assert of(found, "evenkeel_card_cores_allocated", node="g") == 50
+    assert of(found, "evenkeel_node_gpus", node="g", resource=names.GPU) == 2
+    assert of(found, "evenkeel_node_gpus_allocated", node="g") == 1
+    assert of(found, "evenkeel_node_gpu_memory_allocated_bytes", node="g") == 250 << 20
+    assert of(found, "evenkeel_node_gpu_sharers_allocated", node="g") == 1
+
+
+async def test_labels_are_made_anew_when_nodes_change() -> None:
+    replica = Replica()
+    replica.see(node("a"), node("b"))
+    before = await replica.scrape()
+    replica.engine.handle(events.NodeGone("a"), replica.now)
+    replica.see(node("c"))
+    after = await replica.scrape()
+    nodes = [
+        {dict(its)["node"] for (n, its) in found if n == "evenkeel_card_cores"}
+        for found in (before, after)
+    ]
+    assert nodes == [{"a", "b"}, {"b", "c"}]
+
+
+@pytest.mark.parametrize(("per_node", "per_card"), [(True, False), (False, True), (False, False)])
+async def test_nodes_and_cards_can_be_left_out(*, per_node: bool, per_card: bool) -> None:
+    replica = Replica(per_node=per_node, per_card=per_card)
+    replica.see(node(), pod("p"))
+    replica.decide()
+    await replica.measure()
+    found = await replica.scrape()
+    has = {
+        what: any(n.startswith(f"evenkeel_{what}_") for n, _ in found) for what in ("node", "card")
+    }
+    assert has == {"node": per_node, "card": per_card}
+    # What is true of the whole cluster stays.
+    assert of(found, "evenkeel_gpus", part="capacity") == 2
+
+
+async def test_a_replica_that_stands_by_tells_of_itself_and_not_of_the_cluster() -> None:
+    """Sums over both replicas would be twice what there is."""
+    replica = Replica(deciding=False)
+    replica.see(node(), pod("p"))
+    measuring = asyncio.create_task(replica.stranded.run())
+    await asyncio.sleep(0)
+    found = await replica.scrape()
+    measuring.cancel()
+    assert of(found, "evenkeel_leader") == 0
+    assert of(found, "evenkeel_nodes") == 1
+    assert of(found, "scheduler_pending_pods", queue="active") == 1
+    assert not [
+        n for n, _ in found if n.startswith(("evenkeel_card_", "evenkeel_node_", "evenkeel_gpu"))
+    ]
+
+
+async def test_counters_never_go_down() -> None:
+    replica = Replica()
+    replica.see(node())
+    before: Samples = {}
+    for i in range(4):
+        replica.see(pod(f"p{i}"), pod(f"huge{i}", 99_999))
+        for bind in replica.decide().binds:
+            replica.bound(bind.uid)
+        found = await replica.scrape()
+        rising = {k: v for k, v in found.items() if k[0].endswith(("_total", "_count", "_bucket"))}
+        assert before.keys() <= rising.keys()
+        assert all(rising[key] >= figure for key, figure in before.items())
+        before = rising
+    assert of(before, "scheduler_schedule_attempts_total", result="scheduled") == 4
+
+
+async def test_no_word_of_a_pod_becomes_a_label() -> None:
+    """Whoever may only create pods could otherwise fill the memory of Prometheus."""
+    replica = Replica()
+    replica.see(node(), pod("quiet"))
+    replica.decide()
+    replica.bound("default/quiet")
+    before = (await replica.scrape()).keys()
+    word = "hostile"
+    for i in range(50):
+        loud = {f"{word}{i}": f"{word}{i}"}
+        replica.see(
+            pod(f"{word}{i}", labels=loud, annotations={names.MODE: f"{word}{i}"}),
+            pod(f"{word}-s{i}", node_selector=loud),
+            make.pod(
+                name=f"{word}-r{i}", containers=[make.container(requests={f"{word}.io/r{i}": 1})]
+            ),
+            pod(f"{word}-u{i}", annotations={names.USE_UUID: f"{word}{i}"}),
+        )
+        replica.now += 400.0
+        replica.decide()
+    text = await replica.text()
+    assert word not in text
+    # What is new is known from the start: results, rules, parts of the queue.
+    assert len(samples(text).keys() - before) < 40
+
+
+async def test_words_of_a_driver_are_written_as_the_format_wants_them() -> None:
+    replica = Replica()
+    cards = make.cards(count=1, mib=1000)
+    odd = make.hami_node(name="g", cards=[{**cards[0], "type": 'A"1\\0\n0'}], cpu=16)
+    replica.see(odd)
+    found = await replica.scrape()
+    assert of(found, "evenkeel_card_sharers", model='A"1\\0\n0') > 0
+
+
+async def test_a_measure_that_fails_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    replica = Replica()
+    replica.see(node())
+
+    def fails(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("scheduler.measure.figures.in_steps", fails)
+    measuring = asyncio.create_task(replica.stranded.run())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not measuring.done()
+    measuring.cancel()
+    assert not [*replica.stranded.collect()]
+    assert of(await replica.scrape(), "evenkeel_nodes") == 1

@@ -1,0 +1,122 @@
+"""Tables are whole off a terminal, bars are drawn on one only, and a place for the result is there before the work."""
+
+import io
+import os
+import pty
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+from scheduler import printing
+from scheduler.errors import BadInput
+
+UUID = "GPU-" + "0123456789abcdef" * 20
+
+
+def table() -> Table:
+    shown = Table(box=None)
+    for name in ("CARD", "NOTE"):
+        shown.add_column(name)
+    shown.add_row(UUID, "short")
+    shown.add_row("GPU-1", "long " * 60)
+    return shown
+
+
+def test_a_row_is_one_line_in_a_pipe_however_long_and_without_blanks_at_its_end(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    printing.console().print(table())
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == printing.text(lambda console: console.print(table())).splitlines()
+    assert len(lines) == 3
+    assert lines[1].split() == [UUID, "short"]
+    assert lines[2].split() == ["GPU-1", *["long"] * 60]
+    assert lines == [line.rstrip() for line in lines]
+
+
+def test_on_a_terminal_a_row_is_folded_at_its_edge() -> None:
+    keyboard, screen = pty.openpty()
+    out, sys.stdout = sys.stdout, os.fdopen(screen, "w")
+    try:
+        console = printing.console()
+        assert console.width <= 200
+        assert console.is_terminal
+    finally:
+        sys.stdout.close()
+        sys.stdout = out
+        os.close(keyboard)
+
+
+def test_a_file_gets_no_colours_even_where_they_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b" not in printing.text(lambda console: console.print("[red]red[/red]"))
+
+
+def test_progress_and_its_look_leave_a_pipe_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    told: list[float] = []
+    with printing.progress("kernels", 3) as progressed, printing.often(lambda: told.append(1)):
+        progressed(2)
+        while not told:
+            pass
+    captured = capsys.readouterr()
+    assert captured.out + captured.err == ""
+
+
+def test_a_bar_names_what_is_counted_and_goes_when_all_is_done() -> None:
+    class Screen(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    screen = Screen()
+    console = Console(file=screen, force_terminal=True, width=60, _environ={"TERM": "xterm"})
+    with printing.progress("kernels", 3, console) as progressed:
+        progressed(1.5)
+    drawn = screen.getvalue()
+    assert "kernels" in drawn
+    assert "1 of 3" in drawn
+    assert drawn.endswith("\x1b[2K")  # the line is wiped
+
+
+def test_a_file_is_read_whole_and_a_pipe_too(tmp_path: Path) -> None:
+    file = tmp_path / "log"
+    file.write_bytes(b"one\ntwo\n")
+    with printing.read(file) as lines:
+        assert list(lines) == [b"one\n", b"two\n"]
+    reading, writing = os.pipe()
+    os.write(writing, b"three\n")
+    os.close(writing)
+    with printing.read(Path(f"/dev/fd/{reading}")) as lines:
+        assert list(lines) == [b"three\n"]
+    os.close(reading)
+
+
+def test_a_place_for_the_result_is_tried_and_left_as_it_was(tmp_path: Path) -> None:
+    new, old = tmp_path / "new", tmp_path / "old"
+    old.write_text("kept", encoding="utf-8")
+    for path in (new, old, None, Path("/dev/null")):
+        printing.check_writable("--output-file", path)
+    assert not new.exists()
+    assert old.read_text(encoding="utf-8") == "kept"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("gone/file", "No such file or directory"),
+        (".", "Is a directory"),
+        ("x" * 300, "File name too long"),
+    ],
+)
+def test_a_place_that_takes_nothing_is_refused_with_its_option(
+    tmp_path: Path, name: str, said: str
+) -> None:
+    with pytest.raises(BadInput, match=f"--plot: .*{said}"):
+        printing.check_writable("--plot", tmp_path / name)
+    with pytest.raises(BadInput, match=f"--plot: .*{said}"):
+        printing.write("--plot", tmp_path / name, "")

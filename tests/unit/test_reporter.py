@@ -1,0 +1,139 @@
+"""What is said of pods that wait: new reasons at once, new figures seldom, and nothing of who waits no more."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from scheduler.api.door.decisions import Detail, Diagnosis, Hold
+from scheduler.cycle import explain
+from scheduler.cycle.explain import Saying
+from scheduler.kube.report.reporter import Reporter
+from scheduler.state.pods import PodRecord
+from tests import make
+
+
+class Talk:
+    """A reporter, its clock, and what it has handed to its outbox since the last look."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.waiting = 1000.0, True
+        monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: self.now)
+        nobody: Any = None
+        self.reporter = Reporter(
+            nobody,
+            controller="evenkeel",
+            instance="i",
+            is_binding=lambda: False,
+            version_of=lambda _: "7",
+            still_waits=lambda _: self.waiting,
+        )
+        self._cluster = make.cluster()
+        self._put: list[str] = []
+        monkeypatch.setattr(self.reporter._outbox, "put", self._keep)
+
+    def _keep(self, report: Any) -> None:
+        body = json.loads(report.body())
+        if "note" in body:
+            self._put.append(body["note"])
+        else:
+            assert body["status"]["conditions"][0]["message"].startswith(self._put[-1][:20])
+
+    def pod(self, name: str = "p") -> PodRecord:
+        pod = self._cluster.see_pod(make.pod(name=name))
+        assert pod is not None
+        return pod
+
+    def said(self) -> list[str]:
+        """The notes of events since the last look."""
+        put, self._put[:] = list(self._put), []
+        return put
+
+    def after(self, seconds: float) -> list[str]:
+        """What is said when so many seconds have passed, one look a second."""
+        for _ in range(int(seconds)):
+            self.now += 1.0
+            self.reporter.catch_up()
+        return self.said()
+
+
+def saying(free: int, reason: str = "Insufficient cpu", nodes: int = 3) -> Saying:
+    detail = Detail(reason, f"asked 9, the most free is {free} on n")
+    return explain.saying(Hold("u", Diagnosis(nodes, ((reason, nodes),), 0, (detail,))))
+
+
+async def test_new_figures_are_said_when_the_old_have_stood_for_a_minute_and_only_the_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    talk = Talk(monkeypatch)
+    pod = talk.pod()
+    for free in (5, 4, 3, 2):
+        talk.reporter.unschedulable(pod, saying(free))
+        talk.now += 5.0
+    assert talk.said() == [saying(5).note]
+    assert talk.after(39) == []
+    assert talk.after(2) == [saying(2).note]
+    assert talk.after(200) == []
+    talk.reporter.unschedulable(pod, saying(1))
+    assert talk.said() == [saying(1).note]
+
+
+async def test_new_reasons_and_new_nodes_are_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    talk = Talk(monkeypatch)
+    pod = talk.pod()
+    texts = [saying(5), saying(5, "Insufficient memory"), saying(5, "Insufficient memory", 4)]
+    texts.append(explain.plain("binding failed"))
+    for one in texts:
+        talk.reporter.unschedulable(pod, one)
+    assert talk.said() == [one.note for one in texts]
+
+
+async def test_figures_that_come_back_are_not_said_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    talk = Talk(monkeypatch)
+    pod = talk.pod()
+    for free in (5, 4, 5):
+        talk.reporter.unschedulable(pod, saying(free))
+    assert talk.said() == [saying(5).note]
+    assert talk.after(100) == []
+
+
+async def test_of_thousands_whose_figures_change_a_few_a_second_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else every bind would write two objects for every pod that waits."""
+    talk = Talk(monkeypatch)
+    pods = [talk.pod(f"p{i}") for i in range(2000)]
+    for free in (5, 4):
+        for pod in pods:
+            talk.reporter.unschedulable(pod, saying(free))
+    assert len(talk.said()) == 2000
+    assert talk.after(59) == []
+    assert len(talk.after(1)) == 10
+    assert len(talk.after(199)) == 1990
+    assert talk.after(100) == []
+
+
+async def test_a_pod_that_waits_no_more_is_told_nothing_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another leader may have bound it: "unschedulable" would make autoscalers add a node."""
+    talk = Talk(monkeypatch)
+    pod = talk.pod()
+    talk.reporter.unschedulable(pod, saying(5))
+    talk.reporter.unschedulable(pod, saying(4))
+    talk.said()
+    talk.waiting = False
+    assert talk.after(100) == []
+    talk.waiting = True
+    talk.reporter.forget(pod.uid)
+    assert talk.after(100) == []
+
+
+async def test_a_text_that_was_given_up_may_be_said_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    talk = Talk(monkeypatch)
+    pod = talk.pod()
+    for _ in range(2):
+        talk.reporter.unschedulable(pod, saying(5))
+        talk.reporter._unsay(pod.uid, saying(5).message)
+    assert talk.said() == [saying(5).note] * 2
