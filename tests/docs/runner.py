@@ -16,7 +16,7 @@ from tests.controlplane import build
 from tests.docs import blocks
 
 # What a block asks beyond Python: an API server, its clients, Go, or packages from elsewhere.
-_MORE = re.compile(r"\b(kubectl|helm|make chart|make wheel)\b")
+_MORE = re.compile(r"\b(kubectl|helm|make chart|make wheel)\b|--(kubeconfig|context) ")
 # Files that are the reader's own, and what stands for them here.
 _YOURS = {
     "my-pods.yaml": "docs/examples/training.yaml",

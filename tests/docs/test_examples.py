@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 def placed(*files: str) -> list[Json]:
     objects = [one for name in ("nodes.yaml", *files) for one in examples.read(name)]
-    found: list[Json] = schedule(examples.pods_of(objects))["pods"]
+    found: list[Json] = schedule(objects)["pods"]
     assert found
     return found
 
@@ -48,7 +48,7 @@ def test_a_worker_without_room_waits_alone() -> None:
     """What the file says of gangs."""
     objects = examples.read("nodes.yaml") + examples.read("training.yaml")
     rest = [one for one in objects if one["metadata"]["name"] != "whole-2"]
-    nodes = [pod["node"] for pod in schedule(examples.pods_of(rest))["pods"]]
+    nodes = [pod["node"] for pod in schedule(rest)["pods"]]
     assert nodes == ["whole-1", None]
 
 
@@ -57,17 +57,15 @@ def test_the_policy_of_a_namespace_holds_for_its_pods_and_no_others() -> None:
     objects = examples.read("nodes.yaml") + examples.read("team-policy.yaml")
     for one in objects:
         one["metadata"].pop("namespace", None)
-    pods: list[Json] = schedule(examples.pods_of(objects))["pods"]
+    pods: list[Json] = schedule(objects)["pods"]
     assert sizes(cards(pods, "notebooks")) != [4]
 
 
 def test_what_serves_is_spread_and_what_runs_in_batches_is_packed() -> None:
     pods = placed("spread-and-pack.yaml")
-    batch = cards(pods, "embed-again")
-    packed = cards([pod for pod in pods if pod["name"] != "embed-again"], "embed")
     assert sizes(cards(pods, "api")) == [2, 2]
-    assert sizes(packed) == [1]
-    assert batch.keys().isdisjoint(packed)
+    assert sizes(cards(pods, "embed")) == [1]
+    assert cards(pods, "report").keys().isdisjoint(cards(pods, "embed"))
 
 
 @pytest.mark.parametrize("path", examples.ALL, ids=lambda path: str(path.name))
