@@ -1,4 +1,4 @@
-"""Install, upgrade, roll back, uninstall, as docs/operations.md says it; what users made survives."""
+"""Install, upgrade, roll back, uninstall, as docs/install.md says it; what users made survives."""
 
 import json
 from collections.abc import Iterator

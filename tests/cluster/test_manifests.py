@@ -13,7 +13,7 @@ from tests.operator import installed
 
 @pytest.fixture(scope="module")
 def applied(control_plane: ControlPlane) -> ControlPlane:
-    """As docs/operations.md says."""
+    """As docs/install.md says."""
     installed.by_kustomize(control_plane)
     return control_plane
 

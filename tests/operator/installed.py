@@ -21,7 +21,7 @@ _CRD = "crd/balancepolicies.scheduling.evenkeel.dev"
 
 
 def by_kustomize(cp: plane.ControlPlane) -> None:
-    """The two commands of docs/operations.md."""
+    """The two commands of docs/install.md."""
     crds(cp)
     base(cp)
 

@@ -24,12 +24,6 @@ MANIFESTS = sorted(
     path for path in (ROOT / "manifests").rglob("*.yaml") if "templates" not in path.parts
 )
 LINES_MAX = 400
-README_LINES_MAX = 150
-PAGES = sorted(
-    ROOT / path
-    for pattern in ("*.md", "docs/*.md", "manifests/*/*.md", "bench/data/*/*.md")
-    for path in ROOT.glob(pattern)
-)
 CHANGES = ("Added", "Changed", "Deprecated", "Removed", "Fixed", "Security")
 
 
@@ -193,39 +187,6 @@ def test_the_user_guide_lists_every_mode_and_the_annotation_that_chooses_one() -
     cells = re.findall(r"^\| (`.+?) \|", section, re.MULTILINE)
     assert set(re.findall(r"`([a-z0-9-]+)`", " ".join(cells))) == set(map(str, MODES))
     assert names.MODE in guide
-
-
-def links(page: Path) -> set[str]:
-    """Where a page's relative links lead, with their anchors."""
-    prose = re.sub(
-        r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
-    )
-    found = re.findall(r"\]\(([^)\s]+)\)", prose)
-    return {link for link in found if not re.match(r"[a-z]+:", link)}
-
-
-def anchors(page: Path) -> set[str]:
-    """What GitHub calls the headings of a page."""
-    heads = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_link_of_a_page_leads_to_what_is_there(page: Path) -> None:
-    for link in links(page):
-        path, _, anchor = link.partition("#")
-        there = (page.parent / path).resolve() if path else page
-        assert there.exists(), link
-        assert not anchor or anchor in anchors(there), link
-
-
-def test_a_newcomer_reads_the_readme_in_five_minutes_and_finds_every_page_from_it() -> None:
-    readme = ROOT / "README.md"
-    assert len(readme.read_text(encoding="utf-8").splitlines()) <= README_LINES_MAX
-    for page in PAGES:
-        if page.parent.name == "docs" and page.name != "README.md":
-            assert any(page.name in link for link in links(readme)), page.name
-            assert page.name in links(ROOT / "docs/README.md")
 
 
 def version() -> str:

@@ -1,0 +1,87 @@
+"""What the documentation shows of a cluster: its commands run with a real kubectl and helm, its YAML is accepted.
+
+A page that uses helm has a real API server, others the embedded one with the nodes of the examples. Commands that
+need neither are run by tests/docs.
+"""
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from scheduler.embedded.api.server import Settings
+from tests.controlplane import build, plane
+from tests.docs import blocks, examples, runner
+from tests.operator import installed, servers
+
+PAGES: dict[str, list[blocks.Block]] = {}
+for _page in blocks.PAGES:
+    for _block in blocks.of(_page):
+        if _block.language == "console" and _block.steps_to_run and runner.needs_more(_block):
+            PAGES.setdefault(str(_page.relative_to(blocks.ROOT)), []).append(_block)
+
+
+def _uses_helm(page: str) -> bool:
+    return any("helm " in step.command for block in PAGES[page] for step in block.steps_to_run)
+
+
+@contextmanager
+def _real() -> Iterator[Path]:
+    with plane.start() as cp:
+        # A namespace ends only when somebody has emptied it.
+        cp.start_controller_manager(["namespace-controller"])
+        yield cp.kubeconfig()
+
+
+@contextmanager
+def _embedded(folder: Path) -> Iterator[Path]:
+    """Without a token, which kubectl sends over TLS only."""
+    inside = servers.Embedded(Settings())
+    running = inside.start()
+    try:
+        inside.run(lambda c: c.add(servers.crd()))
+        yield running.write_kubeconfig(folder / "kubeconfig")
+    finally:
+        inside.stop()
+
+
+@pytest.mark.usefixtures("control_plane", "helm", "peers")
+@pytest.mark.parametrize("page", PAGES)
+def test_the_commands_of_a_page_do_what_it_says(page: str, tmp_path: Path) -> None:
+    folder = runner.clone(tmp_path)
+    programs = build.ensure("kubectl", "helm")
+    with _real() if _uses_helm(page) else _embedded(tmp_path) as kubeconfig:
+        env = runner.environment(folder, kubeconfig, programs.values())
+        ours = ["docs/examples/nodes.yaml", "docs/examples/inference.yaml"]
+        for name in ours:
+            subprocess.run(["kubectl", "apply", "-f", name], cwd=folder, env=env, check=True)
+        for block in PAGES[page]:
+            assert not (complaint := runner.complaint(block, folder, env)), complaint
+
+
+@pytest.fixture(scope="module")
+def with_crd(control_plane: plane.ControlPlane) -> plane.ControlPlane:
+    installed.crds(control_plane)
+    return control_plane
+
+
+@pytest.mark.parametrize("path", [examples.NODES, *examples.ALL], ids=lambda path: str(path.name))
+def test_an_example_is_accepted_as_it_is(path: Path, with_crd: plane.ControlPlane) -> None:
+    try:
+        said = with_crd.kubectl("apply", "--server-side", "-f", str(path)).splitlines()
+        assert len(said) == len(examples.read(path))
+    finally:
+        with_crd.kubectl("delete", "--ignore-not-found", "--wait=false", "-f", str(path))
+
+
+def _objects() -> list[blocks.Block]:
+    every = [block for page in blocks.PAGES for block in blocks.of(page)]
+    return [block for block in every if block.language == "yaml" and "kind: " in block.text]
+
+
+@pytest.mark.parametrize("block", _objects(), ids=lambda block: block.place)
+def test_an_object_in_a_page_is_accepted(block: blocks.Block, with_crd: plane.ControlPlane) -> None:
+    apply = ("apply", "--server-side", "--dry-run=server", "-f", "-")
+    assert "serverside-applied" in with_crd.kubectl(*apply, stdin=block.text)

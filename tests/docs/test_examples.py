@@ -1,0 +1,75 @@
+"""The examples do what their comments claim, in the small cluster that lies beside them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler.simulate import schedule
+from tests.docs import examples
+
+Json = dict[str, Any]
+
+
+def placed(*files: str) -> list[Json]:
+    objects = [one for name in ("nodes.yaml", *files) for one in examples.read(name)]
+    found: list[Json] = schedule(objects)["pods"]
+    assert found
+    return found
+
+
+def cards(pods: list[Json], workload: str) -> dict[str, set[str]]:
+    """Node → the cards in use on it by the pods of a workload."""
+    used: dict[str, set[str]] = {}
+    for pod in pods:
+        if pod["name"].startswith(workload):
+            assert pod["node"], pod["message"]
+            used.setdefault(pod["node"], set()).update(card["id"] for card in pod["devices"])
+    return used
+
+
+def sizes(used: dict[str, set[str]]) -> list[int]:
+    return sorted(len(on_node) for on_node in used.values())
+
+
+def test_replicas_share_cards_and_stand_on_both_nodes() -> None:
+    pods = placed("inference.yaml")
+    assert sizes(cards(pods, "chat")) == [1, 1]
+    assert {(one["memoryMiB"], one["cores"]) for pod in pods for one in pod["devices"]} == {
+        (5000, 30)
+    }
+
+
+def test_each_worker_has_a_whole_node() -> None:
+    assert cards(placed("training.yaml"), "train").keys() == {"whole-1", "whole-2"}
+
+
+def test_a_worker_without_room_waits_alone() -> None:
+    """What the file says of gangs."""
+    objects = examples.read("nodes.yaml") + examples.read("training.yaml")
+    rest = [one for one in objects if one["metadata"]["name"] != "whole-2"]
+    nodes = [pod["node"] for pod in schedule(rest)["pods"]]
+    assert nodes == ["whole-1", None]
+
+
+def test_the_policy_of_a_namespace_holds_for_its_pods_and_no_others() -> None:
+    assert sizes(cards(placed("team-policy.yaml"), "notebooks")) == [4]
+    objects = examples.read("nodes.yaml") + examples.read("team-policy.yaml")
+    for one in objects:
+        one["metadata"].pop("namespace", None)
+    pods: list[Json] = schedule(objects)["pods"]
+    assert sizes(cards(pods, "notebooks")) != [4]
+
+
+def test_what_serves_is_spread_and_what_runs_in_batches_is_packed() -> None:
+    pods = placed("spread-and-pack.yaml")
+    assert sizes(cards(pods, "api")) == [2, 2]
+    assert sizes(cards(pods, "embed")) == [1]
+    assert cards(pods, "report").keys().isdisjoint(cards(pods, "embed"))
+
+
+@pytest.mark.parametrize("path", examples.ALL, ids=lambda path: str(path.name))
+def test_an_example_says_what_it_is_for_and_stands_in_the_list(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith("# ")
+    assert f"({path.name})" in (examples.FOLDER / "README.md").read_text(encoding="utf-8")

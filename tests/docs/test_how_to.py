@@ -1,0 +1,46 @@
+"""The pages on how to change the code tell of the code as it is."""
+
+import re
+from typing import Any
+
+import numpy as np
+
+from scheduler.devices.contract import CardDriver
+from scheduler.plugins import table
+from scheduler.plugins.contract import Change, Rule
+from tests import make
+from tests.docs import blocks
+
+FOLDER = blocks.ROOT / "docs"
+
+
+def code(page: str) -> list[dict[str, Any]]:
+    """What each piece of Python of a page defines."""
+    found = []
+    for block in blocks.of(FOLDER / page):
+        if block.language == "python":
+            defined: dict[str, Any] = {}
+            exec(compile(block.text, block.place, "exec"), defined)
+            found.append(defined)
+    return found
+
+
+def test_the_rule_that_is_shown_refuses_what_it_says() -> None:
+    (defined,) = code("add-a-rule.md")
+    rule: Rule = defined["RULE"]
+    announced = make.node(name="a", labels={"example.com/maintenance": "soon"})
+    cluster = make.cluster(nodes=[announced, make.node(name="b")])
+    assert rule.filter is not None
+    rows = np.array([cluster.nodes.row_of(name) for name in ("a", "b")], np.int64)
+    assert rule.filter.refuses(True, cluster.nodes, rows).tolist() == [True, False]
+    assert Change.NODE_ADDED in rule.helped_by
+    assert rule.name not in {one.name for one in table.RULES}
+
+
+def test_all_that_a_driver_of_cards_must_have_is_named() -> None:
+    text = (FOLDER / "add-a-device-driver.md").read_text(encoding="utf-8")
+    words = set(re.findall(r"`(\w+)`", text))
+    members = {name for name in dir(CardDriver) if not name.startswith("_")}
+    members |= {name for name in CardDriver.__annotations__ if not name.startswith("_")}
+    assert {"name", "ask", "inner_resources"} < members
+    assert members - words == set()

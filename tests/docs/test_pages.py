@@ -1,0 +1,105 @@
+"""Pages lead to what is there: links, commands, flags and targets that exist."""
+
+import re
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from scheduler.cli.app import app
+from tests.docs import blocks
+
+README = blocks.ROOT / "README.md"
+README_LINES_MAX = 150
+INDEX = blocks.ROOT / "docs/README.md"
+COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+FLAGS = {
+    name: {flag for p in command.params for flag in (*p.opts, *p.secondary_opts)} | {"--help"}
+    for name, command in COMMANDS.items()
+}
+# What stands before a command.
+OF_ALL = {flag for p in typer.main.get_command(app).params for flag in p.opts}
+# Of programs that are not Evenkeel's.
+OTHERS = {"--strict", "--quick", "--editable", "--server-side", "--set"}
+# ``Added in`` lists what is gone too.
+TODAY = [page for page in blocks.PAGES if page.name != "CHANGELOG.md"]
+
+
+def prose(page: Path) -> str:
+    """A page without its fences."""
+    text = page.read_text(encoding="utf-8")
+    return re.sub(r"^ *```.*?^ *```", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def links(page: Path) -> set[str]:
+    """Where a page's relative links lead, with their anchors; pictures too."""
+    found = re.findall(r"\]\(([^)\s]+)\)|<img[^>]* src=\"([^\"]+)\"", prose(page))
+    flat = {one or other for one, other in found}
+    return {link for link in flat if not re.match(r"[a-z]+:", link)}
+
+
+def anchors(page: Path) -> set[str]:
+    """What GitHub calls the headings of a page."""
+    heads = re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+def inline(page: Path) -> list[str]:
+    """What a page's prose shows as code."""
+    return re.findall(r"`([^`\n]+)`", prose(page))
+
+
+@pytest.mark.parametrize("page", blocks.PAGES, ids=lambda page: str(page.relative_to(blocks.ROOT)))
+def test_a_link_leads_to_what_is_there(page: Path) -> None:
+    for link in links(page):
+        path, _, anchor = link.partition("#")
+        there = (page.parent / path).resolve() if path else page
+        assert there.exists(), link
+        assert not anchor or anchor in anchors(there), link
+
+
+def test_every_page_is_in_the_index_and_found_from_the_readme() -> None:
+    listed = links(INDEX)
+    pages = [page for page in blocks.PAGES if page.is_relative_to(INDEX.parent) and page != INDEX]
+    assert {str(page.relative_to(INDEX.parent)) for page in pages} - listed == set()
+    assert "docs/README.md" in links(README)
+
+
+def test_a_newcomer_reads_the_readme_in_five_minutes() -> None:
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= README_LINES_MAX
+
+
+@pytest.mark.parametrize("page", TODAY, ids=lambda page: str(page.relative_to(blocks.ROOT)))
+def test_commands_and_flags_in_the_text_exist(page: Path) -> None:
+    for code in inline(page):
+        words = code.split()
+        flags = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
+        if words[0] == "evenkeel" and len(words) > 1 and words[1] in OF_ALL:
+            continue
+        if words[0] == "evenkeel" and len(words) > 1:
+            assert words[1] in COMMANDS, code
+            assert flags <= FLAGS[words[1]], code
+        elif words[0] in COMMANDS:
+            assert flags <= FLAGS[words[0]], code
+        elif words[0].startswith("--"):
+            assert flags <= OTHERS.union(OF_ALL, *FLAGS.values()), code
+        elif words[0] == "make":
+            targets(code)
+
+
+def targets(code: str) -> None:
+    """Every word of a call of make is a target, a variable, or part of an argument to one."""
+    makefile = (blocks.ROOT / "Makefile").read_text(encoding="utf-8")
+    known = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    arguments = re.sub(r"\w+=(\"[^\"]*\"|\S+)", "", code.removeprefix("make").partition("#")[0])
+    assert set(arguments.split()) <= known, code
+    parts = (blocks.ROOT / "bench/__main__.py").read_text(encoding="utf-8")
+    for part in re.findall(r"ARGS=\"?([a-z-]+)", code):
+        assert f'    "{part}": (' in parts, code
+
+
+def test_the_kinds_of_words_are_found() -> None:
+    """Else the test above would pass over all."""
+    found = [code for page in TODAY for code in inline(page)]
+    for start in ("evenkeel ", "simulate", "--", "make "):
+        assert any(code.startswith(start) for code in found), start
