@@ -18,7 +18,7 @@ _FITS: tuple[str, list[str]] = ("fit", [])
 
 
 def all_nodes(cluster: Cluster, cycle: Cycle, pod: PodRecord) -> dict[str, dict[str, Any]]:
-    """Per node name: feasible, status, reasons, scores by name, total; in name order.
+    """Per node name: feasible, status, reasons, scores by name, weighted ones, total; by name.
 
     Scores are points 0..100 as kube-scheduler counts them (the score of a node policy 0..30); the total is
     their weighted sum as the cycle compares it. Nodes that do not fit have no scores.
@@ -57,9 +57,13 @@ def _reasons(judged: Judged) -> dict[int, tuple[str, list[str]]]:
 def _scores(cluster: Cluster, shape: Shape, row: int) -> dict[str, Any]:
     board = shape.board
     if board.key[row] < 0:
-        return {"scores": {}, "total": None}
+        return {"scores": {}, "weighted": {}, "total": None}
     points = table.points(shape.asked, cluster.nodes.columns, board, row)
     points += shape.static.points(board, row) if shape.static else []
     points += shape.counted.points(row)
     total = sum(one.weighted for one in points)
-    return {"scores": {one.name: one.points for one in points}, "total": round(total, 6)}
+    return {
+        "scores": {one.name: one.points for one in points},
+        "weighted": {one.name: round(one.weighted, 6) for one in points},
+        "total": round(total, 6),
+    }

@@ -10,8 +10,9 @@ from typing import Any
 from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
+
+from scheduler.simulate import explained
 
 Json = dict[str, Any]
 _NAMED_MAX = 5
@@ -46,8 +47,9 @@ def _show(results: Mapping[str, Json], console: Console) -> None:
             _lines(result["pods"], console)
         for pod in result["pods"]:
             if pod.get("nodes"):
-                console.print(f"\n{pod['namespace']}/{pod['name']}")
-                console.print(_nodes(pod))
+                heading = Text(f"\n{_name(pod)} -> {pod['node'] or '(pending)'}")
+                said = "\n".join(explained.lines(pod))
+                console.print(heading.append(f"\n{said}"), soft_wrap=True)
         _summary(result, console)
     if len(results) > 1:
         rows: list[tuple[str, ...]] = [("MODE", "SCHEDULED", "PENDING", "NODES USED")]
@@ -127,16 +129,3 @@ def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
 
 def _padded(text: str, width: int) -> str:
     return text + " " * (width - cell_len(text))
-
-
-def _nodes(pod: dict[str, Any]) -> Table:
-    names = sorted({name for node in pod["nodes"].values() for name in node["scores"]})
-    table = Table(box=None, pad_edge=False)
-    for heading in ("NODE", "STATUS", *names, "TOTAL", "REASONS"):
-        table.add_column(heading)
-    for name, node in pod["nodes"].items():
-        scores = [f"{node['scores'][n]:g}" if n in node["scores"] else "" for n in names]
-        total = "" if node["total"] is None else f"{node['total']:g}"
-        chosen = Text(name, style="green" if name == pod["node"] else "")
-        table.add_row(chosen, node["status"], *scores, total, ", ".join(node["reasons"]))
-    return table
