@@ -7,7 +7,6 @@ each other, and what comes first on the path wins; this module has a name of its
 from __future__ import annotations
 
 import importlib.util
-import os
 import signal
 import sys
 from pathlib import Path
@@ -18,7 +17,7 @@ _FIRST_WORD = '"""Evenkeel:'
 def main() -> None:
     """Run ``evenkeel``, or end with 2 and say why when ``scheduler`` is somebody else's."""
     # Whatever is imported: the first process of a container is not ended by what SIGTERM does by default.
-    signal.signal(signal.SIGTERM, lambda number, _frame: os._exit(128 + number))
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     try:
         if complaint := _stranger():
             sys.stderr.write(f"evenkeel: {complaint}\n")

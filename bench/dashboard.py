@@ -11,6 +11,7 @@ import asyncio
 import random
 import sys
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,8 @@ N_NODES, CARDS = 12, 4
 # Seconds over which rates are taken.
 INTERVAL = 20.0
 MODELS = (("NVIDIA-Tesla T4", 15_360), ("NVIDIA-A100-SXM4-40GB", 40_960))
+# Legends with longer texts have two columns.
+_LONG = 18
 COLOURS = plt.colormaps["tab10"].colors  # type: ignore[attr-defined]
 
 
@@ -123,10 +126,22 @@ def answered(found: list[Scrape]) -> list[tuple[Panel, list[tuple[str, list[floa
             for one in answer["series"]:
                 unit = 2**30 if panel.unit == "bytes" else 1
                 points = ((float(a), float(b) / unit) for a, b in one["points"])
-                at, values = zip(*points, strict=True)
-                lines.append((prometheus.labelled(one["labels"], legend), [*at], [*values]))
+                lines.append((prometheus.labelled(one["labels"], legend), *_with_gaps(points)))
         drawn.append((panel, lines))
     return drawn
+
+
+def _with_gaps(points: Iterable[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    """Times and values; where there is nothing for a while the line breaks off."""
+    times: list[float] = []
+    values: list[float] = []
+    for at, value in points:
+        if times and at - times[-1] > 1.5 * EVERY:
+            times.append(at)
+            values.append(float("nan"))
+        times.append(at)
+        values.append(value)
+    return times, values
 
 
 def draw(found: list[Scrape], path: Path) -> None:
@@ -166,7 +181,9 @@ def _panel(axes: Axes, panel: Panel, lines: list[tuple[str, list[float], list[fl
     axes.xaxis.set_major_formatter(FuncFormatter(lambda s, _: f"{s / 60:g} min"))
     axes.xaxis.set_major_locator(MaxNLocator(steps=[3, 6]))
     axes.tick_params(labelsize=9)
-    axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(-0.02, -0.1), ncols=4, frameon=False)
+    columns = 2 if any(len(line[0]) > _LONG for line in lines) else 4
+    place: Json = {"loc": "upper left", "bbox_to_anchor": (-0.02, -0.1), "ncols": columns}
+    axes.legend(fontsize=8, frameon=False, **place)
 
 
 def _seconds(value: float, _: int) -> str:

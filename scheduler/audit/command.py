@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 
@@ -23,7 +23,6 @@ from scheduler.config import Config
 from scheduler.errors import BadInput
 
 Json = dict[str, Any]
-OUTPUTS = ("table", "json", "html")
 ORDERS_MAX = 100
 # What is written for a person has lines of 80 columns at the least, and in a file no edge to fold at.
 _COLUMNS_LEAST, _COLUMNS_MOST = 80, 10_000
@@ -37,7 +36,7 @@ class Request:
     """The arguments of ``evenkeel audit`` as they were typed, except where nodes and pods come from."""
 
     config: Config
-    output: str = "table"
+    output: Literal["table", "json", "html"] = "table"
     output_file: Path | None = None
     prices_file: Path | None = None
     prices: Sequence[str] = ()
@@ -52,8 +51,6 @@ def plan(request: Request) -> Question:
     Raises:
         BadInput: an argument is wrong; names it and says what is allowed.
     """
-    if request.output not in OUTPUTS:
-        raise BadInput("--output", f"{request.output} is not one of {', '.join(OUTPUTS)}")
     path = request.output_file
     if path is not None and not path.absolute().parent.is_dir():
         raise BadInput("--output-file", f"{path.parent} is not a folder")

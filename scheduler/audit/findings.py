@@ -101,6 +101,7 @@ def audit(
     return {
         "about": {"made": about.made, "source": about.source, "evenkeel": about.version},
         "prices": dict(prices.units),
+        "pricesUnused": prices.unused(one.model for one in models),
         "gpuModels": [one._asdict() for one in models],
         "units": UNITS,
         "demand": _demand(judges),

@@ -46,10 +46,10 @@ def _say(console: Console, text: str) -> None:
 
 
 def _table(*headings: str) -> Table:
-    """The first column is folded where a name is long; figures are never."""
+    """Where a table is too wide its widest column is folded, which is that of names; nothing is cut off."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for i, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if i else "left", overflow="fold", no_wrap=i > 0)
+        table.add_column(heading, justify="right" if i else "left", overflow="fold")
     return table
 
 

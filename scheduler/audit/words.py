@@ -102,11 +102,11 @@ def judged_by(audit: Json) -> list[str]:
         seen = demand[key]["seen"]
         if demand[key]["assumed"]:
             lines.append(
-                f"Only {seen} {kind} seen, fewer than {demand['enough']}: "
+                f"Only {seen:,} {kind} seen, fewer than {demand['enough']}: "
                 "judged by assumed ones instead."
             )
         else:
-            lines.append(f"Judged by {seen} {kind} seen.")
+            lines.append(f"Judged by {seen:,} {kind} seen.")
     waiting = audit["waiting"]
     if waiting:
         gpus = sum(pod["gpus"] for pod in waiting)
@@ -134,6 +134,10 @@ def priced_by(audit: Json) -> list[str]:
         lines.append(
             f"And {counted(len(models) - _MODELS_MAX, 'model')} more, of which less is there."
         )
+    lines += [
+        f"--price {match} counts for nothing: it is no unit, and no GPU here is called so."
+        for match in audit["pricesUnused"]
+    ]
     return [*lines, "Prices of your own: --prices FILE, or --price 'A100*80GB=1500'."]
 
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import typer
 from rich.console import Console
 
 from scheduler.api import wire
-from scheduler.cli import options
+from scheduler.api.placement import MODES
+from scheduler.cli import manual, options
 from scheduler.errors import ApiError, BadInput
+
+Output = Literal["table", "json", "html"]
+_MODES = ("default", *MODES)
 
 # Nodes, pods, and in words where they come from.
 Read = tuple[list[wire.Node], list[wire.Pod], str]
@@ -31,7 +35,7 @@ def audit(
     ] = None,
     kubeconfig: options.Kubeconfig = None,
     context: options.Context = None,
-    output: Annotated[str, typer.Option("-o", "--output", help="table, json or html.")] = "table",
+    output: Annotated[Output, typer.Option("-o", "--output", help="Form of the answer.")] = "table",
     output_file: Annotated[Path | None, typer.Option(help="Default: standard output.")] = None,
     prices: Annotated[
         Path | None,
@@ -48,8 +52,11 @@ def audit(
     mode: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="MODE,...",
+            autocompletion=options.listed(_MODES),
             help="Place the present pods again with it; again, or with commas. Default: default "
-            "(the configuration's), keel, best-fit, least-allocated, most-allocated."
+            "(the configuration's), keel, best-fit, least-allocated, most-allocated. There are:"
+            + manual.words(_MODES),
         ),
     ] = None,
     orders: Annotated[
@@ -114,7 +121,11 @@ def _cluster(kubeconfig: str | None, context: str | None) -> Read:
     except ApiError as error:
         typer.echo(f"{access.url}: {error}", err=True)
         raise typer.Exit(1) from error
-    server = urlsplit(access.url)
-    # Without what stands before the host, which may be a password.
+    return nodes, pods, source_of(access.url, context)
+
+
+def source_of(url: str, context: str | None) -> str:
+    """A cluster in words: the context, if it was given, and the server, without a password before its name."""
+    server = urlsplit(url)
     shown = f"{server.scheme}://{server.netloc.rpartition('@')[2]}"
-    return nodes, pods, f"context {context} at {shown}" if context else shown
+    return f"context {context} at {shown}" if context else shown

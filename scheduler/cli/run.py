@@ -46,7 +46,7 @@ def run(
     ] = 512,
 ) -> None:
     """Run the scheduler until SIGTERM."""
-    from scheduler.kube import client  # noqa: PLC0415 - kopf and the client cost a second at import
+    from scheduler.kube import client, hosting  # noqa: PLC0415 - kopf and the client cost a second
     from scheduler.kube.app import Operator  # noqa: PLC0415
     from scheduler.kube.options import Options  # noqa: PLC0415
 
@@ -68,7 +68,9 @@ def run(
         )
     )
     try:
-        uvloop.run(operator.run())
+        # Until the operator hears signals itself.
+        with hosting.ends_at_once():
+            uvloop.run(operator.run())
     except BadInput as error:
         options.refuse(str(error))
 

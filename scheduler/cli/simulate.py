@@ -6,17 +6,20 @@ import asyncio
 import json
 import sys
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 import yaml
 from rich.console import Console
 
-from scheduler.cli import options
+from scheduler.api.placement import MODES
+from scheduler.cli import manual, options
 from scheduler.errors import ApiError, BadInput
 
 if TYPE_CHECKING:
     from scheduler.simulate import command, progress
+
+Output = Literal["table", "json", "yaml"]
 
 
 def simulate(
@@ -33,7 +36,7 @@ def simulate(
     ] = None,
     kubeconfig: options.Kubeconfig = None,
     context: options.Context = None,
-    output: Annotated[str, typer.Option("-o", "--output", help="table, json or yaml.")] = "table",
+    output: Annotated[Output, typer.Option("-o", "--output", help="Form of the answer.")] = "table",
     explain: Annotated[
         bool, typer.Option("--explain", help="What every node says of every pod.")
     ] = False,
@@ -66,11 +69,10 @@ def simulate(
     mode: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="MODE",
+            metavar="MODE,...",
+            autocompletion=options.listed(MODES),
             help="Place with this mode in place of the configuration's; again, or with commas, to "
-            "compare several: keel, fgd, best-fit, first-fit, dot-product, gpu-packing, "
-            "gpu-clustering, least-allocated, most-allocated, balanced-allocation, "
-            "requested-to-capacity-ratio, lambda-g, lambda-g-v3.",
+            "compare several. There are:" + manual.words(MODES),
         ),
     ] = None,
     policy: Annotated[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 from scheduler.api.placement import MODES, Mode
 from scheduler.config import Config
@@ -17,7 +17,6 @@ from scheduler.simulate.progress import Tell
 from scheduler.simulate.situation import Situation, prepare
 
 Json = dict[str, Any]
-OUTPUTS = ("table", "json", "yaml")
 OK, PENDING, REFUSED, MISTAKES = range(4)
 _CLUSTER = "the cluster"
 
@@ -28,7 +27,7 @@ class Request:
 
     config: Config
     files: Sequence[str] = ()
-    output: str = "table"
+    output: Literal["table", "json", "yaml"] = "table"
     explain: bool = False
     only_ours: bool = False
     strict: bool = False
@@ -107,8 +106,6 @@ def check(request: Request) -> None:
     Raises:
         BadInput: an argument is wrong; names it and says what is allowed.
     """
-    if request.output not in OUTPUTS:
-        raise BadInput("--output", f"{request.output} is not one of {', '.join(OUTPUTS)}")
     _modes(request.modes)
     for text in request.scale:
         scale.parse(text)

@@ -192,3 +192,32 @@ async def test_rules_that_are_not_evaluated_are_said(api: Api) -> None:
         # Who writes a status has nothing to do with the rules.
         reply = await api.merge(f"{path}/x/status", {"status": {}})
         assert "Warning" not in reply.headers
+
+
+def field(number: int, data: bytes) -> bytes:
+    """A text or message in protobuf, of less than 128 bytes."""
+    assert len(data) < 128
+    return bytes((number << 3 | 2, len(data))) + data
+
+
+def deployment(name: bytes, *more: bytes) -> bytes:
+    """A Deployment of 3 as kubectl sends one; ``more`` goes to the spec of its pods."""
+    label = field(1, b"app") + field(2, b"a")
+    pod = field(2, field(1, b"c") + field(2, b"i:1") + field(5, b"")) + b"".join(more)
+    made = field(1, field(11, label)) + field(2, pod)
+    spec = b"\x08\x03" + field(2, field(1, label)) + field(3, made) + field(4, field(1, b""))
+    raw = field(1, field(1, name)) + field(2, spec) + field(3, b"\x08\x00")
+    return b"k8s\0" + field(1, field(1, b"apps/v1") + field(2, b"Deployment")) + field(2, raw)
+
+
+@pytest.mark.usefixtures("cluster")
+async def test_what_is_not_read_of_protobuf_is_not_lost_unsaid(api: Api) -> None:
+    """The real server reads all of it."""
+    path, media = api.at("deployments", APPS), "application/vnd.kubernetes.protobuf"
+    made = await api.call("POST", path, deployment(b"w"), media)
+    assert (made.code, made["spec"]["replicas"]) == (201, 3)
+    assert made["spec"]["template"]["spec"]["containers"][0]["image"] == "i:1"
+    volumes = field(1, field(1, b"data"))
+    refused = await api.call("POST", path, deployment(b"x", volumes), media)
+    assert refused.code == 415
+    assert "send it as JSON or YAML" in refused["message"]

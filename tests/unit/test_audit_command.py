@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 from scheduler import cli
 from scheduler.audit import progress
+from scheduler.cli import audit as audit_command
 from tests import make
 
 Json = dict[str, Any]
@@ -91,7 +92,6 @@ def test_page_and_table_go_to_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["-o", "yaml"], "--output: yaml is not one of table, json, html"),
         (["--mode", "random"], '--mode: "random" is not one of default, keel'),
         (["--worst", "-1"], "--worst: -1 is not 0 or more"),
         (["--price", "cpu"], '--price: "cpu" is not name=price'),
@@ -102,6 +102,10 @@ def test_page_and_table_go_to_a_file(tmp_path: Path) -> None:
 )
 def test_a_wrong_flag_is_refused_before_anything_is_read(arguments: list[str], told: str) -> None:
     assert refused("-f", "/no/such/file", *arguments).startswith(told)
+
+
+def test_a_form_that_there_is_none_of_is_refused_with_those_that_there_are() -> None:
+    assert "'yaml' is not one of 'table', 'json', 'html'" in refused("-f", "/none", "-o", "yaml")
 
 
 @pytest.mark.parametrize(
@@ -172,3 +176,9 @@ def test_what_takes_long_is_told_on_a_terminal_and_what_does_not_is_silent() -> 
     with progress.shown(Console(file=out), after_seconds=0.0) as tell:
         tell("placing 7 pods again")
     assert not out.getvalue()
+
+
+def test_a_cluster_is_told_by_its_context_and_server_and_never_by_a_secret() -> None:
+    url = "https://me:secret@cluster.example:6443/path?token=secret"
+    assert audit_command.source_of(url, None) == "https://cluster.example:6443"
+    assert audit_command.source_of(url, "prod") == "context prod at https://cluster.example:6443"

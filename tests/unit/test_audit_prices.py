@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from scheduler.audit import words
 from scheduler.audit.findings import About, Question, audit
 from scheduler.audit.prices import book
 from scheduler.config import Config
@@ -147,3 +148,13 @@ def test_a_wrong_price_file_is_told_with_the_field(tmp_path: Path, text: str, to
 def test_a_wrong_price_flag_is_refused(flag: str) -> None:
     with pytest.raises(BadInput, match="--price"):
         book.of_flags(None, [flag])
+
+
+def test_a_flag_that_counts_for_nothing_is_told() -> None:
+    """A unit that is mistyped would else be a model that is not there."""
+    prices = book.of_flags(None, ["cpu-cores=30", "T4=5", "cpu-core=30"])
+    question = Question(config=Config(), modes=(), prices=prices, worst=0, about=ABOUT)
+    found = audit([make.hami_node(name="t4")], [], question)
+    assert found["pricesUnused"] == ["cpu-cores"]
+    told = [line for line in words.priced_by(found) if "counts for nothing" in line]
+    assert [line.split()[1] for line in told] == ["cpu-cores"]

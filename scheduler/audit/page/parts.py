@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import NamedTuple
 
+_SHORT = 20
+
 
 class Bar(NamedTuple):
     """One bar: parts as (class, amount), and a word for its end."""
@@ -33,7 +35,9 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, words: int 
         + "</tr>"
         for row in rows
     )
-    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{lines}\n</tbody></table>"
+    # On paper a table that fits a page is not torn.
+    kind = ' class="short"' if lines.count("<tr>") <= _SHORT else ""
+    return f"<table{kind}>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{lines}\n</tbody></table>"
 
 
 def bars(title: str, drawn: Sequence[Bar], legend: Sequence[tuple[str, str]] = ()) -> str:

@@ -46,5 +46,5 @@ padding-right:1rem;color:var(--soft)}td.words{text-align:left}td.words[data-labe
 *{print-color-adjust:exact;-webkit-print-color-adjust:exact}
 body{max-width:none;margin:0;padding:0;font-size:13px}.soft,table,details{font-size:12px}
 .bars{font-size:12px;gap:.1rem .75rem}.bar{height:12px}h2,h3,.kind{break-after:avoid}
-figure,tr,.cells,.legend,.advice{break-inside:avoid}thead{display:table-header-group}details{display:none}}
+figure,tr,table.short,.cells,.legend,.advice{break-inside:avoid}thead{display:table-header-group}details{display:none}}
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -17,6 +17,7 @@ from scheduler.errors import BadInput
 CPU_CORE, MEMORY_GIB, GPU, GPU_MEMORY_GIB = "cpu-core", "memory-gib", "gpu", "gpu-memory-gib"
 UNITS = (CPU_CORE, MEMORY_GIB, GPU, GPU_MEMORY_GIB)
 PRICE_MAX = 1e9
+FLAG = "--price"
 _UNKNOWN_GIB = "gpu-of-unknown-memory-gib"
 _LABELS, _MODELS = "model-labels", "gpu-models"
 _MATCH_MAX = 200
@@ -62,6 +63,15 @@ class PriceBook:
         """The price of a model; None when the list does not know it."""
         return next((one for one in self.models if one.matches(model)), None) if model else None
 
+    def unused(self, models: Iterable[str]) -> list[str]:
+        """What flags say of models, where none of ``models`` is meant: most likely an error in typing."""
+        there = list(models)
+        return [
+            one.match
+            for one in self.models
+            if one.source == FLAG and not any(one.matches(model) for model in there)
+        ]
+
     def of_memory(self, gib: float) -> float:
         """The price of a whole GPU by its memory; 0 for unknown."""
         return self.units[GPU] + self.units[GPU_MEMORY_GIB] * (gib or self.unknown_gib)
@@ -94,7 +104,7 @@ def of_flags(file: Path | None, flags: Sequence[str]) -> PriceBook:
             book = replace(book, units={**book.units, name: price})
         else:
             match = _match(f"--price {name}", name)
-            book = replace(book, models=(ModelPrice(match, price, "--price"), *book.models))
+            book = replace(book, models=(ModelPrice(match, price, FLAG), *book.models))
     return book
 
 

@@ -136,7 +136,7 @@ PLUGIN_SILENCES = Family(
     _COUNTER,
     "Times that the device plugin of a node stopped answering.",
 )
-_PARTS = "capacity = used + free + closed; stranded is a part of free, dead of stranded"
+_PARTS = "capacity = used + free + closed; stranded and spare are parts of free, dead of stranded"
 CPU_CORES = Family(
     "evenkeel_cpu_cores", _GAUGE, f"CPU of all nodes, in cores, by part: {_PARTS}.", ("part",)
 )

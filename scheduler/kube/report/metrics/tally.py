@@ -14,6 +14,7 @@ from scheduler.plugins.rules import mode
 from scheduler.queues.entries import Where
 
 _MOST_ATTEMPTS = 15
+_HELD = frozenset({Where.UNSCHEDULABLE, Where.BACKOFF})
 _MISTAKE, _NO_NODES = "PodWellFormed", "NoNodes"
 Told = BindDone | BindFailed | PluginSilent
 
@@ -121,11 +122,17 @@ class Tally:
 
     def unschedulable(self) -> dict[tuple[str, str], float]:
         """How many pods wait, by each rule that keeps them from a node, and by profile."""
+        entry_of = self._engine.pending.entry
+        # Pods that wait are many, and what keeps them is alike.
+        alike = Counter(
+            (causes, entry.pod.profile)
+            for uid, causes in self._causes.items()
+            if (entry := entry_of(uid)) is not None and entry.where in _HELD
+        )
         found: Counter[tuple[str, str]] = Counter()
-        for uid, causes in self._causes.items():
-            entry = self._engine.pending.entry(uid)
-            if entry is not None and entry.where in {Where.UNSCHEDULABLE, Where.BACKOFF}:
-                found.update((cause, entry.pod.profile) for cause in causes)
+        for (causes, profile), n in alike.items():
+            for cause in causes:
+                found[cause, profile] += n
         return dict(found)
 
 
