@@ -1,24 +1,24 @@
 """The console script ``evenkeel``: sure that ``scheduler`` is Evenkeel's before anything of it runs.
 
 The package has a name that other distributions use too. Installed in one environment they write over
-each other, and what comes first on the path wins; this module has a name of its own.
+each other, and what comes first on the path wins; this module has a name of its own. It imports where Ctrl-C
+is answered: whoever presses it at once is shown no traceback.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import signal
 import sys
-from pathlib import Path
 
 _FIRST_WORD = '"""Evenkeel:'
 
 
 def main() -> None:
     """Run ``evenkeel``, or end with 2 and say why when ``scheduler`` is somebody else's."""
-    # Whatever is imported: the first process of a container is not ended by what SIGTERM does by default.
-    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     try:
+        import signal  # noqa: PLC0415
+
+        # The first process of a container is not ended by what SIGTERM does by default.
+        signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
         if complaint := _stranger():
             sys.stderr.write(f"evenkeel: {complaint}\n")
             sys.exit(2)
@@ -32,6 +32,9 @@ def main() -> None:
 
 def _stranger() -> str:
     """What is wrong with the package that ``import scheduler`` would take; empty when nothing."""
+    import importlib.util  # noqa: PLC0415
+    from pathlib import Path  # noqa: PLC0415
+
     spec = importlib.util.find_spec("scheduler")
     origin = spec.origin if spec is not None else None
     if origin is None:
