@@ -70,14 +70,6 @@ def test_the_chart_and_the_kustomization_are_the_same(
     assert _config(base) == _config(chart) == config.Config()
 
 
-def test_the_chart_brings_the_crd_as_it_is() -> None:
-    """Helm wants a copy; `helm package` does not follow links out of the chart."""
-    for file in (installed.ROOT / "crds").glob("balance*.yaml"):
-        assert (Path(installed.CHART) / "crds" / file.name).read_text() == file.read_text()
-    version = yaml.safe_load((Path(installed.CHART) / "Chart.yaml").read_text())["version"]
-    assert f'\nversion = "{version}"\n' in (installed.ROOT / "pyproject.toml").read_text()
-
-
 def test_the_chart_lints(tmp_path: Path) -> None:
     assert "0 chart(s) failed" in installed.lint(tmp_path)
 

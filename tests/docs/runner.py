@@ -23,6 +23,7 @@ _YOURS = {
     "cluster.yaml": "docs/examples/nodes.yaml",
     "my-job.yaml": "docs/examples/training.yaml",
     "nodes.yaml": "docs/examples/nodes.yaml",
+    "too-big.yaml": "tests/docs/too-big.yaml",
 }
 
 

@@ -1,12 +1,15 @@
 """Pages lead to what is there: links, commands, flags and targets that exist."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 import typer.main
+import yaml
 
 from scheduler.cli.app import app
+from tests.controlplane import build
 from tests.docs import blocks
 
 README = blocks.ROOT / "README.md"
@@ -103,3 +106,14 @@ def test_the_kinds_of_words_are_found() -> None:
     found = [code for page in TODAY for code in inline(page)]
     for start in ("evenkeel ", "simulate", "--", "make "):
         assert any(code.startswith(start) for code in found), start
+
+
+def test_the_versions_that_are_told_are_those_of_the_tests_and_the_chart() -> None:
+    told = (blocks.ROOT / "docs/versions.md").read_text(encoding="utf-8")
+    assert f"kube-apiserver {build.kubernetes_version().removeprefix('v')}," in told
+    chart = yaml.safe_load((blocks.ROOT / "manifests/chart/Chart.yaml").read_text())
+    oldest = re.search(r"\d+\.\d+", chart["kubeVersion"])
+    assert oldest is not None
+    assert f"before {oldest[0]} | the chart refuses" in told
+    project = tomllib.loads((blocks.ROOT / "pyproject.toml").read_text())["project"]
+    assert f"Python {project['requires-python'].removeprefix('>=')} or newer" in told

@@ -116,6 +116,12 @@ def test_the_crd_is_named_as_the_code_names_it() -> None:
     assert spec["scope"] == "Cluster"
 
 
+def test_the_chart_installs_the_same_crd() -> None:
+    """Helm wants a copy; `helm package` does not follow links out of the chart."""
+    copy = ROOT / "manifests/chart/crds" / CRD.name
+    assert copy.read_text(encoding="utf-8") == CRD.read_text(encoding="utf-8")
+
+
 def test_the_configuration_map_carries_the_defaults() -> None:
     assert config.load(ROOT / "manifests/base/config.yaml") == config.Config()
     kustomization = (ROOT / "manifests/base/kustomization.yaml").read_text(encoding="utf-8")
