@@ -1,7 +1,8 @@
-"""SHELL: what would happen, from files: the same engine, no cluster.
+"""SHELL: what would happen: the same engine over objects from files or a cluster that was read, and nothing written.
 
-Belongs here: reading manifests, running the engine over them, reporting. ``schedule`` is ``evenkeel
-simulate`` as a function, for tests and notebooks. Does not belong here: a second way to decide anything.
+Belongs here: reading manifests, the pods of workloads, what-ifs, running the engine over them, reporting.
+``schedule`` is ``evenkeel simulate`` as a function, for tests and notebooks. Does not belong here: a second way
+to decide anything, and talking to a cluster.
 """
 
 from scheduler.simulate.inventory import InputProblem

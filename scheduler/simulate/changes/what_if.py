@@ -18,11 +18,6 @@ _NAMED_MAX, _CLOSE_MAX = 10, 3
 _LONG = 254
 _NODE_OWNERS = frozenset({"DaemonSet", "Node"})
 _FINISHED = frozenset({"Succeeded", "Failed"})
-# What a bind wrote on a pod.
-_BINDS = frozenset({
-    names.HAMI_NODE, names.HAMI_TIME, names.HAMI_TO_ALLOCATE, names.HAMI_ALLOCATED,
-    names.HAMI_BIND_PHASE, names.HAMI_BIND_TIME, names.FENCED,
-})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,11 +79,9 @@ def belongs_to_its_node(pod: wire.Pod) -> bool:
 
 
 def _free(pod: wire.Pod) -> wire.Pod:
-    """The pod as it would come anew."""
-    annotations = {k: v for k, v in (pod.metadata.annotations or {}).items() if k not in _BINDS}
+    """The pod as it would come anew. What a bind wrote on it is read of pods with a node only."""
     return structs.replace(
         pod,
-        metadata=structs.replace(pod.metadata, annotations=annotations),
         spec=structs.replace(pod.spec, node_name=None),
         status=wire.PodStatus(phase="Pending"),
     )

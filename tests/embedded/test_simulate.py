@@ -1,0 +1,122 @@
+"""``evenkeel simulate`` of a running cluster: what it lists is where pods go, and it only reads."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import yaml
+from aiohttp import web
+from typer.testing import CliRunner, Result
+
+from scheduler import cli
+from scheduler.embedded import cluster as embedded
+from scheduler.embedded.agents import nodes
+from scheduler.embedded.api.server import Serve
+from scheduler.embedded.store.statuses import ApiError
+from scheduler.kube.client import Access
+from scheduler.kube.watch import snapshot
+from tests.embedded.conftest import pod
+from tests.operator import manifests
+
+Json = dict[str, Any]
+
+
+async def simulate(cluster: embedded.Cluster, folder: Path, *arguments: str) -> Result:
+    kubeconfig = cluster.write_kubeconfig(folder / "kubeconfig")
+    command = ["simulate", "--kubeconfig", str(kubeconfig), "-o", "json", *arguments]
+    return await asyncio.to_thread(CliRunner().invoke, cli.app, command)
+
+
+def job(folder: Path, **more: Any) -> str:
+    """A file of a Job that asks two whole cards."""
+    asks = manifests.pod("x", limits={"nvidia.com/gpu": 2})
+    body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "mine"}, "spec": {"template": {"spec": asks["spec"]}} | more}  # fmt: skip
+    path = folder / "job.yaml"
+    path.write_text(yaml.safe_dump(body))
+    return str(path)
+
+
+def fill(cluster: embedded.Cluster) -> None:
+    cluster.add(nodes.gpu_node("g1", cards=2), nodes.gpu_node("g2", cards=2))
+    cluster.add(pod("bound", nodeName="g2"), pod("waits", nodeSelector={"no": "where"}))
+
+
+async def test_my_job_beside_what_a_cluster_has_and_with_a_node_gone(tmp_path: Path) -> None:
+    asked = []
+
+    async def around(request: web.BaseRequest, serve: Serve) -> web.StreamResponse:
+        asked.append((request.method, request.path))
+        return await serve(request)
+
+    async with embedded.start() as cluster:
+        fill(cluster)
+        cluster.server.around = around
+        options = "-f", job(tmp_path), "--fail-if-pending"
+        result = await simulate(cluster, tmp_path, *options, "--without-node", "g2")
+        both = await simulate(cluster, tmp_path, *options, "--without-node", "g2", "--cordon", "g1")
+        alone = await simulate(cluster, tmp_path, "--fail-if-pending")
+    assert result.exit_code == 0, result.output
+    found: Json = json.loads(result.stdout)
+    told = {one["name"]: (one["node"], one["displacedFrom"], one["file"]) for one in found["pods"]}
+    mine = next(name for name in told if name.startswith("mine-"))
+    assert told.pop(mine) == ("g1", None, str(tmp_path / "job.yaml"))
+    assert told == {
+        "bound": ("g1", "g2", "the cluster"),
+        "waits": (None, None, "the cluster"),
+    }
+    # What waited there before is no answer to what was asked; where nothing else is asked, it is.
+    assert (both.exit_code, alone.exit_code) == (1, 1)
+    assert {method for method, _ in asked} == {"GET"}
+    assert {"/api/v1/nodes", "/api/v1/pods", "/api/v1/namespaces"} <= {path for _, path in asked}
+
+
+async def test_a_file_stands_in_the_place_of_what_the_cluster_has(tmp_path: Path) -> None:
+    async with embedded.start() as cluster:
+        fill(cluster)
+        spec = {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": pod("x")["spec"]}}  # fmt: skip
+        web_app = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec | {"replicas": 1}}  # fmt: skip
+        cluster.add(web_app)
+        path = tmp_path / "web.yaml"
+        path.write_text(yaml.safe_dump(web_app | {"spec": spec | {"replicas": 3}}))
+        result = await simulate(cluster, tmp_path, "-f", str(path))
+        plain = await simulate(cluster, tmp_path, "--scale", "deploy/web=2")
+    found: Json = json.loads(result.stdout)
+    made = [one for one in found["pods"] if one["owner"]]
+    assert [(one["owner"]["name"], one["file"]) for one in made] == [("web", str(path))] * 3
+    assert found["warnings"][0].startswith("Deployment default/web is in the cluster already")
+    assert len([one for one in json.loads(plain.stdout)["pods"] if one["owner"]]) == 2
+
+
+async def test_what_may_not_be_listed_is_said_and_only_nodes_and_pods_are_needed(
+    tmp_path: Path,
+) -> None:
+    refused = "balancepolicies"
+
+    async def around(request: web.BaseRequest, serve: Serve) -> web.StreamResponse:
+        if request.path.endswith(f"/{refused}"):
+            raise ApiError(403, "Forbidden", f"{refused} is forbidden")
+        return await serve(request)
+
+    async with embedded.start() as cluster:
+        fill(cluster)
+        cluster.server.around = around
+        result = await simulate(cluster, tmp_path)
+        refused = "pods"
+        without = await simulate(cluster, tmp_path)
+    assert result.exit_code == 0, result.output
+    (warning,) = json.loads(result.stdout)["warnings"]
+    assert warning.startswith("objects of kind BalancePolicy cannot be listed (403 Forbidden)")
+    assert without.exit_code == 2
+    assert "403 Forbidden: pods is forbidden" in without.stderr
+    assert not without.stdout
+
+
+async def test_a_kind_that_is_not_served_has_no_objects() -> None:
+    async with embedded.start() as cluster:
+        fill(cluster)
+        found = await snapshot.of_cluster(Access(url=cluster.url))
+    assert not found.unlisted
+    kinds = {one["kind"] for one in found.objects}
+    assert {"Node", "Pod", "Namespace"} <= kinds
+    assert all("managedFields" not in one["metadata"] for one in found.objects)

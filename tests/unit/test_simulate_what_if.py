@@ -1,0 +1,382 @@
+"""What-ifs, exit codes and warnings of ``evenkeel simulate``, as a user types them."""
+
+import io
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from rich.console import Console
+from typer.testing import CliRunner, Result
+
+from scheduler import cli
+from scheduler.simulate import gaps, progress, schedule
+from scheduler.simulate.changes.what_if import Changes
+from scheduler.simulate.inventory import Inventory
+from scheduler.simulate.priorities import Priorities
+from tests import make
+
+Json = dict[str, Any]
+
+
+def node(name: str, **figures: Any) -> Json:
+    return make.raw(make.node(name=name, **figures)) | {"apiVersion": "v1", "kind": "Node"}
+
+
+def gpu_node(name: str, **figures: Any) -> Json:
+    return make.raw(make.hami_node(name=name, **figures)) | {"apiVersion": "v1", "kind": "Node"}
+
+
+def pod(name: str, **figures: Any) -> Json:
+    return make.raw(make.pod(name=name, **{"cpu": 1} | figures)) | {
+        "apiVersion": "v1",
+        "kind": "Pod",
+    }
+
+
+def owned(name: str, kind: str, **figures: Any) -> Json:
+    body = pod(name, **figures)
+    ref = {"apiVersion": "apps/v1", "kind": kind, "name": "web", "uid": "1", "controller": True}
+    body["metadata"] |= {"ownerReferences": [ref], "creationTimestamp": f"2026-01-01T00:00:0{name[-1]}Z"}  # fmt: skip
+    return body
+
+
+def workload(kind: str, name: str = "web", namespace: str = "default", **spec: Any) -> Json:
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [make.container(cpu=1)]}}  # fmt: skip
+    return {
+        "apiVersion": "batch/v1" if kind in {"Job", "CronJob"} else "apps/v1",
+        "kind": kind,
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"template": template} | spec,
+    }
+
+
+def simulate(*arguments: str, objects: list[Json]) -> Result:
+    stdin = yaml.safe_dump_all(objects)
+    return CliRunner().invoke(cli.app, ["simulate", "-f", "-", *arguments], input=stdin)
+
+
+def answer(*arguments: str, objects: list[Json]) -> Json:
+    result = simulate(*arguments, "-o", "json", objects=objects)
+    assert result.exit_code == 0, result.output
+    found: Json = json.loads(result.stdout)
+    return found
+
+
+def refused(*arguments: str, objects: list[Json]) -> str:
+    result = simulate(*arguments, objects=objects)
+    assert result.exit_code == 2, result.output
+    assert not result.stdout
+    return result.stderr.strip()
+
+
+def placed(found: Json) -> dict[str, str | None]:
+    return {one["name"]: one["node"] for one in found["pods"]}
+
+
+def test_would_my_job_fit_if_a_node_were_gone_is_one_command() -> None:
+    job = workload("Job", template={"spec": {"containers": [make.container(gpu=2)]}})
+    nodes = [gpu_node("a", cards=2), gpu_node("b", cards=2)]
+    for gone, code in ((("--without-node", "a"), 0), (("--without-node", "a", "--without-node", "b"), 1)):  # fmt: skip
+        result = simulate(*gone, "--fail-if-pending", objects=[*nodes, job])
+        assert result.exit_code == code, result.output
+    assert simulate("--without-node", "a", "--without-node", "b", objects=[*nodes, job]).exit_code == 0  # fmt: skip
+
+
+def test_pods_of_a_node_that_is_gone_are_placed_again_with_new_cards() -> None:
+    there = {"hami.io/vgpu-node": "a", "hami.io/vgpu-devices-allocated": "a-GPU-0,NVIDIA,100,0:;"}
+    agent, mirror = owned("agent-0", "DaemonSet", node="a"), pod("static", node="a", annotations={"kubernetes.io/config.mirror": "x"})  # fmt: skip
+    going = pod("going", node="a")
+    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    objects = [
+        gpu_node("a"), gpu_node("b"), agent, mirror, going,
+        pod("gpu", node="a", gpu=1, gpumem=100, annotations=there), pod("done", node="a", phase="Succeeded"),
+        pod("stays", node="b"),
+    ]  # fmt: skip
+    found = answer("--without-node", "a", objects=objects)
+    (moved,) = found["pods"]
+    assert (moved["name"], moved["node"], moved["displacedFrom"]) == ("gpu", "b", "a")
+    assert [card["id"] for card in moved["devices"]] == ["b-GPU-0"]
+    assert found["summary"]["nodes"] == 1
+    assert "gpu  b     was on a; 0 b-GPU-0 100 MiB" in simulate("--without-node", "a", objects=objects).stdout  # fmt: skip
+
+
+def test_a_cordoned_node_keeps_its_pods_and_takes_no_new_ones() -> None:
+    objects = [node("a"), node("b", cpu=1), pod("there", node="a"), pod("x"), pod("y")]
+    found = answer("--cordon", "a", objects=objects)
+    assert placed(found) == {"x": "b", "y": None}
+    assert "1 node(s) were unschedulable" in found["pods"][1]["message"]
+
+
+def test_nodes_come_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "new.yaml"
+    path.write_text(yaml.safe_dump_all([gpu_node("n1", cards=8), node("n2")]))
+    objects = [node("a"), pod("big", gpu=8), workload("DaemonSet")]
+    found = answer("--add-node", str(path), objects=objects)
+    assert placed(found)["big"] == "n1"
+    assert found["summary"] == {"nodes": 3, "pods": 4, "scheduled": 4, "pending": 0}
+    again = tmp_path / "again.yaml"
+    again.write_text(yaml.safe_dump(node("a")))
+    assert (
+        refused("--add-node", str(again), objects=objects) == "--add-node: Node a is there already"
+    )
+    again.write_text(yaml.safe_dump(pod("p")))
+    assert (
+        refused("--add-node", str(again), objects=objects) == "--add-node: Pod default/p is no Node"
+    )
+    again.write_text(yaml.safe_dump(node("z", cpu="x")))
+    assert refused("--add-node", str(again), objects=objects).startswith(f"{again}: Node z: status.allocatable[cpu]")  # fmt: skip
+
+
+@pytest.mark.parametrize("word", ["deploy", "deployment", "Deployments"])
+def test_a_workload_grows(word: str) -> None:
+    objects = [node("a"), workload("Deployment", replicas=1), workload("Deployment", "other")]
+    assert len(answer("--scale", f"{word}/web=3", objects=objects)["pods"]) == 4
+    assert len(answer("--scale", f"default/{word}/web=3", objects=objects)["pods"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("word", "kind", "gone"),
+    [("sts", "StatefulSet", "web-2"), ("rs", "ReplicaSet", "web-2"), ("job", "Job", "web-2")],
+)
+def test_a_workload_that_shrinks_makes_room(word: str, kind: str, gone: str) -> None:
+    """The youngest go, or the highest numbers."""
+    pods = [owned(f"web-{i}", kind, node="a", cpu=2) for i in range(3)]
+    objects = [node("a", cpu=6), workload(kind, replicas=3, parallelism=3), *pods, pod("new", cpu=2)]  # fmt: skip
+    assert placed(answer(objects=objects)) == {"new": None}
+    assert placed(answer("--scale", f"{word}/web=2", objects=objects)) == {"new": "a"}
+    left = schedule(objects, changes=Changes(scale=[f"{word}/web=2"], without=["a"]))
+    assert gone not in placed(left)
+    assert {"web-0", "web-1"} <= placed(left).keys()
+
+
+def test_a_change_that_names_what_is_not_there_says_what_is() -> None:
+    nodes = [node(f"n{i:02}") for i in range(14)]
+    objects = [*nodes, workload("Deployment"), workload("Deployment", namespace="b")]
+    assert refused("--without-node", "n011", objects=objects) == (
+        '--without-node n011: there is no node "n011"; there are n01, n11 and 12 more'
+    )
+    assert refused("--cordon", "zzz", objects=objects) == (
+        '--cordon zzz: there is no node "zzz"; there are n00, n01, n02, n03, n04, n05, n06, n07, n08, n09 '
+        "and 4 more"
+    )
+    assert refused("--cordon", "a", objects=[]) == '--cordon a: there is no node "a", and no other'
+    said = {
+        "deploy/wb=1": 'there is no Deployment "wb"; there are b/web, default/web',
+        "sts/web=1": 'there is no StatefulSet "web", and no other',
+        "deploy/web=1": "Deployment web is in the namespaces b, default: name one, as namespace/deploy/web=1",
+        "ds/web=1": '"ds" cannot be scaled; allowed are deployment, deployments, deploy, statefulset, '
+        "statefulsets, sts, replicaset, replicasets, rs, replicationcontroller, replicationcontrollers, rc, "
+        "job, jobs",
+        "deploy/web=200001": "200001 is not within 0..200000",
+        "deploy/web": "is not like deploy/web=3 or team-a/deploy/web=3",
+        "deploy/web=-1": "is not like deploy/web=3 or team-a/deploy/web=3",
+    }
+    for text, problem in said.items():
+        assert refused("--scale", text, objects=objects) == f"--scale {text}: {problem}"
+    assert refused("--mode", "keel,fast", objects=objects).startswith('--mode: "fast" is not one of keel, fgd')  # fmt: skip
+    assert refused("--mode", "random", objects=objects).startswith('--mode: "random" is not one of')
+
+
+def test_a_mode_stands_in_the_configurations_place_and_several_are_compared(tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text("placement: {nodePolicy: spread}")
+    objects = [node("a"), node("b"), pod("p"), pod("q")]
+    command = ["--config", str(config), "--mode", "most-allocated"]
+    assert len(set(placed(answer(*command, objects=objects)).values())) == 1
+    found = answer(*command, "--mode", "least-allocated,most-allocated", objects=objects)
+    used = {mode: len(set(placed(one).values())) for mode, one in found["modes"].items()}
+    assert used == {"most-allocated": 1, "least-allocated": 2}
+    lines = simulate(
+        "--mode", "least-allocated,most-allocated", objects=objects
+    ).stdout.splitlines()
+    assert [line for line in lines if line.startswith("Mode ")] == ["Mode least-allocated", "Mode most-allocated"]  # fmt: skip
+    assert lines[-3].split() == ["MODE", "SCHEDULED", "PENDING", "NODES", "USED"]
+    assert lines[-1].split() == ["most-allocated", "2", "0", "1"]
+
+
+def test_policies_come_from_a_file_and_stand_in_the_place_of_those_of_their_name(
+    tmp_path: Path,
+) -> None:
+    spread = {
+        "kind": "BalancePolicy",
+        "metadata": {"name": "how"},
+        "spec": {"nodePolicy": "spread"},
+    }
+    objects = [gpu_node("a", cards=2), gpu_node("b", cards=2), spread, pod("p", gpu=1), pod("q", gpu=1)]  # fmt: skip
+    pack = tmp_path / "how.yaml"
+    assert len(set(placed(answer(objects=objects)).values())) == 2
+    for text in ({"nodePolicy": "binpack"}, spread | {"spec": {"nodePolicy": "binpack"}}):
+        pack.write_text(yaml.safe_dump(text))
+        assert len(set(placed(answer("--policy", str(pack), objects=objects)).values())) == 1
+    found = answer("--mode", "keel", objects=objects)
+    assert found["warnings"] == [
+        "a mode of BalancePolicy how goes before --mode for the pods that it selects"
+    ]
+    pack.write_text("scoring: {mode: fast}")
+    assert refused("--policy", str(pack), objects=objects).startswith(
+        f'{pack}: BalancePolicy how: spec.scoring.mode: "fast" is not a mode'
+    )
+
+
+def test_one_bad_pod_is_held_and_the_others_are_placed() -> None:
+    bad = pod("bad")
+    bad["spec"]["containers"] = 5
+    worse = pod("worse", requests={"memory": "x"})
+    objects = [node("a"), pod("good"), bad, worse, node("broken", cpu="x")]
+    result = simulate("-o", "json", "--fail-if-pending", objects=objects)
+    assert result.exit_code == 3
+    found = json.loads(result.stdout)
+    assert placed(found) == {"good": "a", "bad": None, "worse": None}
+    assert found["pods"][-1]["message"] == "spec.containers: Expected `array`, got `int`"
+    assert [(one["file"], one["object"], one["field"]) for one in found["mistakes"]] == [
+        ("-", "Pod default/bad", "spec.containers"),
+        ("-", "Node broken", "status.allocatable[cpu]"),
+        ("-", "Pod default/worse", "spec.containers[0].resources.requests[memory]"),
+    ]
+    assert result.stderr.startswith("-: Pod default/bad: spec.containers: Expected `array`, got `int`\n-: Node broken:")  # fmt: skip
+    assert refused("--strict", objects=objects).startswith("-: Pod default/bad: spec.containers")
+
+
+def test_a_bound_pod_with_a_mistake_is_charged_what_can_be_read() -> None:
+    bound = pod("bound", node="a", cpu=2, requests={"memory": "x"})
+    result = simulate("-o", "json", objects=[node("a", cpu=2), bound, pod("p"), pod("done", phase="Failed")])  # fmt: skip
+    assert result.exit_code == 3
+    assert json.loads(result.stdout)["mistakes"][0]["object"] == "Pod default/bound"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"kind": "BalancePolicy", "metadata": {"name": "x"}, "spec": {"nodePolicy": "up"}},
+        {"kind": "PriorityClass", "metadata": {"name": "x"}, "value": "high"},
+        {"kind": "Namespace", "metadata": {"name": "x", "labels": 5}},
+        {"kind": "Service", "metadata": {"name": "x"}, "spec": {"selector": 5}},
+        {"kind": "Service", "metadata": 5},
+        {"kind": "Pod", "metadata": 5},
+        {"kind": "Deployment", "metadata": 5},
+        {"kind": "Job", "metadata": {"name": "x"}, "status": {"succeeded": "all"}, "spec": {}},
+        {"kind": "LimitRange", "metadata": 5},
+    ],
+)
+def test_any_bad_object_is_left_out_and_named(body: Json) -> None:
+    result = simulate("-o", "json", objects=[body, node("a"), pod("p")])
+    found = json.loads(result.stdout)
+    assert placed(found)["p"] == "a"
+    if body["kind"] != "LimitRange":
+        assert result.exit_code == 3
+        assert found["mistakes"][0]["object"].startswith(body["kind"])
+
+
+def test_priorities_come_from_classes_the_default_class_or_the_pod_itself() -> None:
+    def asking(name: str, **spec: Any) -> Json:
+        body = pod(name, spec=spec)
+        if "priority" not in spec:
+            body["spec"].pop("priority", None)
+        body["metadata"].pop("creationTimestamp", None)
+        return body | {"spec": body["spec"] | spec}
+
+    classes = [
+        {"kind": "PriorityClass", "metadata": {"name": "low"}, "value": -5},
+        {"kind": "PriorityClass", "metadata": {"name": "usual"}, "value": 7, "globalDefault": True},
+    ]
+    pods = [
+        asking("low", priorityClassName="low"), asking("unknown", priorityClassName="gold"), asking("usual"),
+        asking("own", priorityClassName="gold", priority=9), asking("top", priorityClassName="system-node-critical"),
+    ]  # fmt: skip
+    found = answer(objects=[node("a"), *classes, *pods])
+    assert list(placed(found)) == ["top", "own", "usual", "unknown", "low"]
+    (warning,) = found["warnings"]
+    assert warning == (
+        'no PriorityClass "gold" is among the objects: pods that name it and have no priority of their own '
+        "have 0"
+    )
+
+
+def near(**more: Any) -> Json:
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {}, **more}
+    return {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("objects", "said"),
+    [
+        ([pod("p", spec=near(namespaceSelector={"matchLabels": {"team": "a"}}))], "labels of the namespaces default are not known, as no such Namespace is among the objects; they are selected by in pod default/p"),
+        ([pod("p"), {"kind": "BalancePolicy", "metadata": {"name": "b"}, "spec": {"nodePolicy": "spread", "namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "Exists"}]}}}], "labels of the namespaces default are not known, as no such Namespace is among the objects; they are selected by in BalancePolicy b"),
+        ([owned("p-1", "StatefulSet")], "1 waiting pods are of StatefulSets, of which none is among the objects: they are not spread with the others of theirs"),
+        ([workload("Deployment") | {"status": {"replicas": 3}}], "workloads say that they have pods, and no Pod is among the objects"),
+        ([workload("Deployment"), {"kind": "LimitRange", "metadata": {"name": "l"}}], "the namespaces default have LimitRanges, whose defaults are not filled in"),
+        ([workload("Deployment"), {"kind": "Namespace", "metadata": {"name": "default", "annotations": {"scheduler.alpha.kubernetes.io/node-selector": "a=b"}}}], "the namespaces default have annotations of a node selector or tolerations"),
+    ],
+)  # fmt: skip
+def test_what_is_missing_and_would_matter_is_said(objects: list[Json], said: str) -> None:
+    (warning,) = answer(objects=[node("a"), *objects])["warnings"]
+    assert warning.startswith(said)
+
+
+def test_what_would_not_matter_is_not_said() -> None:
+    own_name = {"matchLabels": {"kubernetes.io/metadata.name": "default"}}
+    objects = [
+        node("a"), {"kind": "Namespace", "metadata": {"name": "default", "labels": {"team": "a"}}},
+        pod("p", memory=1, spec=near(namespaceSelector={"matchLabels": {"team": "a"}})),
+        pod("q", namespace="far", spec=near(namespaceSelector={})),
+        {"kind": "BalancePolicy", "metadata": {"name": "b"}, "spec": {"nodePolicy": "spread", "namespaceSelector": own_name}},
+        {"kind": "LimitRange", "metadata": {"name": "l", "namespace": "far-off"}},
+    ]  # fmt: skip
+    assert answer(objects=[one for one in objects if one["metadata"]["name"] != "p"])["warnings"] == []  # fmt: skip
+    # Whoever asks by labels needs those of all namespaces that have pods.
+    (warning,) = answer(objects=objects)["warnings"]
+    assert warning.startswith("labels of the namespaces far are not known")
+
+
+def test_kinds_that_a_cluster_would_not_list_are_told_where_they_matter() -> None:
+    unlisted = dict.fromkeys(
+        ("BalancePolicy", "Namespace", "PriorityClass", "Job"), "403 Forbidden"
+    )
+    inventory = Inventory([], strict=False, priorities=Priorities(strict=False))
+    assert gaps.told(inventory, unlisted, is_mode_given=False) == [
+        "objects of kind BalancePolicy cannot be listed (403 Forbidden): pods are placed as if there were no policy",
+        "objects of kind Job cannot be listed (403 Forbidden): pods that it has yet to make are left out",
+    ]  # fmt: skip
+
+
+def test_off_a_terminal_each_pod_is_one_line_with_its_cards_whole() -> None:
+    uuid = "GPU-8f2c1c5e-1111-2222-3333-444444444444"
+    cards = [make.card(uuid=f"{uuid}{i}", index=i) for i in range(8)]
+    objects = [gpu_node("g", cards=cards), pod("p", gpu=8), pod("waits", gpu=9)]
+    lines = simulate(objects=objects).stdout.splitlines()
+    assert lines[0].split() == ["POD", "NODE", "CARDS", "OR", "REASON"]
+    assert all(f"{i} {uuid}{i} 15360 MiB 100 %" in lines[1] for i in range(8))
+    assert lines[2].startswith("default/waits  (pending)  0/1 nodes are available: ")
+    assert lines[2].endswith(".")
+    assert lines[3:] == ["", "1 of 2 pods scheduled on 1 nodes"]
+
+
+def test_a_terminal_has_a_line_for_each_pod_and_each_reason_once() -> None:
+    from scheduler.simulate import report  # noqa: PLC0415 - beside what it tests
+
+    objects = [gpu_node("g"), pod("p", gpu=1), *(pod(f"w{i}", gpu=2) for i in range(7))]
+    out = io.StringIO()
+    screen = Console(file=out, force_terminal=True, width=80, color_system=None)
+    report.show({"": schedule(objects)}, screen)
+    lines = [line.rstrip() for line in out.getvalue().splitlines()]
+    assert lines[:3] == ["POD         NODE", "default/p   g", "  card 0 g-GPU-0 15360 MiB 100 %"]
+    assert max(map(len, lines)) <= 80
+    assert out.getvalue().count("nodes are available") == 1
+    assert "default/w3, default/w4 and 2 more" in " ".join(line.strip() for line in lines)
+
+
+def test_progress_is_shown_on_a_terminal_only_and_only_after_a_while() -> None:
+    out = io.StringIO()
+    with progress.shown(Console(file=out, force_terminal=True, width=80), patience_seconds=0.0) as tell:  # fmt: skip
+        tell("placing pods", 1, 2)
+        while "placing pods" not in out.getvalue():
+            time.sleep(0.01)
+    for is_terminal, patience in ((True, 1000.0), (False, 0.0)):
+        quiet = io.StringIO()
+        console = Console(file=quiet, force_terminal=is_terminal, width=80)
+        with progress.shown(console, patience_seconds=patience) as tell:
+            tell("placing pods", 1, 2)
+        assert "placing pods" not in quiet.getvalue()
