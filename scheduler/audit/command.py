@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ from typing import Any, Literal
 
 from rich.console import Console
 
+from scheduler import printing
 from scheduler.api.placement import MODES, Mode
 from scheduler.audit import table
 from scheduler.audit.comparison import DEFAULT_MODE
@@ -25,7 +25,7 @@ from scheduler.errors import BadInput
 Json = dict[str, Any]
 ORDERS_MAX = 100
 # What is written for a person has lines of 80 columns at the least, and in a file no edge to fold at.
-_COLUMNS_LEAST, _COLUMNS_MOST = 80, 10_000
+_COLUMNS_LEAST = 80
 MODES_COMPARED = (
     DEFAULT_MODE, Mode.KEEL, Mode.BEST_FIT, Mode.LEAST_ALLOCATED, Mode.MOST_ALLOCATED
 )  # fmt: skip
@@ -51,9 +51,7 @@ def plan(request: Request) -> Question:
     Raises:
         BadInput: an argument is wrong; names it and says what is allowed.
     """
-    path = request.output_file
-    if path is not None and not path.absolute().parent.is_dir():
-        raise BadInput("--output-file", f"{path.parent} is not a folder")
+    printing.check_writable("--output-file", request.output_file)
     if request.worst < 0:
         raise BadInput("--worst", f"{request.worst} is not 0 or more")
     if request.orders is not None and not 1 <= request.orders <= ORDERS_MAX:
@@ -85,21 +83,16 @@ def show(request: Request, audit: Json, out: Console) -> None:
         text = json.dumps(audit, indent=2, allow_nan=False) + "\n"
     elif request.output == "html":
         text = page.render(audit)
-    elif path is None and out.is_terminal:
+    elif path is None and printing.is_terminal(out):
         out.width = max(out.width, _COLUMNS_LEAST)
         table.show(audit, out)
         return
     else:
-        lines = io.StringIO()
-        table.show(audit, Console(width=_COLUMNS_MOST, file=lines))
-        text = "".join(f"{line.rstrip()}\n" for line in lines.getvalue().splitlines())
+        text = printing.text(lambda whole: table.show(audit, whole))
     if path is None:
         out.file.write(text)
         return
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BadInput("--output-file", f"{path}: {error}") from error
+    printing.write("--output-file", path, text)
 
 
 def _modes(given: Sequence[str]) -> list[Mode | None]:

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import typer
-from rich.console import Console
 
+from scheduler import printing, progress
 from scheduler.api import wire
 from scheduler.api.placement import MODES
 from scheduler.cli import manual, options
@@ -68,7 +68,7 @@ def audit(
     config_file: options.ConfigFile = None,
 ) -> None:
     """Show what a cluster cannot use, what it costs, and how other modes would have placed its pods."""
-    from scheduler.audit import command, findings, progress  # noqa: PLC0415 - as above
+    from scheduler.audit import command, findings  # noqa: PLC0415 - as above
 
     request = command.Request(
         config=options.config(config_file),
@@ -84,11 +84,11 @@ def audit(
         if file and (kubeconfig or context):
             raise BadInput("--filename", "is of files, and --kubeconfig and --context of a cluster")
         question = command.plan(request)
-        with progress.shown() as tell:
+        with progress.stages() as tell:
             tell("reading nodes and pods")
             nodes, pods, source = _manifests(file) if file else _cluster(kubeconfig, context)
             found = findings.audit(nodes, pods, command.of(question, source), tell)
-        command.show(request, found, Console())
+        command.show(request, found, printing.console())
     except BadInput as error:
         options.refuse(str(error))
 

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from scheduler import config as settings
-from scheduler import printing
+from scheduler import progress
 
 
 def demo(
@@ -69,8 +69,8 @@ def warm() -> None:
 
     count = kernels.Count()
     with (
-        printing.progress("kernels", len(count)) as progressed,
+        progress.bar("kernels", len(count)) as progressed,
         # What compiles them is one call, so somebody else has to look.
-        printing.often(lambda: progressed(count.compiled())),
+        progress.often(lambda: progressed(count.compiled())),
     ):
         kernels.warm(settings.Config())

@@ -14,7 +14,7 @@ import structlog
 import typer
 import uvloop
 
-from scheduler import printing
+from scheduler import progress
 from scheduler.cli import options
 from scheduler.errors import BadInput
 
@@ -82,7 +82,7 @@ def rerun(
     from scheduler.engine import rerun as again  # noqa: PLC0415 - numba costs half a second
 
     try:
-        with printing.read(file) as lines:
+        with progress.read(file) as lines:
             report = again.rerun(lines)
     except OSError as error:
         options.refuse(f"{file}: {error.strerror}")

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 import yaml
-from rich.console import Console
 
+from scheduler import printing, progress
 from scheduler.api.placement import MODES
 from scheduler.cli import manual, options
 from scheduler.errors import ApiError, BadInput
 
 if TYPE_CHECKING:
-    from scheduler.simulate import command, progress
+    from scheduler.simulate import command
 
 Output = Literal["table", "json", "yaml"]
 
@@ -101,7 +101,7 @@ def simulate(
     with mistakes were left out or held. 3 goes before 1. Of a cluster that is
     asked with -f or a change, what waited or was wrong before does not count.
     """
-    from scheduler.simulate import command, progress, report  # noqa: PLC0415 - numba costs half a second
+    from scheduler.simulate import command, report  # noqa: PLC0415 - numba costs half a second
 
     request = command.Request(
         config=options.config(config_file),
@@ -122,7 +122,7 @@ def simulate(
     is_live = not file or kubeconfig is not None or context is not None
     try:
         command.check(request)
-        with progress.shown(Console(stderr=True)) as tell:
+        with progress.stages() as tell:
             live = _cluster(kubeconfig, context, tell) if is_live else None
             answer = command.answer(request, live, sys.stdin, tell)
     except BadInput as error:
@@ -132,7 +132,7 @@ def simulate(
     elif output == "yaml":
         typer.echo(yaml.safe_dump(answer.printed, sort_keys=False), nl=False)
     else:
-        report.show(answer.results, Console())
+        report.show(answer.results, printing.console())
     for text in answer.complaints:
         typer.echo(text, err=True)
     raise typer.Exit(answer.code)

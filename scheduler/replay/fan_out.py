@@ -18,7 +18,7 @@ from typing import Any
 
 from rich.console import Console
 
-from scheduler import printing
+from scheduler import progress
 from scheduler.errors import BadInput, EvenkeelError
 from scheduler.replay import measures, workloads
 from scheduler.replay import processes as pool
@@ -108,7 +108,7 @@ def run(
         JobFailed: a run ended with an error; the rest is given up.
     """
     finished: dict[int, Finished] = {}
-    with printing.progress("runs", len(jobs), console) as progressed:
+    with progress.bar("runs", len(jobs), console) as progressed:
         if dask:
             answers = _on_dask(jobs, traces, engine, dask)
         elif processes > 1 and len(jobs) > 1:

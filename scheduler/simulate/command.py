@@ -9,11 +9,11 @@ from typing import Any, Literal, TextIO
 from scheduler.api.placement import MODES, Mode
 from scheduler.config import Config
 from scheduler.errors import BadInput
+from scheduler.progress import Tell
 from scheduler.simulate import files, inventory, kinds, run
 from scheduler.simulate.changes import scale
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.inventory import InputProblem
-from scheduler.simulate.progress import Tell
 from scheduler.simulate.situation import Situation, prepare
 
 Json = dict[str, Any]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -12,13 +11,12 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from scheduler import printing
 from scheduler.simulate import explained
 
 Json = dict[str, Any]
 _NAMED_MAX = 5
 _GAP = 2
-# Wider than any line: off a terminal there is no edge to wrap at.
-_ENDLESS = 100_000
 
 
 def show(results: Mapping[str, Json], console: Console) -> None:
@@ -27,13 +25,10 @@ def show(results: Mapping[str, Json], console: Console) -> None:
     A terminal gets a line for each pod, its cards below it, and each reason for waiting once. Off a terminal
     each pod is one line with all there is to say, never wrapped.
     """
-    if console.is_terminal:
+    if printing.is_terminal(console):
         _show(results, console)
-        return
-    lines = io.StringIO()
-    _show(results, Console(file=lines, width=_ENDLESS))
-    for line in lines.getvalue().splitlines():
-        console.file.write(f"{line.rstrip()}\n")
+    else:
+        console.file.write(printing.text(lambda whole: _show(results, whole)))
 
 
 def _show(results: Mapping[str, Json], console: Console) -> None:

@@ -1,13 +1,11 @@
-"""Tables are whole off a terminal, bars are drawn on one only, and a place for the result is there before the work."""
+"""Tables are whole off a terminal, and a place for the result is there before the work."""
 
-import io
 import os
 import pty
 import sys
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 from rich.table import Table
 
 from scheduler import printing
@@ -56,44 +54,6 @@ def test_a_file_gets_no_colours_even_where_they_are_asked_for(
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert "\x1b" not in printing.text(lambda console: console.print("[red]red[/red]"))
-
-
-def test_progress_and_its_look_leave_a_pipe_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    told: list[float] = []
-    with printing.progress("kernels", 3) as progressed, printing.often(lambda: told.append(1)):
-        progressed(2)
-        while not told:
-            pass
-    captured = capsys.readouterr()
-    assert captured.out + captured.err == ""
-
-
-def test_a_bar_names_what_is_counted_and_goes_when_all_is_done() -> None:
-    class Screen(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    screen = Screen()
-    console = Console(file=screen, force_terminal=True, width=60, _environ={"TERM": "xterm"})
-    with printing.progress("kernels", 3, console) as progressed:
-        progressed(1.5)
-    drawn = screen.getvalue()
-    assert "kernels" in drawn
-    assert "1 of 3" in drawn
-    assert drawn.endswith("\x1b[2K")  # the line is wiped
-
-
-def test_a_file_is_read_whole_and_a_pipe_too(tmp_path: Path) -> None:
-    file = tmp_path / "log"
-    file.write_bytes(b"one\ntwo\n")
-    with printing.read(file) as lines:
-        assert list(lines) == [b"one\n", b"two\n"]
-    reading, writing = os.pipe()
-    os.write(writing, b"three\n")
-    os.close(writing)
-    with printing.read(Path(f"/dev/fd/{reading}")) as lines:
-        assert list(lines) == [b"three\n"]
-    os.close(reading)
 
 
 def test_a_place_for_the_result_is_tried_and_left_as_it_was(tmp_path: Path) -> None:

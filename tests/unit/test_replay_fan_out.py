@@ -11,20 +11,13 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from scheduler import printing
+from scheduler import progress
 from scheduler.errors import BadInput
 from scheduler.replay import fan_out
 from scheduler.replay.experiment import RunOptions
 from scheduler.replay.fan_out import Finished, Job
+from tests.screen import Screen
 from tests.unit import replay_engine
-
-
-class Screen(io.StringIO):
-    """Takes itself for a terminal."""
-
-    def isatty(self) -> bool:
-        return True
-
 
 TRACES = {"default": replay_engine.small_trace()}
 
@@ -154,10 +147,10 @@ def test_how_far_runs_have_come_is_told_while_they_run(
     told: list[float] = []
 
     @contextmanager
-    def progress(*_: object) -> Iterator[printing.Progressed]:
+    def bar(*_: object) -> Iterator[progress.Progressed]:
         yield told.append
 
-    monkeypatch.setattr(printing, "progress", progress)
+    monkeypatch.setattr(progress, "bar", bar)
     jobs = [job(seed=seed) for seed in (1, 2, 3)]
     fan_out.run(jobs, TRACES, processes=processes, engine=replay_engine.slow)
     assert told == sorted(told)

@@ -1,8 +1,6 @@
 """What-ifs, exit codes and warnings of ``evenkeel simulate``, as a user types them."""
 
-import io
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +10,12 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from scheduler import cli
-from scheduler.simulate import gaps, progress, schedule
+from scheduler.simulate import gaps, schedule
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.inventory import Inventory
 from scheduler.simulate.priorities import Priorities
 from tests import make
+from tests.screen import Screen
 
 Json = dict[str, Any]
 
@@ -358,7 +357,7 @@ def test_a_terminal_has_a_line_for_each_pod_and_each_reason_once() -> None:
     from scheduler.simulate import report  # noqa: PLC0415 - beside what it tests
 
     objects = [gpu_node("g"), pod("p", gpu=1), *(pod(f"w{i}", gpu=2) for i in range(7))]
-    out = io.StringIO()
+    out = Screen()
     screen = Console(file=out, force_terminal=True, width=80, color_system=None)
     report.show({"": schedule(objects)}, screen)
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
@@ -366,17 +365,3 @@ def test_a_terminal_has_a_line_for_each_pod_and_each_reason_once() -> None:
     assert max(map(len, lines)) <= 80
     assert out.getvalue().count("nodes are available") == 1
     assert "default/w3, default/w4 and 2 more" in " ".join(line.strip() for line in lines)
-
-
-def test_progress_is_shown_on_a_terminal_only_and_only_after_a_while() -> None:
-    out = io.StringIO()
-    with progress.shown(Console(file=out, force_terminal=True, width=80), patience_seconds=0.0) as tell:  # fmt: skip
-        tell("placing pods", 1, 2)
-        while "placing pods" not in out.getvalue():
-            time.sleep(0.01)
-    for is_terminal, patience in ((True, 1000.0), (False, 0.0)):
-        quiet = io.StringIO()
-        console = Console(file=quiet, force_terminal=is_terminal, width=80)
-        with progress.shown(console, patience_seconds=patience) as tell:
-            tell("placing pods", 1, 2)
-        assert "placing pods" not in quiet.getvalue()

@@ -1,0 +1,125 @@
+"""SHELL: what is being done, for who waits at a terminal. Nothing of it is ever drawn into a pipe or a file."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from scheduler import printing
+
+_LOOK_SECONDS = 0.2
+_PATIENCE_SECONDS = 2.0
+_MIB = 1 << 20
+
+
+class Tell(Protocol):
+    """Takes what is being done, and how much of how much is; a total of None is not known."""
+
+    def __call__(self, what: str, done: int = 0, total: int | None = None) -> None:
+        """Something goes on."""
+
+
+@contextmanager
+def stages(
+    screen: Console | None = None, *, patience_seconds: float = _PATIENCE_SECONDS
+) -> Iterator[Tell]:
+    """What is being done, once it takes longer than a moment, wiped away in the end; nothing off a terminal.
+
+    Args:
+        screen: where to draw; None is standard error.
+        patience_seconds: for so long nothing is shown.
+    """
+    screen = screen or printing.console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    bar = Progress(*columns, console=screen, transient=True)
+    task = bar.add_task("", total=None)
+
+    def tell(what: str, done: int = 0, total: int | None = None) -> None:
+        bar.update(task, description=what, completed=done, total=total)
+
+    if not printing.is_terminal(screen):
+        yield tell
+        return
+    timer = threading.Timer(patience_seconds, bar.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield tell
+    finally:
+        timer.cancel()
+        timer.join()
+        bar.stop()
+
+
+@contextmanager
+def bar(what: str, total: int, screen: Console | None = None) -> Iterator[Progressed]:
+    """A bar on standard error that goes when the work is done; none at all off a terminal.
+
+    Args:
+        what: is worked on, as ``runs``.
+        total: how many there are.
+        screen: where to draw; None is standard error.
+
+    Yields:
+        What to call with how many are done by now, in parts of one too.
+    """
+    screen = screen or printing.console(stderr=True)
+    if not printing.is_terminal(screen):
+        yield lambda _: None
+        return
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[done]} of {task.total}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=screen, transient=True) as drawn:
+        task = drawn.add_task(what, total=total, done=0)
+        yield lambda done: drawn.update(task, completed=done, done=int(done))
+
+
+@contextmanager
+def often(look: Callable[[], None]) -> Iterator[None]:
+    """Call something a few times a second, in a thread of its own, while work goes on."""
+    is_over = threading.Event()
+
+    def turn() -> None:
+        while not is_over.wait(_LOOK_SECONDS):
+            look()
+
+    thread = threading.Thread(target=turn, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+@contextmanager
+def read(path: Path) -> Iterator[IO[bytes]]:
+    """A file to be read to its end, with a bar on standard error if that is a terminal.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        if not file.seekable():  # a pipe, of which nobody knows how long it is
+            yield file
+            return
+        n_mib = max(1, path.stat().st_size // _MIB)
+        with (
+            bar("MiB", n_mib) as progressed,
+            often(lambda: progressed(file.tell() / _MIB)),
+        ):
+            yield file
+
+
+Progressed = Callable[[float], None]

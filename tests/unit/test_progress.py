@@ -1,0 +1,70 @@
+"""What is being done is drawn on a terminal only, and what is quickly done is not drawn at all."""
+
+import io
+import os
+import time
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from scheduler import progress
+from tests.screen import Screen
+
+
+def a_screen() -> tuple[Console, Screen]:
+    screen = Screen()
+    return Console(file=screen, force_terminal=True, width=80, _environ={"TERM": "xterm"}), screen
+
+
+def test_what_takes_long_is_told_on_a_terminal() -> None:
+    console, screen = a_screen()
+    with progress.stages(console, patience_seconds=0.0) as tell:
+        tell("placing pods", 1, 2)
+        # It is drawn by a thread of its own.
+        while "placing pods" not in screen.getvalue():
+            time.sleep(0.01)
+
+
+def test_what_is_quickly_done_is_silent_and_a_pipe_is_even_where_colours_are_wanted() -> None:
+    console, screen = a_screen()
+    with progress.stages(console, patience_seconds=1000.0) as tell:
+        tell("placing pods", 1, 2)
+    pipe = io.StringIO()
+    coloured = Console(file=pipe, force_terminal=True, width=80)
+    with progress.stages(coloured, patience_seconds=0.0) as tell:
+        tell("placing pods", 1, 2)
+    assert screen.getvalue() + pipe.getvalue() == ""
+
+
+def test_progress_and_its_look_leave_a_pipe_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    told: list[float] = []
+    with progress.bar("kernels", 3) as progressed, progress.often(lambda: told.append(1)):
+        progressed(2)
+        while not told:
+            pass
+    captured = capsys.readouterr()
+    assert captured.out + captured.err == ""
+
+
+def test_a_bar_names_what_is_counted_and_goes_when_all_is_done() -> None:
+    console, screen = a_screen()
+    with progress.bar("kernels", 3, console) as progressed:
+        progressed(1.5)
+    drawn = screen.getvalue()
+    assert "kernels" in drawn
+    assert "1 of 3" in drawn
+    assert drawn.endswith("\x1b[2K")  # the line is wiped
+
+
+def test_a_file_is_read_whole_and_a_pipe_too(tmp_path: Path) -> None:
+    file = tmp_path / "log"
+    file.write_bytes(b"one\ntwo\n")
+    with progress.read(file) as lines:
+        assert list(lines) == [b"one\n", b"two\n"]
+    reading, writing = os.pipe()
+    os.write(writing, b"three\n")
+    os.close(writing)
+    with progress.read(Path(f"/dev/fd/{reading}")) as lines:
+        assert list(lines) == [b"three\n"]
+    os.close(reading)
