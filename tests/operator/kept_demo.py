@@ -82,7 +82,8 @@ def start(folder: Path) -> Iterator[KeptDemo]:
     environment = {**os.environ, "TMPDIR": str(temporary), "COLUMNS": "80"}
     with output.open("wb") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", "scheduler", "demo", "--keep"],
+            # Tests that run under nohup ignore a hangup, and what they start would too.
+            ["env", "--default-signal=HUP", sys.executable, "-m", "scheduler", "demo", "--keep"],
             cwd=ROOT,
             env=environment,
             stdout=out,
