@@ -11,6 +11,7 @@ import asyncio
 import importlib.util
 import io
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -107,7 +108,9 @@ def _evenkeel(folder: Path, *arguments: str) -> None:
 
 
 def _run(command: list[str], folder: Path = _ROOT) -> str:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603
+    # Of this checkout, whatever is installed.
+    env = {**os.environ, "PYTHONPATH": str(_ROOT)}
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
         raise SystemExit(f"{' '.join(command)}\n{done.stderr}\nended with {done.returncode}")
     return done.stdout
