@@ -7,7 +7,7 @@ import numpy as np
 from scheduler.cycle.topologies import Topologies, Topology
 from scheduler.kernels import domains as kernel
 from scheduler.plugins import table
-from scheduler.plugins.contract import DomainScore, Points
+from scheduler.plugins.contract import Points
 from scheduler.schema import columns as c
 from scheduler.schema import empty
 from scheduler.state.cluster import Cluster
@@ -60,11 +60,18 @@ class Counted:
 
     def points(self, row: int) -> list[Points]:
         """What every score of domains gives a row on an up-to-date board."""
-        used = self._tallied.scores
-        return [
-            _points(name, score, int(self.arrays.points[used.index(i), row]) if i in used else 0)
-            for i, (name, score) in enumerate(table.DOMAIN_SCORES)
-        ]
+        found = []
+        for i, (name, score) in enumerate(table.DOMAIN_SCORES):
+            raw: int | None = 0
+            points = 0
+            if i in self._tallied.scores:
+                g = self._tallied.scores.index(i)
+                raw, points = int(self.arrays.raw[g, row]), int(self.arrays.points[g, row])
+                if score.how == c.OF_BOTH and raw < 0:
+                    # It lacks a label that it must have to be compared.
+                    raw = None
+            found.append(Points(name, raw, points, score.weight))
+        return found
 
     def _counted(self) -> tuple[int, ...]:
         return tuple(one.count.version for _, one in self._tallied.tallies if one.count)
@@ -145,7 +152,3 @@ class Counted:
                 domain = np.where(domain >= 0, domain, empty_domain)
             held = np.flatnonzero((by_row != 0) & (domain >= 0))
             np.add.at(arrays.counts[t], domain[held], by_row[held])
-
-
-def _points(name: str, score: DomainScore, points: int) -> Points:
-    return Points(name, points, score.weight * points)

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from scheduler.api.cards import CardUse
 from scheduler.api.placement import Placement, from_annotations
+from scheduler.cycle.boards import Shape
 from scheduler.cycle.explain import NOTE_MAX
 from scheduler.cycle.policies import Resolved
+from scheduler.kernels import parts
 from scheduler.plugins.rules import mode
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
@@ -43,7 +45,7 @@ def how(pod: PodRecord, resolved: Resolved) -> str:
         else f"mode {mode.in_force(template, placement)}"
     ]
     if template.gpu and placement.gpu_policy:
-        words.append(f"GPU policy {','.join(dict.fromkeys(placement.gpu_policy.split(',')))}")
+        words.append(_gpu_policy(placement.gpu_policy))
     if has_own:
         words.append("the pod's annotations")
     if resolved.policy:
@@ -51,6 +53,20 @@ def how(pod: PodRecord, resolved: Resolved) -> str:
     elif not has_own:
         words.append(f"profile {pod.profile}")
     return ", ".join(words)
+
+
+def cards_by(cluster: Cluster, shape: Shape, row: int) -> str:
+    """What orders the cards of a node for pods of a shape: the mode, or the GPU policy where that does."""
+    asked, ask = shape.asked, shape.ask
+    if parts.is_aware(cluster.nodes.columns, ask, row) and not ask.rules.walk:
+        return f"mode {mode.in_force(asked.template, asked.placement)}"
+    policy = asked.placement.gpu_policy
+    told = _gpu_policy(policy) if policy else "GPU policy binpack, for none is set"
+    return f"{told}, all on one NUMA node" if ask.rules.numa_bind else told
+
+
+def _gpu_policy(policy: str) -> str:
+    return f"GPU policy {','.join(dict.fromkeys(policy.split(',')))}"
 
 
 def _cards(cluster: Cluster, pod: PodRecord, most: int) -> str:

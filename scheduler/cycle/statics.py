@@ -103,14 +103,14 @@ class Static:
 
     def points(self, board: c.Board, row: int) -> list[Points]:
         """What every static score gives a row on an up-to-date board of a shape."""
-        given = [
-            kernel.normalised(board, self.told.index(i), row) if i in self.told else score.idle
-            for i, (_, score) in enumerate(table.SCORES)
-        ]
-        return [
-            Points(name, points, score.weight * points)
-            for (name, score), points in zip(table.SCORES, given, strict=True)
-        ]
+        found = []
+        for i, (name, score) in enumerate(table.SCORES):
+            raw, points = 0, score.idle
+            if i in self.told:
+                at = self.told.index(i)
+                raw, points = int(board.scores[at, row]), kernel.normalised(board, at, row)
+            found.append(Points(name, raw, points, score.weight))
+        return found
 
     def _choose(self, found: dict[int, tuple[c.Ints, c.Ints]]) -> None:
         """Keep the scores by which nodes differ: only these cost anything when nodes are compared."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,22 +10,35 @@ from scheduler.cycle import diagnosis
 from scheduler.cycle.boards import Shape
 from scheduler.cycle.schedule import Cycle
 from scheduler.plugins import table
-from scheduler.plugins.contract import Judged
+from scheduler.plugins.contract import Judged, Points
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 
 _FITS: tuple[str, list[str]] = ("fit", [])
 
 
-def all_nodes(cluster: Cluster, cycle: Cycle, pod: PodRecord) -> dict[str, dict[str, Any]]:
-    """Per node name: feasible, status, reasons, scores by name, weighted ones, total; by name.
+class Verdicts(NamedTuple):
+    """What every node says of one pod.
 
-    Scores are points 0..100 as kube-scheduler counts them (the score of a node policy 0..30); the total is
-    their weighted sum as the cycle compares it. Nodes that do not fit have no scores.
+    Attributes:
+        nodes: per name, in the order of names: feasible, status, reasons; and by score ``raw``, ``scores`` and
+            ``weighted``, with their ``total``. Nodes that do not fit have no scores.
+        weights: of each score that any of them has, 0 of what comes before all totals.
     """
+
+    nodes: dict[str, dict[str, Any]]
+    weights: dict[str, int]
+
+
+def all_nodes(cluster: Cluster, cycle: Cycle, pod: PodRecord) -> Verdicts:
+    """Scores are points 0..100 as kube-scheduler counts them; raw is what they were made from.
+
+    The total is the weighted sum as the cycle compares it.
+    """
+    weights: dict[str, int] = {}
     shape = cycle.shape_of(pod)
     if shape is None:
-        return {}
+        return Verdicts({}, weights)
     cycle.boards.refresh(shape)
     rows = diagnosis.all_rows(cluster)
     bits = diagnosis.of_board(shape.board, rows)
@@ -37,9 +50,9 @@ def all_nodes(cluster: Cluster, cycle: Cycle, pod: PodRecord) -> dict[str, dict[
             "feasible": i not in why,
             "status": status,
             "reasons": reasons,
-            **_scores(cluster, shape, int(rows[i])),
+            **_scores(_points(cluster, shape, int(rows[i])), weights),
         }
-    return result
+    return Verdicts(result, weights)
 
 
 def _reasons(judged: Judged) -> dict[int, tuple[str, list[str]]]:
@@ -54,16 +67,22 @@ def _reasons(judged: Judged) -> dict[int, tuple[str, list[str]]]:
     return found
 
 
-def _scores(cluster: Cluster, shape: Shape, row: int) -> dict[str, Any]:
+def _points(cluster: Cluster, shape: Shape, row: int) -> list[Points]:
+    """None where the pod does not fit."""
     board = shape.board
     if board.key[row] < 0:
-        return {"scores": {}, "weighted": {}, "total": None}
+        return []
     points = table.points(shape.asked, cluster.nodes.columns, board, row)
     points += shape.static.points(board, row) if shape.static else []
-    points += shape.counted.points(row)
-    total = sum(one.weighted for one in points)
+    return points + shape.counted.points(row)
+
+
+def _scores(points: list[Points], weights: dict[str, int]) -> dict[str, Any]:
+    weights.update((one.name, one.weight) for one in points)
+    total = sum(one.weight * one.points for one in points)
     return {
+        "raw": {one.name: one.raw for one in points},
         "scores": {one.name: one.points for one in points},
-        "weighted": {one.name: round(one.weighted, 6) for one in points},
-        "total": round(total, 6),
+        "weighted": {one.name: round(one.weight * one.points, 6) for one in points},
+        "total": round(total, 6) if points else None,
     }

@@ -109,11 +109,18 @@ class Compiled(NamedTuple):
 
 
 class Points(NamedTuple):
-    """What a score is called in explanations, its points, and its part of the sum."""
+    """What a score is called in explanations, and what a node has of it.
+
+    Attributes:
+        raw: as the rule counts it, before it is compared with that of other nodes; None where it is not counted.
+        points: 0..100.
+        weight: of the points in the sum; 0 for a score that is no part of one.
+    """
 
     name: str
+    raw: float | None
     points: float
-    weighted: float
+    weight: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 Json = Mapping[str, Any]
+_Term = tuple[str, ...]
 _NAMED = 3
+_HEADS = ("raw", "points", "weight", "weighted")
+_ABOVE = ("above all totals",)
 
 
 def lines(pod: Json) -> Iterator[str]:
     """Nodes that say the same share a line, with how many they are and the first names; JSON has them all."""
+    if pod["cards"]:
+        yield from _cards(pod["cards"])
     nodes: Json = pod["nodes"]
     fitting = {name: node for name, node in nodes.items() if node["feasible"]}
     yield f"  {len(fitting)} of {len(nodes)} nodes fit"
     if fitting:
-        yield from _scored(fitting, pod["node"])
+        yield from _scored(fitting, pod)
     refusing: dict[tuple[str, str], list[str]] = {}
     for name, node in nodes.items():
         if not node["feasible"]:
@@ -26,9 +31,30 @@ def lines(pod: Json) -> Iterator[str]:
         yield f"    {_named(names)}"
 
 
-def _scored(fitting: Json, chosen: str | None) -> Iterator[str]:
-    """Totals, highest first, and below each the scores by which nodes differ; the others are said once."""
-    terms = {name: _terms(node) for name, node in fitting.items()}
+def _cards(cards: Json) -> Iterator[str]:
+    """By what the cards were ordered, and what was left on each; those with as much share a line."""
+    yield f"  cards by {cards['by']}"
+    yield "  left on each before (memory, cores, sharers)"
+    alike: dict[str, list[str]] = {}
+    for card in cards["before"]:
+        alike.setdefault(_left(card["free"], card["total"]), []).append(str(card["index"]))
+    yield from (f"    {', '.join(indices)}: {left}" for left, indices in alike.items())
+
+
+def _left(free: Json, total: Json) -> str:
+    return ", ".join(
+        f"{free[figure]} of {total[figure]}{unit}"
+        for figure, unit in (("memoryMiB", " MiB"), ("cores", " %"), ("sharers", ""))
+    )
+
+
+def _scored(fitting: Json, pod: Json) -> Iterator[str]:
+    """Totals, in the order of the choice, and below each the scores by which nodes differ; the others once."""
+    chosen, weights = pod["node"], pod["weights"]
+    terms = {name: _terms(node, weights) for name, node in fitting.items()}
+    every = {one for of_node in terms.values() for one in of_node.items()}
+    columns = _Columns([("", *_HEADS), *((score, *term) for score, term in every)])
+    yield columns.line("", _HEADS)
     first = next(iter(terms.values()))
     same = {
         score: term
@@ -36,26 +62,58 @@ def _scored(fitting: Json, chosen: str | None) -> Iterator[str]:
         if all(of_node.get(score) == term for of_node in terms.values())
     }
     if same:
-        yield "  the same on each of them (points, and weighted in the total):"
-        yield from (f"    {score}: {term}" for score, term in same.items())
-    groups: dict[tuple[float, tuple[tuple[str, str], ...]], list[str]] = {}
+        yield "  the same on each of them"
+        yield from (columns.line(score, term) for score, term in same.items())
+    groups: dict[tuple[float, tuple[tuple[str, _Term], ...]], list[str]] = {}
     for name, node in fitting.items():
         differing = tuple(one for one in terms[name].items() if one[0] not in same)
         groups.setdefault((node["total"], differing), []).append(name)
     for (total, differing), names in sorted(
-        groups.items(), key=lambda one: (chosen not in one[1], -one[0][0], one[1])
+        groups.items(), key=lambda one: (chosen not in one[1], *_place(*one[0]), one[1])
     ):
         if chosen in names:
             names.sort(key=lambda name: name != chosen)
         yield f"  total {total:g}: {_named(names)}{' <- chosen' if chosen in names else ''}"
-        yield from (f"    {score}: {term}" for score, term in differing)
+        yield from (columns.line(score, term) for score, term in differing)
 
 
-def _terms(node: Json) -> dict[str, str]:
+def _place(total: float, differing: tuple[tuple[str, _Term], ...]) -> tuple[bool, float]:
+    """Highest totals first, after those with what comes before all totals."""
+    return all(term != _ABOVE for _, term in differing), -total
+
+
+def _terms(node: Json, weights: Json) -> dict[str, _Term]:
+    """By score what stands in its columns; what comes before all totals says so."""
     return {
-        score: f"{points:.6g}, weighted {node['weighted'][score]:.6g}"
+        score: (
+            _figure(node["raw"][score]),
+            _figure(points),
+            str(weights[score]),
+            _figure(node["weighted"][score]),
+        )
+        if weights[score]
+        else _ABOVE
         for score, points in node["scores"].items()
     }
+
+
+class _Columns:
+    """Names to the left, figures to the right, as wide as the widest of their column."""
+
+    def __init__(self, rows: Sequence[tuple[str, ...]]) -> None:
+        self._name = max(len(row[0]) for row in rows)
+        full = [row[1:] for row in rows if len(row) == len(_HEADS) + 1]
+        self._widths = [max(map(len, column)) for column in zip(*full, strict=True)]
+
+    def line(self, name: str, figures: Sequence[str]) -> str:
+        if len(figures) < len(_HEADS):
+            return f"    {name.ljust(self._name)}  {', '.join(figures)}"
+        cells = (figure.rjust(width) for figure, width in zip(figures, self._widths, strict=True))
+        return f"    {name.ljust(self._name)}  {'  '.join(cells)}"
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:.6g}"
 
 
 def _count(names: list[str]) -> str:

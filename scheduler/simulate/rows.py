@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from scheduler.api.door.decisions import Bind, Hold
-from scheduler.cycle import explain
+from scheduler.cycle import explain, placed
+from scheduler.cycle.boards import Shape
+from scheduler.cycle.verdicts import Verdicts
 from scheduler.devices import table as devices
+from scheduler.schema import columns as c
 from scheduler.simulate.situation import Situation
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 
 Json = dict[str, Any]
 _GATED = "Scheduling is blocked due to non-empty scheduling gates"
+
+
+class Seen(NamedTuple):
+    """What explains a decision, as it was before the decision.
+
+    Attributes:
+        verdicts: what every node said of the pod.
+        shape: the pod's; None when something on the pod must be mended first.
+        used: [3, D] what was in use of every card.
+    """
+
+    verdicts: Verdicts
+    shape: Shape | None
+    used: c.Ints
 
 
 class Rows:
@@ -61,9 +78,32 @@ class Rows:
             ]
         self._rows[bind.uid] = row
 
-    def say_of_nodes(self, uid: str, nodes: Json) -> None:
-        """What every node says of a pod that was decided for."""
-        self._rows[uid]["nodes"] = nodes
+    def explain(self, uid: str, seen: Seen) -> None:
+        """Why a pod that was decided for goes where it goes."""
+        nodes, weights = seen.verdicts
+        cards = self._why_cards(self._cluster.pods[uid], seen)
+        self._rows[uid] |= {"nodes": nodes, "weights": weights, "cards": cards}
+
+    def _why_cards(self, pod: PodRecord, seen: Seen) -> Json | None:
+        """By what a pod's cards were ordered, and what each had before; None for a pod that was given none."""
+        uuids = sorted({use.uuid for slot in pod.claim for use in slot})
+        if not (pod.node and uuids) or seen.shape is None:
+            return None
+        cluster, row = self._cluster, self._cluster.nodes.row_of(pod.node)
+        there = cluster.registers.cards_of(pod.uid, cluster.registers.pool_of(pod), row)
+        columns = cluster.cards.columns
+        return {
+            "by": placed.cards_by(cluster, seen.shape, row),
+            "before": [
+                {
+                    "id": cluster.cards.uuid_of(d),
+                    "index": int(columns.position[d]),
+                    "free": _figures(columns.total[:, d] - seen.used[:, d]),
+                    "total": _figures(columns.total[:, d]),
+                }
+                for d in sorted(there[uuid] for uuid in uuids)
+            ],
+        }
 
     def _of(self, pod: PodRecord, message: str) -> Json:
         return self._row(pod.namespace, pod.name, pod.uid, message)
@@ -96,3 +136,8 @@ class Rows:
                 for card in family.cards.cards(one.words)
             }
         return self._indices[node, driver]
+
+
+def _figures(of_card: c.Ints) -> dict[str, int]:
+    cores, mib, sharers = of_card.tolist()
+    return {"memoryMiB": mib, "cores": cores, "sharers": sharers}

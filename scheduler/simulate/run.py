@@ -18,6 +18,7 @@ from scheduler.simulate import gaps, rows
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.inventory import Inventory
 from scheduler.simulate.situation import Situation, prepare
+from scheduler.state.pods import PodRecord
 
 Json = dict[str, Any]
 # Told of progress: how many of how many pods were decided for.
@@ -36,7 +37,7 @@ class Question:
     Attributes:
         config: settings.
         only_ours: schedule only pods that name our scheduler; else every pending pod.
-        with_nodes: report every node's feasibility, reasons and scores for every pod.
+        with_nodes: report every node's feasibility, reasons and scores for every pod, and why it has its cards.
         now: unix time written into the annotations of pods with cards.
         mode: stands in the place of the configuration's; None leaves it.
     """
@@ -183,15 +184,22 @@ class _Simulation:
         """The next pods, if there are any to decide for at this time."""
         engine = self._engine
         pod = engine.pending.peek(at) if self._question.with_nodes else None
-        nodes = None
-        if pod is not None:
-            engine.cycle.learn()
-            nodes = verdicts.all_nodes(engine.cluster, engine.cycle, pod)
+        seen = self._see(pod) if pod is not None else None
         outcome = engine.decide(at, Unlimited(pods=self._batch))
         for bind in outcome.binds:
             self._rows.bound(bind)
             self._handle(events.BindDone(bind.uid))
         for hold in outcome.holds:
             self._rows.held(hold)
-        if pod is not None and nodes is not None:
-            self._rows.say_of_nodes(pod.uid, nodes)
+        if pod is not None and seen is not None:
+            self._rows.explain(pod.uid, seen)
+
+    def _see(self, pod: PodRecord) -> rows.Seen:
+        """What will explain the decision for a pod, as it is now."""
+        cluster, cycle = self._engine.cluster, self._engine.cycle
+        cycle.learn()
+        return rows.Seen(
+            verdicts.all_nodes(cluster, cycle, pod),
+            cycle.shape_of(pod),
+            cluster.cards.columns.used.copy(),
+        )

@@ -33,7 +33,7 @@ def notes() -> dict[str, str]:
 
 
 NOTES = {
-    "memory-of-cards": "0/200 nodes are available: 100 node(s) had no fitting GPU, 20 node(s) had untolerated taint(s), 4 node(s) were unschedulable, 46 Insufficient nvidia.com/gpu, 76 Insufficient nvidia.com/gpumem. CardInsufficientMemory on 353 GPUs: asked 48000 MiB a card, the largest free is 24258 on node-60. CardNotHealth on 6 GPUs, the first on node-63. Insufficient nvidia.com/gpu: asked 1, none of these nodes has any.",
+    "memory-of-cards": "0/200 nodes are available: 100 node(s) had no fitting GPU, 20 node(s) had untolerated taint(s), 4 node(s) were unschedulable, 46 Insufficient nvidia.com/gpu, 76 Insufficient nvidia.com/gpumem. CardInsufficientMemory on 353 GPUs: asked 48000 MiB a card, the largest free is 24258 on node-60. CardNotHealth on 6 GPUs, the first on node-63. Insufficient nvidia.com/gpu: asked 1, none of these nodes offers it.",
     "memory-of-any-card": "the largest free is 40960 on node-100.",
     "cores-and-count": "AllocatedCardsInsufficientRequest on 60 nodes: asked 4 GPUs, the most that would do on one node is 3, on node-0.",
     "many-cards": "NodeInsufficientDevice on 100 nodes: asked 8 GPUs, the most on one node is 4, on node-0. Insufficient nvidia.com/gpu: asked 8, the most free is 4 on node-123.",
@@ -42,9 +42,9 @@ NOTES = {
     "card-by-name": "CardUuidMismatch on ",
     "cpu": "0/200 nodes are available: 176 Insufficient cpu, 20 node(s) had untolerated taint(s), 4 node(s) were unschedulable. Insufficient cpu: asked 200, the most free is 61.28 on node-60.",
     "memory": "Insufficient memory: asked 1024Gi, the most free is 247Gi on node-60.",
-    "disk": "Insufficient ephemeral-storage: asked 10Gi, none of these nodes has any.",
-    "fpga": "Insufficient example.com/fpga: asked 1, none of these nodes has any.",
-    "other-vendor": "Insufficient amd.com/gpu: asked 1, none of these nodes has any.",
+    "disk": "Insufficient ephemeral-storage: asked 10Gi, none of these nodes offers it.",
+    "fpga": "Insufficient example.com/fpga: asked 1, none of these nodes offers it.",
+    "other-vendor": "Insufficient amd.com/gpu: asked 1, none of these nodes offers it.",
 }  # fmt: skip
 
 
@@ -145,3 +145,30 @@ def test_of_many_names_the_first_are_told_and_a_long_one_is_only_counted() -> No
     assert words.listed(["a", "b"], "kind") == "a, b"
     assert words.listed(["a", "b", "c", "d", "x" * 999], "kind") == "a, b, c and 2 more"
     assert words.listed(["x" * 999], "kind") == "1 kind"
+
+
+@pytest.mark.parametrize(
+    ("gpus", "n_sharers", "text"),
+    [
+        (1, 1, "asked 1, none is free on these nodes."),
+        (4, 3, "asked 4, the most free is 2 shares on g."),
+    ],
+)
+def test_nodes_without_a_device_hide_no_shares_of_others(
+    gpus: int, n_sharers: int, text: str
+) -> None:
+    cards = [make.card(uuid="GPU-0", sharers=n_sharers)]
+    nodes = [make.node(name="plain"), make.hami_node(name="g", cards=cards)]
+    held = {names.HAMI_ALLOCATED: "GPU-0,NVIDIA,100,10:;"}
+    there = [make.pod(name="q", node="g", gpu=1, gpumem=100, gpucores=10, annotations=held)]
+    asking = make.pod(name="p", gpu=gpus, gpumem=100, gpucores=10)
+    assert f"Insufficient nvidia.com/gpu: {text}" in told([asking], nodes, there)["p"]
+
+
+def test_what_no_node_offers_is_told_apart_from_what_pods_hold() -> None:
+    nodes = [make.node(name="a", gpus=1), make.node(name="b")]
+    there = [make.pod(name="q", node="a", gpu=1)]
+    asking = make.pod(name="p", containers=[make.container(gpu=1, requests={names.AMD_GPU: 1})])
+    note = told([asking], nodes, there)["p"]
+    assert "Insufficient nvidia.com/gpu: asked 1, none is free on these nodes." in note
+    assert "Insufficient amd.com/gpu: asked 1, none of these nodes offers it." in note

@@ -126,8 +126,8 @@ def test_explain_says_of_every_node_whether_why_and_how_good() -> None:
     said = row["nodes"]
     assert list(said) == ["a", "c", "f", "s"]
     scores, total = said["a"].pop("scores"), said["a"].pop("total")
-    weighted = said["a"].pop("weighted")
-    assert weighted.keys() == scores.keys()
+    weighted, raw = said["a"].pop("weighted"), said["a"].pop("raw")
+    assert weighted.keys() == raw.keys() == scores.keys() == row["weights"].keys()
     assert total == pytest.approx(sum(weighted.values()))
     assert said["a"] == {"feasible": True, "status": "fit", "reasons": []}
     assert scores.keys() == {
@@ -137,7 +137,7 @@ def test_explain_says_of_every_node_whether_why_and_how_good() -> None:
     assert total == pytest.approx(
         5 * scores["least-allocated"] + 3 * scores["TaintToleration"] + 2 * scores["NodeAffinity"]
     )
-    nothing = {"feasible": False, "scores": {}, "weighted": {}, "total": None}
+    nothing = {"feasible": False, "raw": {}, "scores": {}, "weighted": {}, "total": None}
     assert said["c"] == nothing | {
         "status": "unresolvable",
         "reasons": ["node(s) were unschedulable"],

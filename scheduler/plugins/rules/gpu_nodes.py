@@ -16,7 +16,7 @@ def _compile(asked: Asked, _: Cluster) -> Compiled:
 def _points(asked: Asked, nodes: c.Nodes, _: c.Board, row: int) -> Points | None:
     """A tier above all sums, so it is no part of one."""
     is_free = asked.template.gpu is None and not nodes.has_gpu[row]
-    return Points(_NAME, 1, 0) if is_free else None
+    return Points(_NAME, 1, 1, 0) if is_free else None
 
 
 RULE = Rule(name=_NAME, row=Row(compile=_compile, points=_points))

@@ -115,15 +115,14 @@ def _mode(asked: Asked) -> c.ModeTerm:
 
 
 def _points(asked: Asked, nodes: c.Nodes, board: c.Board, row: int) -> Points:
-    """Points 0..100 as kube-scheduler counts them, or the score of a node policy 0..30."""
-    part, policy = float(board.part[row]), asked.placement.node_policy
+    """A mode counts in points; a node policy counts 0..30, as ``gpus.node_score`` does."""
+    policy, weight = asked.placement.node_policy, asked.placement.mode_weight
+    points = float(board.part[row]) / weight / 1000
     if policy:
-        weighted = part / parts.POLICY_UNIT / 1000
         pool = place_of(asked.template.family) if asked.template.gpu else int(nodes.pool[row])
-        points = float(gpus.node_score(nodes, pool, row))
-        return Points(card_order.node_score_name(policy), points, weighted)
-    name = str(_mode_on(asked, has_gpu=bool(nodes.has_gpu[row])))
-    return Points(name, part / asked.placement.mode_weight / 1000, part / 1000)
+        raw = float(gpus.node_score(nodes, pool, row))
+        return Points(card_order.node_score_name(policy), raw, points / parts.POLICY_UNIT, weight)
+    return Points(str(_mode_on(asked, has_gpu=bool(nodes.has_gpu[row]))), points, points, weight)
 
 
 RULE = Rule(

@@ -77,7 +77,7 @@ def _figures(judged: Judged, told: Told, k: int) -> str:
     """What is asked of a resource, and the most that is free on the nodes that are short of it."""
     nodes, resource = judged.cluster.nodes, asked_names(judged.asked)[k]
     at, rows = int(judged.ask.resources[k]), judged.rows[told.which[:, k]]
-    rows, shares = _comparable(nodes.columns, place_of(resource), rows)
+    rows, shares = _comparable(nodes.columns, place_of(resource), at, rows)
     total, used = nodes.columns.allocatable[at, rows], nodes.columns.requested[at, rows]
     best = int(np.argmax(total - used))
     node, free = nodes.name_of(int(rows[best])), int(total[best] - used[best])
@@ -86,15 +86,20 @@ def _figures(judged: Judged, told: Told, k: int) -> str:
     asked, left = words.pair(resource, int(judged.ask.amounts[k]), max(0, free))
     if free > 0:
         return f"asked {asked}, the most free is {left}{shares} on {node}"
-    return f"asked {asked}, none of these nodes has any{' free' if total.any() else ''}"
+    if total.any():
+        return f"asked {asked}, none is free on these nodes"
+    return f"asked {asked}, none of these nodes offers it"
 
 
-def _comparable(nodes: c.Nodes, family: int, rows: c.Ints) -> tuple[c.Ints, str]:
+def _comparable(nodes: c.Nodes, family: int, at: int, rows: c.Ints) -> tuple[c.Ints, str]:
     """Where devices are given away one by one the node offers shares of them: whole ones are told before these."""
     if family < 0:
         return rows, ""
     by_cards = nodes.managed[family, rows]
-    return (rows, " shares") if by_cards.all() else (rows[~by_cards], "")
+    whole = rows[~by_cards & (nodes.allocatable[at, rows] > 0)]
+    if whole.size or not by_cards.any():
+        return (whole if whole.size else rows), ""
+    return rows[by_cards], " shares"
 
 
 def _text(resource: str) -> str:
