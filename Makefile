@@ -92,7 +92,7 @@ bench-lambda-g: $(STAMP)  ## The five scenarios of Lambda-G's author: his strate
 	@$(BIN)/python -m bench.lambda_g $(ARGS)
 
 pictures: $(RUNTIME)  ## Draw the pictures of the docs anew
-	@$(BIN)/python docs/pictures/draw.py
+	@$(BIN)/python -m docs.pictures.draw
 
 lock:  ## Write the lock files anew from pyproject.toml (needs uv)
 	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --quiet -o requirements.lock

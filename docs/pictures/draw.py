@@ -1,27 +1,48 @@
 """Draw the pictures of the docs anew: ``make pictures``.
 
-The demo is run as ``make demo`` runs it, and what it shows becomes ``demo.svg``.
+``demo.svg`` is what ``make demo`` shows, ``fleet.png`` the headline and the fleet of the audit's page in a browser, of the
+cluster in ``fleet``, and ``replay.png`` what ``evenkeel replay --plot`` draws. What a picture needs and is not here is
+said, and the picture left as it is. ``dashboard.png`` is drawn by ``bench/dashboard.py``.
 """
 
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import io
+import json
+import os
 import re
+import shutil
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 from rich.console import Console
 from rich.terminal_theme import MONOKAI
 
+from docs.pictures import fleet
 from scheduler.demo import run
 
 _FOLDER = Path(__file__).parent
+_ROOT = _FOLDER.parents[1]
 # Two nodes side by side.
 _COLUMNS = 130
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+_FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars", "--disable-sync",
+          "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage")  # fmt: skip
+# CSS pixels: as wide as GitHub shows a picture in a README, and drawn twice as fine.
+_WIDTH, _SCALE = 860, 2
+_BELOW_THE_FLEET = "<h2>In total</h2>"
+_TELL_HEIGHT = (
+    "<script>document.body.dataset.height = document.documentElement.scrollHeight</script>"
+)
+_REPLAY = ("--mode", "keel,fgd,best-fit", "--seeds", "42..43", "--jobs", "2")
 
 
-def draw(folder: Path) -> None:
-    """Write the pictures into a folder.
+def demo(folder: Path) -> None:
+    """Write ``demo.svg`` into a folder.
 
     Raises:
         SystemExit: a pattern did not come out as it should.
@@ -35,5 +56,65 @@ def draw(folder: Path) -> None:
     (folder / "demo.svg").write_text(drawn, encoding="utf-8")
 
 
+def audit_page(folder: Path) -> str:
+    """Audit the cluster of ``fleet`` in a folder, as a user would; return the page's headline and fleet."""
+    cluster = {"apiVersion": "v1", "kind": "List", "items": fleet.objects()}
+    (folder / "cluster.yaml").write_text(json.dumps(cluster), encoding="utf-8")
+    _evenkeel(folder, "audit", "-f", "cluster.yaml", "-o", "html", "--output-file", "audit.html")
+    page = (folder / "audit.html").read_text(encoding="utf-8")
+    upper, below, _ = page.partition(_BELOW_THE_FLEET)
+    if not below:
+        raise SystemExit(f"the audit's page has no {_BELOW_THE_FLEET} to end the picture at")
+    return re.sub(r'<p class="advice">.*?</p>', "", upper, flags=re.DOTALL)
+
+
+def audit(folder: Path, browser: str) -> None:
+    """Write ``fleet.png`` into a folder."""
+    with tempfile.TemporaryDirectory() as scratch:
+        page, profile = Path(scratch, "upper.html"), f"--user-data-dir={scratch}/profile"
+        page.write_text(audit_page(Path(scratch)) + _TELL_HEIGHT, encoding="utf-8")
+        command = [browser, *_FLAGS, profile]
+        told = _run([*command, f"--window-size={_WIDTH},100", "--dump-dom", page.as_uri()])
+        found = re.search(r'data-height="(\d+)"', told)
+        if not found:
+            raise SystemExit(f"{browser} does not tell how high the audit's page is")
+        _run([
+            *command, f"--window-size={_WIDTH},{found[1]}", f"--force-device-scale-factor={_SCALE}",
+            f"--screenshot={folder / 'fleet.png'}", page.as_uri(),
+        ])  # fmt: skip
+
+
+def replay(folder: Path) -> None:
+    """Write ``replay.png`` into a folder."""
+    _evenkeel(_ROOT, "replay", "bench/data/openb", *_REPLAY, "--plot", str(folder / "replay.png"))
+
+
+def main() -> None:
+    """Draw all that can be drawn here."""
+    demo(_FOLDER)
+    browser = next((where for name in _BROWSERS if (where := shutil.which(name))), None)
+    if browser is None:
+        print(f"fleet.png stays as it is: needs a browser, one of {', '.join(_BROWSERS)}")
+    else:
+        audit(_FOLDER, browser)
+    if importlib.util.find_spec("matplotlib") is None:
+        print("replay.png stays as it is: needs matplotlib (pip install --editable '.[plot]')")
+    else:
+        replay(_FOLDER)
+
+
+def _evenkeel(folder: Path, *arguments: str) -> None:
+    _run([sys.executable, "-m", "scheduler", *arguments], folder)
+
+
+def _run(command: list[str], folder: Path = _ROOT) -> str:
+    # Of this checkout, whatever is installed.
+    env = {**os.environ, "PYTHONPATH": str(_ROOT)}
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)}\n{done.stderr}\nended with {done.returncode}")
+    return done.stdout
+
+
 if __name__ == "__main__":
-    draw(_FOLDER)
+    main()

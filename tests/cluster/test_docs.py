@@ -1,9 +1,10 @@
 """What the documentation shows of a cluster: its commands run with a real kubectl and helm, its YAML is accepted.
 
-A page that uses helm has a real API server, others the embedded one with the nodes of the examples. Commands that
-need neither are run by tests/docs.
+Every page has a real API server of its own with the nodes of the examples. Commands that need none are run by
+tests/docs.
 """
 
+import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.embedded.api.server import Settings
 from tests.controlplane import build, plane
 from tests.docs import blocks, examples, runner
-from tests.operator import installed, servers
+from tests.operator import installed
 
 PAGES: dict[str, list[blocks.Block]] = {}
 for _page in blocks.PAGES:
@@ -23,28 +23,21 @@ for _page in blocks.PAGES:
             PAGES.setdefault(str(_page.relative_to(blocks.ROOT)), []).append(_block)
 
 
-def _uses_helm(page: str) -> bool:
-    return any("helm " in step.command for block in PAGES[page] for step in block.steps_to_run)
+def _installs(page: str) -> bool:
+    """Whether its commands bring the CRD themselves."""
+    return any(
+        re.search(r"\bhelm |-k crds", s.command) for b in PAGES[page] for s in b.steps_to_run
+    )
 
 
 @contextmanager
-def _real() -> Iterator[Path]:
+def _cluster(page: str) -> Iterator[Path]:
     with plane.start() as cp:
         # A namespace ends only when somebody has emptied it.
         cp.start_controller_manager(["namespace-controller"])
+        if not _installs(page):
+            installed.crds(cp)
         yield cp.kubeconfig()
-
-
-@contextmanager
-def _embedded(folder: Path) -> Iterator[Path]:
-    """Without a token, which kubectl sends over TLS only."""
-    inside = servers.Embedded(Settings())
-    running = inside.start()
-    try:
-        inside.run(lambda c: c.add(servers.crd()))
-        yield running.write_kubeconfig(folder / "kubeconfig")
-    finally:
-        inside.stop()
 
 
 @pytest.mark.usefixtures("control_plane", "helm", "peers")
@@ -52,7 +45,7 @@ def _embedded(folder: Path) -> Iterator[Path]:
 def test_the_commands_of_a_page_do_what_it_says(page: str, tmp_path: Path) -> None:
     folder = runner.clone(tmp_path)
     programs = build.ensure("kubectl", "helm")
-    with _real() if _uses_helm(page) else _embedded(tmp_path) as kubeconfig:
+    with _cluster(page) as kubeconfig:
         env = runner.environment(folder, kubeconfig, programs.values())
         ours = ["docs/examples/nodes.yaml", "docs/examples/inference.yaml"]
         for name in ours:

@@ -120,3 +120,7 @@ def test_the_flags_of_the_commands() -> None:
             for flag in parameter.opts
         }
         assert named(f"### evenkeel {command}") == flags, command
+
+
+def test_the_exit_codes_of_the_commands() -> None:
+    assert named("### Exit codes") == COMMANDS.keys()

@@ -38,7 +38,7 @@ def test_the_last_line_works_as_typed(words: list[str]) -> None:
 
 
 def test_the_picture_in_the_docs_is_what_the_demo_shows(tmp_path: Path) -> None:
-    importlib.import_module("docs.pictures.draw").draw(tmp_path)
+    importlib.import_module("docs.pictures.draw").demo(tmp_path)
     texts = []
     for folder in (ROOT / "docs" / "pictures", tmp_path):
         drawn = (folder / "demo.svg").read_text(encoding="utf-8")

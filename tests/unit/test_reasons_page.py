@@ -1,15 +1,22 @@
 """docs/reasons.md has every reason that there is, and no other."""
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from scheduler.api.reasons import CARD_CODES, CardRefusal
 from scheduler.cycle import diagnosis, explain
 from scheduler.plugins import table
+from scheduler.state import checks
 from tests import make
 from tests.model import mixed_fleet
 
-PAGE = Path(__file__).parents[2] / "docs" / "reasons.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "reasons.md"
+# Who writes an event or a condition, and the argument of it that is the reason.
+REPORTER = ROOT / "scheduler/kube/report/reporter.py"
+WRITERS = {"_pod_event": 2, "on_node": 1}
 
 
 def test_every_reason_has_a_heading_and_every_heading_is_a_reason() -> None:
@@ -35,3 +42,47 @@ def test_what_pods_are_told_on_a_mixed_fleet_is_in_the_table() -> None:
             assert detail.about in CARD_CODES.values() or detail.about in seen
     assert len(seen) > 6
     assert all(any(re.fullmatch(one, text) for one in known) for text in seen)
+
+
+def _first_column(after: str) -> list[str]:
+    """What the first column of the table after a text names."""
+    _, found, rest = PAGE.read_text(encoding="utf-8").partition(after)
+    assert found
+    rows = rest.partition("\n|")[2].partition("\n\n")[0]
+    return re.findall(r"^\| `([^`]+)` \|", rows, re.MULTILINE)
+
+
+def _calls() -> Iterator[tuple[str, ast.Call]]:
+    for path in (ROOT / "scheduler/kube").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                yield node.func.attr, node
+
+
+def test_every_event_is_in_its_table() -> None:
+    written = [call.args[WRITERS[name]] for name, call in _calls() if name in WRITERS]
+    # A reason that is put together or handed on would be missed.
+    assert all(isinstance(reason, ast.Constant) for reason in written)
+    reasons = {reason.value for reason in written if isinstance(reason, ast.Constant)}
+    assert set(_first_column("## Events")) == reasons
+    # Nothing else in the scheduler writes events.
+    writers = [
+        p for p in (ROOT / "scheduler/kube").rglob("*.py") if '"kind": "Event"' in p.read_text()
+    ]
+    assert writers == [REPORTER]
+
+
+def test_every_reason_of_the_condition_is_in_its_table() -> None:
+    defaults = re.findall(r'reason: str = "(\w+)"', REPORTER.read_text(encoding="utf-8"))
+    given = [
+        word.value.value
+        for name, call in _calls()
+        for word in call.keywords
+        if name == "unschedulable" and word.arg == "reason" and isinstance(word.value, ast.Constant)
+    ]
+    assert _first_column("The `PodScheduled` condition") == [*defaults, *given]
+
+
+def test_every_reason_for_a_closed_node_is_in_its_table() -> None:
+    closed = checks.closed_nodes(make.cluster())
+    assert _first_column("### Nodes that give nothing away") == list(closed)
