@@ -10,7 +10,8 @@ and its results come back as events. The map, from the top; a room imports only 
     replay     SHELL: the same core over traces of real clusters, in virtual time
     audit      SHELL: what a cluster cannot use, in its own units and in money
     embedded   a small Kubernetes in a process, with agents, for the demo and for tests
-    printing   tables, bars and files of commands
+    progress   what shows on a terminal that a command goes on
+    printing   tables and files of commands
     engine     the one door: handle(event, now), decide(now, budget) → Outcome
     measure    what of each node is used, free and stranded
     cycle      shapes and boards, decisions, why nothing fits, and in words
