@@ -71,9 +71,8 @@ def _scored(fitting: Json, pod: Json) -> Iterator[str]:
     for (total, differing), names in sorted(
         groups.items(), key=lambda one: (chosen not in one[1], *_place(*one[0]), one[1])
     ):
-        if chosen in names:
-            names.sort(key=lambda name: name != chosen)
-        yield f"  total {total:g}: {_named(names)}{' <- chosen' if chosen in names else ''}"
+        mine = [f"{chosen} (chosen)"] if chosen in names else []
+        yield f"  total {total:g}: {_named([*mine, *(n for n in names if n != chosen)])}"
         yield from (columns.line(score, term) for score, term in differing)
 
 

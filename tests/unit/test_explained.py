@@ -58,7 +58,7 @@ def test_nodes_that_fit_come_by_total_and_the_others_by_reason_with_counts() -> 
         "              raw  points  weight  weighted",
         "  the same on each of them",
         "    Taint       0     100       3       300",
-        "  total 350: b <- chosen",
+        "  total 350: b (chosen)",
         "    keel       10      10       5        50",
         "    First  above all totals",
         "  total 300: d",
@@ -82,7 +82,7 @@ def test_two_hundred_nodes_take_a_page() -> None:
     report.show({"": result}, Console(file=out, width=80))
     lines = out.getvalue().splitlines()
     assert len(lines) < 60
-    assert sum(" <- chosen" in line for line in lines) == 1
+    assert sum(" (chosen)" in line for line in lines) == 1
 
 
 def nodes_that_differ() -> list[Json]:
