@@ -285,3 +285,45 @@ def test_the_function_gives_what_the_command_prints_and_leaves_its_input_alone()
     with pytest.raises(InputProblem) as caught:
         schedule([NODE, pod(schedulerName=5)], strict=True)
     assert (caught.value.position, caught.value.name) == (1, "Pod default/p")
+
+
+def ten_times(*lines: str) -> str:
+    """YAML of which each line but the first stands for ten of the one before it."""
+    levels = [f"a0: &a0 {lines[0]}"]
+    levels += [f"a{i}: &a{i} {lines[1]}".replace("*", ",".join([f"*a{i - 1}"] * 10)) for i in range(1, 12)]  # fmt: skip
+    return "\n".join(levels)
+
+
+LIST = "{kind: List, items: [*]}"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"kind: Pod\n{ten_times('[x]', '[*]')}", "aliases repeat more than 100000 values"),
+        (f"{ten_times(LIST.replace('*', ''), LIST)}\nkind: List\nitems: [*a11]", "aliases repeat more than 100000 values"),
+        (f"kind: Pod\n{ten_times('{x: 1, y: 2}', '{<<: [*]}')}", "aliases repeat more than 100000 values"),
+        (f"kind: Pod\na: &a {{x: 1}}\nb: {{<<: [{','.join(['*a'] * 101)}]}}", "a merge key names more than 100 mappings"),
+        ("&a\nkind: List\nitems: [*a]", "is nested more than 200 levels deep, or holds itself"),
+        ("kind: Pod\nspec: &a {a: {b: *a}}", "is nested more than 200 levels deep, or holds itself"),
+        ('{"kind": "Pod", "a": ' + "[" * 300 + "]" * 300 + "}", "is nested more than 200 levels deep"),
+        ('{"kind": "Pod", "a": ' + "[" * 99999 + "]" * 99999 + "}", "is nested more than 200 levels deep"),
+    ],
+    ids=["aliases", "lists", "merged", "names", "list-of-itself", "itself", "deep", "deepest"],
+)  # fmt: skip
+def test_a_file_that_is_larger_than_it_looks_is_refused_before_it_is_unfolded(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    path = tmp_path / "bomb.yaml"
+    path.write_text(text)
+    assert refused("-f", str(path)).startswith(f"{path}: {said}")
+
+
+def test_anchors_and_merge_keys_as_people_write_them_are_read() -> None:
+    shared = "template: &pod\n  spec: &spec {schedulerName: evenkeel, containers: &c [{name: c}]}"
+    listed = f"kind: List\n{shared}\nitems:\n" + "\n".join(
+        f"- {{<<: *pod, kind: Pod, metadata: {{name: p{i}}}, spec: {{<<: *spec, containers: *c}}}}"
+        for i in range(300)
+    )
+    found = answer("-f", "-", stdin=f"{yaml.safe_dump(NODE)}---\n{listed}")
+    assert found["summary"] == {"nodes": 1, "pods": 300, "scheduled": 110, "pending": 190}
