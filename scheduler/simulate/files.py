@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 import yaml
 
-from scheduler.errors import BadInput
+from scheduler.errors import BadInput, one_line
 
 # Objects of Kubernetes are not nested half as deep.
 _DEPTH_MAX = 200
@@ -95,8 +95,7 @@ def _documents(name: str, text: str) -> list[Any]:
     except RecursionError as error:
         raise BadInput(name, _TOO_DEEP) from error
     except (yaml.YAMLError, ValueError) as error:
-        said = " ".join(str(error).split())
-        raise BadInput(name, f"neither YAML nor JSON: {said}") from error
+        raise BadInput(name, f"neither YAML nor JSON: {one_line(error)}") from error
     return documents
 
 

@@ -13,7 +13,7 @@ from scheduler.api.door import events
 from scheduler.api.pods import requests
 from scheduler.cycle import policies
 from scheduler.devices.table import FAMILIES
-from scheduler.errors import BadInput, Mistake
+from scheduler.errors import BadInput, Mistake, visible
 from scheduler.simulate import kinds
 from scheduler.simulate import objects as manifests
 from scheduler.simulate.priorities import Priorities
@@ -31,7 +31,7 @@ class InputProblem(BadInput):
 
     def __init__(self, position: int, name: str, error: BadInput) -> None:
         super().__init__(error.field, error.problem)
-        self.position, self.name = position, name
+        self.position, self.name = position, visible(name)
 
     def __str__(self) -> str:
         return f"{self.name}: {self.field}: {self.problem}"
