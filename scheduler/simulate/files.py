@@ -57,7 +57,7 @@ def read(name: str, stdin: TextIO) -> list[dict[str, Any]]:
     """All objects of a file, or of standard input when ``name`` is ``-``; Lists are unfolded.
 
     Raises:
-        BadInput: the file cannot be read or does not hold Kubernetes objects.
+        BadInput: the file cannot be read, or is neither YAML nor JSON within the bounds.
     """
     return list(_unfold(name, _documents(name, _text(name, stdin))))
 
@@ -146,10 +146,13 @@ class _Size:
 
 
 def _unfold(name: str, documents: list[Any]) -> Iterator[dict[str, Any]]:
+    """The objects. What is none, or has no kind, is handed on: it is one mistake among objects that are good."""
     for document in documents:
-        if not isinstance(document, dict) or not isinstance(document.get("kind"), str):
-            raise BadInput(name, "holds a document that is no Kubernetes object: kind is missing")
-        if document["kind"].endswith("List"):
+        if not isinstance(document, dict):
+            yield {}
+        elif not str(document.get("kind")).endswith("List"):
+            yield document
+        else:
             items = document.get("items")
             if not isinstance(items, list | None):
                 raise BadInput(name, f"{document['kind']}: items must be a list, not {items!r}")
@@ -159,5 +162,3 @@ def _unfold(name: str, documents: list[Any]) -> Iterator[dict[str, Any]]:
                     # Items of a typed list need not repeat their kind.
                     item.setdefault("kind", kind)
                 yield from _unfold(name, [item])
-        else:
-            yield document

@@ -242,9 +242,9 @@ def test_no_nodes_and_no_pods_are_answers() -> None:
         ("kind: PriorityClass\nmetadata: {name: a}\nvalue: high", "PriorityClass a: value: 'high' is not an integer"),
         ("kind: PriorityClass\nmetadata: null\nvalue: 1", "PriorityClass (no name): metadata.name: is missing"),
         ("kind: BalancePolicy\nmetadata: {name: b}\nspec: {nodePolicy: up}", 'BalancePolicy b: spec.nodePolicy: "up" is not a node policy'),
-        ("metadata: {name: p}", "holds a document that is no Kubernetes object: kind is missing"),
-        ("- kind: Pod", "holds a document that is no Kubernetes object: kind is missing"),
-        ("kind: PodList\nitems: [5]", "holds a document that is no Kubernetes object: kind is missing"),
+        ("metadata: {name: p}", "(no kind) p: kind: is missing: every document and every item of a List must name one"),
+        ("- kind: Pod", "(no kind) (no name): kind: is missing: every document and every item of a List must name one"),
+        ("kind: PodList\nitems: [5]", "(no kind) (no name): kind: is missing: every document and every item of a List must name one"),
         ("a: [", "neither YAML nor JSON"),
         ('{"kind": ', "neither YAML nor JSON"),
         ("kind: \x07", "neither YAML nor JSON"),
@@ -327,3 +327,31 @@ def test_anchors_and_merge_keys_as_people_write_them_are_read() -> None:
     )
     found = answer("-f", "-", stdin=f"{yaml.safe_dump(NODE)}---\n{listed}")
     assert found["summary"] == {"nodes": 1, "pods": 300, "scheduled": 110, "pending": 190}
+
+
+def test_what_has_no_kind_is_one_mistake_and_the_rest_is_answered(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.yaml"
+    listed = {"kind": "List", "items": [None, pod("in-list"), 7]}
+    path.write_text(yaml.safe_dump_all([{"metadata": {"name": "odd"}}, NODE, listed, pod("p")]))
+    result = simulate("-f", str(path), "-o", "json")
+    assert result.exit_code == 3, result.output
+    found = json.loads(result.stdout)
+    assert placements(found) == {"in-list": "a", "p": "a"}
+    problem = "is missing: every document and every item of a List must name one"
+    assert found["mistakes"] == [
+        {"object": f"(no kind) {name}", "field": "kind", "problem": problem, "file": str(path)}
+        for name in ("odd", "(no name)", "(no name)")
+    ]
+    assert refused("-f", str(path), "--strict") == f"{path}: (no kind) odd: kind: {problem}"
+
+
+def test_that_there_is_no_node_is_said() -> None:
+    (warning,) = answer("-f", "-", stdin=yaml.safe_dump(pod()))["warnings"]
+    assert warning == "the objects hold no Node: give nodes or --context"
+    agents = {"kind": "DaemonSet", "metadata": {"name": "d"}, "spec": {"template": {"spec": pod()["spec"]}}}  # fmt: skip
+    (warning,) = answer("-f", "-", stdin=yaml.safe_dump(agents))["warnings"]
+    assert warning == (
+        "the objects hold no Node: give nodes or --context; without one, DaemonSets make no pods"
+    )
+    gone = answer("-f", "-", "--without-node", "a", stdin=yaml.safe_dump_all([NODE, pod()]))
+    assert gone["warnings"] == []

@@ -334,7 +334,7 @@ def test_kinds_that_a_cluster_would_not_list_are_told_where_they_matter() -> Non
     unlisted = dict.fromkeys(
         ("BalancePolicy", "Namespace", "PriorityClass", "Job"), "403 Forbidden"
     )
-    inventory = Inventory([], strict=False, priorities=Priorities(strict=False))
+    inventory = Inventory([node("a")], strict=False, priorities=Priorities(strict=False))
     assert gaps.told(inventory, unlisted, is_mode_given=False) == [
         "objects of kind BalancePolicy cannot be listed (403 Forbidden): pods are placed as if there were no policy",
         "objects of kind Job cannot be listed (403 Forbidden): pods that it has yet to make are left out",
