@@ -10,7 +10,28 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
+
+# Control characters, those that turn the direction of writing, line separators, and halves of characters.
+_UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def visible(text: str) -> str:
+    """A text that may quote what a stranger wrote, on one line, with what a terminal would obey spelt out.
+
+    Whoever reads an event, a log or a table must not be shown a line that Evenkeel did not write.
+    """
+    if text.isprintable():
+        return text
+    return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def one_line(error: Exception) -> str:
+    """What another library says of an error, which may be a drawing of several lines."""
+    return " ".join(str(error).split())
 
 
 class EvenkeelError(Exception):
@@ -29,7 +50,7 @@ class Mistake(NamedTuple):
     text: str
 
     def __str__(self) -> str:
-        return f"{self.field}: {self.text}"
+        return visible(f"{self.field}: {self.text}")
 
 
 class BadInput(EvenkeelError):  # noqa: N818 - the word a user would say
@@ -41,9 +62,9 @@ class BadInput(EvenkeelError):  # noqa: N818 - the word a user would say
     """
 
     def __init__(self, field: str, problem: str) -> None:
-        super().__init__(f"{field}: {problem}")
-        self.field = field
-        self.problem = problem
+        self.field = visible(field)
+        self.problem = visible(problem)
+        super().__init__(f"{self.field}: {self.problem}")
 
     @property
     def mistake(self) -> Mistake:

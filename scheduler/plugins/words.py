@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scheduler.api import names
+from scheduler.errors import visible
 
 _KI, _MI, _GI = 1 << 10, 1 << 20, 1 << 30
 _BYTES = frozenset({names.MEMORY, names.EPHEMERAL})
@@ -23,7 +24,7 @@ def pair(resource: str, asked: int, free: int) -> tuple[str, str]:
 
 def listed(names: Sequence[str], what: str) -> str:
     """The first names of some, and how many more there are; ``what`` they are, where none can be told."""
-    told = [name for name in names if name and len(name) <= _NAME_MAX][:_LISTED]
+    told = [visible(name) for name in names if name and len(name) <= _NAME_MAX][:_LISTED]
     more = len(names) - len(told)
     if not told:
         return counted(more, what)

@@ -8,7 +8,7 @@ from typing import Any, Literal, TextIO
 
 from scheduler.api.placement import MODES, Mode
 from scheduler.config import Config
-from scheduler.errors import BadInput
+from scheduler.errors import BadInput, visible
 from scheduler.progress import Tell
 from scheduler.simulate import files, inventory, kinds, run
 from scheduler.simulate.changes import scale
@@ -86,7 +86,7 @@ class Answer:
             for one in result["mistakes"]
         ]
         said += [f"warning: {text}" for result in results for text in result["warnings"]]
-        return list(dict.fromkeys(said))
+        return list(dict.fromkeys(map(visible, said)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,41 @@ from typing import Any, TextIO
 
 import yaml
 
-from scheduler.errors import BadInput
+from scheduler.errors import BadInput, one_line
+
+# Objects of Kubernetes are not nested half as deep.
+_DEPTH_MAX = 200
+# Values that aliases or merge keys repeat; a few lines can ask for billions.
+_REPEATED_MAX = 100_000
+# Mappings that one merge key names.
+_MERGED_MAX = 100
+_MERGE = "tag:yaml.org,2002:merge"
+_TOO_DEEP = f"is nested more than {_DEPTH_MAX} levels deep, or holds itself"
+_REPEATED = f"aliases repeat more than {_REPEATED_MAX} values, the most that is read"
+
+
+class _TooMuchError(Exception):
+    """A document is larger than it looks, or nested too deep."""
 
 
 # The C loader is ten times as fast; wheels of PyYAML carry it.
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """Kubernetes' YAML has no dates: a timestamp without quotes is text."""
+
+    _merged = 0
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Put in place what merge keys (``<<``) name: every entry, also one that is named before, so they add up."""
+        named = [value for key, value in node.value if key.tag == _MERGE]
+        if not named:
+            return
+        if any(isinstance(n, yaml.SequenceNode) and len(n.value) > _MERGED_MAX for n in named):
+            raise _TooMuchError(f"a merge key names more than {_MERGED_MAX} mappings")
+        own = len(node.value)
+        super().flatten_mapping(node)
+        self._merged += len(node.value) - own
+        if self._merged > _REPEATED_MAX:
+            raise _TooMuchError(_REPEATED)
 
 
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
@@ -28,7 +57,7 @@ def read(name: str, stdin: TextIO) -> list[dict[str, Any]]:
     """All objects of a file, or of standard input when ``name`` is ``-``; Lists are unfolded.
 
     Raises:
-        BadInput: the file cannot be read or does not hold Kubernetes objects.
+        BadInput: the file cannot be read, or is neither YAML nor JSON within the bounds.
     """
     return list(_unfold(name, _documents(name, _text(name, stdin))))
 
@@ -57,24 +86,73 @@ def _text(name: str, stdin: TextIO) -> str:
 
 
 def _documents(name: str, text: str) -> list[Any]:
+    try:
+        documents = _parsed(text)
+        for document in documents:
+            _Size().check(document)
+    except _TooMuchError as error:
+        raise BadInput(name, str(error)) from error
+    except RecursionError as error:
+        raise BadInput(name, _TOO_DEEP) from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise BadInput(name, f"neither YAML nor JSON: {one_line(error)}") from error
+    return documents
+
+
+def _parsed(text: str) -> list[Any]:
     if text.lstrip().startswith("{"):
         try:
             return [json.loads(text)]
         except ValueError:
             pass  # several JSON documents, or YAML in braces: YAML reads both
-    try:
-        return [
-            document for document in yaml.load_all(text, Loader=_Loader) if document is not None
-        ]
-    except (yaml.YAMLError, ValueError) as error:
-        raise BadInput(name, f"neither YAML nor JSON: {error}") from error
+    return [document for document in yaml.load_all(text, Loader=_Loader) if document is not None]
+
+
+class _Size:
+    """How large a document is once every alias is a copy, and how deep; each value is looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[int, int]] = {}
+        self._written = 0
+
+    def check(self, document: Any) -> None:
+        """Refuse a document beyond the bounds.
+
+        Raises:
+            _TooMuchError: says which bound.
+        """
+        if isinstance(document, dict | list):
+            self._of(document, 0)
+
+    def _of(self, value: dict[Any, Any] | list[Any], level: int) -> tuple[int, int]:
+        """The number of values in one, itself included, and how many levels they have."""
+        if found := self._known.get(id(value)):
+            return found
+        if level > _DEPTH_MAX:
+            raise _TooMuchError(_TOO_DEEP)
+        inner = value.values() if isinstance(value, dict) else value
+        held = [one for one in inner if isinstance(one, dict | list)]
+        size, depth = 1 + len(value) - len(held), 0
+        self._written += size
+        for one in held:
+            more, deeper = self._of(one, level + 1)
+            size, depth = size + more, max(depth, deeper + 1)
+        if depth > _DEPTH_MAX:
+            raise _TooMuchError(_TOO_DEEP)
+        if size - self._written > _REPEATED_MAX:
+            raise _TooMuchError(_REPEATED)
+        self._known[id(value)] = size, depth
+        return size, depth
 
 
 def _unfold(name: str, documents: list[Any]) -> Iterator[dict[str, Any]]:
+    """The objects. What is none, or has no kind, is handed on: it is one mistake among objects that are good."""
     for document in documents:
-        if not isinstance(document, dict) or not isinstance(document.get("kind"), str):
-            raise BadInput(name, "holds a document that is no Kubernetes object: kind is missing")
-        if document["kind"].endswith("List"):
+        if not isinstance(document, dict):
+            yield {}
+        elif not str(document.get("kind")).endswith("List"):
+            yield document
+        else:
             items = document.get("items")
             if not isinstance(items, list | None):
                 raise BadInput(name, f"{document['kind']}: items must be a list, not {items!r}")
@@ -84,5 +162,3 @@ def _unfold(name: str, documents: list[Any]) -> Iterator[dict[str, Any]]:
                     # Items of a typed list need not repeat their kind.
                     item.setdefault("kind", kind)
                 yield from _unfold(name, [item])
-        else:
-            yield document

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from scheduler.api import names, wire
-from scheduler.simulate import objects
+from scheduler.simulate import kinds, objects
 from scheduler.simulate.inventory import Inventory
 
 _NAMED_MAX = 5
@@ -36,6 +36,7 @@ def told(inventory: Inventory, unlisted: Mapping[str, str], *, is_mode_given: bo
         is_mode_given: a mode stands in the configuration's place.
     """
     return [
+        *_no_nodes(inventory),
         *_unlisted(unlisted),
         *_unknown_kinds(inventory),
         *_priorities(inventory),
@@ -45,6 +46,14 @@ def told(inventory: Inventory, unlisted: Mapping[str, str], *, is_mode_given: bo
         *_admission(inventory),
         *(_modes(inventory) if is_mode_given else ()),
     ]
+
+
+def _no_nodes(inventory: Inventory) -> Iterator[str]:
+    if any(kinds.known(body) == "Node" for body in inventory.objects):
+        return
+    daemons = any(kinds.known(given.body) == "DaemonSet" for given in inventory.workloads)
+    rest = "; without one, DaemonSets make no pods" if daemons else ""
+    yield f"the objects hold no Node: give nodes or --context{rest}"
 
 
 def _unlisted(unlisted: Mapping[str, str]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from scheduler.api.door import events
 from scheduler.api.pods import requests
 from scheduler.cycle import policies
 from scheduler.devices.table import FAMILIES
-from scheduler.errors import BadInput, Mistake
+from scheduler.errors import BadInput, Mistake, visible
 from scheduler.simulate import kinds
 from scheduler.simulate import objects as manifests
 from scheduler.simulate.priorities import Priorities
@@ -31,7 +31,7 @@ class InputProblem(BadInput):
 
     def __init__(self, position: int, name: str, error: BadInput) -> None:
         super().__init__(error.field, error.problem)
-        self.position, self.name = position, name
+        self.position, self.name = position, visible(name)
 
     def __str__(self) -> str:
         return f"{self.name}: {self.field}: {self.problem}"
@@ -165,6 +165,8 @@ def refuse_malformed(inventory: Inventory) -> None:
 
 def _take(inventory: Inventory, given: Given, seen: set[kinds.ObjectKey]) -> None:
     body = given.body
+    if not isinstance(body.get("kind"), str):
+        raise BadInput("kind", "is missing: every document and every item of a List must name one")
     kind = kinds.known(body)
     if kind in kinds.WORKLOADS or kind == "Node":
         key = kinds.key(body)
@@ -238,5 +240,5 @@ def name_of(body: Mapping[str, Any]) -> str:
     metadata = body.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
     name = metadata.get("name") or metadata.get("generateName") or "(no name)"
-    namespace = metadata.get("namespace")
-    return f"{body.get('kind')} {namespace}/{name}" if namespace else f"{body.get('kind')} {name}"
+    kind, namespace = body.get("kind") or "(no kind)", metadata.get("namespace")
+    return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"

@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from scheduler import printing
+from scheduler.errors import visible
 from scheduler.simulate import explained
 
 Json = dict[str, Any]
@@ -25,6 +26,7 @@ def show(results: Mapping[str, Json], console: Console) -> None:
     A terminal gets a line for each pod, its cards below it, and each reason for waiting once. Off a terminal
     each pod is one line with all there is to say, never wrapped.
     """
+    results = _visible(results)
     if printing.is_terminal(console):
         _show(results, console)
     else:
@@ -55,6 +57,15 @@ def _show(results: Mapping[str, Json], console: Console) -> None:
         console.print("\n" + "\n".join(_aligned(rows)), soft_wrap=True, highlight=False)
 
 
+def _visible(value: Any) -> Any:
+    """The same with every text fit for a terminal: names are what their writers made them."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, Mapping):
+        return {_visible(key): _visible(inner) for key, inner in value.items()}
+    return [_visible(inner) for inner in value] if isinstance(value, list) else value
+
+
 def _lines(pods: Iterable[Json], console: Console) -> None:
     rows: list[tuple[str, ...]] = [("POD", "NODE", "CARDS OR REASON")]
     for pod in pods:
@@ -62,7 +73,7 @@ def _lines(pods: Iterable[Json], console: Console) -> None:
         said = "" if pod["node"] else pod["message"]
         # A pod has cards or a reason to wait, never both.
         cards = ", ".join(map(_card, pod["devices"]))
-        told = "; ".join(filter(None, (was_on, cards, said))).replace("\n", " ")
+        told = "; ".join(filter(None, (was_on, cards, said)))
         rows.append((_name(pod), pod["node"] or "(pending)", told))
     for line in _aligned(rows):
         console.file.write(f"{line}\n")

@@ -9,8 +9,10 @@ import pytest
 
 from scheduler.api import wire
 from scheduler.config import Config
+from scheduler.cycle import explain
 from scheduler.cycle.policies import PolicyBook, parse
 from scheduler.cycle.schedule import Cycle
+from scheduler.errors import BadInput
 from scheduler.schema import columns as c
 from scheduler.state import checks
 from scheduler.state.cluster import Cluster
@@ -169,3 +171,33 @@ def test_of_a_running_pod_that_asks_thousands_only_what_a_node_has_is_kept() -> 
     cluster.pod_gone(pod.metadata.uid)
     assert cluster.nodes.columns.requested[:, row].sum() == 0
     checks.verify(cluster)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text", "told"),
+    [
+        ("nvidia.com/use-gputype", "H100\nFAKE\x1b[31m", r"H100\nFAKE\x1b[31m"),
+        ("nvidia.com/use-gputype", "H100\u202eKCAB\x9b", r"H100\u202eKCAB\x9b"),
+        ("hami.io/node-scheduler-policy", "\x1b]0;PWNED\x07", r"\x1b]0;PWNED\x07"),
+        ("hami.io/gpu-scheduler-policy", "a\x7f\u2066\u2028b", r"a\x7f\u2066\u2028b"),
+    ],
+)
+def test_what_a_terminal_would_obey_is_spelt_out_in_events_and_conditions(
+    annotation: str, text: str, told: str
+) -> None:
+    cluster = make.cluster(nodes=[make.hami_node(name="g")])
+    pod = cluster.see_pod(make.pod(name="p", gpu=1, annotations={annotation: text}))
+    assert pod is not None
+    (hold,) = make.cycle(cluster=cluster).schedule([pod]).holds
+    saying = explain.saying(hold)
+    for said in (saying.message, saying.note, explain.sentence(hold)):
+        assert said.isprintable()
+    assert told.lower() in saying.message.lower()
+    assert told.lower() in saying.note.lower()
+
+
+def test_letters_of_all_languages_and_blanks_stay_as_they_are() -> None:
+    text = "naïve 統計\u3000Ж \u00a0 emoji 🙂\u200d"
+    assert str(BadInput("a", "b\ud800")) == r"a: b\ud800"
+    assert str(BadInput("spec", text)) == f"spec: {text}"
+    assert str(BadInput("a\nb", "c\td").mistake) == r"a\nb: c\td"

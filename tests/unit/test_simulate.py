@@ -242,9 +242,9 @@ def test_no_nodes_and_no_pods_are_answers() -> None:
         ("kind: PriorityClass\nmetadata: {name: a}\nvalue: high", "PriorityClass a: value: 'high' is not an integer"),
         ("kind: PriorityClass\nmetadata: null\nvalue: 1", "PriorityClass (no name): metadata.name: is missing"),
         ("kind: BalancePolicy\nmetadata: {name: b}\nspec: {nodePolicy: up}", 'BalancePolicy b: spec.nodePolicy: "up" is not a node policy'),
-        ("metadata: {name: p}", "holds a document that is no Kubernetes object: kind is missing"),
-        ("- kind: Pod", "holds a document that is no Kubernetes object: kind is missing"),
-        ("kind: PodList\nitems: [5]", "holds a document that is no Kubernetes object: kind is missing"),
+        ("metadata: {name: p}", "(no kind) p: kind: is missing: every document and every item of a List must name one"),
+        ("- kind: Pod", "(no kind) (no name): kind: is missing: every document and every item of a List must name one"),
+        ("kind: PodList\nitems: [5]", "(no kind) (no name): kind: is missing: every document and every item of a List must name one"),
         ("a: [", "neither YAML nor JSON"),
         ('{"kind": ', "neither YAML nor JSON"),
         ("kind: \x07", "neither YAML nor JSON"),
@@ -285,3 +285,73 @@ def test_the_function_gives_what_the_command_prints_and_leaves_its_input_alone()
     with pytest.raises(InputProblem) as caught:
         schedule([NODE, pod(schedulerName=5)], strict=True)
     assert (caught.value.position, caught.value.name) == (1, "Pod default/p")
+
+
+def ten_times(*lines: str) -> str:
+    """YAML of which each line but the first stands for ten of the one before it."""
+    levels = [f"a0: &a0 {lines[0]}"]
+    levels += [f"a{i}: &a{i} {lines[1]}".replace("*", ",".join([f"*a{i - 1}"] * 10)) for i in range(1, 12)]  # fmt: skip
+    return "\n".join(levels)
+
+
+LIST = "{kind: List, items: [*]}"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"kind: Pod\n{ten_times('[x]', '[*]')}", "aliases repeat more than 100000 values"),
+        (f"{ten_times(LIST.replace('*', ''), LIST)}\nkind: List\nitems: [*a11]", "aliases repeat more than 100000 values"),
+        (f"kind: Pod\n{ten_times('{x: 1, y: 2}', '{<<: [*]}')}", "aliases repeat more than 100000 values"),
+        (f"kind: Pod\na: &a {{x: 1}}\nb: {{<<: [{','.join(['*a'] * 101)}]}}", "a merge key names more than 100 mappings"),
+        ("&a\nkind: List\nitems: [*a]", "is nested more than 200 levels deep, or holds itself"),
+        ("kind: Pod\nspec: &a {a: {b: *a}}", "is nested more than 200 levels deep, or holds itself"),
+        ('{"kind": "Pod", "a": ' + "[" * 300 + "]" * 300 + "}", "is nested more than 200 levels deep"),
+        ('{"kind": "Pod", "a": ' + "[" * 99999 + "]" * 99999 + "}", "is nested more than 200 levels deep"),
+    ],
+    ids=["aliases", "lists", "merged", "names", "list-of-itself", "itself", "deep", "deepest"],
+)  # fmt: skip
+def test_a_file_that_is_larger_than_it_looks_is_refused_before_it_is_unfolded(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    path = tmp_path / "bomb.yaml"
+    path.write_text(text)
+    assert refused("-f", str(path)).startswith(f"{path}: {said}")
+
+
+def test_anchors_and_merge_keys_as_people_write_them_are_read() -> None:
+    shared = "template: &pod\n  spec: &spec {schedulerName: evenkeel, containers: &c [{name: c}]}"
+    listed = f"kind: List\n{shared}\nitems:\n" + "\n".join(
+        f"- {{<<: *pod, kind: Pod, metadata: {{name: p{i}}}, spec: {{<<: *spec, containers: *c}}}}"
+        for i in range(300)
+    )
+    found = answer("-f", "-", stdin=f"{yaml.safe_dump(NODE)}---\n{listed}")
+    assert found["summary"] == {"nodes": 1, "pods": 300, "scheduled": 110, "pending": 190}
+
+
+def test_what_has_no_kind_is_one_mistake_and_the_rest_is_answered(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.yaml"
+    listed = {"kind": "List", "items": [None, pod("in-list"), 7]}
+    path.write_text(yaml.safe_dump_all([{"metadata": {"name": "odd"}}, NODE, listed, pod("p")]))
+    result = simulate("-f", str(path), "-o", "json")
+    assert result.exit_code == 3, result.output
+    found = json.loads(result.stdout)
+    assert placements(found) == {"in-list": "a", "p": "a"}
+    problem = "is missing: every document and every item of a List must name one"
+    assert found["mistakes"] == [
+        {"object": f"(no kind) {name}", "field": "kind", "problem": problem, "file": str(path)}
+        for name in ("odd", "(no name)", "(no name)")
+    ]
+    assert refused("-f", str(path), "--strict") == f"{path}: (no kind) odd: kind: {problem}"
+
+
+def test_that_there_is_no_node_is_said() -> None:
+    (warning,) = answer("-f", "-", stdin=yaml.safe_dump(pod()))["warnings"]
+    assert warning == "the objects hold no Node: give nodes or --context"
+    agents = {"kind": "DaemonSet", "metadata": {"name": "d"}, "spec": {"template": {"spec": pod()["spec"]}}}  # fmt: skip
+    (warning,) = answer("-f", "-", stdin=yaml.safe_dump(agents))["warnings"]
+    assert warning == (
+        "the objects hold no Node: give nodes or --context; without one, DaemonSets make no pods"
+    )
+    gone = answer("-f", "-", "--without-node", "a", stdin=yaml.safe_dump_all([NODE, pod()]))
+    assert gone["warnings"] == []

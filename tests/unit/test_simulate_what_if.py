@@ -334,7 +334,7 @@ def test_kinds_that_a_cluster_would_not_list_are_told_where_they_matter() -> Non
     unlisted = dict.fromkeys(
         ("BalancePolicy", "Namespace", "PriorityClass", "Job"), "403 Forbidden"
     )
-    inventory = Inventory([], strict=False, priorities=Priorities(strict=False))
+    inventory = Inventory([node("a")], strict=False, priorities=Priorities(strict=False))
     assert gaps.told(inventory, unlisted, is_mode_given=False) == [
         "objects of kind BalancePolicy cannot be listed (403 Forbidden): pods are placed as if there were no policy",
         "objects of kind Job cannot be listed (403 Forbidden): pods that it has yet to make are left out",
@@ -365,3 +365,29 @@ def test_a_terminal_has_a_line_for_each_pod_and_each_reason_once() -> None:
     assert max(map(len, lines)) <= 80
     assert out.getvalue().count("nodes are available") == 1
     assert "default/w3, default/w4 and 2 more" in " ".join(line.strip() for line in lines)
+
+
+def test_what_a_terminal_would_obey_is_spelt_out_in_all_that_is_printed() -> None:
+    from scheduler.simulate import report  # noqa: PLC0415 - beside what it tests
+
+    evil = "x\x1b]0;PWNED\x07\n\u202e"
+    odd = {"apiVersion": f"{evil}/v1", "kind": f"Odd{evil}", "metadata": {"name": "o"}}
+    objects = [
+        gpu_node(f"n{evil}"), pod(f"p{evil}", gpu=1), pod(f"q{evil}", gpu=9), pod(f"r{evil}", memory=f"1{evil}"), odd,
+        odd | {"spec": {"containers": [{}]}}, workload("Job", suspend=True, name=f"j{evil}"),
+        workload("Deployment", f"d{evil}", replicas=evil),
+    ]  # fmt: skip
+    for arguments in ((), ("--explain",), ("--mode", "keel,fgd")):
+        result = simulate(*arguments, objects=objects)
+        assert result.exit_code == 3, result.output
+        lines = (result.stdout + result.stderr).split("\n")
+        assert [line for line in lines if not line.isprintable()] == []
+        assert r"default/px\x1b]0;PWNED\x07\n\u202e" in result.stdout
+        assert r"Deployment default/dx\x1b]0;PWNED\x07\n\u202e" in result.stderr
+    out = Screen()
+    screen = Console(file=out, force_terminal=True, width=80, color_system=None)
+    report.show({"": schedule(objects, with_nodes=True)}, screen)
+    assert [line for line in out.getvalue().split("\n") if not line.isprintable()] == []
+    said = refused("--strict", objects=objects)
+    assert said.isprintable()
+    assert said.startswith(r"-: Deployment default/dx\x1b]0;PWNED\x07\n\u202e: spec.replicas: ")

@@ -346,3 +346,15 @@ def test_the_input_stays_as_it_is() -> None:
     before = json.dumps(objects)
     assert schedule(objects) == schedule(objects)
     assert json.dumps(objects) == before
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, "0-" + "9" * 5000, ",".join(["0-199999"] * 999), "3-1", "5,2", "a"])  # fmt: skip
+def test_indexes_that_nobody_can_read_are_a_mistake_of_their_job_alone(text: str) -> None:
+    odd = workload("Job", "odd", completions=5, completionMode="Indexed")
+    odd["status"] = {"completedIndexes": text}
+    found = schedule([node("a"), odd, workload("Job", "good")])
+    assert [row["owner"]["name"] for row in found["pods"]] == ["good"]
+    (mistake,) = found["mistakes"]
+    assert (mistake["object"], mistake["field"]) == ("Job odd", "status.completedIndexes")
+    assert "is not like 0-2,5, in rising order" in mistake["problem"]
+    assert len(mistake["problem"]) < 300

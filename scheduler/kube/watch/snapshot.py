@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -68,7 +67,7 @@ async def of_cluster(access: Access) -> Snapshot:
     for kind, answer in zip(_HELPFUL, lists, strict=True):
         if not isinstance(answer, BaseException):
             found.objects.extend(answer)
-        elif isinstance(answer, ApiError) and answer.status == HTTPStatus.FORBIDDEN:
+        elif isinstance(answer, ApiError) and answers.is_forbidden(answer):
             found.unlisted[kind] = f"{answer.status} {answer.reason}"
         elif not (isinstance(answer, ApiError) and answers.is_not_found(answer)):
             raise answer

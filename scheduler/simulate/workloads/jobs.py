@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from scheduler.api import values, wire
+from scheduler.api import selectors, values, wire
 from scheduler.errors import BadInput
 from scheduler.simulate.workloads import workload as workloads
 from scheduler.simulate.workloads.contract import NOTHING, Made, Scene, first_to_go
 from scheduler.simulate.workloads.workload import PODS_MAX, Workload, below
 
 INDEX = "batch.kubernetes.io/job-completion-index"
+# Of an index: it is an int32.
+_DIGITS_MAX = 10
 _MODES = ("NonIndexed", "Indexed")
 
 
@@ -84,13 +86,21 @@ def _completed(job: Workload) -> set[str]:
     """The indexes that are done: ``status.completedIndexes`` is like ``0-2,5``."""
     text = str(job.status.get("completedIndexes") or "")
     done: set[str] = set()
+    after = -1
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
-        if not (first.isdecimal() and (last or first).isdecimal()):
-            raise BadInput("status.completedIndexes", f"{text!r} is not like 0-2,5")
-        most = min(int(last or first), PODS_MAX)
-        done.update(map(str, range(int(first), most + 1)))
+        start, end = _number(first), _number(last or first)
+        # Numbers that rise, so that a short text cannot ask for the same million again and again.
+        if start is None or end is None or not after < start <= end:
+            said = selectors.quoted(text)
+            raise BadInput("status.completedIndexes", f"{said} is not like 0-2,5, in rising order")
+        after = end
+        done.update(map(str, range(start, min(end, PODS_MAX) + 1)))
     return done
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) <= _DIGITS_MAX else None
 
 
 def _index(pod: wire.Pod) -> str:
