@@ -23,7 +23,7 @@ def show(audit: Json, console: Console) -> None:
         if line:
             _say(console, line)
     console.print(_total(audit["total"]))
-    for line in (*words.judged_by(audit), *words.priced_by(audit)):
+    for line in (*words.judged_by(audit), *words.not_judged(audit), *words.priced_by(audit)):
         _say(console, line)
     by_name = {node["name"]: node for node in audit["nodes"]}
     if audit["worst"]:

@@ -20,7 +20,12 @@ FIGURES = {
     "spare": "spare",
     "closed": "closed",
 }
+_EFFECTS = {
+    "left out": "left out",
+    "stays": "that stay where they are, with what can be read of them",
+}
 _REASONS_MAX = 6
+_MISTAKES_MAX = 10
 _MODELS_MAX = 12
 
 
@@ -96,7 +101,7 @@ def of_free(audit: Json) -> str:
 
 
 def judged_by(audit: Json) -> list[str]:
-    """Sentences on whose demand the figures rest, what waits, and what was left out."""
+    """Sentences on whose demand the figures rest, and what waits."""
     demand, lines = audit["demand"], []
     for key, kind in (("gpuPods", "GPU pods"), ("otherPods", "pods without GPU")):
         seen = demand[key]["seen"]
@@ -114,8 +119,25 @@ def judged_by(audit: Json) -> list[str]:
         lines.append(
             f"Waiting: {counted(len(waiting), 'pod')}, for {counted(gpus, 'GPU')} and {cores:,g} cores in all."
         )
-    if audit["leftOut"]:
-        lines.append(f"Left out, for they are malformed: {', '.join(audit['leftOut'])}.")
+    return lines
+
+
+def not_judged(audit: Json) -> list[str]:
+    """Sentences on what has mistakes, and on what the audit does not look at."""
+    lines = []
+    for effect, told in _EFFECTS.items():
+        wrong = [one for one in audit["mistakes"] if one["effect"] == effect]
+        if not wrong:
+            continue
+        lines.append(f"{counted(len(wrong), 'object')} with mistakes {told}:")
+        lines += [
+            f"  {one['object']}: {one['field']}: {one['problem']}" for one in wrong[:_MISTAKES_MAX]
+        ]
+        if len(wrong) > _MISTAKES_MAX:
+            lines.append(f"  and {len(wrong) - _MISTAKES_MAX:,} more, which -o json names.")
+    if audit["passedOver"]:
+        counts = ", ".join(f"{count:,} {kind}" for kind, count in audit["passedOver"].items())
+        lines.append(f"Passed over: {counts}: audit judges nodes and pods that exist.")
     return lines
 
 

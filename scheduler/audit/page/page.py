@@ -67,7 +67,9 @@ def render(audit: Json) -> str:
         ]
     body += [
         "<h2>How it was judged</h2>",
-        *_sentences((*words.judged_by(audit), *_METHOD, *words.priced_by(audit))),
+        *_sentences(
+            (*words.judged_by(audit), *words.not_judged(audit), *_METHOD, *words.priced_by(audit))
+        ),
     ]
     text = "\n".join(body)
     return (
