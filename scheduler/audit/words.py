@@ -55,6 +55,11 @@ def spread(values: list[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
+def whole(values: list[float]) -> str:
+    """As ``spread``, in whole units."""
+    return spread([round(value) for value in values])
+
+
 def _plain(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else amount(value)
 
@@ -164,11 +169,18 @@ def priced_by(audit: Json) -> list[str]:
 
 
 def moved(audit: Json) -> list[str]:
-    """How many pods were placed again, which stayed and why."""
+    """How many pods were placed again, what the figures of it are of, which pods stayed and why."""
     replay = audit["replay"]
     stays = replay["stays"]
-    orders = counted(replay["orders"], "order")
-    lines = [f"{counted(replay['moved'], 'pod')} placed again, in {orders}."]
+    n_orders = replay["orders"]
+    ranges = "; a range is from the least to the most of them" if n_orders > 1 else ""
+    orders = counted(n_orders, "order")
+    lines = [f"{counted(replay['moved'], 'pod')} placed again, in {orders}{ranges}."]
+    if audit["total"]["capacity"]["gpuCompute"]:
+        lines.append(
+            "Dollars are of stranded cores and memory too, and a GPU counts by its model and by what is free of "
+            "its memory: a mode that strands more GPUs may cost less."
+        )
     if stays:
         shown = [f"{one['pods']:,} {one['reason']}" for one in stays[:_REASONS_MAX]]
         rest = sum(one["pods"] for one in stays[_REASONS_MAX:])
