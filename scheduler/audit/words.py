@@ -117,6 +117,11 @@ def judged_by(audit: Json) -> list[str]:
             )
         else:
             lines.append(f"Judged by {seen:,} {kind} seen.")
+    if demand["askingNothing"]:
+        lines.append(
+            f"Not counted among them: {counted(demand['askingNothing'], 'pod')} without any request for GPUs, "
+            "CPU or memory."
+        )
     waiting = audit["waiting"]
     if waiting:
         gpus = sum(pod["gpus"] for pod in waiting)

@@ -86,7 +86,7 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
     assert found["units"] == {
         "cpu": "cores", "memory": "GiB", "gpuCompute": "GPUs", "gpuMemory": "GiB"
     }  # fmt: skip
-    assert set(found["demand"]) == {"gpuPods", "otherPods", "enough", "typical"}
+    assert set(found["demand"]) == {"gpuPods", "otherPods", "askingNothing", "enough", "typical"}
     assert found["demand"]["gpuPods"] == {"seen": 1, "assumed": True}
     assert found["demand"]["otherPods"] == {"seen": 60, "assumed": False}
     assert set(found["demand"]["typical"][0]) == {
@@ -339,6 +339,21 @@ def test_dollars_and_gpus_stranded_need_not_agree_and_that_is_said() -> None:
     assert any(line.endswith(told) for line in words.moved(found))
     assert told not in " ".join(words.moved(audit(*two_nodes())))
     assert "in 2 orders; a range is from the least to the most of them." in words.moved(found)[0]
+
+
+def test_pods_that_ask_nothing_are_said_not_to_count() -> None:
+    """Where only such run, "0 pods seen" alone would be taken for a mistake."""
+    nodes = [make.node(name="a")]
+    agent = owned("DaemonSet", make.pod(name="agent", node="a"))
+    gpu_pod = make.pod(name="gpu", gpu=1)
+    found = audit(nodes, [*(make.pod(name=f"p{i}", node="a") for i in range(3)), agent, gpu_pod])
+    assert found["demand"]["askingNothing"] == 3
+    said = words.judged_by(found)
+    assert "Only 0 pods without GPU seen, fewer than 30: judged by assumed ones instead." in said
+    told = "Not counted among them: 3 pods without any request for GPUs, CPU or memory."
+    assert told in said
+    assert told in read(page.render(found)).words
+    assert not any("Not counted" in line for line in words.judged_by(audit(*two_nodes())))
 
 
 def test_headings_say_by_what_nodes_are_ordered() -> None:
