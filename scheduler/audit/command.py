@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata
@@ -19,11 +19,13 @@ from scheduler.audit.comparison import DEFAULT_MODE
 from scheduler.audit.findings import About, Question
 from scheduler.audit.page import page
 from scheduler.audit.prices import book
+from scheduler.audit.unread import Unread
 from scheduler.config import Config
 from scheduler.errors import BadInput
 
 Json = dict[str, Any]
 ORDERS_MAX = 100
+MISTAKES = 3  # as of simulate
 # What is written for a person has lines of 80 columns at the least, and in a file no edge to fold at.
 _COLUMNS_LEAST = 80
 MODES_COMPARED = (
@@ -67,9 +69,17 @@ def plan(request: Request) -> Question:
     )
 
 
-def of(question: Question, source: str) -> Question:
-    """The question about nodes and pods that come from somewhere, told in words."""
-    return replace(question, about=replace(question.about, source=source))
+def of(
+    question: Question, source: str, unread: Sequence[Unread], passed_over: Mapping[str, int]
+) -> Question:
+    """The question about nodes and pods that come from somewhere, and what there was beside them: see ``About``."""
+    about = replace(question.about, source=source, unread=unread, passed_over=passed_over)
+    return replace(question, about=about)
+
+
+def code(audit: Json) -> int:
+    """How the command ends: objects with mistakes are told apart from an answer that is about all of them."""
+    return MISTAKES if audit["mistakes"] else 0
 
 
 def show(request: Request, audit: Json, out: Console) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,11 @@ import numpy as np
 from scheduler.api import names, wire
 from scheduler.api.placement import Mode
 from scheduler.api.pods import gpus
-from scheduler.audit import comparison, reasons
+from scheduler.audit import comparison, reasons, unread
 from scheduler.audit.again import staying
 from scheduler.audit.prices import rates as rates_of
 from scheduler.audit.prices.book import PriceBook
+from scheduler.audit.unread import Unread
 from scheduler.config import Config
 from scheduler.devices import table as devices
 from scheduler.measure import figures as m
@@ -38,11 +39,15 @@ class About:
         made: when, as text.
         source: the cluster, or the files.
         version: Evenkeel's.
+        unread: what was there and is neither a node nor a pod that could be taken in.
+        passed_over: how many objects there were of each kind that is not judged.
     """
 
     made: str
     source: str
     version: str
+    unread: Sequence[Unread] = ()
+    passed_over: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +82,8 @@ def audit(
 ) -> Json:
     """The audit of a cluster, as documented for ``evenkeel audit -o json``.
 
-    Malformed nodes are left out and named. Pods on nodes that are not there count for the demand only.
+    Malformed nodes, and malformed pods that wait, are left out and named. Pods on nodes that are not there
+    count for the demand only.
     ``tell`` hears how far it has come.
     """
     config, prices, about = question.config, question.prices, question.about
@@ -89,6 +95,7 @@ def audit(
         cluster.see_node(node)
     for pod in pods:
         cluster.see_pod(pod)
+    mistakes = [*about.unread, *unread.leave_out(cluster)]
     tell("measuring what is stranded")
     parted = staying.part(pods, cluster, config)
     judges = typical.of_cluster(cluster, parted.own)
@@ -108,6 +115,8 @@ def audit(
         "total": total,
         "worst": [row["name"] for row in rows if row["money"] > 0][: question.worst],
         "nodes": rows,
+        "mistakes": [one.as_json() for one in mistakes],
+        "passedOver": dict(about.passed_over),
         "leftOut": sorted(cluster.nodes.rows.keys() - set(figures.names)),
         "waiting": [
             _asks(pod) for pod in sorted(waiting, key=lambda pod: (pod.created, pod.order))
@@ -166,6 +175,7 @@ def _demand(judges: Typical) -> Json:
     return {
         "gpuPods": {"seen": judges.gpu_seen, "assumed": judges.gpu_assumed},
         "otherPods": {"seen": judges.plain_seen, "assumed": judges.plain_assumed},
+        "askingNothing": judges.asking_nothing,
         "enough": typical.ENOUGH,
         "typical": [
             {

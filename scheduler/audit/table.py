@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from scheduler.audit import words
-from scheduler.audit.words import FIGURES, TITLES, amount, spread
+from scheduler.audit.words import FIGURES, TITLES, amount, spread, whole
 
 Json = dict[str, Any]
 
@@ -23,7 +23,7 @@ def show(audit: Json, console: Console) -> None:
         if line:
             _say(console, line)
     console.print(_total(audit["total"]))
-    for line in (*words.judged_by(audit), *words.priced_by(audit)):
+    for line in (*words.judged_by(audit), *words.not_judged(audit), *words.priced_by(audit)):
         _say(console, line)
     by_name = {node["name"]: node for node in audit["nodes"]}
     if audit["worst"]:
@@ -71,10 +71,12 @@ def _worst(nodes: list[Json]) -> Table:
 
 def _modes(replay: Json, total: Json) -> Table:
     table = _table("placed by", "empty nodes", "no place", "stranded GPUs", "$ stranded")
+    # Ranges are folded where they are too wide, between their figures.
+    table.columns[0].no_wrap = True
     now = f"{replay['emptyNodes']:,}", "", amount(total["stranded"]["gpuCompute"])
     table.add_row("as it is", *now, f"{total['money']:,.0f}")
     for one in replay["modes"]:
         tried = one["inOrders"]
         cells = (spread(tried[key]) for key in ("emptyNodes", "unplaced", "gpus"))
-        table.add_row(one["mode"], *cells, f"{one['money']:,.0f}")
+        table.add_row(one["mode"], *cells, whole(tried["money"]))
     return table

@@ -20,7 +20,12 @@ FIGURES = {
     "spare": "spare",
     "closed": "closed",
 }
+_EFFECTS = {
+    "left out": "left out",
+    "stays": "that stay where they are, with what can be read of them",
+}
 _REASONS_MAX = 6
+_MISTAKES_MAX = 10
 _MODELS_MAX = 12
 
 
@@ -48,6 +53,11 @@ def spread(values: list[float]) -> str:
     """The least and the most, as one figure where they read the same."""
     low, high = (_plain(value) for value in (min(values), max(values)))
     return low if low == high else f"{low} to {high}"
+
+
+def whole(values: list[float]) -> str:
+    """As ``spread``, in whole units."""
+    return spread([round(value) for value in values])
 
 
 def _plain(value: float) -> str:
@@ -96,7 +106,7 @@ def of_free(audit: Json) -> str:
 
 
 def judged_by(audit: Json) -> list[str]:
-    """Sentences on whose demand the figures rest, what waits, and what was left out."""
+    """Sentences on whose demand the figures rest, and what waits."""
     demand, lines = audit["demand"], []
     for key, kind in (("gpuPods", "GPU pods"), ("otherPods", "pods without GPU")):
         seen = demand[key]["seen"]
@@ -107,6 +117,11 @@ def judged_by(audit: Json) -> list[str]:
             )
         else:
             lines.append(f"Judged by {seen:,} {kind} seen.")
+    if demand["askingNothing"]:
+        lines.append(
+            f"Not counted among them: {counted(demand['askingNothing'], 'pod')} without any request for GPUs, "
+            "CPU or memory."
+        )
     waiting = audit["waiting"]
     if waiting:
         gpus = sum(pod["gpus"] for pod in waiting)
@@ -114,8 +129,25 @@ def judged_by(audit: Json) -> list[str]:
         lines.append(
             f"Waiting: {counted(len(waiting), 'pod')}, for {counted(gpus, 'GPU')} and {cores:,g} cores in all."
         )
-    if audit["leftOut"]:
-        lines.append(f"Left out, for they are malformed: {', '.join(audit['leftOut'])}.")
+    return lines
+
+
+def not_judged(audit: Json) -> list[str]:
+    """Sentences on what has mistakes, and on what the audit does not look at."""
+    lines = []
+    for effect, told in _EFFECTS.items():
+        wrong = [one for one in audit["mistakes"] if one["effect"] == effect]
+        if not wrong:
+            continue
+        lines.append(f"{counted(len(wrong), 'object')} with mistakes {told}:")
+        lines += [
+            f"  {one['object']}: {one['field']}: {one['problem']}" for one in wrong[:_MISTAKES_MAX]
+        ]
+        if len(wrong) > _MISTAKES_MAX:
+            lines.append(f"  and {len(wrong) - _MISTAKES_MAX:,} more, which -o json names.")
+    if audit["passedOver"]:
+        counts = ", ".join(f"{count:,} {kind}" for kind, count in audit["passedOver"].items())
+        lines.append(f"Passed over: {counts}: audit judges nodes and pods that exist.")
     return lines
 
 
@@ -142,11 +174,18 @@ def priced_by(audit: Json) -> list[str]:
 
 
 def moved(audit: Json) -> list[str]:
-    """How many pods were placed again, which stayed and why."""
+    """How many pods were placed again, what the figures of it are of, which pods stayed and why."""
     replay = audit["replay"]
     stays = replay["stays"]
-    orders = counted(replay["orders"], "order")
-    lines = [f"{counted(replay['moved'], 'pod')} placed again, in {orders}."]
+    n_orders = replay["orders"]
+    ranges = "; a range is from the least to the most of them" if n_orders > 1 else ""
+    orders = counted(n_orders, "order")
+    lines = [f"{counted(replay['moved'], 'pod')} placed again, in {orders}{ranges}."]
+    if audit["total"]["capacity"]["gpuCompute"]:
+        lines.append(
+            "Dollars are of stranded cores and memory too, and a GPU counts by its model and by what is free of "
+            "its memory: a mode that strands more GPUs may cost less."
+        )
     if stays:
         shown = [f"{one['pods']:,} {one['reason']}" for one in stays[:_REASONS_MAX]]
         rest = sum(one["pods"] for one in stays[_REASONS_MAX:])

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
+from typing import Annotated, Literal
 
 import typer
 
 from scheduler import printing, progress
-from scheduler.api import wire
 from scheduler.api.placement import MODES
-from scheduler.cli import manual, options
-from scheduler.errors import ApiError, BadInput
+from scheduler.cli import manual, options, sources
+from scheduler.errors import BadInput
 
 Output = Literal["table", "json", "html"]
 _MODES = ("default", *MODES)
-
-# Nodes, pods, and in words where they come from.
-Read = tuple[list[wire.Node], list[wire.Pod], str]
 
 
 def audit(
@@ -67,8 +60,13 @@ def audit(
     ] = None,
     config_file: options.ConfigFile = None,
 ) -> None:
-    """Show what a cluster cannot use, what it costs, and how other modes would have placed its pods."""
-    from scheduler.audit import command, findings  # noqa: PLC0415 - as above
+    """Show what a cluster cannot use, what it costs, and how other modes would have placed its pods.
+
+    Exit codes: 0 answered; 1 the cluster cannot be read; 2 an argument or a file
+    cannot be read; 3 answered, but objects with mistakes were left out, or stay
+    where they are and hold what can be read of them.
+    """
+    from scheduler.audit import command, findings  # noqa: PLC0415 - numba costs half a second
 
     request = command.Request(
         config=options.config(config_file),
@@ -86,46 +84,10 @@ def audit(
         question = command.plan(request)
         with progress.stages() as tell:
             tell("reading nodes and pods")
-            nodes, pods, source = _manifests(file) if file else _cluster(kubeconfig, context)
-            found = findings.audit(nodes, pods, command.of(question, source), tell)
+            read = sources.of_files(file) if file else sources.of_cluster(kubeconfig, context)
+            question = command.of(question, read.source, read.unread, read.passed_over)
+            found = findings.audit(read.nodes, read.pods, question, tell)
         command.show(request, found, printing.console())
     except BadInput as error:
         options.refuse(str(error))
-
-
-def _manifests(names: list[str]) -> Read:
-    from scheduler.simulate import files, inventory  # noqa: PLC0415 - as above
-
-    objects: list[dict[str, Any]] = []
-    origins: list[str] = []
-    for name in names:
-        found = files.read(name, sys.stdin)
-        objects += found
-        origins += [name] * len(found)
-    try:
-        found_there = inventory.read(objects)
-        inventory.refuse_malformed(found_there)
-    except inventory.InputProblem as error:
-        options.refuse(f"{origins[error.position]}: {error}")
-    shown = ("standard input" if name == "-" else name for name in names)
-    return found_there.nodes, found_there.pods, ", ".join(shown)
-
-
-def _cluster(kubeconfig: str | None, context: str | None) -> Read:
-    from scheduler.kube import client  # noqa: PLC0415 - as for run
-    from scheduler.kube.watch import listing  # noqa: PLC0415 - as for run
-
-    access = client.load_access(kubeconfig, context)
-    try:
-        nodes, pods = asyncio.run(listing.nodes_and_pods(access))
-    except ApiError as error:
-        typer.echo(f"{access.url}: {error}", err=True)
-        raise typer.Exit(1) from error
-    return nodes, pods, source_of(access.url, context)
-
-
-def source_of(url: str, context: str | None) -> str:
-    """A cluster in words: the context, if it was given, and the server, without a password before its name."""
-    server = urlsplit(url)
-    shown = f"{server.scheme}://{server.netloc.rpartition('@')[2]}"
-    return f"context {context} at {shown}" if context else shown
+    raise typer.Exit(command.code(found))

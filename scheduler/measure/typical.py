@@ -45,6 +45,7 @@ class Typical:
         gpu_seen, plain_seen: pods seen that ask GPUs, and that ask CPU or memory and no GPU.
         gpu_assumed, plain_assumed: whether there were too few, of one family of devices at least, and the pods
             of that kind are assumed.
+        asking_nothing: pods seen that ask none of these, and are not counted.
     """
 
     pods: tuple[TypicalPod, ...]
@@ -52,6 +53,7 @@ class Typical:
     plain_seen: int
     gpu_assumed: bool
     plain_assumed: bool
+    asking_nothing: int = 0
 
 
 def of_cluster(cluster: Cluster, fixed: Collection[str] = ()) -> Typical:
@@ -71,7 +73,7 @@ def of_cluster(cluster: Cluster, fixed: Collection[str] = ()) -> Typical:
             scale = max(seen, 1) / sum(assumed.values())
             asking += [TypicalPod(shape, count * scale) for shape, count in assumed.items()]
     gpu_seen = cluster.demand.seen
-    plain = _plain(cluster, fixed)
+    plain, asking_nothing = _plain(cluster, fixed)
     plain_seen = round(sum(pod.pods for pod in plain))
     plain_assumed = plain_seen < ENOUGH
     if plain_assumed:
@@ -82,11 +84,13 @@ def of_cluster(cluster: Cluster, fixed: Collection[str] = ()) -> Typical:
         plain_seen=plain_seen,
         gpu_assumed=gpu_assumed or gpu_seen < ENOUGH,
         plain_assumed=plain_assumed,
+        asking_nothing=asking_nothing,
     )
 
 
-def _plain(cluster: Cluster, fixed: Collection[str]) -> list[TypicalPod]:
-    """Shapes without GPU, from the pods themselves: the demand knows only their CPU."""
+def _plain(cluster: Cluster, fixed: Collection[str]) -> tuple[list[TypicalPod], int]:
+    """Shapes without GPU, from the pods themselves, and how many ask nothing: the demand knows only their CPU."""
+    asking_nothing = 0
     counts: dict[DemandShape, int] = {}
     # Templates are few beside pods, and a look at one takes longer than counting its pods.
     pods = [pod for pod in cluster.pods.values() if pod.uid not in fixed]
@@ -95,7 +99,10 @@ def _plain(cluster: Cluster, fixed: Collection[str]) -> list[TypicalPod]:
         template = templates[key]
         asked = dict(template.requests.amounts)
         cpu, memory = asked.get(names.CPU, 0), asked.get(names.MEMORY, 0)
-        if template.gpu is not None or not (cpu or memory):
+        if template.gpu is not None:
+            continue
+        if not (cpu or memory):
+            asking_nothing += n
             continue
         shape = DemandShape(
             cpu,
@@ -105,7 +112,7 @@ def _plain(cluster: Cluster, fixed: Collection[str]) -> list[TypicalPod]:
             tolerations=template.tolerations,
         )
         counts[shape] = counts.get(shape, 0) + n
-    return [TypicalPod(shape, float(count)) for shape, count in counts.items()]
+    return [TypicalPod(shape, float(count)) for shape, count in counts.items()], asking_nothing
 
 
 def _assumed_plain(cluster: Cluster) -> DemandShape:

@@ -10,7 +10,7 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from scheduler import cli
-from scheduler.cli import audit as audit_command
+from scheduler.cli import sources
 from tests import make
 
 Json = dict[str, Any]
@@ -107,15 +107,66 @@ def test_a_form_that_there_is_none_of_is_refused_with_those_that_there_are() -> 
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        (pod(cpu="1x"), "-: Pod default/p: spec.containers[0].resources.requests[cpu]: "),
+        (pod(node="", cpu="1x"), "Pod default/p: spec.containers[0].resources.requests[cpu]: "),
         (node() | {"metadata": {}}, "-: Node (no name): metadata.name: is missing"),
         (node(), "-: Node n: metadata.name: the object is given twice"),
-        (specified(priorityClassName="x"), "-: Pod default/p: spec.priorityClassName: "),
         (specified(containers=3), "-: Pod default/p: spec.containers: Expected `array`"),
+        (specified(containers=[]), "-: Pod default/p: spec.containers: at least one container"),
     ],
 )
-def test_a_malformed_object_is_told_with_file_object_and_field(body: Json, told: str) -> None:
-    assert refused("-f", "-", objects=[node(), body]).startswith(told)
+def test_a_malformed_object_is_left_out_and_told_with_its_field_and_the_rest_is_audited(
+    body: Json, told: str
+) -> None:
+    result = run("-f", "-", objects=[node(), pod("sound"), body])
+    assert result.exit_code == 3, result.output
+    assert "1 object with mistakes left out:\n" + f"  {told}" in result.stdout
+    answer = run("-f", "-", "-o", "json", objects=[node(), pod("sound"), body])
+    found = json.loads(answer.stdout)
+    assert [one["effect"] for one in found["mistakes"]] == ["left out"]
+    assert found["total"]["used"]["cpu"] == 1
+    assert found["waiting"] == []
+
+
+def test_a_bound_pod_that_asks_what_nobody_reads_stays_with_what_can_be_read() -> None:
+    result = run("-f", "-", objects=[node(), pod("sound"), pod("odd", cpu="1x")])
+    assert result.exit_code == 3, result.output
+    assert "1 object with mistakes that stay where they are" in result.stdout
+    assert "  Pod default/odd: spec.containers[0].resources.requests[cpu]: " in result.stdout
+    assert "1 pod stays: 1 ask what is not understood." in result.stdout
+
+
+def test_a_malformed_node_is_left_out_and_its_pods_stay() -> None:
+    bad = node("bad")
+    bad["status"]["allocatable"]["cpu"] = "1x"
+    result = run("-f", "-", "-o", "json", objects=[bad, node(), pod(node="bad"), pod("q")])
+    found = json.loads(result.stdout)
+    assert result.exit_code == 3
+    assert found["leftOut"] == ["bad"]
+    assert [one["object"] for one in found["mistakes"]] == ["Node bad"]
+    assert found["total"]["capacity"]["cpu"] == 64
+
+
+def test_only_so_many_mistakes_are_told_in_words_and_all_in_json() -> None:
+    objects = [node(), *(pod(f"p{i}", node="", cpu="1x") for i in range(12))]
+    told = run("-f", "-", objects=objects).stdout
+    assert "12 objects with mistakes left out:" in told
+    assert "  and 2 more, which -o json names." in told
+    assert len(json.loads(run("-f", "-", "-o", "json", objects=objects).stdout)["mistakes"]) == 12
+
+
+def test_a_priority_class_that_is_not_there_does_not_matter() -> None:
+    assert run("-f", "-", objects=[node(), specified(priorityClassName="x")]).exit_code == 0
+
+
+def test_what_is_no_node_or_pod_is_passed_over_and_counted() -> None:
+    def deployment(name: str) -> Json:
+        return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}}
+
+    others = [deployment("a"), deployment("b"), {"kind": "ConfigMap", "metadata": {"name": "c"}}]
+    result = run("-f", "-", objects=[node(), pod(), *others])
+    assert result.exit_code == 0, result.output
+    told = "Passed over: 1 ConfigMap, 2 Deployment: audit judges nodes and pods that exist."
+    assert told in result.stdout.splitlines()
 
 
 def test_a_priority_class_may_come_after_its_pods_and_finished_pods_do_not_count() -> None:
@@ -152,5 +203,5 @@ def test_models_are_priced_and_orders_tried_as_asked() -> None:
 
 def test_a_cluster_is_told_by_its_context_and_server_and_never_by_a_secret() -> None:
     url = "https://me:secret@cluster.example:6443/path?token=secret"
-    assert audit_command.source_of(url, None) == "https://cluster.example:6443"
-    assert audit_command.source_of(url, "prod") == "context prod at https://cluster.example:6443"
+    assert sources.in_words(url, None) == "https://cluster.example:6443"
+    assert sources.in_words(url, "prod") == "context prod at https://cluster.example:6443"

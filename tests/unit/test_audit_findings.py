@@ -81,12 +81,12 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     amounts = {"capacity", "used", "free", "closed", "stranded", "dead", "spare", "usable"}
     assert set(found) == {
-        "about", "gpuModels", "prices", "pricesUnused", "units", "demand", "total", "worst", "nodes", "leftOut", "waiting", "replay"
+        "about", "gpuModels", "prices", "pricesUnused", "units", "demand", "total", "worst", "nodes", "leftOut", "mistakes", "passedOver", "waiting", "replay"
     }  # fmt: skip
     assert found["units"] == {
         "cpu": "cores", "memory": "GiB", "gpuCompute": "GPUs", "gpuMemory": "GiB"
     }  # fmt: skip
-    assert set(found["demand"]) == {"gpuPods", "otherPods", "enough", "typical"}
+    assert set(found["demand"]) == {"gpuPods", "otherPods", "askingNothing", "enough", "typical"}
     assert found["demand"]["gpuPods"] == {"seen": 1, "assumed": True}
     assert found["demand"]["otherPods"] == {"seen": 60, "assumed": False}
     assert set(found["demand"]["typical"][0]) == {
@@ -314,6 +314,54 @@ def test_the_page_says_of_what_when_and_by_which_version() -> None:
     assert "cluster.yaml, 2026-01-01 00:00 UTC, Evenkeel 1.2.3" in shown
 
 
+def test_money_of_a_mode_is_told_with_its_range_over_all_orders() -> None:
+    """The first order is one of many: its figure alone would be taken for the mode's."""
+    found = audit(*two_nodes())
+    for one in found["replay"]["modes"]:
+        one["money"], one["saved"] = 7_777.0, 5_555.0
+        one["inOrders"]["money"] = [1_111.4, 3_333.0, 2_222.0]
+    lines = shown_at(80, found)
+    rows = [line.split()[0] for line in lines if line.rstrip().endswith("1,111 to 3,333")]
+    assert rows == ["default", "best-fit", "least-allocated"]
+    shown = read(page.render(found)).words
+    assert "$1,111 to 3,333" in shown
+    for text in ("\n".join(lines), shown):
+        assert text.count("1,111 to 3,333") >= 3
+        assert "7,777" not in text
+        assert "5,555" not in text
+    assert "saved" not in shown
+
+
+def test_dollars_and_gpus_stranded_need_not_agree_and_that_is_said() -> None:
+    nodes = [make.hami_node(name="g", cards=2)]
+    found = audit([*nodes, make.node(name="a")], [plain("p", "a", 1, "1Gi")])
+    told = "a mode that strands more GPUs may cost less."
+    assert any(line.endswith(told) for line in words.moved(found))
+    assert told not in " ".join(words.moved(audit(*two_nodes())))
+    assert "in 2 orders; a range is from the least to the most of them." in words.moved(found)[0]
+
+
+def test_pods_that_ask_nothing_are_said_not_to_count() -> None:
+    """Where only such run, "0 pods seen" alone would be taken for a mistake."""
+    nodes = [make.node(name="a")]
+    agent = owned("DaemonSet", make.pod(name="agent", node="a"))
+    gpu_pod = make.pod(name="gpu", gpu=1)
+    found = audit(nodes, [*(make.pod(name=f"p{i}", node="a") for i in range(3)), agent, gpu_pod])
+    assert found["demand"]["askingNothing"] == 3
+    said = words.judged_by(found)
+    assert "Only 0 pods without GPU seen, fewer than 30: judged by assumed ones instead." in said
+    told = "Not counted among them: 3 pods without any request for GPUs, CPU or memory."
+    assert told in said
+    assert told in read(page.render(found)).words
+    assert not any("Not counted" in line for line in words.judged_by(audit(*two_nodes())))
+
+
+def test_headings_say_by_what_nodes_are_ordered() -> None:
+    text = page.render(audit(*two_nodes()))
+    assert "<h2>GPUs by node, the most stranded GPUs first</h2>" in text
+    assert "<h2>Where the most is stranded, in dollars</h2>" in text
+
+
 def shown_at(width: int, found: Json) -> list[str]:
     out = io.StringIO()
     table.show(found, Console(width=width, file=out, force_terminal=True, color_system=None))
@@ -333,7 +381,7 @@ def test_the_table_fits_80_columns_and_no_figure_is_cut() -> None:
     found["worst"] = [longest]
     for one in found["replay"]["modes"]:
         one["inOrders"] |= {"emptyNodes": [4_998, 4_999], "unplaced": [1_000, 9_999], "gpus": [30_000.0, 39_999.0]}  # fmt: skip
-        one["money"] = 999_999_999.0
+        one["inOrders"]["money"] = [999_999_998.0, 999_999_999.0]
     lines = shown_at(80, found)
     assert max(map(len, lines)) <= 80
     text = "\n".join(lines)
@@ -341,5 +389,7 @@ def test_the_table_fits_80_columns_and_no_figure_is_cut() -> None:
     capacity = next(line for line in lines if line.strip().startswith("capacity"))
     assert capacity.split() == ["capacity", *["10,000,000"] * 4, "999,999,999"]
     assert sum(line.count("999,999,999") for line in lines) == 3 + 7 + 1 + 3
-    assert text.count("4,998 to 4,999") == text.count("30,000 to 39,999") == 3
+    assert text.count("999,999,998 to") == text.count("4,998 to 4,999") == 3
+    assert text.count("39,999") == 3
+    assert any(line.strip().startswith("least-allocated ") for line in lines)
     assert "".join(line.split()[0] for line in lines if line.strip().startswith("nnn") and ":" not in line).startswith("n" * 100)  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 
 from scheduler.audit.page import parts
 from scheduler.audit.page.parts import Bar
-from scheduler.audit.words import TITLES, dollars, short
+from scheduler.audit.words import TITLES, dollars, short, spread, whole
 
 Json = dict[str, Any]
 # Nobody reads more bars than these; the rest is told in words, and each node is in the fleet.
@@ -65,11 +65,22 @@ def money(total: Json) -> str:
 
 
 def modes(now: float, replayed: Sequence[Json]) -> str:
-    """What is stranded with each mode, in money a month."""
+    """What is stranded with each mode, in money a month: in every order, and beyond that in some."""
     drawn = [Bar("as it is", [("used", now)], dollars(now))]
     for one in replayed:
-        left_over = f", {len(one['unplaced'])} no place" if one["unplaced"] else ""
+        money, unplaced = one["inOrders"]["money"], one["inOrders"]["unplaced"]
+        left_over = f", {spread(unplaced)} no place" if max(unplaced) else ""
+        certain = min(money)
         drawn.append(
-            Bar(one["mode"], [("stranded", one["money"])], f"{dollars(one['money'])}{left_over}")
+            Bar(
+                one["mode"],
+                [("stranded", certain), ("s1", max(money) - certain)],
+                f"${whole(money)}{left_over}",
+            )
         )
-    return parts.bars("Stranded by mode, dollars a month", drawn)
+    legend = (
+        ("used", "as it is"),
+        ("stranded", "in every order"),
+        ("s1", "more in some orders"),
+    )
+    return parts.bars("Stranded by mode, dollars a month", drawn, legend)

@@ -9,7 +9,7 @@ from typing import Any
 from scheduler.audit import words
 from scheduler.audit.page import charts, fleet, parts
 from scheduler.audit.page.style import STYLE
-from scheduler.audit.words import FIGURES, TITLES, amount, spread
+from scheduler.audit.words import FIGURES, TITLES, amount, spread, whole
 
 Json = dict[str, Any]
 _METHOD = (
@@ -53,9 +53,9 @@ def render(audit: Json) -> str:
         _total(audit["total"]),
         "<h2>Dollars a month, by resource</h2>",
         charts.money(audit["total"]),
-        "<h2>GPUs by node</h2>",
+        "<h2>GPUs by node, the most stranded GPUs first</h2>",
         charts.nodes(audit["nodes"]),
-        "<h2>Where the most is stranded</h2>",
+        "<h2>Where the most is stranded, in dollars</h2>",
         _worst(audit),
     ]
     if replay["modes"]:
@@ -67,7 +67,9 @@ def render(audit: Json) -> str:
         ]
     body += [
         "<h2>How it was judged</h2>",
-        *_sentences((*words.judged_by(audit), *_METHOD, *words.priced_by(audit))),
+        *_sentences(
+            (*words.judged_by(audit), *words.not_judged(audit), *_METHOD, *words.priced_by(audit))
+        ),
     ]
     text = "\n".join(body)
     return (
@@ -110,17 +112,16 @@ def _worst(audit: Json) -> str:
 
 def _modes(audit: Json) -> str:
     replay, total = audit["replay"], audit["total"]
-    headings = ("mode", "empty nodes", "no place", "GPUs stranded", "$ a month stranded", "saved")
+    headings = ("mode", "empty nodes", "no place", "GPUs stranded", "$ a month stranded")
     now = (
         "as it is", f"{replay['emptyNodes']:,}", "", amount(total["stranded"]["gpuCompute"]),
-        f"{total['money']:,.0f}", "",
+        f"{total['money']:,.0f}",
     )  # fmt: skip
     rows = [
         (
             one["mode"],
             *(spread(one["inOrders"][key]) for key in ("emptyNodes", "unplaced", "gpus")),
-            spread([round(value) for value in one["inOrders"]["money"]]),
-            f"{one['saved']:,.0f}",
+            whole(one["inOrders"]["money"]),
         )
         for one in replay["modes"]
     ]

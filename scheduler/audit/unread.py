@@ -1,0 +1,58 @@
+"""What of a cluster cannot be read: what is left out of the audit, and what stays where it is."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from scheduler.errors import Mistake
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
+
+Json = dict[str, Any]
+LEFT_OUT = "left out"
+STAYS = "stays"
+
+
+class Unread(NamedTuple):
+    """An object with a mistake.
+
+    Attributes:
+        object: ``Kind namespace/name``, with the file that it is from before it, if it is from one.
+        mistake: what a person must mend.
+        effect: ``LEFT_OUT``, or ``STAYS``: a pod on a node holds there what can be read of it.
+    """
+
+    object: str
+    mistake: Mistake
+    effect: str = LEFT_OUT
+
+    def as_json(self) -> Json:
+        """The same as plain values."""
+        field, problem = self.mistake
+        return {
+            "object": self.object, "field": field, "problem": problem, "effect": self.effect
+        }  # fmt: skip
+
+
+def leave_out(cluster: Cluster) -> list[Unread]:
+    """What cannot be read of what a cluster has seen; pods among it that wait for a node are taken from it.
+
+    Nodes come first, each kind in the order seen.
+    """
+    found = []
+    for name in cluster.nodes.rows:
+        facts = cluster.facts_of(name)
+        if facts is not None and facts.problem:
+            found.append(Unread(f"Node {name}", facts.problem))
+    for pod in list(cluster.pods.values()):
+        problem = pod.template.problem
+        if problem is None:
+            continue
+        found.append(Unread(f"Pod {pod.key}", problem, _effect(pod)))
+        if not pod.node:
+            cluster.pod_gone(pod.uid)
+    return found
+
+
+def _effect(pod: PodRecord) -> str:
+    return STAYS if pod.node else LEFT_OUT

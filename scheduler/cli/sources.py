@@ -1,0 +1,122 @@
+"""Where ``evenkeel audit`` has nodes and pods from: files or a cluster, and the same answer of either."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import typer
+
+from scheduler.api import wire
+from scheduler.errors import ApiError, BadInput
+
+if TYPE_CHECKING:
+    from scheduler.audit.unread import Unread
+    from scheduler.simulate.inventory import InputProblem, Inventory
+
+Json = dict[str, Any]
+_KINDS = frozenset({"Node", "Pod"})
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was read.
+
+    Attributes:
+        nodes, pods: all whose form can be read, also those that say what is not understood.
+        source: where they are from, in words.
+        unread: objects that are no node or pod that a cluster could have.
+        passed_over: how many objects there are of each other kind.
+    """
+
+    nodes: list[wire.Node]
+    pods: list[wire.Pod]
+    source: str
+    unread: tuple[Unread, ...] = ()
+    passed_over: Mapping[str, int] = field(default_factory=dict)
+
+
+def of_files(names: list[str]) -> Found:
+    """Nodes and pods of files; ``-`` is standard input.
+
+    Raises:
+        BadInput: a file cannot be read, or holds what is no Kubernetes object.
+    """
+    from scheduler.simulate import files, inventory, kinds  # noqa: PLC0415 - numba costs half a second
+
+    objects: list[Json] = []
+    origins: list[str] = []
+    passed_over: Counter[str] = Counter()
+    for name in names:
+        for body in files.read(name, sys.stdin):
+            if kinds.known(body) in _KINDS:
+                objects.append(body)
+                origins.append(name)
+            else:
+                passed_over[str(body["kind"])] += 1
+    found = inventory.read(objects, strict=False)
+    nodes, unread = list(found.nodes), []
+    # What is wrong with these, the audit tells as of a cluster.
+    read = set(found.positions.values()) - {one.position for one in found.unread}
+    for problem in found.mistakes.values():
+        if (node := _as_in_a_cluster(found, problem)) is not None:
+            nodes.append(node)
+        elif problem.position not in read:
+            unread.append(_unread(origins[problem.position], problem))
+    shown = ("standard input" if name == "-" else name for name in names)
+    return Found(
+        nodes, found.pods, ", ".join(shown), tuple(unread), dict(sorted(passed_over.items()))
+    )
+
+
+def _as_in_a_cluster(found: Inventory, problem: InputProblem) -> wire.Node | None:
+    """A node whose form can be read, though not what it offers: a cluster may have one."""
+    from scheduler.devices.table import FAMILIES  # noqa: PLC0415 - as above
+    from scheduler.simulate import objects  # noqa: PLC0415 - as above
+    from scheduler.state import facts  # noqa: PLC0415 - as above
+
+    body = found.objects[problem.position]
+    if body["kind"] != "Node":
+        return None
+    try:
+        node = objects.decode(body, wire.Node)
+    except BadInput:
+        return None
+    is_named = bool(node.metadata.name)
+    return node if is_named and facts.of_node(node, FAMILIES).problem == problem.mistake else None
+
+
+def _unread(origin: str, problem: InputProblem) -> Unread:
+    from scheduler.audit.unread import Unread  # noqa: PLC0415 - as above
+
+    return Unread(f"{origin}: {problem.name}", problem.mistake)
+
+
+def of_cluster(kubeconfig: str | None, context: str | None) -> Found:
+    """Nodes and pods of a cluster; ends the command with 1 where it does not answer.
+
+    Raises:
+        BadInput: there is no such kubeconfig or context.
+    """
+    from scheduler.kube import client  # noqa: PLC0415 - as for run
+    from scheduler.kube.watch import listing  # noqa: PLC0415 - as for run
+
+    access = client.load_access(kubeconfig, context)
+    try:
+        nodes, pods = asyncio.run(listing.nodes_and_pods(access))
+    except ApiError as error:
+        typer.echo(f"{access.url}: {error}", err=True)
+        raise typer.Exit(1) from error
+    return Found(nodes, pods, in_words(access.url, context))
+
+
+def in_words(url: str, context: str | None) -> str:
+    """A cluster in words: the context, if it was given, and the server, without a password before its name."""
+    server = urlsplit(url)
+    shown = f"{server.scheme}://{server.netloc.rpartition('@')[2]}"
+    return f"context {context} at {shown}" if context else shown
