@@ -91,7 +91,7 @@ def _with_details(diagnosis: Diagnosis, most: int) -> str:
 def _of(diagnosis: Diagnosis) -> Saying:
     about = (
         diagnosis.n_nodes,
-        tuple(text for text, _ in diagnosis.reasons),
+        frozenset(text for text, _ in diagnosis.reasons),
         frozenset(detail.about for detail in diagnosis.details),
     )
     message, note = _with_details(diagnosis, MESSAGE_MAX), _with_details(diagnosis, NOTE_MAX)
