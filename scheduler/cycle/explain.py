@@ -1,6 +1,7 @@
 """Reasons to sentences: first kube-scheduler's own phrasing, which autoscalers and people parse, then figures.
 
-What is too long for where it is written loses whole parts at its end, and says how many.
+What is too long for where it is written loses whole reasons and whole figures, each at its end, and says how many.
+Neither crowds out the other: both have half of the room, and what the other leaves of its half.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from scheduler.api.limits import shortened
 # Bytes: the API's own bound on an event's note, and ours on a condition's message, which is part of the pod.
 NOTE_MAX, MESSAGE_MAX = 1024, 8192
 NO_NODES = "no nodes available to schedule pods"
-# Room for the words that say how much was left out.
+# Room for the words that say how many reasons, or figures, were left out.
 _REST = 32
 
 
@@ -65,25 +66,27 @@ def fit_error(diagnosis: Diagnosis, most: int = MESSAGE_MAX) -> str:
     head = f"0/{diagnosis.n_nodes} nodes are available: "
     left = most - _size(head) - _REST
     kept: list[str] = []
-    for text, n in sorted(diagnosis.reasons, key=lambda reason: (-reason[1], reason[0])):
+    reasons = sorted(diagnosis.reasons, key=lambda reason: (-reason[1], reason[0]))
+    for i, (text, n) in enumerate(reasons, 1):
         part = f"{n} {text}"
         left -= _size(part) + 2
-        if left < 0:
+        if left + (_REST if i == len(reasons) else 0) < 0:
             break
         kept.append(part)
     rest = len(diagnosis.reasons) - len(kept)
-    parts = sorted(kept) + ([f"and {_reasons(rest)}"] if rest else [])
+    more = f"and {rest} more reason" + ("s" if rest > 1 else "")
+    parts = sorted(kept) + ([more] if rest else [])
     return f"{head}{', '.join(parts)}."
 
 
 def _with_details(diagnosis: Diagnosis, most: int) -> str:
-    text = fit_error(diagnosis, most)
-    for i, detail in enumerate(diagnosis.details):
-        longer = f"{text} {detail.text}."
-        rest = len(diagnosis.details) - i - 1
-        if _size(longer) + (_REST if rest else 0) > most:
-            return f"{text} And {_reasons(rest + 1)}."
-        text = longer
+    details = [f" {detail.text}." for detail in diagnosis.details]
+    text = fit_error(diagnosis, max(most // 2, most - sum(map(_size, details))))
+    for i, detail in enumerate(details):
+        rest = len(details) - i
+        if _size(text + detail) + (_REST if rest > 1 else 0) > most:
+            return f"{text} And figures of {rest} more."
+        text += detail
     return text
 
 
@@ -91,15 +94,11 @@ def _with_details(diagnosis: Diagnosis, most: int) -> str:
 def _of(diagnosis: Diagnosis) -> Saying:
     about = (
         diagnosis.n_nodes,
-        tuple(text for text, _ in diagnosis.reasons),
+        frozenset(text for text, _ in diagnosis.reasons),
         frozenset(detail.about for detail in diagnosis.details),
     )
     message, note = _with_details(diagnosis, MESSAGE_MAX), _with_details(diagnosis, NOTE_MAX)
     return Saying(message, note, about)
-
-
-def _reasons(n: int) -> str:
-    return f"{n} more reason" if n == 1 else f"{n} more reasons"
 
 
 def _size(text: str) -> int:

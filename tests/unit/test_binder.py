@@ -162,6 +162,24 @@ async def test_a_pod_that_changed_meanwhile_is_bound_as_it_is_now() -> None:
     assert versions == ["1", "2", "3"]
 
 
+async def test_a_pod_that_is_being_deleted_is_gone_for_its_bind() -> None:
+    """A finalizer keeps it there; the API server refuses its binding, and that is nobody's failure."""
+
+    def answer(method: str, path: str) -> Any:
+        if method == "POST":
+            return ApiError(409, "Conflict", "pod p is being deleted, cannot be assigned to a host")
+        going = unbound(path, version="2")
+        going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        return going
+
+    async with binder(Api(answer)) as (made, reported):
+        submit(made, "p")
+        await until(lambda: bool(reported))
+    (failed,) = reported
+    assert isinstance(failed, events.BindFailed)
+    assert failed.gone
+
+
 async def test_after_lost_answers_a_pod_is_fenced_before_it_is_given_up() -> None:
     """No answer tells whether the bind took effect, and the lease is lost: only the touch makes sure."""
     lost = ApiError(0, "Timeout", "no answer")

@@ -134,3 +134,17 @@ def test_a_pod_of_several_containers_is_told_only_what_is_true_of_it() -> None:
     (hold,) = make.cycle(cluster=cluster).schedule([record]).holds
     assert hold.diagnosis is not None
     assert [detail.text for detail in hold.diagnosis.details] == ["CardInsufficientMemory on 1 GPU"]
+
+
+def test_what_nodes_are_short_of_is_told_before_what_more_cards_are_short_of() -> None:
+    """It is what keeps the pod: one more card that would do, and it had a place."""
+    cards = [make.card(uuid=f"GPU-{i}", index=i, mib=1000 if i else 16000) for i in range(4)]
+    cluster = make.cluster(nodes=[make.hami_node(name="a", cards=cards)])
+    record = cluster.see_pod(make.pod(gpu=2, gpumem=9000))
+    assert record is not None
+    (hold,) = make.cycle(cluster=cluster).schedule([record]).holds
+    assert hold.diagnosis is not None
+    assert [detail.text for detail in hold.diagnosis.details] == [
+        "AllocatedCardsInsufficientRequest on 1 node: asked 2 GPUs, the most that would do on one node is 1, on a",
+        "CardInsufficientMemory on 3 GPUs: asked 9000 MiB a card, the largest free is 1000 on a",
+    ]  # fmt: skip

@@ -1,114 +1,17 @@
 """A scrape: both formats, two of them, many cards, who tells them, and who may put words into labels."""
 
 import asyncio
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from prometheus_client.openmetrics import parser as openmetrics
-from prometheus_client.parser import text_string_to_metric_families
 
-from scheduler.api import names, wire
+from scheduler.api import names
 from scheduler.api.door import events
-from scheduler.config import Config, MetricsConfig
-from scheduler.engine.budget import Unlimited
-from scheduler.engine.engine import Engine
-from scheduler.kube.lead.lease import Holder
 from scheduler.kube.report.metrics import catalogue
-from scheduler.kube.report.metrics.counting import Metrics
-from scheduler.kube.report.metrics.exposition import Exposition
-from scheduler.kube.report.metrics.reading import Sources
-from scheduler.kube.report.metrics.stranded import Stranded
-from scheduler.kube.report.metrics.tally import Tally
 from tests import make
+from tests.unit.metrics_replica import Replica, Samples, node, of, pod, samples
 
 OPENMETRICS = "application/openmetrics-text;version=1.0.0"
-Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
-
-
-class Replica:
-    """An engine with all its metrics; the parts that talk to an API server are stand-ins that are well."""
-
-    def __init__(
-        self, *, per_node: bool = True, per_card: bool = True, deciding: bool = True
-    ) -> None:
-        self.now = 100.0
-        config = Config(metrics=MetricsConfig(per_node=per_node, per_card=per_card))
-        self.engine, self.is_deciding = Engine(config), deciding
-        self.metrics = Metrics(config)
-        self.tally = Tally(self.metrics, self.engine, lambda _: None, lambda: self.now)
-        lease = SimpleNamespace(holder=lambda: Holder.SELF, errors=3)
-        stream = SimpleNamespace(name="nodes", age=lambda _: 1.0, relists=2, trouble=None)
-        rights = SimpleNamespace(missing=("create pods/binding",))
-        signs: Any = SimpleNamespace(
-            lease=lease, streams=[stream], rights=rights, fence=SimpleNamespace(n_left=0)
-        )
-        reporter: Any = SimpleNamespace(waiting=1, dropped=0)
-
-        def leads() -> bool:
-            return self.is_deciding
-
-        self.stranded = Stranded(self.engine, leads, per_node=per_node)
-        sources = Sources(signs, self.engine, reporter, self.tally, leads, "1.2.3")
-        self.exposition = Exposition(self.metrics, sources, self.stranded, config.metrics)
-
-    def see(self, *objects: wire.Node | wire.Pod) -> None:
-        for one in objects:
-            seen = events.NodeSeen(one) if isinstance(one, wire.Node) else events.PodSeen(one)
-            self.engine.handle(seen, self.now)
-
-    def decide(self) -> Any:
-        outcome = self.engine.decide(self.now, Unlimited())
-        self.tally.decided(outcome, 0.25)
-        return outcome
-
-    def bound(self, uid: str) -> None:
-        done = events.BindDone(uid)
-        self.tally.report(done)
-        self.engine.handle(done, self.now)
-
-    async def measure(self) -> None:
-        measuring = asyncio.create_task(self.stranded.run())
-        while not [*self.stranded.collect()]:
-            assert not measuring.done()
-            await asyncio.sleep(0)
-        measuring.cancel()
-
-    async def text(self, accept: str = "") -> str:
-        _, parts = await self.exposition.across(accept)
-        return b"".join([part async for part in parts]).decode()
-
-    async def scrape(self) -> Samples:
-        return samples(await self.text())
-
-
-def samples(text: str) -> Samples:
-    """Each once, by name and labels."""
-    found: Samples = {}
-    for family in text_string_to_metric_families(text):
-        for one in family.samples:
-            key = one.name, tuple(sorted(one.labels.items()))
-            assert key not in found
-            found[key] = one.value
-    return found
-
-
-def of(found: Samples, name: str, **labels: str) -> float:
-    """The sum over all samples with these labels, be they more."""
-    picked = [
-        v for (n, its), v in found.items() if n == name and labels.items() <= dict(its).items()
-    ]
-    assert picked, name
-    return sum(picked)
-
-
-def node(name: str = "g", **more: Any) -> wire.Node:
-    return make.hami_node(name=name, cards=make.cards(count=2, mib=1000), cpu=16, **more)
-
-
-def pod(name: str, mib: int = 250, **more: Any) -> wire.Pod:
-    asks = [make.container(gpu=1, gpumem=mib, gpucores=50, cpu="1")]
-    return make.pod(name=name, containers=asks, **more)
 
 
 async def test_a_scrape_is_read_in_both_formats_and_says_the_same() -> None:
@@ -336,20 +239,3 @@ async def test_words_of_a_driver_are_written_as_the_format_wants_them() -> None:
     replica.see(odd)
     found = await replica.scrape()
     assert of(found, "evenkeel_card_sharers", model='A"1\\0\n0') > 0
-
-
-async def test_a_measure_that_fails_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    replica = Replica()
-    replica.see(node())
-
-    def fails(*_: object) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr("scheduler.measure.figures.in_steps", fails)
-    measuring = asyncio.create_task(replica.stranded.run())
-    for _ in range(5):
-        await asyncio.sleep(0)
-    assert not measuring.done()
-    measuring.cancel()
-    assert not [*replica.stranded.collect()]
-    assert of(await replica.scrape(), "evenkeel_nodes") == 1

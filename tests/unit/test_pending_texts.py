@@ -93,8 +93,12 @@ def test_what_is_too_long_loses_whole_reasons_at_its_end_and_says_how_many() -> 
     head, rest = note.split(", and ")
     kept = head.removeprefix("0/1 nodes are available: ").split(", ")
     assert kept == sorted(f"1 Insufficient {name}" for name in asked)[: len(kept)]
-    assert rest.startswith(f"{120 - len(kept)} more reasons. ")
-    assert note.endswith((" more reasons.", " more reason."))
+    more, *figures, last = rest.removesuffix(".").split(". ")
+    assert more == f"{120 - len(kept)} more reasons"
+    assert all(one.startswith("Insufficient ") for one in figures)
+    assert figures
+    assert re.fullmatch(r"And figures of \d+ more", last)
+    assert kept
 
 
 def test_the_reasons_of_the_most_nodes_are_kept() -> None:
@@ -112,9 +116,28 @@ def test_details_that_do_not_fit_are_counted_and_none_is_cut() -> None:
     assert len(note.encode()) <= explain.NOTE_MAX
     n = note.count("detail")
     assert note.count(f"{'é' * 40}.") == n
-    assert note.endswith(f" And {20 - n} more reasons.")
+    assert note.endswith(f" And figures of {20 - n} more.")
     whole = explain.saying(Hold("u", Diagnosis(2, (), 0, details))).message
     assert whole.count("detail") == 20
+
+
+def test_reasons_and_figures_share_the_room_and_nothing_is_left_out_that_fits() -> None:
+    def note(n_reasons: int, n_details: int) -> str:
+        reasons = tuple((f"reason {i:02} {'x' * 40}", 60 - i) for i in range(n_reasons))
+        details = tuple(Detail(f"d{i}", f"Detail {i:02} {'y' * 40}") for i in range(n_details))
+        return explain.saying(Hold("u", Diagnosis(60, reasons, 0, details))).note
+
+    for n_reasons in (1, 3, 8, 9, 10, 15, 17, 50):
+        for n_details in (0, 1, 3, 8, 9, 10, 15, 17, 50):
+            found = note(n_reasons, n_details)
+            assert len(found.encode()) <= explain.NOTE_MAX
+            told, figures = found.count("reason "), found.count("Detail")
+            is_all = told == n_reasons and figures == n_details
+            assert is_all == ("more" not in found), found
+            assert told >= min(n_reasons, 8), found
+            assert figures >= min(n_details, 8), found
+            # What is left out would not have fitted.
+            assert is_all or len(found) > explain.NOTE_MAX - 120, found
 
 
 def test_a_mistake_that_is_too_long_is_cut_between_words() -> None:

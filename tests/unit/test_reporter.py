@@ -76,7 +76,62 @@ async def test_new_figures_are_said_when_the_old_have_stood_for_a_minute_and_onl
     assert talk.after(2) == [saying(2).note]
     assert talk.after(200) == []
     talk.reporter.unschedulable(pod, saying(1))
-    assert talk.said() == [saying(1).note]
+    assert talk.said() == []
+    assert talk.after(1) == [saying(1).note]
+
+
+async def test_after_quiet_minutes_one_change_is_told_to_a_few_pods_a_second_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A pod that goes gives all that wait new figures at once."""
+    talk = Talk(monkeypatch)
+    pods = [talk.pod(f"p{i}") for i in range(3000)]
+    for pod in pods:
+        talk.reporter.unschedulable(pod, saying(5))
+    assert len(talk.said()) == 3000
+    talk.now += 61.0
+    for pod in pods:
+        talk.reporter.unschedulable(pod, saying(4))
+    assert talk.said() == []
+    for _ in range(9):
+        assert talk.after(1) == [saying(4).note] * 10
+    # Nobody waits behind them who has been told nothing, or whose reasons are others.
+    talk.reporter.unschedulable(talk.pod("new"), saying(4))
+    talk.reporter.unschedulable(pods[-1], saying(4, "Insufficient memory"))
+    assert talk.said() == [saying(4).note, saying(4, "Insufficient memory").note]
+    assert len(talk.after(400)) == 3000 - 90 - 1
+
+
+async def test_how_many_nodes_give_a_reason_is_a_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    talk = Talk(monkeypatch)
+    pod = talk.pod()
+    cpu, memory = "Insufficient cpu", "Insufficient memory"
+    counts = [((cpu, 3), (memory, 2)), ((cpu, 4), (memory, 1)), ((memory, 3), (cpu, 2))]
+    texts = [explain.saying(Hold("u", Diagnosis(5, reasons))) for reasons in counts]
+    for text in texts:
+        talk.reporter.unschedulable(pod, text)
+    assert talk.said() == [texts[0].note]
+    assert talk.after(60) == [texts[2].note]
+
+
+async def test_a_pod_is_looked_at_once_however_often_its_figures_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    talk = Talk(monkeypatch)
+    pod = talk.pod()
+    for i in range(100):
+        talk.reporter.unschedulable(pod, saying(5 - i % 2))
+        if i % 10 == 5:
+            talk.reporter.unschedulable(pod, saying(5, "Insufficient memory"))
+    assert len(talk.reporter._later) == 1
+    # What was said last has stood for less than a minute when the first look is due.
+    talk.now += 30.0
+    talk.reporter.unschedulable(pod, saying(5, "Insufficient memory"))
+    talk.reporter.unschedulable(pod, saying(4, "Insufficient memory"))
+    talk.said()
+    assert talk.after(59) == []
+    assert talk.after(1) == [saying(4, "Insufficient memory").note]
+    assert not talk.reporter._later
 
 
 async def test_new_reasons_and_new_nodes_are_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,7 +68,7 @@ class BindDone(_Event, frozen=True):
 
 
 class BindFailed(_Event, frozen=True):
-    """The bind failed and the pod is not bound; ``gone`` when it no longer exists."""
+    """The bind failed and the pod is not bound; ``gone`` when it was deleted meanwhile."""
 
     uid: str
     message: str

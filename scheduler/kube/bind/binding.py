@@ -29,7 +29,7 @@ _log = structlog.get_logger("evenkeel.binding")
 
 
 class Fate(Enum):
-    """What became of a bind: it took effect, it was refused, the pod is gone, or it may be tried anew.
+    """What became of a bind: it took effect, it was refused, the pod is gone or going, or it may be tried anew.
 
     Whichever it is, no try of it can land any more.
     """
@@ -166,6 +166,9 @@ def _fate_of(found: dict[str, Any] | None, bind: Bind) -> Fate:
     if not is_closed(found):
         return Fate.OPEN
     node = found["spec"].get("nodeName")
+    if not node:
+        # It is being deleted: no bind of anybody can land, and nothing failed.
+        return Fate.GONE
     notes = found["metadata"].get("annotations") or {}
     ours = node == bind.node and (
         not bind.slots or devices.cards_of(bind.driver).is_answered(notes, bind.slots)

@@ -72,8 +72,9 @@ class Reporter:
         self._outbox = Outbox(api, is_binding=is_binding)
         self._serial = itertools.count(int(wall_clock.now().timestamp() * 1e6))
         self._said: dict[str, _Said] = {}
-        # When to look whose figures are to be said, by uid.
+        # When to look whether new figures are to be said of a pod; each is in it once at most.
         self._later: list[tuple[float, str]] = []
+        self._queued: set[str] = set()
 
     @property
     def dropped(self) -> int:
@@ -94,16 +95,22 @@ class Reporter:
         self, pod: PodRecord, saying: Saying, *, reason: str = "Unschedulable"
     ) -> None:
         """The pod stays pending; event and condition, when the text is new."""
-        now, said = asyncio.get_running_loop().time(), self._said.get(pod.uid)
+        said = self._said.get(pod.uid)
         if said is not None and said.text == saying.message:
             said.later = None
             return
-        if said is not None and said.about == saying.about and now < said.at + _STANDS_SECONDS:
-            if said.later is None:
-                heapq.heappush(self._later, (said.at + _STANDS_SECONDS, pod.uid))
+        if said is not None and said.about == saying.about:
+            # Also when the text has stood for long: one change can give all pods that wait new figures at once.
             said.later = partial(self._say_why, pod, saying, reason)
+            self._look_later(pod.uid, said)
             return
         self._say_why(pod, saying, reason)
+
+    def _look_later(self, uid: str, said: _Said) -> None:
+        """When the text has stood for long enough."""
+        if uid not in self._queued:
+            self._queued.add(uid)
+            heapq.heappush(self._later, (said.at + _STANDS_SECONDS, uid))
 
     def _say_why(self, pod: PodRecord, saying: Saying, reason: str) -> None:
         now = asyncio.get_running_loop().time()
@@ -190,10 +197,13 @@ class Reporter:
         now, left = asyncio.get_running_loop().time(), _LATER_MOST
         while left and self._later and self._later[0][0] <= now:
             _, uid = heapq.heappop(self._later)
+            self._queued.discard(uid)
             said = self._said.get(uid)
-            if said is None or said.later is None or now < said.at + _STANDS_SECONDS:
+            if said is None or said.later is None:
                 continue
-            if self._still_waits(uid):
+            if now < said.at + _STANDS_SECONDS:
+                self._look_later(uid, said)
+            elif self._still_waits(uid):
                 said.later()
                 left -= 1
 

@@ -107,7 +107,9 @@ class Tally:
             return
         metrics, now = self._metrics, self._clock()
         if isinstance(told, BindFailed):
-            metrics.attempts.add("error", journey.profile)
+            # Who deletes a pod meanwhile raises no alert: anybody may, as often as they like.
+            if not told.gone:
+                metrics.attempts.add("error", journey.profile)
             return
         many = journey.attempts >= _MOST_ATTEMPTS
         attempts = f"{_MOST_ATTEMPTS}+" if many else str(journey.attempts)

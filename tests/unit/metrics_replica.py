@@ -1,0 +1,107 @@
+"""A replica's metrics without an API server, and what a scrape of them says."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from scheduler.api import wire
+from scheduler.api.door import events
+from scheduler.config import Config, MetricsConfig
+from scheduler.engine.budget import Unlimited
+from scheduler.engine.engine import Engine
+from scheduler.kube.lead.lease import Holder
+from scheduler.kube.report.metrics.counting import Metrics
+from scheduler.kube.report.metrics.exposition import Exposition
+from scheduler.kube.report.metrics.reading import Sources
+from scheduler.kube.report.metrics.stranded import Stranded
+from scheduler.kube.report.metrics.tally import Tally
+from tests import make
+
+Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+class Replica:
+    """An engine with all its metrics; the parts that talk to an API server are stand-ins that are well."""
+
+    def __init__(
+        self, *, per_node: bool = True, per_card: bool = True, deciding: bool = True
+    ) -> None:
+        self.now = 100.0
+        config = Config(metrics=MetricsConfig(per_node=per_node, per_card=per_card))
+        self.engine, self.is_deciding = Engine(config), deciding
+        self.metrics = Metrics(config)
+        self.tally = Tally(self.metrics, self.engine, lambda _: None, lambda: self.now)
+        lease = SimpleNamespace(holder=lambda: Holder.SELF, errors=3)
+        stream = SimpleNamespace(name="nodes", age=lambda _: 1.0, relists=2, trouble=None)
+        rights = SimpleNamespace(missing=("create pods/binding",))
+        signs: Any = SimpleNamespace(
+            lease=lease, streams=[stream], rights=rights, fence=SimpleNamespace(n_left=0)
+        )
+        reporter: Any = SimpleNamespace(waiting=1, dropped=0)
+
+        def leads() -> bool:
+            return self.is_deciding
+
+        self.stranded = Stranded(self.engine, leads, per_node=per_node)
+        sources = Sources(signs, self.engine, reporter, self.tally, leads, "1.2.3")
+        self.exposition = Exposition(self.metrics, sources, self.stranded, config.metrics)
+
+    def see(self, *objects: wire.Node | wire.Pod) -> None:
+        for one in objects:
+            seen = events.NodeSeen(one) if isinstance(one, wire.Node) else events.PodSeen(one)
+            self.engine.handle(seen, self.now)
+
+    def decide(self) -> Any:
+        outcome = self.engine.decide(self.now, Unlimited())
+        self.tally.decided(outcome, 0.25)
+        return outcome
+
+    def bound(self, uid: str) -> None:
+        done = events.BindDone(uid)
+        self.tally.report(done)
+        self.engine.handle(done, self.now)
+
+    async def measure(self) -> None:
+        measuring = asyncio.create_task(self.stranded.run())
+        while not [*self.stranded.collect()]:
+            assert not measuring.done()
+            await asyncio.sleep(0)
+        measuring.cancel()
+
+    async def text(self, accept: str = "") -> str:
+        _, parts = await self.exposition.across(accept)
+        return b"".join([part async for part in parts]).decode()
+
+    async def scrape(self) -> Samples:
+        return samples(await self.text())
+
+
+def samples(text: str) -> Samples:
+    """Each once, by name and labels."""
+    found: Samples = {}
+    for family in text_string_to_metric_families(text):
+        for one in family.samples:
+            key = one.name, tuple(sorted(one.labels.items()))
+            assert key not in found
+            found[key] = one.value
+    return found
+
+
+def of(found: Samples, name: str, **labels: str) -> float:
+    """The sum over all samples with these labels, be they more."""
+    picked = [
+        v for (n, its), v in found.items() if n == name and labels.items() <= dict(its).items()
+    ]
+    assert picked, name
+    return sum(picked)
+
+
+def node(name: str = "g", **more: Any) -> wire.Node:
+    return make.hami_node(name=name, cards=make.cards(count=2, mib=1000), cpu=16, **more)
+
+
+def pod(name: str, mib: int = 250, **more: Any) -> wire.Pod:
+    asks = [make.container(gpu=1, gpumem=mib, gpucores=50, cpu="1")]
+    return make.pod(name=name, containers=asks, **more)
