@@ -155,6 +155,26 @@ def test_a_workload_that_shrinks_makes_room(word: str, kind: str, gone: str) -> 
     assert {"web-0", "web-1"} <= placed(left).keys()
 
 
+def test_which_pods_go_of_a_workload_that_shrinks_is_said() -> None:
+    def pods(n: int) -> list[Json]:
+        return [owned(f"web-{i}", "StatefulSet", node="a") for i in range(n)]
+
+    objects = [node("a", cpu=16), workload("StatefulSet", replicas=9), *pods(9)]
+    found = answer("--scale", "sts/web=7", objects=objects)
+    owner = {"kind": "StatefulSet", "name": "web"}
+    gone = {row.pop("name") for row in found["removed"]}
+    assert gone == {"web-7", "web-8"}
+    assert found["removed"] == [{"namespace": "default", "owner": owner, "node": "a"}] * 2
+    (line,) = simulate("--scale", "sts/web=8", objects=objects).stdout.splitlines()[-1:]
+    assert line == "1 pod of StatefulSet default/web goes: web-8"
+    (line,) = simulate("--scale", "sts/web=0", objects=objects).stdout.splitlines()[-1:]
+    assert line.startswith("9 pods of StatefulSet default/web go: web-")
+    assert line.endswith(" and 4 more")
+    assert answer("--scale", "sts/web=9", objects=objects)["removed"] == []
+    # What is too many without a wish stays, as its controller is not asked.
+    assert answer(objects=[node("a", cpu=16), workload("StatefulSet", replicas=1), *pods(2)])["removed"] == []  # fmt: skip
+
+
 def test_a_change_that_names_what_is_not_there_says_what_is() -> None:
     nodes = [node(f"n{i:02}") for i in range(14)]
     objects = [*nodes, workload("Deployment"), workload("Deployment", namespace="b")]
