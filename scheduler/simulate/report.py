@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.cells import cell_len
@@ -97,10 +97,8 @@ def _pods(pods: Sequence[Json], console: Console) -> None:
     if waiting:
         console.print("\nPending", style="bold")
     for message, names in waiting.items():
-        more = len(names) - _NAMED_MAX
-        named = ", ".join(names[:_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
         console.print(Padding(Text(message, "yellow"), (0, 0, 0, 2)))
-        console.print(Padding(Text(named), (0, 0, 0, 4)))
+        console.print(Padding(Text(_some(names)), (0, 0, 0, 4)))
 
 
 def _summary(result: Json, console: Console) -> None:
@@ -114,7 +112,24 @@ def _summary(result: Json, console: Console) -> None:
     ):
         if counts:
             lines.append(f"{words}: " + ", ".join(f"{n} {kind}" for kind, n in counts.items()))
-    console.print("\n" + "\n".join(lines), highlight=False)
+    lines += _removed(result.get("removed", ()))
+    console.print("\n" + "\n".join(lines), highlight=False, markup=False)
+
+
+def _removed(pods: Iterable[Json]) -> Iterator[str]:
+    """Which pods go as their workload is to be smaller."""
+    of: dict[str, list[str]] = defaultdict(list)
+    for pod in pods:
+        owner = pod["owner"]
+        of[f"{owner['kind']} {pod['namespace']}/{owner['name']}"].append(pod["name"])
+    for owner, names in of.items():
+        what = "1 pod" if len(names) == 1 else f"{len(names)} pods"
+        yield f"{what} of {owner} {'goes' if len(names) == 1 else 'go'}: {_some(names)}"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED_MAX
+    return ", ".join(names[:_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
 
 
 def _name(pod: Json) -> str:

@@ -1,5 +1,6 @@
 """What-ifs, exit codes and warnings of ``evenkeel simulate``, as a user types them."""
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,10 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from scheduler import cli
-from scheduler.simulate import gaps, schedule
+from scheduler.config import Config
+from scheduler.simulate import command, gaps, schedule
+from scheduler.simulate import inventory as inventories
+from scheduler.simulate.changes import what_if
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.inventory import Inventory
 from scheduler.simulate.priorities import Priorities
@@ -149,6 +153,26 @@ def test_a_workload_that_shrinks_makes_room(word: str, kind: str, gone: str) -> 
     left = schedule(objects, changes=Changes(scale=[f"{word}/web=2"], without=["a"]))
     assert gone not in placed(left)
     assert {"web-0", "web-1"} <= placed(left).keys()
+
+
+def test_which_pods_go_of_a_workload_that_shrinks_is_said() -> None:
+    def pods(n: int) -> list[Json]:
+        return [owned(f"web-{i}", "StatefulSet", node="a") for i in range(n)]
+
+    objects = [node("a", cpu=16), workload("StatefulSet", replicas=9), *pods(9)]
+    found = answer("--scale", "sts/web=7", objects=objects)
+    owner = {"kind": "StatefulSet", "name": "web"}
+    gone = {row.pop("name") for row in found["removed"]}
+    assert gone == {"web-7", "web-8"}
+    assert found["removed"] == [{"namespace": "default", "owner": owner, "node": "a"}] * 2
+    (line,) = simulate("--scale", "sts/web=8", objects=objects).stdout.splitlines()[-1:]
+    assert line == "1 pod of StatefulSet default/web goes: web-8"
+    (line,) = simulate("--scale", "sts/web=0", objects=objects).stdout.splitlines()[-1:]
+    assert line.startswith("9 pods of StatefulSet default/web go: web-")
+    assert line.endswith(" and 4 more")
+    assert answer("--scale", "sts/web=9", objects=objects)["removed"] == []
+    # What is too many without a wish stays, as its controller is not asked.
+    assert answer(objects=[node("a", cpu=16), workload("StatefulSet", replicas=1), *pods(2)])["removed"] == []  # fmt: skip
 
 
 def test_a_change_that_names_what_is_not_there_says_what_is() -> None:
@@ -391,3 +415,30 @@ def test_what_a_terminal_would_obey_is_spelt_out_in_all_that_is_printed() -> Non
     said = refused("--strict", objects=objects)
     assert said.isprintable()
     assert said.startswith(r"-: Deployment default/dx\x1b]0;PWNED\x07\n\u202e: spec.replicas: ")
+
+
+def test_a_pod_on_its_way_out_is_not_displaced_with_its_node() -> None:
+    going = pod("going", node="a")
+    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    inventory = inventories.read([node("a"), node("b"), going, pod("moves", node="a"), pod("stays", node="b")])  # fmt: skip
+    displaced = what_if.apply(inventory, Changes(without=["a"]))
+    assert displaced == {"default/moves": "a"}
+    assert [one.metadata.name for one in inventory.pods] == ["moves", "stays"]
+
+
+def code_of(*live: Json, **request: Any) -> int:
+    """How the command ends for a cluster that has these objects."""
+    asked = command.Request(config=Config(), fail_if_pending=True, **request)
+    return command.answer(asked, command.Live(live), io.StringIO(), lambda *_: None).code
+
+
+def test_in_a_cluster_only_pods_that_the_change_sets_free_or_makes_count_as_pending() -> None:
+    waits = pod("waits", cpu=99)
+    cluster = (node("a", cpu=2), node("b", cpu=1), waits, pod("p", node="a", cpu=2))
+    assert code_of(*cluster) == 1
+    assert code_of(*cluster, cordon=["b"]) == 0
+    # The pod that must leave fits nowhere else.
+    assert code_of(*cluster, without_nodes=["a"]) == 1
+    web = workload("Deployment", replicas=0)
+    assert code_of(*cluster, web, scale=["deploy/web=1"]) == 0
+    assert code_of(*cluster, web, scale=["deploy/web=2"]) == 1

@@ -38,11 +38,13 @@ class Making:
         made: uids of the pods that were made.
         suspended: how many objects of each kind make nothing for now.
         owners: of each pod that has one, the kind and name of its topmost owner, by uid.
+        removed: pods that a smaller size takes away, in the order in which they go, by the workload.
     """
 
     made: set[str] = field(default_factory=set)
     suspended: Counter[str] = field(default_factory=Counter)
     owners: dict[str, ObjectKey] = field(default_factory=dict)
+    removed: dict[ObjectKey, list[wire.Pod]] = field(default_factory=dict)
 
 
 def make(inventory: Inventory, scaled: AbstractSet[ObjectKey] = frozenset()) -> Making:
@@ -59,7 +61,6 @@ def make(inventory: Inventory, scaled: AbstractSet[ObjectKey] = frozenset()) -> 
     scene = _scene(inventory, found, owned)
     making = Making()
     deployments = {one.key for one in found if one.key.kind == "Deployment"}
-    surplus: set[str] = set()
     for workload in found:
         if _deployment_of(workload) in deployments:
             continue
@@ -70,10 +71,11 @@ def make(inventory: Inventory, scaled: AbstractSet[ObjectKey] = frozenset()) -> 
             for pod in done.pods:
                 _add(inventory, making, workload, pod)
             inventory.groups.extend(done.groups)
-            if workload.key in scaled:
-                surplus.update(pod.metadata.uid for pod in done.surplus)
-    if surplus:
-        inventory.pods[:] = [pod for pod in inventory.pods if pod.metadata.uid not in surplus]
+            if workload.key in scaled and done.surplus:
+                making.removed[workload.key] = list(done.surplus)
+    if making.removed:
+        gone = {pod.metadata.uid for pods in making.removed.values() for pod in pods}
+        inventory.pods[:] = [pod for pod in inventory.pods if pod.metadata.uid not in gone]
     for pod in inventory.pods:
         if pod.metadata.uid not in making.owners and (top := owned.top(pod)):
             making.owners[pod.metadata.uid] = top
