@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import platform
 import shutil
+import sys
 from importlib import metadata
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,6 +16,7 @@ import typer
 from scheduler.cli import audit, demo, manual, replay, run, simulate
 
 _HELP_COLUMNS = 80  # longer lines are hard to read
+_NO_PLACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 app = typer.Typer(
     cls=manual.Group,
@@ -56,4 +61,29 @@ def _of_all_commands(
 def main() -> None:
     """The console script."""
     columns = shutil.get_terminal_size().columns
-    app(terminal_width=min(columns, _HELP_COLUMNS) - 2)
+    try:
+        try:
+            app(terminal_width=min(columns, _HELP_COLUMNS) - 2)
+        finally:
+            # What is still to be written decides how the command ends.
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except OSError as error:
+        code = _code_of_lost_output(error)
+        if code is None:
+            raise
+        # What is left is not tried again at the very end.
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        sys.exit(code)
+
+
+def _code_of_lost_output(error: OSError) -> int | None:
+    """How to end when output has no place, which is told, or no reader; None for another error."""
+    if error.errno == errno.EPIPE:
+        return 1
+    # Errors of files that are opened have their names.
+    if error.filename is not None or error.errno not in _NO_PLACE:
+        return None
+    typer.echo(f"output cannot be written: {error.strerror}", err=True)
+    return 2

@@ -158,6 +158,9 @@ class Operator:
         except OSError as error:
             where = f"--host {options.host} --port {options.port}"
             raise BadInput(where, f"cannot listen for probes: {error.strerror}") from error
+        except UnicodeError as error:  # before anybody is asked for its address
+            problem = "cannot be the name of a host: parts of 1 to 63 letters, digits or -, with dots between them"
+            raise BadInput("--host", f"{options.host} {problem}") from error
         for work in (self._signs.rights.run(), probes.tell()):
             self._parts.keep(self._lifeline.call(work))
         _log.info("getting kernels ready", note="minutes when none are in the cache, else seconds")

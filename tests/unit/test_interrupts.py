@@ -187,3 +187,13 @@ def test_a_port_that_is_taken_is_told_in_one_line(unanswering: Path) -> None:
     assert "Traceback" not in errors
     last = errors.splitlines()[-1]
     assert last.startswith(f"--host 127.0.0.1 --port {port}: cannot listen for probes: ")
+
+
+@pytest.mark.parametrize("host", ["not..host", "x" * 64])
+def test_what_can_be_no_host_is_told_in_one_line(host: str, unanswering: Path) -> None:
+    with started("run", "--host", host, "--port", "0", "--kubeconfig", str(unanswering)) as process:
+        _, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 2
+    assert "Traceback" not in errors
+    told = f"--host: {host} cannot be the name of a host: parts of 1 to 63 letters, digits or -, "
+    assert errors.splitlines()[-1].startswith(told)

@@ -1,15 +1,19 @@
 """Tables are whole off a terminal, and a place for the result is there before the work."""
 
+import io
 import os
 import pty
 import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from rich.table import Table
 
 from scheduler import printing
 from scheduler.errors import BadInput
+from scheduler.simulate import report
+from tests.screen import Screen
 
 UUID = "GPU-" + "0123456789abcdef" * 20
 
@@ -54,6 +58,36 @@ def test_a_file_gets_no_colours_even_where_they_are_asked_for(
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert "\x1b" not in printing.text(lambda console: console.print("[red]red[/red]"))
+
+
+def test_a_pipe_is_no_terminal_whatever_rich_takes_it_for() -> None:
+    """As it does where colours are asked for."""
+    of_pipe = Console(file=io.StringIO(), force_terminal=True, _environ={"TERM": "xterm"})
+    of_screen = Console(file=Screen(), force_terminal=True, _environ={"TERM": "xterm"})
+    assert of_pipe.is_terminal
+    assert not printing.is_terminal(of_pipe)
+    assert printing.is_terminal(of_screen)
+    dumb = Console(file=Screen(), force_terminal=True, _environ={"TERM": "dumb"})
+    assert not printing.is_terminal(dumb)
+
+
+def test_a_simulation_goes_into_a_pipe_a_pod_a_line_though_colours_are_asked_for() -> None:
+    pod: dict[str, object] = {
+        "namespace": "default", "name": "p", "node": None, "displacedFrom": None, "devices": [],
+        "message": "long " * 40,
+    }  # fmt: skip
+    summary = {"scheduled": 0, "pods": 1, "pending": 1, "nodes": 0}
+    result = {"pods": [pod], "summary": summary, "passedOver": {}, "suspended": {}}
+    shown = {}
+    for file in (io.StringIO(), Screen()):
+        console = Console(file=file, force_terminal=True, width=40, _environ={"TERM": "xterm"})
+        report.show({"": result}, console)
+        shown[type(file)] = file.getvalue()
+    assert "\x1b" not in shown[io.StringIO]
+    told = f"default/p  (pending)  {'long ' * 40}".rstrip()
+    assert told in shown[io.StringIO].splitlines()
+    assert "\x1b" in shown[Screen]
+    assert told not in shown[Screen]
 
 
 def test_a_place_for_the_result_is_tried_and_left_as_it_was(tmp_path: Path) -> None:
