@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
+import msgspec
 import yaml
 
 from scheduler.errors import BadInput, one_line
@@ -18,6 +20,8 @@ _REPEATED_MAX = 100_000
 # Mappings that one merge key names.
 _MERGED_MAX = 100
 _MERGE = "tag:yaml.org,2002:merge"
+# How JSON may spell a half of a character.
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _TOO_DEEP = f"is nested more than {_DEPTH_MAX} levels deep, or holds itself"
 _REPEATED = f"aliases repeat more than {_REPEATED_MAX} values, the most that is read"
 
@@ -102,9 +106,14 @@ def _documents(name: str, text: str) -> list[Any]:
 def _parsed(text: str) -> list[Any]:
     if text.lstrip().startswith("{"):
         try:
-            return [json.loads(text)]
+            document = json.loads(text)
+            if _HALF.search(text):
+                # A half of a character has no bytes: no API server takes it.
+                msgspec.json.encode(document)
         except ValueError:
             pass  # several JSON documents, or YAML in braces: YAML reads both
+        else:
+            return [document]
     return [document for document in yaml.load_all(text, Loader=_Loader) if document is not None]
 
 

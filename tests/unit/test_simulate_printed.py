@@ -1,0 +1,56 @@
+"""What ``evenkeel simulate`` prints, on a terminal and off it."""
+
+from rich.console import Console
+
+from scheduler.simulate import report, schedule
+from tests import make
+from tests.screen import Screen
+from tests.unit.test_simulate_what_if import gpu_node, pod, refused, simulate, workload
+
+
+def test_off_a_terminal_each_pod_is_one_line_with_its_cards_whole() -> None:
+    uuid = "GPU-8f2c1c5e-1111-2222-3333-444444444444"
+    cards = [make.card(uuid=f"{uuid}{i}", index=i) for i in range(8)]
+    objects = [gpu_node("g", cards=cards), pod("p", gpu=8), pod("waits", gpu=9)]
+    lines = simulate(objects=objects).stdout.splitlines()
+    assert lines[0].split() == ["POD", "NODE", "CARDS", "OR", "REASON"]
+    assert all(f"{i} {uuid}{i} 15360 MiB 100 %" in lines[1] for i in range(8))
+    assert lines[2].startswith("default/waits  (pending)  0/1 nodes are available: ")
+    assert lines[2].endswith(".")
+    assert lines[3:] == ["", "1 of 2 pods scheduled on 1 nodes"]
+
+
+def test_a_terminal_has_a_line_for_each_pod_and_each_reason_once() -> None:
+    objects = [gpu_node("g"), pod("p", gpu=1), *(pod(f"w{i}", gpu=2) for i in range(7))]
+    out = Screen()
+    screen = Console(file=out, force_terminal=True, width=80, color_system=None)
+    report.show({"": schedule(objects)}, screen)
+    lines = [line.rstrip() for line in out.getvalue().splitlines()]
+    assert lines[:3] == ["POD         NODE", "default/p   g", "  card 0 g-GPU-0 15360 MiB 100 %"]
+    assert max(map(len, lines)) <= 80
+    assert out.getvalue().count("nodes are available") == 1
+    assert "default/w3, default/w4 and 2 more" in " ".join(line.strip() for line in lines)
+
+
+def test_what_a_terminal_would_obey_is_spelt_out_in_all_that_is_printed() -> None:
+    evil = "x\x1b]0;PWNED\x07\n\u202e"
+    odd = {"apiVersion": f"{evil}/v1", "kind": f"Odd{evil}", "metadata": {"name": "o"}}
+    objects = [
+        gpu_node(f"n{evil}"), pod(f"p{evil}", gpu=1), pod(f"q{evil}", gpu=9), pod(f"r{evil}", memory=f"1{evil}"), odd,
+        odd | {"spec": {"containers": [{}]}}, workload("Job", suspend=True, name=f"j{evil}"),
+        workload("Deployment", f"d{evil}", replicas=evil),
+    ]  # fmt: skip
+    for arguments in ((), ("--explain",), ("--mode", "keel,fgd")):
+        result = simulate(*arguments, objects=objects)
+        assert result.exit_code == 3, result.output
+        lines = (result.stdout + result.stderr).split("\n")
+        assert [line for line in lines if not line.isprintable()] == []
+        assert r"default/px\x1b]0;PWNED\x07\n\u202e" in result.stdout
+        assert r"Deployment default/dx\x1b]0;PWNED\x07\n\u202e" in result.stderr
+    out = Screen()
+    screen = Console(file=out, force_terminal=True, width=80, color_system=None)
+    report.show({"": schedule(objects, with_nodes=True)}, screen)
+    assert [line for line in out.getvalue().split("\n") if not line.isprintable()] == []
+    said = refused("--strict", objects=objects)
+    assert said.isprintable()
+    assert said.startswith(r"-: Deployment default/dx\x1b]0;PWNED\x07\n\u202e: spec.replicas: ")
