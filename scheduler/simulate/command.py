@@ -216,16 +216,6 @@ def _placed(
         row["file"] = origins[problem.position]
     for pod in result["pods"]:
         pod["file"] = origins[situation.inventory.positions[pod["uid"]]]
-    result["removed"] = [
-        {
-            "namespace": pod.metadata.namespace,
-            "name": pod.metadata.name,
-            "owner": {"kind": owner.kind, "name": owner.name},
-            "node": pod.spec.node_name or None,
-        }
-        for owner, pods in situation.making.removed.items()
-        for pod in pods
-    ]
     return result
 
 

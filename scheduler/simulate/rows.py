@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from scheduler.api import wire
 from scheduler.api.door.decisions import Bind, Hold
 from scheduler.cycle import explain, placed
 from scheduler.cycle.boards import Shape
 from scheduler.cycle.verdicts import Verdicts
 from scheduler.devices import table as devices
 from scheduler.schema import columns as c
+from scheduler.simulate.kinds import ObjectKey
 from scheduler.simulate.situation import Situation
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
@@ -141,3 +144,17 @@ class Rows:
 def _figures(of_card: c.Ints) -> dict[str, int]:
     cores, mib, sharers = of_card.tolist()
     return {"memoryMiB": mib, "cores": cores, "sharers": sharers}
+
+
+def removed(gone: Mapping[ObjectKey, Sequence[wire.Pod]]) -> list[Json]:
+    """The pods that go, by the workload that is to be smaller."""
+    return [
+        {
+            "namespace": pod.metadata.namespace,
+            "name": pod.metadata.name,
+            "owner": {"kind": owner.kind, "name": owner.name},
+            "node": pod.spec.node_name or None,
+        }
+        for owner, pods in gone.items()
+        for pod in pods
+    ]

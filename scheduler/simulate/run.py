@@ -167,6 +167,7 @@ class _Simulation:
                 for (version, kind), count in sorted(inventory.unknown.items())
             ],
             "suspended": dict(sorted(self._situation.making.suspended.items())),
+            "removed": rows.removed(self._situation.making.removed),
         }
 
     def _handle(self, event: events.Event) -> None:
