@@ -19,7 +19,7 @@ def _run(path: Path) -> subprocess.CompletedProcess[str]:
 def test_the_console_script_starts_evenkeel(tmp_path: Path) -> None:
     done = _run(tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "Manifests" in done.stdout
+    assert "Show where pods would go" in done.stdout
 
 
 @pytest.mark.parametrize("name", ["scheduler/__init__.py", "scheduler.py", "scheduler/other.txt"])
