@@ -73,7 +73,7 @@ def test_workloads_of_a_real_cluster_are_placed_live_and_from_a_dump_alike(
     owners = [one["owner"]["kind"] for one in live if one["owner"]]
     # The DaemonSet has one node left; of the pods that nothing made, there is the displaced one.
     assert sorted(owners) == ["DaemonSet", *["Deployment"] * 2, *["Job"] * 2, *["StatefulSet"] * 2]
-    assert {one["node"] for one in live} == {two_nodes[1]}
+    assert {one["node"] for one in live} == {two_nodes[1]}, live
     assert [one["name"] for one in live if one["displacedFrom"]] == ["bound"]
 
     dump = tmp_path / "cluster.yaml"

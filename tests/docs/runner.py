@@ -62,11 +62,14 @@ def clone(folder: Path) -> Path:
 def environment(
     folder: Path, kubeconfig: Path | None = None, programs: Collection[Path] = ()
 ) -> dict[str, str]:
-    """What a reader's shell has: the clone's programs first, and no cluster but the one that is given."""
+    """What a reader's shell has: the clone's programs first, and no cluster but the one that is given.
+
+    Of Python's settings and of the make that runs the tests it has none: a make below another one says so.
+    """
     kept = {
         key: value
         for key, value in os.environ.items()
-        if not key.startswith(("PYTHON", "COVERAGE", "COV_", "VIRTUAL_ENV"))
+        if not key.startswith(("PYTHON", "COVERAGE", "COV_", "VIRTUAL_ENV", "MAKE", "MFLAGS"))
     }
     paths = [folder / ".venv" / "bin", *(program.parent for program in programs)]
     return kept | {
