@@ -62,9 +62,9 @@ def audit(
 ) -> None:
     """Show what a cluster cannot use, what it costs, and how other modes would have placed its pods.
 
-    Exit codes: 0 answered; 1 the cluster cannot be read; 2 an argument or a file
-    cannot be read; 3 answered, but objects with mistakes were left out, or stay
-    where they are and hold what can be read of them.
+    Exit codes: 0 answered; 2 an argument, a file or the cluster cannot be read;
+    3 answered, but objects with mistakes were left out, or stay where they are and
+    hold what can be read of them.
     """
     from scheduler.audit import command, findings  # noqa: PLC0415 - numba costs half a second
 

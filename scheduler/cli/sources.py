@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import typer
-
 from scheduler.api import wire
 from scheduler.errors import ApiError, BadInput
 
@@ -98,10 +96,10 @@ def _unread(origin: str, problem: InputProblem) -> Unread:
 
 
 def of_cluster(kubeconfig: str | None, context: str | None) -> Found:
-    """Nodes and pods of a cluster; ends the command with 1 where it does not answer.
+    """Nodes and pods of a cluster.
 
     Raises:
-        BadInput: there is no such kubeconfig or context.
+        BadInput: there is no such kubeconfig or context, or the cluster cannot be read.
     """
     from scheduler.kube import client  # noqa: PLC0415 - as for run
     from scheduler.kube.watch import listing  # noqa: PLC0415 - as for run
@@ -110,8 +108,7 @@ def of_cluster(kubeconfig: str | None, context: str | None) -> Found:
     try:
         nodes, pods = asyncio.run(listing.nodes_and_pods(access))
     except ApiError as error:
-        typer.echo(f"{access.url}: {error}", err=True)
-        raise typer.Exit(1) from error
+        raise BadInput(access.url, str(error)) from error
     return Found(nodes, pods, in_words(access.url, context))
 
 

@@ -90,6 +90,6 @@ async def test_a_cluster_that_refuses_ends_it_with_the_reason(tmp_path: Path) ->
     async with embedded.start() as cluster:
         cluster.server.around = around
         result = await audit(cluster, tmp_path)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "403 Forbidden: pods is forbidden" in result.stderr
     assert not result.stdout
