@@ -18,6 +18,7 @@ NOTE_MAX, MESSAGE_MAX = 1024, 8192
 NO_NODES = "no nodes available to schedule pods"
 # Room for the words that say how many reasons, or figures, were left out.
 _REST = 32
+_MORE = " And more figures."
 
 
 class Saying(NamedTuple):
@@ -85,7 +86,7 @@ def _with_details(diagnosis: Diagnosis, most: int) -> str:
     for i, detail in enumerate(details):
         rest = len(details) - i
         if _size(text + detail) + (_REST if rest > 1 else 0) > most:
-            return f"{text} And figures of {rest} more."
+            return f"{text}{_MORE}"
         text += detail
     return text
 

@@ -6,6 +6,7 @@ It is the only task that calls the engine's door.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Callable
 
@@ -151,7 +152,7 @@ class Loop:
         may_decide = self._is_leading() and not self._inbox.lists_waiting
         budget = Slice(clock, self._room() if may_decide else 0)
         outcome = self._engine.decide(clock(), budget)
-        seconds = clock() - budget.decided_from if budget.decided_from else 0.0
+        seconds = time.perf_counter() - budget.decided_from if budget.decided_from else 0.0
         self._tally.decided(outcome, seconds)
         self._carry_out(outcome)
 

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+import re
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -146,9 +147,22 @@ def _slow(name: str) -> tuple[str, str]:
     )
 
 
-def _rendered(folder: Path) -> list[Json]:
+def test_alerts_read_the_job_that_the_values_name(tmp_path: Path) -> None:
+    """Who scrapes without the ServiceMonitor has a job of another name; by the wrong one no alert is right."""
+    [rules] = [
+        one
+        for one in _rendered(tmp_path, "--set=alerts.job=kubernetes-pods")
+        if one["kind"] == "PrometheusRule"
+    ]
+    for alert in (one for group in rules["spec"]["groups"] for one in group["rules"]):
+        selectors = re.findall(r"\{([^}]*)\}", alert["expr"])
+        assert selectors
+        assert all('job="kubernetes-pods"' in one for one in selectors), alert["expr"]
+
+
+def _rendered(folder: Path, *more: str) -> list[Json]:
     options = [f"--set={option}.enabled=true" for option in ("alerts", "dashboard")]
-    return installed.objects(installed.rendered_chart(folder, *options))
+    return installed.objects(installed.rendered_chart(folder, *options, *more))
 
 
 def test_the_dashboard_lays_its_panels_out_without_overlap_and_says_what_each_is() -> None:

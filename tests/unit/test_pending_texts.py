@@ -97,7 +97,7 @@ def test_what_is_too_long_loses_whole_reasons_at_its_end_and_says_how_many() -> 
     assert more == f"{120 - len(kept)} more reasons"
     assert all(one.startswith("Insufficient ") for one in figures)
     assert figures
-    assert re.fullmatch(r"And figures of \d+ more", last)
+    assert last == "And more figures"
     assert kept
 
 
@@ -110,13 +110,14 @@ def test_the_reasons_of_the_most_nodes_are_kept() -> None:
     assert note.endswith(f", and {100 - len(kept)} more reasons.")
 
 
-def test_details_that_do_not_fit_are_counted_and_none_is_cut() -> None:
+def test_details_that_do_not_fit_are_hinted_at_and_none_is_cut() -> None:
     details = tuple(Detail(f"d{i}", f"detail {i} {'é' * 40}") for i in range(20))
     note = explain.saying(Hold("u", Diagnosis(2, (("Insufficient cpu", 2),), 0, details))).note
     assert len(note.encode()) <= explain.NOTE_MAX
     n = note.count("detail")
     assert note.count(f"{'é' * 40}.") == n
-    assert note.endswith(f" And figures of {20 - n} more.")
+    assert 0 < n < 20
+    assert note.endswith(". And more figures.")
     whole = explain.saying(Hold("u", Diagnosis(2, (), 0, details))).message
     assert whole.count("detail") == 20
 

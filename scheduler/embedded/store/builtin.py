@@ -163,6 +163,7 @@ BUILT_IN: tuple[Kind, ...] = (
         has_generation=True,
     ),
     _core("resourcequotas", "ResourceQuota", "quota", has_status=True, returns_deleted=True),
+    _core("limitranges", "LimitRange", "limits"),
     _rbac("roles", "Role", namespaced=True),
     _rbac("rolebindings", "RoleBinding", namespaced=True),
     _rbac("clusterroles", "ClusterRole", namespaced=False),
