@@ -19,7 +19,7 @@ NODES, PODS = "/api/v1/nodes", "/api/v1/namespaces/{}/pods"
 APP = {"app": "simulated"}
 # The API server is shared: pods that other tests left waiting would fill these nodes up in what is simulated.
 _ONLY = {"key": "app", "value": "simulated", "effect": "NoSchedule"}
-_TOLERATED = {"tolerations": [{"key": "app", "operator": "Exists"}]}
+_TOLERATED: Json = {"tolerations": [{"key": "app", "operator": "Exists"}]}
 KINDS = (
     "nodes,pods,namespaces,priorityclasses,services,limitranges,replicationcontrollers,replicasets,"
     "statefulsets,deployments,daemonsets,jobs,cronjobs"
