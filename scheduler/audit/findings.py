@@ -108,6 +108,7 @@ def audit(
     return {
         "about": {"made": about.made, "source": about.source, "evenkeel": about.version},
         "prices": dict(prices.units),
+        "priceSources": dict(prices.sources),
         "pricesUnused": prices.unused(one.model for one in models),
         "gpuModels": [one._asdict() for one in models],
         "units": UNITS,

@@ -6,10 +6,10 @@ from scheduler.measure import figures as m
 from scheduler.measure.figures import Figures
 
 _SHORT_OF = {
-    m.LACKS_CPU: "need more CPU",
-    m.LACKS_MEMORY: "need more memory",
-    m.LACKS_CARDS: "find no cards with enough left",
-    m.LACKS_PODS: "find the node full of pods",
+    m.LACKS_CPU: "too little CPU",
+    m.LACKS_MEMORY: "too little memory",
+    m.LACKS_CARDS: "no cards with enough left",
+    m.LACKS_PODS: "no place (maxPods)",
 }
 # Less than this much of a unit is not worth a word.
 _LEAST = 0.005
@@ -33,7 +33,7 @@ def of_node(figures: Figures, i: int) -> str:
         return f"{free}: every one of the {pods} fits, but what is left of some cards is too little"
     short = figures.short[kinds, :, i].sum(axis=0)
     cause = int(short.argmax())
-    return f"{free}: {_count(short[cause])} of {_count(hosted)} {pods} {_SHORT_OF[cause]}"
+    return f"{free}: {_SHORT_OF[cause]} for {_count(short[cause])} of {_count(hosted)} {pods}"
 
 
 def what_is_free(figures: Figures, i: int) -> str:

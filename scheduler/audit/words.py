@@ -108,15 +108,15 @@ def of_free(audit: Json) -> str:
 def judged_by(audit: Json) -> list[str]:
     """Sentences on whose demand the figures rest, and what waits."""
     demand, lines = audit["demand"], []
-    for key, kind in (("gpuPods", "GPU pods"), ("otherPods", "pods without GPU")):
+    for key, kind in (("gpuPods", "with GPUs"), ("otherPods", "without GPUs")):
         seen = demand[key]["seen"]
         if demand[key]["assumed"]:
             lines.append(
-                f"Only {seen:,} {kind} seen, fewer than {demand['enough']}: "
+                f"Seen: {counted(seen, 'pod')} {kind}, fewer than {demand['enough']}: "
                 "judged by assumed ones instead."
             )
         else:
-            lines.append(f"Judged by {seen:,} {kind} seen.")
+            lines.append(f"Judged by the {counted(seen, 'pod')} {kind} that were seen.")
     if demand["askingNothing"]:
         lines.append(
             f"Not counted among them: {counted(demand['askingNothing'], 'pod')} without any request for GPUs, "
@@ -153,9 +153,10 @@ def not_judged(audit: Json) -> list[str]:
 
 def priced_by(audit: Json) -> list[str]:
     """What GPUs were counted at, and where that is from."""
-    units = audit["prices"]
+    units, sources = audit["prices"], audit["priceSources"]
     lines = [
-        f"A core costs ${units['cpu-core']:g} a month, a GiB of memory ${units['memory-gib']:g}."
+        f"A core: ${units['cpu-core']:g} a month ({sources['cpu-core']}).",
+        f"A GiB of memory: ${units['memory-gib']:g} a month ({sources['memory-gib']}).",
     ]
     models = audit["gpuModels"]
     lines += [
@@ -194,8 +195,8 @@ def moved(audit: Json) -> list[str]:
         lines.append(f"{counted(replay['stayed'], 'pod')} {verb}: {', '.join(shown)}.")
     if replay["withoutController"]:
         lines.append(
-            f"{counted(replay['withoutController'], 'pod')} of those placed again have no controller: "
-            "deleted, nothing would create them anew."
+            f"{replay['withoutController']:,} of those placed again without a controller: "
+            "if deleted, nothing would create them anew."
         )
     left_over = [one["mode"] for one in replay["modes"] if max(one["inOrders"]["unplaced"])]
     if left_over:

@@ -85,6 +85,8 @@ def audit(
         with progress.stages() as tell:
             tell("reading nodes and pods")
             read = sources.of_files(file) if file else sources.of_cluster(kubeconfig, context)
+            if not (read.nodes or read.unread):
+                raise BadInput(read.source, "there is no Node, and audit judges nodes")
             question = command.of(question, read.source, read.unread, read.passed_over)
             found = findings.audit(read.nodes, read.pods, question, tell)
         command.show(request, found, printing.console())

@@ -29,7 +29,7 @@ _MEASURE = """
 function measured(frame) {
   const doc = frame.contentDocument, view = frame.contentWindow, width = doc.documentElement.clientWidth;
   const found = {name: frame.name, width, scrolls: doc.documentElement.scrollWidth - width, texts: 0,
-                 smallest: 1e9, small: "", wide: [], cut: [], torn: []};
+                 smallest: 1e9, small: "", wide: [], cut: [], torn: [], stiff: []};
   for (const node of doc.body.querySelectorAll("*")) {
     const style = view.getComputedStyle(node), box = node.getBoundingClientRect();
     if (style.clipPath !== "none" || node.closest("thead") && style.position === "absolute" || !box.width) continue;
@@ -38,8 +38,11 @@ function measured(frame) {
       found.wide.push(node.tagName + " " + node.textContent.slice(0, 60));
     if (style.overflowX !== "visible" && node.scrollWidth > node.clientWidth + 1)
       found.cut.push(node.tagName + " " + node.textContent.slice(0, 60));
-    if (node.matches("table, figure, .cells") && box.height < 800 && style.breakInside !== "avoid")
+    const isWhole = node.matches("tr, .bars > *, .cells") || node.matches("table, figure") && box.height < 200;
+    if (isWhole && style.breakInside !== "avoid")
       found.torn.push(node.tagName + " " + node.textContent.slice(0, 60));
+    if (node.matches("table, figure") && box.height > 520 && style.breakInside === "avoid")
+      found.stiff.push(node.tagName + " " + node.textContent.slice(0, 60));
   }
   const walk = doc.createTreeWalker(doc.body, NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) {
@@ -80,7 +83,9 @@ def measure(
     """What the page is like at each width in CSS pixels, by the names given.
 
     ``scrolls`` says how many pixels it is wider than its window, ``wide`` which elements reach out of it, ``cut``
-    which hide or scroll what is in them, ``torn`` which a page break may go through though they fit a page, and ``smallest`` is the size of the smallest of ``texts`` texts.
+    which hide or scroll what is in them, ``torn`` which lines and small tables and figures a page break may go
+    through, ``stiff`` which take more than half a page and no break may go through, so that as much may be left
+    empty before them; and ``smallest`` is the size of the smallest of ``texts`` texts.
     ``on_paper`` goes by the styles for print.
     """
     if on_paper:

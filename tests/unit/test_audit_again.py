@@ -40,7 +40,7 @@ def test_pods_with_claims_stay_and_their_nodes_are_not_empty() -> None:
     ]
     found = replayed(nodes, pods)
     assert (found["moved"], found["stayed"], found["emptyNodes"]) == (0, 400, 0)
-    assert found["stays"] == [{"reason": "have a PersistentVolumeClaim", "pods": 400}]
+    assert found["stays"] == [{"reason": "with a PersistentVolumeClaim", "pods": 400}]
     assert [one["emptyNodes"] for one in found["modes"]] == [0, 0, 0]
     assert found["orders"] == 1
     assert found["advice"]["mode"] == ""
@@ -83,13 +83,13 @@ def test_each_pod_that_stays_is_counted_with_its_reason() -> None:
     ]  # fmt: skip
     found = replayed(nodes, pods)
     assert {one["reason"]: one["pods"] for one in found["stays"]} == {
-        "belong to a DaemonSet": 2,
-        "are run by the kubelet from a file": 2,
-        "are being deleted": 1,
-        "have a ResourceClaim": 1,
-        "are on a node that would not take them back, by its cordon, taints or labels": 1,
-        "are on a node that is not there": 1,
-        "ask to be placed in a way that is not understood": 1,
+        "of a DaemonSet": 2,
+        "run by the kubelet from a file": 2,
+        "being deleted": 1,
+        "with a ResourceClaim": 1,
+        "on a node that would not take such a pod back, by its cordon, taints or labels": 1,
+        "on a node that is not there": 1,
+        "with a mistake in how to place them": 1,
     }
     assert found["stayed"] == 9
     assert (found["moved"], found["withoutController"]) == (2, 1)

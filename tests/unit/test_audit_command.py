@@ -47,12 +47,18 @@ def refused(*arguments: str | Path, objects: Any = ()) -> str:
 FULL = [node(), *(pod(f"p{i}") for i in range(32))]
 
 
+def test_without_a_node_there_is_nothing_to_judge() -> None:
+    assert refused("-f", "-", objects=[pod("waits", node="")]) == (
+        "standard input: there is no Node, and audit judges nodes"
+    )
+
+
 def test_a_table_names_the_worst_node_and_says_it_is_no_promise() -> None:
     result = run("-f", "-", objects=[*FULL, pod("waits", node="")])
     assert result.exit_code == 0, result.output
     words = " ".join(result.stdout.split())
     assert "32.0" in words
-    assert "Judged by 33 pods without GPU seen." in words
+    assert "Judged by the 33 pods without GPUs that were seen." in words
     assert "Waiting: 1 pod, for 0 GPUs and 1 cores in all." in words
     assert "not a promise" in words
     assert "most-allocated" in words
@@ -82,7 +88,7 @@ def test_page_and_table_go_to_a_file(tmp_path: Path) -> None:
         assert (result.exit_code, result.stdout) == (0, "")
         text = path.read_text(encoding="utf-8")
         assert text.startswith(begins)
-        assert "more memory" in text
+        assert "too little memory" in text
 
 
 @pytest.mark.parametrize(
@@ -132,7 +138,7 @@ def test_a_bound_pod_that_asks_what_nobody_reads_stays_with_what_can_be_read() -
     assert result.exit_code == 3, result.output
     assert "1 object with mistakes that stay where they are" in result.stdout
     assert "  Pod default/odd: spec.containers[0].resources.requests[cpu]: " in result.stdout
-    assert "1 pod stays: 1 ask what is not understood." in result.stdout
+    assert "1 pod stays: 1 with a mistake in what is asked." in result.stdout
 
 
 def test_a_malformed_node_is_left_out_and_its_pods_stay() -> None:

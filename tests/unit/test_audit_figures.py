@@ -72,7 +72,7 @@ def test_a_node_without_memory_strands_all_its_free_cores() -> None:
     assert of(figures, m.FREE) == [40, 1, 0, 0]
     # The last GiB is too little of memory itself: that is used up, not stranded.
     assert of(figures, m.STRANDED) == of(figures, m.DEAD) == [40, 0, 0, 0]
-    assert reasons.of_node(figures, 0) == "40 cores and 1 GiB free: 10 of 10 typical pods need more memory"  # fmt: skip
+    assert reasons.of_node(figures, 0) == "40 cores and 1 GiB free: too little memory for 10 of 10 typical pods"  # fmt: skip
 
 
 def test_cores_count_by_the_chance_that_the_next_core_asked_is_kept_off() -> None:
@@ -103,7 +103,7 @@ def test_gpus_without_cores_are_stranded_for_the_pods_that_need_the_cores() -> N
     assert of(figures, m.STRANDED) == pytest.approx([0, memory, 3 * 24 / 31, 120 * 24 / 31])
     assert of(figures, m.DEAD) == [0, 0, 0, 0]
     assert reasons.of_node(figures, 0) == (
-        "3 GPUs (120 GiB) free, 3 cores and 56 GiB left: 24 of 31 typical GPU pods need more CPU"
+        "3 GPUs (120 GiB) free, 3 cores and 56 GiB left: too little CPU for 24 of 31 typical GPU pods"
     )
 
 
@@ -286,9 +286,7 @@ def test_the_measure_is_that_of_fgd_where_cards_have_one_figure(seed: int) -> No
 def test_a_node_full_of_pods_strands_all_that_is_free_on_it() -> None:
     figures = measured([gpu_node(pods=1)], [plain("p", "g", 4, "4Gi")], (HALF, 2), (PLAIN, 1))
     assert of(figures, m.STRANDED) == of(figures, m.DEAD) == [12, 60, 4, 160]
-    assert reasons.of_node(figures, 0).endswith(
-        "2 of 2 typical GPU pods find the node full of pods"
-    )
+    assert reasons.of_node(figures, 0).endswith("no place (maxPods) for 2 of 2 typical GPU pods")
 
 
 def test_cores_beside_gpus_in_use_are_spare_unless_a_pod_seen_could_use_them() -> None:

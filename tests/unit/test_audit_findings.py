@@ -81,7 +81,7 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     amounts = {"capacity", "used", "free", "closed", "stranded", "dead", "spare", "usable"}
     assert set(found) == {
-        "about", "gpuModels", "prices", "pricesUnused", "units", "demand", "total", "worst", "nodes", "leftOut", "mistakes", "passedOver", "waiting", "replay"
+        "about", "gpuModels", "prices", "priceSources", "pricesUnused", "units", "demand", "total", "worst", "nodes", "leftOut", "mistakes", "passedOver", "waiting", "replay"
     }  # fmt: skip
     assert found["units"] == {
         "cpu": "cores", "memory": "GiB", "gpuCompute": "GPUs", "gpuMemory": "GiB"
@@ -349,7 +349,7 @@ def test_pods_that_ask_nothing_are_said_not_to_count() -> None:
     found = audit(nodes, [*(make.pod(name=f"p{i}", node="a") for i in range(3)), agent, gpu_pod])
     assert found["demand"]["askingNothing"] == 3
     said = words.judged_by(found)
-    assert "Only 0 pods without GPU seen, fewer than 30: judged by assumed ones instead." in said
+    assert "Seen: 0 pods without GPUs, fewer than 30: judged by assumed ones instead." in said
     told = "Not counted among them: 3 pods without any request for GPUs, CPU or memory."
     assert told in said
     assert told in read(page.render(found)).words

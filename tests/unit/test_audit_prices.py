@@ -109,6 +109,19 @@ def test_a_user_s_file_goes_before_the_list_and_flags_before_the_file(tmp_path: 
     assert (of_flag.price, of_flag.source) == (1500, "--price")
 
 
+def test_prices_of_cpu_and_memory_say_where_they_are_from(tmp_path: Path) -> None:
+    packaged = book.packaged()
+    assert packaged.sources.keys() == packaged.units.keys() == set(book.UNITS)
+    assert all("https://" in source for source in packaged.sources.values())
+    file = tmp_path / "p.yaml"
+    file.write_text("cpu-core: 20\nunit-source: our bill of May\n")
+    assert book.of_flags(file, []).sources["cpu-core"] == "our bill of May"
+    file.write_text("cpu-core: 20\n")
+    given = book.of_flags(file, ["memory-gib=2"]).sources
+    assert (given["cpu-core"], given["memory-gib"]) == (f"--prices {file}", "--price")
+    assert given["gpu"] == packaged.sources["gpu"]
+
+
 def test_the_packaged_list_is_a_file_of_the_form_that_users_write() -> None:
     path = Path(book.__file__).with_name("prices.yaml")
     assert book.of_flags(path, []).units == book.packaged().units

@@ -89,7 +89,7 @@ def give(
     """
     base = next((one for one in tried if one.name == default), None)
     if base is None:
-        return Advice("", "", f"No advice: it compares with {default}, which was not tried.")
+        return Advice("", "", f"None, for it compares modes with {default}, which was not tried.")
     n = len(base.empty)
     sure = f"in {n} of {n} orders tried" if n > 1 else "in the one order tried"
     others = [one for one in tried if one is not base and one.keeps_all]

@@ -20,20 +20,20 @@ from scheduler.cycle.schedule import Cycle
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 
-OF_A_DAEMON_SET = "belong to a DaemonSet"
-OF_A_FILE = "are run by the kubelet from a file"
-LEAVING = "are being deleted"
-NO_NODE = "are on a node that is not there"
-UNREADABLE = "ask what is not understood"
-UNCLAIMED = "do not say rightly which cards they hold"
-MISSTEERED = "ask to be placed in a way that is not understood"
-NOT_BACK = "are on a node that would not take them back, by its cordon, taints or labels"
+OF_A_DAEMON_SET = "of a DaemonSet"
+OF_A_FILE = "run by the kubelet from a file"
+LEAVING = "being deleted"
+NO_NODE = "on a node that is not there"
+UNREADABLE = "with a mistake in what is asked"
+UNCLAIMED = "with a mistake in which cards are held"
+MISSTEERED = "with a mistake in how to place them"
+NOT_BACK = "on a node that would not take such a pod back, by its cordon, taints or labels"
 _OWNERS = {"DaemonSet": OF_A_DAEMON_SET, "Node": OF_A_FILE}
 # What Evenkeel does not place yet, by the fields that ``api/pods/templates.py`` names.
 _UNSUPPORTED = {
-    "spec.volumes[persistentVolumeClaim]": "have a PersistentVolumeClaim",
-    "spec.resourceClaims": "have a ResourceClaim",
-    "spec.schedulingGroup": "belong to a scheduling group",
+    "spec.volumes[persistentVolumeClaim]": "with a PersistentVolumeClaim",
+    "spec.resourceClaims": "with a ResourceClaim",
+    "spec.schedulingGroup": "of a scheduling group",
 }
 
 
@@ -44,7 +44,7 @@ class Parted:
     Attributes:
         moving: to be placed again, oldest first.
         staying: the others, as they are.
-        reasons: (why they stay, how many), the most first; every reason follows "pods that".
+        reasons: (why they stay, how many), the most first; every reason follows "pods".
         own: uids of those that belong to their node, which do not count when it is called empty.
         without_controller: how many of ``moving`` nothing would create anew.
     """
@@ -104,7 +104,7 @@ def _reason(pod: PodRecord, cluster: Cluster, cycle: Cycle) -> str:
         return LEAVING
     if template.problem is None and template.unsupported:
         field = template.unsupported[0]
-        return _UNSUPPORTED.get(field, f"have {field}, which Evenkeel does not place yet")
+        return _UNSUPPORTED.get(field, f"with {field}, which Evenkeel does not place yet")
     wrong = (
         (UNREADABLE, template.problem is not None),
         (UNCLAIMED, cluster.claim_problem(pod) is not None),

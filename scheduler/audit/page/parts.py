@@ -7,6 +7,8 @@ from html import escape
 from typing import NamedTuple
 
 _SHORT = 20
+# A row with a sentence takes so many lines.
+_LINES_OF_WORDS = 3
 
 
 class Bar(NamedTuple):
@@ -35,8 +37,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, words: int 
         + "</tr>"
         for row in rows
     )
-    # On paper a table that fits a page is not torn.
-    kind = ' class="short"' if lines.count("<tr>") <= _SHORT else ""
+    kind = _short(lines.count("<tr>") * (_LINES_OF_WORDS if words else 1))
     return f"<table{kind}>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{lines}\n</tbody></table>"
 
 
@@ -57,9 +58,14 @@ def bars(title: str, drawn: Sequence[Bar], legend: Sequence[tuple[str, str]] = (
         )
     body = "\n".join(lines)
     return (
-        f'<figure role="group" aria-label="{escape(title)}">{_legend(legend)}\n'
+        f'<figure{_short(len(drawn))} role="group" aria-label="{escape(title)}">{_legend(legend)}\n'
         f'<div class="bars">\n{body}\n</div></figure>'
     )
+
+
+def _short(n_lines: int) -> str:
+    """On paper what takes a small part of a page is not torn; more than that would leave half a page empty."""
+    return ' class="short"' if n_lines <= _SHORT else ""
 
 
 def _legend(meanings: Sequence[tuple[str, str]]) -> str:

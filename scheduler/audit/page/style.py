@@ -45,6 +45,9 @@ padding-right:1rem;color:var(--soft)}td.words{text-align:left}td.words[data-labe
 --used:#9aa7b3;--usable:#1b7fb5;--stranded:#d95f0e;--s3:#8c2d04;--s2:#d95f0e;--s1:#fdae6b}
 *{print-color-adjust:exact;-webkit-print-color-adjust:exact}
 body{max-width:none;margin:0;padding:0;font-size:13px}.soft,table,details{font-size:12px}
-.bars{font-size:12px;gap:.1rem .75rem}.bar{height:12px}h2,h3,.kind{break-after:avoid}
-figure,tr,table.short,.cells,.legend,.advice{break-inside:avoid}thead{display:table-header-group}details{display:none}}
+h1{font-size:1.3rem}h2{margin-top:1.1rem}h3{margin-top:.6rem}p{margin:.3rem 0}.lead{font-size:1.1rem}
+.cells{margin-bottom:.3rem}.some .cells i{width:11px;height:11px}.few .cells i{width:16px;height:16px}
+.bars{font-size:12px;gap:.1rem .75rem;line-height:1.2}.bar{height:11px}th,td{padding:.15rem .5rem}h2,h3,.kind{break-after:avoid}
+figure.short,tr,table.short,.bars>*,.cells,.legend,.advice{break-inside:avoid}.legend{break-after:avoid}p{orphans:3;widows:3}
+thead{display:table-header-group}details{display:none}}
 """

@@ -19,7 +19,7 @@ UNITS = (CPU_CORE, MEMORY_GIB, GPU, GPU_MEMORY_GIB)
 PRICE_MAX = 1e9
 FLAG = "--price"
 _UNKNOWN_GIB = "gpu-of-unknown-memory-gib"
-_LABELS, _MODELS = "model-labels", "gpu-models"
+_UNIT_SOURCE, _LABELS, _MODELS = "unit-source", "model-labels", "gpu-models"
 _MATCH_MAX = 200
 
 
@@ -49,12 +49,14 @@ class PriceBook:
 
     Attributes:
         units: by the names in ``UNITS``.
+        sources: where the price of a unit is from, by the same names.
         unknown_gib: assumed memory of a GPU of which neither model nor memory is known.
         labels: of nodes, that tell the model of their GPUs.
         models: those whose price is known; the first that matches counts.
     """
 
     units: Mapping[str, float]
+    sources: Mapping[str, str]
     unknown_gib: float
     labels: tuple[str, ...]
     models: tuple[ModelPrice, ...]
@@ -80,7 +82,7 @@ class PriceBook:
 def packaged() -> PriceBook:
     """The list that comes with Evenkeel."""
     file = resources.files("scheduler.audit.prices") / "prices.yaml"
-    empty = PriceBook(units={}, unknown_gib=0.0, labels=(), models=())
+    empty = PriceBook(units={}, sources={}, unknown_gib=0.0, labels=(), models=())
     return _over(empty, yaml.safe_load(file.read_text(encoding="utf-8")), file.name)
 
 
@@ -101,7 +103,7 @@ def of_flags(file: Path | None, flags: Sequence[str]) -> PriceBook:
             raise BadInput("--price", f'"{flag}" is not name=price, e.g. {CPU_CORE}=30')
         price = _price(f"--price {name}", _number(text))
         if name in UNITS:
-            book = replace(book, units={**book.units, name: price})
+            book = _with_unit(book, name, price, FLAG)
         else:
             match = _match(f"--price {name}", name)
             book = replace(book, models=(ModelPrice(match, price, FLAG), *book.models))
@@ -120,10 +122,13 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 def _over(book: PriceBook, raw: Mapping[str, Any], where: str) -> PriceBook:
     """What a file says over what is known already."""
+    source = _text(f"{where}: {_UNIT_SOURCE}", raw.get(_UNIT_SOURCE, where))
     for key, value in raw.items():
         field = f"{where}: {key}"
         if key in UNITS:
-            book = replace(book, units={**book.units, key: _price(field, value)})
+            book = _with_unit(book, key, _price(field, value), source)
+        elif key == _UNIT_SOURCE:
+            continue
         elif key == _UNKNOWN_GIB:
             book = replace(book, unknown_gib=_price(field, value))
         elif key == _LABELS:
@@ -140,7 +145,12 @@ def _over(book: PriceBook, raw: Mapping[str, Any], where: str) -> PriceBook:
     return book
 
 
-_KEYS = (*UNITS, _UNKNOWN_GIB, _LABELS, _MODELS)
+_KEYS = (*UNITS, _UNIT_SOURCE, _UNKNOWN_GIB, _LABELS, _MODELS)
+
+
+def _with_unit(book: PriceBook, name: str, price: float, source: str) -> PriceBook:
+    units, sources = {**book.units, name: price}, {**book.sources, name: source}
+    return replace(book, units=units, sources=sources)
 
 
 def _model(field: str, raw: Any, where: str) -> ModelPrice:
@@ -148,11 +158,15 @@ def _model(field: str, raw: Any, where: str) -> ModelPrice:
         "match", "price", "source"
     }:  # fmt: skip
         raise BadInput(field, "must have match and price, and may have source, and nothing else")
-    source = raw.get("source", where)
-    if not isinstance(source, str):
-        raise BadInput(f"{field}.source", "must be text")
+    source = _text(f"{field}.source", raw.get("source", where))
     match = _match(f"{field}.match", raw["match"])
     return ModelPrice(match, _price(f"{field}.price", raw["price"]), source)
+
+
+def _text(field: str, given: Any) -> str:
+    if not isinstance(given, str):
+        raise BadInput(field, "must be text")
+    return given
 
 
 def _match(field: str, given: Any) -> str:
