@@ -88,6 +88,23 @@ def test_ctrl_c_ends_every_process_of_a_replay_without_a_traceback(later: float)
         wait_until_nobody_is_left(process.pid)
 
 
+def test_ctrl_c_waits_for_no_worker_that_still_imports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Workers alone stand still, before the first line of ours.
+    stand_still = (
+        "import sys, time\nif '--multiprocessing-fork' in sys.orig_argv: time.sleep(3600)\n"
+    )
+    tmp_path.joinpath("sitecustomize.py").write_text(stand_still, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    with started(*LONG, "--jobs", "4") as process:
+        wait_for_workers(process, 6)  # all of them: none is started only once another has imported
+        os.killpg(process.pid, signal.SIGINT)
+        out, errors = process.communicate(timeout=PATIENCE)
+        assert (process.returncode, out, errors) == (130, "", "")
+        wait_until_nobody_is_left(process.pid)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_workers_end_with_a_replay_that_is_killed(number: signal.Signals) -> None:
     with started(*LONG, "--jobs", "2") as process:
