@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import threading
@@ -46,6 +47,21 @@ def _hear_signals(stop_flag: asyncio.Event) -> None:
 
 def _end(number: int, _frame: object) -> None:
     os._exit(128 + number)
+
+
+@contextmanager
+def _told_by_the_caller(failed: list[Exception]) -> Iterator[None]:
+    """Of a start that failed kopf logs nothing: the caller is given the error, and tells it in words of its own."""
+    log = logging.getLogger("kopf.activities.startup")
+
+    def is_wanted(_: logging.LogRecord) -> bool:
+        return not failed
+
+    log.addFilter(is_wanted)
+    try:
+        yield
+    finally:
+        log.removeFilter(is_wanted)
 
 
 async def host(
@@ -96,13 +112,14 @@ async def host(
     settings = kopf.OperatorSettings()
     settings.posting.enabled = False
     try:
-        await kopf.operator(
-            registry=registry,
-            settings=settings,
-            clusterwide=True,
-            standalone=True,
-            stop_flag=stop_flag,
-        )
+        with _told_by_the_caller(failed):
+            await kopf.operator(
+                registry=registry,
+                settings=settings,
+                clusterwide=True,
+                standalone=True,
+                stop_flag=stop_flag,
+            )
     except Exception:
         # Of a start that failed kopf says only that it did.
         if not failed:

@@ -81,6 +81,7 @@ class _Remembered:
     parts: Any
 
 
+_Known = tuple[Traces, Engine | None]
 Answers = Generator[tuple[int, Finished | _Failed], None, None]
 
 
@@ -197,7 +198,7 @@ def _in_processes(
         _try_remembered,
         enumerate(jobs),
         n_processes,
-        prepare=functools.partial(_remember, _Remembered(traces, engine, parts)),
+        prepare=functools.partial(_remember, pool.Parcel((traces, engine)), parts),
         look=lambda: progressed(sum(parts)),
     )
     with closing(answers):
@@ -212,9 +213,9 @@ def _in_processes(
 _remembered = _Remembered({}, None, [])
 
 
-def _remember(known: _Remembered) -> None:
+def _remember(known: pool.Parcel[_Known], parts: Any) -> None:
     global _remembered  # noqa: PLW0603 - the one thing a worker process knows before its first job
-    _remembered = known
+    _remembered = _Remembered(*known.open(), parts)
 
 
 def _try_remembered(numbered: tuple[int, Job]) -> Finished | _Failed:

@@ -8,20 +8,40 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 Given = TypeVar("Given")
 Answer = TypeVar("Answer")
+Content = TypeVar("Content")
 
 _LOOK_SECONDS = 0.2
 # A fork would copy the locks of threads that numba or a progress bar may hold.
 SPAWN = multiprocessing.get_context("spawn")
+
+
+class Parcel(Generic[Content]):
+    """Something large that every process is given, packed once, in memory that all of them see.
+
+    What a process is started with goes through a pipe. When it is more than a pipe holds, whoever starts the
+    process stands still until that one has imported what it takes to read it, and so for each in turn: Ctrl-C,
+    which waits until all are started, would wait for all those imports.
+    """
+
+    def __init__(self, content: Content) -> None:
+        packed = pickle.dumps(content, pickle.HIGHEST_PROTOCOL)
+        self._memory = SPAWN.RawArray("B", len(packed))
+        memoryview(self._memory).cast("B")[:] = packed
+
+    def open(self) -> Content:
+        """The content, anew each time."""
+        return cast("Content", pickle.loads(self._memory))  # noqa: S301 - packed by ourselves
 
 
 def each(
@@ -38,7 +58,7 @@ def each(
         work: a function of a module, as everything that goes to another process.
         given: what to work on.
         n_processes: how many at once.
-        prepare: what a process does before its first work.
+        prepare: what a process does before its first work; what is large in it is a Parcel.
         look: called here several times a second.
 
     Yields:
