@@ -46,13 +46,10 @@ def how(pod: PodRecord, resolved: Resolved) -> str:
     ]
     if template.gpu and placement.gpu_policy:
         words.append(_gpu_policy(placement.gpu_policy))
-    if has_own:
-        words.append("the pod's annotations")
+    wishes = ["the pod's annotations"] if has_own else []
     if resolved.policy:
-        words.append(f"policy {resolved.policy}")
-    elif not has_own:
-        words.append(f"profile {pod.profile}")
-    return ", ".join(words)
+        wishes.append(f"policy {resolved.policy}")
+    return f"{', '.join(words)}, by {' and '.join(wishes) or f'profile {pod.profile}'}"
 
 
 def cards_by(cluster: Cluster, shape: Shape, row: int) -> str:

@@ -31,14 +31,14 @@ def test_cards_are_told_by_index_and_uuid_with_what_is_held_of_them() -> None:
     pod = make.pod(gpu=2, gpumem=7500, gpucores=30)
     assert note(pod, make.hami_node(name="a", cards=2)) == (
         "Successfully assigned default/pod to a with cards 0 (a-GPU-0, 7500 MiB, 30 % of its cores), "
-        "1 (a-GPU-1, 7500 MiB, 30 % of its cores); mode keel, profile evenkeel"
+        "1 (a-GPU-1, 7500 MiB, 30 % of its cores); mode keel, by profile evenkeel"
     )
 
 
 def test_one_card_without_a_share_of_cores_and_a_policy() -> None:
     pod = make.pod(gpu=1, gpumem=100)
     assert note(pod, make.hami_node(name="a"), policy=POLICY) == (
-        "Successfully assigned default/pod to a with card 0 (a-GPU-0, 100 MiB); mode fgd, policy team-a"
+        "Successfully assigned default/pod to a with card 0 (a-GPU-0, 100 MiB); mode fgd, by policy team-a"
     )
 
 
@@ -47,13 +47,13 @@ def test_the_pods_own_annotations_are_told_before_the_policy_that_governs_it() -
     pod = make.pod(gpu=1, gpumem=100, annotations=own)
     text = note(pod, make.hami_node(name="a"), policy=POLICY)
     assert text.endswith(
-        "; node policy spread, GPU policy numa,spread, the pod's annotations, policy team-a"
+        "; node policy spread, GPU policy numa,spread, by the pod's annotations and policy team-a"
     )
 
 
 def test_whole_gpus_are_counted() -> None:
     assert note(make.pod(gpu=2), make.node(name="a", gpus=4)) == (
-        "Successfully assigned default/pod to a with 2 nvidia.com/gpu; mode keel, profile evenkeel"
+        "Successfully assigned default/pod to a with 2 nvidia.com/gpu; mode keel, by profile evenkeel"
     )
 
 
@@ -62,10 +62,10 @@ def test_of_a_pod_without_gpus_only_a_wish_is_told() -> None:
     bare = "Successfully assigned default/pod to a"
     assert note(make.pod(), node) == bare
     own = {names.MODE: "most-allocated"}
-    assert note(make.pod(annotations=own), node) == f"{bare}; mode most-allocated, the pod's annotations"  # fmt: skip
-    assert note(make.pod(), node, policy=POLICY) == f"{bare}; mode fgd, policy team-a"
+    assert note(make.pod(annotations=own), node) == f"{bare}; mode most-allocated, by the pod's annotations"  # fmt: skip
+    assert note(make.pod(), node, policy=POLICY) == f"{bare}; mode fgd, by policy team-a"
     packing = parse({"placement": {"scoring": {"mode": "most-allocated"}}})
-    assert note(make.pod(), node, config=packing) == f"{bare}; mode most-allocated, profile evenkeel"  # fmt: skip
+    assert note(make.pod(), node, config=packing) == f"{bare}; mode most-allocated, by profile evenkeel"  # fmt: skip
 
 
 def test_of_more_cards_than_a_note_holds_the_first_are_told_whole_and_the_rest_counted() -> None:
@@ -76,4 +76,4 @@ def test_of_more_cards_than_a_note_holds_the_first_are_told_whole_and_the_rest_c
     assert len(text.encode()) <= NOTE_MAX
     n = text.count("MiB, 100 % of its cores)")
     assert 8 <= n < 40
-    assert text.endswith(f" and {40 - n} more; mode keel, profile evenkeel")
+    assert text.endswith(f" and {40 - n} more; mode keel, by profile evenkeel")
