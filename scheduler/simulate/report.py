@@ -103,9 +103,8 @@ def _pods(pods: Sequence[Json], console: Console) -> None:
 
 def _summary(result: Json, console: Console) -> None:
     summary = result["summary"]
-    lines = [
-        f"{summary['scheduled']} of {summary['pods']} pods scheduled on {summary['nodes']} nodes"
-    ]
+    pods, nodes = (printing.counted(summary[kind], kind[:-1]) for kind in ("pods", "nodes"))
+    lines = [f"{summary['scheduled']} of {pods} scheduled on {nodes}"]
     for words, counts in (
         ("passed over", result["passedOver"]),
         ("suspended, so without pods", result["suspended"]),
@@ -123,8 +122,7 @@ def _removed(pods: Iterable[Json]) -> Iterator[str]:
         owner = pod["owner"]
         of[f"{owner['kind']} {pod['namespace']}/{owner['name']}"].append(pod["name"])
     for owner, names in of.items():
-        what = "1 pod" if len(names) == 1 else f"{len(names)} pods"
-        yield f"{what} of {owner} {'goes' if len(names) == 1 else 'go'}: {_some(names)}"
+        yield f"{printing.counted(len(names), 'pod')} of {owner} {'goes' if len(names) == 1 else 'go'}: {_some(names)}"
 
 
 def _some(names: Sequence[str]) -> str:

@@ -208,7 +208,12 @@ def test_table_and_yaml_say_the_same_in_other_forms() -> None:
     stdin = yaml.safe_dump_all([GPU_NODE, pod("p", containers=[make.container(gpu=1, gpumem=10)])])
     table = simulate("-f", "-", "--explain", stdin=stdin)
     assert table.exit_code == 0
-    for word in ("default/p", "0 g-GPU-0 10 MiB", "1 of 1 pods scheduled on 1 nodes", "fit"):
+    for word in (
+        "default/p",
+        "0 g-GPU-0 10 MiB",
+        "1 of 1 pod scheduled on 1 node\n",
+        "1 of 1 node fits",
+    ):
         assert word in table.stdout
     printed = simulate("-f", "-", "-o", "yaml", stdin=stdin)
     assert yaml.safe_load(printed.stdout)["pods"][0]["node"] == "g"

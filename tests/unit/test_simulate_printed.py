@@ -17,7 +17,7 @@ def test_off_a_terminal_each_pod_is_one_line_with_its_cards_whole() -> None:
     assert all(f"{i} {uuid}{i} 15360 MiB 100 %" in lines[1] for i in range(8))
     assert lines[2].startswith("default/waits  (pending)  0/1 nodes are available: ")
     assert lines[2].endswith(".")
-    assert lines[3:] == ["", "1 of 2 pods scheduled on 1 nodes"]
+    assert lines[3:] == ["", "1 of 2 pods scheduled on 1 node"]
 
 
 def test_a_terminal_has_a_line_for_each_pod_and_each_reason_once() -> None:
