@@ -176,11 +176,11 @@ def _gather(request: Request, live: Live, stdin: TextIO, tell: Tell) -> _Gathere
     for name in request.add_nodes:
         nodes = files.read(name, stdin)
         gathered.nodes.extend(nodes)
-        gathered.origins.extend([name] * len(nodes))
+        gathered.origins.extend([f"--add-node {name}"] * len(nodes))
     for name in request.policies:
         policies = files.policies(name, stdin)
         gathered.policies.extend(policies)
-        gathered.origins.extend([name] * len(policies))
+        gathered.origins.extend([f"--policy {name}"] * len(policies))
     return gathered
 
 

@@ -120,15 +120,15 @@ def test_nodes_come_from_a_file(tmp_path: Path) -> None:
     assert found["summary"] == {"nodes": 3, "pods": 4, "scheduled": 4, "pending": 0}
     again = tmp_path / "again.yaml"
     again.write_text(yaml.safe_dump(node("a")))
-    assert (
-        refused("--add-node", str(again), objects=objects) == "--add-node: Node a is there already"
+    assert refused("--add-node", str(again), objects=objects) == (
+        f"--add-node {again}: Node a: metadata.name: a node of this name is there already"
     )
     again.write_text(yaml.safe_dump(pod("p")))
-    assert (
-        refused("--add-node", str(again), objects=objects) == "--add-node: Pod default/p is no Node"
+    assert refused("--add-node", str(again), objects=objects) == (
+        f'--add-node {again}: Pod default/p: kind: "Pod" is not allowed; it must be Node'
     )
     again.write_text(yaml.safe_dump(node("z", cpu="x")))
-    assert refused("--add-node", str(again), objects=objects).startswith(f"{again}: Node z: status.allocatable[cpu]")  # fmt: skip
+    assert refused("--add-node", str(again), objects=objects).startswith(f"--add-node {again}: Node z: status.allocatable[cpu]")  # fmt: skip
 
 
 @pytest.mark.parametrize("word", ["deploy", "deployment", "Deployments"])
@@ -238,7 +238,12 @@ def test_policies_come_from_a_file_and_stand_in_the_place_of_those_of_their_name
     ]
     pack.write_text("scoring: {mode: fast}")
     assert refused("--policy", str(pack), objects=objects).startswith(
-        f'{pack}: BalancePolicy how: spec.scoring.mode: "fast" is not a mode'
+        f'--policy {pack}: BalancePolicy how: spec.scoring.mode: "fast" is not a mode'
+    )
+    pack.write_text(yaml.safe_dump(spread | {"apiVersion": "evenkeel.dev/v1alpha1"}))
+    assert refused("--policy", str(pack), objects=objects) == (
+        f'--policy {pack}: BalancePolicy how: apiVersion: "evenkeel.dev/v1alpha1" is not allowed; '
+        "it must be scheduling.evenkeel.dev/v1alpha1"
     )
 
 
