@@ -234,6 +234,7 @@ def test_no_nodes_and_no_pods_are_answers() -> None:
         ("kind: Pod\nmetadata: {name: p}\nspec: {containers: 5}", "Pod p: spec.containers: Expected `array`, got `int`"),
         ("kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, resources: {requests: {cpu: x}}}]}", 'Pod p: spec.containers[0].resources.requests[cpu]: "x" is not a quantity'),
         ("kind: Pod\nmetadata: {name: p}\nspec: {nodeName: a, containers: [{name: c, resources: {requests: {cpu: x}}}]}", 'Pod p: spec.containers[0].resources.requests[cpu]: "x" is not a quantity'),
+        ("kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, resources: {limits: {nvidia.com/gpumem: -5}}}]}", 'Pod p: spec.containers[0].resources.limits[nvidia.com/gpumem]: "-5" is negative'),
         ("kind: Pod\nmetadata: {name: p, namespace: n}\nspec: {priorityClassName: gold, containers: [{name: c}]}", 'Pod n/p: spec.priorityClassName: no PriorityClass "gold" is among the objects'),
         ("kind: Pod\nmetadata: {name: p, labels: {a: 1}}", "Pod p: metadata.labels"),
         ("kind: Pod\nmetadata: {name: p}\nspec: {containers: null}", "Pod p: spec.containers: at least one container is needed"),
