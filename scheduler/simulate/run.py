@@ -74,7 +74,8 @@ def schedule(
         ``{"pods": [...], "summary": {...}, ...}`` as documented for ``evenkeel simulate -o json``.
 
     Raises:
-        InputProblem: strict, and an object is malformed; names the object, the field and what is allowed.
+        InputProblem: strict, and an object is malformed; names the object, the field and what is allowed, and
+            has all others that are.
         BadInput: a change names what is not there.
     """
     situation = prepare(objects, changes, strict=strict)
@@ -88,7 +89,7 @@ def place(situation: Situation, question: Question, tell: Tell = _nobody) -> Jso
     """Place what waits; the situation stays as it is, and may be asked again.
 
     Raises:
-        InputProblem: what was read is strict, and a pod is malformed.
+        InputProblem: what was read is strict, and there is a mistake in it.
     """
     return _Simulation(situation, question).run(tell)
 
@@ -180,6 +181,7 @@ class _Simulation:
             problem = cycle.problem_of(pod)
             if problem and not pod.template.unsupported:
                 inventory.keep(inventory.problem_with(pod.uid, problem))
+        inventory.refuse_mistakes()
 
     def _decide(self, at: float) -> None:
         """The next pods, if there are any to decide for at this time."""

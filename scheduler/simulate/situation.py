@@ -46,17 +46,23 @@ def prepare(
     """Read the objects and apply the changes; ``unlisted`` and ``remarks`` as in ``Situation``.
 
     Raises:
-        InputProblem: an object of the changes is malformed or of another kind, or strict, and any is.
-        BadInput: a change names what is not there.
+        InputProblem: an object of the changes is malformed or of another kind.
+        BadInput: a change names what is not there; where strict, only if nothing else is wrong.
     """
     _check(objects, changes)
     inventory = inventories.read([*objects, *changes.nodes, *changes.policies], strict=strict)
     for problem in inventory.mistakes.values():
         if problem.position >= len(objects):
             # Left out it would leave the question unasked.
+            inventory.refuse_mistakes()
             raise problem
-    displaced = what_if.apply(inventory, changes)
-    scaled = scale.apply(inventory, list(changes.scale))
+    try:
+        displaced = what_if.apply(inventory, changes)
+        scaled = scale.apply(inventory, list(changes.scale))
+    except BadInput:
+        # What is not there may have been left out for its mistake.
+        inventory.refuse_mistakes()
+        raise
     return Situation(inventory, make(inventory, scaled), displaced, unlisted or {}, remarks)
 
 

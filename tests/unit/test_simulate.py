@@ -243,15 +243,15 @@ def test_no_nodes_and_no_pods_are_answers() -> None:
         ("kind: PodList\nitems: {a: b}", "PodList: items must be a list, not {'a': 'b'}"),
         ("kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}]}\n---\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}]}", "Pod p: metadata.name: the object is given twice"),
         ("kind: Node\nmetadata: {name: a}\n---\nkind: Node\nmetadata: {name: a}", "Node a: metadata.name: the object is given twice"),
-        ("kind: Node\nmetadata: {labels: {}}", "Node (no name): metadata.name: is missing"),
-        ("kind: Node", "Node (no name): metadata.name: is missing"),
+        ("kind: Node\nmetadata: {labels: {}}", "document 1: Node (no name): metadata.name: is missing"),
+        ("kind: Node", "document 1: Node (no name): metadata.name: is missing"),
         ("kind: Node\nmetadata: {name: a}\nstatus: {allocatable: {cpu: -1}}", 'Node a: status.allocatable[cpu]: "-1" is negative'),
         ("kind: PriorityClass\nmetadata: {name: a}\nvalue: high", "PriorityClass a: value: 'high' is not an integer"),
-        ("kind: PriorityClass\nmetadata: null\nvalue: 1", "PriorityClass (no name): metadata.name: is missing"),
+        ("kind: PriorityClass\nmetadata: null\nvalue: 1", "document 1: PriorityClass (no name): metadata.name: is missing"),
         ("kind: BalancePolicy\nmetadata: {name: b}\nspec: {nodePolicy: up}", 'BalancePolicy b: spec.nodePolicy: "up" is not a node policy'),
         ("metadata: {name: p}", "(no kind) p: kind: is missing: every document and every item of a List must name one"),
-        ("- kind: Pod", "(no kind) (no name): kind: is missing: every document and every item of a List must name one"),
-        ("kind: PodList\nitems: [5]", "(no kind) (no name): kind: is missing: every document and every item of a List must name one"),
+        ("- kind: Pod", "document 1: (no kind) (no name): kind: is missing: every document and every item of a List must name one"),
+        ("kind: PodList\nitems: [5]", "document 1, item 1: (no kind) (no name): kind: is missing: every document and every item of a List must name one"),
         ("a: [", "neither YAML nor JSON"),
         ('{"kind": ', "neither YAML nor JSON"),
         ("kind: \x07", "neither YAML nor JSON"),
@@ -340,17 +340,22 @@ def test_anchors_and_merge_keys_as_people_write_them_are_read() -> None:
 def test_what_has_no_kind_is_one_mistake_and_the_rest_is_answered(tmp_path: Path) -> None:
     path = tmp_path / "mixed.yaml"
     listed = {"kind": "List", "items": [None, pod("in-list"), 7]}
-    path.write_text(yaml.safe_dump_all([{"metadata": {"name": "odd"}}, NODE, listed, pod("p")]))
+    documents = [{"metadata": {"name": "odd"}}, NODE, listed, None, "text", ["a", "b"], pod("p")]
+    path.write_text(yaml.safe_dump_all(documents))
     result = simulate("-f", str(path), "-o", "json")
     assert result.exit_code == 3, result.output
     found = json.loads(result.stdout)
     assert placements(found) == {"in-list": "a", "p": "a"}
     problem = "is missing: every document and every item of a List must name one"
+    nameless = [("(no name)", f"document {n}") for n in ("3, item 1", "3, item 3", "5", "6")]
     assert found["mistakes"] == [
-        {"object": f"(no kind) {name}", "field": "kind", "problem": problem, "file": str(path)}
-        for name in ("odd", "(no name)", "(no name)")
-    ]
-    assert refused("-f", str(path), "--strict") == f"{path}: (no kind) odd: kind: {problem}"
+        {"object": f"(no kind) {name}", "field": "kind", "problem": problem, "file": str(path), "place": place}
+        for name, place in [("odd", ""), *nameless]
+    ]  # fmt: skip
+    lines = [f"{path}: (no kind) odd: kind: {problem}"]
+    lines += [f"{path}: {place}: (no kind) (no name): kind: {problem}" for _, place in nameless]
+    assert result.stderr.splitlines() == lines
+    assert refused("-f", str(path), "--strict").splitlines() == lines
 
 
 def test_that_there_is_no_node_is_said() -> None:

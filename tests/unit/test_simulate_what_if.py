@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from scheduler import cli
 from scheduler.config import Config
-from scheduler.simulate import command, gaps, schedule
+from scheduler.simulate import InputProblem, command, gaps, schedule
 from scheduler.simulate import inventory as inventories
 from scheduler.simulate.changes import what_if
 from scheduler.simulate.changes.what_if import Changes
@@ -263,7 +263,42 @@ def test_one_bad_pod_is_held_and_the_others_are_placed() -> None:
         ("-", "Pod default/worse", "spec.containers[0].resources.requests[memory]"),
     ]
     assert result.stderr.startswith("-: Pod default/bad: spec.containers: Expected `array`, got `int`\n-: Node broken:")  # fmt: skip
-    assert refused("--strict", objects=objects).startswith("-: Pod default/bad: spec.containers")
+    lines = refused("--strict", objects=objects).splitlines()
+    # In the order of the objects.
+    assert [line.split(": ")[1:3] for line in lines] == [
+        ["Pod default/bad", "spec.containers"],
+        ["Pod default/worse", "spec.containers[0].resources.requests[memory]"],
+        ["Node broken", "status.allocatable[cpu]"],
+    ]
+
+
+def test_strict_tells_every_mistake_and_at_most_twenty() -> None:
+    """Whatever finds it: the reading, a workload, the engine, an object of a change."""
+    classy = pod("classy")
+    classy["spec"] |= {"priorityClassName": "none", "priority": None}
+    objects = [
+        node("a"), pod("p"), classy, workload("Deployment", replicas=-1), node("broken", cpu="x"),
+        {"kind": "PriorityClass", "metadata": {"name": "odd"}, "value": "high"},
+        workload("Job", template={"spec": {"priorityClassName": "odd", "containers": [make.container(cpu="x")]}}),
+    ]  # fmt: skip
+    told = {
+        "Pod default/classy": "spec.priorityClassName",
+        "Deployment default/web": "spec.replicas",
+        "Node broken": "status.allocatable[cpu]",
+        "PriorityClass odd": "value",
+        "Job default/web": "spec.template.spec.containers[0].resources.requests[cpu]",
+    }
+    lines = refused("--strict", objects=objects).splitlines()
+    assert dict(line.split(": ")[1:3] for line in lines) == told
+    assert len(lines) == len(told)
+    # That it is not there is so for its mistake, which is what has to be mended.
+    assert "Node broken: status" in refused("--strict", "--cordon", "broken", objects=objects)
+    with pytest.raises(InputProblem) as caught:
+        schedule(objects, strict=True)
+    assert [caught.value.name, *(one.name for one in caught.value.others)] == list(told)
+    many = refused("--strict", objects=[pod(f"p{i}", cpu="x") for i in range(23)]).splitlines()
+    assert len(many) == 21
+    assert many[-1] == "and 3 more"
 
 
 def test_a_bound_pod_with_a_mistake_is_charged_what_can_be_read() -> None:

@@ -50,8 +50,7 @@ class Making:
 def make(inventory: Inventory, scaled: AbstractSet[ObjectKey] = frozenset()) -> Making:
     """Make what is missing. Of workloads that were ``scaled``, pods that are too many are taken away.
 
-    Raises:
-        InputProblem: strict, and a workload is malformed; names the object and the field.
+    A malformed workload is among the mistakes of the inventory.
     """
     found: list[Workload] = []
     for given in inventory.workloads:
