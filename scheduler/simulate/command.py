@@ -201,10 +201,12 @@ def _gather(request: Request, live: Live, stdin: TextIO, tell: Tell) -> _Gathere
     _put_beneath(gathered, live, [body for _, body in given])
     _put(given, gathered.objects, gathered.origins)
     for name in request.add_nodes:
-        nodes = _named(f"--add-node {name}", files.placed(name, stdin))
+        where = f"--add-node {name}"
+        nodes = _named(where, files.placed(name, stdin, where))
         _put(nodes, gathered.nodes, gathered.origins)
     for name in request.policies:
-        policies = _named(f"--policy {name}", files.policies(name, stdin))
+        where = f"--policy {name}"
+        policies = _named(where, files.policies(name, stdin, where))
         _put(policies, gathered.policies, gathered.origins)
     return gathered
 

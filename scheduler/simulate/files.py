@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TextIO
 import msgspec
 import yaml
 
-from scheduler.errors import BadInput, one_line
+from scheduler.errors import BadInput, one_line, unreadable
 
 # Objects of Kubernetes are not nested half as deep.
 _DEPTH_MAX = 200
@@ -73,51 +73,52 @@ def read(name: str, stdin: TextIO) -> list[dict[str, Any]]:
     return [body for body, _ in placed(name, stdin)]
 
 
-def placed(name: str, stdin: TextIO) -> list[Placed]:
+def placed(name: str, stdin: TextIO, where: str = "") -> list[Placed]:
     """As ``read``, with where each stands: what has no name can be told by its place alone.
 
     Raises:
-        BadInput: as ``read``.
+        BadInput: as ``read``; calls the file ``where`` if that is given, such as ``--add-node FILE``.
     """
-    documents = _documents(name, _text(name, stdin))
-    return [one for place, document in documents for one in _unfold(name, document, place)]
+    where = where or name
+    documents = _documents(where, _text(name, stdin, where))
+    return [one for place, document in documents for one in _unfold(where, document, place)]
 
 
-def policies(name: str, stdin: TextIO) -> list[Placed]:
+def policies(name: str, stdin: TextIO, where: str) -> list[Placed]:
     """BalancePolicies of a file; one that is only a spec is named after the file.
 
     Raises:
-        BadInput: as ``read``.
+        BadInput: as ``placed``.
     """
     found: list[Placed] = []
-    for place, document in _documents(name, _text(name, stdin)):
+    for place, document in _documents(where, _text(name, stdin, where)):
         if isinstance(document, dict) and "kind" not in document:
             body = {"kind": "BalancePolicy", "metadata": {"name": Path(name).stem}}
             found.append(Placed({**body, "spec": document}, place))
         else:
-            found += _unfold(name, document, place)
+            found += _unfold(where, document, place)
     return found
 
 
-def _text(name: str, stdin: TextIO) -> str:
+def _text(name: str, stdin: TextIO, where: str) -> str:
     try:
         return stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(name, str(error)) from error
+    except (OSError, UnicodeError) as error:
+        raise BadInput(where, unreadable(error)) from error
 
 
-def _documents(name: str, text: str) -> list[tuple[str, Any]]:
+def _documents(where: str, text: str) -> list[tuple[str, Any]]:
     """Each document that holds anything, and its place: empty ones count."""
     try:
         documents = _parsed(text)
         for document in documents:
             _Size().check(document)
     except _TooMuchError as error:
-        raise BadInput(name, str(error)) from error
+        raise BadInput(where, str(error)) from error
     except RecursionError as error:
-        raise BadInput(name, _TOO_DEEP) from error
+        raise BadInput(where, _TOO_DEEP) from error
     except (yaml.YAMLError, ValueError) as error:
-        raise BadInput(name, f"neither YAML nor JSON: {one_line(error)}") from error
+        raise BadInput(where, f"neither YAML nor JSON: {one_line(error)}") from error
     return [(f"document {i}", one) for i, one in enumerate(documents, 1) if one is not None]
 
 
@@ -172,7 +173,7 @@ class _Size:
         return size, depth
 
 
-def _unfold(name: str, document: Any, place: str) -> Iterator[Placed]:
+def _unfold(where: str, document: Any, place: str) -> Iterator[Placed]:
     """The objects. What is none, or has no kind, is handed on: it is one mistake among objects that are good."""
     if not isinstance(document, dict):
         yield Placed({}, place)
@@ -181,10 +182,10 @@ def _unfold(name: str, document: Any, place: str) -> Iterator[Placed]:
     else:
         items = document.get("items")
         if not isinstance(items, list | None):
-            raise BadInput(name, f"{document['kind']}: items must be a list, not {items!r}")
+            raise BadInput(where, f"{document['kind']}: items must be a list, not {items!r}")
         kind = document["kind"].removesuffix("List")
         for i, item in enumerate(items or (), 1):
             if isinstance(item, dict) and kind:
                 # Items of a typed list need not repeat their kind.
                 item.setdefault("kind", kind)
-            yield from _unfold(name, item, f"{place}, item {i}")
+            yield from _unfold(where, item, f"{place}, item {i}")

@@ -231,7 +231,7 @@ def test_no_nodes_and_no_pods_are_answers() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("kind: Pod\nmetadata: {name: p}\nspec: {containers: 5}", "Pod p: spec.containers: Expected `array`, got `int`"),
+        ("kind: Pod\nmetadata: {name: p}\nspec: {containers: 5}", "Pod p: spec.containers: must be a list, is a whole number"),
         ("kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, resources: {requests: {cpu: x}}}]}", 'Pod p: spec.containers[0].resources.requests[cpu]: "x" is not a quantity'),
         ("kind: Pod\nmetadata: {name: p}\nspec: {nodeName: a, containers: [{name: c, resources: {requests: {cpu: x}}}]}", 'Pod p: spec.containers[0].resources.requests[cpu]: "x" is not a quantity'),
         ("kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, resources: {limits: {nvidia.com/gpumem: -5}}}]}", 'Pod p: spec.containers[0].resources.limits[nvidia.com/gpumem]: "-5" is negative'),
@@ -270,9 +270,42 @@ def test_strict_bad_input_ends_with_2_and_names_file_object_and_field(
 
 
 def test_a_file_that_is_not_there_or_no_text_is_named(tmp_path: Path) -> None:
-    assert refused("-f", str(tmp_path / "none")).startswith(f"{tmp_path / 'none'}: ")
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
-    assert refused("-f", str(tmp_path / "binary")).startswith(f"{tmp_path / 'binary'}: ")
+    (tmp_path / "empty").touch()
+    for name, said in (
+        ("none", "there is no such file"),
+        ("empty/none", "there is no such file"),
+        ("", "is a folder, not a file"),
+        ("binary", "is no text in UTF-8"),
+        ("n" * 300, "cannot be read: File name too long"),
+    ):
+        path = str(tmp_path / name)
+        assert refused("-f", path) == f"{path}: {said}"
+        for option in ("--add-node", "--policy"):
+            assert (
+                refused("-f", str(tmp_path / "empty"), option, path) == f"{option} {path}: {said}"
+            )
+        if "binary" not in name:
+            assert refused("-f", "-", "--config", path) == f"{path}: file: {said}"
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ({"nodeSelector": ["a"]}, "spec.nodeSelector: must be a map, is a list"),
+        ({"priority": "high"}, "spec.priority: must be a whole number, is text"),
+        ({"schedulerName": {}}, "spec.schedulerName: must be text, is a map"),
+        ({"nodeSelector": {"a": True}}, "spec.nodeSelector[...]: must be text, is true or false"),
+        ({"nodeSelector": {1: "a"}}, "spec.nodeSelector: must be text, is a whole number"),
+        ({"containers": [None]}, "spec.containers[0]: must be a map, is empty"),
+        ({"overhead": {"cpu": []}}, "spec.overhead[...]: must be a number or text, is a list"),
+    ],
+)
+def test_a_value_of_another_type_is_told_in_words_of_yaml(spec: Json, said: str) -> None:
+    objects = [NODE, pod(**spec)]
+    assert refused("-f", "-", "--strict", stdin=yaml.safe_dump_all(objects)) == (
+        f"-: Pod default/p: {said}"
+    )
 
 
 def test_a_bad_option_is_refused_by_name(tmp_path: Path) -> None:

@@ -256,13 +256,13 @@ def test_one_bad_pod_is_held_and_the_others_are_placed() -> None:
     assert result.exit_code == 3
     found = json.loads(result.stdout)
     assert placed(found) == {"good": "a", "bad": None, "worse": None}
-    assert found["pods"][-1]["message"] == "spec.containers: Expected `array`, got `int`"
+    assert found["pods"][-1]["message"] == "spec.containers: must be a list, is a whole number"
     assert [(one["file"], one["object"], one["field"]) for one in found["mistakes"]] == [
         ("-", "Pod default/bad", "spec.containers"),
         ("-", "Node broken", "status.allocatable[cpu]"),
         ("-", "Pod default/worse", "spec.containers[0].resources.requests[memory]"),
     ]
-    assert result.stderr.startswith("-: Pod default/bad: spec.containers: Expected `array`, got `int`\n-: Node broken:")  # fmt: skip
+    assert result.stderr.startswith("-: Pod default/bad: spec.containers: must be a list, is a whole number\n-: Node broken:")  # fmt: skip
     lines = refused("--strict", objects=objects).splitlines()
     # In the order of the objects.
     assert [line.split(": ")[1:3] for line in lines] == [
