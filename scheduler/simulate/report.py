@@ -105,12 +105,14 @@ def _summary(result: Json, console: Console) -> None:
     summary = result["summary"]
     pods, nodes = (printing.counted(summary[kind], kind[:-1]) for kind in ("pods", "nodes"))
     lines = [f"{summary['scheduled']} of {pods} scheduled on {nodes}"]
-    for words, counts in (
-        ("passed over", result["passedOver"]),
-        ("suspended, so without pods", result["suspended"]),
-    ):
-        if counts:
-            lines.append(f"{words}: " + ", ".join(f"{n} {kind}" for kind, n in counts.items()))
+    if passed := result["passedOver"]:
+        lines.append("passed over: " + ", ".join(f"{n} {kind}" for kind, n in passed.items()))
+    for why in ("suspended", "finished"):
+        told = [
+            f"{len(names)} {kind} ({_some(names)})" for kind, names in result.get(why, {}).items()
+        ]
+        if told:
+            lines.append(f"{why}, so without pods: {', '.join(told)}")
     lines += _removed(result.get("removed", ()))
     console.print("\n" + "\n".join(lines), highlight=False, markup=False)
 

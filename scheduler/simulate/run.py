@@ -167,7 +167,10 @@ class _Simulation:
                 {"apiVersion": version, "kind": kind, "count": count}
                 for (version, kind), count in sorted(inventory.unknown.items())
             ],
-            "suspended": dict(sorted(self._situation.making.suspended.items())),
+            **{
+                str(why): rows.by_kind(workloads)
+                for why, workloads in self._situation.making.idle.items()
+            },
             "removed": rows.removed(self._situation.making.removed),
         }
 

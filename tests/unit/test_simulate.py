@@ -97,6 +97,7 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
             {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "count": 1}
         ],
         "suspended": {},
+        "finished": {},
         "removed": [],
     }
 

@@ -20,6 +20,18 @@ def test_off_a_terminal_each_pod_is_one_line_with_its_cards_whole() -> None:
     assert lines[3:] == ["", "1 of 2 pods scheduled on 1 node"]
 
 
+def test_jobs_without_pods_are_counted_and_some_are_named() -> None:
+    over = {"status": {"conditions": [{"type": "Complete", "status": "True"}]}}
+    objects = [
+        gpu_node("g"), workload("Job", "s", suspend=True), workload("CronJob", "c", suspend=True),
+        *(workload("Job", f"j{i}") | over for i in range(7)),
+    ]  # fmt: skip
+    assert simulate(objects=objects).stdout.splitlines()[-2:] == [
+        "suspended, so without pods: 1 CronJob (default/c), 1 Job (default/s)",
+        "finished, so without pods: 7 Job (default/j0, default/j1, default/j2, default/j3, default/j4 and 2 more)",
+    ]  # fmt: skip
+
+
 def test_a_terminal_has_a_line_for_each_pod_and_each_reason_once() -> None:
     objects = [gpu_node("g"), pod("p", gpu=1), *(pod(f"w{i}", gpu=2) for i in range(7))]
     out = Screen()
