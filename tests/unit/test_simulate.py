@@ -270,45 +270,6 @@ def test_strict_bad_input_ends_with_2_and_names_file_object_and_field(
     assert strict.startswith(f"{path}: {said}")
 
 
-def test_a_file_that_is_not_there_or_no_text_is_named(tmp_path: Path) -> None:
-    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
-    (tmp_path / "empty").touch()
-    for name, said in (
-        ("none", "there is no such file"),
-        ("empty/none", "there is no such file"),
-        ("", "is a folder, not a file"),
-        ("binary", "is no text in UTF-8"),
-        ("n" * 300, "cannot be read: File name too long"),
-    ):
-        path = str(tmp_path / name)
-        assert refused("-f", path) == f"{path}: {said}"
-        for option in ("--add-node", "--policy"):
-            assert (
-                refused("-f", str(tmp_path / "empty"), option, path) == f"{option} {path}: {said}"
-            )
-        if "binary" not in name:
-            assert refused("-f", "-", "--config", path) == f"{path}: file: {said}"
-
-
-@pytest.mark.parametrize(
-    ("spec", "said"),
-    [
-        ({"nodeSelector": ["a"]}, "spec.nodeSelector: must be a map, is a list"),
-        ({"priority": "high"}, "spec.priority: must be a whole number, is text"),
-        ({"schedulerName": {}}, "spec.schedulerName: must be text, is a map"),
-        ({"nodeSelector": {"a": True}}, "spec.nodeSelector[...]: must be text, is true or false"),
-        ({"nodeSelector": {1: "a"}}, "spec.nodeSelector: must be text, is a whole number"),
-        ({"containers": [None]}, "spec.containers[0]: must be a map, is empty"),
-        ({"overhead": {"cpu": []}}, "spec.overhead[...]: must be a number or text, is a list"),
-    ],
-)
-def test_a_value_of_another_type_is_told_in_words_of_yaml(spec: Json, said: str) -> None:
-    objects = [NODE, pod(**spec)]
-    assert refused("-f", "-", "--strict", stdin=yaml.safe_dump_all(objects)) == (
-        f"-: Pod default/p: {said}"
-    )
-
-
 def test_a_bad_option_is_refused_by_name(tmp_path: Path) -> None:
     assert "'xml' is not one of 'table', 'json', 'yaml'" in refused("-f", "-", "-o", "xml")
     settings = tmp_path / "config.yaml"
@@ -369,27 +330,6 @@ def test_anchors_and_merge_keys_as_people_write_them_are_read() -> None:
     )
     found = answer("-f", "-", stdin=f"{yaml.safe_dump(NODE)}---\n{listed}")
     assert found["summary"] == {"nodes": 1, "pods": 300, "scheduled": 110, "pending": 190}
-
-
-def test_what_has_no_kind_is_one_mistake_and_the_rest_is_answered(tmp_path: Path) -> None:
-    path = tmp_path / "mixed.yaml"
-    listed = {"kind": "List", "items": [None, pod("in-list"), 7]}
-    documents = [{"metadata": {"name": "odd"}}, NODE, listed, None, "text", ["a", "b"], pod("p")]
-    path.write_text(yaml.safe_dump_all(documents))
-    result = simulate("-f", str(path), "-o", "json")
-    assert result.exit_code == 3, result.output
-    found = json.loads(result.stdout)
-    assert placements(found) == {"in-list": "a", "p": "a"}
-    problem = "is missing: every document and every item of a List must name one"
-    nameless = [("(no name)", f"document {n}") for n in ("3, item 1", "3, item 3", "5", "6")]
-    assert found["mistakes"] == [
-        {"object": f"(no kind) {name}", "field": "kind", "problem": problem, "file": str(path), "place": place}
-        for name, place in [("odd", ""), *nameless]
-    ]  # fmt: skip
-    lines = [f"{path}: (no kind) odd: kind: {problem}"]
-    lines += [f"{path}: {place}: (no kind) (no name): kind: {problem}" for _, place in nameless]
-    assert result.stderr.splitlines() == lines
-    assert refused("-f", str(path), "--strict").splitlines() == lines
 
 
 def test_that_there_is_no_node_is_said() -> None:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from scheduler import cli
 from scheduler.config import Config
-from scheduler.simulate import InputProblem, command, gaps, schedule
+from scheduler.simulate import command, gaps, schedule
 from scheduler.simulate import inventory as inventories
 from scheduler.simulate.changes import what_if
 from scheduler.simulate.changes.what_if import Changes
@@ -245,90 +245,6 @@ def test_policies_come_from_a_file_and_stand_in_the_place_of_those_of_their_name
         f'--policy {pack}: BalancePolicy how: apiVersion: "evenkeel.dev/v1alpha1" is not allowed; '
         "it must be scheduling.evenkeel.dev/v1alpha1"
     )
-
-
-def test_one_bad_pod_is_held_and_the_others_are_placed() -> None:
-    bad = pod("bad")
-    bad["spec"]["containers"] = 5
-    worse = pod("worse", requests={"memory": "x"})
-    objects = [node("a"), pod("good"), bad, worse, node("broken", cpu="x")]
-    result = simulate("-o", "json", "--fail-if-pending", objects=objects)
-    assert result.exit_code == 3
-    found = json.loads(result.stdout)
-    assert placed(found) == {"good": "a", "bad": None, "worse": None}
-    assert found["pods"][-1]["message"] == "spec.containers: must be a list, is a whole number"
-    assert [(one["file"], one["object"], one["field"]) for one in found["mistakes"]] == [
-        ("-", "Pod default/bad", "spec.containers"),
-        ("-", "Node broken", "status.allocatable[cpu]"),
-        ("-", "Pod default/worse", "spec.containers[0].resources.requests[memory]"),
-    ]
-    assert result.stderr.startswith("-: Pod default/bad: spec.containers: must be a list, is a whole number\n-: Node broken:")  # fmt: skip
-    lines = refused("--strict", objects=objects).splitlines()
-    # In the order of the objects.
-    assert [line.split(": ")[1:3] for line in lines] == [
-        ["Pod default/bad", "spec.containers"],
-        ["Pod default/worse", "spec.containers[0].resources.requests[memory]"],
-        ["Node broken", "status.allocatable[cpu]"],
-    ]
-
-
-def test_strict_tells_every_mistake_and_at_most_twenty() -> None:
-    """Whatever finds it: the reading, a workload, the engine, an object of a change."""
-    classy = pod("classy")
-    classy["spec"] |= {"priorityClassName": "none", "priority": None}
-    objects = [
-        node("a"), pod("p"), classy, workload("Deployment", replicas=-1), node("broken", cpu="x"),
-        {"kind": "PriorityClass", "metadata": {"name": "odd"}, "value": "high"},
-        workload("Job", template={"spec": {"priorityClassName": "odd", "containers": [make.container(cpu="x")]}}),
-    ]  # fmt: skip
-    told = {
-        "Pod default/classy": "spec.priorityClassName",
-        "Deployment default/web": "spec.replicas",
-        "Node broken": "status.allocatable[cpu]",
-        "PriorityClass odd": "value",
-        "Job default/web": "spec.template.spec.containers[0].resources.requests[cpu]",
-    }
-    lines = refused("--strict", objects=objects).splitlines()
-    assert dict(line.split(": ")[1:3] for line in lines) == told
-    assert len(lines) == len(told)
-    # That it is not there is so for its mistake, which is what has to be mended.
-    assert "Node broken: status" in refused("--strict", "--cordon", "broken", objects=objects)
-    with pytest.raises(InputProblem) as caught:
-        schedule(objects, strict=True)
-    assert [caught.value.name, *(one.name for one in caught.value.others)] == list(told)
-    many = refused("--strict", objects=[pod(f"p{i}", cpu="x") for i in range(23)]).splitlines()
-    assert len(many) == 21
-    assert many[-1] == "and 3 more"
-
-
-def test_a_bound_pod_with_a_mistake_is_charged_what_can_be_read() -> None:
-    bound = pod("bound", node="a", cpu=2, requests={"memory": "x"})
-    result = simulate("-o", "json", objects=[node("a", cpu=2), bound, pod("p"), pod("done", phase="Failed")])  # fmt: skip
-    assert result.exit_code == 3
-    assert json.loads(result.stdout)["mistakes"][0]["object"] == "Pod default/bound"
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"kind": "BalancePolicy", "metadata": {"name": "x"}, "spec": {"nodePolicy": "up"}},
-        {"kind": "PriorityClass", "metadata": {"name": "x"}, "value": "high"},
-        {"kind": "Namespace", "metadata": {"name": "x", "labels": 5}},
-        {"kind": "Service", "metadata": {"name": "x"}, "spec": {"selector": 5}},
-        {"kind": "Service", "metadata": 5},
-        {"kind": "Pod", "metadata": 5},
-        {"kind": "Deployment", "metadata": 5},
-        {"kind": "Job", "metadata": {"name": "x"}, "status": {"succeeded": "all"}, "spec": {}},
-        {"kind": "LimitRange", "metadata": 5},
-    ],
-)
-def test_any_bad_object_is_left_out_and_named(body: Json) -> None:
-    result = simulate("-o", "json", objects=[body, node("a"), pod("p")])
-    found = json.loads(result.stdout)
-    assert placed(found)["p"] == "a"
-    if body["kind"] != "LimitRange":
-        assert result.exit_code == 3
-        assert found["mistakes"][0]["object"].startswith(body["kind"])
 
 
 def test_priorities_come_from_classes_the_default_class_or_the_pod_itself() -> None:
