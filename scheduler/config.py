@@ -13,7 +13,7 @@ import yaml
 from scheduler.api import names, placement, values
 from scheduler.api.limits import PodLimits
 from scheduler.api.placement import Placement
-from scheduler.errors import BadInput, one_line
+from scheduler.errors import BadInput, one_line, unreadable
 
 # A scheduler's name stands in field selectors, which have no way to quote.
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9._]{0,251}[A-Za-z0-9])?")
@@ -103,7 +103,9 @@ def load(path: Path | None) -> Config:
         return Config()
     try:
         raw = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except (OSError, ValueError, yaml.YAMLError) as error:
+    except (OSError, UnicodeError) as error:
+        raise BadInput("file", unreadable(error)) from error
+    except (ValueError, yaml.YAMLError) as error:
         raise BadInput("file", one_line(error)) from error
     return parse(raw)
 

@@ -34,6 +34,22 @@ def one_line(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
+def unreadable(error: OSError | UnicodeError) -> str:
+    """Why a file cannot be read, for who knows nothing of Python."""
+    match error:
+        case FileNotFoundError() | NotADirectoryError():
+            return "there is no such file"
+        case IsADirectoryError():
+            return "is a folder, not a file"
+        case PermissionError():
+            return "may not be read: permission denied"
+        case OSError(strerror=str(reason)):
+            return f"cannot be read: {reason}"
+        case UnicodeError():
+            return "is no text in UTF-8"
+    return one_line(error)
+
+
 class EvenkeelError(Exception):
     """Root of the tree."""
 

@@ -35,6 +35,11 @@ def text(show: Callable[[Console], None]) -> str:
     return lines.getvalue()
 
 
+def counted(number: int, noun: str) -> str:
+    """How many of a thing, as ``1 node`` and ``2 nodes``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def check_writable(option: str, path: Path | None) -> None:
     """Find out before the work, not after, that its result has no place; nothing is left behind.
 

@@ -51,10 +51,11 @@ def of_files(names: list[str]) -> Found:
     origins: list[str] = []
     passed_over: Counter[str] = Counter()
     for name in names:
-        for body in files.read(name, sys.stdin):
-            if kinds.known(body) in _KINDS:
+        for body, place in files.placed(name, sys.stdin):
+            # What has no kind is a mistake, as the inventory tells.
+            if kinds.known(body) in _KINDS or not isinstance(body.get("kind"), str):
                 objects.append(body)
-                origins.append(name)
+                origins.append(name if kinds.key(body).name else f"{name}: {place}")
             else:
                 passed_over[str(body["kind"])] += 1
     found = inventory.read(objects, strict=False)
@@ -79,7 +80,7 @@ def _as_in_a_cluster(found: Inventory, problem: InputProblem) -> wire.Node | Non
     from scheduler.state import facts  # noqa: PLC0415 - as above
 
     body = found.objects[problem.position]
-    if body["kind"] != "Node":
+    if body.get("kind") != "Node":
         return None
     try:
         node = objects.decode(body, wire.Node)

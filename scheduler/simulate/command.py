@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TextIO
+from typing import Any, Literal, NamedTuple, TextIO
 
 from scheduler.api.placement import MODES, Mode
 from scheduler.config import Config
@@ -19,6 +19,9 @@ from scheduler.simulate.situation import Situation, prepare
 Json = dict[str, Any]
 OK, PENDING, REFUSED, MISTAKES = range(4)
 _CLUSTER = "the cluster"
+_TOLD_MAX = 20
+# Of a mistake, in the order in which they are told.
+_PARTS = ("file", "place", "object", "field", "problem")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +84,7 @@ class Answer:
         """Mistakes and warnings, for standard error; each once, whatever the mode."""
         results = self.results.values()
         said = [
-            f"{one['file']}: {one['object']}: {one['field']}: {one['problem']}"
+            ": ".join(filter(None, (one[part] for part in _PARTS)))
             for result in results
             for one in result["mistakes"]
         ]
@@ -89,12 +92,37 @@ class Answer:
         return list(dict.fromkeys(map(visible, said)))
 
 
+class Refused(BadInput):
+    """Objects are refused for their mistakes; as text a line for each, and how many more there are."""
+
+    def __init__(self, problems: Sequence[InputProblem], origins: Sequence[_Origin]) -> None:
+        """The mistakes of all objects, and where each object is from."""
+        said = [visible(origins[one.position].before(str(one))) for one in problems]
+        more = len(said) - _TOLD_MAX
+        self.lines = [*said[:_TOLD_MAX], *([f"and {more} more"] if more > 0 else [])]
+        first = problems[0]
+        super().__init__(origins[first.position].file, str(first))
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+
+class _Origin(NamedTuple):
+    """The file of an object, and where it stands there if nothing else tells it from others: it has no name."""
+
+    file: str
+    place: str = ""
+
+    def before(self, text: str) -> str:
+        return ": ".join(filter(None, (*self, text)))
+
+
 @dataclass(frozen=True, slots=True)
 class _Gathered:
-    """All objects, the file of each, and what the files of changes hold."""
+    """All objects, where each is from, and what the files of changes hold."""
 
     objects: list[Mapping[str, Any]] = field(default_factory=list)
-    origins: list[str] = field(default_factory=list)
+    origins: list[_Origin] = field(default_factory=list)
     nodes: list[Mapping[str, Any]] = field(default_factory=list)
     policies: list[Mapping[str, Any]] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
@@ -139,7 +167,7 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> An
             for mode in _modes(request.modes)
         }
     except InputProblem as error:
-        raise BadInput(gathered.origins[error.position], str(error)) from error
+        raise Refused([error, *error.others], gathered.origins) from error
     return Answer(results, _code(request, situation, results))
 
 
@@ -165,23 +193,36 @@ def _code(request: Request, situation: Situation, results: Mapping[str, Json]) -
 
 
 def _gather(request: Request, live: Live, stdin: TextIO, tell: Tell) -> _Gathered:
-    given: list[tuple[str, Mapping[str, Any]]] = []
+    given: list[tuple[_Origin, Mapping[str, Any]]] = []
     for name in request.files:
         tell(f"reading {name}")
-        given += [(name, body) for body in files.read(name, stdin)]
+        given += _named(name, files.placed(name, stdin))
     gathered = _Gathered()
     _put_beneath(gathered, live, [body for _, body in given])
-    gathered.objects.extend(body for _, body in given)
-    gathered.origins.extend(name for name, _ in given)
+    _put(given, gathered.objects, gathered.origins)
     for name in request.add_nodes:
-        nodes = files.read(name, stdin)
-        gathered.nodes.extend(nodes)
-        gathered.origins.extend([name] * len(nodes))
+        where = f"--add-node {name}"
+        nodes = _named(where, files.placed(name, stdin, where))
+        _put(nodes, gathered.nodes, gathered.origins)
     for name in request.policies:
-        policies = files.policies(name, stdin)
-        gathered.policies.extend(policies)
-        gathered.origins.extend([name] * len(policies))
+        where = f"--policy {name}"
+        policies = _named(where, files.policies(name, stdin, where))
+        _put(policies, gathered.policies, gathered.origins)
     return gathered
+
+
+def _named(file: str, found: Iterable[files.Placed]) -> list[tuple[_Origin, Mapping[str, Any]]]:
+    return [(_Origin(file, "" if kinds.key(body).name else place), body) for body, place in found]
+
+
+def _put(
+    found: Iterable[tuple[_Origin, Mapping[str, Any]]],
+    objects: list[Mapping[str, Any]],
+    origins: list[_Origin],
+) -> None:
+    for origin, body in found:
+        objects.append(body)
+        origins.append(origin)
 
 
 def _put_beneath(gathered: _Gathered, live: Live, files_hold: list[Mapping[str, Any]]) -> None:
@@ -191,7 +232,7 @@ def _put_beneath(gathered: _Gathered, live: Live, files_hold: list[Mapping[str, 
         key = kinds.key(body)
         if key not in own:
             gathered.objects.append(body)
-            gathered.origins.append(_CLUSTER)
+            gathered.origins.append(_Origin(_CLUSTER))
         elif key.kind in kinds.WORKLOADS:
             gathered.remarks.append(
                 f"{inventory.name_of(body)} is in the cluster already: the pods that it has there stay "
@@ -200,7 +241,7 @@ def _put_beneath(gathered: _Gathered, live: Live, files_hold: list[Mapping[str, 
 
 
 def _placed(
-    situation: Situation, request: Request, mode: Mode | None, origins: list[str], tell: Tell
+    situation: Situation, request: Request, mode: Mode | None, origins: list[_Origin], tell: Tell
 ) -> Json:
     question = run.Question(
         config=request.config,
@@ -213,9 +254,9 @@ def _placed(
     result = run.place(situation, question, lambda done, total: tell(what, done, total))
     problems = situation.inventory.mistakes.values()
     for row, problem in zip(result["mistakes"], problems, strict=True):
-        row["file"] = origins[problem.position]
+        row.update(origins[problem.position]._asdict())
     for pod in result["pods"]:
-        pod["file"] = origins[situation.inventory.positions[pod["uid"]]]
+        pod["file"] = origins[situation.inventory.positions[pod["uid"]]].file
     return result
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from scheduler.printing import counted
+
 Json = Mapping[str, Any]
 _Term = tuple[str, ...]
 _NAMED = 3
@@ -18,7 +20,8 @@ def lines(pod: Json) -> Iterator[str]:
         yield from _cards(pod["cards"])
     nodes: Json = pod["nodes"]
     fitting = {name: node for name, node in nodes.items() if node["feasible"]}
-    yield f"  {len(fitting)} of {len(nodes)} nodes fit"
+    verb = "fits" if len(fitting) == 1 else "fit"
+    yield f"  {len(fitting)} of {counted(len(nodes), 'node')} {verb}"
     if fitting:
         yield from _scored(fitting, pod)
     refusing: dict[tuple[str, str], list[str]] = {}
@@ -27,7 +30,7 @@ def lines(pod: Json) -> Iterator[str]:
             refusing.setdefault((", ".join(node["reasons"]), node["status"]), []).append(name)
     for (why, status), names in sorted(refusing.items(), key=lambda one: (-len(one[1]), one[0])):
         hopeless = " (no eviction would help)" if status == "unresolvable" else ""
-        yield f"  {_count(names)} refused: {why}{hopeless}"
+        yield f"  {counted(len(names), 'node')} refused: {why}{hopeless}"
         yield f"    {_named(names)}"
 
 
@@ -113,10 +116,6 @@ class _Columns:
 
 def _figure(value: float | None) -> str:
     return "-" if value is None else f"{value:.6g}"
-
-
-def _count(names: list[str]) -> str:
-    return "1 node" if len(names) == 1 else f"{len(names)} nodes"
 
 
 def _named(names: list[str]) -> str:

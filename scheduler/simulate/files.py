@@ -6,12 +6,12 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import msgspec
 import yaml
 
-from scheduler.errors import BadInput, one_line
+from scheduler.errors import BadInput, one_line, unreadable
 
 # Objects of Kubernetes are not nested half as deep.
 _DEPTH_MAX = 200
@@ -24,6 +24,13 @@ _MERGE = "tag:yaml.org,2002:merge"
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _TOO_DEEP = f"is nested more than {_DEPTH_MAX} levels deep, or holds itself"
 _REPEATED = f"aliases repeat more than {_REPEATED_MAX} values, the most that is read"
+
+
+class Placed(NamedTuple):
+    """An object, and where in its file it stands, such as ``document 3, item 2``."""
+
+    body: dict[str, Any]
+    place: str
 
 
 class _TooMuchError(Exception):
@@ -63,44 +70,56 @@ def read(name: str, stdin: TextIO) -> list[dict[str, Any]]:
     Raises:
         BadInput: the file cannot be read, or is neither YAML nor JSON within the bounds.
     """
-    return list(_unfold(name, _documents(name, _text(name, stdin))))
+    return [body for body, _ in placed(name, stdin)]
 
 
-def policies(name: str, stdin: TextIO) -> list[dict[str, Any]]:
+def placed(name: str, stdin: TextIO, where: str = "") -> list[Placed]:
+    """As ``read``, with where each stands: what has no name can be told by its place alone.
+
+    Raises:
+        BadInput: as ``read``; calls the file ``where`` if that is given, such as ``--add-node FILE``.
+    """
+    where = where or name
+    documents = _documents(where, _text(name, stdin, where))
+    return [one for place, document in documents for one in _unfold(where, document, place)]
+
+
+def policies(name: str, stdin: TextIO, where: str) -> list[Placed]:
     """BalancePolicies of a file; one that is only a spec is named after the file.
 
     Raises:
-        BadInput: as ``read``.
+        BadInput: as ``placed``.
     """
-    found = []
-    for document in _documents(name, _text(name, stdin)):
+    found: list[Placed] = []
+    for place, document in _documents(where, _text(name, stdin, where)):
         if isinstance(document, dict) and "kind" not in document:
             body = {"kind": "BalancePolicy", "metadata": {"name": Path(name).stem}}
-            found.append({**body, "spec": document})
+            found.append(Placed({**body, "spec": document}, place))
         else:
-            found += _unfold(name, [document])
+            found += _unfold(where, document, place)
     return found
 
 
-def _text(name: str, stdin: TextIO) -> str:
+def _text(name: str, stdin: TextIO, where: str) -> str:
     try:
         return stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(name, str(error)) from error
+    except (OSError, UnicodeError) as error:
+        raise BadInput(where, unreadable(error)) from error
 
 
-def _documents(name: str, text: str) -> list[Any]:
+def _documents(where: str, text: str) -> list[tuple[str, Any]]:
+    """Each document that holds anything, and its place: empty ones count."""
     try:
         documents = _parsed(text)
         for document in documents:
             _Size().check(document)
     except _TooMuchError as error:
-        raise BadInput(name, str(error)) from error
+        raise BadInput(where, str(error)) from error
     except RecursionError as error:
-        raise BadInput(name, _TOO_DEEP) from error
+        raise BadInput(where, _TOO_DEEP) from error
     except (yaml.YAMLError, ValueError) as error:
-        raise BadInput(name, f"neither YAML nor JSON: {one_line(error)}") from error
-    return documents
+        raise BadInput(where, f"neither YAML nor JSON: {one_line(error)}") from error
+    return [(f"document {i}", one) for i, one in enumerate(documents, 1) if one is not None]
 
 
 def _parsed(text: str) -> list[Any]:
@@ -114,7 +133,7 @@ def _parsed(text: str) -> list[Any]:
             pass  # several JSON documents, or YAML in braces: YAML reads both
         else:
             return [document]
-    return [document for document in yaml.load_all(text, Loader=_Loader) if document is not None]
+    return list(yaml.load_all(text, Loader=_Loader))
 
 
 class _Size:
@@ -154,20 +173,19 @@ class _Size:
         return size, depth
 
 
-def _unfold(name: str, documents: list[Any]) -> Iterator[dict[str, Any]]:
+def _unfold(where: str, document: Any, place: str) -> Iterator[Placed]:
     """The objects. What is none, or has no kind, is handed on: it is one mistake among objects that are good."""
-    for document in documents:
-        if not isinstance(document, dict):
-            yield {}
-        elif not str(document.get("kind")).endswith("List"):
-            yield document
-        else:
-            items = document.get("items")
-            if not isinstance(items, list | None):
-                raise BadInput(name, f"{document['kind']}: items must be a list, not {items!r}")
-            kind = document["kind"].removesuffix("List")
-            for item in items or ():
-                if isinstance(item, dict) and kind:
-                    # Items of a typed list need not repeat their kind.
-                    item.setdefault("kind", kind)
-                yield from _unfold(name, [item])
+    if not isinstance(document, dict):
+        yield Placed({}, place)
+    elif not str(document.get("kind")).endswith("List"):
+        yield Placed(document, place)
+    else:
+        items = document.get("items")
+        if not isinstance(items, list | None):
+            raise BadInput(where, f"{document['kind']}: items must be a list, not {items!r}")
+        kind = document["kind"].removesuffix("List")
+        for i, item in enumerate(items or (), 1):
+            if isinstance(item, dict) and kind:
+                # Items of a typed list need not repeat their kind.
+                item.setdefault("kind", kind)
+            yield from _unfold(where, item, f"{place}, item {i}")

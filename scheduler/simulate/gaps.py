@@ -137,9 +137,10 @@ def _owners(inventory: Inventory) -> Iterator[str]:
             if not pod.spec.node_name and not pod.spec.topology_spread_constraints
         )
         if count and kind not in there:
+            what = "1 waiting pod is" if count == 1 else f"{count} waiting pods are"
             yield (
-                f"{count} waiting pods are of {kind}s, of which none is among the objects: they are not "
-                "spread with the others of theirs"
+                f"{what} of {kind}s, of which none is among the objects: such pods are not spread with "
+                "the others of theirs"
             )
 
 

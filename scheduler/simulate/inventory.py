@@ -27,7 +27,10 @@ class InputProblem(BadInput):
     Attributes:
         position: index of the object in the list that was given.
         name: ``Kind namespace/name``.
+        others: where the whole is refused, what else is wrong, in the order of the objects.
     """
+
+    others: Sequence[InputProblem] = ()
 
     def __init__(self, position: int, name: str, error: BadInput) -> None:
         super().__init__(error.field, error.problem)
@@ -64,7 +67,7 @@ class Inventory:
 
     Attributes:
         objects: all that was given, so that an error can name one.
-        strict: the first mistake ends the reading; else it is kept, and the object is left out.
+        strict: the whole is refused for a mistake, once all are known; else the object is left out.
         priorities: the PriorityClasses.
         groups: what selects pods that belong together, such as Services.
         policies: BalancePolicies, reduced to what is understood of them.
@@ -102,40 +105,35 @@ class Inventory:
         return InputProblem(at, name_of(body), BadInput(path + mistake.field, mistake.text))
 
     def keep(self, problem: InputProblem) -> None:
-        """Keep a mistake, once for all pods of one template.
-
-        Raises:
-            InputProblem: strict.
-        """
-        if self.strict:
-            raise problem
+        """Keep a mistake, once for all pods of one template."""
         self.mistakes.setdefault((problem.position, problem.mistake), problem)
 
     @contextmanager
     def about(self, given: Given) -> Iterator[None]:
-        """Within it, a BadInput is a mistake of the object, which is left out.
-
-        Raises:
-            InputProblem: strict.
-        """
+        """Within it, a BadInput is a mistake of the object, which is left out."""
         try:
             yield
         except BadInput as error:
-            problem = InputProblem(given.position, name_of(given.body), error)
-            if self.strict:
-                raise problem from error
-            self.keep(problem)
+            self.keep(InputProblem(given.position, name_of(given.body), error))
+
+    def refuse_mistakes(self) -> None:
+        """Where mistakes are not borne, end with all that are known by now: who mends them wants to run once.
+
+        Raises:
+            InputProblem: strict, and there is a mistake; the first, with the others.
+        """
+        if self.strict and self.mistakes:
+            first, *others = sorted(self.mistakes.values(), key=lambda one: one.position)
+            first.others = others
+            raise first
 
 
 def read(objects: Sequence[Mapping[str, Any]], *, strict: bool = True) -> Inventory:
     """Read Kubernetes objects. Workloads are only kept; kinds that do not matter are passed over and counted.
 
     What a pod with a node holds is charged as far as it can be read, as in a cluster, so that one pod does
-    not stop the reading of a whole cluster's dump. What it asks must be readable.
-
-    Raises:
-        InputProblem: strict, and an object is malformed or given twice; names the object, the field and what
-            is allowed.
+    not stop the reading of a whole cluster's dump. What it asks must be readable. An object that is malformed
+    or given twice is among the mistakes; with ``strict``, ``refuse_mistakes`` ends with them.
     """
     inventory = Inventory(objects, strict, Priorities(strict=strict))
     everything = [Given(position, body) for position, body in enumerate(objects)]

@@ -11,6 +11,7 @@ from scheduler.api import selectors, values, wire
 from scheduler.api.door import events
 from scheduler.api.names import GroupKind
 from scheduler.errors import BadInput
+from scheduler.simulate import shapes
 from scheduler.simulate.priorities import Priorities
 
 T = TypeVar("T", wire.Pod, wire.Node, wire.Namespace, wire.Service, wire.PodSet, wire.Meta)
@@ -29,7 +30,9 @@ def decode(body: Mapping[str, Any], kind: type[T]) -> T:
         return msgspec.convert(_without_nulls(body), kind)
     except msgspec.ValidationError as error:
         problem, _, path = str(error).partition(" - at ")
-        raise BadInput(path.strip("`").removeprefix("$.") or "object", problem) from error
+        # Of a key that is no text, the map: "`key` in `$.metadata.labels`".
+        field = path.rpartition(" in ")[2].strip("`").removeprefix("$.")
+        raise BadInput(field or "object", shapes.said(problem)) from error
 
 
 def _without_nulls(value: Any) -> Any:

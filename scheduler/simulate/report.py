@@ -103,15 +103,16 @@ def _pods(pods: Sequence[Json], console: Console) -> None:
 
 def _summary(result: Json, console: Console) -> None:
     summary = result["summary"]
-    lines = [
-        f"{summary['scheduled']} of {summary['pods']} pods scheduled on {summary['nodes']} nodes"
-    ]
-    for words, counts in (
-        ("passed over", result["passedOver"]),
-        ("suspended, so without pods", result["suspended"]),
-    ):
-        if counts:
-            lines.append(f"{words}: " + ", ".join(f"{n} {kind}" for kind, n in counts.items()))
+    pods, nodes = (printing.counted(summary[kind], kind[:-1]) for kind in ("pods", "nodes"))
+    lines = [f"{summary['scheduled']} of {pods} scheduled on {nodes}"]
+    if passed := result["passedOver"]:
+        lines.append("passed over: " + ", ".join(f"{n} {kind}" for kind, n in passed.items()))
+    for why in ("suspended", "finished"):
+        told = [
+            f"{len(names)} {kind} ({_some(names)})" for kind, names in result.get(why, {}).items()
+        ]
+        if told:
+            lines.append(f"{why}, so without pods: {', '.join(told)}")
     lines += _removed(result.get("removed", ()))
     console.print("\n" + "\n".join(lines), highlight=False, markup=False)
 
@@ -123,8 +124,7 @@ def _removed(pods: Iterable[Json]) -> Iterator[str]:
         owner = pod["owner"]
         of[f"{owner['kind']} {pod['namespace']}/{owner['name']}"].append(pod["name"])
     for owner, names in of.items():
-        what = "1 pod" if len(names) == 1 else f"{len(names)} pods"
-        yield f"{what} of {owner} {'goes' if len(names) == 1 else 'go'}: {_some(names)}"
+        yield f"{printing.counted(len(names), 'pod')} of {owner} {'goes' if len(names) == 1 else 'go'}: {_some(names)}"
 
 
 def _some(names: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from scheduler.api import wire
@@ -144,6 +144,14 @@ class Rows:
 def _figures(of_card: c.Ints) -> dict[str, int]:
     cores, mib, sharers = of_card.tolist()
     return {"memoryMiB": mib, "cores": cores, "sharers": sharers}
+
+
+def by_kind(workloads: Iterable[ObjectKey]) -> dict[str, list[str]]:
+    """The names of workloads, with their namespaces, by kind."""
+    found: dict[str, list[str]] = {}
+    for one in sorted(workloads):
+        found.setdefault(one.kind, []).append(f"{one.namespace}/{one.name}")
+    return found
 
 
 def removed(gone: Mapping[ObjectKey, Sequence[wire.Pod]]) -> list[Json]:

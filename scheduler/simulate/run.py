@@ -74,7 +74,8 @@ def schedule(
         ``{"pods": [...], "summary": {...}, ...}`` as documented for ``evenkeel simulate -o json``.
 
     Raises:
-        InputProblem: strict, and an object is malformed; names the object, the field and what is allowed.
+        InputProblem: strict, and an object is malformed; names the object, the field and what is allowed, and
+            has all others that are.
         BadInput: a change names what is not there.
     """
     situation = prepare(objects, changes, strict=strict)
@@ -88,7 +89,7 @@ def place(situation: Situation, question: Question, tell: Tell = _nobody) -> Jso
     """Place what waits; the situation stays as it is, and may be asked again.
 
     Raises:
-        InputProblem: what was read is strict, and a pod is malformed.
+        InputProblem: what was read is strict, and there is a mistake in it.
     """
     return _Simulation(situation, question).run(tell)
 
@@ -166,7 +167,10 @@ class _Simulation:
                 {"apiVersion": version, "kind": kind, "count": count}
                 for (version, kind), count in sorted(inventory.unknown.items())
             ],
-            "suspended": dict(sorted(self._situation.making.suspended.items())),
+            **{
+                str(why): rows.by_kind(workloads)
+                for why, workloads in self._situation.making.idle.items()
+            },
             "removed": rows.removed(self._situation.making.removed),
         }
 
@@ -180,6 +184,7 @@ class _Simulation:
             problem = cycle.problem_of(pod)
             if problem and not pod.template.unsupported:
                 inventory.keep(inventory.problem_with(pod.uid, problem))
+        inventory.refuse_mistakes()
 
     def _decide(self, at: float) -> None:
         """The next pods, if there are any to decide for at this time."""

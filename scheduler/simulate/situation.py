@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from scheduler.api import names
 from scheduler.errors import BadInput
 from scheduler.simulate import inventory as inventories
 from scheduler.simulate import kinds
 from scheduler.simulate.changes import scale, what_if
 from scheduler.simulate.changes.what_if import Changes
-from scheduler.simulate.inventory import Inventory
+from scheduler.simulate.inventory import InputProblem, Inventory
 from scheduler.simulate.workloads.make import Making, make
 
 
@@ -45,29 +46,41 @@ def prepare(
     """Read the objects and apply the changes; ``unlisted`` and ``remarks`` as in ``Situation``.
 
     Raises:
-        InputProblem: an object of the changes is malformed, or strict, and any is.
-        BadInput: a change names what is not there.
+        InputProblem: an object of the changes is malformed or of another kind.
+        BadInput: a change names what is not there; where strict, only if nothing else is wrong.
     """
     _check(objects, changes)
     inventory = inventories.read([*objects, *changes.nodes, *changes.policies], strict=strict)
     for problem in inventory.mistakes.values():
         if problem.position >= len(objects):
             # Left out it would leave the question unasked.
+            inventory.refuse_mistakes()
             raise problem
-    displaced = what_if.apply(inventory, changes)
-    scaled = scale.apply(inventory, list(changes.scale))
+    try:
+        displaced = what_if.apply(inventory, changes)
+        scaled = scale.apply(inventory, list(changes.scale))
+    except BadInput:
+        # What is not there may have been left out for its mistake.
+        inventory.refuse_mistakes()
+        raise
     return Situation(inventory, make(inventory, scaled), displaced, unlisted or {}, remarks)
 
 
 def _check(objects: Sequence[Mapping[str, Any]], changes: Changes) -> None:
-    for option, wanted, bodies in (
-        ("--add-node", "Node", changes.nodes),
-        ("--policy", "BalancePolicy", changes.policies),
-    ):
-        for body in bodies:
-            if kinds.known(body) != wanted:
-                raise BadInput(option, f"{inventories.name_of(body)} is no {wanted}")
+    wanted = [
+        *((body, "Node", "v1") for body in changes.nodes),
+        *((body, "BalancePolicy", f"{names.GROUP}/{names.VERSION}") for body in changes.policies),
+    ]
+    for position, (body, kind, version) in enumerate(wanted, len(objects)):
+        if kinds.known(body) != kind:
+            # Who writes another version of the right kind sees the kind, and not what is wrong with it.
+            field, allowed = ("apiVersion", version) if body.get("kind") == kind else ("kind", kind)
+            given = body.get(field)
+            said = "is missing" if given is None else f'"{given}" is not allowed'
+            problem = BadInput(field, f"{said}; it must be {allowed}")
+            raise InputProblem(position, inventories.name_of(body), problem)
     there = {kinds.key(body) for body in objects if kinds.known(body) == "Node"}
-    for body in changes.nodes:
+    for position, body in enumerate(changes.nodes, len(objects)):
         if kinds.key(body) in there:
-            raise BadInput("--add-node", f"{inventories.name_of(body)} is there already")
+            problem = BadInput("metadata.name", "a node of this name is there already")
+            raise InputProblem(position, inventories.name_of(body), problem)

@@ -114,14 +114,19 @@ def test_a_form_that_there_is_none_of_is_refused_with_those_that_there_are() -> 
     ("body", "told"),
     [
         (pod(node="", cpu="1x"), "Pod default/p: spec.containers[0].resources.requests[cpu]: "),
-        (node() | {"metadata": {}}, "-: Node (no name): metadata.name: is missing"),
+        (node() | {"metadata": {}}, "-: document 3: Node (no name): metadata.name: is missing"),
         (node(), "-: Node n: metadata.name: the object is given twice"),
-        (specified(containers=3), "-: Pod default/p: spec.containers: Expected `array`"),
+        (
+            specified(containers=3),
+            "-: Pod default/p: spec.containers: must be a list, is a whole number",
+        ),
         (specified(containers=[]), "-: Pod default/p: spec.containers: at least one container"),
+        ("text", "-: document 3: (no kind) (no name): kind: is missing"),
+        ({"metadata": {"name": "odd"}}, "-: (no kind) odd: kind: is missing"),
     ],
 )
 def test_a_malformed_object_is_left_out_and_told_with_its_field_and_the_rest_is_audited(
-    body: Json, told: str
+    body: Any, told: str
 ) -> None:
     result = run("-f", "-", objects=[node(), pod("sound"), body])
     assert result.exit_code == 3, result.output

@@ -153,8 +153,18 @@ def test_a_wrong_price_file_is_told_with_the_field(tmp_path: Path, text: str, to
     file.write_text(text, encoding="utf-8")
     with pytest.raises(BadInput, match=told):
         book.of_flags(file, [])
-    with pytest.raises(BadInput, match="No such file"):
-        book.of_flags(tmp_path / "none", [])
+
+
+def test_a_price_file_that_cannot_be_read_is_told_without_a_word_of_python(tmp_path: Path) -> None:
+    (tmp_path / "binary").write_bytes(b"\xd0\x00")
+    for name, said in (
+        ("none", "there is no such file"),
+        ("", "is a folder, not a file"),
+        ("binary", "is no text in UTF-8"),
+    ):
+        with pytest.raises(BadInput) as refused:
+            book.of_flags(tmp_path / name, [])
+        assert str(refused.value) == f"--prices {tmp_path / name}: {said}"
 
 
 @pytest.mark.parametrize("flag", ["gpu", "gpu=", "gpu=x", "gpu=-1", "gpu=inf", "T4=", "*=1", "=1"])

@@ -134,6 +134,26 @@ def test_a_malformed_quantity_is_refused_by_field(body: Json, field: str) -> Non
     assert refused.value.field == field
 
 
+@pytest.mark.parametrize(
+    ("of", "limits", "field"),
+    [
+        # As the API server fills in what was written as a limit alone.
+        ({"a/b": "-5"}, {"a/b": "-5"}, "limits[a/b]"),
+        ({"a/b": "-5"}, {"a/b": "5"}, "requests[a/b]"),
+        ({"a/b": "-5"}, {"c/d": "-5"}, "requests[a/b]"),
+        ({"a/b": "-5"}, {}, "requests[a/b]"),
+    ],
+)
+def test_a_mistake_in_a_limit_that_stands_for_the_request_is_one_of_the_limit(
+    of: Json, limits: Json, field: str
+) -> None:
+    one = {"name": "c", "resources": {"requests": of, "limits": limits}}
+    for body, part in ((pod(one), "containers"), (pod(container(), init=[one]), "initContainers")):
+        with pytest.raises(BadInput) as refused:
+            asked(body)
+        assert refused.value.field == f"spec.{part}[0].resources.{field}"
+
+
 RESOURCES = ["cpu", "memory", "ephemeral-storage", "hugepages-2Mi", "example.com/x"]
 amounts = st.dictionaries(
     st.sampled_from(RESOURCES), st.sampled_from([0, 1, "100m", "2Gi", "0.5", "1E"]), max_size=4

@@ -17,7 +17,19 @@ def test_off_a_terminal_each_pod_is_one_line_with_its_cards_whole() -> None:
     assert all(f"{i} {uuid}{i} 15360 MiB 100 %" in lines[1] for i in range(8))
     assert lines[2].startswith("default/waits  (pending)  0/1 nodes are available: ")
     assert lines[2].endswith(".")
-    assert lines[3:] == ["", "1 of 2 pods scheduled on 1 nodes"]
+    assert lines[3:] == ["", "1 of 2 pods scheduled on 1 node"]
+
+
+def test_jobs_without_pods_are_counted_and_some_are_named() -> None:
+    over = {"status": {"conditions": [{"type": "Complete", "status": "True"}]}}
+    objects = [
+        gpu_node("g"), workload("Job", "s", suspend=True), workload("CronJob", "c", suspend=True),
+        *(workload("Job", f"j{i}") | over for i in range(7)),
+    ]  # fmt: skip
+    assert simulate(objects=objects).stdout.splitlines()[-2:] == [
+        "suspended, so without pods: 1 CronJob (default/c), 1 Job (default/s)",
+        "finished, so without pods: 7 Job (default/j0, default/j1, default/j2, default/j3, default/j4 and 2 more)",
+    ]  # fmt: skip
 
 
 def test_a_terminal_has_a_line_for_each_pod_and_each_reason_once() -> None:
@@ -52,5 +64,5 @@ def test_what_a_terminal_would_obey_is_spelt_out_in_all_that_is_printed() -> Non
     report.show({"": schedule(objects, with_nodes=True)}, screen)
     assert [line for line in out.getvalue().split("\n") if not line.isprintable()] == []
     said = refused("--strict", objects=objects)
-    assert said.isprintable()
-    assert said.startswith(r"-: Deployment default/dx\x1b]0;PWNED\x07\n\u202e: spec.replicas: ")
+    assert [line for line in said.split("\n") if not line.isprintable()] == []
+    assert r"-: Deployment default/dx\x1b]0;PWNED\x07\n\u202e: spec.replicas: " in said

@@ -181,7 +181,23 @@ def test_a_cron_job_makes_one_run_unless_one_is_under_way_or_it_is_suspended() -
     assert {name[:7] for name in made(cron, job)[1]} == {"tick-1-"}
     cron["spec"]["suspend"] = True
     found = schedule([cron, workload("Job", suspend=True), node("a")])
-    assert (found["pods"], found["suspended"]) == ([], {"CronJob": 1, "Job": 1})
+    assert found["pods"] == []
+    assert found["suspended"] == {"CronJob": ["default/tick"], "Job": ["default/web"]}
+
+
+def test_jobs_that_have_finished_are_counted_and_named() -> None:
+    def job(name: str, status: Json, **spec: Any) -> Json:
+        return workload("Job", name, **spec) | {"status": status}
+
+    over = {"conditions": [{"type": "Failed", "status": "True"}]}
+    found = schedule([
+        node("a"), job("over", over), job("done", {"succeeded": 2}, completions=2), job("over-too", over, suspend=True),
+        job("half", {"succeeded": 1}, completions=2), job("queue", {"succeeded": 1}),
+        job("last", {"succeeded": 1}), there("last-1", "Job", "last"),
+    ])  # fmt: skip
+    assert found["finished"] == {"Job": [f"default/{name}" for name in ("done", "over", "over-too", "queue")]}  # fmt: skip
+    assert found["suspended"] == {}
+    assert [pod["owner"]["name"] for pod in found["pods"]] == ["half"]
 
 
 def test_a_daemon_set_makes_a_pod_for_each_node_that_suits_it() -> None:
@@ -269,10 +285,10 @@ def test_new_pods_wait_behind_those_that_are_in_the_cluster() -> None:
         (workload("Job", completionMode="Indexed"), "Job web: spec.completions: must be set where completionMode is Indexed"),
         (workload("Job", template=None), "Job web: spec.template.spec.containers: at least one container is needed"),
         (workload("Job", template=5), "Job web: spec.template: must be an object"),
-        (workload("ReplicaSet", template=template(tolerations=5)), "ReplicaSet web: spec.template.spec.tolerations: Expected `array"),
+        (workload("ReplicaSet", template=template(tolerations=5)), "ReplicaSet web: spec.template.spec.tolerations: must be a list, is a whole number"),
         (workload("DaemonSet", template={"spec": {"containers": []}}), "DaemonSet web: spec.template.spec.containers: at least one"),
         (workload("CronJob", jobTemplate={"spec": {"parallelism": -1}}), "CronJob web: spec.jobTemplate.spec.parallelism: -1 is not"),
-        (workload("CronJob", jobTemplate={"spec": {"template": {"spec": {"containers": 5}}}}), "CronJob web: spec.jobTemplate.spec.template.spec.containers: Expected"),
+        (workload("CronJob", jobTemplate={"spec": {"template": {"spec": {"containers": 5}}}}), "CronJob web: spec.jobTemplate.spec.template.spec.containers: must be a list"),
         (workload("Deployment", ""), "Deployment (no name): metadata.name: is missing"),
         (workload("Deployment", selector={"matchLabels": {"a b": "c"}}), "Deployment web: spec.selector.matchLabels: 'a b' is not"),
         (workload("Deployment") | {"spec": 5}, "Deployment web: spec: must be an object"),

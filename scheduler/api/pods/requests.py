@@ -106,12 +106,12 @@ def _total(
     pod_level = _pod_level(spec)
     total: dict[str, int] = {}
     for i, container in enumerate(spec.containers):
-        field = f"spec.containers[{i}].resources.requests"
+        field = f"spec.containers[{i}].resources"
         _add(total, defaults | _container(container, actual, infeasible, field))
     sidecars: dict[str, int] = {}
     peak: dict[str, int] = {}
     for i, container in enumerate(spec.init_containers or ()):
-        field = f"spec.initContainers[{i}].resources.requests"
+        field = f"spec.initContainers[{i}].resources"
         asked = defaults | _container(container, actual, infeasible, field)
         if container.restart_policy == "Always":
             _add(total, asked)
@@ -134,7 +134,12 @@ def _container(
     infeasible: bool,
     field: str,
 ) -> dict[str, int]:
-    asked = _parsed((container.resources and container.resources.requests) or {}, field)
+    requests = (container.resources and container.resources.requests) or {}
+    try:
+        asked = _parsed(requests, f"{field}.requests")
+    except BadInput:
+        _blame_limits(container, requests, f"{field}.limits")
+        raise
     status = actual.get(container.name)
     if status is None:
         return asked
@@ -149,6 +154,20 @@ def _container(
     _raise_to(asked, granted)
     _raise_to(asked, used)
     return asked
+
+
+def _blame_limits(container: wire.Container, requests: wire.Quantities, field: str) -> None:
+    """Name a mistake as one of the limits where requests are like them.
+
+    The API server copies limits into requests that nobody wrote: of two that are the same, limits are what a
+    person has written for certain.
+
+    Raises:
+        BadInput: such a limit is malformed.
+    """
+    limits = (container.resources and container.resources.limits) or {}
+    copied = {name: limit for name, limit in limits.items() if requests.get(name) == limit}
+    _parsed(copied, field)
 
 
 def _parsed(requests: wire.Quantities, field: str) -> dict[str, int]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from scheduler.errors import BadInput, one_line
+from scheduler.errors import BadInput, one_line, unreadable
 
 # In the order of all arrays of the audit: cpu, memory, compute of GPUs, memory of GPUs.
 CPU_CORE, MEMORY_GIB, GPU, GPU_MEMORY_GIB = "cpu-core", "memory-gib", "gpu", "gpu-memory-gib"
@@ -113,7 +113,9 @@ def of_flags(file: Path | None, flags: Sequence[str]) -> PriceBook:
 def _read(path: Path) -> Mapping[str, Any]:
     try:
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
+    except (OSError, UnicodeError) as error:
+        raise BadInput(f"--prices {path}", unreadable(error)) from error
+    except (ValueError, yaml.YAMLError) as error:
         raise BadInput(f"--prices {path}", one_line(error)) from error
     if not isinstance(raw, Mapping):
         raise BadInput(f"--prices {path}", f"must hold a mapping of {', '.join(_KEYS)}")

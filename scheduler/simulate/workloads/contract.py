@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from enum import StrEnum
 
 from scheduler.api import wire
 from scheduler.api.door import events
@@ -70,11 +71,19 @@ class Scene:
         return Mold(workload, self.priorities)
 
 
+class Idle(StrEnum):
+    """Why a workload has no pods and makes none."""
+
+    SUSPENDED = "suspended"
+    FINISHED = "finished"
+
+
 @dataclass(frozen=True, slots=True)
 class Made:
     """What a controller does.
 
     Attributes:
+        idle: why it does nothing, where a person may have expected pods.
         pods: new ones.
         groups: new objects that select pods.
         surplus: pods that are there, the first to go first; more than are wanted.
@@ -83,6 +92,7 @@ class Made:
     pods: Sequence[wire.Pod] = ()
     groups: Sequence[events.GroupSeen] = ()
     surplus: Sequence[wire.Pod] = ()
+    idle: Idle | None = None
 
 
 NOTHING = Made()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from scheduler.api import selectors, values, wire
 from scheduler.errors import BadInput
 from scheduler.simulate.workloads import workload as workloads
-from scheduler.simulate.workloads.contract import NOTHING, Made, Scene, first_to_go
+from scheduler.simulate.workloads.contract import NOTHING, Idle, Made, Scene, first_to_go
 from scheduler.simulate.workloads.workload import PODS_MAX, Workload, below
 
 INDEX = "batch.kubernetes.io/job-completion-index"
@@ -16,8 +16,10 @@ _MODES = ("NonIndexed", "Indexed")
 
 def of_job(job: Workload, scene: Scene) -> Made:
     """What a Job would start now; nothing when it is suspended, or over."""
-    if is_suspended(job) or is_over(job):
-        return NOTHING
+    if is_over(job):
+        return Made(idle=Idle.FINISHED)
+    if _is_suspended(job):
+        return Made(idle=Idle.SUSPENDED)
     alive, done = scene.owned.alive(job.key), scene.owned.succeeded(job.key)
     at_once = job.count("parallelism", 1)
     mode = job.spec.get("completionMode", _MODES[0])
@@ -26,6 +28,9 @@ def of_job(job: Workload, scene: Scene) -> Made:
     completions = job.count("completions", 1) if "completions" in job.spec else None
     n_done = max(len(done), _succeeded(job))
     indexed = mode == "Indexed"
+    is_done = n_done >= completions if completions is not None else n_done > 0
+    if is_done and not alive:
+        return Made(idle=Idle.FINISHED)
     if completions is not None:
         wanted = min(at_once, max(0, completions - n_done))
     elif indexed:
@@ -57,14 +62,16 @@ def of_job(job: Workload, scene: Scene) -> Made:
 
 def of_cron_job(cron: Workload, scene: Scene) -> Made:
     """One run; nothing when it is suspended or a run is under way."""
-    if is_suspended(cron) or cron.key in scene.running:
+    if _is_suspended(cron):
+        return Made(idle=Idle.SUSPENDED)
+    if cron.key in scene.running:
         return NOTHING
     job = workloads.job_of(cron)
     with below("spec.jobTemplate"):
         return of_job(job, scene)
 
 
-def is_suspended(workload: Workload) -> bool:
+def _is_suspended(workload: Workload) -> bool:
     """Whether a Job or a CronJob makes nothing for now."""
     return workload.spec.get("suspend") is True
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from scheduler.simulate.inventory import Inventory
 from scheduler.simulate.kinds import ObjectKey
 from scheduler.simulate.workloads import daemons, jobs, replicas, stateful
 from scheduler.simulate.workloads import workload as workloads
-from scheduler.simulate.workloads.contract import Made, Room, Scene
+from scheduler.simulate.workloads.contract import Idle, Made, Room, Scene
 from scheduler.simulate.workloads.molds import Names
 from scheduler.simulate.workloads.owned import Owned
 from scheduler.simulate.workloads.workload import Workload
@@ -36,13 +36,13 @@ class Making:
 
     Attributes:
         made: uids of the pods that were made.
-        suspended: how many objects of each kind make nothing for now.
+        idle: workloads that have no pods to make, by the reason.
         owners: of each pod that has one, the kind and name of its topmost owner, by uid.
         removed: pods that a smaller size takes away, in the order in which they go, by the workload.
     """
 
     made: set[str] = field(default_factory=set)
-    suspended: Counter[str] = field(default_factory=Counter)
+    idle: dict[Idle, list[ObjectKey]] = field(default_factory=lambda: {why: [] for why in Idle})
     owners: dict[str, ObjectKey] = field(default_factory=dict)
     removed: dict[ObjectKey, list[wire.Pod]] = field(default_factory=dict)
 
@@ -50,8 +50,7 @@ class Making:
 def make(inventory: Inventory, scaled: AbstractSet[ObjectKey] = frozenset()) -> Making:
     """Make what is missing. Of workloads that were ``scaled``, pods that are too many are taken away.
 
-    Raises:
-        InputProblem: strict, and a workload is malformed; names the object and the field.
+    A malformed workload is among the mistakes of the inventory.
     """
     found: list[Workload] = []
     for given in inventory.workloads:
@@ -64,13 +63,13 @@ def make(inventory: Inventory, scaled: AbstractSet[ObjectKey] = frozenset()) -> 
     for workload in found:
         if _deployment_of(workload) in deployments:
             continue
-        if workload.key.kind in {"Job", "CronJob"} and jobs.is_suspended(workload):
-            making.suspended[workload.key.kind] += 1
         with inventory.about(workload.given):
             done = _MAKERS[workload.key.kind](workload, scene)
             for pod in done.pods:
                 _add(inventory, making, workload, pod)
             inventory.groups.extend(done.groups)
+            if done.idle is not None:
+                making.idle[done.idle].append(workload.key)
             if workload.key in scaled and done.surplus:
                 making.removed[workload.key] = list(done.surplus)
     if making.removed:
