@@ -98,7 +98,7 @@ def _namespaces(inventory: Inventory, unlisted: Mapping[str, str]) -> Iterator[s
     ]
     if by_labels:
         yield (
-            f"labels of the namespaces {_some(missing)} are not known, as no such Namespace is among the "
+            f"labels of namespace {_some(missing)} are not known, as no such Namespace is among the "
             f"objects{why}; they are selected by in {_some(by_labels)}"
         )
 
@@ -169,7 +169,7 @@ def _admission(inventory: Inventory) -> Iterator[str]:
     }
     if without:
         yield (
-            f"the namespaces {_some(sorted(without))} have LimitRanges, whose defaults are not filled in: "
+            f"LimitRanges of namespace {_some(sorted(without))}: their defaults are not filled in: "
             "containers that ask no CPU or memory may ask some in the cluster"
         )
     spaces = {pod.metadata.namespace for pod in new}
@@ -181,8 +181,8 @@ def _admission(inventory: Inventory) -> Iterator[str]:
     ]
     if steering:
         yield (
-            f"the namespaces {_some(steering)} have annotations of a node selector or tolerations, which "
-            "are not put on pods here as the API server may do"
+            f"annotations of namespace {_some(steering)} for a node selector or tolerations are "
+            "not put on pods here as the API server may do"
         )
 
 

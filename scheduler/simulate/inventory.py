@@ -18,7 +18,6 @@ from scheduler.simulate import kinds
 from scheduler.simulate import objects as manifests
 from scheduler.simulate.priorities import Priorities
 from scheduler.state import facts
-from scheduler.state.cluster import Cluster
 
 
 class InputProblem(BadInput):
@@ -146,19 +145,6 @@ def read(objects: Sequence[Mapping[str, Any]], *, strict: bool = True) -> Invent
         with inventory.about(given):
             _take(inventory, given, seen)
     return inventory
-
-
-def refuse_malformed(inventory: Inventory) -> None:
-    """For readers that place nothing: what pending pods ask must be readable too.
-
-    Raises:
-        InputProblem: a pod without a node asks what nobody can read.
-    """
-    reader = Cluster()
-    for pod in inventory.pods:
-        record = reader.see_pod(pod)
-        if record is not None and record.problem and not record.node:
-            raise inventory.problem_with(record.uid, record.problem)
 
 
 def _take(inventory: Inventory, given: Given, seen: set[kinds.ObjectKey]) -> None:

@@ -280,12 +280,12 @@ def near(**more: Any) -> Json:
 @pytest.mark.parametrize(
     ("objects", "said"),
     [
-        ([pod("p", spec=near(namespaceSelector={"matchLabels": {"team": "a"}}))], "labels of the namespaces default are not known, as no such Namespace is among the objects; they are selected by in pod default/p"),
-        ([pod("p"), {"kind": "BalancePolicy", "metadata": {"name": "b"}, "spec": {"nodePolicy": "spread", "namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "Exists"}]}}}], "labels of the namespaces default are not known, as no such Namespace is among the objects; they are selected by in BalancePolicy b"),
+        ([pod("p", spec=near(namespaceSelector={"matchLabels": {"team": "a"}}))], "labels of namespace default are not known, as no such Namespace is among the objects; they are selected by in pod default/p"),
+        ([pod("p"), {"kind": "BalancePolicy", "metadata": {"name": "b"}, "spec": {"nodePolicy": "spread", "namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "Exists"}]}}}], "labels of namespace default are not known, as no such Namespace is among the objects; they are selected by in BalancePolicy b"),
         ([owned("p-1", "StatefulSet")], "1 waiting pod is of StatefulSets, of which none is among the objects: such pods are not spread with the others of theirs"),
         ([workload("Deployment") | {"status": {"replicas": 3}}], "workloads say that they have pods, and no Pod is among the objects"),
-        ([workload("Deployment"), {"kind": "LimitRange", "metadata": {"name": "l"}}], "the namespaces default have LimitRanges, whose defaults are not filled in"),
-        ([workload("Deployment"), {"kind": "Namespace", "metadata": {"name": "default", "annotations": {"scheduler.alpha.kubernetes.io/node-selector": "a=b"}}}], "the namespaces default have annotations of a node selector or tolerations"),
+        ([workload("Deployment"), {"kind": "LimitRange", "metadata": {"name": "l"}}], "LimitRanges of namespace default: their defaults are not filled in"),
+        ([workload("Deployment"), {"kind": "Namespace", "metadata": {"name": "default", "annotations": {"scheduler.alpha.kubernetes.io/node-selector": "a=b"}}}], "annotations of namespace default for a node selector or tolerations are not put"),
     ],
 )  # fmt: skip
 def test_what_is_missing_and_would_matter_is_said(objects: list[Json], said: str) -> None:
@@ -305,7 +305,7 @@ def test_what_would_not_matter_is_not_said() -> None:
     assert answer(objects=[one for one in objects if one["metadata"]["name"] != "p"])["warnings"] == []  # fmt: skip
     # Whoever asks by labels needs those of all namespaces that have pods.
     (warning,) = answer(objects=objects)["warnings"]
-    assert warning.startswith("labels of the namespaces far are not known")
+    assert warning.startswith("labels of namespace far are not known")
 
 
 def test_kinds_that_a_cluster_would_not_list_are_told_where_they_matter() -> None:
