@@ -40,15 +40,12 @@ $(STAMP): requirements-dev.lock $(RUNTIME)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@touch $@
 
-# Pages are measured in a browser. As root it is installed from Debian's packages; else tests that need it are skipped,
-# unless EVENKEEL_BROWSER=required.
+# Pages are measured in a browser, which only root may install from Debian's packages. Without one its tests fail.
 browser:
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
-		if test "$$(id -u)" = 0 && command -v apt-get >/dev/null; then \
-			echo "installing chromium, in which pages are measured"; \
-			apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null || \
-				echo "chromium could not be installed"; \
-		else echo "without chromium, tests that measure pages in it are skipped (Debian: apt-get install chromium)"; fi
+		{ echo "installing chromium, in which pages are measured"; test "$$(id -u)" = 0 && apt-get update -qq && \
+			DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; } || \
+		echo "it could not be installed (as root on Debian: apt-get install chromium): tests that need it will fail"
 
 demo: $(RUNTIME)  ## Four patterns on an embedded cluster, drawn (KEEP=1 leaves it running)
 	@$(BIN)/evenkeel demo $(if $(KEEP),--keep)

@@ -13,7 +13,6 @@ import io
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,14 +23,12 @@ from rich.terminal_theme import MONOKAI
 
 from docs.pictures import fleet
 from scheduler.demo import run
+from tests.unit import browser
 
 _FOLDER = Path(__file__).parent
 _ROOT = _FOLDER.parents[1]
 # Two nodes side by side.
 _COLUMNS = 130
-_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-_FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars", "--disable-sync",
-          "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage")  # fmt: skip
 # CSS pixels: as wide as GitHub shows a picture in a README, and drawn twice as fine.
 _WIDTH, _SCALE = 860, 2
 _BELOW_THE_FLEET = "<h2>In total</h2>"
@@ -68,20 +65,25 @@ def audit_page(folder: Path) -> str:
     return re.sub(r'<p class="advice">.*?</p>', "", upper, flags=re.DOTALL)
 
 
-def audit(folder: Path, browser: str) -> None:
-    """Write ``fleet.png`` into a folder."""
-    with tempfile.TemporaryDirectory() as scratch:
-        page, profile = Path(scratch, "upper.html"), f"--user-data-dir={scratch}/profile"
-        page.write_text(audit_page(Path(scratch)) + _TELL_HEIGHT, encoding="utf-8")
-        command = [browser, *_FLAGS, profile]
-        told = _run([*command, f"--window-size={_WIDTH},100", "--dump-dom", page.as_uri()])
+def audit(folder: Path) -> None:
+    """Write ``fleet.png`` into a folder.
+
+    Raises:
+        NoBrowserError: there is none.
+    """
+    browser.path()
+    with tempfile.TemporaryDirectory() as named:
+        scratch = Path(named)
+        page = scratch / "upper.html"
+        page.write_text(audit_page(scratch) + _TELL_HEIGHT, encoding="utf-8")
+        told = browser.run(scratch, f"--window-size={_WIDTH},100", "--dump-dom", page.as_uri())
         found = re.search(r'data-height="(\d+)"', told)
         if not found:
-            raise SystemExit(f"{browser} does not tell how high the audit's page is")
-        _run([
-            *command, f"--window-size={_WIDTH},{found[1]}", f"--force-device-scale-factor={_SCALE}",
+            raise SystemExit("the browser does not tell how high the audit's page is")
+        browser.run(
+            scratch, f"--window-size={_WIDTH},{found[1]}", f"--force-device-scale-factor={_SCALE}",
             f"--screenshot={folder / 'fleet.png'}", page.as_uri(),
-        ])  # fmt: skip
+        )  # fmt: skip
 
 
 def replay(folder: Path) -> None:
@@ -92,11 +94,10 @@ def replay(folder: Path) -> None:
 def main() -> None:
     """Draw all that can be drawn here."""
     demo(_FOLDER)
-    browser = next((where for name in _BROWSERS if (where := shutil.which(name))), None)
-    if browser is None:
-        print(f"fleet.png stays as it is: needs a browser, one of {', '.join(_BROWSERS)}")
-    else:
-        audit(_FOLDER, browser)
+    try:
+        audit(_FOLDER)
+    except browser.NoBrowserError as missing:
+        print(f"fleet.png stays as it is: {missing}")
     if importlib.util.find_spec("matplotlib") is None:
         print("replay.png stays as it is: needs matplotlib (pip install --editable '.[plot]')")
     else:

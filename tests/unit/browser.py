@@ -1,20 +1,16 @@
 """A real browser, headless, without a driver: what it makes of a page is measured by a script beside the page.
 
-Chromium of Debian's packages is enough. Where it is missing the tests that need it are skipped, unless
-``EVENKEEL_BROWSER`` is ``required``.
+Chromium of Debian's packages is enough. Where no browser is, what needs one fails.
 """
 
 import html
 import json
-import os
 import re
 import shutil
 import subprocess
 import zlib
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 Json = dict[str, Any]
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -66,14 +62,21 @@ window.addEventListener("load", () => {
 """
 
 
+class NoBrowserError(RuntimeError):
+    """None of the browsers that would do is installed."""
+
+
 def path() -> str:
-    """Where the browser is; skips the test where there is none, or fails it where there must be one."""
+    """Where the browser is.
+
+    Raises:
+        NoBrowserError: there is none.
+    """
     found = next((where for name in NAMES if (where := shutil.which(name))), None)
     if found is None:
-        told = f"needs a browser: none of {', '.join(NAMES)} is installed (Debian: apt-get install chromium)"
-        if os.environ.get("EVENKEEL_BROWSER") == "required":
-            pytest.fail(told)
-        pytest.skip(told)
+        raise NoBrowserError(
+            f"needs a browser: none of {', '.join(NAMES)} is installed (Debian: apt-get install chromium)"
+        )
     return found
 
 
@@ -100,7 +103,7 @@ def measure(
         f'<!DOCTYPE html><meta charset="utf-8"><body>{frames}<script>{_MEASURE}</script></body>',
         encoding="utf-8",
     )
-    dumped = _run(folder, "--virtual-time-budget=20000", "--dump-dom", wrapper.as_uri())
+    dumped = run(folder, "--virtual-time-budget=20000", "--dump-dom", wrapper.as_uri())
     told = re.search(r'<pre id="measured">(.*?)</pre>', dumped, re.DOTALL)
     assert told, dumped[-500:]
     return {one["name"]: one for one in json.loads(html.unescape(told[1]))}
@@ -110,7 +113,7 @@ def printed(page: str, folder: Path) -> tuple[int, float]:
     """How many pages it has on paper, and the scale that the browser prints at; it shrinks what is too wide."""
     source, target = folder / "page.html", folder / "page.pdf"
     source.write_text(page, encoding="utf-8")
-    _run(folder, "--no-pdf-header-footer", f"--print-to-pdf={target}", source.as_uri())
+    run(folder, "--no-pdf-header-footer", f"--print-to-pdf={target}", source.as_uri())
     pdf = target.read_bytes()
     pages = len(re.findall(rb"/Type\s*/Page\b(?!s)", pdf))
     scales = []
@@ -126,7 +129,8 @@ def printed(page: str, folder: Path) -> tuple[int, float]:
     return pages, min(scales)
 
 
-def _run(folder: Path, *arguments: str) -> str:
+def run(folder: Path, *arguments: str) -> str:
+    """What the browser prints; its profile is in the folder, and new."""
     command = [path(), *_FLAGS, f"--user-data-dir={folder / 'profile'}", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert done.returncode == 0, done.stderr[-2000:]

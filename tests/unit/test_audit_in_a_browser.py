@@ -92,11 +92,9 @@ def test_what_is_too_wide_too_small_or_cut_is_noticed(tmp_path: Path) -> None:
     assert shrunk < unshrunk
 
 
-@pytest.mark.parametrize(("wanted", "outcome"), [("", pytest.skip), ("required", pytest.fail)])
-def test_without_a_browser_a_test_is_skipped_but_not_where_one_is_required(
-    monkeypatch: pytest.MonkeyPatch, wanted: str, outcome: type
+def test_without_a_browser_nothing_passes_for_measured(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("EVENKEEL_BROWSER", wanted)
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(outcome.Exception, match="apt-get install chromium"):  # type: ignore[attr-defined]
-        browser.path()
+    with pytest.raises(browser.NoBrowserError, match="apt-get install chromium"):
+        browser.measure(NARROW, WIDTHS, tmp_path)
