@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from scheduler.audit import unread
+
 Json = dict[str, Any]
 TITLES = {
     "cpu": "CPU, cores",
@@ -21,8 +23,8 @@ FIGURES = {
     "closed": "closed",
 }
 _EFFECTS = {
-    "left out": "left out",
-    "stays": "that stay where they are, with what can be read of them",
+    unread.LEFT_OUT: "left out",
+    unread.STAYS: "that stay where they are, with what can be read of them",
 }
 _REASONS_MAX = 6
 _MISTAKES_MAX = 10

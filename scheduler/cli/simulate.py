@@ -13,7 +13,7 @@ import yaml
 
 from scheduler import printing, progress
 from scheduler.api.placement import MODES
-from scheduler.cli import manual, options
+from scheduler.cli import manual, options, sources
 from scheduler.errors import ApiError, BadInput
 
 if TYPE_CHECKING:
@@ -144,9 +144,10 @@ def _cluster(kubeconfig: str | None, context: str | None, tell: progress.Tell) -
     from scheduler.simulate.command import Live  # noqa: PLC0415 - as above
 
     access = client.load_access(kubeconfig, context)
-    tell(f"reading {access.url}")
+    shown = sources.in_words(access.url, context)
+    tell(f"reading {shown}")
     try:
         found = asyncio.run(snapshot.of_cluster(access))
     except ApiError as error:
-        raise BadInput(access.url, str(error)) from error
+        raise BadInput(shown, str(error)) from error
     return Live(found.objects, found.unlisted)

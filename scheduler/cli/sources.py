@@ -106,11 +106,12 @@ def of_cluster(kubeconfig: str | None, context: str | None) -> Found:
     from scheduler.kube.watch import listing  # noqa: PLC0415 - as for run
 
     access = client.load_access(kubeconfig, context)
+    shown = in_words(access.url, context)
     try:
         nodes, pods = asyncio.run(listing.nodes_and_pods(access))
     except ApiError as error:
-        raise BadInput(access.url, str(error)) from error
-    return Found(nodes, pods, in_words(access.url, context))
+        raise BadInput(shown, str(error)) from error
+    return Found(nodes, pods, shown)
 
 
 def in_words(url: str, context: str | None) -> str:

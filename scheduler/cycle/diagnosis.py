@@ -39,13 +39,13 @@ def summed(refused: Judged) -> Diagnosis:
     """How many of the rows gave which reason, and the figures behind that."""
     summaries = table.summed(refused)
     counts: Counter[str] = Counter()
-    for one in summaries:
+    for _, one in summaries:
         counts.update(dict(one.reasons))
     return Diagnosis(
         refused.rows.size,
         tuple(sorted(counts.items())),
-        sum(one.unresolvable for one in summaries),
+        sum(one.unresolvable for _, one in summaries),
         # What the last rule refuses has passed all others: it came closest.
-        tuple(detail for one in reversed(summaries) for detail in one.details),
-        table.refusing(refused.bits[0]),
+        tuple(detail for _, one in reversed(summaries) for detail in one.details),
+        tuple(rule for rule, _ in summaries),
     )

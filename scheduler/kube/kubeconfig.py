@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import yaml
 from kubernetes import config as kubernetes_config
 
-from scheduler.errors import BadInput
+from scheduler.errors import BadInput, one_line, unreadable
 
 IN_CLUSTER_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 _HOME = "~/.kube/config"
@@ -48,7 +48,7 @@ def load(configuration: Any, path: str | None, context: str | None) -> None:
             client_configuration=configuration,
         )
     except Exception as error:  # whatever a plugin for logging in may raise
-        raise BadInput(found.named, _line(error)) from error
+        raise BadInput(found.named, one_line(error)) from error
 
 
 def _find(path: str | None) -> _Found:
@@ -107,14 +107,10 @@ def _check_context(found: _Found, context: str | None) -> None:
 def _read(found: _Found, file: Path) -> Mapping[str, Any]:
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadInput(found.named, f"{file} cannot be read: {error.strerror}") from error
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BadInput(found.named, f"{file} is no YAML: {_line(error)}") from error
+    except (OSError, UnicodeError) as error:
+        raise BadInput(found.named, f"{file} {unreadable(error)}") from error
+    except yaml.YAMLError as error:
+        raise BadInput(found.named, f"{file} is no YAML: {one_line(error)}") from error
     if not isinstance(content, dict):
         raise BadInput(found.named, f"{file} is no kubeconfig: it must be a mapping with contexts")
     return content
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())

@@ -141,11 +141,11 @@ def _free(judged: Judged, seen: CardsSeen, at: c.Ints, figure: int) -> tuple[c.I
     return np.maximum(0, total - cards.used[figure, d]), total
 
 
-def _most(judged: Judged, seen: CardsSeen, at: c.Ints, free: c.Ints, words: tuple[str, str]) -> str:
+def _most(judged: Judged, seen: CardsSeen, at: c.Ints, free: c.Ints, told: tuple[str, str]) -> str:
     """What was asked and the most that is free; empty without cards, where others of the pod are in the way."""
     if not at.size:
         return ""
-    asked, most_free = words
+    asked, most_free = told
     best = int(np.argmax(free))
     if not free[best]:
         return f"asked {asked}, none of them has any free"
@@ -159,7 +159,7 @@ def _types(judged: Judged, seen: CardsSeen) -> str:
     d = seen.cards[seen.codes[seen.at, CardRefusal.TYPE] > 0]
     d = d[~judged.ask.model_ok[table.columns.model[d]]]
     if ask is None or not d.size:
-        return f"asked mode {words.listed([ask.vgpu_mode], 'other modes')}" if ask else ""
+        return f"asked mode {words.listed([ask.vgpu_mode], 'mode')}" if ask else ""
     numbers, counts = np.unique(table.columns.model[d], return_counts=True)
     models = sorted(zip((-counts).tolist(), (table.models.values[i] for i in numbers), strict=True))
     there = words.listed([model for _, model in models], "other kind")
@@ -168,7 +168,7 @@ def _types(judged: Judged, seen: CardsSeen) -> str:
 
 def _wish(ask: GpuAsk) -> str:
     wanted = words.listed(ask.use_types, "kind") if ask.use_types else ""
-    unwanted = f"none of {words.listed(ask.nouse_types, 'kinds')}" if ask.nouse_types else ""
+    unwanted = f"none of {words.listed(ask.nouse_types, 'kind')}" if ask.nouse_types else ""
     return " and ".join(filter(None, (wanted, unwanted)))
 
 

@@ -236,10 +236,10 @@ def told(judged: Judged) -> list[tuple[c.Ints, Told]]:
     return [(at, _told(rule, part)) for rule, at, part in _refusing(judged)]
 
 
-def summed(judged: Judged) -> list[Summary]:
-    """Why the rows are refused, rule by rule, all rows of a rule together. Rows come by rank."""
+def summed(judged: Judged) -> list[tuple[str, Summary]]:
+    """Why the rows are refused, by the name of the rule, all rows of a rule together. Rows come by rank."""
     return [
-        rule.sum_up(part) if rule.sum_up else summary(_told(rule, part))
+        (rule.name, rule.sum_up(part) if rule.sum_up else summary(_told(rule, part)))
         for rule, _, part in _refusing(judged)
     ]
 
@@ -271,12 +271,6 @@ def _told(rule: Rule, part: Judged) -> Told:
         return rule.tell(part)
     numbers = _FIRST_BIT[rule.name] + np.arange(len(rule.reasons))
     return fixed(rule.reasons, first_bits(part.bits[0])[:, None] == numbers)
-
-
-def refusing(bits: c.Ints) -> tuple[str, ...]:
-    """Names of the rules that refuse any of the rows, by [n] first words of their refusal bits."""
-    firsts = set(first_bits(bits).tolist()) - {-1}
-    return tuple(dict.fromkeys(REASONS[i][0].name for i in sorted(firsts)))
 
 
 def helped_by(bits: int) -> Change:

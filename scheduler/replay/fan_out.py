@@ -111,7 +111,7 @@ def run(
     finished: dict[int, Finished] = {}
     with progress.bar("runs", len(jobs), console) as progressed:
         if dask:
-            answers = _on_dask(jobs, traces, engine, dask)
+            answers = _on_dask(jobs, traces, engine, dask, progressed)
         elif processes > 1 and len(jobs) > 1:
             n_processes = min(processes, len(jobs))
             answers = _in_processes(jobs, traces, engine, n_processes, progressed)
@@ -124,8 +124,6 @@ def run(
                         raise BadInput(str(answer.job), answer.problem)
                     raise JobFailed(f"{answer.job}: {answer.problem}")
                 finished[i] = answer
-                if dask:
-                    progressed(len(finished))
     return [finished[i] for i in range(len(jobs))]
 
 
@@ -227,7 +225,9 @@ def _try_remembered(numbered: tuple[int, Job]) -> Finished | _Failed:
     return answer
 
 
-def _on_dask(jobs: Sequence[Job], traces: Traces, engine: Engine | None, address: str) -> Answers:
+def _on_dask(
+    jobs: Sequence[Job], traces: Traces, engine: Engine | None, address: str, progressed: Tell
+) -> Answers:
     try:
         import distributed  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
@@ -247,9 +247,10 @@ def _on_dask(jobs: Sequence[Job], traces: Traces, engine: Engine | None, address
         which = {
             client.submit(_try, job, sent, engine, pure=False): i for i, job in enumerate(jobs)
         }
-        for future in distributed.as_completed(which):
+        for n, future in enumerate(distributed.as_completed(which), 1):
             try:
                 answer = future.result()
             except Exception as error:  # a cluster may fail a job with any error
                 raise JobFailed(f"{jobs[which[future]]}: Dask: {error!r}") from error
+            progressed(n)
             yield which[future], answer

@@ -1,5 +1,6 @@
 """``evenkeel audit`` of a real API server: it tells what it lists there."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 
@@ -8,6 +9,7 @@ from typer.testing import CliRunner
 
 from scheduler import cli
 from scheduler.embedded.agents import nodes
+from tests.controlplane import objects
 from tests.controlplane.plane import ControlPlane
 from tests.operator import manifests
 
@@ -17,12 +19,8 @@ NODES, PODS = "/api/v1/nodes", "/api/v1/namespaces/{}/pods"
 @pytest.fixture
 def two_nodes(control_plane: ControlPlane) -> Iterator[list[str]]:
     names = ["audited-1", "audited-2"]
-    for name in names:
-        made = control_plane.request("POST", NODES, nodes.gpu_node(name, cards=2))
-        assert made.status == 201, made.body
-        # A status counts only when it is written to the status subresource.
-        body = made.body | {"status": nodes.gpu_node(name, cards=2)["status"]}
-        assert control_plane.request("PUT", f"{NODES}/{name}/status", body).status == 200
+    bodies = [nodes.gpu_node(name, cards=2) for name in names]
+    asyncio.run(objects.create_many(control_plane, bodies))
     yield names
     for name in names:
         control_plane.request("DELETE", f"{NODES}/{name}")

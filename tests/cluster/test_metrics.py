@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import json
 import re
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -163,15 +162,3 @@ def test_alerts_read_the_job_that_the_values_name(tmp_path: Path) -> None:
 def _rendered(folder: Path, *more: str) -> list[Json]:
     options = [f"--set={option}.enabled=true" for option in ("alerts", "dashboard")]
     return installed.objects(installed.rendered_chart(folder, *options, *more))
-
-
-def test_the_dashboard_lays_its_panels_out_without_overlap_and_says_what_each_is() -> None:
-    panels = json.loads(prometheus.DASHBOARD.read_text())["panels"]
-    taken: set[tuple[int, int]] = set()
-    for one in panels:
-        at = one["gridPos"]
-        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}  # fmt: skip
-        assert not cells & taken
-        taken |= cells
-        assert one["type"] == "row" or one["description"]
-    assert len({one["id"] for one in panels}) == len(panels)

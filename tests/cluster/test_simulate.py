@@ -1,5 +1,6 @@
 """``evenkeel simulate`` of a real API server: workloads as it stores them, and what kubectl prints of them."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 
 from scheduler import cli
 from scheduler.embedded.agents import nodes
+from tests.controlplane import objects
 from tests.controlplane.plane import ControlPlane
 from tests.operator import manifests
 
@@ -29,15 +31,11 @@ KINDS = (
 @pytest.fixture
 def two_nodes(control_plane: ControlPlane) -> Iterator[list[str]]:
     names = ["simulated-1", "simulated-2"]
-    for name in names:
-        body = nodes.gpu_node(name, cards=2)
+    bodies = [nodes.gpu_node(name, cards=2) for name in names]
+    for body in bodies:
         body["metadata"]["labels"] |= APP
         body["spec"]["taints"] = [_ONLY]
-        made = control_plane.request("POST", NODES, body)
-        assert made.status == 201, made.body
-        # A status counts only when it is written to the status subresource.
-        stored = made.body | {"status": nodes.gpu_node(name, cards=2)["status"]}
-        assert control_plane.request("PUT", f"{NODES}/{name}/status", stored).status == 200
+    asyncio.run(objects.create_many(control_plane, bodies))
     yield names
     for name in names:
         control_plane.request("DELETE", f"{NODES}/{name}")

@@ -18,8 +18,10 @@ from typing import Any
 import aiohttp
 import msgspec
 import pytest
+from aiohttp import web
 
 from scheduler.embedded import cluster as embedded
+from scheduler.embedded.api.server import Serve
 from tests.operator.world import World
 
 Json = dict[str, Any]
@@ -208,6 +210,18 @@ class Api:
         async with self.session.get(self.url + path, params=params, headers=headers) as response:
             assert response.status == 200, await response.text()
             yield Watch(response)
+
+
+def listen(cluster: embedded.Cluster) -> list[tuple[str, str]]:
+    """Method and path of every request from now on."""
+    asked: list[tuple[str, str]] = []
+
+    async def around(request: web.BaseRequest, serve: Serve) -> web.StreamResponse:
+        asked.append((request.method, request.path))
+        return await serve(request)
+
+    cluster.server.around = around
+    return asked
 
 
 def pod(name: str = "p", labels: Json | None = None, **spec: Any) -> Json:

@@ -15,7 +15,7 @@ from scheduler.embedded.api.server import Serve
 from scheduler.embedded.store.statuses import ApiError
 from scheduler.kube.client import Access
 from scheduler.kube.watch import listing
-from tests.embedded.conftest import pod
+from tests.embedded.conftest import listen, pod
 
 Json = dict[str, Any]
 
@@ -36,15 +36,9 @@ def fill(cluster: embedded.Cluster) -> None:
 
 
 async def test_a_running_cluster_is_audited_and_nothing_in_it_changes(tmp_path: Path) -> None:
-    asked = []
-
-    async def around(request: web.BaseRequest, serve: Serve) -> web.StreamResponse:
-        asked.append((request.method, request.path))
-        return await serve(request)
-
     async with embedded.start() as cluster:
         fill(cluster)
-        cluster.server.around = around
+        asked = listen(cluster)
         result = await audit(cluster, tmp_path)
     assert result.exit_code == 0, result.output
     found: Json = json.loads(result.stdout)

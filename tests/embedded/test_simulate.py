@@ -16,7 +16,7 @@ from scheduler.embedded.api.server import Serve
 from scheduler.embedded.store.statuses import ApiError
 from scheduler.kube.client import Access
 from scheduler.kube.watch import snapshot
-from tests.embedded.conftest import pod
+from tests.embedded.conftest import listen, pod
 from tests.operator import manifests
 
 Json = dict[str, Any]
@@ -43,15 +43,9 @@ def fill(cluster: embedded.Cluster) -> None:
 
 
 async def test_my_job_beside_what_a_cluster_has_and_with_a_node_gone(tmp_path: Path) -> None:
-    asked = []
-
-    async def around(request: web.BaseRequest, serve: Serve) -> web.StreamResponse:
-        asked.append((request.method, request.path))
-        return await serve(request)
-
     async with embedded.start() as cluster:
         fill(cluster)
-        cluster.server.around = around
+        asked = listen(cluster)
         options = "-f", job(tmp_path), "--fail-if-pending"
         result = await simulate(cluster, tmp_path, *options, "--without-node", "g2")
         both = await simulate(cluster, tmp_path, *options, "--without-node", "g2", "--cordon", "g1")

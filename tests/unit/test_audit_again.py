@@ -12,6 +12,7 @@ from scheduler.audit.findings import About, Question, audit
 from scheduler.audit.prices import book
 from scheduler.config import Config
 from tests import make
+from tests.unit.test_audit_findings import owned
 
 Json = dict[str, Any]
 PVC = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
@@ -24,11 +25,6 @@ def replayed(nodes: list[wire.Node], pods: list[wire.Pod], **changes: Any) -> Js
     }  # fmt: skip
     found: Json = audit(nodes, pods, Question(**question | changes))["replay"]
     return found
-
-
-def owned(kind: str, pod: wire.Pod) -> wire.Pod:
-    pod.metadata.owner_references = [wire.Owner(kind)]
-    return pod
 
 
 def test_pods_with_claims_stay_and_their_nodes_are_not_empty() -> None:

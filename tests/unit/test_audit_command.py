@@ -216,3 +216,20 @@ def test_a_cluster_is_told_by_its_context_and_server_and_never_by_a_secret() -> 
     url = "https://me:secret@cluster.example:6443/path?token=secret"
     assert sources.in_words(url, None) == "https://cluster.example:6443"
     assert sources.in_words(url, "prod") == "context prod at https://cluster.example:6443"
+
+
+@pytest.mark.parametrize("command", ["audit", "simulate"])
+def test_no_secret_is_told_of_a_cluster_that_cannot_be_read(command: str, tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "k"
+    server = {"name": "c", "cluster": {"server": "http://me:secret@127.0.0.1:1"}}
+    context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
+    users = [{"name": "u", "user": {}}]
+    kubeconfig.write_text(
+        yaml.safe_dump(
+            {"current-context": "c", "clusters": [server], "contexts": [context], "users": users}
+        )
+    )
+    result = CliRunner().invoke(cli.app, [command, "--kubeconfig", str(kubeconfig)])
+    assert result.exit_code == 2
+    assert result.stderr.startswith("http://127.0.0.1:1: ")
+    assert "secret" not in result.output

@@ -84,7 +84,7 @@ def test_an_unknown_context_is_told_with_those_that_there_are(home: Path) -> Non
     [
         (b"- a\n- b\n", "is no kubeconfig: it must be a mapping"),
         (b"a: [\n", "is no YAML: while parsing"),
-        (b"\xff\xfe", "is no YAML"),
+        (b"\xff\xfe", "is no text in UTF-8"),
         (b"contexts: [3]\ncurrent-context: a\n", "a"),
     ],
 )
@@ -96,4 +96,4 @@ def test_a_file_that_is_no_kubeconfig_is_told_in_one_line(
     told = refused(str(path))
     assert str(path) in told
     assert said in told
-    assert f"{home} cannot be read: Is a directory" in refused(str(home))
+    assert f"{home} is a folder, not a file" in refused(str(home))

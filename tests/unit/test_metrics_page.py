@@ -1,9 +1,11 @@
-"""docs/metrics.md tells every metric and alert there is, with its labels, and nothing else."""
+"""docs/metrics.md tells every metric and alert there is, with its labels, and nothing else; the dashboard lays them out."""
 
+import json
 import re
 from pathlib import Path
 
 from scheduler.kube.report.metrics import catalogue
+from tests.operator import prometheus
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "metrics.md").read_text()
@@ -34,3 +36,15 @@ def test_no_metric_is_catalogued_twice() -> None:
 def test_the_page_has_every_alert() -> None:
     told = set(re.findall(r"^\| `(Evenkeel\w+)`", PAGE, re.MULTILINE))
     assert told == set(re.findall(r"alert: (\w+)", ALERTS))
+
+
+def test_the_dashboard_lays_its_panels_out_without_overlap_and_says_what_each_is() -> None:
+    panels = json.loads(prometheus.DASHBOARD.read_text())["panels"]
+    taken: set[tuple[int, int]] = set()
+    for one in panels:
+        at = one["gridPos"]
+        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}  # fmt: skip
+        assert not cells & taken
+        taken |= cells
+        assert one["type"] == "row" or one["description"]
+    assert len({one["id"] for one in panels}) == len(panels)

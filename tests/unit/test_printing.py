@@ -40,7 +40,7 @@ def test_a_row_is_one_line_in_a_pipe_however_long_and_without_blanks_at_its_end(
     assert lines == [line.rstrip() for line in lines]
 
 
-def test_on_a_terminal_a_row_is_folded_at_its_edge() -> None:
+def test_on_a_terminal_the_console_ends_at_its_edge() -> None:
     keyboard, screen = pty.openpty()
     out, sys.stdout = sys.stdout, os.fdopen(screen, "w")
     try:

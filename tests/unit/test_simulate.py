@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 from scheduler import cli
 from scheduler.simulate import InputProblem, schedule
 from tests import make
+from tests.unit.test_simulate_what_if import placed
 
 Json = dict[str, Any]
 
@@ -40,10 +41,6 @@ def refused(*arguments: str, stdin: str = "") -> str:
     assert result.exit_code == 2
     assert not result.stdout
     return result.stderr.strip()
-
-
-def placements(found: Json) -> dict[str, str | None]:
-    return {one["name"]: one["node"] for one in found["pods"]}
 
 
 def test_json_has_the_documented_shape_to_the_key() -> None:
@@ -161,20 +158,20 @@ def test_several_files_lists_json_and_documents_come_together(tmp_path: Path) ->
     (tmp_path / "more.json").write_text(lines.replace("\n", "\n---\n"))
     files = [str(tmp_path / name) for name in ("nodes.json", "pods.yaml", "more.json")]
     found = answer("-f", files[0], "-f", files[1], "-f", files[2], "-f", "-", stdin=yaml.safe_dump(pod("five")))  # fmt: skip
-    assert placements(found) == dict.fromkeys(["one", "two", "three", "four", "five"], "a")
+    assert placed(found) == dict.fromkeys(["one", "two", "three", "four", "five"], "a")
 
 
 def test_only_ours_leaves_the_pods_of_other_schedulers() -> None:
     stdin = yaml.safe_dump_all([NODE, pod("ours", schedulerName="evenkeel"), pod("theirs")])
-    assert placements(answer("-f", "-", stdin=stdin)) == {"ours": "a", "theirs": "a"}
-    assert placements(answer("-f", "-", "--only-ours", stdin=stdin)) == {"ours": "a"}
+    assert placed(answer("-f", "-", stdin=stdin)) == {"ours": "a", "theirs": "a"}
+    assert placed(answer("-f", "-", "--only-ours", stdin=stdin)) == {"ours": "a"}
 
 
 def test_kinds_that_are_neither_nodes_nor_pods_are_passed_over() -> None:
     kinds = ["Deployment", "Job", "Service", "ConfigMap"]
     others = [{"apiVersion": "x", "kind": kind, "metadata": {"name": "n"}} for kind in kinds]
     found = answer("-f", "-", stdin=yaml.safe_dump_all([*others, NODE, pod()]))
-    assert placements(found) == {"p": "a"}
+    assert placed(found) == {"p": "a"}
     assert found["passedOver"] == {"ConfigMap": 1, "Deployment": 1, "Job": 1}
 
 
@@ -182,7 +179,7 @@ def test_bound_pods_are_charged_and_finished_ones_are_not() -> None:
     node = msgspec.to_builtins(make.node(name="a", cpu=2)) | {"kind": "Node"}
     done = pod("done", nodeName="a") | {"status": {"phase": "Succeeded"}}
     stdin = yaml.safe_dump_all([node, done, pod("runs", nodeName="a"), pod("x"), pod("y")])
-    assert placements(answer("-f", "-", stdin=stdin)) == {"x": "a", "y": None}
+    assert placed(answer("-f", "-", stdin=stdin)) == {"x": "a", "y": None}
 
 
 def test_what_kubectl_prints_and_people_write_is_taken_as_the_api_server_takes_it() -> None:
@@ -202,7 +199,7 @@ metadata: {creationTimestamp: 2026-01-01T00:00:00Z, name: old}
 spec: {containers: [{name: c}]}
 """
     found = answer("-f", "-", stdin=yaml.safe_dump(NODE) + "---" + text)
-    assert placements(found) == {"web-1": "a", "old": "a"}
+    assert placed(found) == {"web-1": "a", "old": "a"}
 
 
 def test_table_and_yaml_say_the_same_in_other_forms() -> None:

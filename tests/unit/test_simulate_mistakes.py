@@ -10,7 +10,7 @@ import yaml
 from scheduler.simulate import InputProblem, schedule
 from tests import make
 from tests.unit import test_simulate as typed
-from tests.unit.test_simulate import NODE, placements
+from tests.unit.test_simulate import NODE
 from tests.unit.test_simulate_what_if import node, placed, pod, refused, simulate, workload
 
 Json = dict[str, Any]
@@ -72,7 +72,7 @@ def test_what_has_no_kind_is_one_mistake_and_the_rest_is_answered(tmp_path: Path
     result = typed.simulate("-f", str(path), "-o", "json")
     assert result.exit_code == 3, result.output
     found = json.loads(result.stdout)
-    assert placements(found) == {"in-list": "a", "p": "a"}
+    assert placed(found) == {"in-list": "a", "p": "a"}
     problem = "is missing: every document and every item of a List must name one"
     nameless = [("(no name)", f"document {n}") for n in ("3, item 1", "3, item 3", "5", "6")]
     assert found["mistakes"] == [
@@ -139,11 +139,13 @@ def test_strict_tells_every_mistake_and_at_most_twenty() -> None:
     assert many[-1] == "and 3 more"
 
 
-def test_a_bound_pod_with_a_mistake_is_charged_what_can_be_read() -> None:
+def test_a_bound_pod_that_asks_what_nobody_reads_is_told_and_takes_only_a_place() -> None:
     bound = pod("bound", node="a", cpu=2, requests={"memory": "x"})
-    result = simulate("-o", "json", objects=[node("a", cpu=2), bound, pod("p"), pod("done", phase="Failed")])  # fmt: skip
+    result = simulate("-o", "json", objects=[node("a", cpu=2, pods=2), bound, pod("p"), pod("q"), pod("done", phase="Failed")])  # fmt: skip
     assert result.exit_code == 3
-    assert json.loads(result.stdout)["mistakes"][0]["object"] == "Pod default/bound"
+    found = json.loads(result.stdout)
+    assert found["mistakes"][0]["object"] == "Pod default/bound"
+    assert placed(found) == {"p": "a", "q": None}
 
 
 @pytest.mark.parametrize(
@@ -157,13 +159,11 @@ def test_a_bound_pod_with_a_mistake_is_charged_what_can_be_read() -> None:
         {"kind": "Pod", "metadata": 5},
         {"kind": "Deployment", "metadata": 5},
         {"kind": "Job", "metadata": {"name": "x"}, "status": {"succeeded": "all"}, "spec": {}},
-        {"kind": "LimitRange", "metadata": 5},
     ],
 )
 def test_any_bad_object_is_left_out_and_named(body: Json) -> None:
     result = simulate("-o", "json", objects=[body, node("a"), pod("p")])
     found = json.loads(result.stdout)
     assert placed(found)["p"] == "a"
-    if body["kind"] != "LimitRange":
-        assert result.exit_code == 3
-        assert found["mistakes"][0]["object"].startswith(body["kind"])
+    assert result.exit_code == 3
+    assert found["mistakes"][0]["object"].startswith(body["kind"])

@@ -13,15 +13,12 @@ from scheduler.simulate import inventory as inventories
 from scheduler.simulate.inventory import Inventory
 from scheduler.simulate.workloads.make import make as make_pods
 from tests import make
+from tests.unit.test_simulate_what_if import node
 
 Json = dict[str, Any]
 APP = {"app": "web"}
 LETTERS = "[bcdfghjklmnpqrstvwxz2456789]"
 VERSIONS = {"Job": "batch/v1", "CronJob": "batch/v1", "ReplicationController": "v1"}
-
-
-def node(name: str, **figures: Any) -> Json:
-    return make.raw(make.node(name=name, **figures)) | {"apiVersion": "v1", "kind": "Node"}
 
 
 def template(**spec: Any) -> Json:
@@ -261,9 +258,14 @@ def test_a_workload_of_another_group_or_namespace_is_another() -> None:
 
 
 def test_replicas_are_spread_with_those_that_run_as_their_replica_set_selects_them() -> None:
-    nodes = [node("a"), node("b")]
-    found = schedule([*nodes, workload("Deployment", replicas=4)])
-    assert Counter(pod["node"] for pod in found["pods"]) == {"a": 2, "b": 2}
+    # By room alone every pod would go to a; two of the set's run there.
+    nodes = [node("a", cpu=64, memory="64Gi"), node("b", cpu=8, memory="8Gi")]
+    running = [there(f"r{i}", "ReplicaSet", "web") for i in range(2)]
+    found = schedule([*nodes, workload("ReplicaSet", replicas=4), *running])
+    assert Counter(pod["node"] for pod in found["pods"] if pod["name"] not in {"r0", "r1"}) == {"b": 2}  # fmt: skip
+    others = [there(f"r{i}", "ReplicaSet", "other", labels={"app": "other"}) for i in range(2)]
+    found = schedule([*nodes, workload("ReplicaSet", replicas=2), *others])
+    assert Counter(pod["node"] for pod in found["pods"]) == {"a": 1, "b": 1}
 
 
 def test_new_pods_wait_behind_those_that_are_in_the_cluster() -> None:
