@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 import time
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 import yaml
@@ -14,10 +13,7 @@ import yaml
 from scheduler import printing, progress
 from scheduler.api.placement import MODES
 from scheduler.cli import manual, options, sources
-from scheduler.errors import ApiError, BadInput
-
-if TYPE_CHECKING:
-    from scheduler.simulate import command
+from scheduler.errors import BadInput
 
 Output = Literal["table", "json", "yaml"]
 
@@ -123,7 +119,7 @@ def simulate(
     try:
         command.check(request)
         with progress.stages() as tell:
-            live = _cluster(kubeconfig, context, tell) if is_live else None
+            live = sources.whole_cluster(kubeconfig, context, tell) if is_live else None
             answer = command.answer(request, live, sys.stdin, tell)
     except BadInput as error:
         options.refuse(str(error))
@@ -136,18 +132,3 @@ def simulate(
     for text in answer.complaints:
         typer.echo(text, err=True)
     raise typer.Exit(answer.code)
-
-
-def _cluster(kubeconfig: str | None, context: str | None, tell: progress.Tell) -> command.Live:
-    from scheduler.kube import client  # noqa: PLC0415 - as for run
-    from scheduler.kube.watch import snapshot  # noqa: PLC0415 - as for run
-    from scheduler.simulate.command import Live  # noqa: PLC0415 - as above
-
-    access = client.load_access(kubeconfig, context)
-    shown = sources.in_words(access.url, context)
-    tell(f"reading {shown}")
-    try:
-        found = asyncio.run(snapshot.of_cluster(access))
-    except ApiError as error:
-        raise BadInput(shown, str(error)) from error
-    return Live(found.objects, found.unlisted)

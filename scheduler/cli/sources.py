@@ -1,4 +1,4 @@
-"""Where ``evenkeel audit`` has nodes and pods from: files or a cluster, and the same answer of either."""
+"""What commands read: nodes and pods of files or of a cluster, or all that decides in a cluster."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from urllib.parse import urlsplit
 
 from scheduler.api import wire
 from scheduler.errors import ApiError, BadInput
+from scheduler.progress import Tell
 
 if TYPE_CHECKING:
     from scheduler.audit.unread import Unread
-    from scheduler.simulate.inventory import InputProblem, Inventory
+    from scheduler.simulate.reading.gathering import Live
+    from scheduler.simulate.reading.inventory import InputProblem, Inventory
 
 Json = dict[str, Any]
 _KINDS = frozenset({"Node", "Pod"})
@@ -45,7 +47,7 @@ def of_files(names: list[str]) -> Found:
     Raises:
         BadInput: a file cannot be read, or holds what is no Kubernetes object.
     """
-    from scheduler.simulate import files, inventory, kinds  # noqa: PLC0415 - numba costs half a second
+    from scheduler.simulate.reading import files, inventory, kinds  # noqa: PLC0415 - numba costs half a second
 
     objects: list[Json] = []
     origins: list[str] = []
@@ -76,7 +78,7 @@ def of_files(names: list[str]) -> Found:
 def _as_in_a_cluster(found: Inventory, problem: InputProblem) -> wire.Node | None:
     """A node whose form can be read, though not what it offers: a cluster may have one."""
     from scheduler.devices.table import FAMILIES  # noqa: PLC0415 - as above
-    from scheduler.simulate import objects  # noqa: PLC0415 - as above
+    from scheduler.simulate.reading import objects  # noqa: PLC0415 - as above
     from scheduler.state import facts  # noqa: PLC0415 - as above
 
     body = found.objects[problem.position]
@@ -112,6 +114,26 @@ def of_cluster(kubeconfig: str | None, context: str | None) -> Found:
     except ApiError as error:
         raise BadInput(shown, str(error)) from error
     return Found(nodes, pods, shown)
+
+
+def whole_cluster(kubeconfig: str | None, context: str | None, tell: Tell) -> Live:
+    """All that decides where pods go in a cluster.
+
+    Raises:
+        BadInput: as ``of_cluster``.
+    """
+    from scheduler.kube import client  # noqa: PLC0415 - as for run
+    from scheduler.kube.watch import snapshot  # noqa: PLC0415 - as for run
+    from scheduler.simulate.reading.gathering import Live  # noqa: PLC0415 - as above
+
+    access = client.load_access(kubeconfig, context)
+    shown = in_words(access.url, context)
+    tell(f"reading {shown}")
+    try:
+        found = asyncio.run(snapshot.of_cluster(access))
+    except ApiError as error:
+        raise BadInput(shown, str(error)) from error
+    return Live(found.objects, found.unlisted)
 
 
 def in_words(url: str, context: str | None) -> str:

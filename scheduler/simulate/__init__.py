@@ -5,7 +5,7 @@ Belongs here: reading manifests, the pods of workloads, what-ifs, running the en
 to decide anything, and talking to a cluster.
 """
 
-from scheduler.simulate.inventory import InputProblem
+from scheduler.simulate.reading.inventory import InputProblem
 from scheduler.simulate.run import schedule
 
 __all__ = ["InputProblem", "schedule"]

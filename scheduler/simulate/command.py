@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TextIO
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TextIO
 
 from scheduler.api.placement import MODES, Mode
 from scheduler.config import Config
 from scheduler.errors import BadInput, visible
 from scheduler.progress import Tell
-from scheduler.simulate import files, inventory, kinds, run
+from scheduler.simulate import run
 from scheduler.simulate.changes import scale
 from scheduler.simulate.changes.what_if import Changes
-from scheduler.simulate.inventory import InputProblem
+from scheduler.simulate.reading import files
+from scheduler.simulate.reading.gathering import CLUSTER, Live, Origin, gather, named, put
+from scheduler.simulate.reading.inventory import InputProblem
 from scheduler.simulate.situation import Situation, prepare
 
 Json = dict[str, Any]
 OK, PENDING, REFUSED, MISTAKES = range(4)
-_CLUSTER = "the cluster"
 _TOLD_MAX = 20
 # Of a mistake, in the order in which they are told.
 _PARTS = ("file", "place", "object", "field", "problem")
@@ -49,14 +50,6 @@ class Request:
         return bool(
             self.without_nodes or self.cordon or self.add_nodes or self.scale or self.policies
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Live:
-    """What a cluster has, and the kinds that it would not list, and why."""
-
-    objects: Sequence[Mapping[str, Any]] = ()
-    unlisted: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +88,7 @@ class Answer:
 class Refused(BadInput):
     """Objects are refused for their mistakes; as text a line for each, and how many more there are."""
 
-    def __init__(self, problems: Sequence[InputProblem], origins: Sequence[_Origin]) -> None:
+    def __init__(self, problems: Sequence[InputProblem], origins: Sequence[Origin]) -> None:
         """The mistakes of all objects, and where each object is from."""
         said = [visible(origins[one.position].before(str(one))) for one in problems]
         more = len(said) - _TOLD_MAX
@@ -105,27 +98,6 @@ class Refused(BadInput):
 
     def __str__(self) -> str:
         return "\n".join(self.lines)
-
-
-class _Origin(NamedTuple):
-    """The file of an object, and where it stands there if nothing else tells it from others: it has no name."""
-
-    file: str
-    place: str = ""
-
-    def before(self, text: str) -> str:
-        return ": ".join(filter(None, (*self, text)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Gathered:
-    """All objects, where each is from, and what the files of changes hold."""
-
-    objects: list[Mapping[str, Any]] = field(default_factory=list)
-    origins: list[_Origin] = field(default_factory=list)
-    nodes: list[Mapping[str, Any]] = field(default_factory=list)
-    policies: list[Mapping[str, Any]] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
 
 
 def check(request: Request) -> None:
@@ -145,14 +117,8 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> An
     Raises:
         BadInput: an argument or a file is wrong, or strict, and an object is.
     """
-    gathered = _gather(request, live or Live(), stdin, tell)
-    changes = Changes(
-        without=request.without_nodes,
-        cordoned=request.cordon,
-        scale=request.scale,
-        nodes=gathered.nodes,
-        policies=gathered.policies,
-    )
+    gathered = gather(request.files, live or Live(), stdin, tell)
+    changes = _changes(request, gathered.origins, stdin)
     tell("making the pods of workloads")
     try:
         situation = prepare(
@@ -180,7 +146,7 @@ def _code(request: Request, situation: Situation, results: Mapping[str, Json]) -
     is_about_changes = bool(request.files) or request.changes_anything
 
     def counts(origin: str, uid: str = "") -> bool:
-        return not is_about_changes or origin != _CLUSTER or uid in new
+        return not is_about_changes or origin != CLUSTER or uid in new
 
     if any(counts(one["file"]) for result in results.values() for one in result["mistakes"]):
         return MISTAKES
@@ -192,56 +158,26 @@ def _code(request: Request, situation: Situation, results: Mapping[str, Json]) -
     return PENDING if request.fail_if_pending and is_any_pending else OK
 
 
-def _gather(request: Request, live: Live, stdin: TextIO, tell: Tell) -> _Gathered:
-    given: list[tuple[_Origin, Mapping[str, Any]]] = []
-    for name in request.files:
-        tell(f"reading {name}")
-        given += _named(name, files.placed(name, stdin))
-    gathered = _Gathered()
-    _put_beneath(gathered, live, [body for _, body in given])
-    _put(given, gathered.objects, gathered.origins)
+def _changes(request: Request, origins: list[Origin], stdin: TextIO) -> Changes:
+    nodes: list[Mapping[str, Any]] = []
+    policies: list[Mapping[str, Any]] = []
     for name in request.add_nodes:
         where = f"--add-node {name}"
-        nodes = _named(where, files.placed(name, stdin, where))
-        _put(nodes, gathered.nodes, gathered.origins)
+        put(named(where, files.placed(name, stdin, where)), nodes, origins)
     for name in request.policies:
         where = f"--policy {name}"
-        policies = _named(where, files.policies(name, stdin, where))
-        _put(policies, gathered.policies, gathered.origins)
-    return gathered
-
-
-def _named(file: str, found: Iterable[files.Placed]) -> list[tuple[_Origin, Mapping[str, Any]]]:
-    return [(_Origin(file, "" if kinds.key(body).name else place), body) for body, place in found]
-
-
-def _put(
-    found: Iterable[tuple[_Origin, Mapping[str, Any]]],
-    objects: list[Mapping[str, Any]],
-    origins: list[_Origin],
-) -> None:
-    for origin, body in found:
-        objects.append(body)
-        origins.append(origin)
-
-
-def _put_beneath(gathered: _Gathered, live: Live, files_hold: list[Mapping[str, Any]]) -> None:
-    """What the cluster has, where no file has an object of the same name."""
-    own = {key for key in map(kinds.key, files_hold) if key.name}
-    for body in live.objects:
-        key = kinds.key(body)
-        if key not in own:
-            gathered.objects.append(body)
-            gathered.origins.append(_Origin(_CLUSTER))
-        elif key.kind in kinds.WORKLOADS:
-            gathered.remarks.append(
-                f"{inventory.name_of(body)} is in the cluster already: the pods that it has there stay "
-                "as they are, and only what it lacks is made as the file says"
-            )
+        put(named(where, files.policies(name, stdin, where)), policies, origins)
+    return Changes(
+        without=request.without_nodes,
+        cordoned=request.cordon,
+        scale=request.scale,
+        nodes=nodes,
+        policies=policies,
+    )
 
 
 def _placed(
-    situation: Situation, request: Request, mode: Mode | None, origins: list[_Origin], tell: Tell
+    situation: Situation, request: Request, mode: Mode | None, origins: list[Origin], tell: Tell
 ) -> Json:
     question = run.Question(
         config=request.config,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from scheduler.api import names, wire
-from scheduler.simulate import kinds, objects
-from scheduler.simulate.inventory import Inventory
+from scheduler.simulate.reading import kinds, objects
+from scheduler.simulate.reading.inventory import Inventory
 
 _NAMED_MAX = 5
 _GROUP_KINDS = ("ReplicaSet", "StatefulSet", "ReplicationController")

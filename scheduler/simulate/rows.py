@@ -12,7 +12,7 @@ from scheduler.cycle.boards import Shape
 from scheduler.cycle.verdicts import Verdicts
 from scheduler.devices import table as devices
 from scheduler.schema import columns as c
-from scheduler.simulate.kinds import ObjectKey
+from scheduler.simulate.reading.kinds import ObjectKey
 from scheduler.simulate.situation import Situation
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord

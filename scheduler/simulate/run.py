@@ -12,12 +12,10 @@ from scheduler.api.placement import Mode, Placement
 from scheduler.config import Config
 from scheduler.cycle import verdicts
 from scheduler.engine.budget import Unlimited
-from scheduler.engine.chores import PROMPT
-from scheduler.engine.engine import Engine
 from scheduler.simulate import gaps, rows
 from scheduler.simulate.changes.what_if import Changes
-from scheduler.simulate.inventory import Inventory
-from scheduler.simulate.situation import Situation, prepare
+from scheduler.simulate.reading.inventory import Inventory
+from scheduler.simulate.situation import Situation, engine_of, prepare
 from scheduler.state.pods import PodRecord
 
 Json = dict[str, Any]
@@ -110,25 +108,8 @@ class _Simulation:
     def __init__(self, situation: Situation, question: Question) -> None:
         self._situation, self._question = situation, question
         config = _with_mode(question.config, question.mode)
-        self._engine = Engine(config, pace=PROMPT, is_shared=False)
+        self._engine = engine_of(situation.inventory, config, only_ours=question.only_ours)
         self._batch = 1 if question.with_nodes else config.slice_pods
-        inventory = situation.inventory
-        for body in inventory.policies:
-            self._handle(events.PolicySeen(body))
-        for namespace in inventory.namespaces:
-            meta = namespace.metadata
-            self._handle(events.NamespaceSeen(meta.name, meta.labels or {}))
-        for group in inventory.groups:
-            self._handle(group)
-        for node in inventory.nodes:
-            self._handle(events.NodeSeen(node))
-        for pod in inventory.pods:
-            is_ours = pod.spec.scheduler_name in config.scheduler_names
-            if not (question.only_ours or is_ours or pod.spec.node_name):
-                pod.spec.scheduler_name = config.scheduler_name
-            self._handle(events.PodSeen(pod))
-        # All that is dear to compile is compiled by now.
-        self._engine.decide(0.0, Unlimited(pods=0))
         self._rows = rows.Rows(situation, self._engine.cluster, question.now)
 
     def run(self, tell: Tell) -> Json:

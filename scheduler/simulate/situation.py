@@ -7,12 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler.api import names
+from scheduler.api.door import events
+from scheduler.config import Config
+from scheduler.engine.budget import Unlimited
+from scheduler.engine.chores import PROMPT
+from scheduler.engine.engine import Engine
 from scheduler.errors import BadInput
-from scheduler.simulate import inventory as inventories
-from scheduler.simulate import kinds
 from scheduler.simulate.changes import scale, what_if
 from scheduler.simulate.changes.what_if import Changes
-from scheduler.simulate.inventory import InputProblem, Inventory
+from scheduler.simulate.reading import inventory as inventories
+from scheduler.simulate.reading import kinds
+from scheduler.simulate.reading.inventory import InputProblem, Inventory
 from scheduler.simulate.workloads.make import Making, make
 
 
@@ -64,6 +69,31 @@ def prepare(
         inventory.refuse_mistakes()
         raise
     return Situation(inventory, make(inventory, scaled), displaced, unlisted or {}, remarks)
+
+
+def engine_of(inventory: Inventory, config: Config, *, only_ours: bool = False) -> Engine:
+    """An engine that has seen all that was read, and decided nothing.
+
+    Unless ``only_ours``, waiting pods of other schedulers' names get ours.
+    """
+    engine = Engine(config, pace=PROMPT, is_shared=False)
+    for body in inventory.policies:
+        engine.handle(events.PolicySeen(body), 0.0)
+    for namespace in inventory.namespaces:
+        meta = namespace.metadata
+        engine.handle(events.NamespaceSeen(meta.name, meta.labels or {}), 0.0)
+    for group in inventory.groups:
+        engine.handle(group, 0.0)
+    for node in inventory.nodes:
+        engine.handle(events.NodeSeen(node), 0.0)
+    for pod in inventory.pods:
+        is_ours = pod.spec.scheduler_name in config.scheduler_names
+        if not (only_ours or is_ours or pod.spec.node_name):
+            pod.spec.scheduler_name = config.scheduler_name
+        engine.handle(events.PodSeen(pod), 0.0)
+    # All that is dear to compile is compiled by now.
+    engine.decide(0.0, Unlimited(pods=0))
+    return engine
 
 
 def _check(objects: Sequence[Mapping[str, Any]], changes: Changes) -> None:

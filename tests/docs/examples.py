@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from scheduler.simulate import files
+from scheduler.simulate.reading import files
 from tests.docs import blocks
 
 Json = dict[str, Any]

@@ -15,7 +15,7 @@ import yaml
 
 from scheduler.demo import operator, patterns
 from scheduler.embedded.agents import nodes
-from scheduler.simulate import files
+from scheduler.simulate.reading import files
 from tests.operator import kept_demo
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ import msgspec
 from scheduler.api import names, wire
 from scheduler.cycle import verdicts
 from scheduler.cycle.schedule import Cycle
-from scheduler.simulate import objects
+from scheduler.simulate.reading import objects
 from scheduler.state import checks
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord

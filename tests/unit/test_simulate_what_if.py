@@ -12,11 +12,12 @@ from typer.testing import CliRunner, Result
 from scheduler import cli
 from scheduler.config import Config
 from scheduler.simulate import command, gaps, schedule
-from scheduler.simulate import inventory as inventories
 from scheduler.simulate.changes import what_if
 from scheduler.simulate.changes.what_if import Changes
-from scheduler.simulate.inventory import Inventory
-from scheduler.simulate.priorities import Priorities
+from scheduler.simulate.reading import inventory as inventories
+from scheduler.simulate.reading.gathering import Live
+from scheduler.simulate.reading.inventory import Inventory
+from scheduler.simulate.reading.priorities import Priorities
 from tests import make
 
 Json = dict[str, Any]
@@ -331,7 +332,7 @@ def test_a_pod_on_its_way_out_is_not_displaced_with_its_node() -> None:
 def code_of(*live: Json, **request: Any) -> int:
     """How the command ends for a cluster that has these objects."""
     asked = command.Request(config=Config(), fail_if_pending=True, **request)
-    return command.answer(asked, command.Live(live), io.StringIO(), lambda *_: None).code
+    return command.answer(asked, Live(live), io.StringIO(), lambda *_: None).code
 
 
 def test_in_a_cluster_only_pods_that_the_change_sets_free_or_makes_count_as_pending() -> None:

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from scheduler.simulate import InputProblem, schedule
-from scheduler.simulate import inventory as inventories
-from scheduler.simulate.inventory import Inventory
+from scheduler.simulate.reading import inventory as inventories
+from scheduler.simulate.reading.inventory import Inventory
 from scheduler.simulate.workloads.make import make as make_pods
 from tests import make
 from tests.unit.test_simulate_what_if import node

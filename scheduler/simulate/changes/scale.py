@@ -6,10 +6,10 @@ import re
 from typing import NamedTuple
 
 from scheduler.errors import BadInput
-from scheduler.simulate import kinds
 from scheduler.simulate.changes.what_if import unknown
-from scheduler.simulate.inventory import Given, Inventory
-from scheduler.simulate.kinds import ObjectKey
+from scheduler.simulate.reading import kinds
+from scheduler.simulate.reading.inventory import Given, Inventory
+from scheduler.simulate.reading.kinds import ObjectKey
 from scheduler.simulate.workloads.workload import PODS_MAX
 
 _TEXT = re.compile(r"(?:([^/=]+)/)?([^/=]+)/([^/=]+)=(\d+)")

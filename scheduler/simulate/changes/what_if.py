@@ -11,7 +11,7 @@ from msgspec import structs
 
 from scheduler.api import names, wire
 from scheduler.errors import BadInput
-from scheduler.simulate.inventory import Inventory
+from scheduler.simulate.reading.inventory import Inventory
 
 _NAMED_MAX, _CLOSE_MAX = 10, 3
 # Nothing is named like this, and to compare takes long.

@@ -10,8 +10,8 @@ from enum import StrEnum
 from scheduler.api import wire
 from scheduler.api.door import events
 from scheduler.errors import BadInput
-from scheduler.simulate.kinds import ObjectKey
-from scheduler.simulate.priorities import Priorities
+from scheduler.simulate.reading.kinds import ObjectKey
+from scheduler.simulate.reading.priorities import Priorities
 from scheduler.simulate.workloads.molds import Mold, Names
 from scheduler.simulate.workloads.owned import Owned
 from scheduler.simulate.workloads.workload import PODS_MAX, Workload

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from scheduler.api import wire
 from scheduler.devices.table import FAMILIES
-from scheduler.simulate.inventory import Inventory
-from scheduler.simulate.kinds import ObjectKey
+from scheduler.simulate.reading.inventory import Inventory
+from scheduler.simulate.reading.kinds import ObjectKey
 from scheduler.simulate.workloads import daemons, jobs, replicas, stateful
 from scheduler.simulate.workloads import workload as workloads
 from scheduler.simulate.workloads.contract import Idle, Made, Room, Scene

@@ -11,8 +11,8 @@ from typing import Any
 from msgspec import structs
 
 from scheduler.api import wire
-from scheduler.simulate import objects
-from scheduler.simulate.priorities import Priorities
+from scheduler.simulate.reading import objects
+from scheduler.simulate.reading.priorities import Priorities
 from scheduler.simulate.workloads.workload import Workload, below
 
 # Without vowels and what looks like them, as the API server makes names up.

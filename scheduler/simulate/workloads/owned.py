@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from scheduler.api import wire
-from scheduler.simulate import objects
-from scheduler.simulate.kinds import ObjectKey
+from scheduler.simulate.reading import objects
+from scheduler.simulate.reading.kinds import ObjectKey
 from scheduler.simulate.workloads.workload import Workload
 
 HASH = "pod-template-hash"

@@ -8,7 +8,7 @@ from typing import Any
 from scheduler.api import wire
 from scheduler.api.door import events
 from scheduler.api.names import GroupKind
-from scheduler.simulate import objects
+from scheduler.simulate.reading import objects
 from scheduler.simulate.workloads import molds
 from scheduler.simulate.workloads.contract import Made, Scene, first_to_go
 from scheduler.simulate.workloads.owned import HASH

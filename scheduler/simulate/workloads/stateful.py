@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import structs
 
 from scheduler.api import values, wire
-from scheduler.simulate import objects
+from scheduler.simulate.reading import objects
 from scheduler.simulate.workloads.contract import Made, Scene
 from scheduler.simulate.workloads.workload import Workload
 

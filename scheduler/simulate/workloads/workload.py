@@ -9,9 +9,9 @@ from typing import Any
 
 from scheduler.api import values, wire
 from scheduler.errors import BadInput
-from scheduler.simulate import kinds, objects
-from scheduler.simulate.inventory import Given
-from scheduler.simulate.kinds import ObjectKey
+from scheduler.simulate.reading import kinds, objects
+from scheduler.simulate.reading.inventory import Given
+from scheduler.simulate.reading.kinds import ObjectKey
 
 # Of one workload, and of all together.
 PODS_MAX = 200_000

@@ -14,9 +14,9 @@ from scheduler.api.pods import requests
 from scheduler.cycle import policies
 from scheduler.devices.table import FAMILIES
 from scheduler.errors import BadInput, Mistake, visible
-from scheduler.simulate import kinds
-from scheduler.simulate import objects as manifests
-from scheduler.simulate.priorities import Priorities
+from scheduler.simulate.reading import kinds
+from scheduler.simulate.reading import objects as manifests
+from scheduler.simulate.reading.priorities import Priorities
 from scheduler.state import facts
 
 

@@ -11,8 +11,8 @@ from scheduler.api import selectors, values, wire
 from scheduler.api.door import events
 from scheduler.api.names import GroupKind
 from scheduler.errors import BadInput
-from scheduler.simulate import shapes
-from scheduler.simulate.priorities import Priorities
+from scheduler.simulate.reading import shapes
+from scheduler.simulate.reading.priorities import Priorities
 
 T = TypeVar("T", wire.Pod, wire.Node, wire.Namespace, wire.Service, wire.PodSet, wire.Meta)
 

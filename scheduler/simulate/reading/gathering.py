@@ -1,0 +1,87 @@
+"""Objects from a cluster and from files put together, and where each is from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TextIO
+
+from scheduler.progress import Tell
+from scheduler.simulate.reading import files, inventory, kinds
+
+CLUSTER = "the cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """What a cluster has, and the kinds that it would not list, and why."""
+
+    objects: Sequence[Mapping[str, Any]] = ()
+    unlisted: Mapping[str, str] = field(default_factory=dict)
+
+
+class Origin(NamedTuple):
+    """The file of an object, and where it stands there if nothing else tells it from others: it has no name."""
+
+    file: str
+    place: str = ""
+
+    def before(self, text: str) -> str:
+        """The text, with where it is about in front."""
+        return ": ".join(filter(None, (*self, text)))
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """All objects, where each is from, and what else is to be known of that."""
+
+    objects: list[Mapping[str, Any]] = field(default_factory=list)
+    origins: list[Origin] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+
+def gather(names: Iterable[str], live: Live, stdin: TextIO, tell: Tell) -> Gathered:
+    """What the cluster has, where no file has an object of the same name, and then what the files have.
+
+    Raises:
+        BadInput: as ``files.placed``.
+    """
+    given: list[tuple[Origin, Mapping[str, Any]]] = []
+    for name in names:
+        tell(f"reading {name}")
+        given += named(name, files.placed(name, stdin))
+    gathered = Gathered()
+    _put_beneath(gathered, live, [body for _, body in given])
+    put(given, gathered.objects, gathered.origins)
+    return gathered
+
+
+def named(file: str, found: Iterable[files.Placed]) -> list[tuple[Origin, Mapping[str, Any]]]:
+    """Objects of a file with where they are from."""
+    return [(Origin(file, "" if kinds.key(body).name else place), body) for body, place in found]
+
+
+def put(
+    found: Iterable[tuple[Origin, Mapping[str, Any]]],
+    objects: list[Mapping[str, Any]],
+    origins: list[Origin],
+) -> None:
+    """Add objects to a list, and where they are from to another."""
+    for origin, body in found:
+        objects.append(body)
+        origins.append(origin)
+
+
+def _put_beneath(gathered: Gathered, live: Live, files_hold: list[Mapping[str, Any]]) -> None:
+    """What the cluster has, where no file has an object of the same name."""
+    own = {key for key in map(kinds.key, files_hold) if key.name}
+    for body in live.objects:
+        key = kinds.key(body)
+        if key not in own:
+            gathered.objects.append(body)
+            gathered.origins.append(Origin(CLUSTER))
+        elif key.kind in kinds.WORKLOADS:
+            gathered.remarks.append(
+                f"{inventory.name_of(body)} is in the cluster already: the pods that it has there stay "
+                "as they are, and only what it lacks is made as the file says"
+            )
