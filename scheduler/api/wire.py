@@ -229,7 +229,8 @@ class PodStatus(_Wire):
     conditions: list[Condition] | None = None
     container_statuses: list[ContainerStatus] | None = None
     init_container_statuses: list[ContainerStatus] | None = None
-    resize: str = ""
+    allocated_resources: Quantities | None = None
+    resources: Resources | None = None
 
 
 class Pod(_Wire):

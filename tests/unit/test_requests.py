@@ -76,11 +76,30 @@ def test_scores_count_a_default_for_who_asks_nothing_and_keep_an_explicit_0(
     assert (twin.nonzero(body, "cpu"), twin.nonzero(body, "memory")) == (cpu, memory)
 
 
-def resized(*, reason: str = "", resize: str = "", **status: Any) -> Json:
+def test_fractions_are_rounded_up_once_all_is_added() -> None:
+    body = pod(container(memory="1500m"), container(memory="1500m"), container(memory="100m"))
+    assert dict(asked(body).amounts) == {"memory": 4} == twin.everything(body)
+
+
+def resized(*, reason: str = "", node: str = "a", **status: Any) -> Json:
     conditions = [{"type": "PodResizePending", "reason": reason}] if reason else []
-    statuses = [{"name": "main", **status}]
-    more = {"containerStatuses": statuses, "conditions": conditions, "resize": resize}
-    return pod(container(cpu=2), status=more)
+    more = {"containerStatuses": [{"name": "main", **status}], "conditions": conditions}
+    return pod(container(cpu=2), status=more, nodeName=node)
+
+
+def two(status: list[Json], *, more: Json | None = None, **spec: Any) -> Json:
+    containers = container("a", cpu=2), container("b", cpu=2)
+    return pod(
+        *containers, status={"containerStatuses": status, **(more or {})}, nodeName="n", **spec
+    )
+
+
+def granted(name: str, cpu: int, **more: Any) -> Json:
+    return {"name": name, "allocatedResources": {"cpu": cpu}, **more}
+
+
+INFEASIBLE = {"conditions": [{"type": "PodResizePending", "reason": "Infeasible"}]}
+LEVEL = {"resources": {"requests": {"cpu": 4}}}
 
 
 @pytest.mark.parametrize(
@@ -92,12 +111,28 @@ def resized(*, reason: str = "", resize: str = "", **status: Any) -> Json:
         (resized(allocatedResources={"cpu": 1}, resources={"requests": {"cpu": 4}}), 4000),
         (resized(allocatedResources={"cpu": 1}, reason="Infeasible"), 1000),
         (resized(allocatedResources={"cpu": 1}, reason="Deferred"), 2000),
-        (resized(allocatedResources={"cpu": 1}, resize="Infeasible"), 1000),
         (resized(resources={"requests": {"cpu": "1500m"}}, reason="Infeasible"), 1500),
+        pytest.param(resized(allocatedResources={"cpu": 3}, node=""), 2000, id="without a node no status counts"),
+        pytest.param(two([granted("a", 1), granted("b", 3)]), 4000, id="one grows while another shrinks: sums are compared, not containers"),
+        pytest.param(two([granted("a", 1), granted("b", 4)]), 5000, id="what was granted together is more than what is wanted"),
+        pytest.param(two([granted("a", 1, resources={"requests": {"cpu": 5}}), granted("b", 1)]), 6000, id="what was granted is in force where nothing else is told"),
+        pytest.param(two([granted("a", 1)], more=INFEASIBLE), 1000, id="what can never be granted counts for nobody, told of or not"),
+        pytest.param(pod(container(cpu=1), init=[container("i", cpu=2)], nodeName="n", status={"initContainerStatuses": [granted("i", 5)]}), 5000, id="init containers are resized too"),
+        pytest.param(two([granted("a", 9)], more={"allocatedResources": {"cpu": 5}, "resources": {"requests": {"cpu": 3}}}), 5000, id="what the status says of the pod stands for its containers"),
+        pytest.param(two([granted("a", 9)], more={"allocatedResources": {"cpu": 5}}), 11000, id="where it says both"),
+        pytest.param(two([], more={"allocatedResources": {"cpu": 5}, "resources": {"requests": {"cpu": 3}}}, **LEVEL), 5000, id="pod-level requests are resized as well"),
+        pytest.param(two([], more={"resources": {"requests": {"cpu": 1}}, **INFEASIBLE}, **LEVEL), 1000, id="and dropped where they can never be granted"),
+        pytest.param(two([granted("a", 9)], **LEVEL), 4000, id="of containers they ask nothing"),
     ],
-)
+)  # fmt: skip
 def test_in_place_resize_counts_the_most_of_wanted_granted_and_used(body: Json, cpu: int) -> None:
     assert dict(asked(body).amounts) == {"cpu": cpu} == twin.everything(body)
+
+
+def test_of_several_conditions_the_first_says_whether_a_resize_can_be_granted() -> None:
+    conditions = [{"type": "PodResizePending", "reason": r} for r in ("Deferred", "Infeasible")]
+    body = two([granted("a", 1), granted("b", 1)], more={"conditions": conditions})
+    assert dict(asked(body).amounts) == {"cpu": 4000} == twin.everything(body)
 
 
 def test_pod_level_requests_are_read_for_cpu_memory_and_hugepages_only() -> None:
@@ -177,16 +212,30 @@ def bodies(draw: st.DrawFn) -> Json:
         spec["resources"] = {"requests": draw(amounts)}
     if draw(st.booleans()):
         spec["overhead"] = draw(amounts)
-    statuses = [
-        {"name": f"c{i}", "allocatedResources": draw(amounts), "resources": {"requests": draw(amounts)}}
-        for i in range(draw(st.integers(0, 3)))
-    ]  # fmt: skip
-    status = {"containerStatuses": statuses, "resize": draw(st.sampled_from(["", "Infeasible"]))}
+    if draw(st.booleans()):
+        spec["nodeName"] = "n"
+    maps = st.none() | amounts
+    status: Json = {
+        where: [
+            {"name": name, **given}
+            for name in draw(st.lists(st.sampled_from(["c0", "c1", "c2"]), max_size=3))
+            if (given := resizes(draw(maps), draw(maps)))
+        ]
+        for where in ("containerStatuses", "initContainerStatuses")
+    }
+    status |= resizes(draw(maps), draw(maps))
+    reasons = draw(st.lists(st.sampled_from(["Infeasible", "Deferred"]), max_size=2))
+    status["conditions"] = [{"type": "PodResizePending", "reason": one} for one in reasons]
     return {"metadata": {"name": "p"}, "spec": spec, "status": status}
 
 
+def resizes(allocated: Json | None, requests: Json | None) -> Json:
+    found: Json = {} if allocated is None else {"allocatedResources": allocated}
+    return found if requests is None else found | {"resources": {"requests": requests}}
+
+
 @given(bodies())
-@settings(max_examples=300)
+@settings(max_examples=500)
 def test_any_pod_asks_what_the_rules_say_one_resource_at_a_time(body: Json) -> None:
     found = asked(body)
     assert dict(found.amounts) == twin.everything(body)
@@ -205,6 +254,7 @@ def changed(body: Json, **parts: Json) -> Json:
     return result
 
 
+SIZED = {"containerStatuses": [{"name": "main", "allocatedResources": {"cpu": "500m"}}]}
 BASE = pod(container(cpu=1), volumes=[{"name": "token-a", "projected": {}}])
 
 
@@ -219,14 +269,12 @@ BASE = pod(container(cpu=1), volumes=[{"name": "token-a", "projected": {}}])
         {"spec": {"volumes": [{"name": "token-b", "projected": {}}]}},
         {"spec": {"serviceAccountName": "s", "hostname": "h", "terminationGracePeriodSeconds": 1}},
         {"status": {"phase": "Running", "containerStatuses": [{"name": "main", "ready": True}]}},
-        {"status": {"conditions": [{"type": "PodResizePending", "reason": "Infeasible"}]}},
+        {"status": INFEASIBLE},
+        {"status": SIZED},
     ],
 )
 def test_pods_that_differ_in_what_is_their_own_are_of_one_template(parts: Json) -> None:
     assert key(changed(BASE, **parts)) == key(BASE)
-
-
-SIZED = {"containerStatuses": [{"name": "main", "allocatedResources": {"cpu": "500m"}}]}
 
 
 @pytest.mark.parametrize(
@@ -245,7 +293,6 @@ SIZED = {"containerStatuses": [{"name": "main", "allocatedResources": {"cpu": "5
         {"spec": {"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]}},
         {"spec": {"resourceClaims": [{"name": "c"}]}},
         {"spec": {"schedulingGroup": {"podGroupName": "g"}}},
-        {"status": SIZED},
     ],
 )
 def test_pods_that_differ_in_what_decides_placement_are_of_two_templates(parts: Json) -> None:
@@ -253,15 +300,23 @@ def test_pods_that_differ_in_what_decides_placement_are_of_two_templates(parts: 
 
 
 @pytest.mark.parametrize(
-    "more",
-    [{"resize": "Infeasible"}, {"conditions": [{"type": "PodResizePending", "reason": "Infeasible"}]}],
-)  # fmt: skip
-def test_a_resize_that_became_infeasible_makes_another_template(more: Json) -> None:
-    assert key(changed(BASE, status=SIZED | more)) != key(changed(BASE, status=SIZED))
+    "status",
+    [
+        SIZED,
+        INFEASIBLE,
+        SIZED | INFEASIBLE,
+        {"resources": {}},
+        {"allocatedResources": {"cpu": 2}, "resources": {"requests": {"cpu": 2}}},
+    ],
+)
+def test_what_resizing_says_of_a_pod_with_a_node_makes_another_template(status: Json) -> None:
+    there = changed(BASE, spec={"nodeName": "a"})
+    keys = {key(changed(there, status=more)) for more in ({}, status, SIZED | {"phase": "Running"})}
+    assert len(keys) == (2 if status == SIZED else 3)
 
 
 def test_reading_the_key_leaves_the_pod_as_it_was() -> None:
-    body = changed(BASE, spec={"nodeName": "a", "priority": 7, "schedulerName": "s"})
+    body = changed(BASE, spec={"nodeName": "a", "priority": 7, "schedulerName": "s"}, status=SIZED)
     decoded = msgspec.convert(body, wire.Pod)
     templates.key(decoded)
     assert decoded == msgspec.convert(body, wire.Pod)

@@ -119,18 +119,9 @@ def key(pod: wire.Pod) -> bytes:
     annotations = pod.metadata.annotations
     if annotations and not names.STEERING.isdisjoint(annotations):
         encoded += _encoder.encode(_steering(annotations))
-    status = pod.status
-    resized = [
-        s
-        for statuses in (status.container_statuses, status.init_container_statuses)
-        for s in statuses or ()
-        if s.allocated_resources or s.resources
-    ]
     encoded += str(pod.oversized or "").encode()
-    if resized:
-        encoded += _encoder.encode(resized)
-        encoded += b"infeasible" if requests.is_resize_infeasible(pod) else b""
-    return encoded
+    resized = requests.resizing(pod)
+    return encoded if resized is None else encoded + _encoder.encode(resized)
 
 
 def of_pod(
