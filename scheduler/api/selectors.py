@@ -11,7 +11,7 @@ Source: apimachinery's labels.Requirement and metav1.LabelSelectorAsSelector, co
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ Labels = Mapping[str, str]
 
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 _WITH_VALUES = frozenset({"In", "NotIn"})
+_NODE_NAME = "metadata.name"
 # Of a selector, as the API server checks them.
 _NAME_MAX, _PREFIX_MAX = 63, 253
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
@@ -192,6 +193,24 @@ def node_term(term: wire.NodeTerm) -> NodeTerm | None:
     return NodeTerm(labels, named) if readable and (labels or named) else None
 
 
+def node_names(terms: Sequence[wire.NodeTerm]) -> tuple[str, ...] | None:
+    """The names of nodes that every term is bound to, sorted; None when a term is bound to none by name.
+
+    Whether the rest of a term can be read does not matter. Empty: the terms contradict themselves.
+    """
+    found: set[str] = set()
+    for term in terms:
+        named = [
+            set(one.values or ())
+            for one in term.match_fields or ()
+            if one.key == _NODE_NAME and one.operator == "In"
+        ]
+        if not named:
+            return None
+        found |= set.intersection(*named)
+    return tuple(sorted(found)) if terms else None
+
+
 def _of_label(given: wire.Expression) -> Requirement | None:
     wanted = tuple(sorted(set(given.values or ())))
     match given.operator:
@@ -208,7 +227,7 @@ def _of_label(given: wire.Expression) -> Requirement | None:
 def _of_name(given: wire.Expression) -> Requirement | None:
     """``matchFields`` knows ``metadata.name`` with In and NotIn of one value."""
     wanted = tuple(given.values or ())
-    readable = given.key == "metadata.name" and given.operator in _WITH_VALUES and len(wanted) == 1
+    readable = given.key == _NODE_NAME and given.operator in _WITH_VALUES and len(wanted) == 1
     return Requirement(given.key, given.operator, wanted) if readable else None
 
 

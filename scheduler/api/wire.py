@@ -57,6 +57,18 @@ class Port(_Wire):
     protocol: str = ""
 
 
+class Mount(_Wire):
+    """``volumeMounts[]`` of a container."""
+
+    bind_mount_options: list[str] | None = None
+
+
+class RestartRule(_Wire):
+    """``restartPolicyRules[]`` of a container."""
+
+    action: str = ""
+
+
 class Container(_Wire):
     """A container or init container."""
 
@@ -64,6 +76,8 @@ class Container(_Wire):
     resources: Resources | None = None
     ports: list[Port] | None = None
     restart_policy: str | None = None
+    restart_policy_rules: list[RestartRule] | None = None
+    volume_mounts: list[Mount] | None = None
     image: str = ""
 
 
@@ -197,6 +211,8 @@ class PodSpec(_Wire):
     init_containers: list[Container] | None = None
     overhead: Quantities | None = None
     resources: Resources | None = None
+    host_network: bool = False
+    host_users: bool | None = None
     scheduling_gates: list[Gate] | None = None
     topology_spread_constraints: list[Spread] | None = None
     volumes: list[Volume] | None = None
@@ -272,6 +288,7 @@ class NodeStatus(_Wire):
 
     allocatable: Quantities | None = None
     images: list[Image] | None = None
+    declared_features: list[str] | None = None
 
 
 class Node(_Wire):

@@ -47,5 +47,6 @@ def summed(refused: Judged) -> Diagnosis:
         sum(one.unresolvable for _, one in summaries),
         # What the last rule refuses has passed all others: it came closest.
         tuple(detail for _, one in reversed(summaries) for detail in one.details),
-        tuple(rule for rule, _ in summaries),
+        tuple(dict.fromkeys(rule.name for rule, _ in summaries)),
+        next((one.reasons[0][0] for rule, one in summaries if rule.is_of_pod), ""),
     )

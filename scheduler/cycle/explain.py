@@ -65,6 +65,8 @@ def fit_error(diagnosis: Diagnosis, most: int = MESSAGE_MAX) -> str:
     the fewest nodes are left out.
     """
     head = f"0/{diagnosis.n_nodes} nodes are available: "
+    if diagnosis.of_pod:
+        return f"{head}{diagnosis.of_pod}."
     left = most - _size(head) - _REST
     kept: list[str] = []
     reasons = sorted(diagnosis.reasons, key=lambda reason: (-reason[1], reason[0]))

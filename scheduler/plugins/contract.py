@@ -41,6 +41,8 @@ class Change(Flag):
     NODE_TAINTS = auto()
     NODE_CAPACITY = auto()
     NODE_DEVICES = auto()
+    # A kubelet declares other features.
+    NODE_FEATURES = auto()
     # A pod left a node, or holds less there.
     POD_LEFT = auto()
     # A pod came to a node.
@@ -265,6 +267,7 @@ class Rule:
         sum_up: where there is more to say of many rows than how many gave which text; rows come by rank.
         texts: what ``tell`` and ``sum_up`` may say, with ``{}`` for a name that they put in.
         helped_by: what could make it accept a node that it refuses.
+        is_of_pod: it refuses all nodes or none, for what the pod says by itself: told once, and not by node.
     """
 
     name: str
@@ -277,6 +280,7 @@ class Rule:
     sum_up: Callable[[Judged], Summary] | None = None
     texts: tuple[str, ...] = ()
     helped_by: Change = Change.NONE
+    is_of_pod: bool = False
 
 
 def fixed(reasons: tuple[Reason, ...], which: c.Flags) -> Told:

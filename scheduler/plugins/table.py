@@ -35,7 +35,9 @@ from scheduler.plugins.rules import (
     gpu_nodes,
     image_locality,
     mode,
+    named_nodes,
     node_affinity,
+    node_declared_features,
     node_ports,
     node_unschedulable,
     pod_affinity,
@@ -49,6 +51,8 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.nodes import NodeTable
 
 RULES: tuple[Rule, ...] = (
+    named_nodes.CONTRADICTION,
+    named_nodes.OTHERS,
     well_formed.RULE,
     node_unschedulable.RULE,
     taints.RULE,
@@ -57,6 +61,7 @@ RULES: tuple[Rule, ...] = (
     resources_fit.RULE,
     topology_spread.RULE,
     pod_affinity.RULE,
+    node_declared_features.RULE,
     # Asked after all filters of kube-scheduler's, as its extenders are.
     gpu_cards.RULE,
     image_locality.RULE,
@@ -68,19 +73,20 @@ RULES: tuple[Rule, ...] = (
 REASONS: tuple[tuple[Rule, Reason], ...] = tuple(
     (rule, reason) for rule in RULES for reason in rule.reasons
 )
+# Of each rule that refuses anything, its first bit: two rules may have one name.
 _FIRST_BIT = {
-    rule.name: next(i for i, (owner, _) in enumerate(REASONS) if owner is rule)
+    rule: next(i for i, (owner, _) in enumerate(REASONS) if owner is rule)
     for rule in RULES
     if rule.reasons
 }
-_FILTERS = tuple((r.filter, 1 << _FIRST_BIT[r.name], r.name) for r in RULES if r.filter)
+_FILTERS = tuple((r.filter, 1 << _FIRST_BIT[r]) for r in RULES if r.filter)
 SCORES: tuple[tuple[str, Score], ...] = tuple((r.name, r.score) for r in RULES if r.score)
 _ROWS = tuple(rule.row for rule in RULES if rule.row)
-_DOMAINS: tuple[tuple[str, Domain], ...] = tuple(
-    (rule.name, rule.domain) for rule in RULES if rule.domain
+_DOMAINS: tuple[tuple[Rule, Domain], ...] = tuple(
+    (rule, rule.domain) for rule in RULES if rule.domain
 )
 DOMAIN_SCORES: tuple[tuple[str, DomainScore], ...] = tuple(
-    (name, domain.score) for name, domain in _DOMAINS if domain.score
+    (rule.name, domain.score) for rule, domain in _DOMAINS if domain.score
 )
 _SCORE_OF = {name: i for i, (name, _) in enumerate(DOMAIN_SCORES)}
 
@@ -106,7 +112,7 @@ NOTHING_TALLIED = Tallied((), ())
 
 def needs(pod: Whereabouts) -> Needs:
     """What each static filter needs of a pod: equal for pods that it refuses the same nodes."""
-    return tuple(rule.needs(pod) for rule, _, _ in _FILTERS)
+    return tuple(rule.needs(pod) for rule, _ in _FILTERS)
 
 
 def wants(template: PodTemplate) -> Needs:
@@ -117,7 +123,7 @@ def wants(template: PodTemplate) -> Needs:
 def refusals(needs: Needs, nodes: NodeTable, rows: c.Ints) -> c.Ints:
     """[n] refusal bits of static filters."""
     bits = np.zeros(rows.size, np.int64)
-    for (rule, bit, _), need in zip(_FILTERS, needs, strict=True):
+    for (rule, bit), need in zip(_FILTERS, needs, strict=True):
         if need is not None:
             bits[rule.refuses(need, nodes, rows)] |= bit
     return bits
@@ -132,7 +138,7 @@ def objection(template: PodTemplate, nodes: NodeTable, row: int) -> str:
 def could_host(pod: Whereabouts, nodes: NodeTable, rows: c.Ints) -> c.Flags:
     """[n] whether pods may go to a node by what it is, apart from states that come and go."""
     flags = np.ones(rows.size, np.bool_)
-    for rule, _, _ in _FILTERS:
+    for rule, _ in _FILTERS:
         need = rule.needs(pod) if rule.lasting else None
         if need is not None:
             flags &= ~rule.refuses(need, nodes, rows)
@@ -194,15 +200,15 @@ def tallied(needs: Needs, cluster: Cluster) -> Tallied:
         return NOTHING_TALLIED
     found: list[tuple[list[int], Tally]] = []
     scores: list[int] = []
-    for (name, domain), need in zip(_DOMAINS, needs, strict=True):
+    for (rule, domain), need in zip(_DOMAINS, needs, strict=True):
         tallies = domain.tallies(need, cluster) if need is not None else ()
         for one in tallies:
             score = -1
             if one.kind in {c.SPREAD, c.SUM}:
-                if _SCORE_OF[name] not in scores:
-                    scores.append(_SCORE_OF[name])
-                score = scores.index(_SCORE_OF[name])
-            found.append((_figures(one, _FIRST_BIT[name], score), one))
+                if _SCORE_OF[rule.name] not in scores:
+                    scores.append(_SCORE_OF[rule.name])
+                score = scores.index(_SCORE_OF[rule.name])
+            found.append((_figures(one, _FIRST_BIT[rule], score), one))
     return Tallied(tuple(found), tuple(scores))
 
 
@@ -236,10 +242,10 @@ def told(judged: Judged) -> list[tuple[c.Ints, Told]]:
     return [(at, _told(rule, part)) for rule, at, part in _refusing(judged)]
 
 
-def summed(judged: Judged) -> list[tuple[str, Summary]]:
-    """Why the rows are refused, by the name of the rule, all rows of a rule together. Rows come by rank."""
+def summed(judged: Judged) -> list[tuple[Rule, Summary]]:
+    """Why the rows are refused, by rule, all rows of a rule together. Rows come by rank."""
     return [
-        (rule.name, rule.sum_up(part) if rule.sum_up else summary(_told(rule, part)))
+        (rule, rule.sum_up(part) if rule.sum_up else summary(_told(rule, part)))
         for rule, _, part in _refusing(judged)
     ]
 
@@ -260,7 +266,7 @@ def _refusing(judged: Judged) -> Iterator[tuple[Rule, c.Ints, Judged]]:
     for rule in RULES:
         if not rule.reasons:
             continue
-        first = _FIRST_BIT[rule.name]
+        first = _FIRST_BIT[rule]
         at = np.flatnonzero((firsts >= first) & (firsts < first + len(rule.reasons)))
         if at.size:
             yield rule, at, judged._replace(rows=judged.rows[at], bits=judged.bits[:, at])
@@ -269,7 +275,7 @@ def _refusing(judged: Judged) -> Iterator[tuple[Rule, c.Ints, Judged]]:
 def _told(rule: Rule, part: Judged) -> Told:
     if rule.tell:
         return rule.tell(part)
-    numbers = _FIRST_BIT[rule.name] + np.arange(len(rule.reasons))
+    numbers = _FIRST_BIT[rule] + np.arange(len(rule.reasons))
     return fixed(rule.reasons, first_bits(part.bits[0])[:, None] == numbers)
 
 
@@ -287,7 +293,7 @@ def _bits() -> c.Ints:
     bits[c.BIT_FIRST_RESOURCE] = len(REASONS)
     for rule in RULES:
         if rule.row and rule.row.bit >= 0:
-            bits[rule.row.bit] = _FIRST_BIT[rule.name]
+            bits[rule.row.bit] = _FIRST_BIT[rule]
     return bits
 
 

@@ -57,6 +57,15 @@ class DemandShape(NamedTuple):
     nouse_types: tuple[str, ...] = ()
     family: str = ""
 
+    @property
+    def node_names(self) -> None:
+        """Of which nodes a pod is by name is not remembered: these come and go."""
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Nor what it needs of a kubelet."""
+        return ()
+
     def milli(self, cores: int, mib: int) -> tuple[int, int]:
         """Milli of the cores and of the memory that the pod is charged on a card with so many of each."""
         core = self.cores * gpus.WHOLE_MILLI // cores if cores else 0

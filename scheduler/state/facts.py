@@ -39,6 +39,7 @@ def of_node(node: wire.Node, families: Families) -> NodeFacts:
         allocatable=tuple(sorted((resource, n) for resource, n in allocatable if n)),
         devices=devices,
         images=images.of_node(node.status),
+        features=tuple(sorted(set(node.status.declared_features or ()))),
         problem=problem,
     )
 

@@ -46,6 +46,7 @@ class NodeFacts(NamedTuple):
     Attributes:
         devices: by family, what is written on the node about its cards.
         images: (name, bytes) of every container image there, sorted.
+        features: of its kubelet, that it declares, sorted.
         problem: what is malformed on the node, None when nothing is; such a node is left out.
     """
 
@@ -57,6 +58,7 @@ class NodeFacts(NamedTuple):
     allocatable: tuple[tuple[str, int], ...]
     devices: tuple[Told, ...]
     images: tuple[Image, ...]
+    features: tuple[str, ...]
     problem: Mistake | None
 
 
@@ -90,6 +92,7 @@ class NodeTable:
         self.resources = Resources(*always, *families)
         self._n_always = len(self.resources.values)
         self.taint_sets: Interner[tuple[TaintKey, ...]] = Interner(())
+        self.feature_sets: Interner[tuple[str, ...]] = Interner(())
         self.label_values: Interner[str] = Interner()
         self.rows: dict[str, int] = {}
         self.facts: list[NodeFacts | None] = []
@@ -106,6 +109,7 @@ class NodeTable:
         self.ranks_are_stale = False
         self.unschedulable: c.Flags = np.zeros(0, np.bool_)
         self.taint_set: c.Ints = np.zeros(0, np.int64)
+        self.feature_set: c.Ints = np.zeros(0, np.int64)
         self.was_signed: c.Flags = np.zeros((len(families), 0), np.bool_)
         self.silent: c.Flags = np.zeros(0, np.bool_)
         self.columns = _columns(0, len(families), self._n_always + _MORE_RESOURCES)
@@ -157,6 +161,7 @@ class NodeTable:
             nodes.rank,
             nodes.pool,
             self.taint_set,
+            self.feature_set,
         ):
             figures[row] = 0
         for matrix in (nodes.allocatable, nodes.gpu_total, nodes.card_start, nodes.card_count):
@@ -197,15 +202,11 @@ class NodeTable:
             was_signed = same and self.was_signed[family, row]
             self.was_signed[family, row] = told.is_signed or was_signed
         self.taint_set[row] = self.taint_sets.number(facts.taints)
+        self.feature_set[row] = self.feature_sets.number(facts.features)
         for key, column in self._label_columns.items():
             column[row] = self._label(facts, key)
         self._give_words_back()
-        is_static = old is None or (old.labels, old.taints, old.unschedulable, old.images) != (
-            facts.labels,
-            facts.taints,
-            facts.unschedulable,
-            facts.images,
-        )
+        is_static = old is None or _words(old) != _words(facts)
         return Change(is_static, offered, self._withdrawn(old))
 
     def keep(self, total: str) -> None:
@@ -267,7 +268,7 @@ class NodeTable:
                 self._label_columns.pop(key, None)
 
     def _give_words_back(self) -> None:
-        """Number label values and taint sets anew when nodes have less than half of those there are.
+        """Number label values, taint and feature sets anew when nodes have less than half of those there are.
 
         Nobody else keeps their numbers, so columns of labels are just made again when they are asked for.
         """
@@ -281,6 +282,11 @@ class NodeTable:
             for row in self.rows.values():
                 facts = self.facts[row]
                 self.taint_set[row] = self.taint_sets.number(facts.taints if facts else ())
+        if len(self.feature_sets) > 2 * len(self.rows) + _SPARE_WORDS:
+            self.feature_sets = Interner(())
+            for row in self.rows.values():
+                facts = self.facts[row]
+                self.feature_set[row] = self.feature_sets.number(facts.features if facts else ())
 
     def _label(self, facts: NodeFacts, key: str) -> int:
         value = facts.labels.get(key)
@@ -307,6 +313,7 @@ class NodeTable:
         self._copy_into(_columns(capacity, n_families, n_resources))
         self.unschedulable = np.pad(self.unschedulable, (0, capacity - n))
         self.taint_set = np.pad(self.taint_set, (0, capacity - n))
+        self.feature_set = np.pad(self.feature_set, (0, capacity - n))
         self.was_signed = np.pad(self.was_signed, ((0, 0), (0, capacity - n)))
         self.silent = np.pad(self.silent, (0, capacity - n))
         for key, column in self._label_columns.items():
@@ -315,6 +322,11 @@ class NodeTable:
         self.facts += [None] * (capacity - n)
         self._free = list(range(n, capacity))
         self.capacity = capacity
+
+
+def _words(facts: NodeFacts) -> tuple[object, ...]:
+    """What static filters and scores read of a node."""
+    return facts.labels, facts.taints, facts.unschedulable, facts.images, facts.features
 
 
 def _columns(capacity: int, n_families: int, n_resources: int) -> c.Nodes:

@@ -10,17 +10,55 @@ UNSCHEDULABLE = {"key": "node.kubernetes.io/unschedulable", "value": "", "effect
 def refusal(pod: Json, node: Json, others: list[Json]) -> str:
     """The first filter that refuses the node, by kube-scheduler's name; empty when none does."""
     spec, node_spec = pod["spec"], node["spec"]
-    if node_spec.get("unschedulable") and not tolerates(spec, UNSCHEDULABLE):
-        return "NodeUnschedulable"
+    named = named_nodes(spec)
     hard = [t for t in node_spec.get("taints", ()) if t["effect"] in {"NoSchedule", "NoExecute"}]
-    if not all(tolerates(spec, taint) for taint in hard):
-        return "TaintToleration"
-    if not likes(spec, node):
-        return "NodeAffinity"
     taken = [port for other in others for port in ports(other)]
-    if any(conflict(mine, theirs) for mine in ports(pod) for theirs in taken):
-        return "NodePorts"
-    return ""
+    declared = set(node.get("status", {}).get("declaredFeatures") or ())
+    refuses = [
+        ("NodeAffinity", named is not None and node["metadata"]["name"] not in named),
+        (
+            "NodeUnschedulable",
+            node_spec.get("unschedulable") and not tolerates(spec, UNSCHEDULABLE),
+        ),
+        ("TaintToleration", not all(tolerates(spec, taint) for taint in hard)),
+        ("NodeAffinity", not likes(spec, node)),
+        ("NodePorts", any(conflict(mine, theirs) for mine in ports(pod) for theirs in taken)),
+        ("NodeDeclaredFeatures", not features(spec) <= declared),
+    ]
+    return next((name for name, it_does in refuses if it_does), "")
+
+
+def named_nodes(spec: Json) -> set[str] | None:
+    """The nodes that required terms name, None when any term names none; empty where all contradict themselves."""
+    terms = required_terms(spec)
+    if not terms:
+        return None
+    found: set[str] = set()
+    for term in terms:
+        sets = [
+            set(one.get("values") or ())
+            for one in term.get("matchFields") or ()
+            if one["key"] == "metadata.name" and one["operator"] == "In"
+        ]
+        if not sets:
+            return None
+        found |= {name for name in sets[0] if all(name in other for other in sets)}
+    return found
+
+
+def features(spec: Json) -> set[str]:
+    """What a kubelet must declare."""
+    found = set()
+    for container in [*spec["containers"], *spec.get("initContainers", ())]:
+        actions = [rule["action"] for rule in container.get("restartPolicyRules") or ()]
+        if "RestartAllContainers" in actions:
+            found.add("RestartAllContainersOnContainerExits")
+        for mount in container.get("volumeMounts") or ():
+            if mount.get("bindMountOptions"):
+                found.add("VolumeBindMountOptions")
+    if spec.get("hostNetwork") and spec.get("hostUsers", True) is False:
+        found.add("UserNamespacesHostNetworkSupport")
+    return found
 
 
 def tolerates(spec: Json, taint: Json) -> bool:
@@ -42,14 +80,19 @@ def likes(spec: Json, node: Json) -> bool:
     for key, value in spec.get("nodeSelector", {}).items():
         if labels.get(key) != value:
             return False
+    terms = required_terms(spec)
+    return terms is None or any(matches(term, node) for term in terms)
+
+
+def required_terms(spec: Json) -> list[Json] | None:
+    """Of node affinity; None when there is none."""
     required = (
         spec.get("affinity", {})
         .get("nodeAffinity", {})
         .get("requiredDuringSchedulingIgnoredDuringExecution")
     )
-    if required is None:
-        return True
-    return any(matches(term, node) for term in required["nodeSelectorTerms"])
+    found: list[Json] | None = None if required is None else required["nodeSelectorTerms"]
+    return found
 
 
 def matches(term: Json, node: Json) -> bool:

@@ -8,7 +8,7 @@ server sees to; every namespace that a pod is in exists.
 from collections import Counter
 from typing import Any
 
-from tests.oracles.selectors import labels_of, matches, namespace_of, with_own_values
+from tests.oracles.selectors import keys_of, labels_of, matches, namespace_of, with_own_values
 
 Json = dict[str, Any]
 Namespaces = dict[str, Json]
@@ -124,7 +124,8 @@ def is_peer(term: Json, owner: Json, other: Json, namespaces: Namespaces) -> boo
     labels = {NAME_LABEL: there} | namespaces.get(there, {})
     if there not in listed and not matches(selector, labels):
         return False
-    merged = with_own_values(term.get("labelSelector"), labels_of(owner), term)
+    written = term.get("labelSelector")
+    merged = with_own_values(written, labels_of(owner), term, keys_of(written))
     return matches(merged, labels_of(other))
 
 

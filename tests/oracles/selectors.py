@@ -23,17 +23,28 @@ def is_empty(selector: Json | None) -> bool:
     )
 
 
-def with_own_values(selector: Json | None, labels: Json, rule: Json) -> Json | None:
-    """The API server's merge of matchLabelKeys and mismatchLabelKeys at a pod's creation."""
+def with_own_values(
+    selector: Json | None, labels: Json, rule: Json, written: tuple[str, ...] = ()
+) -> Json | None:
+    """The API server's merge of matchLabelKeys and mismatchLabelKeys at a pod's creation.
+
+    ``written`` are keys that it has merged already.
+    """
     if selector is None:
         return None
     own = [
         {"key": key, "operator": operator, "values": [labels[key]]}
         for field, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
         for key in rule.get(field) or ()
-        if key in labels
+        if key in labels and not (field == "matchLabelKeys" and key in written)
     ]
     return selector | {"matchExpressions": [*(selector.get("matchExpressions") or ()), *own]}
+
+
+def keys_of(selector: Json | None) -> tuple[str, ...]:
+    given = selector or {}
+    expressions = given.get("matchExpressions") or ()
+    return (*(given.get("matchLabels") or ()), *(one["key"] for one in expressions))
 
 
 def labels_of(thing: Json) -> Json:

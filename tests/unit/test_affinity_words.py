@@ -107,6 +107,15 @@ def test_label_keys_stand_for_the_pods_own_values_and_merging_them_twice_is_merg
     assert served.peers("ns", labels).selector == MERGED
 
 
+def test_what_the_api_server_wrote_of_label_keys_holds_when_the_labels_change() -> None:
+    """Somebody takes a pod that waits out of its ReplicaSet: it still looks for those it was made with."""
+    merged = APP | {"matchExpressions": [{"key": "hash", "operator": "In", "values": ["1"]}]}
+    (served,) = read(term(merged, matchLabelKeys=["hash"]))
+    made_with = IS_APP.also([Requirement("hash", "In", ("1",))])
+    for labels in ({"hash": "1"}, {"hash": "2"}, {}):
+        assert served.peers("ns", labels).selector == made_with
+
+
 def test_a_constraint_has_kubernetes_defaults() -> None:
     (plain,) = template(topologySpreadConstraints=[constraint(None)]).spread
     assert plain == spread.Constraint("zone", 1, hard=True, selector=NOTHING)

@@ -66,6 +66,28 @@ def test_a_resource_that_is_over_full_refuses_only_who_asks_some_of_it() -> None
     assert "Insufficient cpu" in sentence(make.pod(name="p", cpu="1m"), [node], there)
 
 
+@pytest.mark.parametrize(
+    ("asked", "has", "helpless"),
+    [
+        ({"cpu": "2"}, {"cpu": "1"}, True),
+        ({"cpu": "2"}, {"cpu": "2"}, False),
+        ({"cpu": "2", "memory": "1"}, {"cpu": "2", "memory": "0"}, True),
+        ({"example.com/x": "1"}, {}, True),
+        # Also where a node takes no pods at all, kube-scheduler looks for somebody to evict.
+        ({}, {"pods": "0"}, False),
+        ({"cpu": "2"}, {"cpu": "2", "pods": "1"}, False),
+        ({"cpu": "2"}, {"cpu": "1", "pods": "0"}, True),
+    ],
+)
+def test_eviction_cannot_help_where_a_resource_is_more_than_the_whole_node_has(
+    asked: dict[str, str], has: dict[str, str], helpless: bool
+) -> None:
+    there = make.pod(name="there", node="node", cpu=1)
+    (hold,) = outcome(make.pod(requests=asked), [make.node(allocatable=has)], [there]).holds
+    assert hold.diagnosis is not None
+    assert hold.diagnosis.unresolvable == int(helpless)
+
+
 def test_what_others_hold_is_not_free_whichever_scheduler_placed_them() -> None:
     nodes = [make.node(cpu=2, pods=2, allocatable={"example.com/x": 2})]
     other = make.pod(

@@ -18,14 +18,21 @@ from tests.oracles import filters as twin
 Json = dict[str, Any]
 
 
-def node(name: str = "a", **spec: Any) -> Json:
+def node(name: str = "a", *, features: list[str] | None = None, **spec: Any) -> Json:
     labels = spec.pop("labels", {})
+    status: Json = {"allocatable": {"cpu": 9, "pods": 99}, "declaredFeatures": features}
     return {"metadata": {"name": name, "uid": name, "labels": labels}, "spec": spec,
-            "status": {"allocatable": {"cpu": 9, "pods": 99}}}  # fmt: skip
+            "status": status}  # fmt: skip
 
 
-def pod(name: str = "p", *, ports: list[Json] | None = None, **spec: Any) -> Json:
-    holder = {"name": "main", "ports": ports or []}
+def pod(
+    name: str = "p",
+    *,
+    ports: list[Json] | None = None,
+    container: Json | None = None,
+    **spec: Any,
+) -> Json:
+    holder = {"name": "main", "ports": ports or [], **(container or {})}
     return {"metadata": {"name": name, "uid": name},
             "spec": {"schedulerName": "evenkeel", "containers": [holder], **spec}}  # fmt: skip
 
@@ -214,6 +221,45 @@ def test_sidecars_hold_host_ports_and_other_init_containers_do_not() -> None:
     assert judged(asking, node(), pod("q", initContainers=[sidecar])) == "NodePorts"
 
 
+ALL = [
+    "RestartAllContainersOnContainerExits",
+    "UserNamespacesHostNetworkSupport",
+    "VolumeBindMountOptions",
+]
+RESTARTING = {"restartPolicyRules": [{"action": "Restart"}, {"action": "RestartAllContainers"}]}
+MOUNTING = {"volumeMounts": [{"name": "v"}, {"name": "w", "bindMountOptions": ["noexec"]}]}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "needed"),
+    [
+        (pod(), []),
+        (pod(container=RESTARTING), ALL[:1]),
+        (pod(initContainers=[{"name": "i", **RESTARTING}]), ALL[:1]),
+        (pod(container={"restartPolicyRules": [{"action": "Restart"}]}), []),
+        (pod(hostNetwork=True, hostUsers=False), ALL[1:2]),
+        (pod(hostNetwork=True, hostUsers=True), []),
+        (pod(hostNetwork=True), []),
+        (pod(hostUsers=False), []),
+        (pod(container=MOUNTING), ALL[2:]),
+        (pod(initContainers=[{"name": "i", **MOUNTING}]), ALL[2:]),
+        (pod(container={"volumeMounts": [{"name": "v"}]}), []),
+        (pod(container=RESTARTING | MOUNTING, hostNetwork=True, hostUsers=False), ALL),
+    ],
+)
+def test_a_node_must_declare_each_feature_that_a_pod_needs(wanted: Json, needed: list[str]) -> None:
+    refused = "NodeDeclaredFeatures" if needed else ""
+    assert judged(wanted, node(features=ALL)) == judged(wanted, node(features=needed)) == ""
+    assert judged(wanted, node()) == judged(wanted, node(features=["Other"])) == refused
+    for one in needed:
+        assert judged(wanted, node(features=[other for other in ALL if other != one])) == refused
+
+
+def test_features_are_asked_for_last() -> None:
+    wanted = pod(container=MOUNTING, nodeSelector={"none": ""})
+    assert judged(wanted, node(features=ALL)) == judged(wanted, node()) == "NodeAffinity"
+
+
 some_words = st.sampled_from(["a", "b", "3", "-7", "12", ""])
 expressions = st.fixed_dictionaries(
     {
@@ -257,10 +303,13 @@ ports = st.lists(
 )
 affinities = st.none() | st.lists(terms, max_size=2).map(lambda some: requires(*some))
 nodes = st.builds(
-    lambda labels, some, cordoned: node(labels=labels, taints=some, unschedulable=cordoned),
+    lambda labels, some, cordoned, features: node(
+        labels=labels, taints=some, unschedulable=cordoned, features=features
+    ),
     st.dictionaries(st.sampled_from(["zone", "size"]), some_words, max_size=2),
     st.lists(taints, max_size=2),
     st.booleans(),
+    st.lists(st.sampled_from(ALL), max_size=3),
 )
 
 
@@ -270,7 +319,8 @@ def pods(draw: st.DrawFn) -> Json:
     spec["nodeSelector"] = draw(st.dictionaries(st.just("zone"), some_words))
     if affinity := draw(affinities):
         spec["affinity"] = affinity
-    return pod(ports=draw(ports), **spec)
+    container: Json = draw(st.sampled_from([{}, {}, RESTARTING, MOUNTING, RESTARTING | MOUNTING]))
+    return pod(ports=draw(ports), container=container, **spec)
 
 
 @given(pods(), st.lists(nodes, min_size=1, max_size=4), st.lists(ports, max_size=4))

@@ -47,6 +47,7 @@ class Diagnosis:
         unresolvable: nodes where no eviction would help.
         details: what is behind the reasons, the most telling first.
         rules: names of the rules that refuse any node.
+        of_pod: what refuses all nodes alike for what the pod says by itself; empty for nothing.
     """
 
     n_nodes: int
@@ -54,6 +55,7 @@ class Diagnosis:
     unresolvable: int = 0
     details: tuple[Detail, ...] = ()
     rules: tuple[str, ...] = ()
+    of_pod: str = ""
 
 
 @dataclass(frozen=True, slots=True)

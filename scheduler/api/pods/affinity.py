@@ -2,8 +2,8 @@
 
 A term stands in a template as it was written. Two things of it depend on the pod itself: its namespace,
 where the term names none, and its labels, where ``matchLabelKeys`` or ``mismatchLabelKeys`` ask for the
-pod's own values. ``peers`` puts them in. The API server does the same with the keys when a pod is created;
-requirements are a set, so that doing it twice changes nothing.
+pod's own values. ``peers`` puts them in. The API server does the same when a pod is created, and what it wrote for
+``matchLabelKeys`` holds though the pod's labels may have changed since: nobody else may write these keys there.
 
 Source: api/core/v1 PodAffinityTerm; registry/core/pod applyMatchLabelKeysAndMismatchLabelKeys;
 kube-scheduler's framework.AffinityTerm.
@@ -70,10 +70,16 @@ class Term(NamedTuple):
     def peers(self, namespace: str, labels: Labels) -> Peers:
         """The pods that it is about when a pod of this namespace with these labels says it."""
         own = not self.namespaces and self.namespace_selector == selectors.NOTHING
+        there = self.selector.keys
         return Peers(
             (namespace,) if own else self.namespaces,
             self.namespace_selector,
-            with_own_values(self.selector, labels, self.label_keys, self.mismatch_keys),
+            with_own_values(
+                self.selector,
+                labels,
+                [key for key in self.label_keys if key not in there],
+                self.mismatch_keys,
+            ),
         )
 
 

@@ -13,7 +13,7 @@ from typing import Protocol
 import msgspec
 
 from scheduler.api import limits, names, selectors, wire
-from scheduler.api.pods import affinity, gpus, images, requests, spread
+from scheduler.api.pods import affinity, features, gpus, images, requests, spread
 from scheduler.api.pods.affinity import Terms
 from scheduler.api.pods.spread import Constraints
 from scheduler.api.selectors import NodeTerm
@@ -34,12 +34,14 @@ class PodTemplate:
         selector: node labels that must be equal.
         required: terms of required node affinity that can match, None for no affinity; an empty tuple
             matches nothing.
+        node_names: the only nodes that the terms of required node affinity name, None where they name none.
         preferred: (weight, term) of preferred node affinity, of terms that can match.
         affinity, anti_affinity: required terms about other pods.
         preferred_affinity, preferred_anti_affinity: likewise, with weights.
         spread: topology spread constraints.
         images: of every container and image volume, by their names in full.
         tolerations: (key, operator, value, effect).
+        features: of a kubelet, that it needs.
         gpu: what it asks of the first family of devices of which it asks any, None for none; what it asks of
             others is in ``requests`` only.
         most: what its containers may hold on cards of that family, empty for none; also of a malformed
@@ -58,6 +60,7 @@ class PodTemplate:
     ports: tuple[tuple[str, int, str], ...]
     selector: tuple[tuple[str, str], ...]
     required: tuple[NodeTerm, ...] | None
+    node_names: tuple[str, ...] | None
     preferred: tuple[tuple[int, NodeTerm], ...]
     affinity: Terms
     anti_affinity: Terms
@@ -66,6 +69,7 @@ class PodTemplate:
     spread: Constraints
     images: tuple[str, ...]
     tolerations: tuple[TolerationKey, ...]
+    features: tuple[str, ...]
     gpu: gpus.GpuAsk | None
     most: tuple[gpus.ContainerAsk, ...]
     size: int
@@ -103,7 +107,11 @@ class Whereabouts(Protocol):
     @property
     def required(self) -> tuple[NodeTerm, ...] | None: ...  # noqa: D102
     @property
+    def node_names(self) -> tuple[str, ...] | None: ...  # noqa: D102
+    @property
     def tolerations(self) -> tuple[TolerationKey, ...]: ...  # noqa: D102
+    @property
+    def features(self) -> tuple[str, ...]: ...  # noqa: D102
 
 
 def key(pod: wire.Pod) -> bytes:
@@ -148,6 +156,7 @@ def of_pod(
     spec = pod.spec
     nodes = (spec.affinity and spec.affinity.node_affinity) or wire.NodeAffinity()
     required = nodes.required_during_scheduling_ignored_during_execution
+    node_terms = None if required is None else required.node_selector_terms or ()
     problems: list[Mistake] = [problem] if problem else []
     terms = affinity.of_pod(spec.affinity, problems)
     constraints = spread.of_pod(spec.topology_spread_constraints, problems)
@@ -155,9 +164,8 @@ def of_pod(
         requests=asked,
         ports=requests.host_ports(spec),
         selector=tuple(sorted((spec.node_selector or {}).items())),
-        required=None
-        if required is None
-        else selectors.node_terms(required.node_selector_terms or ()),
+        required=None if node_terms is None else selectors.node_terms(node_terms),
+        node_names=None if node_terms is None else selectors.node_names(node_terms),
         preferred=tuple(
             (preferred.weight, term)
             for preferred in nodes.preferred_during_scheduling_ignored_during_execution or ()
@@ -171,6 +179,7 @@ def of_pod(
                 {(t.key, t.operator or "Equal", t.value, t.effect) for t in spec.tolerations or ()}
             )
         ),
+        features=features.of_pod(spec),
         gpu=gpu,
         most=gpu.containers if gpu else gpus.most(pod) if problem else (),
         size=gpus.size(gpu),

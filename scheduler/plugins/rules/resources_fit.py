@@ -54,7 +54,8 @@ def _tell(judged: Judged) -> Told:
     bits = ask.bits[c.BIT_FIRST_RESOURCE] + np.arange(ask.resources.size)
     short: c.Flags = ((judged.bits[bits // c.WORD] >> (bits % c.WORD)[:, None]) & 1).T == 1
     allocatable = judged.cluster.nodes.columns.allocatable[np.ix_(ask.resources, rows)].T
-    beyond: c.Flags = np.logical_or.reduce(short & (ask.amounts > allocatable), axis=1)
+    # The pod itself comes first: of too many pods kube-scheduler always says that eviction may help.
+    beyond: c.Flags = np.logical_or.reduce((short & (ask.amounts > allocatable))[:, 1:], axis=1)
     return Told(tuple(map(_text, asked_names(judged.asked))), short, beyond)
 
 

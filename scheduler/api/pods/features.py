@@ -1,0 +1,30 @@
+"""Features of a kubelet that a pod cannot do without, by the names that nodes declare.
+
+Source: component-helpers' nodedeclaredfeatures of Kubernetes 1.37, those that are inferred for scheduling.
+"""
+
+from __future__ import annotations
+
+from scheduler.api import wire
+
+RESTART_ALL = "RestartAllContainersOnContainerExits"
+HOST_NETWORK_USERS = "UserNamespacesHostNetworkSupport"
+BIND_OPTIONS = "VolumeBindMountOptions"
+_RESTART_ALL_ACTION = "RestartAllContainers"
+
+
+def of_pod(spec: wire.PodSpec) -> tuple[str, ...]:
+    """The features, sorted; of a pod that has a node others may have come to need, which binds nobody."""
+    containers = [*spec.containers, *(spec.init_containers or ())]
+    found = []
+    if any(
+        rule.action == _RESTART_ALL_ACTION
+        for one in containers
+        for rule in one.restart_policy_rules or ()
+    ):
+        found.append(RESTART_ALL)
+    if spec.host_network and spec.host_users is False:
+        found.append(HOST_NETWORK_USERS)
+    if any(mount.bind_mount_options for one in containers for mount in one.volume_mounts or ()):
+        found.append(BIND_OPTIONS)
+    return tuple(found)

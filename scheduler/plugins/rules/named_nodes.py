@@ -1,0 +1,46 @@
+"""NodeAffinity where its terms name nodes by ``metadata.name``: all other nodes are left out before any rule is asked.
+
+kube-scheduler does it in PreFilter, and its reason is another one than that of the labels.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.api.pods.templates import Whereabouts
+from scheduler.plugins.contract import Change, Filter, Reason, Rule
+from scheduler.schema.columns import Flags, Ints
+from scheduler.state.nodes import NodeTable
+
+_NAME = "NodeAffinity"
+Names = tuple[str, ...]
+
+
+def _names(pod: Whereabouts) -> Names | None:
+    return pod.node_names or None
+
+
+def _others(names: Names, nodes: NodeTable, rows: Ints) -> Flags:
+    return np.isin(rows, [nodes.row_of(name) for name in names], invert=True)
+
+
+def _contradiction(pod: Whereabouts) -> bool | None:
+    return True if pod.node_names == () else None
+
+
+def _all(_: bool, __: NodeTable, rows: Ints) -> Flags:
+    return np.ones(rows.size, np.bool_)
+
+
+OTHERS = Rule(
+    name=_NAME,
+    reasons=(Reason("node(s) didn't satisfy plugin(s) [NodeAffinity]", resolvable=False),),
+    filter=Filter(needs=_names, refuses=_others, lasting=False),
+    helped_by=Change.NODE_ADDED,
+)
+CONTRADICTION = Rule(
+    name=_NAME,
+    reasons=(Reason("pod affinity terms conflict", resolvable=False),),
+    filter=Filter(needs=_contradiction, refuses=_all, lasting=False),
+    is_of_pod=True,
+)

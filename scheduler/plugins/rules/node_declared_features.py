@@ -1,0 +1,31 @@
+"""NodeDeclaredFeatures: nodes whose kubelet declares all that the pod needs of one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.api.pods.templates import Whereabouts
+from scheduler.plugins.contract import Change, Filter, Reason, Rule
+from scheduler.schema.columns import Flags, Ints
+from scheduler.state.nodes import NodeTable
+
+Features = tuple[str, ...]
+
+
+def _needs(pod: Whereabouts) -> Features | None:
+    return pod.features or None
+
+
+def _refuses(features: Features, nodes: NodeTable, rows: Ints) -> Flags:
+    sets = nodes.feature_sets.values
+    lacking = np.array([not set(features).issubset(declared) for declared in sets], np.bool_)
+    flags: Flags = lacking[nodes.feature_set[rows]]
+    return flags
+
+
+RULE = Rule(
+    name="NodeDeclaredFeatures",
+    reasons=(Reason("node(s) didn't match Pod's required features", resolvable=False),),
+    filter=Filter(needs=_needs, refuses=_refuses),
+    helped_by=Change.NODE_ADDED | Change.NODE_FEATURES,
+)
