@@ -3,7 +3,7 @@
 What belongs here: an API server over HTTP (``server``) with its store, and agents that play the
 kubelet, HAMi's device plugin and the controllers of workloads (``agents``). What does not: anything the operator itself runs.
 Nothing in here imports ``scheduler.kube``, ``scheduler.simulate`` or the core; the operator meets
-this package over HTTP only, as it meets a real kube-apiserver 1.36, whose behaviour is copied
+this package over HTTP only, as it meets a real kube-apiserver 1.37, whose behaviour is copied
 wherever kopf, kubectl or the operator can see it.
 
 Reading order, from the bottom up:

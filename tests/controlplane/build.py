@@ -52,7 +52,7 @@ class Tool:
 
 
 def kubernetes_version() -> str:
-    """Return the version that the module pins, as in "v1.36.3"."""
+    """Return the version that the module pins, as in "v1.37.1"."""
     return _pinned("kubernetes", "k8s.io/kubernetes")
 
 

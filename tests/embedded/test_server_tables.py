@@ -155,4 +155,4 @@ async def test_questions_about_rights_are_answered(api: Api) -> None:
 
 async def test_the_version_is_that_of_the_server_we_copy(api: Api) -> None:
     version = await api.get("/version")
-    assert (version["major"], version["minor"]) == ("1", "36")
+    assert (version["major"], version["minor"]) == ("1", "37")

@@ -55,7 +55,7 @@ def plain_node(
             "allocatable": amounts,
             "conditions": [ready],
             "addresses": [{"type": "Hostname", "address": name}],
-            "nodeInfo": {"kubeletVersion": "v1.36.0-embedded", "osImage": "embedded"},
+            "nodeInfo": {"kubeletVersion": "v1.37.0-embedded", "osImage": "embedded"},
         },
     }
 

@@ -8,8 +8,8 @@ Json = dict[str, Any]
 
 VERSION: Json = {
     "major": "1",
-    "minor": "36",
-    "gitVersion": "v1.36.0-embedded",
+    "minor": "37",
+    "gitVersion": "v1.37.0-embedded",
     "gitCommit": "",
     "gitTreeState": "clean",
     "buildDate": "1970-01-01T00:00:00Z",
