@@ -9,13 +9,13 @@ from __future__ import annotations
 import io
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from rich.console import Console
 
-from scheduler.errors import BadInput
+from scheduler.errors import BadInput, visible
 
 # Columns; rich has to be told of an edge.
 _WIDE = 10_000
@@ -33,6 +33,15 @@ def text(show: Callable[[Console], None]) -> str:
     lines = io.StringIO()
     show(_edgeless(lines, force_terminal=False))
     return lines.getvalue()
+
+
+def shown(value: Any) -> Any:
+    """The same with every text fit for a terminal: names are what their writers made them."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, Mapping):
+        return {shown(key): shown(inner) for key, inner in value.items()}
+    return [shown(inner) for inner in value] if isinstance(value, list) else value
 
 
 def counted(number: int, noun: str) -> str:

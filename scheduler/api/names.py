@@ -101,4 +101,6 @@ class GroupKind(StrEnum):
 
 
 UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
+# How keys of taints begin that tell of a node's state: they come and go by themselves.
+STATE_TAINTS = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 LABEL_VALUE_MAX = 63

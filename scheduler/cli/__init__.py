@@ -1,4 +1,4 @@
-"""``evenkeel``: run | rerun | simulate | replay | audit | demo | warm.
+"""``evenkeel``: run | rerun | simulate | explain | replay | audit | demo | warm.
 
 Belongs here: a file a command, with its flags and what they mean, and what commands have in common.
 Does not belong here: deciding, reading or drawing anything, which the rooms below do.

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from scheduler.cli import audit, demo, manual, replay, run, simulate
+from scheduler.cli import audit, demo, explain, manual, replay, run, simulate
 
 _HELP_COLUMNS = 80  # longer lines are hard to read
 _NO_PLACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
@@ -29,6 +29,7 @@ for command in (
     run.run,
     run.rerun,
     simulate.simulate,
+    explain.explain,
     replay.replay,
     audit.audit,
     demo.demo,

@@ -41,7 +41,7 @@ class Counted:
         if self._laid_out != laid_out:
             self._laid_out = laid_out
             self._lay_out(cluster, topologies)
-        elif self._versions == self._counted():
+        elif self._versions == self.versions():
             return False
         self._count(cluster.nodes.capacity)
         self.catch_up()
@@ -49,7 +49,7 @@ class Counted:
 
     def catch_up(self) -> None:
         """What has been counted since is in the arrays already: the placing kernel wrote it."""
-        self._versions = self._counted()
+        self._versions = self.versions()
 
     def refusals(self, rows: c.Ints) -> c.Ints:
         """[n] refusal bits of some rows by what is counted now."""
@@ -57,6 +57,25 @@ class Counted:
         if self._tallied.tallies:
             kernel.refusals(self.arrays, rows, bits)
         return bits
+
+    def against(self, row: int) -> c.Ints:
+        """Rows in whose domains pods are counted that keep the shape off a row; of evenness all of its domain."""
+        found: set[int] = set()
+        tallies = self.arrays.tallies
+        for t, (_, tally) in enumerate(self._tallied.tallies):
+            if tallies[t, c.TALLY_KIND] not in {c.APART, c.EVEN} or tally.count is None:
+                continue
+            by_row, topology = tally.count.by_row(self.arrays.raw.shape[1]), self._topologies[t]
+            if topology is None:
+                found.update([row] if by_row[row] else [])
+            elif topology.domain[row] >= 0:
+                same = topology.domain == topology.domain[row]
+                found.update(np.flatnonzero(same & (by_row > 0)).tolist())
+        return np.array(sorted(found), np.int64)
+
+    def versions(self) -> tuple[int, ...]:
+        """Changes when a pod that is counted comes or goes."""
+        return tuple(one.count.version for _, one in self._tallied.tallies if one.count)
 
     def points(self, row: int) -> list[Points]:
         """What every score of domains gives a row on an up-to-date board."""
@@ -72,9 +91,6 @@ class Counted:
                     raw = None
             found.append(Points(name, raw, points, score.weight))
         return found
-
-    def _counted(self) -> tuple[int, ...]:
-        return tuple(one.count.version for _, one in self._tallied.tallies if one.count)
 
     def _lay_out(self, cluster: Cluster, topologies: Topologies) -> None:
         """Number the domains, and say whose pods are counted."""

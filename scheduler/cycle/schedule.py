@@ -127,13 +127,17 @@ class Cycle:
         placement = self._policies.resolve(pod).placement
         return pod.template, placement, self._views.of(pod, placement), self.problem_of(pod)
 
-    def why_not(self, pod: PodRecord) -> Hold | None:
-        """Why a pending pod fits nowhere now; None when it does."""
+    def unscored(self, pod: PodRecord) -> Shape | None:
+        """As ``shape_of``, with no board and not kept: for who asks what fits and places nothing."""
         self._begin()
         key = self._key_of(pod)
-        if key is None:
+        return None if key is None else self.boards.unscored(key)
+
+    def why_not(self, pod: PodRecord) -> Hold | None:
+        """Why a pending pod fits nowhere now; None when it does."""
+        shape = self.unscored(pod)
+        if shape is None:
             return Hold(pod.uid, problem=self.problem_of(pod))
-        shape = self.boards.unscored(key)
         rows = diagnosis.all_rows(self._cluster)
         bits = self.boards.refusals(shape, rows)
         if (bits[0] == 0).any():

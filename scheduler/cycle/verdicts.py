@@ -50,7 +50,7 @@ def all_nodes(cluster: Cluster, cycle: Cycle, pod: PodRecord) -> Verdicts:
             "feasible": i not in why,
             "status": status,
             "reasons": reasons,
-            **_scores(_points(cluster, shape, int(rows[i])), weights),
+            **scores(points_on(cluster, shape, int(rows[i])), weights),
         }
     return Verdicts(result, weights)
 
@@ -67,8 +67,8 @@ def _reasons(judged: Judged) -> dict[int, tuple[str, list[str]]]:
     return found
 
 
-def _points(cluster: Cluster, shape: Shape, row: int) -> list[Points]:
-    """None where the pod does not fit."""
+def points_on(cluster: Cluster, shape: Shape, row: int) -> list[Points]:
+    """Of every rule that scores, on an up-to-date board; none where the pod does not fit."""
     board = shape.board
     if board.key[row] < 0:
         return []
@@ -77,7 +77,8 @@ def _points(cluster: Cluster, shape: Shape, row: int) -> list[Points]:
     return points + shape.counted.points(row)
 
 
-def _scores(points: list[Points], weights: dict[str, int]) -> dict[str, Any]:
+def scores(points: list[Points], weights: dict[str, int]) -> dict[str, Any]:
+    """What a node has of every score, by its name, and the sum; ``weights`` learns what each counts."""
     weights.update((one.name, one.weight) for one in points)
     total = sum(one.weight * one.points for one in points)
     return {

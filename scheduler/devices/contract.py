@@ -149,3 +149,6 @@ class CardDriver(Driver, Protocol):
 
     def signed(self, node: wire.Node) -> wire.Node:
         """The node as if the plugin had written on it, for one that was signed earlier."""
+
+    def opened(self, node: wire.Node) -> wire.Node:
+        """The node as if nobody had closed any of its devices."""

@@ -139,3 +139,11 @@ class HamiCards:
         meta = node.metadata
         notes = {**(meta.annotations or {}), names.HAMI_HANDSHAKE: names.HANDSHAKE_REPORTED}
         return structs.replace(node, metadata=structs.replace(meta, annotations=notes))
+
+    def opened(self, node: wire.Node) -> wire.Node:
+        """Without the annotation by which people close cards."""
+        meta = node.metadata
+        notes = {
+            key: one for key, one in (meta.annotations or {}).items() if key != names.HAMI_CORDON
+        }
+        return structs.replace(node, metadata=structs.replace(meta, annotations=notes))

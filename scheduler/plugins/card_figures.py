@@ -57,7 +57,7 @@ def refusals(judged: Judged, seen: CardsSeen, slot: int) -> c.Ints:
         (~uuid_ok, CardRefusal.UUID),
         (cards.total[c.SLOTS, d] <= sharers, CardRefusal.SLOTS),
         ((sharers > 0) & bool(ask.rules.mutex), CardRefusal.EXCLUSIVE),
-        (free_mib < _mib_asked(judged, d, slot), CardRefusal.MEMORY),
+        (free_mib < mib_asked(judged, d, slot), CardRefusal.MEMORY),
         (total_cores - used_cores < cores, CardRefusal.CORES),
         (is_whole & (sharers > 0), CardRefusal.EXCLUSIVE),
         ((total_cores != 0) & (used_cores == total_cores) & (cores == 0), CardRefusal.EXHAUSTED),
@@ -114,7 +114,7 @@ def _count(judged: Judged, codes: c.Ints, code: CardRefusal) -> str:
 
 
 def _memory(judged: Judged, seen: CardsSeen) -> str:
-    slot = _hardest(judged, c.ASK_MIB, c.ASK_PERCENT)
+    slot = hardest(judged, c.ASK_MIB, c.ASK_PERCENT)
     short = _refused(judged, seen, slot, CardRefusal.MEMORY)
     free, total = _free(judged, seen, short, c.MIB)
     mib = int(judged.ask.containers[c.ASK_MIB, slot])
@@ -127,7 +127,7 @@ def _memory(judged: Judged, seen: CardsSeen) -> str:
 
 
 def _cores(judged: Judged, seen: CardsSeen) -> str:
-    slot = _hardest(judged, c.ASK_CORES)
+    slot = hardest(judged, c.ASK_CORES)
     short = _refused(judged, seen, slot, CardRefusal.CORES)
     free, _ = _free(judged, seen, short, c.CORES)
     asked = f"{int(judged.ask.containers[c.ASK_CORES, slot])} % of a card's cores"
@@ -178,7 +178,7 @@ def _refused(judged: Judged, seen: CardsSeen, slot: int, code: CardRefusal) -> c
     return np.flatnonzero((refusals(judged, seen, slot) == code) & came_as_far)
 
 
-def _hardest(judged: Judged, *figures: int) -> int:
+def hardest(judged: Judged, *figures: int) -> int:
     """The container that asks the most by the first of these figures, and of several by the next."""
     containers = judged.ask.containers
     asking = containers[c.N_CARDS] > 0
@@ -186,7 +186,8 @@ def _hardest(judged: Judged, *figures: int) -> int:
     return int(order[-1])
 
 
-def _mib_asked(judged: Judged, d: c.Ints, slot: int) -> c.Ints:
+def mib_asked(judged: Judged, d: c.Ints, slot: int) -> c.Ints:
+    """[m] the memory that a container asks of each of these cards, at least 1."""
     containers, total = judged.ask.containers, judged.cluster.cards.columns.total[c.MIB, d]
     mib, percent = int(containers[c.ASK_MIB, slot]), int(containers[c.ASK_PERCENT, slot])
     asked: c.Ints = np.maximum(1, np.full(d.size, mib) if mib else total * percent // 100)

@@ -79,6 +79,7 @@ _FIRST_BIT = {
     for rule in RULES
     if rule.reasons
 }
+_OF_REASONS = (1 << len(REASONS)) - 1
 _FILTERS = tuple((r.filter, 1 << _FIRST_BIT[r]) for r in RULES if r.filter)
 SCORES: tuple[tuple[str, Score], ...] = tuple((r.name, r.score) for r in RULES if r.score)
 _ROWS = tuple(rule.row for rule in RULES if rule.row)
@@ -240,6 +241,23 @@ def first_bits(bits: c.Ints) -> c.Ints:
 def told(judged: Judged) -> list[tuple[c.Ints, Told]]:
     """Why the rows are refused, rule by rule: the positions of its rows, and what it tells of them."""
     return [(at, _told(rule, part)) for rule, at, part in _refusing(judged)]
+
+
+def told_by_each(judged: Judged) -> list[tuple[str, c.Ints, Told]]:
+    """As ``told``, of every rule that refuses a row and not of the first alone, with the rule's name."""
+    found = []
+    for rule in RULES:
+        if not rule.reasons:
+            continue
+        mine = ((1 << len(rule.reasons)) - 1) << _FIRST_BIT[rule]
+        at = np.flatnonzero(judged.bits[0] & mine)
+        if at.size:
+            bits = judged.bits[:, at]
+            bits[0] &= ~(_OF_REASONS & ~mine)
+            found.append(
+                (rule.name, at, _told(rule, judged._replace(rows=judged.rows[at], bits=bits)))
+            )
+    return found
 
 
 def summed(judged: Judged) -> list[tuple[Rule, Summary]]:

@@ -22,6 +22,17 @@ def pair(resource: str, asked: int, free: int) -> tuple[str, str]:
     return str(asked), str(free)
 
 
+def amount(resource: str, figure: int) -> str:
+    """A figure as one would write it in a pod: in the largest unit in which it is a whole number."""
+    if resource == names.CPU:
+        return _thousandths(figure)
+    if resource in _BYTES or resource.startswith("hugepages-"):
+        for unit, sign in ((_GI, "Gi"), (_MI, "Mi"), (_KI, "Ki")):
+            if figure and figure % unit == 0:
+                return f"{figure // unit}{sign}"
+    return str(figure)
+
+
 def listed(names: Sequence[str], what: str) -> str:
     """The first names of some, and how many more there are; ``what`` they are, where none can be told."""
     told = [visible(name) for name in names if name and len(name) <= _NAME_MAX][:_LISTED]

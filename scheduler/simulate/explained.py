@@ -23,7 +23,7 @@ def lines(pod: Json) -> Iterator[str]:
     verb = "fits" if len(fitting) == 1 else "fit"
     yield f"  {len(fitting)} of {counted(len(nodes), 'node')} {verb}"
     if fitting:
-        yield from _scored(fitting, pod)
+        yield from scored(fitting, pod)
     refusing: dict[tuple[str, str], list[str]] = {}
     for name, node in nodes.items():
         if not node["feasible"]:
@@ -51,7 +51,7 @@ def _left(free: Json, total: Json) -> str:
     )
 
 
-def _scored(fitting: Json, pod: Json) -> Iterator[str]:
+def scored(fitting: Json, pod: Json) -> Iterator[str]:
     """Totals, in the order of the choice, and below each the scores by which nodes differ; the others once."""
     chosen, weights = pod["node"], pod["weights"]
     terms = {name: _terms(node, weights) for name, node in fitting.items()}

@@ -12,7 +12,6 @@ from rich.padding import Padding
 from rich.text import Text
 
 from scheduler import printing
-from scheduler.errors import visible
 from scheduler.simulate import explained
 
 Json = dict[str, Any]
@@ -26,7 +25,7 @@ def show(results: Mapping[str, Json], console: Console) -> None:
     A terminal gets a line for each pod, its cards below it, and each reason for waiting once. Off a terminal
     each pod is one line with all there is to say, never wrapped.
     """
-    results = _visible(results)
+    results = printing.shown(results)
     if printing.is_terminal(console):
         _show(results, console)
     else:
@@ -55,15 +54,6 @@ def _show(results: Mapping[str, Json], console: Console) -> None:
             figures = result["summary"]["scheduled"], result["summary"]["pending"], len(used)
             rows.append((mode, *map(str, figures)))
         console.print("\n" + "\n".join(_aligned(rows)), soft_wrap=True, highlight=False)
-
-
-def _visible(value: Any) -> Any:
-    """The same with every text fit for a terminal: names are what their writers made them."""
-    if isinstance(value, str):
-        return visible(value)
-    if isinstance(value, Mapping):
-        return {_visible(key): _visible(inner) for key, inner in value.items()}
-    return [_visible(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _lines(pods: Iterable[Json], console: Console) -> None:

@@ -205,6 +205,10 @@ class Cluster:
             self.roster.detach(old)
         return self.roster.attach(new, started(pod)) if new.node else self.roster.keep(new)
 
+    def as_if(self, pod: wire.Pod) -> PodRecord:
+        """The record that a pod with these words would have, which is not kept: nothing is seen of it."""
+        return self._records.of(pod, self.pods.get(pod.metadata.uid))
+
     def pod_gone(self, uid: str) -> None:
         """A pod was deleted or finished."""
         self._not_in_a_trial()

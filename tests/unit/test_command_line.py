@@ -16,7 +16,7 @@ from scheduler.replay import words
 
 SCRIPT = Path(sys.executable).with_name("evenkeel")
 ROOT = Path(__file__).parents[2]
-COMMANDS = ("run", "rerun", "simulate", "replay", "audit", "demo", "warm")
+COMMANDS = ("run", "rerun", "simulate", "explain", "replay", "audit", "demo", "warm")
 # Says at its end which modules were imported.
 _IMPORTED = """
 import sys

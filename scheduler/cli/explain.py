@@ -1,0 +1,71 @@
+"""``evenkeel explain``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Literal
+
+import typer
+import yaml
+
+from scheduler import printing, progress
+from scheduler.cli import options, sources
+from scheduler.errors import BadInput
+
+Output = Literal["table", "json", "yaml"]
+
+
+def explain(
+    *,
+    what: Annotated[Literal["pod", "node"], typer.Argument(help="What to explain.")],
+    name: Annotated[
+        str, typer.Argument(help="Of a pod NAMESPACE/NAME, or NAME in default; of a node its name.")
+    ],
+    file: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-f",
+            "--filename",
+            metavar="FILE",
+            help="Objects, YAML or JSON; - for standard input. Alone: no cluster is asked. With "
+            "--kubeconfig or --context: they come to the cluster's, or stand in their place.",
+        ),
+    ] = None,
+    kubeconfig: options.Kubeconfig = None,
+    context: options.Context = None,
+    output: Annotated[Output, typer.Option("-o", "--output", help="Form of the answer.")] = "table",
+    config_file: options.ConfigFile = None,
+) -> None:
+    """Say why a pod waits or went where it went, or what is on a node and who waits for it.
+
+    Of a pod: what the nodes say of it, the node that comes closest, what would
+    let it in and how the best nodes score. Everything that is advised was tried
+    on the scheduler's own engine. Nothing is written.
+
+    Exit codes: 0 answered; 2 there is no such pod or node, or an argument, a file
+    or the cluster cannot be read; 3 answered, but objects of files have mistakes
+    and were left out.
+    """
+    from scheduler.explain import command, report  # noqa: PLC0415 - numba costs half a second
+
+    request = command.Request(
+        config=options.config(config_file), what=what, name=name, files=file or ()
+    )
+    is_live = not file or kubeconfig is not None or context is not None
+    try:
+        command.check(request)
+        with progress.stages() as tell:
+            live = sources.whole_cluster(kubeconfig, context, tell) if is_live else None
+            answer = command.answer(request, live, sys.stdin, tell)
+    except BadInput as error:
+        options.refuse(str(error))
+    if output == "json":
+        typer.echo(json.dumps(answer.printed, indent=2))
+    elif output == "yaml":
+        typer.echo(yaml.safe_dump(answer.printed, sort_keys=False), nl=False)
+    else:
+        report.show(answer.printed, printing.console())
+    for text in answer.complaints:
+        typer.echo(text, err=True)
+    raise typer.Exit(answer.code)

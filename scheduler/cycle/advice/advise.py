@@ -1,0 +1,237 @@
+"""All that would let a pod in that fits nowhere, the cheapest first; each was tried, and nothing of it is a guess.
+
+First comes what happens by itself: pods that end already. Then what whoever wrote the pod can do: ask less, the
+least given up first; insist on less. Then what whoever runs the nodes can do: bring one back. Last what costs
+others their place: pods that would have to end. Of several things that are only enough together there is one
+such set, none of which could be left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from scheduler.api import wire
+from scheduler.cycle.advice import back, ending, less, nearest, wishes
+from scheduler.cycle.advice.asking import Asking
+from scheduler.cycle.advice.back import Back
+from scheduler.cycle.advice.ending import Ending
+from scheduler.cycle.advice.less import Ask, Less
+from scheduler.cycle.advice.wishes import Wish
+from scheduler.schema import columns as c
+from scheduler.state.nodes import TaintKey
+from scheduler.state.pods import PodRecord
+
+# On so many of the closest nodes it is tried which pods would have to end, and of so many it is told; on so many
+# what would have to be asked less of several resources.
+_TRIED, _TOLD, _CLOSEST = 32, 3, 8
+
+
+class Leaving(NamedTuple):
+    """Pods that end already."""
+
+    pods: tuple[PodRecord, ...]
+
+
+class Drop(NamedTuple):
+    """Something that the pod insists on, and would not."""
+
+    wish: Wish
+
+
+class Tolerate(NamedTuple):
+    """A taint that the pod would tolerate."""
+
+    taint: TaintKey
+
+
+T = TypeVar("T")
+Own = Drop | Tolerate
+Step = Leaving | Less | Drop | Tolerate | Back | Ending
+
+
+class Advice(NamedTuple):
+    """Steps that let the pod in together, and the rows on which it fits then, by rank."""
+
+    steps: tuple[Step, ...]
+    rows: c.Ints
+
+
+class Known(NamedTuple):
+    """What the objects say beyond the columns.
+
+    Attributes:
+        pod: the pod's words.
+        nodes: of the cluster, by name.
+        may_end: whether the end of a pod is worth being told: not of one that comes again at once.
+    """
+
+    pod: wire.Pod
+    nodes: Mapping[str, wire.Node]
+    may_end: Callable[[PodRecord], bool]
+
+
+def of(asking: Asking, pod: PodRecord, known: Known) -> list[Advice]:
+    """What would let in a pod that fits nowhere now; empty when nothing was found, or it fits."""
+    if asking.fits(pod):
+        return []
+    own = [*_less(asking, pod, known.pod), *_drops(asking, known.pod), *_taints(asking, known.pod)]
+    return [
+        *_leaving(asking, pod),
+        *(own or _together(asking, known.pod)),
+        *(Advice((one,), np.array([one.row])) for one in back.of(asking, pod, known.nodes)),
+        *_ending(asking, pod, known),
+    ]
+
+
+def _leaving(asking: Asking, pod: PodRecord) -> list[Advice]:
+    shape = asking.shape(pod)
+    pods = ending.leaving(asking, shape) if shape else ()
+    if not pods:
+        return []
+    with asking.cluster.trial() as trial:
+        for one in pods:
+            trial.take_away(one.uid)
+        return [Advice((Leaving(pods),), asking.fitting(pod))]
+
+
+def _less(asking: Asking, pod: PodRecord, words: wire.Pod) -> list[Advice]:
+    """The least given up first."""
+    found = []
+    for ask in less.asks(pod, words):
+
+        def asked(amount: int, ask: Ask = ask) -> PodRecord:
+            return less.asking_less(asking, words, {ask: amount})
+
+        def fits(amount: int, asked: Callable[[int], PodRecord] = asked) -> bool:
+            return asking.fits(asked(amount))
+
+        one = less.largest(ask, fits)
+        if one is not None:
+            found.append((-one.most / ask.asked, Advice((one,), asking.fitting(asked(one.most)))))
+    return [advice for _, advice in sorted(found, key=lambda one: one[0])]
+
+
+def _drops(asking: Asking, words: wire.Pod) -> list[Advice]:
+    found = []
+    for wish in wishes.of_pod(words):
+        rows = asking.fitting(asking.cluster.as_if(wishes.without(words, [wish])))
+        if rows.size:
+            found.append(Advice((Drop(wish),), rows))
+    return found
+
+
+def _taints(asking: Asking, words: wire.Pod) -> list[Advice]:
+    found: dict[tuple[TaintKey, ...], Advice] = {}
+    for taints in wishes.taints(asking.cluster):
+        needed = _enough(taints, lambda some: _fits_tolerating(asking, words, some))
+        if needed and needed not in found:
+            rows = asking.fitting(asking.cluster.as_if(wishes.tolerating(words, needed)))
+            found[needed] = Advice(tuple(map(Tolerate, needed)), rows)
+    return list(found.values())
+
+
+def _fits_tolerating(asking: Asking, words: wire.Pod, taints: Sequence[TaintKey]) -> bool:
+    return asking.fits(asking.cluster.as_if(wishes.tolerating(words, taints)))
+
+
+def _together(asking: Asking, words: wire.Pod) -> list[Advice]:
+    """Several steps of the pod's own where none is enough alone."""
+    taints = dict.fromkeys(taint for some in wishes.taints(asking.cluster) for taint in some)
+    every: list[Own] = [*map(Drop, wishes.of_pod(words)), *map(Tolerate, taints)]
+    for steps in (every, []) if every else ([],):
+        lesser = _lesser(asking, words, steps)
+        if lesser is None:
+            continue
+        amounts = {one.ask: one.most for one in lesser}
+
+        def asked(some: Sequence[Own], amounts: Mapping[Ask, int] = amounts) -> PodRecord:
+            return _with(asking, words, some, amounts)
+
+        def enough(
+            some: Sequence[Own], asked: Callable[[Sequence[Own]], PodRecord] = asked
+        ) -> bool:
+            return asking.fits(asked(some))
+
+        needed = _enough(steps, enough)
+        return [Advice((*lesser, *needed), asking.fitting(asked(needed)))]
+    return []
+
+
+def _with(
+    asking: Asking, words: wire.Pod, steps: Sequence[Own], amounts: Mapping[Ask, int]
+) -> PodRecord:
+    """The pod after some steps of its own, asking these amounts."""
+    pod = wishes.without(words, [one.wish for one in steps if isinstance(one, Drop)])
+    pod = wishes.tolerating(pod, [one.taint for one in steps if isinstance(one, Tolerate)])
+    return less.asking_less(asking, pod, amounts)
+
+
+def _lesser(asking: Asking, words: wire.Pod, steps: Sequence[Own]) -> tuple[Less, ...] | None:
+    """What the pod would have to ask less, all steps being taken, on the node that is closest of those on which that helps.
+
+    Nothing where it fits then; None when no amounts would do.
+    """
+
+    def asked(amounts: Mapping[Ask, int]) -> PodRecord:
+        return _with(asking, words, steps, amounts)
+
+    pod = asked({})
+    closest = None if asking.fits(pod) else nearest.ordered(asking, pod)
+    if closest is None or not closest[1].size:
+        return () if asking.fits(pod) else None
+    judged, order = closest
+    for row in judged.rows[order[:_CLOSEST]].tolist():
+        if (found := _lesser_on(asking, less.asks(pod, words), row, asked)) is not None:
+            return found
+    return None
+
+
+def _lesser_on(
+    asking: Asking, asks: Sequence[Ask], row: int, asked: Callable[[Mapping[Ask, int]], PodRecord]
+) -> tuple[Less, ...] | None:
+    """What would have to be asked less on the node of a row; None when no amounts would do."""
+
+    def fits(amounts: Mapping[Ask, int]) -> bool:
+        shape = asking.shape(asked(amounts))
+        return shape is not None and asking.takes(shape, row)
+
+    amounts = {ask: ask.unit for ask in asks}
+    if not fits(amounts):
+        return None
+    found: list[Less] = []
+    for ask in asks:
+
+        def with_amount(amount: int, ask: Ask = ask) -> bool:
+            return fits(amounts | {ask: amount})
+
+        one = None if with_amount(ask.asked) else less.largest(ask, with_amount)
+        amounts[ask] = one.most if one else ask.asked
+        found += [one] if one else []
+    return tuple(found)
+
+
+def _enough(steps: Sequence[T], fits: Callable[[Sequence[T]], bool]) -> tuple[T, ...]:
+    """Those of some steps that are needed; none when all of them are not enough."""
+    if not steps or not fits(steps):
+        return ()
+    needed = list(steps)
+    for one in steps:
+        without = [other for other in needed if other is not one]
+        if fits(without):
+            needed = without
+    return tuple(needed)
+
+
+def _ending(asking: Asking, pod: PodRecord, known: Known) -> list[Advice]:
+    """On the nodes that come closest, and could take the pod if others were not there."""
+    shape, closest = asking.shape(pod), nearest.ordered(asking, pod)
+    if shape is None or closest is None:
+        return []
+    judged, order = closest
+    hopeful = [at for at in order.tolist() if nearest.is_resolvable(judged, at)][:_TRIED]
+    tried = [ending.on(asking, shape, row, known.may_end) for row in judged.rows[hopeful].tolist()]
+    found = sorted((one for one in tried if one), key=lambda one: one.cost)
+    return [Advice((one,), np.array([one.row])) for one in found[:_TOLD]]

@@ -1,0 +1,133 @@
+"""Which pods would have to end for another to fit: tried in a trial, and no more of them than are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from scheduler.cycle.advice.asking import Asking
+from scheduler.cycle.boards import Shape
+from scheduler.state.pods import PodRecord
+from scheduler.state.trials import Trial
+
+# Pods of other nodes that are looked at for one node, and pods that end already, at most.
+_ELSEWHERE_MAX, _LEAVING_MAX = 200, 200
+
+
+class Ending(NamedTuple):
+    """Pods whose end would let another in; of none of them could be said that it may stay.
+
+    Attributes:
+        row: the node that would take it.
+        pods: the most important first.
+        share: what they hold, in parts of a node.
+    """
+
+    row: int
+    pods: tuple[PodRecord, ...]
+    share: float
+
+    @property
+    def cost(self) -> tuple[int, int, float, int]:
+        """Cheaper is less: the highest priority among them, how many there are, how much they hold."""
+        return max(pod.priority for pod in self.pods), len(self.pods), self.share, self.row
+
+
+def leaving(asking: Asking, shape: Shape) -> tuple[PodRecord, ...]:
+    """Pods that end already and whose end will let a pod in; none when it will not."""
+    going = [pod for pod in asking.cluster.pods.values() if pod.deleting and pod.node]
+    if not going or len(going) > _LEAVING_MAX:
+        return ()
+
+    def fits() -> bool:
+        return not asking.judged(shape).bits[0].all()
+
+    with asking.cluster.trial() as trial:
+        return _needed(trial, going, fits)
+
+
+def on(
+    asking: Asking, shape: Shape, row: int, may_end: Callable[[PodRecord], bool]
+) -> Ending | None:
+    """The pods that would have to end for the node of a row to take a pod; None when that would not help."""
+    pods = [pod for pod in _behind(asking, shape, row) if may_end(pod)]
+    if not pods:
+        return None
+
+    def fits() -> bool:
+        return asking.takes(shape, row)
+
+    def share(pod: PodRecord) -> float:
+        return _share(asking, pod, row)
+
+    # What is put back first stays: the important, then the large.
+    pods.sort(key=lambda pod: (-pod.priority, -share(pod), pod.key))
+    with asking.cluster.trial() as trial:
+        needed = _needed(trial, pods, fits)
+    single = _single(asking, pods, fits) if len(needed) > 1 else None
+    if single is not None and single.priority <= max(pod.priority for pod in needed):
+        needed = (single,)
+    return Ending(row, needed, sum(map(share, needed))) if needed else None
+
+
+def _needed(
+    trial: Trial, pods: Iterable[PodRecord], fits: Callable[[], bool]
+) -> tuple[PodRecord, ...]:
+    """Those of some pods that have to go; in the order given each stays that may. None when all are not enough."""
+    going = list(pods)
+    for pod in going:
+        trial.take_away(pod.uid)
+    if not fits():
+        return ()
+    needed = []
+    for pod in going:
+        trial.put_back(pod.uid)
+        if not fits():
+            trial.take_away(pod.uid)
+            needed.append(pod)
+    return tuple(needed)
+
+
+def _single(
+    asking: Asking, pods: Iterable[PodRecord], fits: Callable[[], bool]
+) -> PodRecord | None:
+    """The least important pod whose end alone would be enough, and of several the one that holds the least."""
+    with asking.cluster.trial() as trial:
+        for pod in reversed(list(pods)):
+            trial.take_away(pod.uid)
+            if fits():
+                return pod
+            trial.put_back(pod.uid)
+    return None
+
+
+def _behind(asking: Asking, shape: Shape, row: int) -> list[PodRecord]:
+    """The pods of a node, and those of its domains that are counted against a pod there."""
+    cluster = asking.cluster
+    asking.takes(shape, row)  # what is counted is up to date
+    found = _on(asking, row)
+    others = [
+        pod for other in shape.counted.against(row).tolist() if other != row
+        for pod in _on(asking, other)
+    ]  # fmt: skip
+    if len(others) <= _ELSEWHERE_MAX:
+        for pod in others:
+            before = shape.counted.versions()
+            with cluster.trial() as trial:
+                trial.take_away(pod.uid)
+                if shape.counted.versions() != before:
+                    found.append(pod)
+    return found
+
+
+def _on(asking: Asking, row: int) -> list[PodRecord]:
+    return list(asking.cluster.pods_on.get(asking.cluster.nodes.name_of(row), {}).values())
+
+
+def _share(asking: Asking, pod: PodRecord, row: int) -> float:
+    nodes = asking.cluster.nodes
+    total = 0.0
+    for resource, amount in pod.template.requests.amounts:
+        offered = int(nodes.columns.allocatable[nodes.row_asked(resource), row])
+        total += min(1.0, amount / offered) if offered else 0.0
+    return total

@@ -1,0 +1,116 @@
+"""The page of a node: its cards drawn, its pods, and who waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from scheduler.explain import sentences
+from scheduler.explain.layout import Line, heading, some
+from scheduler.plugins import words
+from scheduler.printing import counted
+
+Json = Mapping[str, Any]
+_BAR = 12
+_PODS = 30
+
+
+def of(node: Json, _: int) -> Iterator[Line]:
+    """Every line; of any width."""
+    yield Line(f"Node {node['name']}{_state(node)}", style="bold")
+    for taint in node["taints"]:
+        state = ", which tells of its state" if taint["isState"] else ""
+        yield Line(f"taint {sentences.taint(taint)}{state}", 2, 2, "yellow")
+    yield from heading("Free")
+    for one in node["resources"]:
+        name = one["resource"]
+        free, total, used = (words.amount(name, one[key]) for key in ("free", "total", "used"))
+        bar = _bar(one["used"], one["total"])
+        over = f" ({used} in use)" if one["used"] > one["total"] else ""
+        yield Line(f"{bar} {name}: {free} of {total}{over}", 2, _BAR + 3)
+    yield from _cards(node["cards"])
+    yield from _pods(node)
+    yield from _waiting(node)
+
+
+def _state(node: Json) -> str:
+    said = [
+        *(["is cordoned"] if node["cordoned"] else []),
+        *(["its device plugin does not answer"] if node["silent"] else []),
+    ]
+    return f" {', and '.join(said)}." if said else ""
+
+
+def _bar(used: int, total: int) -> str:
+    filled = min(_BAR, -(-_BAR * used // total)) if total and used > 0 else 0
+    return f"[{'#' * filled}{'.' * (_BAR - filled)}]"
+
+
+def _cards(cards: list[Json]) -> Iterator[Line]:
+    if not cards:
+        return
+    yield from heading(f"{counted(len(cards), 'card')}: in use, and by whom")
+    for card in cards:
+        memory, cores, sharers = card["memoryMiB"], card["cores"], card["sharers"]
+        said = [
+            *([f"NUMA node {card['numa']}"] if card["numa"] else []),
+            *(["unhealthy"] if not card["healthy"] else []),
+            *(["closed"] if card["closed"] else []),
+        ]
+        more = f" ({', '.join(said)})" if said else ""
+        yield Line(f"{card['index']} {card['model']} {card['id']}{more}", 2, 2)
+        yield Line(
+            f"{_bar(memory['used'], memory['total'])} {memory['used']} of {memory['total']} MiB, "
+            f"{memory['free']} free",
+            4,
+            _BAR + 3,
+        )
+        yield Line(
+            f"{_bar(cores['used'], cores['total'])} {cores['used']} of {cores['total']} % of cores, "
+            f"{sharers['used']} of {sharers['total']} sharers",
+            4,
+            _BAR + 3,
+        )
+        for holder in card["holders"]:
+            share = f", {holder['cores']} %" if holder["cores"] else ""
+            yield Line(
+                f"{holder['pod']} ({holder['memoryMiB']} MiB{share})", 4 + _BAR + 3, 2, "dim"
+            )
+
+
+def _pods(node: Json) -> Iterator[Line]:
+    pods = node["pods"]
+    yield from heading(counted(len(pods), "pod"))
+    for pod in pods[:_PODS]:
+        asked = ", ".join(f"{words.amount(name, n)} {name}" for name, n in pod["requests"].items())
+        said = [f"priority {pod['priority']}"] if pod["priority"] else []
+        said += ["is being deleted"] if pod["deleting"] else []
+        more = f" ({', '.join(said)})" if said else ""
+        yield Line(f"{pod['namespace']}/{pod['name']}{more}: {asked or 'asks nothing'}", 2, 4)
+    if len(pods) > _PODS:
+        yield Line(f"and {len(pods) - _PODS} more", 2)
+
+
+def _waiting(node: Json) -> Iterator[Line]:
+    waiting = node["waiting"]
+    if not waiting["pods"]:
+        yield from heading("No pod waits")
+        return
+    yield from heading(
+        f"{counted(waiting['pods'], 'pod')} {'waits' if waiting['pods'] == 1 else 'wait'}"
+    )
+    for group in waiting["groups"]:
+        names = some(group["names"], group["pods"])
+        if group["fits"]:
+            verb = "would fit here now"
+        else:
+            if_ended = "would fit if others ended" if group["evictionCouldHelp"] else "refused"
+            verb = f"{if_ended}: {', '.join(group['reasons'])}"
+        lacks = f" ({'; '.join(group['lacks'])})" if group["lacks"] else ""
+        yield Line(f"{group['pods']}  {verb}{lacks}", 2, 4)
+        yield Line(names, 6, 2, "dim")
+    if waiting["held"]:
+        yield Line(f"held until somebody mends them: {some(waiting['held'])}", 2, 4)
+    left = waiting["pods"] - waiting["lookedAt"]
+    if left:
+        yield Line(f"{counted(left, 'more pod')} were not looked at", 2, 4)

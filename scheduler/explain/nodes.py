@@ -1,0 +1,148 @@
+"""What is on a node, what is free, and who waits for it, as plain values: the form of ``-o json``."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from scheduler.api import names
+from scheduler.cycle.advice import nearest, wishes
+from scheduler.explain import devices
+from scheduler.explain.scene import Scene
+from scheduler.plugins import words
+from scheduler.state.nodes import NodeFacts
+from scheduler.state.pods import PodRecord
+
+Json = dict[str, Any]
+# Kinds of waiting pods that are looked at, those that go first; and names that are told of each group.
+_KINDS, _NAMES = 2000, 20
+
+
+def explained(scene: Scene, name: str) -> Json:
+    """Everything of one node."""
+    cluster = scene.asking.cluster
+    row, facts = cluster.nodes.row_of(name), cluster.facts_of(name)
+    taints = facts.taints if facts else ()
+    return {
+        "kind": "Node",
+        "name": name,
+        "cordoned": bool(facts and facts.unschedulable),
+        "silent": bool(cluster.nodes.silent[row]),
+        "taints": [
+            {"key": key, "value": value, "effect": effect, "isState": wishes.is_state((key, value, effect))}
+            for key, value, effect in taints
+        ],
+        "resources": _resources(scene, row, facts),
+        "cards": _cards(scene, row),
+        "pods": [_pod(scene, pod) for pod in _on(scene, name)],
+        "waiting": _waiting(scene, row),
+    }  # fmt: skip
+
+
+def _on(scene: Scene, name: str) -> list[PodRecord]:
+    pods = scene.asking.cluster.pods_on.get(name, {}).values()
+    return sorted(pods, key=lambda pod: (-pod.priority, pod.key))
+
+
+def _resources(scene: Scene, row: int, facts: NodeFacts | None) -> list[Json]:
+    nodes, table = scene.asking.cluster.nodes.columns, scene.asking.cluster.nodes
+    first = (names.CPU, names.MEMORY, names.PODS)
+    offered = [resource for resource, _ in (facts.allocatable if facts else ())]
+    families = scene.asking.cluster.registers.families
+    by_cards = {
+        one.resource for one, mine in zip(families, nodes.managed[:, row], strict=True) if mine
+    }
+    found = []
+    for resource in dict.fromkeys([*first, *offered]):
+        if resource in by_cards:
+            # Its cards tell what is free; the node counts how many pods may share them.
+            continue
+        at = table.row_asked(resource)
+        total, used = int(nodes.allocatable[at, row]), int(nodes.requested[at, row])
+        if total or used:
+            found.append(
+                {"resource": resource, "total": total, "used": used, "free": max(0, total - used)}
+            )
+    return found
+
+
+def _cards(scene: Scene, row: int) -> list[Json]:
+    cluster = scene.asking.cluster
+    nodes = cluster.nodes.columns
+    held: dict[int, list[Json]] = {}
+    for pod in _on(scene, cluster.nodes.name_of(row)):
+        for d, (cores, mib, sharers) in cluster.held(pod).items():
+            one = {"pod": pod.key, "memoryMiB": mib, "cores": cores, "sharers": sharers}
+            held.setdefault(d, []).append(one)
+    return [
+        {"family": family.resource, **devices.card(cluster, d), "holders": held.get(d, [])}
+        for pool, family in enumerate(cluster.registers.families)
+        for start in [int(nodes.card_start[pool, row])]
+        for d in range(start, start + int(nodes.card_count[pool, row]))
+    ]
+
+
+def _pod(scene: Scene, pod: PodRecord) -> Json:
+    return {
+        "namespace": pod.namespace,
+        "name": pod.name,
+        "scheduler": scene.schedulers.get(pod.uid),
+        "priority": pod.priority,
+        "deleting": pod.deleting,
+        "requests": dict(pod.template.requests.amounts),
+    }
+
+
+def _waiting(scene: Scene, row: int) -> Json:
+    """The pods that wait, by what this node says of them: those that are tried first come first."""
+    kinds: dict[Hashable, list[PodRecord]] = {}
+    for pod in scene.engine.pending.in_order():
+        kinds.setdefault(scene.engine.cycle.kind_of(pod), []).append(pod)
+    groups: dict[tuple[Any, ...], list[PodRecord]] = {}
+    held: list[PodRecord] = []
+    for pods in list(kinds.values())[:_KINDS]:
+        said = _said(scene, pods[0], row)
+        if said is None:
+            held += pods
+        else:
+            groups.setdefault(said, []).extend(pods)
+    found = [
+        {
+            "fits": not reasons,
+            "reasons": list(reasons),
+            "lacks": list(lacks),
+            "evictionCouldHelp": resolvable,
+            "pods": len(pods),
+            "names": [pod.key for pod in pods[:_NAMES]],
+        }
+        for (reasons, lacks, resolvable), pods in groups.items()
+    ]
+    # Who fits, then who would fit if others were not there.
+    found.sort(key=lambda one: (not one["fits"], not one["evictionCouldHelp"], -one["pods"]))
+    return {
+        "pods": sum(map(len, kinds.values())),
+        "lookedAt": sum(one["pods"] for one in found) + len(held),
+        "held": [pod.key for pod in held[:_NAMES]],
+        "groups": found,
+    }
+
+
+def _said(
+    scene: Scene, pod: PodRecord, row: int
+) -> tuple[tuple[str, ...], tuple[str, ...], bool] | None:
+    """Reasons, what is short, and whether evictions could help; None when the pod must be mended first."""
+    shape = scene.asking.shape(pod)
+    if shape is None:
+        return None
+    judged = scene.asking.judged(shape, np.array([row], np.int64))
+    if not judged.bits[0, 0]:
+        return (), (), True
+    one = nearest.of_row(scene.asking, judged, 0)
+    reasons = tuple(text for lack in one.lacks for text in lack.texts)
+    lacks = []
+    for short in one.short:
+        asked, free = words.pair(short.resource, short.asked, short.free)
+        lacks.append(f"{short.resource}: asks {asked}, {free} free")
+    return reasons, tuple(lacks), all(lack.resolvable for lack in one.lacks)

@@ -1,0 +1,172 @@
+"""The page of a pod."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from scheduler.explain import sentences
+from scheduler.explain.layout import Line, heading, some
+from scheduler.plugins import words
+from scheduler.printing import counted
+from scheduler.simulate import explained
+
+Json = Mapping[str, Any]
+# Below it a table of scores would be folded.
+_TABLE_WIDTH = 64
+_SAID = {
+    "bound": "is on {node}",
+    "deleting": "is being deleted",
+    "gated": "waits behind scheduling gates",
+    "held": "is held until somebody mends it",
+    "fits": "waits, and fits",
+    "waits": "waits: it fits nowhere",
+}
+
+
+def of(pod: Json, width: int) -> Iterator[Line]:
+    """Every line; ``width`` is that of the terminal."""
+    name = f"{pod['namespace']}/{pod['name']}"
+    yield Line(f"Pod {name} {_SAID[pod['state']].format(**pod)}.", style="bold")
+    yield from (Line(remark, 2, 0) for remark in pod["remarks"])
+    yield from _queue(pod)
+    if pod["message"]:
+        yield Line(pod["message"], 2, 0, "yellow")
+    yield from _now(pod)
+    yield from _reasons(pod)
+    if pod["nearest"]:
+        yield from _nearest(pod["nearest"], pod)
+    yield from _advice(pod)
+    yield from _best(pod, width)
+
+
+def _queue(pod: Json) -> Iterator[Line]:
+    queue = pod["queue"]
+    if queue is None:
+        return
+    if queue["gates"]:
+        yield Line(f"Scheduling gates: {', '.join(queue['gates'])}; it is not tried before they go.", 2, 0)  # fmt: skip
+    if queue["place"] == 1:
+        yield Line(f"First of {counted(queue['of'], 'pod')} to be tried, by priority and age.", 2, 0)  # fmt: skip
+    elif queue["place"]:
+        ahead = some(queue["ahead"][::-1], queue["place"] - 1)
+        yield Line(
+            f"Number {queue['place']} of {counted(queue['of'], 'pod')} to be tried, by priority and "
+            f"age, behind {ahead}.",
+            2,
+            0,
+        )
+
+
+def _now(pod: Json) -> Iterator[Line]:
+    now = pod["now"]
+    if now is None:
+        return
+    cards = ", ".join(map(_device, now["devices"]))
+    where = f"{now['node']}{f' with {cards}' if cards else ''}"
+    if pod["node"]:
+        same = " again" if now["node"] == pod["node"] else ""
+        yield Line(f"Now it would go to {where}{same}.", 2, 0)
+    else:
+        yield Line(f"Tried now, it would go to {where}.", 2, 0)
+
+
+def _device(device: Json) -> str:
+    cores = f", {device['cores']} %" if device["cores"] else ""
+    return f"card {device['index']} ({device['memoryMiB']} MiB{cores})"
+
+
+def _reasons(pod: Json) -> Iterator[Line]:
+    nodes = pod["nodes"]
+    if not nodes["total"]:
+        return
+    fit = f"{nodes['fitting']} of {counted(nodes['total'], 'node')} {'fits' if nodes['fitting'] == 1 else 'fit'}"
+    yield from heading(fit)
+    for one in pod["reasons"]:
+        helps = "" if one["evictionCouldHelp"] else " (no eviction would help)"
+        yield Line(f"{one['nodes']}  {one['reason']}{helps}", 2, 4)
+        yield Line(some(one["names"], one["nodes"]), 6, 2, "dim")
+
+
+def _nearest(nearest: Json, pod: Json) -> Iterator[Line]:
+    if pod["node"]:
+        yield from heading(f"{nearest['node']} would refuse it by now")
+    else:
+        yield from heading(f"Closest: {nearest['node']}")
+    figures = {one["resource"]: _short(one) for one in nearest["resources"]}
+    for lack in nearest["lacks"]:
+        for reason in lack["reasons"]:
+            more = [text for resource, text in figures.items() if reason.endswith(f" {resource}")]
+            yield Line(": ".join([reason, *more[:1]]), 2, 2)
+    if nearest["taints"]:
+        yield Line(f"taints there: {', '.join(map(sentences.taint, nearest['taints']))}", 2, 2)
+    if nearest["cards"]:
+        good = sum(card["wouldDo"] for card in nearest["cards"])
+        asked = nearest["cardsAsked"]
+        yield Line(
+            f"{good} of {counted(len(nearest['cards']), 'card')} would do, "
+            f"{asked} {'is' if asked == 1 else 'are'} asked",
+            2,
+            2,
+        )
+        alike: dict[str, list[Json]] = {}
+        for card in nearest["cards"]:
+            alike.setdefault(_card(card), []).append(card)
+        for text, cards in alike.items():
+            which = ", ".join(str(card["index"]) for card in cards)
+            yield Line(f"{'card' if len(cards) == 1 else 'cards'} {which} {text}", 4, 4)
+
+
+def _short(short: Json) -> str:
+    asked, free = words.pair(short["resource"], short["asked"], short["free"])
+    return f"asks {asked}, {free} free of {words.amount(short['resource'], short['total'])}"
+
+
+def _card(card: Json) -> str:
+    memory, cores, sharers = card["memoryMiB"], card["cores"], card["sharers"]
+    said = [
+        f"{memory['free']} of {memory['total']} MiB free",
+        f"{cores['free']} of {cores['total']} % of cores",
+        f"{sharers['used']} of {sharers['total']} sharers",
+        *([f"NUMA node {card['numa']}"] if card["numa"] else []),
+        *(["unhealthy"] if not card["healthy"] else []),
+        *(["closed"] if card["closed"] else []),
+    ]
+    why = "would do" if card["wouldDo"] else card["refusal"]
+    return f"{why}: {', '.join(said)}; {card['model']}"
+
+
+def _advice(pod: Json) -> Iterator[Line]:
+    if not pod["advice"]:
+        if pod["state"] == "waits":
+            yield from heading("What would let it in")
+            yield Line("Nothing was found that would, but other nodes.", 2, 0)
+        return
+    yield from heading("What would let it in, the cheapest first; each was tried")
+    for i, one in enumerate(pod["advice"], 1):
+        yield Line(f"{i}. {one['text']}", 2, 3)
+
+
+def _best(pod: Json, width: int) -> Iterator[Line]:
+    if not pod["best"]:
+        return
+    best = {f"{one['node']} (place {one['place']})": one for one in pod["best"]}
+    mine = next((name for name, one in best.items() if one["node"] == pod["node"]), "")
+    yield from heading("How the best nodes score")
+    if width < _TABLE_WIDTH:
+        for name, one in best.items():
+            yield Line(f"{name}: total {one['total']:g}", 2, 2)
+            for score, points in one["scores"].items():
+                weight = pod["weights"][score]
+                said = f"{points:g} × {weight} = {one['weighted'][score]:g}"
+                yield Line(f"{score} {said if weight else 'above all totals'}", 4, 2)
+    else:
+        for text in explained.scored(best, {"node": mine, "weights": pod["weights"]}):
+            yield Line(text.strip(), len(text) - len(text.lstrip()), 2)
+    yield Line("in use there with the pod", 2, 2)
+    for name, one in best.items():
+        used = ", ".join(
+            f"{usage['resource']} {100 * usage['used'] // usage['total']} %"
+            for usage in one["after"]
+        )
+        yield Line(f"{name}: {used}", 4, 2)

@@ -1,0 +1,232 @@
+"""Why a pod waits, or why it went where it went, as plain values: the form of ``-o json``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduler.api import wire
+from scheduler.cycle import explain
+from scheduler.cycle.advice import advise, best, nearest, wishes
+from scheduler.explain import devices, sentences
+from scheduler.explain.scene import Scene
+from scheduler.state.pods import PodRecord
+
+Json = dict[str, Any]
+# Names of nodes that are told of each reason, the best nodes of which scores are told, and pods ahead in the queue.
+_NAMES, _BEST, _AHEAD = 20, 3, 5
+
+
+def explained(scene: Scene, words: wire.Pod) -> Json:
+    """Everything of one pod. What is tried is undone."""
+    node = words.spec.node_name or ""
+    remarks = list(_remarks(scene, words))
+    words = wishes.copy(words)
+    words.spec.node_name = None
+    if words.spec.scheduler_name not in scene.config.scheduler_names:
+        words.spec.scheduler_name = scene.config.scheduler_name
+    pod = scene.asking.cluster.as_if(words)
+    # What is compiled once for pods like it is not made within a trial.
+    scene.asking.shape(pod)
+    found: Json = {
+        "kind": "Pod",
+        "namespace": pod.namespace,
+        "name": pod.name,
+        "uid": pod.uid,
+        "scheduler": scene.schedulers[pod.uid],
+        "priority": pod.priority,
+        "node": node or None,
+        "state": "",
+        "message": "",
+        "remarks": remarks,
+        "queue": None if node else _queue(scene, words, pod),
+    }
+    if node:
+        with scene.asking.cluster.trial() as trial:
+            trial.take_away(pod.uid)
+            found |= _judged(scene, pod, words, node)
+    else:
+        found |= _judged(scene, pod, words, "")
+    found["state"] = _state(words, pod, found)
+    return found
+
+
+def _state(words: wire.Pod, pod: PodRecord, found: Json) -> str:
+    if found["node"]:
+        return "bound"
+    if pod.deleting:
+        return "deleting"
+    if words.spec.scheduling_gates:
+        return "gated"
+    if found["problem"]:
+        return "held"
+    return "fits" if found["nodes"]["fitting"] else "waits"
+
+
+def _judged(scene: Scene, pod: PodRecord, words: wire.Pod, node: str) -> Json:
+    """What the nodes say of it now; of a pod that has one, as if it had none and came now."""
+    asking = scene.asking
+    hold, shape = asking.why_not(pod), asking.shape(pod)
+    saying = explain.saying(hold) if hold else None
+    problem = str(hold.problem) if hold and hold.problem else None
+    judged = asking.judged(shape) if shape else None
+    rows = asking.fitting(pod)
+    found: Json = {
+        "message": saying.message if saying else "",
+        "problem": problem,
+        "nodes": {
+            "total": len(asking.cluster.nodes.rows),
+            "fitting": int(rows.size),
+            "names": asking.names(rows[:_NAMES]),
+        },
+        "reasons": [
+            {
+                "rule": one.rule,
+                "reason": one.text,
+                "nodes": int(one.rows.size),
+                "evictionCouldHelp": one.resolvable,
+                "names": asking.names(one.rows[:_NAMES]),
+            }
+            for one in (asking.refused(judged) if judged is not None else ())
+        ],
+        "details": [one.text for one in hold.diagnosis.details] if hold and hold.diagnosis else [],
+        "nearest": None,
+        "advice": [],
+        "now": None,
+        "best": [],
+        "weights": {},
+    }
+    if rows.size:
+        found |= _scored(scene, pod, node) | {"now": _decision(scene, pod)}
+    if not rows.size or node:
+        found["nearest"] = _nearest(scene, pod, node)
+    if not rows.size and not node:
+        found["advice"] = [
+            sentences.advice(scene.asking, one)
+            for one in advise.of(asking, pod, scene.known(words))
+        ]
+    return found
+
+
+def _decision(scene: Scene, pod: PodRecord) -> Json | None:
+    """Where the cycle would put it now, alone, and on which cards."""
+    cluster = scene.asking.cluster
+    # The outcome is told before it is undone.
+    with cluster.trial():
+        for bind in scene.engine.cycle.schedule([pod], explain=False).binds:
+            row = cluster.nodes.row_of(bind.node)
+            uses = [use for slot in bind.slots for use in slot]
+            there = cluster.registers.cards_of(bind.uid, cluster.registers.pool_of(pod), row)
+            return {
+                "node": bind.node,
+                "devices": [
+                    {
+                        "id": use.uuid,
+                        "index": int(cluster.cards.columns.position[there[use.uuid]]),
+                        "memoryMiB": use.mem_mib,
+                        "cores": use.cores,
+                    }
+                    for use in uses
+                ],
+            }
+    return None
+
+
+def _scored(scene: Scene, pod: PodRecord, node: str) -> Json:
+    asking = scene.asking
+    row = asking.cluster.nodes.row_of(node) if node else -1
+    found = best.of(asking, pod, _BEST, row)
+    return {
+        "best": [
+            {
+                "node": asking.cluster.nodes.name_of(one.row),
+                "place": one.place,
+                **one.scores,
+                "after": [usage._asdict() for usage in one.after],
+            }
+            for one in found.nodes
+        ],
+        "weights": found.weights,
+    }
+
+
+def _nearest(scene: Scene, pod: PodRecord, node: str) -> Json | None:
+    """The node that comes closest; of a pod that has a node, that node if it would refuse it by now."""
+    asking = scene.asking
+    found = nearest.ordered(asking, pod)
+    if found is None or not found[1].size:
+        return None
+    judged, order = found
+    at = int(order[0])
+    if node:
+        there = (judged.rows == asking.cluster.nodes.row_of(node)).nonzero()[0]
+        if not there.size:
+            return None
+        at = int(there[0])
+    one = nearest.of_row(asking, judged, at)
+    facts = asking.cluster.nodes.facts[one.row]
+    return {
+        "node": asking.cluster.nodes.name_of(one.row),
+        "cordoned": bool(facts and facts.unschedulable),
+        "taints": [
+            {"key": key, "value": value, "effect": effect}
+            for key, value, effect in (facts.taints if facts else ())
+        ],
+        "lacks": [
+            {"rule": lack.rule, "reasons": list(lack.texts), "evictionCouldHelp": lack.resolvable}
+            for lack in one.lacks
+        ],
+        "resources": [short._asdict() for short in one.short],
+        "cardsAsked": one.wanted,
+        "cards": [
+            devices.card(asking.cluster, seen.row)
+            | {"refusal": devices.refusal(seen.refusal), "wouldDo": seen.refusal is None}
+            for seen in one.cards
+        ],
+    }
+
+
+def _queue(scene: Scene, words: wire.Pod, pod: PodRecord) -> Json | None:
+    """Its place among those that are to be tried, by priority and age; None where it is in no queue of ours."""
+    gates = [gate.name for gate in words.spec.scheduling_gates or ()]
+    active = scene.engine.pending.in_order()
+    place = next((i for i, one in enumerate(active, 1) if one.uid == pod.uid), None)
+    if place is None and not gates:
+        return None
+    ahead = active[: place - 1] if place else []
+    return {
+        "place": place,
+        "of": len(active),
+        "ahead": [one.key for one in ahead[-_AHEAD:]],
+        "gates": gates,
+    }
+
+
+def _remarks(scene: Scene, words: wire.Pod) -> list[str]:
+    found = []
+    name = scene.schedulers[words.metadata.uid]
+    mine = name in scene.config.scheduler_names
+    node = words.spec.node_name
+    if node:
+        found.append(
+            f"It is on {node}. It was taken away in a trial and judged as if it came now, on the cluster "
+            "as it is: when it was bound, nodes may have looked otherwise."
+        )
+        if node not in scene.nodes:
+            found.append(f"Node {node} is not among the nodes.")
+    if not mine and name:
+        found.append(
+            f'It names scheduler "{name}", which is none of ours ({", ".join(scene.config.scheduler_names)}): '
+            "judged as if it named ours."
+        )
+    if words.metadata.deletion_timestamp is not None:
+        found.append("It is being deleted.")
+    if any(reason := _told_before(words)):
+        found.append(f"Told last by its scheduler: {reason}")
+    return found
+
+
+def _told_before(words: wire.Pod) -> str:
+    for one in words.status.conditions or ():
+        if one.type == "PodScheduled" and one.status == "False":
+            return one.message
+    return ""

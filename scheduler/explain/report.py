@@ -1,0 +1,24 @@
+"""``evenkeel explain`` on a terminal of any width, and whole lines off it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+
+from scheduler import printing
+from scheduler.explain import layout, node_lines, pod_lines
+
+Json = Mapping[str, Any]
+
+
+def show(answer: Json, console: Console) -> None:
+    """Print the answer."""
+    answer = printing.shown(answer)
+    lines = pod_lines.of if answer["kind"] == "Pod" else node_lines.of
+    if printing.is_terminal(console):
+        layout.draw(lines(answer, console.width), console, console.width)
+    else:
+        text = printing.text(lambda whole: layout.draw(lines(answer, whole.width), whole, None))
+        console.file.write(text)

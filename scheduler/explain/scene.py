@@ -1,0 +1,67 @@
+"""What there is to explain: objects by name, and an engine that has seen them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from scheduler.api import names, wire
+from scheduler.config import Config
+from scheduler.cycle.advice.advise import Known
+from scheduler.cycle.advice.asking import Asking
+from scheduler.simulate.reading import kinds, objects
+from scheduler.simulate.situation import Situation, engine_of
+from scheduler.state.pods import PodRecord
+
+_FINISHED = frozenset({"Succeeded", "Failed"})
+
+
+class Scene:
+    """Objects and the engine; questions leave it as it is.
+
+    Attributes:
+        pods: those that are not finished, by ``namespace/name``.
+        nodes: by name.
+        unread, malformed: why pods, or nodes, cannot be read, by the same names.
+        asking: the questions.
+        is_live: it is a cluster, in which pods of other schedulers are theirs.
+    """
+
+    def __init__(self, situation: Situation, config: Config, *, is_live: bool) -> None:
+        inventory = situation.inventory
+        # Before pods of others are given our name.
+        self.schedulers = {pod.metadata.uid: pod.spec.scheduler_name for pod in inventory.pods}
+        self.engine = engine_of(inventory, config, only_ours=is_live)
+        self.situation, self.config, self.is_live = situation, config, is_live
+        self.pods: dict[str, wire.Pod] = {}
+        self.finished: set[str] = set()
+        for pod in inventory.pods:
+            key = f"{pod.metadata.namespace}/{pod.metadata.name}"
+            if pod.status.phase in _FINISHED:
+                self.finished.add(key)
+            else:
+                self.pods[key] = pod
+        self.nodes: Mapping[str, wire.Node] = {one.metadata.name: one for one in inventory.nodes}
+        self.unread = {f"{one.namespace}/{one.name}": str(one.problem) for one in inventory.unread}
+        self.malformed = {
+            kinds.key(inventory.objects[one.position]).name: str(one.mistake)
+            for one in inventory.mistakes.values()
+            if kinds.known(inventory.objects[one.position]) == "Node"
+        }
+        self.asking = Asking(self.engine.cluster, self.engine.cycle)
+        self.engine.cycle.learn()
+
+    def known(self, pod: wire.Pod) -> Known:
+        """What advice for a pod reads beyond the columns."""
+        return Known(pod, self.nodes, self._may_end)
+
+    @cached_property
+    def _words(self) -> dict[str, wire.Pod]:
+        return {pod.metadata.uid: pod for pod in self.situation.inventory.pods}
+
+    def _may_end(self, pod: PodRecord) -> bool:
+        """Not what a DaemonSet would make again at once, or a kubelet runs from a file of its own."""
+        words = self._words[pod.uid]
+        owner = objects.owner_of(words)
+        is_daemon = owner is not None and owner.kind == "DaemonSet"
+        return not is_daemon and names.MIRROR not in (words.metadata.annotations or {})

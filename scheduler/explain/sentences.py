@@ -1,0 +1,98 @@
+"""What is advised, in words: one sentence for each advice, the same in every form of the answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduler.cycle.advice.advise import Advice, Drop, Leaving, Step, Tolerate
+from scheduler.cycle.advice.asking import Asking
+from scheduler.cycle.advice.back import Back
+from scheduler.cycle.advice.ending import Ending
+from scheduler.cycle.advice.less import Less
+from scheduler.plugins import words
+from scheduler.state.pods import PodRecord
+
+Json = dict[str, Any]
+_NAMES = 20
+
+
+def advice(asking: Asking, one: Advice) -> Json:
+    """An advice as plain values, with its sentence."""
+    names = asking.names(one.rows[:_NAMES])
+    said = " and ".join(_said(asking, step) for step in one.steps)
+    more = one.rows.size - 1
+    where = f"it fits on {names[0]}" + (f" and {words.counted(more, 'more node')}" if more else "")
+    return {
+        "steps": [_step(asking, step) for step in one.steps],
+        "nodes": int(one.rows.size),
+        "names": names,
+        "text": f"{said}: {where}",
+    }
+
+
+def taint(one: Json) -> str:
+    """A taint as kubectl writes it."""
+    return f"{one['key']}{'=' + one['value'] if one['value'] else ''}:{one['effect']}"
+
+
+def _step(asking: Asking, step: Step) -> Json:
+    match step:
+        case Less(ask, most):
+            return {
+                "do": "askLess",
+                "resource": ask.resource,
+                "asked": ask.asked,
+                "atMost": most,
+                "perContainer": ask.of_each,
+            }
+        case Drop(wish):
+            return {"do": "drop", "field": wish.field, "value": wish.said}
+        case Tolerate((key, value, effect)):
+            return {"do": "tolerate", "taint": {"key": key, "value": value, "effect": effect}}
+        case Back(row, why):
+            return {
+                "do": "bringBack",
+                "node": asking.cluster.nodes.name_of(row),
+                "because": list(why),
+            }
+        case Leaving(pods):
+            return {"do": "wait", "pods": [_pod(pod) for pod in pods]}
+        case Ending(row, pods):
+            node = asking.cluster.nodes.name_of(row)
+            return {"do": "end", "node": node, "pods": [_pod(pod) for pod in pods]}
+
+
+def _pod(pod: PodRecord) -> Json:
+    return {
+        "namespace": pod.namespace,
+        "name": pod.name,
+        "node": pod.node,
+        "priority": pod.priority,
+    }
+
+
+def _said(asking: Asking, step: Step) -> str:
+    match step:
+        case Less(ask, most):
+            asked, left = (words.amount(ask.resource, one) for one in (ask.asked, most))
+            each = " in each container" if ask.of_each else ""
+            return f"ask at most {left} {ask.resource}{each} in place of {asked}"
+        case Drop(wish):
+            return f"drop {wish.field} {wish.said}"
+        case Tolerate((key, value, effect)):
+            return f"tolerate taint {taint({'key': key, 'value': value, 'effect': effect})}"
+        case Back(row, why):
+            name = asking.cluster.nodes.name_of(row)
+            return f"bring back node {name} ({', '.join(why)})"
+        case Leaving(pods):
+            verb = "ends" if len(pods) == 1 else "end"
+            return f"wait until {_pods(pods)} {verb}, which {verb} already"
+        case Ending(_, pods):
+            return f"end {_pods(pods)}"
+
+
+def _pods(pods: tuple[PodRecord, ...]) -> str:
+    named = words.listed([pod.key for pod in pods], "pod")
+    what = "pod" if len(pods) == 1 else "pods"
+    most = max(pod.priority for pod in pods)
+    return f"{what} {named} (priority {most}{' at most' if len(pods) > 1 else ''})"

@@ -1,0 +1,244 @@
+"""Advice for pods that wait, on clusters where the right one is known."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from scheduler.api import wire
+from scheduler.cycle.advice import advise, nearest
+from scheduler.cycle.advice.asking import Asking
+from scheduler.explain import sentences
+from tests import make
+
+Json = dict[str, Any]
+HOST = "kubernetes.io/hostname"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def asking(nodes: Sequence[wire.Node], pods: Sequence[wire.Pod] = ()) -> Asking:
+    cluster = make.cluster(nodes=nodes, pods=pods)
+    return Asking(cluster, make.cycle(cluster=cluster))
+
+
+def advised(
+    pod: wire.Pod, nodes: Sequence[wire.Node], pods: Sequence[wire.Pod] = (), silent: str = ""
+) -> list[Json]:
+    of = asking(nodes, pods)
+    if silent:
+        of.cluster.close_cards(silent, closed=True)
+    record = of.cluster.see_pod(pod)
+    assert record is not None
+    known = advise.Known(pod, {one.metadata.name: one for one in nodes}, lambda _: True)
+    found = [sentences.advice(of, one) for one in advise.of(of, record, known)]
+    # What was tried is undone.
+    assert of.cycle.why_not(record) is not None
+    assert [one["text"] for one in found] == [
+        sentences.advice(of, one)["text"] for one in advise.of(of, record, known)
+    ]
+    return found
+
+
+def texts(pod: wire.Pod, nodes: Sequence[wire.Node], *pods: wire.Pod) -> list[str]:
+    return [one["text"] for one in advised(pod, nodes, pods)]
+
+
+def node_affinity(*keys: str) -> Json:
+    expressions = [{"key": key, "operator": "In", "values": ["x"]} for key in keys]
+    terms = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
+    return {"affinity": {"nodeAffinity": {REQUIRED: terms}}}
+
+
+def peers(kind: str, key: str, **labels: str) -> Json:
+    term = {"topologyKey": key, "labelSelector": {"matchLabels": labels}}
+    return {"affinity": {kind: {REQUIRED: [term]}}}
+
+
+def test_the_most_of_a_resource_that_fits_is_told_in_its_own_unit() -> None:
+    nodes = [make.node(name="a", cpu="7500m", memory="8Gi"), make.node(name="b", cpu=4)]
+    assert texts(make.pod(cpu=12), nodes) == ["ask at most 7.5 cpu in place of 12: it fits on a"]
+    asked = make.pod(memory="20Gi")
+    running = make.pod(name="r", node="a", memory="1Mi")
+    assert texts(asked, nodes[:1], running)[0] == (
+        "ask at most 8191Mi memory in place of 20Gi: it fits on a"
+    )
+
+
+def test_what_is_asked_of_a_card_is_told_of_each_container() -> None:
+    nodes = [make.hami_node(name="g", cards=2)]
+    assert texts(make.pod(gpu=1, gpumem=20000), nodes) == [
+        "ask at most 15360 nvidia.com/gpumem in each container in place of 20000: it fits on g"
+    ]
+    assert texts(make.pod(gpu=3), nodes) == [
+        "ask at most 2 nvidia.com/gpu in each container in place of 3: it fits on g"
+    ]
+
+
+def test_cores_of_a_card_that_others_have() -> None:
+    nodes = [make.hami_node(name="g", cards=1)]
+    there = {"hami.io/vgpu-node": "g", "hami.io/vgpu-devices-allocated": "g-GPU-0,NVIDIA,4000,70:;"}
+    running = make.pod(name="r", node="g", gpu=1, gpumem=4000, gpucores=70, annotations=there)
+    found = texts(make.pod(gpu=1, gpumem=4000, gpucores=50), nodes, running)
+    assert found == [
+        "ask at most 30 nvidia.com/gpucores in each container in place of 50: it fits on g",
+        "end pod default/r (priority 0): it fits on g",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("figures", "field"),
+    [
+        ({"node_selector": {"zone": "q"}}, "spec.nodeSelector zone=q"),
+        (
+            {"spec": node_affinity("zone")},
+            f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms[0] zone In x",
+        ),
+        (
+            {"spec": peers("podAffinity", HOST, app="none")},
+            f"spec.affinity.podAffinity.{REQUIRED}[0] app=none by {HOST}",
+        ),
+        (
+            {"spec": {"topologySpreadConstraints": [
+                {"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule",
+                 "labelSelector": {"matchLabels": {"app": "a"}}}]}},
+            "spec.topologySpreadConstraints[0] app=a by rack, maxSkew 1",
+        ),
+        (
+            {"gpu": 1, "annotations": {"nvidia.com/use-gputype": "H100"}},
+            "metadata.annotations nvidia.com/use-gputype=H100",
+        ),
+        (
+            {"gpu": 1, "annotations": {"nvidia.com/use-gpuuuid": "GPU-x"}},
+            "metadata.annotations nvidia.com/use-gpuuuid=GPU-x",
+        ),
+    ],
+)  # fmt: skip
+def test_the_one_thing_that_a_pod_insists_on_in_vain_is_named(figures: Json, field: str) -> None:
+    nodes = [make.hami_node(name="g", cards=2)]
+    assert texts(make.pod(cpu=1, **figures), nodes) == [f"drop {field}: it fits on g"]
+
+
+def test_a_port_and_a_pod_that_is_shunned_can_be_dropped_or_end() -> None:
+    nodes = [make.node(name="a")]
+    running = make.pod(name="r", node="a", labels={"app": "r"}, host_ports=[80])
+    assert texts(make.pod(host_ports=[80, 81]), nodes, running) == [
+        "drop spec.containers[].ports[].hostPort 80/TCP: it fits on a",
+        "end pod default/r (priority 0): it fits on a",
+    ]
+    shunning = make.pod(spec=peers("podAntiAffinity", HOST, app="r"))
+    assert texts(shunning, nodes, running)[1] == "end pod default/r (priority 0): it fits on a"
+
+
+def test_who_is_shunned_in_a_zone_may_be_on_another_node() -> None:
+    nodes = [make.node(name=name, labels={"zone": "z"}) for name in ("a", "b")]
+    others = [make.pod(name=f"o{i}", node="a", cpu=1) for i in range(3)]
+    running = make.pod(name="r", node="b", labels={"app": "r"})
+    shunning = make.pod(spec=peers("podAntiAffinity", "zone", app="r"))
+    found = advised(shunning, nodes, [*others, running])
+    ends = [one["steps"][0] for one in found if one["steps"][0]["do"] == "end"]
+    assert [[pod["name"] for pod in one["pods"]] for one in ends] == [["r"], ["r"]]
+    # A pod that runs may shun the one that waits.
+    term = peers("podAntiAffinity", "zone", app="w")
+    owner = make.pod(name="owner", node="b", spec=term)
+    waits = make.pod(labels={"app": "w"})
+    assert {one["text"].partition(":")[0] for one in advised(waits, nodes, [*others, owner])} == {
+        "end pod default/owner (priority 0)"
+    }
+
+
+def test_taints_are_tolerated_by_name_and_those_of_a_state_are_not() -> None:
+    nodes = [
+        make.node(name="a", taints=[("team", "x", "NoSchedule"), ("soft", "", "PreferNoSchedule")]),
+        make.node(name="b", taints=[("node.kubernetes.io/not-ready", "", "NoExecute")]),
+        make.node(name="c", unschedulable=True),
+    ]
+    assert texts(make.pod(cpu=1), nodes) == [
+        "tolerate taint team=x:NoSchedule: it fits on a",
+        "bring back node b (taint node.kubernetes.io/not-ready): it fits on b",
+        "bring back node c (cordoned): it fits on c",
+    ]
+    # One that is too small would not help.
+    assert texts(make.pod(cpu=9), [*nodes[:2], make.node(name="c", cpu=16, unschedulable=True)])[
+        -1
+    ] == ("bring back node c (cordoned): it fits on c")
+
+
+def test_closed_cards_and_a_silent_plugin_can_come_back() -> None:
+    closed = [make.hami_node(name="g", cards=1, cordoned=["g-GPU-0"])]
+    pod = make.pod(gpu=1)
+    assert texts(pod, closed) == ["bring back node g (cards are closed): it fits on g"]
+    found = advised(pod, [make.hami_node(name="g", cards=1)], silent="g")
+    assert [one["text"] for one in found] == [
+        "bring back node g (its device plugin does not answer): it fits on g"
+    ]
+
+
+def test_of_pods_that_would_have_to_end_the_least_important_and_the_fewest_are_named() -> None:
+    nodes = [make.node(name="a", cpu=8)]
+    small = [make.pod(name=f"s{i}", node="a", cpu=1) for i in range(4)]
+    large = make.pod(name="large", node="a", cpu=4)
+    assert texts(make.pod(cpu=4), nodes, *small, large)[-1] == (
+        "end pod default/large (priority 0): it fits on a"
+    )
+    important = make.pod(name="large", node="a", cpu=4, priority=1)
+    assert texts(make.pod(cpu=2), nodes, *small, important)[-1] == (
+        "end pods default/s2, default/s3 (priority 0 at most): it fits on a"
+    )
+
+
+def test_pods_that_end_already_come_first() -> None:
+    nodes = [make.node(name="a", cpu=4), make.node(name="b", cpu=4)]
+    going = make.pod(name="going", node="b", cpu=4)
+    going.metadata.deletion_timestamp = "2026-01-01T00:00:00Z"
+    staying = make.pod(name="staying", node="a", cpu=4)
+    assert texts(make.pod(cpu=3), nodes, staying, going)[0] == (
+        "wait until pod default/going (priority 0) ends, which ends already: it fits on b"
+    )
+
+
+def test_several_steps_are_told_where_one_is_not_enough_and_none_that_is_not_needed() -> None:
+    nodes = [make.node(name="a", cpu=8, labels={"disk": "ssd"}, taints=[("t", "", "NoSchedule")])]
+    pod = make.pod(cpu=1, node_selector={"zone": "q", "disk": "ssd"})
+    assert texts(pod, nodes) == [
+        "drop spec.nodeSelector zone=q and tolerate taint t:NoSchedule: it fits on a"
+    ]
+    assert texts(make.pod(cpu=9, memory="64Gi"), [make.node(name="a")]) == [
+        "ask at most 8 cpu in place of 9 and ask at most 32Gi memory in place of 64Gi: it fits on a"
+    ]
+
+
+def test_nothing_is_made_up() -> None:
+    assert texts(make.pod(cpu=1), []) == []
+    only = make.node(name="a", allocatable={"pods": 0})
+    assert texts(make.pod(), [only]) == []
+    of = asking([make.node(name="a")])
+    record = of.cluster.see_pod(pod := make.pod(cpu=1))
+    assert record is not None
+    assert advise.of(of, record, advise.Known(pod, {}, lambda _: True)) == []
+
+
+def test_the_closest_node_lacks_the_least_and_is_told_by_every_rule() -> None:
+    nodes = [
+        make.node(name="a", cpu=8),
+        make.node(name="b", cpu=16, taints=[("t", "", "NoSchedule")]),
+        make.node(name="c", cpu=4),
+        make.hami_node(name="g", cards=2, cpu=64, unschedulable=True),
+    ]
+    of = asking(nodes, [make.pod(name="r", node="a", cpu=2)])
+
+    def closest(pod: wire.Pod) -> nearest.Nearest:
+        record = of.cluster.see_pod(pod)
+        assert record is not None
+        found = nearest.ordered(of, record)
+        assert found is not None
+        judged, order = found
+        return nearest.of_row(of, judged, int(order[0]))
+
+    one = closest(make.pod(cpu=7))
+    assert of.cluster.nodes.name_of(one.row) == "a"
+    assert one.short == (nearest.Short("cpu", 7000, 6000, 8000),)
+    assert [(lack.texts, lack.resolvable) for lack in one.lacks] == [(("Insufficient cpu",), True)]
+    one = closest(make.pod(name="gpus", cpu=9, gpu=3))
+    assert of.cluster.nodes.name_of(one.row) == "g"
+    assert [lack.rule for lack in one.lacks] == ["NodeUnschedulable", "GpuCards"]
+    assert (one.wanted, [card.refusal for card in one.cards]) == (3, [None, None])
