@@ -1,7 +1,8 @@
 """``make bench``: everything, as one JSON document on standard output, with progress on standard error.
 
-``ARGS="kernels replay trials small distinct end-to-end scale hostile recording"`` picks parts;
-``ARGS="end-to-end --quick"`` runs the smallest sizes. Every figure that has a floor is told as met or missed; with
+``ARGS="kernels replay trials small distinct engine end-to-end scale hostile recording"`` picks parts. ``--rows``,
+``--nodes``, ``--pods``, ``--turns`` and ``--schedulers`` pick what ``engine`` and ``end-to-end`` measure;
+``--quick`` runs the smallest sizes of every part. Every figure that has a floor is told as met or missed; with
 ``--strict`` a missed one fails the run.
 """
 
@@ -12,44 +13,60 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
-from bench import (
-    distinct,
-    end_to_end,
-    floors,
-    hostile,
-    kernels,
-    recording,
-    replay,
-    scale,
-    small,
-    trials,
-)
+from bench import distinct, floors, hostile, kernels, recording, replay, scale, small, trials
+from bench.floors import Floor
+from bench.rows import alone, comparing, measuring, printed, table
+from bench.rows.comparing import Plan
 
-_PARTS: dict[str, tuple[Callable[[bool], Any], tuple[floors.Floor, ...]]] = {
-    "kernels": (lambda _: kernels.run(), kernels.FLOORS),
-    "replay": (replay.run, replay.FLOORS),
-    "trials": (trials.run, trials.FLOORS),
-    "small": (small.run, small.FLOORS),
-    "distinct": (distinct.run, distinct.FLOORS),
-    "end-to-end": (end_to_end.run, end_to_end.FLOORS),
-    "scale": (scale.run, scale.FLOORS),
-    "hostile": (hostile.run, hostile.FLOORS),
-    "recording": (recording.run, recording.FLOORS),
+_SIZES, _QUICK_SIZES = (1_000, 5_000), (1_000,)
+_PODS, _QUICK_PODS = 5_000, 2_000
+_TURNS, _QUICK_TURNS = 3, 1
+
+
+class _Given(NamedTuple):
+    """What the command line says: whether to be quick, and the plan of the rows."""
+
+    quick: bool
+    plan: Plan
+    nodes_alone: tuple[int, ...]
+
+
+def _end_to_end(given: _Given) -> dict[str, Any]:
+    result = comparing.compare(given.plan)
+    print(*printed.lines(result), sep="\n", file=sys.stderr)
+    return result
+
+
+def _alone(given: _Given) -> dict[str, Any]:
+    return alone.run(given.plan.rows, given.nodes_alone)
+
+
+_Run = Callable[[_Given], Any]
+_Floors = Callable[[_Given], Sequence[Floor]]
+_PARTS: dict[str, tuple[_Run, _Floors]] = {
+    "kernels": (lambda _: kernels.run(), lambda _: kernels.FLOORS),
+    "replay": (lambda given: replay.run(given.quick), lambda _: replay.FLOORS),
+    "trials": (lambda given: trials.run(given.quick), lambda _: trials.FLOORS),
+    "small": (lambda given: small.run(given.quick), lambda _: small.FLOORS),
+    "distinct": (lambda given: distinct.run(given.quick), lambda _: distinct.FLOORS),
+    "engine": (_alone, lambda given: alone.floors(given.plan.rows, given.nodes_alone)),
+    "end-to-end": (_end_to_end, lambda given: given.plan.floors()),
+    "scale": (lambda given: scale.run(given.quick), lambda _: scale.FLOORS),
+    "hostile": (lambda given: hostile.run(given.quick), lambda _: hostile.FLOORS),
+    "recording": (lambda given: recording.run(given.quick), lambda _: recording.FLOORS),
 }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="bench")
-    parser.add_argument("parts", nargs="*", metavar="part", help=", ".join(_PARTS))
-    parser.add_argument("--quick", action="store_true", help="the smallest sizes")
-    parser.add_argument("--strict", action="store_true", help="end with 1 when a floor is missed")
+    parser = _parser()
     given = parser.parse_args()
     for part in given.parts:
         if part not in _PARTS:
             parser.error(f"{part} is not one of {', '.join(_PARTS)}")
+    asked = _asked(given)
     result: dict[str, Any] = {
         "machine": {"cores": os.cpu_count(), "python": platform.python_version()}
     }
@@ -57,14 +74,63 @@ def main() -> None:
     for part in given.parts or _PARTS:
         print(f"bench: {part}", file=sys.stderr, flush=True)
         run, wanted = _PARTS[part]
-        result[part] = run(given.quick)
-        told += floors.judged(part, result[part], wanted)
+        result[part] = run(asked)
+        told += floors.judged(part, result[part], wanted(asked))
     print(json.dumps(result | {"floors": told}, indent=2))
     for one in told:
         word = "met   " if one["met"] else "MISSED"
         print(f"bench: {word} {one['floor']:>8} {one['figure']}: {one['found']}", file=sys.stderr)
     if given.strict and not all(one["met"] for one in told):
         sys.exit(1)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="bench")
+    parser.add_argument("parts", nargs="*", metavar="part", help=", ".join(_PARTS))
+    parser.add_argument("--quick", action="store_true", help="the smallest sizes")
+    parser.add_argument("--strict", action="store_true", help="end with 1 when a floor is missed")
+    parser.add_argument("--rows", type=_chosen(table.BY_NAME), help=", ".join(table.BY_NAME))
+    parser.add_argument("--nodes", type=_numbers, help="numbers of nodes, with commas")
+    parser.add_argument("--pods", type=int, help="incoming pods")
+    parser.add_argument("--turns", type=int, help="how often each scheduler runs")
+    parser.add_argument(
+        "--schedulers",
+        type=_chosen(measuring.SCHEDULERS),
+        default=comparing.COMPARED,
+        help=", ".join(measuring.SCHEDULERS),
+    )
+    return parser
+
+
+def _asked(given: argparse.Namespace) -> _Given:
+    quick: bool = given.quick
+    names: Sequence[str] = given.rows or tuple(table.BY_NAME)
+    plan = Plan(
+        rows=tuple(table.BY_NAME[name] for name in names),
+        nodes=given.nodes or (_QUICK_SIZES if quick else _SIZES),
+        pods=given.pods or (_QUICK_PODS if quick else _PODS),
+        turns=given.turns or (_QUICK_TURNS if quick else _TURNS),
+        schedulers=given.schedulers,
+    )
+    usual = alone.QUICK_SIZES if quick else alone.SIZES
+    return _Given(quick, plan, given.nodes or usual)
+
+
+def _chosen(known: Sequence[str] | dict[str, Any]) -> Callable[[str], tuple[str, ...]]:
+    """Some of these, with commas."""
+
+    def read(text: str) -> tuple[str, ...]:
+        found = tuple(text.split(","))
+        for one in found:
+            if one not in known:
+                raise argparse.ArgumentTypeError(f"{one} is not one of {', '.join(known)}")
+        return found
+
+    return read
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(",")))
 
 
 main()

@@ -1,6 +1,6 @@
-"""Pods of which each has figures of its own: in the engine, and on a real API server.
+"""Pods of which each has figures of its own, in the engine alone; on a real API server they are a row of ``rows``.
 
-An engine row is the thread's time from the pod object to the decision, one pod after another, on a cluster that
+A row is the thread's time from the pod object to the decision, one pod after another, on a cluster that
 is new and on one that has run for a while: nodes of several kinds filled unevenly, and pods that left. Beside it
 stands what pods cost that are all alike.
 """
@@ -14,7 +14,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench import end_to_end
 from bench.floors import Floor
 from scheduler.api import wire
 from scheduler.api.cards import Card, CardUse, Slots
@@ -36,13 +35,11 @@ FLOORS = (
     Floor("engine.*.us_a_pod", at_most=1_400, only=("size", "GPU, 20000 nodes")),
     Floor("engine.*.us_a_pod", at_most=120, only=("size", "plain, 5000 nodes")),
     Floor("engine.*.us_a_pod", at_most=500, only=("size", "plain, 20000 nodes")),
-    Floor("end_to_end.*.of_null_scheduler", at_least=0.85),
-    Floor("end_to_end.*.schedulers.evenkeel.rss_mib", at_most=300),
 )
 
 
 def run(quick: bool) -> dict[str, Any]:
-    """Engine rows, and on 5,000 real nodes plain pods and pods of one GPU."""
+    """Plain pods and pods with a card or more, on new clusters and on worn ones."""
     engine = []
     usual = gc.get_threshold()
     for n_nodes in (5_000,) if quick else (5_000, 20_000):
@@ -52,10 +49,7 @@ def run(quick: bool) -> dict[str, Any]:
                 print(f"bench: {engine[-1]}", file=sys.stderr, flush=True)
                 gc.unfreeze()
     gc.set_threshold(*usual)
-    real = [
-        end_to_end.compared(5_000, gpu=gpu, quick=quick, distinct=True) for gpu in (False, True)
-    ]
-    return {"engine": engine, "end_to_end": real}
+    return {"engine": engine}
 
 
 def _row(n_nodes: int, *, gpu: bool, worn: bool) -> dict[str, Any]:

@@ -22,8 +22,14 @@ FLAGS = {
 }
 # What stands before a command.
 OF_ALL = {flag for p in typer.main.get_command(app).params for flag in p.opts}
-# Of programs that are not Evenkeel's.
-OTHERS = {"--strict", "--quick", "--editable", "--server-side", "--set"}
+BENCH = (blocks.ROOT / "bench/__main__.py").read_text(encoding="utf-8")
+# Of programs that are not Evenkeel's, and of the benchmarks.
+OTHERS = {
+    "--editable",
+    "--server-side",
+    "--set",
+    *re.findall(r"add_argument\(\s*\"(--[a-z]+)\"", BENCH),
+}
 # ``Added in`` lists what is gone too.
 TODAY = [page for page in blocks.PAGES if page.name != "CHANGELOG.md"]
 
@@ -96,9 +102,10 @@ def targets(code: str) -> None:
     known = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     arguments = re.sub(r"\w+=(\"[^\"]*\"|\S+)", "", code.removeprefix("make").partition("#")[0])
     assert set(arguments.split()) <= known, code
-    parts = (blocks.ROOT / "bench/__main__.py").read_text(encoding="utf-8")
     for part in re.findall(r"ARGS=\"?([a-z-]+)", code):
-        assert f'    "{part}": (' in parts, code
+        assert f'    "{part}": (' in BENCH, code
+    for flag in re.findall(r" (--[a-z]+)", code):
+        assert flag in OTHERS, code
 
 
 def test_the_kinds_of_words_are_found() -> None:

@@ -1,0 +1,173 @@
+"""One scheduler, one row, one size: pods per second from the first bind to the last, on a real API server.
+
+Each figure has a freshly started control plane: the nodes are made, then what else there is, then the pods; the
+scheduler starts with all of them pending (but those that arrive while others are bound). A watch on metadata alone
+counts the binds as they happen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+
+from bench.rows.row import INCOMING, Row, Size, for_scheduler
+from tests.controlplane import objects, plane
+
+# Evenkeel and the null scheduler run as this user; kube-scheduler as its own, which is held back as little.
+USER = "admin"
+_PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+# Without a bind for so long a scheduler is taken not to finish.
+_PATIENCE_SECONDS = 120.0
+_LOOK_SECONDS = 0.02
+_LOG_TAIL = 1_500
+
+Figures = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Seen:
+    """Times at which incoming pods were seen bound, and the scheduler's CPU seconds by the first of them."""
+
+    stamps: list[float] = field(default_factory=list)
+    cpu_at_first: float = 0.0
+
+
+def measure(row: Row, scheduler: str, size: Size) -> Figures:
+    """The figures; ``pods_per_second`` is None if it did not bind them all."""
+    name = "default-scheduler" if scheduler == "kube-scheduler" else "evenkeel"
+    with plane.start() as cp:
+        asyncio.run(_load(cp, row, size, name))
+        for program in row.beside:
+            _spawn_beside(cp, program, row, size, name)
+        started = time.monotonic()
+        process = _START[scheduler](cp, row, size)
+        seen = asyncio.run(_watch(cp, process, size.pods))
+        cpu = cp.cpu_seconds(process) - seen.cpu_at_first
+        found: Figures = {
+            "bound": len(seen.stamps),
+            "rss_mib": round(cp.rss(process) / 2**20),
+            "pods_per_second": None,
+        }
+        if len(seen.stamps) < size.pods:
+            for one in (process, *row.beside):
+                print(f"bench: {one}: …{cp.logs(one)[-_LOG_TAIL:]}", file=sys.stderr)
+            return found
+        seconds = seen.stamps[-1] - seen.stamps[0]
+        return found | {
+            "pods_per_second": round((size.pods - 1) / seconds, 1),
+            "start_to_first_bind_seconds": round(seen.stamps[0] - started, 2),
+            "start_cpu_seconds": round(seen.cpu_at_first, 2),
+            "cpu_ms_per_pod": round(cpu * 1000 / size.pods, 3),
+        }
+
+
+async def _load(cp: plane.ControlPlane, row: Row, size: Size, scheduler_name: str) -> None:
+    """First what others refer to by name, then what can be made in any order."""
+    await objects.create_many(cp, map(row.node, range(size.nodes)))
+    before = [for_scheduler(one, scheduler_name) for one in row.before(size)]
+    for is_pod in (False, True):
+        await objects.create_many(cp, [one for one in before if (one["kind"] == "Pod") is is_pod])
+    if not row.arrive:
+        pods = (row.incoming(i, size, scheduler_name) for i in range(size.pods))
+        await objects.create_many(cp, pods)
+
+
+async def _watch(cp: plane.ControlPlane, process: str, n_pods: int) -> Seen:
+    """Until all are bound, or none for too long."""
+    seen = Seen()
+    counting = asyncio.ensure_future(_count(cp, seen, n_pods))
+    heard, heard_at = 0, time.monotonic()
+    while not counting.done() and time.monotonic() < heard_at + _PATIENCE_SECONDS:
+        await asyncio.sleep(_LOOK_SECONDS)
+        if len(seen.stamps) > heard:
+            if not heard:
+                seen.cpu_at_first = cp.cpu_seconds(process)
+            heard, heard_at = len(seen.stamps), time.monotonic()
+    counting.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await counting
+    return seen
+
+
+async def _count(cp: plane.ControlPlane, seen: Seen, n_pods: int) -> None:
+    (selector,) = (f"{key}={value}" for key, value in INCOMING.items())
+    wanted = {
+        "watch": "true",
+        "fieldSelector": "spec.nodeName!=",
+        "labelSelector": selector,
+        "allowWatchBookmarks": "true",
+    }
+    headers = {"Accept": _PARTIAL, "Authorization": f"Bearer {cp.token}"}
+    version = "0"
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=cp.trust())) as session:
+        # The API server ends a watch that falls behind; it goes on from the last version seen.
+        while len(seen.stamps) < n_pods:
+            async with session.get(
+                f"{cp.url}/api/v1/pods",
+                params={**wanted, "resourceVersion": version},
+                headers=headers,
+                timeout=aiohttp.ClientTimeout(total=None),
+            ) as answer:
+                async for now, lines in _lines(answer):
+                    # Later changes of a bound pod arrive as MODIFIED.
+                    seen.stamps += [now] * sum(b'"type":"ADDED"' in line for line in lines)
+                    if len(seen.stamps) >= n_pods:
+                        return
+                    version = json.loads(lines[-1])["object"]["metadata"]["resourceVersion"]
+
+
+async def _lines(answer: aiohttp.ClientResponse) -> AsyncIterator[tuple[float, list[bytes]]]:
+    """Complete lines, as they come together."""
+    rest = b""
+    async for chunk in answer.content.iter_any():
+        *lines, rest = (rest + chunk).split(b"\n")
+        if lines:
+            yield time.monotonic(), lines
+
+
+# Programs.
+
+
+def _spawn_beside(cp: plane.ControlPlane, program: str, row: Row, size: Size, name: str) -> None:
+    command = [sys.executable, "-m", f"bench.beside.{program}", "--url", cp.url]
+    access = ["--token", cp.tokens[USER], "--ca-file", str(cp.ca_file)]
+    measured = ["--row", row.name, "--nodes", str(size.nodes), "--pods", str(size.pods)]
+    cp.spawn(program, [*command, *access, *measured, "--scheduler", name])
+
+
+def _start_evenkeel(cp: plane.ControlPlane, *more: str) -> str:
+    command = [sys.executable, "-m", "scheduler", "run", "--port", "0", "--log-level", "warning"]
+    access = ["--kubeconfig", str(cp.kubeconfig(token=cp.tokens[USER]))]
+    cp.spawn("evenkeel", [*command, *access, *more])
+    return "evenkeel"
+
+
+def _start_recording(cp: plane.ControlPlane) -> str:
+    return _start_evenkeel(cp, "--record", str(cp.folder / "events"))
+
+
+def _start_null(cp: plane.ControlPlane, row: Row, size: Size) -> str:
+    _spawn_beside(cp, "null_scheduler", row, size, "evenkeel")
+    return "null_scheduler"
+
+
+def _start_kube_scheduler(cp: plane.ControlPlane) -> str:
+    cp.start_scheduler()
+    return "kube-scheduler"
+
+
+_START: dict[str, Callable[[plane.ControlPlane, Row, Size], str]] = {
+    "evenkeel": lambda cp, *_: _start_evenkeel(cp),
+    "null": _start_null,
+    "kube-scheduler": lambda cp, *_: _start_kube_scheduler(cp),
+    "recording": lambda cp, *_: _start_recording(cp),
+}
+SCHEDULERS = tuple(_START)
