@@ -13,13 +13,15 @@ import msgspec
 import uvloop
 
 from bench.rows import table
-from bench.rows.row import Row, Size
+from bench.rows.row import Size
+from scheduler.kube.writes import Writes
 
 PODS = "/api/v1/namespaces/default/pods"
 _METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _LIST_OF_METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-_MERGE = {"Content-Type": "application/merge-patch+json"}
-_TRIES = 20
+_TRIES, _SECONDS = 20, 60.0
+# At once, as many as Evenkeel's client has.
+_CONNECTIONS = 64
 
 
 class Change(msgspec.Struct):
@@ -33,7 +35,7 @@ _changes = msgspec.json.Decoder(Change)
 
 
 class Caller:
-    """One API server, a row and its size.
+    """One API server, a row and its size. What is written goes through Evenkeel's own connections.
 
     Attributes:
         row: what is measured.
@@ -42,30 +44,32 @@ class Caller:
     """
 
     def __init__(
-        self, session: aiohttp.ClientSession, row: Row, size: Size, scheduler: str
+        self, session: aiohttp.ClientSession, writes: Writes, given: argparse.Namespace
     ) -> None:
-        self._session = session
-        self.row, self.size, self.scheduler = row, size, scheduler
+        self._session, self._writes = session, writes
+        self._fields = f"Authorization: Bearer {given.token}\r\nAccept: application/json\r\n"
+        self.row, self.size = table.BY_NAME[given.row], Size(given.nodes, given.pods)
+        self.scheduler: str = given.scheduler
 
-    async def call(self, method: str, path: str, body: object = None) -> bytes:
-        """One call; a PATCH is a merge patch. What it is about may be gone: then there is no answer.
+    async def call(self, method: str, path: str, body: object) -> None:
+        """One write; a PATCH is a merge patch. That what it is about has gone is no error.
 
         Raises:
             RuntimeError: it was refused, or the API server stayed too busy.
         """
-        data = None if body is None else msgspec.json.encode(body)
-        headers = _MERGE if method == "PATCH" else None
+        data = msgspec.json.encode(body)
+        kind = "merge-patch+json" if method == "PATCH" else "json"
+        fields = f"{self._fields}Content-Type: application/{kind}\r\n"
         for _ in range(_TRIES):
-            async with self._session.request(method, path, data=data, headers=headers) as answer:
-                payload = await answer.read()
-                if answer.status == 404:
-                    return b""
-                if answer.status < 400:
-                    return payload
-                if answer.status != 429:
-                    break
+            answer = await self._writes.ask(method, path, fields, data, seconds=_SECONDS)
+            if answer.status < 300 or answer.status == 404:
+                return
+            if answer.status != 429:
+                break
             await asyncio.sleep(0.1)
-        raise RuntimeError(f"{method} {path}: {answer.status} {payload.decode(errors='replace')}")
+        raise RuntimeError(
+            f"{method} {path}: {answer.status} {answer.payload.decode(errors='replace')}"
+        )
 
     async def names(self, path: str, **selectors: str) -> tuple[dict[str, str], str]:
         """Names and uids of what is there, and the version to watch from."""
@@ -73,7 +77,8 @@ class Caller:
         async with self._session.get(path, params=selectors, headers=headers) as answer:
             answer.raise_for_status()
             found = msgspec.json.decode(await answer.read())
-        metas = (item["metadata"] for item in found["items"])
+        # Of metadata alone the API server writes an empty list as null.
+        metas = (item["metadata"] for item in found["items"] or ())
         uids = {meta["name"]: meta["uid"] for meta in metas}
         return uids, found["metadata"]["resourceVersion"]
 
@@ -113,16 +118,13 @@ def main(work: Callable[[Caller], Coroutine[Any, Any, None]]) -> None:
     given = parser.parse_args()
 
     async def run() -> None:
-        headers = {
-            "Authorization": f"Bearer {given.token}", "Content-Type": "application/json"
-        }  # fmt: skip
         trust = ssl.create_default_context(cafile=given.ca_file)
         async with aiohttp.ClientSession(
             base_url=given.url,
-            headers=headers,
-            connector=aiohttp.TCPConnector(limit=64, ssl=trust),
+            headers={"Authorization": f"Bearer {given.token}"},
+            connector=aiohttp.TCPConnector(ssl=trust),
         ) as session:
-            size = Size(given.nodes, given.pods)
-            await work(Caller(session, table.BY_NAME[given.row], size, given.scheduler))
+            writes = Writes(given.url, trust, most=_CONNECTIONS)
+            await work(Caller(session, writes, given))
 
     uvloop.run(run())

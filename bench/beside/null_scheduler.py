@@ -1,7 +1,7 @@
 """A scheduler that does not think: it carries out decisions that are known to be right, as fast as it can.
 
-The limit that any scheduler on this API server could reach from Python: same client library, as many requests in
-flight as Evenkeel has, an event per pod behind the binds, no choice. What a decision needs first it does and
+The limit that any scheduler on this API server could reach from Python: Evenkeel's own connections, as many requests
+in flight as it has, an event per pod behind the binds, no choice. What a decision needs first it does and
 waits for: it has the victim go, or the claim provisioned at the node. A row's decisions are right whatever was
 done before (``bench.rows.table``), so it needs to know of pods no more than their names: from one list, or, where
 pods arrive while others are bound, from a watch on metadata.
@@ -136,7 +136,7 @@ async def _evict(api: Caller, name: str, decision: Decision) -> None:
     }
     victim = f"{PODS}/{decision.victim}"
     await api.call("PATCH", f"{victim}/status", {"status": {"conditions": [condition]}})
-    await api.call("DELETE", victim)
+    await api.call("DELETE", victim, {"kind": "DeleteOptions", "apiVersion": "v1"})
 
 
 def _event(scheduler: str, name: str, uid: str, node: str) -> dict[str, object]:

@@ -13,7 +13,7 @@ _HEAD = (
 
 
 def lines(result: dict[str, dict[str, Any]]) -> list[str]:
-    """A table in Markdown; — where there is no figure."""
+    """A table in Markdown; — where there is no figure, and * behind that of a scheduler that left pods unbound."""
     rows = [
         _cells(table.BY_NAME[name].title, n_nodes, compared)
         for name, sizes in result.items()
@@ -26,8 +26,8 @@ def _cells(title: str, n_nodes: str, compared: dict[str, Any]) -> list[str]:
     figures = compared["schedulers"]
     ours = figures.get("evenkeel", {})
     speeds = [
-        _of(figures.get(one, {}), "pods_per_second", "{:,.0f}")
-        for one in ("evenkeel", "kube-scheduler", "null")
+        _of(of, "pods_per_second", "{:,.0f}") + "*" * bool(of.get("unbound"))
+        for of in (figures.get(one, {}) for one in ("evenkeel", "kube-scheduler", "null"))
     ]
     return [
         title,

@@ -18,8 +18,8 @@ class _Status(msgspec.Struct):
 
 
 def is_failure(status: int) -> bool:
-    """Whether an answer with this status is an error."""
-    return status >= HTTPStatus.BAD_REQUEST
+    """Whether an answer with this status is an error, or a way to elsewhere: nobody follows it with a write."""
+    return not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES
 
 
 def error_of(status: int, payload: bytes) -> ApiError:

@@ -18,6 +18,7 @@ from kubernetes import client as kubernetes_client
 from scheduler.errors import ApiError
 from scheduler.kube import answers
 from scheduler.kube import kubeconfig as kubeconfigs
+from scheduler.kube.writes import Writes
 
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
@@ -93,7 +94,7 @@ def load_access(kubeconfig: str | None, context: str | None = None) -> Access:
 
 
 class ApiClient:
-    """One session of persistent connections to one API server.
+    """Persistent connections to one API server: those of a session for what is read, others for writes.
 
     Attributes:
         access: what it was made from.
@@ -106,14 +107,18 @@ class ApiClient:
         self._base = access.url.rstrip("/")
         self._bearer = ""
         self._ask_again_at = 0.0
+        self._user_agent = user_agent
+        tls = _tls(access)
+        self._writes = Writes(access.url, tls, most=connections)
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=connections, ssl=_tls(access)),
+            connector=aiohttp.TCPConnector(limit=connections, ssl=True if tls is None else tls),
             headers={"User-Agent": user_agent},
             auto_decompress=True,
         )
 
     async def close(self) -> None:
         """Close all connections."""
+        self._writes.close()
         await self._session.close()
 
     async def request(
@@ -133,24 +138,36 @@ class ApiClient:
             ApiError: the API server refused (with the Status object's reason), or gave no answer in time.
         """
         try:
+            if body is not None:
+                return await self._write(method, path, body, content_type, expect)
             async with self._session.request(
                 method,
                 self._base + path,
-                data=body,
                 params=params,
-                headers=self._headers(content_type if body is not None else None, expect.accept),
+                headers=self._headers(expect.accept),
                 timeout=aiohttp.ClientTimeout(total=expect.seconds),
             ) as response:
                 payload = await _body(response, expect.most_bytes)
-                if answers.is_failure(response.status):
-                    raise answers.error_of(response.status, payload)
-                return payload
+                return _judged(response.status, payload)
         except TimeoutError as error:
             raise ApiError(
                 0, "Timeout", f"{method} {path}: no answer in {expect.seconds} s"
             ) from error
         except (aiohttp.ClientError, OSError) as error:
             raise ApiError(0, "Connection", f"{method} {path}: {error}") from error
+
+    async def _write(
+        self, method: str, path: str, body: bytes, content_type: str, expect: Expected
+    ) -> bytes:
+        """A call with a body; it has no parameters, and its answer is taken as large as it is."""
+        authorization = self._authorization()
+        bearer = f"Authorization: {authorization}\r\n" if authorization else ""
+        fields = (
+            f"User-Agent: {self._user_agent}\r\n{bearer}"
+            f"Accept: {expect.accept}\r\nContent-Type: {content_type}\r\n"
+        )
+        answer = await self._writes.ask(method, path, fields, body, seconds=expect.seconds)
+        return _judged(answer.status, answer.payload)
 
     async def get(self, path: str, params: Mapping[str, str] | None = None) -> Any:
         """An object or list as plain values.
@@ -177,14 +194,12 @@ class ApiClient:
         return self._session.get(
             self._base + path,
             params=params,
-            headers=self._headers(None),
+            headers=self._headers(JSON),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=silence_seconds),
         )
 
-    def _headers(self, content_type: str | None, accept: str = JSON) -> dict[str, str]:
+    def _headers(self, accept: str) -> dict[str, str]:
         headers = {"Accept": accept}
-        if content_type is not None:
-            headers["Content-Type"] = content_type
         authorization = self._authorization()
         if authorization:
             headers["Authorization"] = authorization
@@ -196,13 +211,22 @@ class ApiClient:
         if now >= self._ask_again_at:
             self._ask_again_at = now + _BEARER_SECONDS
             try:
-                token = self.access.bearer()
+                token = self.access.bearer() or ""
+                if not (token.isascii() and token.isprintable()):
+                    raise ValueError("a token of characters that no header may have")
             except Exception as error:  # noqa: BLE001 - whatever a plugin or a file raises
                 # The last token most likely still holds; if not, the API server will say so.
                 _log.warning("no new token", error=str(error))
             else:
                 self._bearer = f"Bearer {token}" if token else ""
         return self._bearer
+
+
+def _judged(status: int, payload: bytes) -> bytes:
+    """The payload of an answer that is no error."""
+    if answers.is_failure(status):
+        raise answers.error_of(status, payload)
+    return payload
 
 
 async def _body(response: aiohttp.ClientResponse, most_bytes: int) -> bytes:
@@ -225,9 +249,9 @@ def backoff(attempt: int, *, first: float = 0.1, most: float = 10.0) -> float:
     return wait * (0.5 + random.random() / 2)  # noqa: S311 - jitter
 
 
-def _tls(access: Access) -> ssl.SSLContext | bool:
+def _tls(access: Access) -> ssl.SSLContext | None:
     if urlsplit(access.url).scheme != "https":
-        return True
+        return None
     context = ssl.create_default_context(cafile=access.ca_file)
     if not access.verify:
         context.check_hostname = False

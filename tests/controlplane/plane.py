@@ -211,6 +211,10 @@ class ControlPlane(access.Access):
         """Return all that a program has logged, over its restarts."""
         return (self.folder / f"{name}.log").read_text(errors="replace")
 
+    def is_running(self, name: str) -> bool:
+        """Tell whether a program has not ended."""
+        return self._nursery.children[name].is_running()
+
     def rss(self, name: str) -> int:
         """Return a program's resident memory in bytes (Linux only)."""
         return self._nursery.children[name].rss()

@@ -1,13 +1,13 @@
 """Rows of the benchmark: pods ask what the row says, decisions of the null scheduler are right, floors are told."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
 
 from bench.beside.provisioner import SELECTED, volume
-from bench.rows import alone, comparing, printed, table
+from bench.rows import alone, comparing, measuring, printed, table
 from bench.rows.comparing import Plan
 from bench.rows.row import INCOMING, Decision, Row, Size
 from scheduler.api import quantities
@@ -219,13 +219,18 @@ def test_a_plan_has_the_floors_of_its_rows_and_sizes() -> None:
         "plain.1000.of_null_scheduler": ">= 0.85",
         "plain.5000.of_null_scheduler": ">= 0.85",
         "plain.5000.times_kube_scheduler": ">= 2.5",
+        **{
+            f"{name}.{n_nodes}.schedulers.evenkeel.unbound": "<= 0"
+            for name in ("plain", "volumes")
+            for n_nodes in (1_000, 5_000)
+        },
     }
 
 
 def test_a_plan_has_no_floors_against_schedulers_that_do_not_run() -> None:
     told = {floor.figure for floor in plan(schedulers=("evenkeel", "kube-scheduler")).floors()}
-    assert told == {"plain.5000.times_kube_scheduler"}
-    assert plan(schedulers=("evenkeel",)).floors() == ()
+    assert {one for one in told if "unbound" not in one} == {"plain.5000.times_kube_scheduler"}
+    assert plan(schedulers=("null", "kube-scheduler"), nodes=(10,), rows=()).floors() == ()
 
 
 def test_the_floors_are_those_that_were_set() -> None:
@@ -237,12 +242,14 @@ def test_the_floors_are_those_that_were_set() -> None:
 
 
 def figures(speed: float | None, **more: Any) -> dict[str, Any]:
-    return {"pods_per_second": speed, "cpu_ms_per_pod": 0.5, "bound": 10, **more}
+    return {"pods_per_second": speed, "cpu_ms_per_pod": 0.5, "unbound": 0, **more}
 
 
 def test_one_turn_that_did_not_end_is_the_result() -> None:
-    ended, stuck = figures(100.0), {"pods_per_second": None, "bound": 3}
+    ended, stuck = figures(100.0), {"pods_per_second": None, "unbound": 3}
     assert comparing.median([ended, stuck, ended]) == stuck
+    most = comparing.median([ended, figures(100.0, unbound=1), ended])
+    assert most == figures(100.0, unbound=1)
     assert comparing.median([figures(1.0), figures(9.0), figures(2.0)])["pods_per_second"] == 2.0
     found = {"evenkeel": stuck, "null": ended}
     assert comparing.ratio(found, "evenkeel", "null") is None
@@ -250,12 +257,29 @@ def test_one_turn_that_did_not_end_is_the_result() -> None:
     assert comparing.ratio({"a": figures(50.0), "b": ended}, "a", "b") == 0.5
 
 
+@pytest.mark.parametrize(
+    ("n_pods", "stamps", "expected"),
+    [
+        pytest.param(3, [0.0, 1.0, 2.0], 1.0, id="from the first to the last"),
+        pytest.param(200, [*range(198), 9_999, 9_999], 1.0, id="all but one in a hundred"),
+        pytest.param(200, range(198), 1.0, id="who is not bound counts as late"),
+        pytest.param(200, range(197), None, id="too few"),
+        pytest.param(3, [], None, id="none"),
+        pytest.param(2, [1.0, 1.0], None, id="no time at all"),
+    ],
+)
+def test_a_speed_is_that_of_nearly_all_pods(
+    n_pods: int, stamps: Sequence[float], expected: float | None
+) -> None:
+    assert measuring.speed(stamps, n_pods) == expected
+
+
 def test_the_table_has_a_line_for_each_row_and_size() -> None:
-    schedulers = {"evenkeel": figures(1_850.2, rss_mib=200), "null": figures(2_000.0)}
+    schedulers = {"evenkeel": figures(1_850.2, rss_mib=200), "null": figures(2_000.0, unbound=1)}
     compared = {
         "pods": 5_000, "times_kube_scheduler": None, "of_null_scheduler": 0.925, "schedulers": schedulers
     }  # fmt: skip
     head, _, line = printed.lines({"plain": {"1000": compared}})
     assert head.count("|") == line.count("|")
     cells = [cell.strip() for cell in line.strip("|").split("|")]
-    assert cells == ["plain", "1,000", "5,000", "1,850", "—", "2,000", "—", "0.93", "0.50", "200", "—"]  # fmt: skip
+    assert cells == ["plain", "1,000", "5,000", "1,850", "—", "2,000*", "—", "0.93", "0.50", "200", "—"]  # fmt: skip
