@@ -58,7 +58,8 @@ class Rows:
 
     def held(self, hold: Hold) -> None:
         """A pod stays pending."""
-        self._rows[hold.uid] = self._of(self._cluster.pods[hold.uid], explain.saying(hold).message)
+        row = self._of(self._cluster.pods[hold.uid], explain.saying(hold).message)
+        self._rows[hold.uid] = row | {"unschedulable": explain.sentence(hold)}
 
     def bound(self, bind: Bind) -> None:
         """A pod has a node."""
@@ -123,6 +124,7 @@ class Rows:
             "annotations": {},
             "devices": [],
             "message": message,
+            "unschedulable": None,
             "victims": [],
         }
 

@@ -189,7 +189,7 @@ async def list_all(
     query = {"limit": str(_PAGE), **selectors}
     async with connect(cp, token) as session:
         while True:
-            page = msgspec.json.decode(await _call(session, "GET", path, params=query))
+            page = msgspec.json.decode(await call(session, "GET", path, params=query))
             items += page["items"]
             query["continue"] = page["metadata"].get("continue", "")
             if not query["continue"]:
@@ -200,15 +200,15 @@ async def delete_all(cp: Access, path: str, **selectors: str) -> None:
     """Delete a collection at once, pods without waiting for a kubelet that is not there."""
     query = {"gracePeriodSeconds": "0", **selectors}
     async with connect(cp) as session:
-        await _call(session, "DELETE", path, params=query)
+        await call(session, "DELETE", path, params=query)
 
 
 async def _create(session: aiohttp.ClientSession, manifest: Manifest) -> str:
     path = collection(manifest)
-    answer = await _call(session, "POST", path, manifest)
+    answer = await call(session, "POST", path, manifest)
     if "status" in manifest and manifest["kind"] != "Node":
         status = {"status": manifest["status"]}
-        await _call(session, "PATCH", f"{path}/{manifest['metadata']['name']}/status", status)
+        await call(session, "PATCH", f"{path}/{manifest['metadata']['name']}/status", status)
     return msgspec.json.decode(answer, type=_Created).metadata.uid
 
 
@@ -220,7 +220,7 @@ class _Created(msgspec.Struct):
     metadata: _Metadata
 
 
-async def _call(
+async def call(
     session: aiohttp.ClientSession,
     method: str,
     path: str,

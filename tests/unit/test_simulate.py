@@ -70,6 +70,7 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
                 },
                 "devices": [{"id": "g-GPU-0", "index": 0, "memoryMiB": 3000, "cores": 30}],
                 "message": "Successfully assigned default/gpu to g",
+                "unschedulable": None,
                 "victims": [],
             },
             {
@@ -84,6 +85,7 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
                 "devices": [],
                 "message": "0/1 nodes are available: 1 Insufficient cpu. "
                 "Insufficient cpu: asked 99, the most free is 8 on g.",
+                "unschedulable": "0/1 nodes are available: 1 Insufficient cpu.",
                 "victims": [],
             },
         ],

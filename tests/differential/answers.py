@@ -1,0 +1,27 @@
+"""What either side answers to a pod, in one form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Answer(NamedTuple):
+    """What a scheduler says of one pod.
+
+    Attributes:
+        node: where it goes, None when it stays pending.
+        feasible: the nodes that it may go to.
+        scores: by node and plugin the weighted score, without zeros; kube-scheduler scores nothing where
+            only one node will do.
+        message: of a pod that stays pending, why.
+    """
+
+    node: str | None
+    feasible: frozenset[str]
+    scores: Mapping[str, Mapping[str, int]]
+    message: str
+
+    def total(self, node: str) -> int:
+        """The sum of a node's scores."""
+        return sum(self.scores.get(node, {}).values())

@@ -1,0 +1,56 @@
+"""What two answers to one pod have in common, and what not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tests.differential.answers import Answer
+
+# Terms of a sum that is not kube-scheduler's, and what comes before all sums.
+_NOT_THEIRS = frozenset({"least-allocated", "most-allocated", "keel", "KeepsGpuNodesFree"})
+
+
+class Difference(NamedTuple):
+    """One thing that is not the same.
+
+    Attributes:
+        what: feasible, message, choice, or the plugin whose scores differ.
+        theirs: what kube-scheduler says.
+        ours: what Evenkeel says.
+    """
+
+    what: str
+    theirs: object
+    ours: object
+
+
+def differences(theirs: Answer, ours: Answer) -> list[Difference]:
+    """All that is not the same."""
+    return [*_found(theirs, ours)]
+
+
+def _found(theirs: Answer, ours: Answer) -> Iterator[Difference]:
+    if theirs.feasible != ours.feasible:
+        yield Difference("feasible", sorted(theirs.feasible), sorted(ours.feasible))
+        return  # scores are relative to what is feasible
+    message = theirs.message.partition(" preemption: ")[0]
+    if message != ours.message:
+        yield Difference("message", message, ours.message)
+    for plugin in sorted(_plugins(theirs) | _plugins(ours)):
+        points = [_of(one, plugin, theirs.scores) for one in (theirs, ours)]
+        if points[0] != points[1]:
+            yield Difference(plugin, *points)
+
+
+def _plugins(answer: Answer) -> set[str]:
+    found = {plugin for scores in answer.scores.values() for plugin in scores}
+    return found - _NOT_THEIRS - {"NodeResourcesFit", "NodeResourcesBalancedAllocation"}
+
+
+def _of(answer: Answer, plugin: str, nodes: object) -> dict[str, int]:
+    return {
+        node: answer.scores[node][plugin]
+        for node in sorted(nodes)  # type: ignore[call-overload]
+        if answer.scores[node].get(plugin)
+    }

@@ -1,0 +1,152 @@
+"""kube-scheduler itself, on a real API server that holds one world at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
+
+import aiohttp
+import msgspec
+
+from tests.controlplane import objects, plane
+from tests.differential.answers import Answer
+from tests.differential.scheduler_log import Log
+from tests.differential.worlds import NAMESPACES, OVERHEADS, World
+
+Json = dict[str, Any]
+_CONFIG = {
+    "percentageOfNodesToScore": 100,
+    "podInitialBackoffSeconds": 1,
+    "podMaxBackoffSeconds": 1,
+}
+# Kinds of which worlds have some; those of a namespace are emptied namespace by namespace.
+_SPACED = (
+    "/api/v1/namespaces/{}/pods",
+    "/api/v1/namespaces/{}/services",
+    "/api/v1/namespaces/{}/replicationcontrollers",
+    "/apis/apps/v1/namespaces/{}/replicasets",
+    "/apis/apps/v1/namespaces/{}/statefulsets",
+)
+# The default would leave some with a finalizer that only a controller takes away.
+_AT_ONCE = {"gracePeriodSeconds": "0", "propagationPolicy": "Background"}
+# Services and the like are seen by kube-scheduler in streams of their own, of which it logs nothing.
+_SETTLE_SECONDS = 0.03
+
+
+class Asked(NamedTuple):
+    """A question and what came of it.
+
+    Attributes:
+        pod: as the API server had it when kube-scheduler saw it.
+        answer: what kube-scheduler said.
+        bound: as the API server has it with its node, None without.
+    """
+
+    pod: Json
+    answer: Answer
+    bound: Json | None
+
+
+class Oracle:
+    """A running kube-scheduler; ``start`` makes one."""
+
+    def __init__(self, log: Log, session: aiohttp.ClientSession) -> None:
+        self._log, self._session = log, session
+        self._nodes: set[str] = set()
+
+    async def load(self, world: World, *, patiently: bool = False) -> list[Json]:
+        """Put a world in the place of the last one; return it as the API server has it.
+
+        Args:
+            world: what is to be there.
+            patiently: give kube-scheduler ten times as long to see it all.
+        """
+        await self._clear()
+        await self._create(world.others)
+        await self._create(world.nodes)
+        await self._create(world.pods)
+        await asyncio.gather(
+            *(self._call("DELETE", f"{_path(one)}") for one in world.pods if _is_deleted(one))
+        )
+        self._nodes = {one["metadata"]["name"] for one in world.nodes}
+        found = await self._objects(world)
+        self._log.wait_for_nodes("Add event for node", self._nodes)
+        await asyncio.sleep(_SETTLE_SECONDS * (10 if patiently else 1))
+        return found
+
+    async def ask(self, pod: Json) -> Asked:
+        """What kube-scheduler does with a pod; it is gone afterwards if it got no node."""
+        meta = pod["metadata"]
+        admitted = await self._call("POST", objects.collection(pod), pod)
+        answer = self._log.answer(f"{meta['namespace']}/{meta['name']}")
+        if answer.node is None:
+            await self._call("DELETE", _path(pod), params=_AT_ONCE)
+            return Asked(admitted, answer, None)
+        return Asked(admitted, answer, await self._call("GET", _path(pod)))
+
+    async def _create(self, manifests: Iterable[Json]) -> None:
+        async def one(manifest: Json) -> None:
+            await self._call("POST", objects.collection(manifest), manifest)
+            if "status" in manifest and manifest["kind"] == "Pod":
+                status = {"status": manifest["status"]}
+                await self._call("PATCH", f"{_path(manifest)}/status", status)
+
+        await asyncio.gather(*map(one, manifests))
+
+    async def _objects(self, world: World) -> list[Json]:
+        paths = ["/api/v1/namespaces", "/api/v1/nodes"]
+        paths += sorted({objects.collection(one) for one in (*world.others, *world.pods)})
+        lists = await asyncio.gather(*(self._call("GET", path) for path in paths))
+        return [
+            item | {"apiVersion": found["apiVersion"], "kind": found["kind"].removesuffix("List")}
+            for found in lists
+            for item in found["items"]
+        ]
+
+    async def _clear(self) -> None:
+        paths = [path.format(space) for path in _SPACED for space in NAMESPACES]
+        gone = [self._call("DELETE", path, params=_AT_ONCE) for path in (*paths, "/api/v1/nodes")]
+        await asyncio.gather(*gone)
+        self._log.wait_for_nodes("Delete event for node", self._nodes)
+        self._nodes = set()
+
+    async def _call(
+        self, method: str, path: str, body: object = None, params: dict[str, str] | None = None
+    ) -> Json:
+        answer = await objects.call(self._session, method, path, body, params=params)
+        return dict(msgspec.json.decode(answer))
+
+
+@asynccontextmanager
+async def start() -> AsyncIterator[Oracle]:
+    """A control plane of its own with kube-scheduler as it comes, but for its speed and what it logs."""
+    with plane.start() as running:
+        running.start_scheduler(config=_CONFIG, extra_flags=["-v=10"])
+        log = Log(running.folder / "kube-scheduler.log")
+        async with objects.connect(running) as session:
+            oracle = Oracle(log, session)
+            fixed = [objects.namespace(name, labels=of) for name, of in NAMESPACES.items()]
+            fixed += [_runtime_class(name) for name in OVERHEADS]
+            await oracle._create(fixed)
+            yield oracle
+        log.close()
+
+
+def _runtime_class(name: str) -> Json:
+    return {
+        "apiVersion": "node.k8s.io/v1",
+        "kind": "RuntimeClass",
+        "metadata": {"name": name},
+        "handler": name,
+        "overhead": {"podFixed": dict(OVERHEADS[name])},
+    }
+
+
+def _path(manifest: Json) -> str:
+    return f"{objects.collection(manifest)}/{manifest['metadata']['name']}"
+
+
+def _is_deleted(manifest: Json) -> bool:
+    return "deletionTimestamp" in manifest["metadata"]

@@ -1,0 +1,169 @@
+"""Worlds from a seed, each case asked of both, until there were enough cases."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import count, islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.differential import known, ours
+from tests.differential.answers import Answer
+from tests.differential.compare import Difference, differences
+from tests.differential.features import choices
+from tests.differential.oracle import Oracle
+from tests.differential.worlds import Feature, World, build
+
+Json = dict[str, Any]
+# A world's seed tells the run's seed and the world's number.
+_WORLDS = 1_000_000
+
+
+class Case(NamedTuple):
+    """One question to both.
+
+    Attributes:
+        seed: of the world.
+        position: which of the pods that came.
+        features: of the world, by name.
+        objects: all that was there; the pod is the last.
+        theirs: kube-scheduler's answer.
+        ours: Evenkeel's.
+        found: what is not the same.
+    """
+
+    seed: int
+    position: int
+    features: tuple[str, ...]
+    objects: Sequence[Json]
+    theirs: Answer
+    ours: Answer
+    found: Sequence[Difference]
+
+    @property
+    def name(self) -> str:
+        """By which it can be asked again."""
+        return f"seed {self.seed // _WORLDS} world {self.seed % _WORLDS} pod {self.position}"
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a run came to.
+
+    Attributes:
+        cases: how many.
+        again: in how many the two differed at first and not when asked again, more patiently.
+        fits: in how many no node, some and all nodes fit.
+        features: how many had each.
+        known: how many differ for each known reason.
+        failed: those that differ for another.
+    """
+
+    cases: int = 0
+    again: int = 0
+    fits: Counter[str] = field(default_factory=Counter)
+    features: Counter[str] = field(default_factory=Counter)
+    known: Counter[str] = field(default_factory=Counter)
+    failed: list[Case] = field(default_factory=list)
+
+    def add(self, case: Case) -> None:
+        """Count one."""
+        self.cases += 1
+        n_nodes = sum(one["kind"] == "Node" for one in case.objects)
+        fitting = len(case.theirs.feasible)
+        self.fits["none" if not fitting else "all" if fitting == n_nodes else "some"] += 1
+        self.features.update(case.features)
+        reasons = [known.reason(one, case.objects) for one in case.found]
+        self.known.update({one.title for one in reasons if one is not None})
+        if None in reasons:
+            self.failed.append(case)
+
+    def report(self) -> str:
+        """For people."""
+        lines = [
+            f"{self.cases} cases: "
+            + ", ".join(f"{n} where {k} fit" for k, n in sorted(self.fits.items()))
+        ]
+        lines.append(f"asked again because kube-scheduler had not seen all yet: {self.again}")
+        lines += [
+            f"known difference, {n} cases: {title}" for title, n in sorted(self.known.items())
+        ]
+        kinds = Counter(kind for case in self.failed for kind in {one.what for one in case.found})
+        lines += [f"DIFFERENT, {n} cases: {kind}" for kind, n in kinds.most_common()]
+        by_feature = Counter(name for case in self.failed for name in case.features)
+        lines += [f"  of {self.features[k]} with {k}: {n}" for k, n in by_feature.most_common()]
+        return "\n".join(lines)
+
+
+async def run(
+    oracle: Oracle, seed: int, n_cases: int, tell: Callable[[int], None], first_world: int = 0
+) -> Tally:
+    """Ask so many cases; ``tell`` hears how many there were, after each."""
+    tally = Tally()
+    features = choices(seed)
+    for number in count(first_world):
+        world = build(seed * _WORLDS + number, features[number % len(features)])
+        async for case in _cases(oracle, world, features[number % len(features)], tally):
+            tally.add(case)
+            tell(tally.cases)
+            if tally.cases >= n_cases:
+                return tally
+    raise AssertionError  # numbers never end
+
+
+async def _cases(
+    oracle: Oracle, world: World, features: Sequence[Feature], tally: Tally
+) -> AsyncIterator[Case]:
+    names = tuple(feature.name for feature in features)
+    there = await oracle.load(world)
+    for index, pod in enumerate(world.incoming):
+        for patiently in (False, True):
+            if patiently:
+                there = await oracle.load(world, patiently=True)
+            asked = await oracle.ask(pod)
+            mine = ours.answer(there, asked.pod)
+            found = differences(asked.answer, mine)
+            objects = [*there, asked.pod]
+            if all(known.reason(one, objects) for one in found):
+                tally.again += patiently
+                break
+        yield Case(world.seed, index, names, objects, asked.answer, mine, found)
+        if asked.bound is not None:
+            # For the API server and for a world that is loaded anew.
+            there = [*there, asked.bound]
+            spec = pod["spec"] | {"nodeName": asked.answer.node}
+            world.pods.append(pod | {"spec": spec})
+
+
+def write(case: Case, folder: Path) -> Path:
+    """The cluster of a case and both answers, in a file that ``evenkeel simulate`` reads."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / (case.name.replace(" ", "-") + ".yaml")
+    told = [case.name, f"features: {', '.join(case.features)}"]
+    told += [
+        f"{one.what}\n  kube-scheduler: {one.theirs}\n  Evenkeel: {one.ours}" for one in case.found
+    ]
+    for whose, answer in (("kube-scheduler", case.theirs), ("Evenkeel", case.ours)):
+        told.append(f"{whose} in full: {answer}")
+    comment = "".join(f"# {line}\n" for line in "\n".join(told).splitlines())
+    whole = {"apiVersion": "v1", "kind": "List", "items": [*map(_short, case.objects)]}
+    path.write_text(comment + json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def _short(body: Json) -> Json:
+    """Without what only the API server wants to know."""
+    meta = {key: value for key, value in body["metadata"].items() if key != "managedFields"}
+    return body | {"metadata": meta}
+
+
+def sample(seed: int, n_worlds: int) -> list[tuple[World, tuple[Feature, ...]]]:
+    """The first worlds of a seed, for tests that ask nobody else."""
+    found = choices(seed)
+    return [
+        (build(seed * _WORLDS + number, features), features)
+        for number, features in enumerate(islice(found, n_worlds))
+    ]

@@ -1,0 +1,59 @@
+"""Lines of kube-scheduler's log become answers."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.differential.answers import Answer
+from tests.differential.scheduler_log import Log, SilentError
+
+HEAD = "I1123 04:43:59.897457   17370"
+LINES = rf"""
+{HEAD} round_trippers.go:560] "Response" pod="blue/p" url="schedule_one.go:1"
+{HEAD} schedule_one.go:984] "Plugin scored node for pod" pod="blue/p" plugin="TaintToleration" node="a" score=300
+{HEAD} schedule_one.go:984] "Plugin scored node for pod" pod="blue/other" plugin="TaintToleration" node="z" score=1
+{HEAD} schedule_one.go:984] "Plugin scored node for pod" pod="blue/p" plugin="ImageLocality" node="a" score=0
+{HEAD} schedule_one.go:984] "Plugin scored node for pod" pod="blue/p" plugin="ImageLocality" node="b" score=0
+{HEAD} schedule_one.go:483] "Successfully bound pod to node" pod="blue/p" node="a" evaluatedNodes=2 feasibleNodes=2
+"""
+WAITS = rf"""
+{HEAD} schedule_one.go:1194] "Unable to schedule pod; no fit; waiting" pod="blue/p" err="0/1 nodes are available: 1 \"odd\"."
+"""
+FAILS = r"""
+E1123 04:43:59.897457   17370 schedule_one.go:1199] "Error scheduling pod; retrying" err="plugin \"X\" failed" pod="blue/p"
+"""
+ALONE = rf"""
+{HEAD} schedule_one.go:483] "Successfully bound pod to node" pod="blue/p" node="a" evaluatedNodes=2 feasibleNodes=1
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "answer"),
+    [
+        (LINES, Answer("a", frozenset("ab"), {"a": {"TaintToleration": 300}, "b": {}}, "")),
+        (WAITS, Answer(None, frozenset(), {}, '0/1 nodes are available: 1 "odd".')),
+        (FAILS, Answer(None, frozenset(), {}, 'error: plugin "X" failed')),
+        (ALONE, Answer("a", frozenset("a"), {}, "")),
+    ],
+)
+def test_an_answer_is_read_from_what_is_printed_of_the_pod(
+    tmp_path: Path, lines: str, answer: Answer
+) -> None:
+    path = tmp_path / "log"
+    path.write_text(
+        f'{HEAD} schedule_one.go:483] "Successfully bound pod to node" pod="blue/p" node="old"\n'
+    )
+    log = Log(path)
+    with path.open("a") as file:
+        file.write(lines)
+    assert log.answer("blue/p") == answer
+    log.close()
+
+
+def test_who_says_nothing_is_not_waited_for_forever(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("")
+    log = Log(path)
+    with pytest.raises(SilentError):
+        next(log.news(seconds=0.01))
+    log.close()

@@ -1,0 +1,93 @@
+"""The random worlds are worth asking about: every feature decides something, and all kinds of answers occur."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from tests.differential import known, ours
+from tests.differential.answers import Answer
+from tests.differential.compare import Difference, differences
+from tests.differential.features import FEATURES, choices
+from tests.differential.run import sample
+from tests.differential.worlds import Feature, World, build
+
+Json = dict[str, Any]
+
+
+def answers(world: World) -> list[Answer]:
+    """To each of the pods that come, as if it were the first."""
+    return [ours.answer(world.objects, pod) for pod in world.incoming]
+
+
+@pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
+def test_a_feature_decides_cases(feature: Feature) -> None:
+    """A feature that changed no answer would be tested by nobody."""
+    for seed, other in enumerate(2 * [feature, *FEATURES]):
+        both = [one for one in FEATURES if one in {feature, other}]
+        without = [one for one in both if one is not feature]
+        if answers(build(seed, both, 2)) != answers(build(seed, without, 2)):
+            return
+    pytest.fail(f"{feature.name} changed nothing, alone or with another")
+
+
+def test_answers_of_all_kinds_occur() -> None:
+    fits: Counter[str] = Counter()
+    scored = 0
+    for world, _ in sample(seed=1, n_worlds=60):
+        for answer in answers(world)[:2]:
+            n = len(answer.feasible)
+            fits["none" if not n else "all" if n == len(world.nodes) else "some"] += 1
+            scored += len({answer.total(node) for node in answer.feasible}) > 1
+    assert fits["none"] >= 8
+    assert fits["some"] >= 50
+    assert fits["all"] >= 20
+    assert scored >= 50
+
+
+def test_a_world_without_a_feature_is_the_same_in_all_else() -> None:
+    """Else a changed answer would not say that the feature decided it."""
+    taints = next(one for one in FEATURES if one.name == "taints")
+    ports = next(one for one in FEATURES if one.name == "host ports")
+    both, one = build(7, [taints, ports]), build(7, [ports])
+    for node in both.nodes:
+        node["spec"].pop("taints", None)
+    for pod in both.incoming:
+        pod["spec"].pop("tolerations", None)
+    assert both == one
+
+
+def test_every_feature_occurs_alone_and_with_every_other() -> None:
+    found = Counter(choices(3))
+    assert set(found.values()) == {1}
+    n = len(FEATURES)
+    assert Counter(map(len, found)) == {1: n, 2: n * (n - 1) // 2}
+
+
+FITS = Answer("a", frozenset({"a", "b"}), {"a": {"TaintToleration": 300}, "b": {}}, "")
+WAITS = Answer(None, frozenset(), {}, "0/1 nodes are available: 1 Insufficient cpu.")
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "what"),
+    [
+        (FITS, FITS._replace(feasible=frozenset({"a"})), ["feasible"]),
+        (FITS, FITS._replace(scores={"a": {"TaintToleration": 200}, "b": {}}), ["TaintToleration"]),
+        (FITS, FITS._replace(scores={"a": FITS.scores["a"], "b": {"New": 1}}), ["New"]),
+        (WAITS, WAITS._replace(message="0/1 nodes are available: 1 Insufficient memory."), ["message"]),
+        (FITS, FITS, []),
+        (WAITS, WAITS, []),
+    ],
+)  # fmt: skip
+def test_what_differs_is_told(theirs: Answer, ours: Answer, what: list[str]) -> None:
+    assert [one.what for one in differences(theirs, ours)] == what
+
+
+def test_a_known_difference_is_of_the_pods_that_it_speaks_of_only() -> None:
+    text = "0/2 nodes are available: {} node(s) didn't match Pod's required features, {} Too many pods."
+    found = Difference("message", text.format(1, 1), text.format(2, 0))
+    pod: Json = {"spec": {"containers": [{}]}}
+    assert known.reason(found, [pod]) is None
+    pod["spec"]["containers"][0]["restartPolicyRules"] = []
+    assert known.reason(found, [pod]) is not None
+    assert known.reason(found._replace(what="feasible"), [pod]) is None
