@@ -48,7 +48,7 @@ class Tolerate(NamedTuple):
 
 
 T = TypeVar("T")
-Own = Drop | Tolerate
+Own = Less | Drop | Tolerate
 Step = Leaving | Less | Drop | Tolerate | Back | Ending
 
 
@@ -145,27 +145,34 @@ def _together(asking: Asking, words: wire.Pod) -> list[Advice]:
         lesser = _lesser(asking, words, steps)
         if lesser is None:
             continue
-        amounts = {one.ask: one.most for one in lesser}
 
-        def asked(some: Sequence[Own], amounts: Mapping[Ask, int] = amounts) -> PodRecord:
-            return _with(asking, words, some, amounts)
+        def asked(some: Sequence[Own]) -> PodRecord:
+            return _with(asking, words, some)
 
-        def enough(
-            some: Sequence[Own], asked: Callable[[Sequence[Own]], PodRecord] = asked
-        ) -> bool:
-            return asking.fits(asked(some))
-
-        needed = _enough(steps, enough)
-        return [Advice((*lesser, *needed), asking.fitting(asked(needed)))]
+        needed = list(_enough([*lesser, *steps], lambda some: asking.fits(asked(some))))
+        for i, one in enumerate(needed):
+            # What was the most on one node may not be on another, on which fewer steps are enough.
+            if isinstance(one, Less):
+                needed[i] = _most(asking, words, needed, one)
+        return [Advice(tuple(needed), asking.fitting(asked(needed)))]
     return []
 
 
-def _with(
-    asking: Asking, words: wire.Pod, steps: Sequence[Own], amounts: Mapping[Ask, int]
-) -> PodRecord:
-    """The pod after some steps of its own, asking these amounts."""
+def _most(asking: Asking, words: wire.Pod, steps: Sequence[Own], one: Less) -> Less:
+    """One of some steps that let the pod in, with the most that does; all others as they are."""
+    others = [other for other in steps if other is not one]
+
+    def fits(amount: int) -> bool:
+        return asking.fits(_with(asking, words, [*others, one._replace(most=amount)]))
+
+    return less.largest(one.ask, fits) or one
+
+
+def _with(asking: Asking, words: wire.Pod, steps: Sequence[Own]) -> PodRecord:
+    """The pod after some steps of its own."""
     pod = wishes.without(words, [one.wish for one in steps if isinstance(one, Drop)])
     pod = wishes.tolerating(pod, [one.taint for one in steps if isinstance(one, Tolerate)])
+    amounts = {one.ask: one.most for one in steps if isinstance(one, Less)}
     return less.asking_less(asking, pod, amounts)
 
 
@@ -176,7 +183,7 @@ def _lesser(asking: Asking, words: wire.Pod, steps: Sequence[Own]) -> tuple[Less
     """
 
     def asked(amounts: Mapping[Ask, int]) -> PodRecord:
-        return _with(asking, words, steps, amounts)
+        return _with(asking, words, [*steps, *(Less(*one) for one in amounts.items())])
 
     pod = asked({})
     closest = None if asking.fits(pod) else nearest.ordered(asking, pod)
