@@ -106,11 +106,17 @@ def _waiting(node: Json) -> Iterator[Line]:
         else:
             if_ended = "would fit if others ended" if group["evictionCouldHelp"] else "refused"
             verb = f"{if_ended}: {', '.join(group['reasons'])}"
-        lacks = f" ({'; '.join(group['lacks'])})" if group["lacks"] else ""
-        yield Line(f"{group['pods']}  {verb}{lacks}", 2, 4)
+        lacks = "; ".join(_short(name, one) for name, one in group["short"].items())
+        yield Line(f"{group['pods']}  {verb}{f' ({lacks})' if lacks else ''}", 2, 4)
         yield Line(names, 6, 2, "dim")
     if waiting["held"]:
         yield Line(f"held until somebody mends them: {some(waiting['held'])}", 2, 4)
     left = waiting["pods"] - waiting["lookedAt"]
     if left:
         yield Line(f"{counted(left, 'more pod')} were not looked at", 2, 4)
+
+
+def _short(resource: str, short: Json) -> str:
+    """What is free, and the least that any of some pods asks."""
+    asked, free = words.pair(resource, short["leastAsked"], short["free"])
+    return f"{resource}: {free} free, asked {asked} or more"

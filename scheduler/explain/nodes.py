@@ -9,9 +9,9 @@ import numpy as np
 
 from scheduler.api import names
 from scheduler.cycle.advice import nearest, wishes
+from scheduler.cycle.advice.nearest import Nearest
 from scheduler.explain import devices
 from scheduler.explain.scene import Scene
-from scheduler.plugins import words
 from scheduler.state.nodes import NodeFacts
 from scheduler.state.pods import PodRecord
 
@@ -100,25 +100,17 @@ def _waiting(scene: Scene, row: int) -> Json:
     kinds: dict[Hashable, list[PodRecord]] = {}
     for pod in scene.engine.pending.in_order():
         kinds.setdefault(scene.engine.cycle.kind_of(pod), []).append(pod)
-    groups: dict[tuple[Any, ...], list[PodRecord]] = {}
+    groups: dict[tuple[str, ...], Json] = {}
     held: list[PodRecord] = []
     for pods in list(kinds.values())[:_KINDS]:
-        said = _said(scene, pods[0], row)
-        if said is None:
+        shape = scene.asking.shape(pods[0])
+        if shape is None:
             held += pods
-        else:
-            groups.setdefault(said, []).extend(pods)
-    found = [
-        {
-            "fits": not reasons,
-            "reasons": list(reasons),
-            "lacks": list(lacks),
-            "evictionCouldHelp": resolvable,
-            "pods": len(pods),
-            "names": [pod.key for pod in pods[:_NAMES]],
-        }
-        for (reasons, lacks, resolvable), pods in groups.items()
-    ]
+            continue
+        judged = scene.asking.judged(shape, np.array([row], np.int64))
+        one = nearest.of_row(scene.asking, judged, 0) if judged.bits[0, 0] else None
+        _group(groups, one, pods)
+    found = list(groups.values())
     # Who fits, then who would fit if others were not there.
     found.sort(key=lambda one: (not one["fits"], not one["evictionCouldHelp"], -one["pods"]))
     return {
@@ -129,20 +121,25 @@ def _waiting(scene: Scene, row: int) -> Json:
     }
 
 
-def _said(
-    scene: Scene, pod: PodRecord, row: int
-) -> tuple[tuple[str, ...], tuple[str, ...], bool] | None:
-    """Reasons, what is short, and whether evictions could help; None when the pod must be mended first."""
-    shape = scene.asking.shape(pod)
-    if shape is None:
-        return None
-    judged = scene.asking.judged(shape, np.array([row], np.int64))
-    if not judged.bits[0, 0]:
-        return (), (), True
-    one = nearest.of_row(scene.asking, judged, 0)
-    reasons = tuple(text for lack in one.lacks for text in lack.texts)
-    lacks = []
-    for short in one.short:
-        asked, free = words.pair(short.resource, short.asked, short.free)
-        lacks.append(f"{short.resource}: asks {asked}, {free} free")
-    return reasons, tuple(lacks), all(lack.resolvable for lack in one.lacks)
+def _group(groups: dict[tuple[str, ...], Json], one: Nearest | None, pods: list[PodRecord]) -> None:
+    """Put like pods to those for which the node says the same; None: it takes them."""
+    reasons = tuple(text for lack in one.lacks for text in lack.texts) if one else ()
+    group = groups.setdefault(
+        reasons,
+        {
+            "fits": one is None,
+            "reasons": list(reasons),
+            "evictionCouldHelp": all(lack.resolvable for lack in one.lacks) if one else True,
+            "short": {},
+            "pods": 0,
+            "names": [],
+        },
+    )
+    if one and not all(lack.resolvable for lack in one.lacks):
+        group["evictionCouldHelp"] = False
+    for short in one.short if one else ():
+        least = group["short"].setdefault(short.resource, {"leastAsked": short.asked})
+        least["leastAsked"] = min(least["leastAsked"], short.asked)
+        least["free"] = short.free
+    group["pods"] += len(pods)
+    group["names"] += [pod.key for pod in pods[: _NAMES - len(group["names"])]]

@@ -153,9 +153,9 @@ def _nearest(scene: Scene, pod: PodRecord, node: str) -> Json | None:
     """The node that comes closest; of a pod that has a node, that node if it would refuse it by now."""
     asking = scene.asking
     found = nearest.ordered(asking, pod)
-    if found is None or not found[1].size:
+    if found is None or not found.order.size:
         return None
-    judged, order = found
+    judged, order, _ = found
     at = int(order[0])
     if node:
         there = (judged.rows == asking.cluster.nodes.row_of(node)).nonzero()[0]

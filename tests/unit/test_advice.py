@@ -231,8 +231,7 @@ def test_the_closest_node_lacks_the_least_and_is_told_by_every_rule() -> None:
         assert record is not None
         found = nearest.ordered(of, record)
         assert found is not None
-        judged, order = found
-        return nearest.of_row(of, judged, int(order[0]))
+        return nearest.of_row(of, found.judged, int(found.order[0]))
 
     one = closest(make.pod(cpu=7))
     assert of.cluster.nodes.name_of(one.row) == "a"

@@ -187,10 +187,9 @@ def _lesser(asking: Asking, words: wire.Pod, steps: Sequence[Own]) -> tuple[Less
 
     pod = asked({})
     closest = None if asking.fits(pod) else nearest.ordered(asking, pod)
-    if closest is None or not closest[1].size:
+    if closest is None:
         return () if asking.fits(pod) else None
-    judged, order = closest
-    for row in judged.rows[order[:_CLOSEST]].tolist():
+    for row in closest.judged.rows[closest.order[:_CLOSEST]].tolist():
         if (found := _lesser_on(asking, less.asks(pod, words), row, asked)) is not None:
             return found
     return None
@@ -237,8 +236,8 @@ def _ending(asking: Asking, pod: PodRecord, known: Known) -> list[Advice]:
     shape, closest = asking.shape(pod), nearest.ordered(asking, pod)
     if shape is None or closest is None:
         return []
-    judged, order = closest
-    hopeful = [at for at in order.tolist() if nearest.is_resolvable(judged, at)][:_TRIED]
+    judged, order, hopeless = closest
+    hopeful = order[hopeless[order] == 0][:_TRIED]
     tried = [ending.on(asking, shape, row, known.may_end) for row in judged.rows[hopeful].tolist()]
     found = sorted((one for one in tried if one), key=lambda one: one.cost)
     return [Advice((one,), np.array([one.row])) for one in found[:_TOLD]]

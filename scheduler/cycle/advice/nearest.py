@@ -62,11 +62,25 @@ class Nearest(NamedTuple):
     wanted: int
 
 
-def ordered(asking: Asking, pod: PodRecord) -> tuple[Judged, c.Ints] | None:
-    """All nodes that refuse a pod with all their refusal bits, and their order, the closest first.
+class Ordered(NamedTuple):
+    """All nodes that refuse a pod, with all their refusal bits.
 
-    First those with the fewest reasons that no eviction could change, then those with the fewest others, then those of which the least is short in parts of what is asked; ties by name. None when something
-    on the pod must be mended first.
+    Attributes:
+        order: their positions among the rows, the closest first.
+        hopeless: [n] how many reasons each has that no eviction could change.
+    """
+
+    judged: Judged
+    order: c.Ints
+    hopeless: c.Ints
+
+
+def ordered(asking: Asking, pod: PodRecord) -> Ordered | None:
+    """The nodes that refuse a pod, by how close they come.
+
+    First those with the fewest reasons that no eviction could change, then those with the fewest others, then
+    those of which the least is short in parts of what is asked; ties by name. None when something on the pod
+    must be mended first.
     """
     shape = asking.shape(pod)
     if shape is None:
@@ -75,13 +89,12 @@ def ordered(asking: Asking, pod: PodRecord) -> tuple[Judged, c.Ints] | None:
     judged.bits[0] |= _cards_too(asking, pod, judged)
     refused = np.flatnonzero(judged.bits[0])
     judged = judged._replace(rows=judged.rows[refused], bits=judged.bits[:, refused])
-    n = np.zeros((2, judged.rows.size), np.int64)
+    hopeless, others = np.zeros((2, judged.rows.size), np.int64)
     for _, at, told in table.told_by_each(judged):
         texts = told.which.sum(axis=1)
-        n[0, at] += texts * told.unresolvable
-        n[1, at] += texts * ~told.unresolvable
-    order: c.Ints = np.lexsort((_missing(judged), n[1], n[0]))
-    return judged, order
+        hopeless[at] += texts * told.unresolvable
+        others[at] += texts * ~told.unresolvable
+    return Ordered(judged, np.lexsort((_missing(judged), others, hopeless)), hopeless)
 
 
 def of_row(asking: Asking, judged: Judged, at: int) -> Nearest:
@@ -96,12 +109,6 @@ def of_row(asking: Asking, judged: Judged, at: int) -> Nearest:
         for rule, _, told in table.told_by_each(part)
     )
     return Nearest(int(part.rows[0]), lacks, _short(part), *_cards(asking, part))
-
-
-def is_resolvable(judged: Judged, at: int) -> bool:
-    """Whether evictions could make room on the node at a position among the rows."""
-    part = judged._replace(rows=judged.rows[[at]], bits=judged.bits[:, [at]])
-    return not any(told.unresolvable[0] for _, _, told in table.told_by_each(part))
 
 
 def _cards_too(asking: Asking, pod: PodRecord, judged: Judged) -> c.Ints:
