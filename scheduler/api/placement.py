@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from scheduler.api import names, values
+from scheduler.api import kube_plugins, names, values
+from scheduler.api.kube_plugins import KubePlugins
 from scheduler.errors import BadInput
 
 
@@ -30,6 +31,7 @@ class Mode(StrEnum):
     REQUESTED_TO_CAPACITY_RATIO = "requested-to-capacity-ratio"
     LAMBDA_G = "lambda-g"
     LAMBDA_G_V3 = "lambda-g-v3"
+    KUBE_SCHEDULER = "kube-scheduler"
 
 
 MODES = tuple(mode for mode in Mode if mode != Mode.RANDOM)
@@ -58,6 +60,8 @@ class Placement:
         device_weights: HAMi's slot, core and memory weights of the card score.
         mode_weight: weight of the mode's term beside taints 3 and node affinity 2, 1..100, as large as
             kube-scheduler's own weights may be; only a profile sets it.
+        plugins: which of kube-scheduler's rules are asked, and what they count; None: as it does by default.
+            Only a profile sets it.
     """
 
     mode: Mode | None = None
@@ -69,6 +73,17 @@ class Placement:
     gpu_policy: str = ""
     device_weights: tuple[int, int, int] = (1, 1, 1)
     mode_weight: int = 5
+    plugins: KubePlugins | None = None
+
+    @property
+    def kube(self) -> KubePlugins:
+        """What holds of kube-scheduler's rules."""
+        return self.plugins or kube_plugins.DEFAULT
+
+    @property
+    def is_kube(self) -> bool:
+        """Whether nodes are chosen by kube-scheduler's own sum."""
+        return self.mode == Mode.KUBE_SCHEDULER and not self.node_policy
 
 
 def from_annotations(given: Mapping[str, str]) -> dict[str, Any]:

@@ -64,6 +64,11 @@ class Shape:
     most_picks: int = 1
     words: tuple[int, ...] = ()
 
+    @property
+    def weights(self) -> table.Weights:
+        """What scores weigh in the profile of its pods."""
+        return table.weights(self.asked.placement.kube)
+
 
 class Boards:
     """The live shapes of one cluster."""
@@ -104,7 +109,7 @@ class Boards:
             cluster.nodes.columns, cluster.cards.columns, shape.ask, rows, self.scratch, bits
         )
         shape.counted.refresh(cluster, self._topologies)
-        bits[0] |= self.statics.refusals(shape.asked.template, rows) | shape.counted.refusals(rows)
+        bits[0] |= self.statics.refusals(shape.asked, rows) | shape.counted.refusals(rows)
         return bits
 
     def refresh(self, shape: Shape) -> None:
@@ -176,15 +181,15 @@ class Boards:
 
     def _judge(self, shape: Shape) -> bool:
         """Bring in what static rules say; whether every node has to be looked at again."""
-        static = shape.static = shape.static or self.statics.of(shape.asked.template)
+        static = shape.static = shape.static or self.statics.of(shape.asked)
         static.refresh(self._cluster)
         if shape.judged == static.generation:
             return False
         shape.judged = static.generation
         shape.board = shape.board._replace(
-            static=static.refused, scores=static.scores, norms=static.norms()
+            static=static.refused, scores=static.scores, norms=static.norms(shape.weights)
         )
-        shape.board.base[0] = static.base
+        shape.board.base[0] = static.base(shape.weights)
         return True
 
     def _fit_scratch(self, shape: Shape) -> None:
@@ -201,7 +206,7 @@ class Boards:
     def _compile_request(self, shape: Shape) -> None:
         self._cluster.keep_totals(table.totals(shape.asked))
         shape.ask = table.compiled(shape.asked, self._cluster)
-        shape.counted = Counted(table.tallied(shape.view.needs, self._cluster))
+        shape.counted = Counted(table.tallied(shape.view.needs, self._cluster), shape.weights)
         self._n_tallied += len(shape.counted)
         if self._n_tallied > _TALLIES_MAX // 2:
             self._n_tallied = 0

@@ -67,7 +67,7 @@ class Cold:
         static = self._static(shape)
         kept = of_family.figures._replace(refused=static.refused, moved=moved)
         if static.told:
-            weights = static.norms()[:, c.NORM_WEIGHT].copy()
+            weights = static.norms(shape.weights)[:, c.NORM_WEIGHT].copy()
             kept = kept._replace(scores=static.scores, weights=weights)
         nodes, cards = cluster.nodes.columns, cluster.cards.columns
         tables = self._learner.of(shape.ask.pool)
@@ -88,7 +88,7 @@ class Cold:
         return not self._static(shape).is_relative
 
     def _static(self, shape: Shape) -> Static:
-        static = shape.static = shape.static or self._statics.of(shape.asked.template)
+        static = shape.static = shape.static or self._statics.of(shape.asked)
         static.refresh(self._cluster)
         return static
 

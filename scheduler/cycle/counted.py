@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from scheduler.api import kube_plugins
 from scheduler.cycle.topologies import Topologies, Topology
 from scheduler.kernels import domains as kernel
 from scheduler.plugins import table
@@ -14,6 +15,7 @@ from scheduler.state.cluster import Cluster
 
 # Of all shapes that count nothing: nobody writes to it.
 _NOTHING = empty.domains()
+_USUAL = table.weights(kube_plugins.DEFAULT)
 
 
 class Counted:
@@ -23,8 +25,12 @@ class Counted:
         arrays: for the kernels; a placing kernel keeps them up for what it places itself.
     """
 
-    def __init__(self, tallied: table.Tallied = table.NOTHING_TALLIED) -> None:
-        self._tallied = tallied
+    def __init__(
+        self,
+        tallied: table.Tallied = table.NOTHING_TALLIED,
+        weights: table.Weights = _USUAL,
+    ) -> None:
+        self._tallied, self._weights = tallied, weights.of_domains
         self._versions: tuple[int, ...] = ()
         self._laid_out = (-1, -1)
         self._topologies: list[Topology | None] = []
@@ -78,9 +84,11 @@ class Counted:
         return tuple(one.count.version for _, one in self._tallied.tallies if one.count)
 
     def points(self, row: int) -> list[Points]:
-        """What every score of domains gives a row on an up-to-date board."""
+        """What every score of domains that counts gives a row on an up-to-date board."""
         found = []
-        for i, (name, score) in enumerate(table.DOMAIN_SCORES):
+        for i, ((name, score), weight) in enumerate(
+            zip(table.DOMAIN_SCORES, self._weights, strict=True)
+        ):
             raw: int | None = 0
             points = 0
             if i in self._tallied.scores:
@@ -89,7 +97,8 @@ class Counted:
                 if score.how == c.OF_BOTH and raw < 0:
                     # It lacks a label that it must have to be compared.
                     raw = None
-            found.append(Points(name, raw, points, score.weight))
+            if weight:
+                found.append(Points(name, raw, points, weight))
         return found
 
     def _lay_out(self, cluster: Cluster, topologies: Topologies) -> None:
@@ -119,7 +128,9 @@ class Counted:
                     counted.append(tally.counted.flags(cluster.nodes))
         is_by_row = any(one is None for one in self._topologies)
         most = max([capacity if is_by_row else 1, *(one.n for one in found)])
-        scores = [table.DOMAIN_SCORES[i][1] for i in self._tallied.scores]
+        scores = [
+            (table.DOMAIN_SCORES[i][1].how, self._weights[i], 0) for i in self._tallied.scores
+        ]
         self.arrays = c.Domains(
             tallies=figures,
             counts=np.zeros((len(self), most), np.int64),
@@ -127,7 +138,7 @@ class Counted:
             domain=np.array([one.domain for one in found], np.int64).reshape(-1, capacity),
             counted=np.array(counted, np.bool_).reshape(-1, capacity),
             figures=np.array([self._is_wide(), 0, 0], np.int64),
-            scores=np.array([(s.how, s.weight, 0) for s in scores], np.int64).reshape(-1, c.N_NORM),
+            scores=np.array(scores, np.int64).reshape(-1, c.N_NORM),
             raw=np.zeros((len(scores), capacity), np.int64),
             points=np.zeros((len(scores), capacity), np.int64),
             logs=topologies.logs() if scores else np.zeros(0),

@@ -19,6 +19,7 @@ from scheduler.kernels import place
 from scheduler.modes.demand_tables import Counts
 from scheduler.modes.learning import Learner
 from scheduler.plugins import table
+from scheduler.plugins.contract import Asked
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
@@ -102,9 +103,14 @@ class Cycle:
         return bool((self.boards.refusals(shape, asked)[0] == 0).any())
 
     def looks_far(self, pod: PodRecord) -> bool:
-        """Whether a change on one node may help the pod on another."""
+        """Whether the pod may fit where amounts that are free, or the nodes that changed, speak against it."""
         key = self._key_of(pod)
-        return key is not None and key.view.is_wide
+        if key is None:
+            return False
+        plugins = key.placement.plugins
+        return key.view.is_wide or (
+            plugins is not None and any(map(plugins.ignores, dict(key.template.requests.amounts)))
+        )
 
     @property
     def meets_others(self) -> bool:
@@ -147,7 +153,8 @@ class Cycle:
     def objection(self, pod: PodRecord, node: str) -> str:
         """Why a node's words keep a pod off it by now; empty when they do not."""
         nodes = self._cluster.nodes
-        return table.objection(pod.template, nodes, nodes.row_of(node))
+        asked = Asked(pod.template, self._policies.resolve(pod).placement)
+        return table.objection(asked, nodes, nodes.row_of(node))
 
     def shape_of(self, pod: PodRecord) -> Shape | None:
         """The pod's shape; None when something on the pod must be mended first."""

@@ -9,10 +9,9 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from scheduler.api.pods.templates import PodTemplate
 from scheduler.kernels import board as kernel
 from scheduler.plugins import table
-from scheduler.plugins.contract import Points
+from scheduler.plugins.contract import Asked, Points
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.nodes import NodeTable
@@ -84,32 +83,35 @@ class Static:
         """Whether a score that tells nodes apart hangs on the highest of all nodes on which the pod fits."""
         return any(table.SCORES[i][1].how != c.AS_IS for i in self.told)
 
-    def norms(self) -> c.Ints:
+    def norms(self, weights: table.Weights) -> c.Ints:
         """[S, N_NORM] as ``Board.norms``, with every node still to be looked at."""
         norms = np.zeros((len(self.told), c.N_NORM), np.int64)
         for at, i in enumerate(self.told):
-            _, score = table.SCORES[i]
-            norms[at] = score.how, score.weight, -1
+            norms[at] = table.SCORES[i][1].how, weights.of_nodes[i], -1
         return norms
 
-    @property
-    def base(self) -> int:
+    def base(self, weights: table.Weights) -> int:
         """Weighted points that every node has of the scores that do not tell nodes apart."""
         return sum(
-            score.weight * score.idle
-            for i, (_, score) in enumerate(table.SCORES)
+            weight * score.idle
+            for i, ((_, score), weight) in enumerate(
+                zip(table.SCORES, weights.of_nodes, strict=True)
+            )
             if i not in self.told
         )
 
-    def points(self, board: c.Board, row: int) -> list[Points]:
-        """What every static score gives a row on an up-to-date board of a shape."""
+    def points(self, board: c.Board, row: int, weights: table.Weights) -> list[Points]:
+        """What every static score that counts gives a row on an up-to-date board of a shape."""
         found = []
-        for i, (name, score) in enumerate(table.SCORES):
+        for i, ((name, score), weight) in enumerate(
+            zip(table.SCORES, weights.of_nodes, strict=True)
+        ):
             raw, points = 0, score.idle
             if i in self.told:
                 at = self.told.index(i)
                 raw, points = int(board.scores[at, row]), kernel.normalised(board, at, row)
-            found.append(Points(name, raw, points, score.weight))
+            if weight:
+                found.append(Points(name, raw, points, weight))
         return found
 
     def _choose(self, found: dict[int, tuple[c.Ints, c.Ints]]) -> None:
@@ -129,6 +131,11 @@ class Static:
         self.generation += 1
 
 
+def _key(asked: Asked) -> tuple[table.Needs, table.Needs]:
+    plugins = asked.placement.kube
+    return table.needs(asked.template, plugins), table.wants(asked.template, plugins)
+
+
 def _differs(before: c.Ints, after: c.Ints, rows: c.Ints) -> bool:
     """Whether two columns differ on any but these rows."""
     differs = before != after
@@ -143,14 +150,14 @@ class Statics:
         self._cluster = cluster
         self._recent: Recent[tuple[table.Needs, table.Needs], Static] = Recent(_MOST)
 
-    def of(self, template: PodTemplate) -> Static:
-        """What static rules say for pods of a template; to be refreshed before it is read."""
-        key = table.needs(template), table.wants(template)
+    def of(self, asked: Asked) -> Static:
+        """What static rules say for pods that ask this; to be refreshed before it is read."""
+        key = _key(asked)
         return self._recent.get(key) or self._recent.put(key, Static(*key))
 
-    def refusals(self, template: PodTemplate, rows: c.Ints) -> c.Ints:
-        """[n] refusal bits of some rows, without keeping anything for a template not seen lately."""
-        key = table.needs(template), table.wants(template)
+    def refusals(self, asked: Asked, rows: c.Ints) -> c.Ints:
+        """[n] refusal bits of some rows, without keeping anything for what was not asked lately."""
+        key = _key(asked)
         known = self._recent.get(key)
         if known is None:
             return table.refusals(key[0], self._cluster.nodes, rows)

@@ -72,8 +72,8 @@ def points_on(cluster: Cluster, shape: Shape, row: int) -> list[Points]:
     board = shape.board
     if board.key[row] < 0:
         return []
-    points = table.points(shape.asked, cluster.nodes.columns, board, row)
-    points += shape.static.points(board, row) if shape.static else []
+    points = table.points(shape.asked, shape.ask, cluster.nodes.columns, board, row)
+    points += shape.static.points(board, row, shape.weights) if shape.static else []
     return points + shape.counted.points(row)
 
 

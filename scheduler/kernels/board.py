@@ -16,10 +16,8 @@ import numpy as np
 
 from scheduler.kernels import domains, fit, parts
 from scheduler.kernels._jit import inlined, kernel
-from scheduler.kernels.modes import aware, score
+from scheduler.kernels.modes import aware
 from scheduler.schema import columns as c
-
-_TIER = 1 << 60
 
 
 @kernel
@@ -132,9 +130,8 @@ def _set_key(nodes: c.Nodes, ask: c.Ask, board: c.Board, row: int) -> None:
         points += board.norms[i, c.NORM_WEIGHT] * normalised(board, i, row)
     for g in range(board.domains.scores.shape[0]):
         points += board.domains.scores[g, c.NORM_WEIGHT] * board.domains.points[g, row]
-    unit = parts.POLICY_UNIT if ask.mode.blind >= score.NODE_BINPACK else 1
     tier = 1 if ask.rules.avoid_gpu and not nodes.has_gpu[row] else 0
-    board.key[row] = tier * _TIER + unit * points * 1000 + board.part[row]
+    board.key[row] = tier * parts.TIER + ask.mode.unit * points * 1000 + board.part[row]
 
 
 @inlined

@@ -1,7 +1,8 @@
 """The mode's term of a pod on a node: card by card, or block by block of nodes for modes that know no cards.
 
-A part is the mode's weight times its milli-points (unit 1), or the float32 node score of a node policy in steps of 2^-26,
-scaled so that its range 0..30 weighs as much as a mode's 0..100,000 (unit 30 · 2^26).
+A part is the mode's weight times its milli-points (unit 1), or the float32 node score of a node policy in steps, scaled
+so that its range 0..30 weighs as much as a mode's 0..100,000: the unit is how many steps 30 are, which is 30 · 2^26
+unless weights are so large that keys would overflow. The part of kube-scheduler's sum has its weights in it.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ import numpy as np
 
 from scheduler.kernels._jit import inlined, kernel
 from scheduler.kernels.devices import gpus, pools
-from scheduler.kernels.modes import aware, lambda_g, score
+from scheduler.kernels.modes import aware, kube, lambda_g, score
 from scheduler.schema import columns as c
 
-_STEPS = 1 << 26
-POLICY_UNIT = 30 * _STEPS
+# What a key has room for below the tier, see ``board``.
+TIER = 1 << 60
+# The highest node score.
+POLICY_MOST = 30
 _POINTS = 100_000
 
 
@@ -99,14 +102,16 @@ def of_block(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
     if mode >= score.NODE_BINPACK:
         for lane in range(lanes):
             row = s.rows[lane]
+            found = np.float64(gpus.node_score(nodes, pools.of(nodes, ask, row), row))
             # Over-full cards may take the score above 30: fuller than full is full, or the tiers break.
-            steps = min(
-                POLICY_UNIT,
-                int(np.float64(gpus.node_score(nodes, pools.of(nodes, ask, row), row)) * _STEPS),
-            )
+            steps = min(ask.mode.unit, int(found * (ask.mode.unit // POLICY_MOST)))
             if mode == score.NODE_SPREAD:
-                steps = POLICY_UNIT - steps
+                steps = ask.mode.unit - steps
             s.points[lane] = max(0, steps) * weight * _POINTS
+        return
+    if mode == score.KUBE:
+        for lane in range(lanes):
+            s.points[lane] = kube.milli_points(nodes, ask, s.rows[lane])
         return
     _fill(nodes, ask, s, lanes)
     if mode == score.BALANCED:

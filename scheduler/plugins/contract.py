@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from scheduler.api.door.decisions import Detail
+from scheduler.api.kube_plugins import KubePlugins
 from scheduler.api.placement import Placement
 from scheduler.api.pods.templates import PodTemplate, Whereabouts
 from scheduler.api.selectors import Labels
@@ -64,11 +65,13 @@ class Filter:
         needs: what it needs of the pod, None when it has nothing to do for it.
         refuses: of that, the nodes and n of their rows: [n] whether each is refused.
         lasting: it judges what a node is; else a state of it that comes and goes.
+        of_profile: in the place of ``needs``, what it needs of the pod's profile.
     """
 
     needs: Callable[[Whereabouts], Hashable | None]
     refuses: Callable[[Any, NodeTable, c.Ints], c.Flags]
     lasting: bool = True
+    of_profile: Callable[[KubePlugins], Hashable | None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,9 +82,10 @@ class Score:
         wants: what it needs of the pod, None when it has nothing to do for it.
         raw: of that, the nodes and n of their rows: [n] raw scores of 0 or more.
         how: how raw scores become points 0..100: ``columns.AS_IS``, ``OF_MOST`` or ``LESS_OF_MOST``.
-        weight: of the points.
+        weight: of the points, unless the profile says another.
         reads: a token of what it reads of all nodes together; while that is the same, a node's raw score
             changes with its own words only. None: it reads nothing else.
+        adds: what the profile of a pod prefers on top, None for nothing; if there is one ``raw`` is given both.
     """
 
     wants: Callable[[PodTemplate], Hashable | None]
@@ -89,6 +93,7 @@ class Score:
     how: int
     weight: int
     reads: Callable[[NodeTable], Hashable] | None = None
+    adds: Callable[[KubePlugins], Hashable | None] | None = None
 
     @property
     def idle(self) -> int:
@@ -132,7 +137,7 @@ class Row:
     Attributes:
         compile: what its kernel needs of the pod.
         bit: the place in ``Ask.bits`` of the refusal bit that its kernel sets; -1 when it refuses nothing.
-        points: the score of a row on an up-to-date board, None for none.
+        points: the scores of a row on an up-to-date board.
         is_learning: whether what it says of a compiled request depends on the demand that was learnt.
         draws_lots: whether it draws the nodes' lots anew for every decision.
         totals: what its kernel reads that pods add up to and no node offers; asked before ``compile``.
@@ -140,7 +145,7 @@ class Row:
 
     compile: Callable[[Asked, Cluster], Compiled]
     bit: int = -1
-    points: Callable[[Asked, c.Nodes, c.Board, int], Points | None] | None = None
+    points: Callable[[Asked, c.Ask, c.Nodes, c.Board, int], tuple[Points, ...]] | None = None
     is_learning: Callable[[c.Ask], bool] | None = None
     draws_lots: Callable[[Asked], bool] | None = None
     totals: Callable[[Asked], tuple[str, ...]] | None = None
@@ -198,7 +203,7 @@ class DomainScore(NamedTuple):
 
     Attributes:
         how: how raw scores become points: ``columns.OF_BOTH`` or ``OF_SPAN``.
-        weight: of the points.
+        weight: of the points, unless the profile says another.
     """
 
     how: int

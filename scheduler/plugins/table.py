@@ -8,16 +8,20 @@ bits only the first reason holds, as kube-scheduler's filters stop there.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
+from scheduler.api import kube_plugins
+from scheduler.api.kube_plugins import KubePlugins
 from scheduler.api.pods.templates import PodTemplate, Whereabouts
 from scheduler.plugins.contract import (
     Asked,
     Change,
     Domain,
     DomainScore,
+    Filter,
     Judged,
     Points,
     Reason,
@@ -56,6 +60,7 @@ RULES: tuple[Rule, ...] = (
     well_formed.RULE,
     node_unschedulable.RULE,
     taints.RULE,
+    node_affinity.ENFORCED,
     node_affinity.RULE,
     node_ports.RULE,
     resources_fit.RULE,
@@ -80,7 +85,7 @@ _FIRST_BIT = {
     if rule.reasons
 }
 _OF_REASONS = (1 << len(REASONS)) - 1
-_FILTERS = tuple((r.filter, 1 << _FIRST_BIT[r]) for r in RULES if r.filter)
+_FILTERS = tuple((r.name, r.filter, 1 << _FIRST_BIT[r]) for r in RULES if r.filter)
 SCORES: tuple[tuple[str, Score], ...] = tuple((r.name, r.score) for r in RULES if r.score)
 _ROWS = tuple(rule.row for rule in RULES if rule.row)
 _DOMAINS: tuple[tuple[Rule, Domain], ...] = tuple(
@@ -111,36 +116,71 @@ class Tallied(NamedTuple):
 NOTHING_TALLIED = Tallied((), ())
 
 
-def needs(pod: Whereabouts) -> Needs:
-    """What each static filter needs of a pod: equal for pods that it refuses the same nodes."""
-    return tuple(rule.needs(pod) for rule, _ in _FILTERS)
+class Weights(NamedTuple):
+    """What each of ``SCORES`` and of ``DOMAIN_SCORES`` weighs; 0: it counts nothing."""
+
+    of_nodes: tuple[int, ...]
+    of_domains: tuple[int, ...]
 
 
-def wants(template: PodTemplate) -> Needs:
+@lru_cache(maxsize=64)
+def weights(plugins: KubePlugins) -> Weights:
+    """The weights of a profile."""
+    return Weights(
+        tuple(plugins.weight(name, score.weight) for name, score in SCORES),
+        tuple(plugins.weight(name, score.weight) for name, score in DOMAIN_SCORES),
+    )
+
+
+def needs(pod: Whereabouts, plugins: KubePlugins) -> Needs:
+    """What each static filter needs of a pod of a profile: equal for pods that it refuses the same nodes."""
+    return tuple(
+        None if name in plugins.not_asked else _need(rule, pod, plugins)
+        for name, rule, _ in _FILTERS
+    )
+
+
+def _need(rule: Filter, pod: Whereabouts, plugins: KubePlugins) -> Hashable | None:
+    return rule.needs(pod) if rule.of_profile is None else rule.of_profile(plugins)
+
+
+def wants(template: PodTemplate, plugins: KubePlugins) -> Needs:
     """What each static score needs of a pod, likewise."""
-    return tuple(score.wants(template) for _, score in SCORES)
+    return tuple(
+        _want(score, template, plugins) if weight else None
+        for (_, score), weight in zip(SCORES, weights(plugins).of_nodes, strict=True)
+    )
+
+
+def _want(score: Score, template: PodTemplate, plugins: KubePlugins) -> Hashable | None:
+    want = score.wants(template)
+    if score.adds is None:
+        return want
+    added = score.adds(plugins)
+    return None if want is None and added is None else (want, added)
 
 
 def refusals(needs: Needs, nodes: NodeTable, rows: c.Ints) -> c.Ints:
     """[n] refusal bits of static filters."""
     bits = np.zeros(rows.size, np.int64)
-    for (rule, bit), need in zip(_FILTERS, needs, strict=True):
+    for (_, rule, bit), need in zip(_FILTERS, needs, strict=True):
         if need is not None:
             bits[rule.refuses(need, nodes, rows)] |= bit
     return bits
 
 
-def objection(template: PodTemplate, nodes: NodeTable, row: int) -> str:
+def objection(asked: Asked, nodes: NodeTable, row: int) -> str:
     """Why a node's words alone keep a pod off it by now; empty when they do not."""
-    bits = refusals(needs(template), nodes, np.array([row], np.int64))
+    needed = needs(asked.template, asked.placement.kube)
+    bits = refusals(needed, nodes, np.array([row], np.int64))
     return REASONS[int(first_bits(bits)[0])][1].text if bits[0] else ""
 
 
 def could_host(pod: Whereabouts, nodes: NodeTable, rows: c.Ints) -> c.Flags:
     """[n] whether pods may go to a node by what it is, apart from states that come and go."""
     flags = np.ones(rows.size, np.bool_)
-    for rule, _ in _FILTERS:
-        need = rule.needs(pod) if rule.lasting else None
+    for _, rule, _ in _FILTERS:
+        need = _need(rule, pod, kube_plugins.DEFAULT) if rule.lasting else None
         if need is not None:
             flags &= ~rule.refuses(need, nodes, rows)
     return flags
@@ -171,10 +211,14 @@ def draws_lots(asked: Asked) -> bool:
     return any(row.draws_lots is not None and row.draws_lots(asked) for row in _ROWS)
 
 
-def points(asked: Asked, nodes: c.Nodes, board: c.Board, row: int) -> list[Points]:
+def points(asked: Asked, ask: c.Ask, nodes: c.Nodes, board: c.Board, row: int) -> list[Points]:
     """The scores of a row by what is charged to it, on an up-to-date board."""
-    found = [rule.points(asked, nodes, board, row) for rule in _ROWS if rule.points is not None]
-    return [one for one in found if one is not None]
+    return [
+        one
+        for rule in _ROWS
+        if rule.points is not None
+        for one in rule.points(asked, ask, nodes, board, row)
+    ]
 
 
 def has_peers(template: PodTemplate, cluster: Cluster) -> bool:

@@ -125,6 +125,22 @@ class ModeTerm(NamedTuple):
     weight: int  # of the term
     aware: int  # the mode that knows cards, -1 for none
     everywhere: bool  # whether that mode judges nodes without GPUs, too
+    unit: int  # what a milli-point of the term counts in a key
+
+
+class KubeTerm(NamedTuple):
+    """What kube-scheduler's scores of resources read for a pod. F, K = resources that they look at."""
+
+    fit: Ints  # [F, N_FIT] see FIT_*
+    balanced: Ints  # [K, 2] row of the resource matrix, and the amount asked; K = 0: it steps aside
+    figures: Ints  # [N_KUBE] see KUBE_*
+
+
+# Row of the resource matrix, amount asked, weight; FIT_NONZERO is the row of ``Nodes.nonzero`` where what is there
+# is counted, -1: it is counted in ``Nodes.requested``.
+FIT_ROW, FIT_AMOUNT, FIT_WEIGHT, FIT_NONZERO, N_FIT = range(5)
+# How NodeResourcesFit scores, by the numbers of ``kernels/modes/score.py``, and the weights of both scores.
+KUBE_STRATEGY, KUBE_FIT, KUBE_BALANCED, N_KUBE = range(4)
 
 
 class CardRules(NamedTuple):
@@ -160,6 +176,7 @@ class Ask(NamedTuple):
     mode_ok: Flags  # [modes]
     uuid_ok: Flags  # [uuids], or [0] when every card will do
     mode: ModeTerm
+    kube: KubeTerm
     weights: Ints  # [6]
     dims: Ints  # [6] resource row of each dimension; the two of GPUs are -1
     sizes: Ints  # rows of Nodes.requested that count pods by size, [0] where the mode does not read them

@@ -15,6 +15,16 @@ def containers() -> c.Ints:
 
 
 @lru_cache(maxsize=1)
+def kube_term() -> c.KubeTerm:
+    """Of pods that kube-scheduler's scores of resources do not judge; they share it."""
+    return c.KubeTerm(
+        fit=np.zeros((0, c.N_FIT), np.int64),
+        balanced=np.zeros((0, 2), np.int64),
+        figures=np.zeros(c.N_KUBE, np.int64),
+    )
+
+
+@lru_cache(maxsize=1)
 def domains() -> c.Domains:
     """The domains of a shape that counts no pods; shapes share them."""
     return c.Domains(

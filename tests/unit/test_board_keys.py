@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from scheduler.api.kube_plugins import BALANCED, FIT, KubePlugins
 from scheduler.api.placement import NODE_POLICIES, WEIGHT_MAX, Mode, Placement
 from scheduler.config import Config
 from scheduler.kernels.devices import gpus
@@ -52,6 +53,8 @@ def test_at_the_highest_weight_the_tiers_hold_and_nothing_overflows(
     cycle.learn()
     cycle.boards.refresh(shape)
     unit = HAMI_UNIT if policy else 1
+    # kube-scheduler's own sum knows no GPUs.
+    avoids_gpus = not figures and (mode != Mode.KUBE_SCHEDULER or bool(policy))
     keys: dict[str, int] = {}
     for name, row in cluster.nodes.rows.items():
         part, key = int(shape.board.part[row]), int(shape.board.key[row])
@@ -63,12 +66,50 @@ def test_at_the_highest_weight_the_tiers_hold_and_nothing_overflows(
             assert part == (unit - steps if policy == "spread" else steps) * WEIGHT_MAX * POINTS
         assert 0 <= part <= unit * WEIGHT_MAX * POINTS
         assert shape.static is not None
-        scores = {one.name: one.points for one in shape.static.points(shape.board, row)}
+        scores = {
+            one.name: one.points for one in shape.static.points(shape.board, row, shape.weights)
+        }
         total = 3 * int(scores["TaintToleration"]) + 2 * int(scores["NodeAffinity"])
-        tier = TIER if not figures and name not in WITH_GPUS else 0
+        tier = TIER if avoids_gpus and name not in WITH_GPUS else 0
         assert key == tier + unit * total * 1000 + part
         keys[name] = key
     assert set(keys) == ({"idle", "whole"} if figures else set(cluster.nodes.rows))
-    if not figures:
+    if avoids_gpus:
         highest = max(key for name, key in keys.items() if name in WITH_GPUS)
         assert all(key > highest for name, key in keys.items() if name not in WITH_GPUS)
+
+
+@pytest.mark.parametrize("policy", ["", *NODE_POLICIES])
+@pytest.mark.parametrize("mode", [Mode.KUBE_SCHEDULER, Mode.MOST_ALLOCATED])
+def test_whatever_kube_scheduler_takes_for_weights_no_key_overflows(
+    mode: Mode, policy: str
+) -> None:
+    """Its weights are of 32 bits; a node policy, which has the finest steps, may meet all of them."""
+    highest = 2**31 - 1
+    scores = ("TaintToleration", "NodeAffinity", "ImageLocality", "PodTopologySpread")
+    weights = tuple((one, highest) for one in (*scores, "InterPodAffinity", FIT, BALANCED))
+    placement = Placement(
+        mode=mode,
+        node_policy=policy,
+        mode_weight=WEIGHT_MAX,
+        plugins=KubePlugins(weights=weights),
+    )
+    cluster = cluster_of_extremes()
+    cycle = make.cycle(cluster=cluster, config=Config(placement=placement))
+    record = cluster.see_pod(make.pod(name="p", cpu="1m", preferred=[(100, "zone", "a")]))
+    assert record is not None
+    shape = cycle.shape_of(record)
+    assert shape is not None
+    cycle.boards.refresh(shape)
+    unit = shape.ask.mode.unit
+    for name, row in cluster.nodes.rows.items():
+        points = shape.static.points(shape.board, row, shape.weights) if shape.static else []
+        sum_of_words = sum(highest * int(one.points) for one in points)
+        part, key = int(shape.board.part[row]), int(shape.board.key[row])
+        avoids = shape.ask.rules.avoid_gpu and name not in WITH_GPUS
+        assert key == (TIER if avoids else 0) + unit * 1000 * sum_of_words + part
+        assert 0 <= key - (TIER if avoids else 0) < TIER
+        if policy:
+            # Coarser than float32, and fine enough to tell points apart.
+            assert 30 <= unit < HAMI_UNIT
+            assert part <= unit * WEIGHT_MAX * POINTS

@@ -162,7 +162,9 @@ def test_the_board_and_the_choice_are_kube_schedulers_sum_number_for_number(
         term = 1000 * points(found, name, mode)
         assert shape.board.part[row] == MODE_WEIGHT * term
         assert shape.static is not None
-        scores = {one.name: one.points for one in shape.static.points(shape.board, row)}
+        scores = {
+            one.name: one.points for one in shape.static.points(shape.board, row, shape.weights)
+        }
         given = {"TaintToleration": taint, "NodeAffinity": preference, "ImageLocality": 0}
         assert scores == given
         away_from_gpus = WITHOUT_GPU_TIER if not gpu and not found.capacity(name)[2] else 0

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.api import names, wire
+from scheduler.api.kube_plugins import DEFAULT
 from scheduler.cycle.schedule import Cycle
 from scheduler.plugins import table
 from scheduler.state.cluster import Cluster
@@ -56,8 +57,8 @@ def judged(cluster: Cluster, pod: wire.Pod) -> dict[str, list[int]]:
     record = cluster.see_pod(pod)
     assert record is not None
     rows = np.array(sorted(cluster.nodes.rows.values()), np.int64)
-    said = [table.refusals(table.needs(record.template), cluster.nodes, rows)]
-    for (_, score), want in zip(table.SCORES, table.wants(record.template), strict=True):
+    said = [table.refusals(table.needs(record.template, DEFAULT), cluster.nodes, rows)]
+    for (_, score), want in zip(table.SCORES, table.wants(record.template, DEFAULT), strict=True):
         if want is not None:
             said.append(score.raw(want, cluster.nodes, rows))
     cluster.pod_gone(record.uid)

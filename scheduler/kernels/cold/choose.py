@@ -12,7 +12,7 @@ from scheduler.kernels import fit, parts, place
 from scheduler.kernels._jit import inlined, kernel
 from scheduler.kernels.cold import bounds, classes, known
 from scheduler.kernels.devices import pools
-from scheduler.kernels.modes import aware, keel, score
+from scheduler.kernels.modes import aware, keel
 from scheduler.schema import cold as k
 from scheduler.schema import columns as c
 from scheduler.schema.cold import (
@@ -73,7 +73,7 @@ def _prepare(ask: c.Ask, demand: c.Demand, cold: Cold) -> None:
         for row in range(cold.refused.size):
             highest = max(highest, cold.scores[i, row])
         most += cold.weights[i] * highest
-    cold.best[BEST_STATIC] = _unit(ask) * most
+    cold.best[BEST_STATIC] = ask.mode.unit * _MILLI * most
     weight = 0
     for pod in range(demand.keel.weight.size):
         weight += demand.keel.weight[pod]
@@ -190,13 +190,7 @@ def _static(ask: c.Ask, cold: Cold, row: int) -> int:
     points = 0
     for i in range(cold.weights.size):
         points += cold.weights[i] * cold.scores[i, row]
-    return int(_unit(ask) * points)
-
-
-@inlined
-def _unit(ask: c.Ask) -> int:
-    """What a point counts in a key, as on a board."""
-    return (parts.POLICY_UNIT if ask.mode.blind >= score.NODE_BINPACK else 1) * _MILLI
+    return int(ask.mode.unit * _MILLI * points)
 
 
 @inlined

@@ -13,7 +13,7 @@ from scheduler.kernels._jit import inlined, kernel
 from scheduler.schema import columns as c
 
 # Ask.mode.blind. The last two are the score of a node policy, which stands in the mode's place.
-LEAST, MOST, BALANCED, RATIO, LAMBDA_G, LAMBDA_G_V3, NODE_BINPACK, NODE_SPREAD = range(8)
+LEAST, MOST, BALANCED, RATIO, LAMBDA_G, LAMBDA_G_V3, KUBE, NODE_BINPACK, NODE_SPREAD = range(9)
 
 _FULL = 100
 _MILLI = 1000
@@ -47,7 +47,7 @@ def fit_strategy(ask: c.Ask, s: c.Scratch, lanes: int) -> None:
             elif mode == MOST:
                 points = min(use, cap) * _FULL // cap
             else:
-                points = _on_curve(ask.curve, _FULL if use > cap else use * _FULL // cap)
+                points = on_curve(ask.curve, _FULL if use > cap else use * _FULL // cap)
                 if points == 0:
                     continue
             total += points * weight
@@ -61,8 +61,8 @@ def fit_strategy(ask: c.Ask, s: c.Scratch, lanes: int) -> None:
 
 
 @inlined
-def _on_curve(curve: c.Ints, percent: int) -> int:
-    """Piecewise linear in integers, truncating toward zero as Go does."""
+def on_curve(curve: c.Ints, percent: int) -> int:
+    """Points at a utilization [2, points]: piecewise linear in integers, truncating toward zero as Go does."""
     for i in range(curve.shape[1]):
         if percent <= curve[0, i]:
             if i == 0:

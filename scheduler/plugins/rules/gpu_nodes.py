@@ -10,13 +10,19 @@ _NAME = "KeepsGpuNodesFree"
 
 
 def _compile(asked: Asked, _: Cluster) -> Compiled:
-    return Compiled({}, {"avoid_gpu": asked.template.gpu is None})
+    return Compiled({}, {"avoid_gpu": _applies(asked)})
 
 
-def _points(asked: Asked, nodes: c.Nodes, _: c.Board, row: int) -> Points | None:
+def _applies(asked: Asked) -> bool:
+    """kube-scheduler's own sum knows no GPUs."""
+    return asked.template.gpu is None and not asked.placement.is_kube
+
+
+def _points(
+    asked: Asked, _: c.Ask, nodes: c.Nodes, _board: c.Board, row: int
+) -> tuple[Points, ...]:
     """A tier above all sums, so it is no part of one."""
-    is_free = asked.template.gpu is None and not nodes.has_gpu[row]
-    return Points(_NAME, 1, 1, 0) if is_free else None
+    return (Points(_NAME, 1, 1, 0),) if _applies(asked) and not nodes.has_gpu[row] else ()
 
 
 RULE = Rule(name=_NAME, row=Row(compile=_compile, points=_points))

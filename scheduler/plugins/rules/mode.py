@@ -1,4 +1,7 @@
-"""The mode's term, where kube-scheduler scores by NodeResourcesFit and NodeResourcesBalancedAllocation."""
+"""The mode's term, where kube-scheduler scores by NodeResourcesFit and NodeResourcesBalancedAllocation.
+
+Mode ``kube-scheduler`` is both of them, each with its own weight.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,10 @@ from scheduler.devices.table import place_of
 from scheduler.kernels import parts
 from scheduler.kernels.devices import gpus
 from scheduler.kernels.modes import aware, score
+from scheduler.plugins import kube_scores
 from scheduler.plugins.contract import Asked, Compiled, Points, Row, Rule
 from scheduler.schema import columns as c
-from scheduler.schema import shared
+from scheduler.schema import empty, shared
 from scheduler.state.cluster import Cluster
 
 BLIND = {
@@ -27,6 +31,7 @@ BLIND = {
     Mode.REQUESTED_TO_CAPACITY_RATIO: score.RATIO,
     Mode.LAMBDA_G: score.LAMBDA_G,
     Mode.LAMBDA_G_V3: score.LAMBDA_G_V3,
+    Mode.KUBE_SCHEDULER: score.KUBE,
 }
 AWARE = {
     Mode.KEEL: aware.KEEL,
@@ -38,6 +43,8 @@ AWARE = {
     Mode.GPU_CLUSTERING: aware.CLUSTERING,
     Mode.RANDOM: aware.RANDOM,
 }
+# In so many steps of a point of a node policy no two float32 scores are the same.
+_STEPS = 1 << 26
 _NODE_POLICIES = {"binpack": score.NODE_BINPACK, "spread": score.NODE_SPREAD}
 # Modes that read what was learnt of the demand.
 _LEARNING = frozenset(
@@ -75,10 +82,12 @@ def _compile(asked: Asked, cluster: Cluster) -> Compiled:
     dims = (
         names.CPU, names.MEMORY, None, None, placement.iops_resource, placement.network_resource
     )  # fmt: skip
-    weights, curve = _settings(placement.weights, placement.curve)
+    shape = placement.kube.fit.shape if placement.is_kube else placement.curve
+    weights, curve = _settings(placement.weights, shape)
     return Compiled(
         {
             "mode": _mode(asked),
+            "kube": kube_scores.compiled(asked, nodes) if placement.is_kube else empty.kube_term(),
             "weights": weights,
             "dims": shared.ints(*(-1 if name is None else nodes.row_asked(name) for name in dims)),
             "dim_amounts": np.array([amounts.get(name or "", 0) for name in dims], np.int64),
@@ -111,18 +120,38 @@ def _mode(asked: Asked) -> c.ModeTerm:
         blind, aware_mode = _NODE_POLICIES[policy], -1
     elif asked.placement.mode is None and gpu is None:
         aware_mode, everywhere = aware.KEEL, False
-    return c.ModeTerm(blind, asked.placement.mode_weight, aware_mode, everywhere)
+    weight, unit = asked.placement.mode_weight, _unit(asked.placement)
+    return c.ModeTerm(blind, weight, aware_mode, everywhere, unit)
 
 
-def _points(asked: Asked, nodes: c.Nodes, board: c.Board, row: int) -> Points:
+def _unit(placement: Placement) -> int:
+    """What a milli-point counts in a key: where a node policy is scored, as much as keys have room for."""
+    if not placement.node_policy:
+        return 1
+    # The most milli-points that all terms add up to.
+    most = (placement.kube.weight_most + placement.mode_weight) * 100_000
+    steps = _STEPS
+    while parts.POLICY_MOST * steps * most >= parts.TIER:
+        steps >>= 1
+    return parts.POLICY_MOST * steps
+
+
+def _points(
+    asked: Asked, ask: c.Ask, nodes: c.Nodes, board: c.Board, row: int
+) -> tuple[Points, ...]:
     """A mode counts in points; a node policy counts 0..30, as ``gpus.node_score`` does."""
-    policy, weight = asked.placement.node_policy, asked.placement.mode_weight
+    placement = asked.placement
+    if placement.is_kube:
+        return kube_scores.points(asked, nodes, ask, row)
+    policy, weight = placement.node_policy, placement.mode_weight
     points = float(board.part[row]) / weight / 1000
     if policy:
         pool = place_of(asked.template.family) if asked.template.gpu else int(nodes.pool[row])
         raw = float(gpus.node_score(nodes, pool, row))
-        return Points(card_order.node_score_name(policy), raw, points / parts.POLICY_UNIT, weight)
-    return Points(str(_mode_on(asked, has_gpu=bool(nodes.has_gpu[row]))), points, points, weight)
+        name = card_order.node_score_name(policy)
+        return (Points(name, raw, points / _unit(placement), weight),)
+    name = str(_mode_on(asked, has_gpu=bool(nodes.has_gpu[row])))
+    return (Points(name, points, points, weight),)
 
 
 RULE = Rule(

@@ -1,10 +1,11 @@
-"""NodeAffinity and nodeSelector: labels a node must have, or had better have."""
+"""NodeAffinity and nodeSelector: labels a node must have, or had better have, by the pod's word or its profile's."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from scheduler.api import selectors
+from scheduler.api.kube_plugins import KubePlugins
 from scheduler.api.pods.templates import PodTemplate, Whereabouts
 from scheduler.api.selectors import NodeTerm, Requirement
 from scheduler.plugins.contract import Change, Filter, Reason, Rule, Score
@@ -12,6 +13,7 @@ from scheduler.schema import columns as c
 from scheduler.schema.columns import Flags, Ints
 from scheduler.state.nodes import NodeTable
 
+_NAME = "NodeAffinity"
 Needs = tuple[tuple[tuple[str, str], ...], tuple[NodeTerm, ...] | None]
 Wants = tuple[tuple[int, NodeTerm], ...]
 
@@ -37,14 +39,28 @@ def refuses(needs: Needs, nodes: NodeTable, rows: Ints) -> Flags:
     return ~matches
 
 
+def _nothing(_: Whereabouts) -> None:
+    """What the profile asks is asked of every pod."""
+
+
+def _enforced(plugins: KubePlugins) -> Needs | None:
+    required = plugins.added_affinity.required
+    return None if required is None else ((), required)
+
+
 def _wants(template: PodTemplate) -> Wants | None:
     return template.preferred or None
 
 
-def _preference(preferred: Wants, nodes: NodeTable, rows: Ints) -> Ints:
-    """Sum of the weights of the preferred terms that each row matches."""
+def _preferred(plugins: KubePlugins) -> Wants | None:
+    return plugins.added_affinity.preferred or None
+
+
+def _preference(wants: tuple[Wants | None, Wants | None], nodes: NodeTable, rows: Ints) -> Ints:
+    """Sum of the weights of the preferred terms, the pod's and its profile's, that each row matches."""
+    own, added = wants
     total = np.zeros(rows.size, np.int64)
-    for weight, term in preferred:
+    for weight, term in (*(own or ()), *(added or ())):
         total += weight * _matches(term, nodes, rows)
     return total
 
@@ -95,10 +111,17 @@ def _compares(requirement: Requirement, nodes: NodeTable, rows: Ints) -> Flags:
     return passing & is_integer[column] & (column >= 0)
 
 
+# Looked at before what the pod itself asks.
+ENFORCED = Rule(
+    name=_NAME,
+    reasons=(Reason("node(s) didn't match scheduler-enforced node affinity", resolvable=False),),
+    filter=Filter(needs=_nothing, refuses=refuses, of_profile=_enforced),
+    helped_by=Change.NODE_ADDED | Change.NODE_LABELS,
+)
 RULE = Rule(
-    name="NodeAffinity",
+    name=_NAME,
     reasons=(Reason("node(s) didn't match Pod's node affinity/selector", resolvable=False),),
     filter=Filter(needs=_needs, refuses=refuses),
-    score=Score(wants=_wants, raw=_preference, how=c.OF_MOST, weight=2),
+    score=Score(wants=_wants, raw=_preference, how=c.OF_MOST, weight=2, adds=_preferred),
     helped_by=Change.NODE_ADDED | Change.NODE_LABELS,
 )

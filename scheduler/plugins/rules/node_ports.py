@@ -7,6 +7,8 @@ from scheduler.plugins.contract import Change, Domain, Reason, Rule, Standing, T
 from scheduler.state.cluster import Cluster
 from scheduler.state.counting.ports import Port
 
+_NAME = "NodePorts"
+
 Ports = tuple[Port, ...]
 
 
@@ -15,7 +17,8 @@ def _concerns(template: PodTemplate, _: Cluster) -> bool:
 
 
 def _needs(pod: Standing, _: Cluster) -> Ports | None:
-    return pod.template.ports or None
+    is_asked = _NAME not in pod.placement.kube.not_asked
+    return (pod.template.ports or None) if is_asked else None
 
 
 def _tallies(ports: Ports, cluster: Cluster) -> tuple[Tally, ...]:
@@ -25,7 +28,7 @@ def _tallies(ports: Ports, cluster: Cluster) -> tuple[Tally, ...]:
 
 
 RULE = Rule(
-    name="NodePorts",
+    name=_NAME,
     reasons=(Reason("node(s) didn't have free ports for the requested pod ports"),),
     domain=Domain(concerns=_concerns, needs=_needs, tallies=_tallies, is_wide=False),
     helped_by=Change.NODE_ADDED | Change.POD_LEFT,

@@ -24,6 +24,7 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.counting.owned import Stance, owned_by
 from scheduler.state.counting.terms import Seen
 
+_NAME, _WEIGHT = "InterPodAffinity", 2
 _AFFINITY, _ANTI_AFFINITY, _EXISTING = 0, 1, 2
 _UNSEEN = Seen("", frozenset())
 
@@ -42,8 +43,8 @@ class _Needs(NamedTuple):
 
     Attributes:
         refused: topology keys of terms on nodes, or soon there, that keep the pod away.
-        drawn: topology key and gain of those that draw it or push it away. The gain is what one more pod of
-            the same adds.
+        drawn: topology key, gain and weight of those that draw it or push it away. The gain is what one more
+            pod of the same adds.
     """
 
     near: tuple[_Own, ...]
@@ -51,7 +52,7 @@ class _Needs(NamedTuple):
     soft: tuple[_Own, ...]
     seen: Seen
     refused: tuple[tuple[str, int], ...]
-    drawn: tuple[tuple[str, int], ...]
+    drawn: tuple[tuple[Stance, str, int, int], ...]
 
 
 def _concerns(template: PodTemplate, cluster: Cluster) -> bool:
@@ -88,14 +89,27 @@ def _needs(pod: Standing, cluster: Cluster) -> _Needs | None:
             for term, peers in found
         )
 
-    return _Needs(
-        near=read(template.affinity),
-        far=read(template.anti_affinity),
-        soft=(*read(template.preferred_affinity), *read(template.preferred_anti_affinity, -1)),
+    plugins = pod.placement.kube
+    soft = (*read(template.preferred_affinity), *read(template.preferred_anti_affinity, -1))
+    counts = plugins.weight(_NAME, _WEIGHT) > 0
+    if plugins.only_own_preferences and not soft:
+        counts = False
+    weights = ((Stance.DRAWS, 1), (Stance.REQUIRED, plugins.required_weight)) if counts else ()
+    is_asked = _NAME not in plugins.not_asked
+    found = _Needs(
+        near=read(template.affinity) if is_asked else (),
+        far=read(template.anti_affinity) if is_asked else (),
+        soft=soft if counts else (),
         seen=Seen(pod.namespace, visible) if met else _UNSEEN,
-        refused=_met(met, own, Stance.REFUSES),
-        drawn=_met(met, own, Stance.DRAWS),
+        refused=_met(met, own, Stance.REFUSES) if is_asked else (),
+        drawn=tuple(
+            (stance, key, gain, weight)
+            for stance, weight in weights
+            if weight
+            for key, gain in _met(met, own, stance)
+        ),
     )
+    return found if any((found.near, found.far, found.soft, found.refused, found.drawn)) else None
 
 
 def _met(
@@ -153,18 +167,18 @@ def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
     found += (
         Tally(
             kind=c.SUM,
-            count=terms.owners(needs.seen, Stance.DRAWS, key),
+            count=terms.owners(needs.seen, stance, key),
             gain=gain,
             key=key,
-            figures={c.TALLY_WEIGHT: 1},
+            figures={c.TALLY_WEIGHT: weight},
         )
-        for key, gain in needs.drawn
+        for stance, key, gain, weight in needs.drawn
     )
     return tuple(found)
 
 
 RULE = Rule(
-    name="InterPodAffinity",
+    name=_NAME,
     reasons=(
         Reason("node(s) didn't match pod affinity rules", resolvable=False),
         Reason("node(s) didn't match pod anti-affinity rules"),
@@ -174,7 +188,7 @@ RULE = Rule(
         concerns=_concerns,
         needs=_needs,
         tallies=_tallies,
-        score=DomainScore(how=c.OF_SPAN, weight=2),
+        score=DomainScore(how=c.OF_SPAN, weight=_WEIGHT),
     ),
     helped_by=Change.NODE_ADDED | Change.NODE_LABELS | Change.POD_LEFT | Change.POD_CAME,
 )

@@ -30,19 +30,27 @@ _TOO_MANY, _INSUFFICIENT = "Too many pods", "Insufficient {}"
 
 
 def asked_names(asked: Asked) -> tuple[str, ...]:
-    """Names of what a pod asks, in the order of ``Ask.resources``: the pod itself first."""
-    return (names.PODS, *(resource for resource, _ in asked.template.requests.amounts))
+    """Names of what a pod asks that a node must have, in the order of ``Ask.resources``: the pod itself first."""
+    return tuple(resource for resource, _ in _wanted(asked))
+
+
+def _wanted(asked: Asked) -> tuple[tuple[str, int], ...]:
+    amounts = ((names.PODS, 1), *asked.template.requests.amounts)
+    plugins = asked.placement.plugins
+    if plugins is None:
+        return amounts
+    return tuple(one for one in amounts if not plugins.ignores(one[0]))
 
 
 def _compile(asked: Asked, cluster: Cluster) -> Compiled:
-    requests, wanted = asked.template.requests, asked_names(asked)
-    rows = [cluster.nodes.row_asked(resource) for resource in wanted]
+    requests, wanted = asked.template.requests, _wanted(asked)
+    rows = [cluster.nodes.row_asked(resource) for resource, _ in wanted]
     return Compiled(
         {
             "charge": np.array([cluster.ledger.charges.number(asked.template)], np.int64),
             "resources": shared.ints(*rows),
-            "amounts": np.array([1, *(amount for _, amount in requests.amounts)], np.int64),
-            "by_cards": shared.ints(*(INNER_RESOURCES.get(name, -1) for name in wanted)),
+            "amounts": np.array([amount for _, amount in wanted], np.int64),
+            "by_cards": shared.ints(*(INNER_RESOURCES.get(name, -1) for name, _ in wanted)),
             "nonzero": np.array([requests.nonzero_cpu, requests.nonzero_memory], np.int64),
         }
     )

@@ -1,7 +1,8 @@
 """PodTopologySpread: pods of one kind stand evenly over zones, racks or nodes.
 
-A pod without constraints is spread among the pods of its Services and of what made it, where the mode that it
-is placed by spreads load as well: else pods of a Deployment could never be packed.
+A pod without constraints is spread among the pods of its Services and of what made it, by the constraints of its
+profile or those that kube-scheduler has for all. The latter only where the mode that it is placed by spreads load
+as well: else pods of a Deployment could never be packed.
 
 Source: kube-scheduler's podtopologyspread/common.go, filtering.go, scoring.go.
 """
@@ -15,7 +16,7 @@ import numpy as np
 from scheduler.api import names, selectors
 from scheduler.api.placement import Mode
 from scheduler.api.pods.affinity import Peers
-from scheduler.api.pods.spread import SYSTEM_DEFAULTS, Constraint
+from scheduler.api.pods.spread import SYSTEM_DEFAULTS, Constraint, Constraints
 from scheduler.api.pods.templates import PodTemplate, TolerationKey
 from scheduler.api.selectors import NodeTerm
 from scheduler.plugins.contract import (
@@ -34,6 +35,7 @@ from scheduler.state.nodes import NodeTable
 
 # Modes that spread load; all others pack, or look at other things.
 _SPREADING = frozenset({Mode.LEAST_ALLOCATED, Mode.BALANCED_ALLOCATION})
+_NAME, _WEIGHT = "PodTopologySpread", 2
 _UNEVEN, _NO_LABEL = 0, 1
 _TEXT = "node(s) didn't match pod topology spread constraints"
 
@@ -83,9 +85,11 @@ class _Spread(NamedTuple):
 
 
 class _Needs(NamedTuple):
+    """``is_strict``: a node that lacks a label of the soft ones has no score; else only that one says nothing of it."""
+
     hard: tuple[_Spread, ...]
     soft: tuple[_Spread, ...]
-    is_implicit: bool = False
+    is_strict: bool
 
 
 def _concerns(template: PodTemplate, cluster: Cluster) -> bool:
@@ -93,26 +97,41 @@ def _concerns(template: PodTemplate, cluster: Cluster) -> bool:
 
 
 def _needs(pod: Standing, cluster: Cluster) -> _Needs | None:
-    constraints = pod.template.spread
-    if not constraints:
-        return _implicit(pod, cluster)
-    hard = tuple(one for one in constraints if one.hard)
-    soft = tuple(one for one in constraints if not one.hard)
+    plugins, own = pod.placement.kube, pod.template.spread
+    constraints = own or _deduced(pod, cluster)
+    is_asked, counts = _NAME not in plugins.not_asked, plugins.weight(_NAME, _WEIGHT) > 0
+    hard = tuple(one for one in constraints if one.hard and is_asked)
+    soft = tuple(one for one in constraints if not one.hard and counts)
+    if not (hard or soft):
+        return None
+    is_strict = bool(own or plugins.spread is not None)
     return _Needs(
         tuple(_spread(pod, one, hard) for one in hard),
-        tuple(_spread(pod, one, soft) for one in soft),
+        tuple(_spread(pod, one, soft if is_strict else ()) for one in soft),
+        is_strict,
     )
 
 
-def _implicit(pod: Standing, cluster: Cluster) -> _Needs | None:
-    in_force = mode.in_force(pod.template, pod.placement)
-    if pod.placement.node_policy or in_force not in _SPREADING or not cluster.groups.are_there:
-        return None
+def _deduced(pod: Standing, cluster: Cluster) -> Constraints:
+    """The constraints of a pod that has none of its own."""
+    defaults = pod.placement.kube.spread
+    if defaults is None:
+        defaults = SYSTEM_DEFAULTS if _spreads(pod) else ()
+    if not (defaults and cluster.groups.are_there):
+        return ()
     selector = cluster.groups.selector_of(pod.namespace, pod.labels, pod.controller)
     if selector == selectors.EVERYTHING:
-        return None
-    defaults = tuple(one._replace(selector=selector) for one in SYSTEM_DEFAULTS)
-    return _Needs((), tuple(_spread(pod, one, ()) for one in defaults), is_implicit=True)
+        return ()
+    # kube-scheduler puts the selector in the place of one that had the labels of these keys.
+    return tuple(one._replace(selector=selector, label_keys=()) for one in defaults)
+
+
+def _spreads(pod: Standing) -> bool:
+    """Whether what the pod is placed by spreads load."""
+    placement = pod.placement
+    if placement.is_kube:
+        return True
+    return not placement.node_policy and mode.in_force(pod.template, placement) in _SPREADING
 
 
 def _spread(pod: Standing, one: Constraint, together: tuple[Constraint, ...]) -> _Spread:
@@ -134,7 +153,7 @@ def _spread(pod: Standing, one: Constraint, together: tuple[Constraint, ...]) ->
 def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
     return (
         *(_even(one, cluster) for one in needs.hard),
-        *(_scored(one, cluster, is_strict=not needs.is_implicit) for one in needs.soft),
+        *(_scored(one, cluster, is_strict=needs.is_strict) for one in needs.soft),
     )
 
 
@@ -173,7 +192,7 @@ def _scored(one: _Spread, cluster: Cluster, *, is_strict: bool) -> Tally:
 
 
 RULE = Rule(
-    name="PodTopologySpread",
+    name=_NAME,
     reasons=(
         Reason(_TEXT),
         Reason(f"{_TEXT} (missing required label)", resolvable=False),
@@ -182,7 +201,7 @@ RULE = Rule(
         concerns=_concerns,
         needs=_needs,
         tallies=_tallies,
-        score=DomainScore(how=c.OF_BOTH, weight=2),
+        score=DomainScore(how=c.OF_BOTH, weight=_WEIGHT),
     ),
     # A pod that came elsewhere may have filled the emptiest domain.
     helped_by=Change.NODE_ADDED

@@ -12,9 +12,6 @@ from scheduler.api.pods.affinity import Peers, Term
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.api.selectors import Labels
 
-# What a term that was required counts when it is about a pod to come: hardPodAffinityWeight, as it is by default.
-_REQUIRED_WEIGHT = 1
-
 
 class Stance(Enum):
     """What a term of a pod on a node means for a pod that it is about."""
@@ -22,6 +19,8 @@ class Stance(Enum):
     REFUSES = "refuses"
     # Or pushes away, where the weight is negative.
     DRAWS = "draws"
+    # It was required; what it counts for a pod to come is that pod's profile's to say.
+    REQUIRED = "required"
 
 
 class OwnedTerm(NamedTuple):
@@ -41,7 +40,7 @@ def owned_by(template: PodTemplate, namespace: str, labels: Labels) -> tuple[Own
 
     return (
         *(made(Stance.REFUSES, term, 1) for term in template.anti_affinity),
-        *(made(Stance.DRAWS, term, _REQUIRED_WEIGHT) for term in template.affinity),
+        *(made(Stance.REQUIRED, term, 1) for term in template.affinity),
         *(made(Stance.DRAWS, term, term.weight) for term in template.preferred_affinity),
         *(made(Stance.DRAWS, term, -term.weight) for term in template.preferred_anti_affinity),
     )

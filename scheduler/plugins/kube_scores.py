@@ -1,0 +1,68 @@
+"""NodeResourcesFit's and NodeResourcesBalancedAllocation's scores: what their kernel needs, and how they are told."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.api import names
+from scheduler.api.kube_plugins import BALANCED, FIT, KubePlugins, Strategy
+from scheduler.kernels.modes import kube, score
+from scheduler.plugins.contract import Asked, Points
+from scheduler.schema import columns as c
+from scheduler.schema import shared
+from scheduler.state.nodes import NodeTable
+
+_STRATEGIES = {
+    Strategy.LEAST: score.LEAST,
+    Strategy.MOST: score.MOST,
+    Strategy.RATIO: score.RATIO,
+}
+# These count for every pod; what else there is only for pods that ask some of it.
+_ALWAYS = (names.CPU, names.MEMORY, names.EPHEMERAL)
+
+
+def compiled(asked: Asked, nodes: NodeTable) -> c.KubeTerm:
+    """What the kernel needs for a pod."""
+    plugins, requests = asked.placement.kube, asked.template.requests
+    amounts = dict(requests.amounts)
+    # Only these two have a stand-in for containers that ask none.
+    nonzero = {names.CPU: (0, requests.nonzero_cpu), names.MEMORY: (1, requests.nonzero_memory)}
+    fit = [
+        (
+            nodes.row_asked(name),
+            nonzero[name][1] if name in nonzero else amounts.get(name, 0),
+            weight,
+            nonzero[name][0] if name in nonzero else -1,
+        )
+        for name, weight in plugins.fit.resources
+        if name in _ALWAYS or name in amounts
+    ]
+    # A pod that asks nothing of all of them would be drawn to the same nodes as all others like it.
+    steps_aside = not any(name in amounts for name in plugins.balanced)
+    balanced = [
+        (nodes.row_asked(name), amounts.get(name, 0))
+        for name in plugins.balanced
+        if not steps_aside and (name in _ALWAYS or name in amounts)
+    ]
+    return c.KubeTerm(
+        fit=np.array(fit, np.int64).reshape(-1, c.N_FIT),
+        balanced=np.array(balanced, np.int64).reshape(-1, 2),
+        figures=shared.ints(_STRATEGIES[plugins.fit.strategy], *_weights(plugins)),
+    )
+
+
+def points(asked: Asked, nodes: c.Nodes, ask: c.Ask, row: int) -> tuple[Points, ...]:
+    """What those that count give a row."""
+    of_fit, of_balanced = _weights(asked.placement.kube)
+    found = []
+    if of_fit:
+        raw = int(kube.fit(nodes, ask, row))
+        found.append(Points(FIT, raw, raw, of_fit))
+    if of_balanced:
+        raw = int(kube.balanced(nodes, ask, row))
+        found.append(Points(BALANCED, raw, raw, of_balanced))
+    return tuple(found)
+
+
+def _weights(plugins: KubePlugins) -> tuple[int, int]:
+    return plugins.weight(FIT, 1), plugins.weight(BALANCED, 1)
