@@ -19,7 +19,7 @@ AGAIN := $(VENV)/.again
 NONE := $(VENV)/.none
 UNLESS_NONE = [ $$? -eq 5 ] && $(if $(ARGS),touch $(NONE).$@,false)
 
-.PHONY: help browser demo test test-all test-again cluster-test differential check bench bench-lambda-g pictures lock image wheel chart kind-trial clean
+.PHONY: help browser demo test test-all test-again cluster-test differential conformance check bench bench-lambda-g pictures lock image wheel chart kind-trial clean
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,6 +77,9 @@ cluster-test: $(STAMP)  ## Tests against a real etcd and kube-apiserver (builds 
 
 differential: $(STAMP)  ## 10,000 random cases asked of the real kube-scheduler too (ARGS="--cases 200 --seed 7")
 	@$(BIN)/python -m tests.differential $(ARGS)
+
+conformance: $(STAMP)  ## Kubernetes' own scheduling suite with kube-scheduler and with Evenkeel in its place, side by side (builds it once)
+	@$(BIN)/python -m tests.conformance $(ARGS)
 
 check: $(STAMP)  ## Format, lint, types, import laws
 	@$(BIN)/ruff format --check --quiet . && echo "format: ok"

@@ -6,6 +6,9 @@ from enum import StrEnum
 
 SCHEDULER = "evenkeel"
 
+# Evenkeel's own Lease, which none but its replicas take. Under any other name it is one that is shared.
+LEASE = "evenkeel"
+
 # API groups of our own.
 GROUP = "scheduling.evenkeel.dev"
 VERSION = "v1alpha1"

@@ -15,6 +15,7 @@ import typer
 import uvloop
 
 from scheduler import progress
+from scheduler.api import names
 from scheduler.cli import options
 from scheduler.errors import BadInput
 
@@ -29,6 +30,9 @@ def run(
     lease_namespace: Annotated[
         str, typer.Option(help="Namespace of the leader-election Lease; empty: no leader election.")
     ] = "",
+    lease_name: Annotated[
+        str, typer.Option(help="Its name; kube-scheduler where Evenkeel stands in its place.")
+    ] = names.LEASE,
     host: Annotated[str, typer.Option(help="Address of probes and metrics.")] = "127.0.0.1",
     port: Annotated[
         int,
@@ -61,6 +65,7 @@ def run(
             config=options.config(config_file),
             identity=f"{os.environ.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4().hex[:8]}",
             lease_namespace=lease_namespace,
+            lease_name=lease_name,
             host=host,
             port=port,
             record=record,

@@ -15,6 +15,8 @@ from scheduler.api.limits import shortened
 
 # Bytes: the API's own bound on an event's note, and ours on a condition's message, which is part of the pod.
 NOTE_MAX, MESSAGE_MAX = 1024, 8192
+# Reasons of the condition. Autoscalers add nodes for pods with the first, so it stands only where a node could help.
+UNSCHEDULABLE, ERROR = "Unschedulable", "SchedulerError"
 NO_NODES = "no nodes available to schedule pods"
 # Room for the words that say how many reasons, or figures, were left out.
 _REST = 32
@@ -28,25 +30,27 @@ class Saying(NamedTuple):
         message: for its condition.
         note: the same for an event.
         about: equal for sayings that differ in figures only.
+        reason: for the condition.
     """
 
     message: str
     note: str
     about: Hashable
+    reason: str = UNSCHEDULABLE
 
 
 def saying(hold: Hold) -> Saying:
     """Why a pod is pending. Made once for like pods."""
     if hold.problem:
-        return plain(str(hold.problem))
+        return plain(str(hold.problem), ERROR)
     if hold.diagnosis is None or hold.diagnosis.n_nodes == 0:
-        return plain(NO_NODES)
+        return plain(NO_NODES, UNSCHEDULABLE)
     return _of(hold.diagnosis)
 
 
-def plain(text: str) -> Saying:
+def plain(text: str, reason: str) -> Saying:
     """A text without figures that come and go."""
-    return Saying(shortened(text, MESSAGE_MAX), shortened(text, NOTE_MAX), text)
+    return Saying(shortened(text, MESSAGE_MAX), shortened(text, NOTE_MAX), text, reason)
 
 
 def sentence(hold: Hold) -> str:
@@ -101,7 +105,7 @@ def _of(diagnosis: Diagnosis) -> Saying:
         frozenset(detail.about for detail in diagnosis.details),
     )
     message, note = _with_details(diagnosis, MESSAGE_MAX), _with_details(diagnosis, NOTE_MAX)
-    return Saying(message, note, about)
+    return Saying(message, note, about, ERROR if diagnosis.of_pod else UNSCHEDULABLE)
 
 
 def _size(text: str) -> int:

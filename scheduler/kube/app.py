@@ -26,7 +26,7 @@ from scheduler.kube.client import Access, ApiClient
 from scheduler.kube.inbox import Inbox
 from scheduler.kube.lead.heads import Heads
 from scheduler.kube.lead.leading import Leading
-from scheduler.kube.lead.lease import AlwaysLeader, Lease
+from scheduler.kube.lead.lease import AlwaysLeader, Lease, Place
 from scheduler.kube.lead.lifeline import Lifeline, NotesAcross
 from scheduler.kube.lead.memory import DemandNotes
 from scheduler.kube.loop import Loop
@@ -275,8 +275,7 @@ class Operator:
         notes = DemandNotes(self.engine, self.inbox.put)
         return Lease(
             side_api,
-            namespace=options.lease_namespace,
-            name=options.lease_name,
+            Place(options.lease_namespace, options.lease_name, options.shares_lease),
             identity=options.identity,
             notes=NotesAcross(notes, asyncio.get_running_loop()),
             seconds=options.lease_seconds,

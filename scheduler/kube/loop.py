@@ -209,8 +209,7 @@ class Loop:
         if self._is_leading():
             self._reporter.unschedulable(
                 self._engine.cluster.pods[uid],
-                explain.plain(f"binding failed, trying again: {message}"),
-                reason="SchedulerError",
+                explain.plain(f"binding failed, trying again: {message}", explain.ERROR),
             )
 
     def _plugin_fell_silent(self, node: str, waits_for: str) -> None:

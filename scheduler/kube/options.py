@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from scheduler.api import names
 from scheduler.config import Config
 from scheduler.kube.client import Access
 
@@ -15,6 +16,7 @@ class Options:
 
     Attributes:
         lease_namespace: where the Lease is; empty runs without leader election.
+        lease_name: what it is called; another name than Evenkeel's own is one that it shares.
         lease_seconds: duration, deadline and retry of the lease.
         port: probes and metrics; 0 takes a free port.
         record: file for the engine's log; None for none.
@@ -25,9 +27,14 @@ class Options:
     config: Config
     identity: str
     lease_namespace: str = ""
-    lease_name: str = "evenkeel"
+    lease_name: str = names.LEASE
     lease_seconds: tuple[float, float, float] = (15.0, 10.0, 2.0)
     host: str = "127.0.0.1"
     port: int = 0
     record: Path | None = None
     record_bytes: int = 512 << 20
+
+    @property
+    def shares_lease(self) -> bool:
+        """Whether other schedulers take their turns by the same lease: kube-scheduler, by its own."""
+        return self.lease_name != names.LEASE

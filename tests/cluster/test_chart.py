@@ -56,18 +56,50 @@ def _config(objects: dict[tuple[str, str], Json]) -> config.Config:
     return config.parse(yaml.safe_load(text))
 
 
+@pytest.mark.parametrize(
+    ("folder", "values"),
+    [("manifests/base", []), ("manifests/in-place", ["-f", f"{installed.CHART}/in-place.yaml"])],
+    ids=["beside", "in place"],
+)
 def test_the_chart_and_the_kustomization_are_the_same(
-    control_plane: ControlPlane, tmp_path: Path
+    folder: str, values: list[str], control_plane: ControlPlane, tmp_path: Path
 ) -> None:
-    rendered = control_plane.kubectl("kustomize", "manifests/base")
+    rendered = control_plane.kubectl("kustomize", folder)
     base = _by_name(re.sub(r"evenkeel-config-\w+", "evenkeel-config", rendered))
-    chart = _by_name(installed.rendered_chart(tmp_path))
+    chart = _by_name(installed.rendered_chart(tmp_path, *values))
     del base["Namespace", installed.NAMESPACE]
     assert base.keys() == chart.keys()
     for key, body in base.items():
         if key[0] != "ConfigMap":
             assert chart[key] == body
-    assert _config(base) == _config(chart) == config.Config()
+    settings = _config(base)
+    assert settings == _config(chart)
+    assert (settings == config.Config()) is (not values)
+
+
+@pytest.mark.parametrize(
+    ("values", "lease"),
+    [
+        (["config.schedulerName=default-scheduler"], "kube-system/kube-scheduler"),
+        (["config.profiles[0].schedulerName=default-scheduler"], "kube-system/kube-scheduler"),
+        (["config.schedulerName=cards"], f"{installed.NAMESPACE}/evenkeel"),
+        (["config.schedulerName=default-scheduler", "lease.name=ours"], "kube-system/ours"),
+        (["lease.name=ours", "lease.namespace=there"], "there/ours"),
+    ],
+)
+def test_the_lease_is_kube_schedulers_where_its_name_is_taken(
+    values: list[str], lease: str, tmp_path: Path
+) -> None:
+    """Else both would bind the same pods."""
+    chart = _by_name(installed.rendered_chart(tmp_path, *(f"--set={value}" for value in values)))
+    namespace, _, name = lease.partition("/")
+    (container,) = chart["Deployment", "evenkeel"]["spec"]["template"]["spec"]["containers"]
+    given = dict(one.split("=", 1) for one in container["args"] if "lease" in one)
+    here = given["--lease-namespace"].replace("$(POD_NAMESPACE)", installed.NAMESPACE)
+    assert (here, given.get("--lease-name", "evenkeel")) == (namespace, name)
+    role, binding = chart["Role", "evenkeel"], chart["RoleBinding", "evenkeel"]
+    assert role["rules"][1]["resourceNames"] == [name]
+    assert {role["metadata"]["namespace"], binding["metadata"]["namespace"]} == {namespace}
 
 
 def test_the_chart_lints(tmp_path: Path) -> None:

@@ -38,12 +38,18 @@ class BuildError(RuntimeError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """One program: the module folder that pins it, and the package that is its command."""
+    """One program: the module folder that pins it, and the package that is its command, or whose tests are."""
 
     module: str
     package: str
     variables: tuple[tuple[str, str], ...] = ()
     is_for_tests: bool = True
+    is_suite: bool = False
+
+    @property
+    def verb(self) -> tuple[str, ...]:
+        """What Go is told to do: the tests of a package are a program too."""
+        return ("test", "-c") if self.is_suite else ("build",)
 
     def flags(self) -> list[str]:
         """Tell `go build` how to build this one; symbol tables are left out to save half."""
@@ -62,15 +68,29 @@ def _pinned(module: str, dependency: str) -> str:
 
 
 def _kubernetes(name: str) -> Tool:
-    version = kubernetes_version()
-    major, minor, _ = version.removeprefix("v").split(".")
-    stamp = "k8s.io/component-base/version."
-    values = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
     return Tool(
         module="kubernetes",
         package=f"k8s.io/kubernetes/cmd/{name}",
-        variables=tuple((stamp + key, value) for key, value in values.items()),
+        variables=_version_stamps(kubernetes_version()),
     )
+
+
+def _suite() -> Tool:
+    """Kubernetes' own end-to-end suite."""
+    return Tool(
+        module="e2e",
+        package="k8s.io/kubernetes/test/e2e",
+        variables=_version_stamps(_pinned("e2e", "k8s.io/kubernetes")),
+        is_for_tests=False,
+        is_suite=True,
+    )
+
+
+def _version_stamps(version: str) -> tuple[tuple[str, str], ...]:
+    major, minor, _ = version.removeprefix("v").split(".")
+    stamp = "k8s.io/component-base/version."
+    values = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
+    return tuple((stamp + key, value) for key, value in values.items())
 
 
 def _helm() -> Tool:
@@ -96,6 +116,7 @@ TOOLS = {
     "kwok": Tool(module="kwok", package="sigs.k8s.io/kwok/cmd/kwok"),
     "helm": _helm(),
     "promql": Tool(module="promql", package="."),
+    "e2e.test": _suite(),
     "kind": Tool(module="kind", package="sigs.k8s.io/kind", is_for_tests=False),
 }
 
@@ -190,7 +211,7 @@ def _build(name: str, path: Path) -> None:
     began_at = time.monotonic()
     unfinished = path.with_name(f".{name}.unfinished")  # the lock is held: no other writes it
     built = subprocess.run(
-        ["go", "build", *tool.flags(), "-o", str(unfinished), tool.package],
+        ["go", *tool.verb, *tool.flags(), "-o", str(unfinished), tool.package],
         cwd=MODULES / tool.module,
         env=os.environ | NO_CGO,
         capture_output=True,
@@ -212,7 +233,9 @@ def main(arguments: Iterable[str] | None = None) -> int:
     """Build from the command line; print where each program is."""
     parser = argparse.ArgumentParser(prog="python -m tests.controlplane.build")
     parser.add_argument("names", nargs="*", metavar="name", help=", ".join(TOOLS))
-    parser.add_argument("--all", action="store_true", help="also what no test needs (kind)")
+    parser.add_argument(
+        "--all", action="store_true", help="also what no cluster test needs (e2e.test, kind)"
+    )
     chosen = parser.parse_args(list(arguments) if arguments is not None else None)
     if unknown := sorted(set(chosen.names) - set(TOOLS)):
         parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(TOOLS)}")

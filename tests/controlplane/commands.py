@@ -25,6 +25,10 @@ CONTROLLERS = (
 )
 
 
+# Pods bound to nodes start at once, and end.
+STAGES = Path(__file__).with_name("kwok-stages.yaml")
+
+
 def etcd(program: Path, folder: Path, *, port: int, peer_port: int) -> list[str | Path]:
     """A store of one member; it may forget on a power cut, for which it writes much faster."""
     client, peer = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{peer_port}"
@@ -121,12 +125,14 @@ def kube_controller_manager(
     ]
 
 
-def kwok(program: Path, *, port: int, kubeconfig: Path, extra: Sequence[str]) -> list[str | Path]:
-    """kwok playing the kubelet of every node: pods bound to them start and end."""
+def kwok(
+    program: Path, *, port: int, kubeconfig: Path, stages: Path, extra: Sequence[str]
+) -> list[str | Path]:
+    """kwok playing the kubelet of every node, as the stages say."""
     return [
         program,
         f"--kubeconfig={kubeconfig}",
-        f"--config={Path(__file__).with_name('kwok-stages.yaml')}",
+        f"--config={stages}",
         f"--server-address=127.0.0.1:{port}",
         "--manage-all-nodes=true",
         "--node-lease-duration-seconds=0",  # nobody looks for heartbeats here

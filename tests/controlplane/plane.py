@@ -186,12 +186,23 @@ class ControlPlane(access.Access):
         self._wait("kube-controller-manager", f"https://127.0.0.1:{port}/healthz")
         return f"https://127.0.0.1:{port}"
 
-    def start_kwok(self, *, extra_flags: Sequence[str] = ()) -> str:
-        """Start kwok, which plays the kubelet of every node."""
+    def start_kwok(
+        self,
+        *,
+        user: str = "admin",
+        stages: Path = commands.STAGES,
+        extra_flags: Sequence[str] = (),
+    ) -> str:
+        """Start kwok, which plays the kubelet of every node as the stages say."""
         (port,) = processes.free_ports(1)
-        program = build.ensure("kwok")["kwok"]
-        config = self.kubeconfig()
-        self.spawn("kwok", commands.kwok(program, port=port, kubeconfig=config, extra=extra_flags))
+        command = commands.kwok(
+            build.ensure("kwok")["kwok"],
+            port=port,
+            kubeconfig=self.kubeconfig(token=self.tokens[user]),
+            stages=stages,
+            extra=extra_flags,
+        )
+        self.spawn("kwok", command)
         self._wait("kwok", f"http://127.0.0.1:{port}/readyz")
         return f"http://127.0.0.1:{port}"
 
@@ -206,6 +217,10 @@ class ControlPlane(access.Access):
     def kill(self, name: str) -> None:
         """Kill one of the programs, by its name ("kube-scheduler")."""
         self._nursery.kill(name)
+
+    def terminate(self, name: str) -> None:
+        """End one of the programs as it should be ended, by its name."""
+        self._nursery.terminate(name)
 
     def logs(self, name: str) -> str:
         """Return all that a program has logged, over its restarts."""

@@ -16,6 +16,7 @@ from pathlib import Path
 # tests beside each other have a half each.
 _HALF = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 2
 PORTS = range(20_000 + 6_000 * _HALF, 26_000 + 6_000 * _HALF)
+_END_SECONDS = 30.0
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
@@ -93,6 +94,13 @@ class Nursery:
         if child.is_running():
             os.killpg(child.popen.pid, signal.SIGKILL)
         child.popen.wait()
+        self._tell(f"forget {child.popen.pid}")
+
+    def terminate(self, name: str) -> None:
+        """Ask one child to end, and wait until it has."""
+        child = self.children[name]
+        child.popen.terminate()
+        child.popen.wait(_END_SECONDS)
         self._tell(f"forget {child.popen.pid}")
 
     def close(self) -> None:

@@ -20,6 +20,12 @@ NOT_RUN = {
         "kubectl rollout status deployment/evenkeel -n evenkeel-system": "needs nodes that run containers",
         "evenkeel/bin/pip install dist/evenkeel_scheduler-0.1.0-py3-none-any.whl": "downloads every dependency",
     },
+    "docs/migrate.md": {
+        "kubectl get lease kube-scheduler -n kube-system": "needs kube-scheduler",
+        "helm upgrade evenkeel manifests/chart -n evenkeel-system --reset-then-reuse-values -f manifests/chart/in-place.yaml": "the installation before it was made by kustomize",
+        "mv /etc/kubernetes/manifests/kube-scheduler.yaml /root && sleep 20 && mv /root/kube-scheduler.yaml /etc/kubernetes/manifests/": "on a node of the control plane",
+        "kubectl scale deployment/evenkeel -n evenkeel-system --replicas=0": "needs nodes that run containers",
+    },
 }
 # Where commands are run with other words: smaller ones, where the originals take minutes to an hour, and the names
 # of the cluster that is there.

@@ -15,6 +15,7 @@ pytest.register_assert_rewrite(
         for module in (
             "audit",
             "world",
+            "cases_autoscalers",
             "cases_binding",
             "cases_claims",
             "cases_waiting",

@@ -16,6 +16,7 @@ Json = dict[str, Any]
 ROOT = Path(__file__).parents[2]
 NAMESPACE = "evenkeel-system"
 BASE = str(ROOT / "manifests" / "base")
+IN_PLACE = str(ROOT / "manifests" / "in-place")
 CHART = str(ROOT / "manifests" / "chart")
 _CRD = "crd/balancepolicies.scheduling.evenkeel.dev"
 
@@ -41,6 +42,12 @@ def crds(cp: plane.ControlPlane) -> None:
 def base(cp: plane.ControlPlane) -> None:
     """The second command: the scheduler."""
     cp.kubectl("apply", "--server-side", "-k", BASE)
+
+
+def in_place(cp: plane.ControlPlane) -> None:
+    """The two commands of docs/migrate.md that put it in kube-scheduler's place."""
+    crds(cp)
+    cp.kubectl("apply", "--server-side", "-k", IN_PLACE)
 
 
 def _established(cp: plane.ControlPlane) -> None:
@@ -97,8 +104,8 @@ def deployment_args(cp: plane.ControlPlane) -> list[str]:
     given: list[str]
     command, *given = pod["containers"][0]["args"]
     assert command == "run"
+    given = [one.replace("$(POD_NAMESPACE)", NAMESPACE) for one in given]
     here = {
-        "$(POD_NAMESPACE)": NAMESPACE,
         "/etc/evenkeel/config.yaml": str(config),
         "--port=8080": "--port=0",
     }

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 import pytest
 
 from tests.operator import (
+    cases_autoscalers,
     cases_binding,
     cases_claims,
     cases_hami,
@@ -39,6 +40,7 @@ def operator(server: servers.Server) -> Iterator[process.Operator]:
     "case",
     [
         *cases_binding.ALL,
+        *cases_autoscalers.ALL,
         *cases_waiting.ALL,
         *cases_mistakes.ALL,
         *cases_claims.ALL,

@@ -12,7 +12,7 @@ import structlog
 
 from scheduler.api import names
 from scheduler.errors import ApiError
-from scheduler.kube.lead.lease import AlwaysLeader, Holder, Lease
+from scheduler.kube.lead.lease import AlwaysLeader, Holder, Lease, Place
 
 Json = dict[str, Any]
 
@@ -94,7 +94,7 @@ def clock() -> Clock:
 @pytest.fixture
 def make(api: Api, clock: Clock) -> Make:
     def made(name: str) -> Lease:
-        return Lease(api, namespace="n", name="l", identity=name, notes=Notes(), clock=clock)  # type: ignore[arg-type]
+        return Lease(api, Place("n", "l"), identity=name, notes=Notes(), clock=clock)  # type: ignore[arg-type]
 
     return made
 
@@ -220,6 +220,71 @@ async def test_a_strangers_lease_that_someone_deleted_is_free_at_once(make: Make
     api.lease = None
     await lease._try()
     assert lease.holder() == Holder.SELF
+
+
+_PEERS = {"holderIdentity": "else", "leaseDurationSeconds": 15, "renewTime": "then", "leaseTransitions": 7}  # fmt: skip
+
+
+async def test_a_lease_that_is_shared_is_its_peers_until_its_time_is_up_also_when_it_was_deleted(
+    api: Api, clock: Clock
+) -> None:
+    """kube-scheduler goes on binding until it hears of it."""
+    lease = Lease(api, Place("n", "l", is_shared=True), identity="a", notes=Notes(), clock=clock)  # type: ignore[arg-type]
+    api.lease = {"metadata": {"resourceVersion": "0"}, "spec": _PEERS}
+    await lease._try()
+    api.lease = None
+    await lease._try()
+    assert (lease.holder(), lease.present_term()) == (Holder.PEER, 0)
+    clock.now += 15.0
+    await lease._try()
+    assert lease.holder() == Holder.SELF
+
+
+@pytest.mark.parametrize(
+    ("left", "after"),
+    [(_PEERS, 15.0), (_PEERS | {"holderIdentity": "", "leaseDurationSeconds": 1}, 0.0)],
+    ids=["ran out", "given back"],
+)
+async def test_the_record_is_what_client_go_would_write(
+    make: Make, api: Api, clock: Clock, left: Json, after: float
+) -> None:
+    """It counts holders on, and leaves nothing of a coordinated election, which is another's to run."""
+    coordinated = {"strategy": "OldestEmulationVersion", "preferredHolder": "else"}
+    api.lease = {"metadata": {"resourceVersion": "0"}, "spec": left | coordinated}
+    lease = make("a")
+    await lease._try()
+    clock.now += after
+    await lease._try()
+    spec = api.lease["spec"]
+    acquired = spec["acquireTime"]
+    assert spec.keys() == {"holderIdentity", "leaseDurationSeconds", "acquireTime", "renewTime", "leaseTransitions"}  # fmt: skip
+    assert (spec["holderIdentity"], spec["leaseDurationSeconds"], spec["leaseTransitions"]) == ("a", 15, 8)  # fmt: skip
+    await lease._try()
+    assert (api.lease["spec"]["leaseTransitions"], api.lease["spec"]["acquireTime"]) == (8, acquired)  # fmt: skip
+    await lease.release(settled_reign=0)
+    spec = api.lease["spec"]
+    assert (spec["holderIdentity"], spec["leaseDurationSeconds"], spec["leaseTransitions"]) == ("", 1, 8)  # fmt: skip
+
+
+async def test_a_lease_is_made_without_a_transition(make: Make, api: Api) -> None:
+    await make("a")._try()
+    assert api.lease is not None
+    assert api.lease["spec"]["leaseTransitions"] == 0
+
+
+async def test_any_change_of_the_record_is_a_sign_of_life(
+    make: Make, api: Api, clock: Clock
+) -> None:
+    """As in client-go: of two holders whose clocks write the same time, say."""
+    api.lease = {"metadata": {"resourceVersion": "0"}, "spec": dict(_PEERS)}
+    lease = make("a")
+    await lease._try()
+    clock.now += 14.0
+    api.lease["spec"]["leaseTransitions"] = 8
+    await lease._try()
+    clock.now += 14.0
+    await lease._try()
+    assert lease.present_term() == 0
 
 
 async def test_who_could_not_renew_its_own_lease_takes_it_anew_when_it_was_deleted(

@@ -73,6 +73,7 @@ def test_missing_rights_are_told() -> None:
     ("holder", "seconds", "told"),
     [
         (Holder.REPLICA, 1.0, []),
+        (Holder.PEER, 1.0, []),
         (Holder.STRANGER, 1.0, ["the lease is held by x, which is no replica of Evenkeel"]),
         (Holder.NOBODY, 20.0, []),
         (Holder.NOBODY, 31.0, ["nobody leads"]),
@@ -83,5 +84,5 @@ def test_a_lease_that_nobody_or_a_stranger_holds_is_told(
 ) -> None:
     replica = Replica()
     replica.holder = holder
-    replica.lease.seen = Seen("x", "then", time.monotonic() - seconds, 15.0)
+    replica.lease.seen = Seen("x", {}, time.monotonic() - seconds, 15.0)
     assert replica.probes().not_ready() == told

@@ -9,6 +9,7 @@ import pytest
 from scheduler.api.door.decisions import Detail, Diagnosis, Hold
 from scheduler.cycle import explain
 from scheduler.cycle.explain import Saying
+from scheduler.errors import Mistake
 from scheduler.kube.report.reporter import Reporter
 from scheduler.state.pods import PodRecord
 from tests import make
@@ -138,7 +139,7 @@ async def test_new_reasons_and_new_nodes_are_said_at_once(monkeypatch: pytest.Mo
     talk = Talk(monkeypatch)
     pod = talk.pod()
     texts = [saying(5), saying(5, "Insufficient memory"), saying(5, "Insufficient memory", 4)]
-    texts.append(explain.plain("binding failed"))
+    texts.append(explain.plain("binding failed", explain.ERROR))
     for one in texts:
         talk.reporter.unschedulable(pod, one)
     assert talk.said() == [one.note for one in texts]
@@ -192,3 +193,22 @@ async def test_a_text_that_was_given_up_may_be_said_again(monkeypatch: pytest.Mo
         talk.reporter.unschedulable(pod, saying(5))
         talk.reporter._unsay(pod.uid, saying(5).message)
     assert talk.said() == [saying(5).note] * 2
+
+
+@pytest.mark.parametrize(
+    ("hold", "reason"),
+    [
+        (Hold("u"), "Unschedulable"),
+        (Hold("u", Diagnosis(1, (("Insufficient cpu", 1),))), "Unschedulable"),
+        (
+            Hold("u", Diagnosis(1, (("no such claim", 1),), of_pod="no such claim")),
+            "SchedulerError",
+        ),
+        (Hold("u", problem=Mistake("spec.x", "must be y")), "SchedulerError"),
+    ],
+    ids=["no nodes", "room", "of the pod", "mistake"],
+)
+def test_only_where_a_node_could_help_the_condition_says_unschedulable(
+    hold: Hold, reason: str
+) -> None:
+    assert explain.saying(hold).reason == reason

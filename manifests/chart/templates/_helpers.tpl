@@ -38,3 +38,17 @@ name: {{ include "evenkeel.name" . }}
 labels:
   {{- include "evenkeel.labels" . | nindent 2 }}
 {{- end -}}
+
+{{- define "evenkeel.standsInPlace" -}}
+{{- $names := list .Values.config.schedulerName -}}
+{{- range .Values.config.profiles -}}{{- $names = append $names .schedulerName -}}{{- end -}}
+{{- if has "default-scheduler" $names -}}true{{- end -}}
+{{- end -}}
+
+{{- define "evenkeel.leaseName" -}}
+{{ .Values.lease.name | default (ternary "kube-scheduler" "evenkeel" (eq "true" (include "evenkeel.standsInPlace" .))) }}
+{{- end -}}
+
+{{- define "evenkeel.leaseNamespace" -}}
+{{ .Values.lease.namespace | default (ternary "kube-system" .Release.Namespace (eq "true" (include "evenkeel.standsInPlace" .))) }}
+{{- end -}}

@@ -17,6 +17,8 @@ from scheduler.kube.watch.streams import Stream
 _TURN_SECONDS = 0.1
 # A watch is a moment behind; so often it is looked again before all is listed anew.
 _LOOKS, _HEARINGS, _HEARING_SECONDS = 3, 20, 0.05
+# kube-scheduler lets go of its lease with binds on their way. What it sent ends with its connections.
+_PEER_SECONDS = 1.0
 _log = structlog.get_logger("evenkeel")
 
 
@@ -29,6 +31,9 @@ class Leading:
     nor when this process itself was the leader of before: what it has sent it follows to its end. After
     that all that they have bound is at the API server, and nothing is given away before it is known here,
     what other schedulers have bound included.
+
+    Another scheduler that shares the lease sends binds that no touch makes impossible. They are waited for:
+    such a scheduler ends with its term, and has stopped some seconds before when it did not let go itself.
 
     Args:
         lease: whether this process may act.
@@ -93,6 +98,8 @@ class Leading:
         while not all(stream.is_listed for stream in self._streams):
             await asyncio.sleep(_TURN_SECONDS / 2)
         if self.fenced_reign != held.reign and not held.is_clean:
+            if self._lease.is_shared:
+                await asyncio.sleep(_PEER_SECONDS)
             await self._fence.sweep(await self._heads.unbound())
         self.fenced_reign = held.reign
         for _ in range(_LOOKS):

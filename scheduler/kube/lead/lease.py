@@ -1,16 +1,19 @@
 """One leader by a Lease: compare-and-swap on its resourceVersion, time by the monotonic clock.
 
-The same rules as client-go's leader election: a holder renews every ``retry``; it stops acting when it
+The same rules as client-go's leader election (tools/leaderelection), so that a lease can be shared with
+programs that use it, kube-scheduler among them: a holder renews every ``retry``; it stops acting when it
 could not renew for ``deadline``; others take over when the record has not changed for ``duration``,
-by their own clock. That keeps leaders apart in what they send, not in what lands: for that see ``fence``.
+by their own clock, or when its holder is empty. That keeps leaders apart in what they send, not in what
+lands: for that see ``fence``.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import structlog
@@ -43,8 +46,24 @@ class Holder(StrEnum):
 
     SELF = "self"
     REPLICA = "replica"
+    # Another scheduler that takes its turns by the same lease.
+    PEER = "peer"
     STRANGER = "stranger"
     NOBODY = "nobody"
+
+
+class Place(NamedTuple):
+    """Which Lease it is.
+
+    Attributes:
+        namespace: where it is.
+        name: what it is called.
+        is_shared: other schedulers take their turns by it too, and leave it in good order.
+    """
+
+    namespace: str
+    name: str
+    is_shared: bool = False
 
 
 class Held(NamedTuple):
@@ -69,14 +88,14 @@ class Seen(NamedTuple):
 
     Attributes:
         holder: who holds it, empty when nobody does.
-        renewed: the time that the holder wrote.
+        spec: the record that the holder wrote.
         at: since when it has been the same, by this replica's clock.
         duration: seconds after which others may take it.
         is_stranger: the holder is none of Evenkeel's replicas.
     """
 
     holder: str = ""
-    renewed: str = ""
+    spec: Mapping[str, Any] = MappingProxyType({})
     at: float = 0.0
     duration: float = 0.0
     is_stranger: bool = False
@@ -87,6 +106,7 @@ class Lease:
 
     Attributes:
         identity: what is written as holder.
+        is_shared: whether other schedulers take their turns by it too.
         held: the present hold on it, or the last.
         seen: how it was found last.
         trouble: what keeps it from being read or written, None while nothing does.
@@ -96,9 +116,8 @@ class Lease:
     def __init__(
         self,
         api: ApiClient,
+        place: Place,
         *,
-        namespace: str,
-        name: str,
         identity: str,
         notes: Notes,
         seconds: tuple[float, float, float] = (15.0, 10.0, 2.0),
@@ -106,8 +125,8 @@ class Lease:
     ) -> None:
         """``seconds``: duration, deadline and retry. ``clock`` must go on while the process is busy."""
         self._api = api
-        self._path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
-        self._name = name
+        self._path = f"/apis/coordination.k8s.io/v1/namespaces/{place.namespace}/leases"
+        self._name, self.is_shared = place.name, place.is_shared
         self.identity = identity
         self._notes, self._clock = notes, clock
         self._duration, self._deadline, self._retry = seconds
@@ -129,7 +148,9 @@ class Lease:
         seen = self.seen
         if seen.holder in {"", self.identity} or self._clock() - seen.at >= seen.duration:
             return Holder.NOBODY
-        return Holder.STRANGER if seen.is_stranger else Holder.REPLICA
+        if not seen.is_stranger:
+            return Holder.REPLICA
+        return Holder.PEER if self.is_shared else Holder.STRANGER
 
     async def run(self) -> None:
         """Take the lease when it is free and keep it, until cancelled."""
@@ -213,7 +234,7 @@ class Lease:
             if not answers.is_not_found(error):
                 raise
             self._version = ""
-            if self.holder() == Holder.REPLICA:
+            if self.holder() in {Holder.REPLICA, Holder.PEER}:
                 # Someone deleted it; who held it may act all the same until its time is up.
                 return
             await self._write(began, "POST", {"metadata": {"name": self._name}})
@@ -224,11 +245,10 @@ class Lease:
         if holder != self.identity:
             self._notes.read(lease["metadata"].get("annotations") or {})
         now = self._clock()
-        renewed = str(spec.get("renewTime"))
-        if (holder, renewed) != (self.seen.holder, self.seen.renewed):
+        if not self.seen.at or spec != self.seen.spec:
             signed = (lease["metadata"].get("annotations") or {}).get(names.HOLDER, "")
             duration = float(spec.get("leaseDurationSeconds") or self._duration)
-            self.seen = Seen(holder, renewed, now, duration, is_stranger=signed != holder)
+            self.seen = Seen(holder, spec, now, duration, is_stranger=signed != holder)
         if holder and holder != self.identity and now - self.seen.at < self.seen.duration:
             self.held = self.held._replace(until=0.0)
             return
@@ -246,17 +266,18 @@ class Lease:
         annotations = {**(metadata.get("annotations") or {}), **self._notes.write(), **signed}
         settled = annotations.pop(names.SETTLED, "")
         acquired = self._acquired if goes_on else _now()
+        is_transition = method == "PUT" and not goes_on
         record = {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
             "metadata": {**metadata, "annotations": annotations},
+            # Nothing else that is in it: a preferred holder or a strategy is of who held it before.
             "spec": {
-                **spec,
                 "holderIdentity": self.identity,
                 "leaseDurationSeconds": max(1, round(self._duration)),
                 "renewTime": _now(),
                 "acquireTime": acquired,
-                "leaseTransitions": int(spec.get("leaseTransitions") or 0) + (not goes_on),
+                "leaseTransitions": int(spec.get("leaseTransitions") or 0) + is_transition,
             },
         }
         path = self._path if method == "POST" else f"{self._path}/{self._name}"
@@ -287,6 +308,7 @@ class AlwaysLeader:
     """Leadership without a lease, for a single replica and for trials."""
 
     identity = "single"
+    is_shared = False
     held = Held(until=float("inf"), term=1, reign=1)
 
     seen = Seen()

@@ -91,9 +91,7 @@ class Reporter:
         self._said.pop(pod.uid, None)
         self._pod_event(pod, "Normal", "Scheduled", "Binding", note)
 
-    def unschedulable(
-        self, pod: PodRecord, saying: Saying, *, reason: str = "Unschedulable"
-    ) -> None:
+    def unschedulable(self, pod: PodRecord, saying: Saying) -> None:
         """The pod stays pending; event and condition, when the text is new."""
         said = self._said.get(pod.uid)
         if said is not None and said.text == saying.message:
@@ -101,10 +99,10 @@ class Reporter:
             return
         if said is not None and said.about == saying.about:
             # Also when the text has stood for long: one change can give all pods that wait new figures at once.
-            said.later = partial(self._say_why, pod, saying, reason)
+            said.later = partial(self._say_why, pod, saying)
             self._look_later(pod.uid, said)
             return
-        self._say_why(pod, saying, reason)
+        self._say_why(pod, saying)
 
     def _look_later(self, uid: str, said: _Said) -> None:
         """When the text has stood for long enough."""
@@ -112,14 +110,14 @@ class Reporter:
             self._queued.add(uid)
             heapq.heappush(self._later, (said.at + _STANDS_SECONDS, uid))
 
-    def _say_why(self, pod: PodRecord, saying: Saying, reason: str) -> None:
+    def _say_why(self, pod: PodRecord, saying: Saying) -> None:
         now = asyncio.get_running_loop().time()
         self._said[pod.uid] = _Said(saying.message, saying.about, now)
         self._pod_event(pod, "Warning", "FailedScheduling", "Scheduling", saying.note)
         condition = {
             "type": "PodScheduled",
             "status": "False",
-            "reason": reason,
+            "reason": saying.reason,
             "message": saying.message,
             "lastProbeTime": None,
             "lastTransitionTime": _now(micro=False),

@@ -86,7 +86,7 @@ LEADER = Family("evenkeel_leader", _GAUGE, "1 on the replica that decides.")
 LEASE_HOLDER = Family(
     "evenkeel_lease_holder",
     _GAUGE,
-    "1 for who holds the lease: self, another replica, a stranger, nobody.",
+    "1 for who holds the lease: self, another replica, a peer that shares it, a stranger, nobody.",
     ("holder",),
 )
 LEASE_ERRORS = Family(

@@ -1,0 +1,50 @@
+"""What autoscalers read of a pod that waits, written down a second time from their sources.
+
+- Cluster Autoscaler, kubernetes/autoscaler, branch cluster-autoscaler-release-1.37:
+  ``ArrangePodsBySchedulability`` in cluster-autoscaler/utils/kubernetes/listers.go, and ``IsExpendablePod`` in
+  cluster-autoscaler/core/utils/expendable.go.
+- Karpenter, kubernetes-sigs/karpenter at 2266468104f3: ``IsProvisionable`` in pkg/utils/pod/scheduling.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+Json = dict[str, Any]
+
+# --expendable-pods-priority-cutoff
+_EXPENDABLE_BELOW = -10
+
+
+def cluster_autoscaler(pod: Json) -> str:
+    """What Cluster Autoscaler takes a pod for: only an unschedulable one makes it add nodes.
+
+    As with its defaults: all schedulers allowed, none bypassed, whose pods it would not wait to see judged.
+    """
+    spec, status = pod["spec"], pod["status"]
+    if spec.get("nodeName"):
+        return "scheduled"
+    if "deletionTimestamp" in pod["metadata"]:
+        return "ignored"
+    if status.get("nominatedNodeName"):
+        return "counted on its nominated node"
+    said = [one for one in status.get("conditions", ()) if one["type"] == "PodScheduled"]
+    if not said or (said[0]["status"], said[0].get("reason")) != ("False", "Unschedulable"):
+        return "ignored"
+    return "expendable" if spec.get("priority", 0) < _EXPENDABLE_BELOW else "unschedulable"
+
+
+def karpenter(pod: Json) -> bool:
+    """Whether Karpenter looks for a node for a pod. Of the condition it reads the reason alone."""
+    owners = {
+        (one["apiVersion"], one["kind"]) for one in pod["metadata"].get("ownerReferences", ())
+    }
+    return (
+        any(
+            one["type"] == "PodScheduled" and one.get("reason") == "Unschedulable"
+            for one in pod["status"].get("conditions", ())
+        )
+        and not pod["spec"].get("nodeName")
+        and not pod["status"].get("nominatedNodeName")
+        and not owners & {("apps/v1", "DaemonSet"), ("v1", "Node")}
+    )
