@@ -1,0 +1,263 @@
+"""``evenkeel explain`` as a user types it."""
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+from rich.console import Console
+from typer.testing import CliRunner, Result
+
+from scheduler import cli
+from scheduler.config import Config
+from scheduler.explain import pods, report
+from scheduler.explain.scene import Scene
+from scheduler.simulate.changes.what_if import Changes
+from scheduler.simulate.situation import prepare
+from scheduler.state import checks
+from tests import make
+from tests.model import mixed_fleet
+from tests.screen import Screen
+from tests.unit.test_simulate_what_if import gpu_node, node, pod, workload
+
+Json = dict[str, Any]
+POD_KEYS = {
+    "kind", "namespace", "name", "uid", "scheduler", "priority", "node", "state", "message", "remarks",
+    "queue", "problem", "nodes", "reasons", "details", "nearest", "advice", "now", "best", "weights",
+}  # fmt: skip
+NODE_KEYS = {
+    "kind",
+    "name",
+    "cordoned",
+    "silent",
+    "taints",
+    "resources",
+    "cards",
+    "pods",
+    "waiting",
+}
+
+
+def explain(*arguments: str, objects: list[Json]) -> Result:
+    stdin = yaml.safe_dump_all(objects)
+    return CliRunner().invoke(cli.app, ["explain", *arguments, "-f", "-"], input=stdin)
+
+
+def answer(*arguments: str, objects: list[Json]) -> Json:
+    result = explain(*arguments, "-o", "json", objects=objects)
+    assert result.exit_code == 0, result.output
+    found: Json = json.loads(result.stdout)
+    assert found == yaml.safe_load(explain(*arguments, "-o", "yaml", objects=objects).stdout)
+    assert found.keys() == (POD_KEYS if arguments[0] == "pod" else NODE_KEYS)
+    return found
+
+
+def said(*arguments: str, objects: list[Json]) -> list[str]:
+    result = explain(*arguments, objects=objects)
+    assert result.exit_code == 0, result.output
+    return result.stdout.splitlines()
+
+
+def on(name: str, where: str, cards: str = "", **figures: Any) -> Json:
+    notes = {"hami.io/vgpu-node": where, "hami.io/vgpu-devices-allocated": cards} if cards else {}
+    return pod(name, node=where, annotations=notes, **figures)
+
+
+def test_a_pod_that_waits_is_told_why_what_is_closest_and_what_would_help() -> None:
+    objects = [
+        gpu_node("g", cards=2, cpu=16), node("a", cpu=4, taints=[("t", "x", "NoSchedule")]),
+        on("r", "g", "g-GPU-0,NVIDIA,8000,30:;", gpu=1, gpumem=8000, gpucores=30),
+        pod("first", priority=5), pod("big", gpu=2, gpumem=9000),
+    ]  # fmt: skip
+    found = answer("pod", "default/big", objects=objects)
+    assert (found["state"], found["node"], found["now"]) == ("waits", None, None)
+    assert found["message"].startswith("0/2 nodes are available: 1 node(s) had no fitting GPU, 1 ")
+    assert found["queue"] == {"place": 2, "of": 2, "ahead": ["default/first"], "gates": []}
+    assert [(one["reason"], one["nodes"], one["names"]) for one in found["reasons"]] == [
+        ("node(s) had no fitting GPU", 1, ["g"]),
+        ("node(s) had untolerated taint(s)", 1, ["a"]),
+    ]
+    closest = found["nearest"]
+    assert (closest["node"], closest["cardsAsked"]) == ("g", 2)
+    assert [(card["index"], card["refusal"]) for card in closest["cards"]] == [
+        (0, "CardInsufficientMemory"),
+        (1, None),
+    ]
+    assert closest["cards"][0]["memoryMiB"] == {"total": 15360, "used": 8000, "free": 7360}
+    assert found["advice"][0]["steps"] == [
+        {"do": "askLess", "resource": "nvidia.com/gpumem", "asked": 9000, "atMost": 7360,
+         "perContainer": True}
+    ]  # fmt: skip
+    lines = said("pod", "big", objects=objects)
+    assert lines[:3] == [
+        "Pod default/big waits: it fits nowhere.",
+        "  Number 2 of 2 pods to be tried, by priority and age, behind default/first.",
+        f"  {found['message']}",
+    ]
+    assert "Closest: g" in lines
+    assert "  1 of 2 cards would do, 2 are asked" in lines
+    assert f"  1. {found['advice'][0]['text']}" in lines
+
+
+def test_a_pod_that_fits_is_told_where_it_would_go_and_how_nodes_score() -> None:
+    objects = [gpu_node("g", cards=2), node("a"), node("b", cpu=16), pod("p", gpu=1, gpumem=4000)]
+    found = answer("pod", "default/p", objects=objects)
+    assert (found["state"], found["message"], found["advice"]) == ("fits", "", [])
+    assert found["now"] == {
+        "node": "g",
+        "devices": [{"id": "g-GPU-0", "index": 0, "memoryMiB": 4000, "cores": 0}],
+    }
+    (best,) = found["best"]
+    assert (best["node"], best["place"]) == ("g", 1)
+    weighted = {name: best["scores"][name] * found["weights"][name] for name in best["scores"]}
+    assert best["weighted"] == pytest.approx(weighted)
+    assert best["total"] == pytest.approx(sum(weighted.values()))
+    assert best["after"][0] == {"resource": "cpu", "used": 1000, "total": 8000}
+    lines = said("pod", "default/p", objects=objects)
+    assert "  Tried now, it would go to g with card 0 (4000 MiB)." in lines
+
+
+def test_a_pod_with_a_node_is_judged_as_if_it_came_now_and_nothing_is_changed() -> None:
+    objects = [node("a", cpu=4), node("b", cpu=16), on("p", "a", cpu=2), on("q", "b", cpu=1)]
+    found = answer("pod", "default/p", objects=objects)
+    assert (found["state"], found["node"], found["queue"]) == ("bound", "a", None)
+    assert "taken away in a trial" in found["remarks"][0]
+    assert found["now"]["node"] == "b"
+    assert [(one["node"], one["place"]) for one in found["best"]] == [("b", 1), ("a", 2)]
+    scene = Scene(prepare(objects, Changes(), strict=True), Config(), is_live=False)
+    before = checks.fingerprint(scene.asking.cluster)
+    assert pods.explained(scene, scene.pods["default/p"]) == found
+    assert checks.fingerprint(scene.asking.cluster) == before
+    # Where it is, it would not come by now.
+    closed = [node("a", cpu=4, unschedulable=True), on("p", "a", cpu=2)]
+    found = answer("pod", "default/p", objects=closed)
+    assert [lack["rule"] for lack in found["nearest"]["lacks"]] == ["NodeUnschedulable"]
+    assert "a would refuse it by now" in said("pod", "default/p", objects=closed)
+
+
+def test_who_is_not_tried_says_so() -> None:
+    gated = pod("gated", spec={"schedulingGates": [{"name": "example.com/wait"}]})
+    going = pod("going")
+    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    wrong = pod("wrong", gpu=1, gpumem="lots")
+    other = pod("other", scheduler_name="else")
+    objects = [node("a"), gated, going, wrong, other]
+    found = answer("pod", "default/gated", objects=objects[:2])
+    assert (found["state"], found["queue"]["gates"]) == ("gated", ["example.com/wait"])
+    assert answer("pod", "default/going", objects=[objects[0], going])["state"] == "deleting"
+    result = explain("pod", "default/wrong", "-o", "json", objects=objects)
+    assert json.loads(result.stdout)["state"] == "held"
+    assert "gpumem" in json.loads(result.stdout)["problem"]
+    remarks = answer("pod", "default/other", objects=[objects[0], other])["remarks"]
+    assert remarks == [
+        'It names scheduler "else", which is none of ours (evenkeel): judged as if it named ours.'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (
+            ("pod", "default/webb"),
+            "pod default/webb: is not among the 2 pods; there are default/web",
+        ),
+        (("pod", "x/y/z"), 'NAME: "x/y/z" is no pod: write NAMESPACE/NAME, or NAME in default'),
+        (("pod", "x/"), 'NAME: "x/" is no pod'),
+        (("node", "shared-l"), "node shared-l: is not among the 1 nodes; there are shared-1"),
+        (("node", "a/b"), 'NAME: "a/b" is no node: write its name'),
+        (("pod", "default/done"), "pod default/done: has finished"),
+        (("pod", "*"), "pod default/*: is not among the 2 pods"),
+    ],
+)
+def test_what_is_not_there_is_refused_with_what_is_near(
+    arguments: tuple[str, ...], text: str
+) -> None:
+    objects = [node("shared-1"), pod("web"), pod("other"), pod("done", phase="Succeeded")]
+    result = explain(*arguments, objects=objects)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert text in result.stderr
+
+
+def test_mistakes_of_other_objects_are_told_and_do_not_stop_the_answer() -> None:
+    broken = pod("broken") | {"spec": {"containers": "none"}}
+    bad = node("bad", cpu="many")
+    result = explain("pod", "default/p", objects=[node("a"), pod("p"), broken, bad])
+    assert result.exit_code == 3
+    assert result.stdout.startswith("Pod default/p waits, and fits.")
+    assert "Pod default/broken: spec.containers" in result.stderr
+    for arguments in (("pod", "default/broken"), ("node", "bad")):
+        result = explain(*arguments, objects=[node("a"), pod("p"), broken, bad])
+        assert result.exit_code == 2
+        assert "cannot be read" in result.stderr
+
+
+def test_pods_of_a_workload_that_is_not_there_yet_can_be_asked_about() -> None:
+    objects = [node("a"), workload("Job", template={"spec": {"containers": [make.container(cpu=9)]}})]  # fmt: skip
+    result = explain("pod", "default/web", objects=objects)
+    (name,) = [w.strip("…") for w in result.stderr.split() if w.startswith("default/web-")]
+    assert answer("pod", name, objects=objects)["state"] == "waits"
+
+
+def test_a_node_says_who_holds_what_and_who_waits_for_it() -> None:
+    objects = [
+        gpu_node("g", cards=2, cpu=8, taints=[("node.kubernetes.io/not-ready", "", "NoExecute")]),
+        on("r", "g", "g-GPU-1,NVIDIA,8000,30:;", gpu=1, gpumem=8000, gpucores=30, priority=7),
+        pod("w1", cpu=20), pod("w2", cpu=30), pod("w3", tolerations=[{"operator": "Exists"}]),
+    ]  # fmt: skip
+    found = answer("node", "g", objects=objects)
+    assert [card["holders"] for card in found["cards"]] == [
+        [],
+        [{"pod": "default/r", "memoryMiB": 8000, "cores": 30, "sharers": 1}],
+    ]
+    assert found["cards"][1]["memoryMiB"] == {"total": 15360, "used": 8000, "free": 7360}
+    assert found["resources"][0] == {"resource": "cpu", "total": 8000, "used": 1000, "free": 7000}
+    assert [(pod["name"], pod["priority"]) for pod in found["pods"]] == [("r", 7)]
+    groups = [(one["fits"], one["names"]) for one in found["waiting"]["groups"]]
+    assert groups == [(True, ["default/w3"]), (False, ["default/w1", "default/w2"])]
+    assert found["waiting"]["groups"][1]["short"] == {"cpu": {"leastAsked": 20000, "free": 7000}}
+    lines = said("node", "g", objects=objects)
+    assert lines[1] == "  taint node.kubernetes.io/not-ready:NoExecute, which tells of its state"
+    assert "    [#######.....] 8000 of 15360 MiB, 7360 free" in lines
+    assert "                   default/r (8000 MiB, 30 %)" in lines
+    assert "3 pods wait" in lines
+
+
+@pytest.mark.parametrize("width", [80, 40])
+def test_a_terminal_of_any_width_is_not_overrun_and_a_pipe_has_whole_lines(width: int) -> None:
+    fleet = [
+        *(make.raw(one) | {"kind": "Node"} for one in mixed_fleet.nodes()),
+        *(make.raw(one) | {"kind": "Pod"} for one in [*mixed_fleet.running(), *mixed_fleet.pending()]),
+        pod("huge", gpu=9, cpu=400, node_selector={"a": "b"}),
+    ]  # fmt: skip
+    waiting = [one["metadata"]["name"] for one in fleet if one["kind"] == "Pod"][-3:]
+    names = [one["metadata"]["name"] for one in fleet if one["kind"] == "Node"]
+    for arguments in [
+        *(("pod", name) for name in waiting),
+        ("node", names[0]),
+        ("node", names[-1]),
+    ]:
+        found = json.loads(explain(*arguments, "-o", "json", objects=fleet).stdout)
+        out = Screen()
+        report.show(found, Console(file=out, force_terminal=True, width=width, color_system=None))
+        lines = [line.rstrip() for line in out.getvalue().splitlines()]
+        # A name that is longer than the terminal is wide is not broken.
+        assert [one for one in lines if len(one) > width and len(one.split()) > 1] == []
+        assert len(lines) < 400
+        piped = said(*arguments, objects=fleet)
+        assert not any("\x1b" in line for line in piped)
+        assert " ".join(" ".join(piped).split()) == " ".join(" ".join(lines).split()) or width < 64
+
+
+def test_what_a_terminal_would_obey_is_spelt_out() -> None:
+    evil = "x\x1b]0;PWNED\x07\u202e"
+    objects = [
+        node(f"n{evil}", labels={evil: evil}, taints=[(evil, evil, "NoSchedule")]),
+        pod(f"p{evil}", node_selector={evil: "y"}),
+        on("r", f"n{evil}"),
+    ]
+    for arguments in (("pod", f"p{evil}"), ("node", f"n{evil}"), ("pod", "r")):
+        result = explain(*arguments, objects=objects)
+        assert result.exit_code == 0, result.output
+        assert [one for one in result.output.split("\n") if not one.isprintable()] == []
+    result = explain("pod", f"nobody{evil}", objects=objects)
+    assert [one for one in result.output.split("\n") if not one.isprintable()] == []
