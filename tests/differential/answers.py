@@ -15,12 +15,16 @@ class Answer(NamedTuple):
         scores: by node and plugin the weighted score, without zeros; kube-scheduler scores nothing where
             only one node will do.
         message: of a pod that stays pending, why.
+        nominated: the node that is being made free for it.
+        victims: the pods that are sent away for that, by ``namespace/name``.
     """
 
     node: str | None
     feasible: frozenset[str]
     scores: Mapping[str, Mapping[str, int]]
     message: str
+    nominated: str | None = None
+    victims: frozenset[str] = frozenset()
 
     def total(self, node: str) -> int:
         """The sum of a node's scores."""

@@ -7,9 +7,6 @@ from typing import NamedTuple
 
 from tests.differential.answers import Answer
 
-# Terms of a sum that is not kube-scheduler's, and what comes before all sums.
-_NOT_THEIRS = frozenset({"least-allocated", "most-allocated", "keel", "KeepsGpuNodesFree"})
-
 
 class Difference(NamedTuple):
     """One thing that is not the same.
@@ -41,11 +38,19 @@ def _found(theirs: Answer, ours: Answer) -> Iterator[Difference]:
         points = [_of(one, plugin, theirs.scores) for one in (theirs, ours)]
         if points[0] != points[1]:
             yield Difference(plugin, *points)
+    # Of the best they take any, and we the first by name.
+    best = {node for node in ours.feasible if ours.total(node) == _most(ours)}
+    for whose, answer in (("kube-scheduler's choice", theirs), ("choice", ours)):
+        if answer.node is not None and answer.node not in best:
+            yield Difference(whose, answer.node, sorted(best))
+
+
+def _most(answer: Answer) -> int:
+    return max(map(answer.total, answer.feasible), default=0)
 
 
 def _plugins(answer: Answer) -> set[str]:
-    found = {plugin for scores in answer.scores.values() for plugin in scores}
-    return found - _NOT_THEIRS - {"NodeResourcesFit", "NodeResourcesBalancedAllocation"}
+    return {plugin for scores in answer.scores.values() for plugin in scores}
 
 
 def _of(answer: Answer, plugin: str, nodes: object) -> dict[str, int]:

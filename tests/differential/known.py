@@ -29,6 +29,11 @@ def _is_of_features(difference: Difference, objects: Sequence[Json]) -> bool:
     return needs and difference.what == "message" and all(_FEATURES in text for text in texts)
 
 
+def _is_of_pod_level(difference: Difference, objects: Sequence[Json]) -> bool:
+    what = difference.what in {"NodeResourcesFit", "kube-scheduler's choice"}
+    return what and "resources" in objects[-1]["spec"]
+
+
 _FEATURES = "node(s) didn't match Pod's required features"
 
 KNOWN: tuple[Known, ...] = (
@@ -36,6 +41,11 @@ KNOWN: tuple[Known, ...] = (
         "a node that lacks a declared feature and something else as well tells the feature; kube-scheduler"
         " asks that rule last, here what a node is comes before what it holds",
         _is_of_features,
+    ),
+    Known(
+        "pod-level resources of the pod that comes: NodeResourcesFit scores by what its containers ask alone"
+        " (1.37.1 forgets the gate in that scorer), here they count as in the filter",
+        _is_of_pod_level,
     ),
 )
 

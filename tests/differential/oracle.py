@@ -13,9 +13,11 @@ import msgspec
 from tests.controlplane import objects, plane
 from tests.differential.answers import Answer
 from tests.differential.scheduler_log import Log
-from tests.differential.worlds import NAMESPACES, OVERHEADS, World
+from tests.differential.worlds import NAMESPACES, OVERHEADS, World, classes
 
 Json = dict[str, Any]
+# Kinds whose status is patched in after they are made.
+_TOLD = frozenset({"Pod", "PodDisruptionBudget"})
 _CONFIG = {
     "percentageOfNodesToScore": 100,
     "podInitialBackoffSeconds": 1,
@@ -25,6 +27,7 @@ _CONFIG = {
 _SPACED = (
     "/api/v1/namespaces/{}/pods",
     "/api/v1/namespaces/{}/services",
+    "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
     "/api/v1/namespaces/{}/replicationcontrollers",
     "/apis/apps/v1/namespaces/{}/replicasets",
     "/apis/apps/v1/namespaces/{}/statefulsets",
@@ -77,26 +80,34 @@ class Oracle:
         return found
 
     async def ask(self, pod: Json) -> Asked:
-        """What kube-scheduler does with a pod; it is gone afterwards if it got no node."""
+        """What kube-scheduler does with a pod; gone afterwards are its victims, and it too if it got no node."""
         meta = pod["metadata"]
         admitted = await self._call("POST", objects.collection(pod), pod)
         answer = self._log.answer(f"{meta['namespace']}/{meta['name']}")
         if answer.node is None:
             await self._call("DELETE", _path(pod), params=_AT_ONCE)
+            for victim in answer.victims:
+                space, _, name = victim.partition("/")
+                path = f"/api/v1/namespaces/{space}/pods/{name}"
+                await self._call("DELETE", path, params=_AT_ONCE)
             return Asked(admitted, answer, None)
         return Asked(admitted, answer, await self._call("GET", _path(pod)))
 
     async def _create(self, manifests: Iterable[Json]) -> None:
         async def one(manifest: Json) -> None:
             await self._call("POST", objects.collection(manifest), manifest)
-            if "status" in manifest and manifest["kind"] == "Pod":
+            if "status" in manifest and manifest["kind"] in _TOLD:
                 status = {"status": manifest["status"]}
                 await self._call("PATCH", f"{_path(manifest)}/status", status)
 
         await asyncio.gather(*map(one, manifests))
 
     async def _objects(self, world: World) -> list[Json]:
-        paths = ["/api/v1/namespaces", "/api/v1/nodes"]
+        paths = [
+            "/api/v1/namespaces",
+            "/apis/scheduling.k8s.io/v1/priorityclasses",
+            "/api/v1/nodes",
+        ]
         paths += sorted({objects.collection(one) for one in (*world.others, *world.pods)})
         lists = await asyncio.gather(*(self._call("GET", path) for path in paths))
         return [
@@ -128,7 +139,7 @@ async def start() -> AsyncIterator[Oracle]:
         async with objects.connect(running) as session:
             oracle = Oracle(log, session)
             fixed = [objects.namespace(name, labels=of) for name, of in NAMESPACES.items()]
-            fixed += [_runtime_class(name) for name in OVERHEADS]
+            fixed += [*(_runtime_class(name) for name in OVERHEADS), *classes()]
             await oracle._create(fixed)
             yield oracle
         log.close()

@@ -12,7 +12,9 @@ from tests.differential.worlds import SCHEDULER
 
 Json = dict[str, Any]
 # kube-scheduler's own sum.
-CONFIG = config.parse({"schedulerName": SCHEDULER})
+CONFIG = config.parse(
+    {"schedulerName": SCHEDULER, "placement": {"scoring": {"mode": "kube-scheduler"}}}
+)
 
 
 def answer(objects: Sequence[Json], pod: Json) -> Answer:

@@ -131,11 +131,20 @@ async def _cases(
                 tally.again += patiently
                 break
         yield Case(world.seed, index, names, objects, asked.answer, mine, found)
+        gone = asked.answer.victims
+        there = [one for one in there if _key(one) not in gone]
+        world.pods = [one for one in world.pods if _key(one) not in gone]
         if asked.bound is not None:
             # For the API server and for a world that is loaded anew.
             there = [*there, asked.bound]
             spec = pod["spec"] | {"nodeName": asked.answer.node}
             world.pods.append(pod | {"spec": spec})
+
+
+def _key(body: Json) -> str:
+    """Of a pod ``namespace/name``; nothing else is called so."""
+    meta = body["metadata"]
+    return f"{meta['namespace']}/{meta['name']}" if body["kind"] == "Pod" else ""
 
 
 def write(case: Case, folder: Path) -> Path:

@@ -24,9 +24,14 @@ _FIELD = re.compile(r' (\w+)=("(?:[^"\\]|\\.)*"|\S+)')
 _SCORED = "Plugin scored node for pod"
 _BOUND = "Successfully bound pod to node"
 _WAITS = ("Unable to schedule pod; no fit; waiting", "Unable to schedule pod; no nodes are registered to the cluster; waiting")  # fmt: skip
+NO_NODES = "no nodes available to schedule pods"
 _ERROR = "Error scheduling pod; retrying"
+_PREEMPTS = re.compile(
+    r"found a potential placement for pod on node (\S+), preempting (\d+) victims$"
+)
+_VICTIMS = ("Preemptor Pod preempted victim Pod", "Victim Pod is already being deleted, skipping the API call for it")  # fmt: skip
 _NEWS = frozenset({
-    _SCORED, _BOUND, *_WAITS, _ERROR, "Add event for node", "Delete event for node", "Error selecting node for pod",
+    _SCORED, _BOUND, *_WAITS, _ERROR, *_VICTIMS, "Add event for node", "Delete event for node",
 })  # fmt: skip
 _POLL_SECONDS = 0.002
 
@@ -86,8 +91,9 @@ class Log:
     def answer(self, pod: str) -> Answer:
         """What it says of a pod that was just created, by ``namespace/name``."""
         scores: dict[str, dict[str, int]] = {}
+        message, victims = "", set[str]()
         for news in self.news():
-            if news.fields.get("pod") != pod:
+            if news.fields.get("pod", news.fields.get("preemptor")) != pod:
                 continue
             if news.message == _SCORED:
                 node = scores.setdefault(news.fields["node"], {})
@@ -96,16 +102,39 @@ class Log:
             elif news.message == _BOUND:
                 chosen = news.fields["node"]
                 return Answer(chosen, frozenset(scores) or frozenset({chosen}), scores, "")
-            elif news.message in _WAITS:
-                return Answer(None, frozenset(), {}, news.fields.get("err", "no nodes"))
-            elif news.message == _ERROR:
-                return Answer(None, frozenset(), {}, f"error: {news.fields['err']}")
+            elif news.message in _VICTIMS:
+                victims.add(news.fields["victim"])
+            else:
+                message = _said(news)
+            if message and (found := _pending(message, victims)):
+                return found
         raise AssertionError  # the news never end
+
+
+def _said(news: News) -> str:
+    """Why it waits; anything that is no answer begins with ``error``."""
+    said = news.fields.get("err", NO_NODES)
+    return said if news.message in _WAITS else f"error: {said}"
+
+
+def _pending(message: str, victims: set[str]) -> Answer | None:
+    """The answer, None while not all victims are told, which happens before or after the message."""
+    answer = Answer(None, frozenset(), {}, message)
+    found = _PREEMPTS.search(message)
+    if found is None:
+        return answer
+    if len(victims) < int(found[2]):
+        return None
+    return answer._replace(nominated=found[1], victims=frozenset(victims))
 
 
 def _read(line: bytes) -> News | None:
     # Most lines are of its HTTP client; they are not worth a look.
-    if b"schedule_one.go" not in line and b"eventhandlers.go" not in line:
+    if (
+        b"schedule_one.go" not in line
+        and b"eventhandlers.go" not in line
+        and b"executor.go" not in line
+    ):
         return None
     match = _LINE.match(line.decode(errors="replace"))
     if match is None or (message := _unquoted(match[1])) not in _NEWS:

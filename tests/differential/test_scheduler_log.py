@@ -22,6 +22,21 @@ WAITS = rf"""
 FAILS = r"""
 E1123 04:43:59.897457   17370 schedule_one.go:1199] "Error scheduling pod; retrying" err="plugin \"X\" failed" pod="blue/p"
 """
+PREEMPTS = rf"""
+{HEAD} executor.go:153] "Preemptor Pod preempted victim Pod" preemptor="blue/p" victim="red/v" node="a"
+{HEAD} schedule_one.go:1194] "Unable to schedule pod; no fit; waiting" pod="blue/p" err="0/1 nodes are available: 1 Insufficient cpu. preemption: found a potential placement for pod on node a, preempting 2 victims"
+{HEAD} executor.go:153] "Preemptor Pod preempted victim Pod" preemptor="blue/other" victim="red/w" node="b"
+{HEAD} executor.go:210] "Victim Pod is already being deleted, skipping the API call for it" preemptor="blue/p" node="a" victim="red/u"
+"""
+FOR_IT = Answer(
+    None,
+    frozenset(),
+    {},
+    "0/1 nodes are available: 1 Insufficient cpu."
+    " preemption: found a potential placement for pod on node a, preempting 2 victims",
+    "a",
+    frozenset({"red/v", "red/u"}),
+)
 ALONE = rf"""
 {HEAD} schedule_one.go:483] "Successfully bound pod to node" pod="blue/p" node="a" evaluatedNodes=2 feasibleNodes=1
 """
@@ -33,6 +48,7 @@ ALONE = rf"""
         (LINES, Answer("a", frozenset("ab"), {"a": {"TaintToleration": 300}, "b": {}}, "")),
         (WAITS, Answer(None, frozenset(), {}, '0/1 nodes are available: 1 "odd".')),
         (FAILS, Answer(None, frozenset(), {}, 'error: plugin "X" failed')),
+        (PREEMPTS, FOR_IT),
         (ALONE, Answer("a", frozenset("a"), {}, "")),
     ],
 )

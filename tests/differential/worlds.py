@@ -28,6 +28,13 @@ OVERHEADS: Mapping[str, Mapping[str, str]] = {
     "light": {"cpu": "50m", "memory": "64Mi"},
     "heavy": {"cpu": "1500m", "memory": "3Gi"},
 }
+# By name the value, and what a pod of it may do to others.
+PRIORITIES: Mapping[str, tuple[int, str]] = {
+    "low": (-10, "PreemptLowerPriority"),
+    "middle": (100, "PreemptLowerPriority"),
+    "high": (1000, "PreemptLowerPriority"),
+    "peaceful": (1000, "Never"),
+}
 _PODS = 6
 
 
@@ -63,7 +70,21 @@ class World:
             }
             for name, of in NAMESPACES.items()
         ]
-        return [*spaces, *self.nodes, *self.others, *self.pods]
+        return [*spaces, *classes(), *self.nodes, *self.others, *self.pods]
+
+
+def classes() -> list[Json]:
+    """The priority classes."""
+    return [
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": value,
+            "preemptionPolicy": policy,
+        }
+        for name, (value, policy) in PRIORITIES.items()
+    ]
 
 
 def _no_world(_rng: Random, _world: World) -> None:
