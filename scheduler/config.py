@@ -17,7 +17,7 @@ from scheduler.errors import BadInput, one_line, unreadable
 
 # A scheduler's name stands in field selectors, which have no way to quote.
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9._]{0,251}[A-Za-z0-9])?")
-_OF_PROFILES = ("schedulerName", "placement", "modeWeight")
+_OF_PROFILES = ("schedulerName", "placement", "modeWeight", "preemption")
 _LABEL = re.compile(r"([a-zA-Z0-9._-]+/)?[a-zA-Z0-9._-]+(=[a-zA-Z0-9._-]*)?|")
 
 
@@ -28,10 +28,12 @@ class Profile:
     Attributes:
         scheduler_name: pods with this ``spec.schedulerName`` are ours.
         placement: theirs, where neither an annotation nor a BalancePolicy steers them.
+        preemption: they may take the place of pods of lower priority.
     """
 
     scheduler_name: str
     placement: Placement
+    preemption: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +54,7 @@ class Config:
     """What the configuration file may set.
 
     Attributes:
-        scheduler_name, placement: the first profile, see ``Profile``.
+        scheduler_name, placement, preemption: the first profile, see ``Profile``.
         profiles: further ones; no name stands twice.
         backoff_seconds, backoff_max_seconds: a pod that failed waits this long, doubling up to the most.
         binds_in_flight: requests to the API server at once.
@@ -65,6 +67,7 @@ class Config:
 
     scheduler_name: str = names.SCHEDULER
     placement: Placement = field(default_factory=Placement)
+    preemption: bool = True
     profiles: tuple[Profile, ...] = ()
     backoff_seconds: float = 1.0
     backoff_max_seconds: float = 10.0
@@ -85,16 +88,16 @@ class Config:
         for one in self.profiles:
             if one.scheduler_name == scheduler_name:
                 return one
-        return Profile(self.scheduler_name, self.placement)
+        return Profile(self.scheduler_name, self.placement, self.preemption)
 
 
 def load(path: Path | None) -> Config:
     """The configuration of a YAML file, the defaults without one.
 
     The file has the camel-case names of ``Config``'s fields, ``placement`` with the fields of a
-    BalancePolicy's spec (scoring, nodePolicy, gpuPolicy), ``modeWeight``, which is part of the placement too,
+    BalancePolicy's spec (scoring, nodePolicy, gpuPolicy), ``modeWeight``, which is part of the placement too, ``preemption``,
     ``podLimits`` with the fields of ``PodLimits`` and ``metrics`` with those of ``MetricsConfig``. Each of ``profiles`` has a ``schedulerName`` and
-    may have a ``placement`` and a ``modeWeight``; what it does not say is as in the first profile.
+    may have a ``placement``, a ``modeWeight`` and a ``preemption``; what it does not say is as in the first profile.
 
     Raises:
         BadInput: a field is unknown or not what is allowed; names it.
@@ -127,6 +130,7 @@ def parse(raw: Any) -> Config:
     changes: dict[str, Any] = {
         "scheduler_name": first.scheduler_name,
         "placement": first.placement,
+        "preemption": first.preemption,
     }
     for key, given in raw.items():
         if key in _OF_PROFILES:
@@ -176,7 +180,10 @@ def _profile(raw: Mapping[str, Any], where: str, default: Profile) -> Profile:
     if "modeWeight" in raw:
         weight = values.integer(raw["modeWeight"], f"{where}modeWeight", 1, placement.WEIGHT_MAX)
         placed = replace(placed, mode_weight=weight)
-    return Profile(name, placed)
+    preemption = raw.get("preemption", default.preemption)
+    if not isinstance(preemption, bool):
+        raise BadInput(f"{where}preemption", f"{preemption!r} is neither true nor false")
+    return Profile(name, placed, preemption)
 
 
 def _pod_limits(given: Any) -> PodLimits:

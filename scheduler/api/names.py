@@ -86,6 +86,11 @@ STEERING = frozenset({
     USE_TYPE, NOUSE_TYPE, USE_UUID, NOUSE_UUID, NUMA_BIND, VGPU_MODE,
 })  # fmt: skip
 
+# A pod that takes nobody's place; the condition of a pod that is sent away to make room, and why it says it is.
+PREEMPT_NEVER = "Never"
+DISRUPTION_TARGET = "DisruptionTarget"
+PREEMPTED_BY_SCHEDULER = "PreemptionByScheduler"
+
 # On the API server's mirror of a pod that a kubelet runs from a file of its own.
 MIRROR = "kubernetes.io/config.mirror"
 # Labels that Kubernetes puts on nodes and on namespaces.

@@ -204,6 +204,7 @@ class PodSpec(_Wire):
     node_name: str | None = None
     scheduler_name: str | None = None
     priority: int = 0
+    preemption_policy: str = ""
     node_selector: dict[str, str] | None = None
     affinity: Affinity | None = None
     tolerations: list[Toleration] | None = None
@@ -241,6 +242,7 @@ class PodStatus(_Wire):
     """``status`` of a pod."""
 
     phase: str = ""
+    nominated_node_name: str = ""
     start_time: str | None = None
     conditions: list[Condition] | None = None
     container_statuses: list[ContainerStatus] | None = None
@@ -333,6 +335,21 @@ class PodSet(_Wire):
     def selector(self) -> LabelSelector | None:
         """Of its pods."""
         return self.spec.selector
+
+
+class BudgetStatus(_Wire):
+    """``status`` of a PodDisruptionBudget."""
+
+    disruptions_allowed: int = 0
+    disrupted_pods: dict[str, Any] | None = None
+
+
+class Budget(_Wire):
+    """A PodDisruptionBudget: which pods it covers, and how many more of them may go."""
+
+    metadata: Meta = msgspec.field(default_factory=Meta)
+    spec: SetSpec = msgspec.field(default_factory=SetSpec)
+    status: BudgetStatus = msgspec.field(default_factory=BudgetStatus)
 
 
 class Namespace(_Wire):

@@ -7,8 +7,9 @@ nothing until one of them moves.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from scheduler.plugins.contract import Asked
 from scheduler.schema import columns as c
 from scheduler.schema import empty
 from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
 from scheduler.state.structures.recent import Recent
 
 # Live shapes at most. At 5,000 nodes a board is about 200 kB.
@@ -36,11 +38,16 @@ _TALLIES_MAX = 2048
 
 
 class Key(NamedTuple):
-    """All that decides where a pod goes."""
+    """All that decides where a pod goes.
+
+    ``yields`` is None unless room is promised to others that it may not take: equal for pods that may not take
+    the same.
+    """
 
     template: PodTemplate
     placement: Placement
     view: View
+    yields: Hashable = None
 
 
 @dataclass(slots=True, eq=False)
@@ -49,7 +56,7 @@ class Shape:
 
     ``moved`` is the position in the state's log up to which the board has read, ``learnt`` the generation of
     the tables it was scored by, ``judged`` that of ``static``, what static rules say; ``most_picks`` the most
-    cards that a pod of the shape can be given, at least 1.
+    cards that a pod of the shape can be given, at least 1; ``promised`` says where it yields to others.
     """
 
     asked: Asked
@@ -63,11 +70,30 @@ class Shape:
     learnt: int = -1
     most_picks: int = 1
     words: tuple[int, ...] = ()
+    promised: Promised | None = None
 
     @property
     def weights(self) -> table.Weights:
         """What scores weigh in the profile of its pods."""
         return table.weights(self.asked.placement.kube)
+
+
+class Promised(Protocol):
+    """Nodes that refuse a pod for what they have promised to others.
+
+    Attributes:
+        bits: [W, N] refusal bits.
+        changed: [n] rows whose bits are others than when ``read`` was called last.
+    """
+
+    bits: c.Ints
+    changed: c.Ints
+
+    def refresh(self, cluster: Cluster, promised: Any, pod: PodRecord, *, wide: bool) -> None:
+        """Judge again what has changed, for a pod of the shape."""
+
+    def read(self) -> None:
+        """The board is up to date."""
 
 
 class Boards:
@@ -108,9 +134,13 @@ class Boards:
         diagnose.judge(
             cluster.nodes.columns, cluster.cards.columns, shape.ask, rows, self.scratch, bits
         )
-        shape.counted.refresh(cluster, self._topologies)
+        self.count(shape)
         bits[0] |= self.statics.refusals(shape.asked, rows) | shape.counted.refusals(rows)
         return bits
+
+    def count(self, shape: Shape) -> None:
+        """Bring what a shape counts in domains up to date."""
+        shape.counted.refresh(self._cluster, self._topologies)
 
     def refresh(self, shape: Shape) -> None:
         """Bring a shape's board up to date with the columns and with what was learnt."""
@@ -145,6 +175,8 @@ class Boards:
             self._compile_request(shape)
         stale = shape.learnt != self._learner.generation and table.is_learning(shape.ask)
         counted = shape.counted.refresh(cluster, self._topologies)
+        if moved is not None and shape.promised is not None:
+            moved = np.union1d(moved, shape.promised.changed)
         if moved is not None and moved.size == 0 and not (stale or counted):
             return moved
         if moved is None:
@@ -173,6 +205,8 @@ class Boards:
     def _scored(self, shape: Shape) -> None:
         shape.moved = self._cluster.moved.position
         shape.learnt = self._learner.generation
+        if shape.promised is not None:
+            shape.promised.read()
 
     def _moved_rows(self, shape: Shape) -> c.Ints | None:
         if shape.moved < 0 or shape.board.part.size != self._cluster.nodes.capacity:
@@ -183,14 +217,17 @@ class Boards:
         """Bring in what static rules say; whether every node has to be looked at again."""
         static = shape.static = shape.static or self.statics.of(shape.asked)
         static.refresh(self._cluster)
-        if shape.judged == static.generation:
-            return False
-        shape.judged = static.generation
-        shape.board = shape.board._replace(
-            static=static.refused, scores=static.scores, norms=static.norms(shape.weights)
-        )
-        shape.board.base[0] = static.base(shape.weights)
-        return True
+        is_new = shape.judged != static.generation
+        if is_new:
+            shape.judged = static.generation
+            shape.board = shape.board._replace(
+                static=static.refused, scores=static.scores, norms=static.norms(shape.weights)
+            )
+            shape.board.base[0] = static.base(shape.weights)
+        if shape.promised is not None:
+            refused = static.refused | shape.promised.bits[0]
+            shape.board = shape.board._replace(static=refused)
+        return is_new
 
     def _fit_scratch(self, shape: Shape) -> None:
         cards = self._cluster.cards.most_on_a_node

@@ -12,6 +12,7 @@ from scheduler.plugins.contract import Points
 from scheduler.schema import columns as c
 from scheduler.schema import empty
 from scheduler.state.cluster import Cluster
+from scheduler.state.counting.counts import Count
 
 # Of all shapes that count nothing: nobody writes to it.
 _NOTHING = empty.domains()
@@ -82,6 +83,12 @@ class Counted:
     def versions(self) -> tuple[int, ...]:
         """Changes when a pod that is counted comes or goes."""
         return tuple(one.count.version for _, one in self._tallied.tallies if one.count)
+
+    def refusing(self) -> list[Count | None]:
+        """By tally what it counts; None for those that refuse no node."""
+        return [
+            tally.count if tally.kind < c.SPREAD else None for _, tally in self._tallied.tallies
+        ]
 
     def points(self, row: int) -> list[Points]:
         """What every score of domains that counts gives a row on an up-to-date board."""

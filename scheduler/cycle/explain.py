@@ -10,7 +10,7 @@ from collections.abc import Hashable
 from functools import lru_cache
 from typing import NamedTuple
 
-from scheduler.api.door.decisions import Diagnosis, Hold
+from scheduler.api.door.decisions import Attempt, Diagnosis, Hold
 from scheduler.api.limits import shortened
 
 # Bytes: the API's own bound on an event's note, and ours on a condition's message, which is part of the pod.
@@ -45,7 +45,7 @@ def saying(hold: Hold) -> Saying:
         return plain(str(hold.problem), ERROR)
     if hold.diagnosis is None or hold.diagnosis.n_nodes == 0:
         return plain(NO_NODES, UNSCHEDULABLE)
-    return _of(hold.diagnosis)
+    return _of(hold.diagnosis, hold.attempt)
 
 
 def plain(text: str, reason: str) -> Saying:
@@ -59,7 +59,7 @@ def sentence(hold: Hold) -> str:
         return str(hold.problem)
     if hold.diagnosis is None or hold.diagnosis.n_nodes == 0:
         return NO_NODES
-    return fit_error(hold.diagnosis)
+    return fit_error(hold.diagnosis) + _preemption(hold.attempt, MESSAGE_MAX)
 
 
 def fit_error(diagnosis: Diagnosis, most: int = MESSAGE_MAX) -> str:
@@ -86,9 +86,23 @@ def fit_error(diagnosis: Diagnosis, most: int = MESSAGE_MAX) -> str:
     return f"{head}{', '.join(parts)}."
 
 
-def _with_details(diagnosis: Diagnosis, most: int) -> str:
+def _preemption(attempt: Attempt | None, most: int) -> str:
+    """What came of looking whose place the pod could take, behind why it fits nowhere."""
+    if attempt is None or attempt == Attempt():
+        return ""
+    if attempt.node:
+        found = f"found a potential placement for pod on node {attempt.node}"
+        return f" preemption: {found}, preempting {attempt.victims} victims"
+    if attempt.diagnosis is None:
+        return f" preemption: {attempt.why}"
+    return f" preemption: {fit_error(attempt.diagnosis, most)}"
+
+
+def _with_details(diagnosis: Diagnosis, attempt: Attempt | None, most: int) -> str:
+    tried = _preemption(attempt, most // 4)
     details = [f" {detail.text}." for detail in diagnosis.details]
-    text = fit_error(diagnosis, max(most // 2, most - sum(map(_size, details))))
+    room = max(most // 2, most - sum(map(_size, details))) - _size(tried)
+    text = fit_error(diagnosis, room) + tried
     for i, detail in enumerate(details):
         rest = len(details) - i
         if _size(text + detail) + (_REST if rest > 1 else 0) > most:
@@ -98,13 +112,18 @@ def _with_details(diagnosis: Diagnosis, most: int) -> str:
 
 
 @lru_cache(maxsize=512)
-def _of(diagnosis: Diagnosis) -> Saying:
+def _of(diagnosis: Diagnosis, attempt: Attempt | None) -> Saying:
+    told = _preemption(attempt, MESSAGE_MAX) if attempt and not attempt.diagnosis else ""
+    tried = attempt.diagnosis if attempt else None
     about = (
         diagnosis.n_nodes,
+        told,
+        frozenset(text for text, _ in tried.reasons) if tried else None,
         frozenset(text for text, _ in diagnosis.reasons),
         frozenset(detail.about for detail in diagnosis.details),
     )
-    message, note = _with_details(diagnosis, MESSAGE_MAX), _with_details(diagnosis, NOTE_MAX)
+    message = _with_details(diagnosis, attempt, MESSAGE_MAX)
+    note = _with_details(diagnosis, attempt, NOTE_MAX)
     return Saying(message, note, about, ERROR if diagnosis.of_pod else UNSCHEDULABLE)
 
 

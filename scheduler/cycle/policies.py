@@ -61,6 +61,12 @@ class PolicyBook:
         # By profile, of pods that say nothing of their placement and that no policy governs.
         self._plain: dict[str, Resolved] = {}
 
+    def preempts(self, pod: PodRecord) -> bool:
+        """Whether the profile of a pod lets its pods take the place of others."""
+        profile = self._config.profile(pod.profile)
+        plugins = profile.placement.plugins
+        return profile.preemption and (plugins is None or plugins.preemption.is_on)
+
     def put(self, policy: Policy) -> bool:
         """A policy was added or changed; whether anything in it is new."""
         if self._policies.get(policy.name) == policy:

@@ -6,13 +6,15 @@ from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
 
-from scheduler.api.cards import CardUse, Slots
 from scheduler.api.door.decisions import Bind, Diagnosis, Hold, Outcome
 from scheduler.api.pods import gpus
 from scheduler.cycle import diagnosis
 from scheduler.cycle.boards import Boards, Key, Shape
 from scheduler.cycle.cold import Cold
 from scheduler.cycle.policies import PolicyBook
+from scheduler.cycle.preemption.attempts import Attempts
+from scheduler.cycle.preemption.promised import Overlay, Promised
+from scheduler.cycle.rooms import Rooms
 from scheduler.cycle.views import ALONE, Views
 from scheduler.errors import Mistake
 from scheduler.kernels import place
@@ -30,9 +32,8 @@ _WORDS_A_UNIT = 64
 _CARDS_A_UNIT = 64
 # The most picks of cards that a kernel makes in one call, if not of one pod: they are kept until they are told.
 _PICKS_MAX = 65_536
-# How many sizes of calls are remembered, with where their kernels write.
-_ROOMS_MAX = 64
-_NONE: c.Ints = np.zeros(0, np.int64)
+# Nodes that are asked for room in one call, and no pod is looked at any more: about 10 ms.
+_ASKED_MAX = 8192
 
 
 class Cycle:
@@ -53,11 +54,9 @@ class Cycle:
         self.boards = Boards(cluster, self.learner)
         self.cold = Cold(cluster, self.learner, self.boards.statics)
         self._views = Views(cluster)
-        # Where kernels read and write, by pod and by pick; used again.
-        self._of_pods = np.zeros((4, 1), np.int64)
-        self._of_picks = np.zeros(3, np.int64)
-        # The parts of it that calls were given, by how many pods and picks they are for.
-        self._rooms: dict[tuple[int, int], tuple[c.Ints, ...]] = {}
+        self.promised = Promised(cluster, self.boards, self._plain_key_of, self._put)
+        self.attempts = Attempts(cluster, self.boards, self.promised)
+        self._rooms = Rooms(cluster)
 
     def learn(self, *, anew: bool = False) -> bool:
         """Learn from the pods seen, if enough came or went (or ``anew``); whether scores changed.
@@ -74,7 +73,12 @@ class Cycle:
         """
         self._begin()
         outcome = Outcome()
+        self.attempts.spent = n_done = 0
         for key, run in self._runs(batch):
+            if self.attempts.spent >= _ASKED_MAX:
+                outcome.left += [pod.uid for pod in batch[n_done:]]
+                break
+            n_done += len(run)
             if key is None:
                 outcome.holds += [Hold(pod.uid, problem=self.problem_of(pod)) for pod in run]
             else:
@@ -93,14 +97,31 @@ class Cycle:
         if key.view.is_wide:
             rows = None
         if self.boards.has(key):
-            shape = self.boards.shape(key)
+            shape = self._shape(key, pod)
             self.boards.refresh(shape)
             fitting = shape.board.best if rows is None else shape.board.key[rows]
             return bool((fitting >= 0).any())
         # Thousands that wait must not displace what is live.
         shape = self.boards.unscored(key)
         asked = diagnosis.all_rows(self._cluster) if rows is None else rows
-        return bool((self.boards.refusals(shape, asked)[0] == 0).any())
+        fitting = asked[self.boards.refusals(shape, asked)[0] == 0]
+        if key.yields is not None and fitting.size:
+            return self.promised.leaves(pod, fitting)
+        return bool(fitting.size)
+
+    def could_take(self, pod: PodRecord) -> bool:
+        """Whether a pending pod fits by now on the node that it is nominated to, or could take the place of others.
+
+        The room that is promised to it counts for it alone, so ``could_place`` of a pod of its kind does not say.
+        """
+        self._begin()
+        key = self._key_of(pod)
+        if key is None:
+            return False
+        row = self._cluster.nodes.row_of(self._cluster.nominations.node_of(pod.uid))
+        if row >= 0 and self._fits_own(key, pod, row) is not None:
+            return True
+        return self._policies.preempts(pod) and self.attempts.could(pod, key)
 
     def looks_far(self, pod: PodRecord) -> bool:
         """Whether the pod may fit where amounts that are free, or the nodes that changed, speak against it."""
@@ -131,7 +152,9 @@ class Cycle:
     def kind_of(self, pod: PodRecord) -> Hashable:
         """Equal for pods that fit the same nodes, or that are held for the same mistake."""
         placement = self._policies.resolve(pod).placement
-        return pod.template, placement, self._views.of(pod, placement), self.problem_of(pod)
+        urgency = pod.priority if pod.preempts else None
+        view, problem = self._views.of(pod, placement), self.problem_of(pod)
+        return pod.template, placement, view, problem, urgency, self.promised.yields(pod)
 
     def unscored(self, pod: PodRecord) -> Shape | None:
         """As ``shape_of``, with no board and not kept: for who asks what fits and places nothing."""
@@ -141,14 +164,21 @@ class Cycle:
 
     def why_not(self, pod: PodRecord) -> Hold | None:
         """Why a pending pod fits nowhere now; None when it does."""
-        shape = self.unscored(pod)
-        if shape is None:
+        shape, key = self.unscored(pod), self._key_of(pod)
+        if shape is None or key is None:
             return Hold(pod.uid, problem=self.problem_of(pod))
         rows = diagnosis.all_rows(self._cluster)
         bits = self.boards.refusals(shape, rows)
+        if key.yields is not None:
+            bits |= self.promised.refused(pod, rows, len(bits))
         if (bits[0] == 0).any():
             return None
-        return Hold(pod.uid, self._why(shape, rows, bits))
+        why = self._why(shape, rows, bits)
+        if not self._policies.preempts(pod):
+            return Hold(pod.uid, why)
+        made = self.attempts.make(pod, key, why)
+        # Whoever finds room that others could make is to be tried, and not told.
+        return Hold(pod.uid, why, attempt=made.attempt) if made.evict is None else None
 
     def objection(self, pod: PodRecord, node: str) -> str:
         """Why a node's words keep a pod off it by now; empty when they do not."""
@@ -160,7 +190,7 @@ class Cycle:
         """The pod's shape; None when something on the pod must be mended first."""
         self._begin()
         key = self._key_of(pod)
-        return None if key is None else self.boards.shape(key)
+        return None if key is None else self._shape(key, pod)
 
     def _begin(self) -> None:
         """Ranks and what was learnt are of the nodes that are there, and stay so until the call ends."""
@@ -169,6 +199,12 @@ class Cycle:
             self.learner.learn()
 
     def _key_of(self, pod: PodRecord) -> Key | None:
+        key = self._plain_key_of(pod)
+        if key is None or not self._cluster.nominations:
+            return key
+        return key._replace(yields=self.promised.yields(pod))
+
+    def _plain_key_of(self, pod: PodRecord) -> Key | None:
         if pod.problem or pod.template.unsupported:
             return None
         resolved = self._policies.resolve(pod)
@@ -176,6 +212,15 @@ class Cycle:
             return None
         placement = resolved.placement
         return Key(pod.template, placement, self._views.of(pod, placement))
+
+    def _shape(self, key: Key, pod: PodRecord) -> Shape:
+        """The live shape of a pod, which knows what is promised to others that come first."""
+        shape = self.boards.shape(key)
+        if key.yields is not None:
+            if shape.promised is None:
+                shape.promised = Overlay(table.words_of_bits(key.template))
+            shape.promised.refresh(self._cluster, self.promised, pod, wide=key.view.is_wide)
+        return shape
 
     def problem_of(self, pod: PodRecord) -> Mistake | None:
         """What must be mended on a pod, None when nothing."""
@@ -189,71 +234,130 @@ class Cycle:
         """Like pods that follow each other; a run is told when those before it are placed."""
         key: Key | None = None
         run: list[PodRecord] = []
+        nominations, is_alone = self._cluster.nominations, False
         for pod in batch:
             now = self._key_of(pod)
-            if run and now != key:
+            if run and (now != key or is_alone or nominations.node_of(pod.uid)):
+                version = nominations.version
                 yield key, run
-                # What was placed may have terms about this pod.
-                now = self._key_of(pod) if self.meets_others else now
+                # What was placed may have terms about this pod, and room may be promised by now.
+                if self.meets_others or nominations.version != version:
+                    now = self._key_of(pod)
                 run = []
             key = now
             run.append(pod)
+            is_alone = bool(nominations.node_of(pod.uid))
         if run:
             yield key, run
 
     def _place(self, key: Key, run: list[PodRecord], outcome: Outcome, *, explain: bool) -> None:
         n = 0
-        # Where pods are counted a board is made at once.
-        if key.view is ALONE and not self.boards.has(key):
+        if self._cluster.nominations and self._place_own(key, run[0], outcome):
+            return
+        # Where pods are counted, or room is promised to others, a board is made at once.
+        if key.view is ALONE and key.yields is None and not self.boards.has(key):
             shape = self.boards.unscored(key)
             for _ in range(self.cold.share(shape, len(run))):
                 if not self._place_cold(shape, run[n], outcome):
-                    self._hold(shape, run[n:], outcome, explain=explain)
+                    self._hold(run[n:], self._why_anew(shape) if explain else None, outcome)
                     return
                 n += 1
         if n < len(run):
-            self._place_run(self.boards.shape(key), run[n:], outcome, explain=explain)
+            self._place_run(key, run[n:], outcome, explain=explain)
+
+    def _place_own(self, key: Key, pod: PodRecord, outcome: Outcome) -> bool:
+        """Place a pod on the node that it is nominated to; whether it is nominated, and fits there."""
+        row = self._cluster.nodes.row_of(self._cluster.nominations.node_of(pod.uid))
+        shape = self._fits_own(key, pod, row) if row >= 0 else None
+        if shape is None:
+            return False
+        self._assume(shape, [pod], self._put_at(pod, shape, row), outcome)
+        self._cluster.nominations.drop(pod.uid)
+        return True
+
+    def _fits_own(self, key: Key, pod: PodRecord, row: int) -> Shape | None:
+        """The pod's shape if it fits on the row that it is nominated to, also beside others that are."""
+        plain = key._replace(yields=None)
+        shape = self.boards.unscored(plain)
+        fits = not self.boards.refusals(shape, np.array([row], np.int64))[0, 0]
+        if fits and self.promised.leaves(pod, np.array([row], np.int64), but=pod.uid):
+            return shape
+        return None
+
+    def _put(self, pod: PodRecord, shape: Shape, row: int) -> None:
+        """As if the pod were placed on a row, where its cards suffice."""
+        self._assume(shape, [pod], self._put_at(pod, shape, row), Outcome())
+
+    def _put_at(self, pod: PodRecord, shape: Shape, row: int) -> place.Placed:
+        cluster, placed = self._cluster, self._rooms.of([pod], shape)
+        placed.row[0] = row
+        place.put_at(
+            cluster.nodes.columns,
+            cluster.cards.columns,
+            shape.ask,
+            self.learner.of(shape.ask.pool),
+            self.boards.scratch,
+            placed,
+        )
+        return placed
 
     def _place_cold(self, shape: Shape, pod: PodRecord, outcome: Outcome) -> bool:
         """Place a pod of a shape that has no board; whether it fits anywhere."""
-        placed = self._room_for([pod], shape)
+        placed = self._rooms.of([pod], shape)
         fits = self.cold.place(shape, self.boards.scratch, placed)
         if fits:
             self._assume(shape, [pod], placed, outcome)
         return fits
 
-    def _hold(
-        self, shape: Shape, pods: list[PodRecord], outcome: Outcome, *, explain: bool
-    ) -> None:
-        why = None
-        if explain:
-            rows = diagnosis.all_rows(self._cluster)
-            why = self._why(shape, rows, self.boards.refusals(shape, rows))
-        outcome.holds += [Hold(pod.uid, why) for pod in pods]
+    def _hold(self, pods: list[PodRecord], why: Diagnosis | None, outcome: Outcome) -> None:
+        """Pods fit nowhere; each may take the place of others, and what is promised to one is no other's."""
+        for pod in pods:
+            key = self._key_of(pod) if self._policies.preempts(pod) else None
+            if key is None:
+                outcome.holds.append(Hold(pod.uid, why))
+                continue
+            made = self.attempts.make(pod, key, why)
+            outcome.nominates += self.attempts.carry_out(pod, made)
+            if made.evict is not None:
+                outcome.evicts.append(made.evict)
+            outcome.holds.append(Hold(pod.uid, why, attempt=made.attempt))
 
     def _place_run(
-        self, shape: Shape, run: list[PodRecord], outcome: Outcome, *, explain: bool
+        self, key: Key, run: list[PodRecord], outcome: Outcome, *, explain: bool
     ) -> None:
+        shape = self._shape(key, run[0])
         draws_lots = table.draws_lots(shape.asked)
         at = 0
         while at < len(run):
+            if key.yields is not None:
+                self._shape(key, run[at])
             if draws_lots:
                 self._draws += 1
                 self.boards.draw(shape, self._draws)
             # How many picks a pod may have is known once the shape is up to date.
             moved = self.boards.stale(shape)
-            step = 1 if draws_lots else max(1, _PICKS_MAX // shape.most_picks)
+            step = (
+                1
+                if draws_lots or key.yields is not None
+                else max(1, _PICKS_MAX // shape.most_picks)
+            )
             part = run[at : at + step]
             n = self._place_part(shape, part, moved, outcome)
             if n < len(part):
-                why = self._why_board(shape) if explain else None
-                outcome.holds += [Hold(pod.uid, why) for pod in run[at + n :]]
+                self._hold(run[at + n :], self._why_board(shape) if explain else None, outcome)
                 return
             at += n
 
     def _why_board(self, shape: Shape) -> Diagnosis:
         rows = diagnosis.all_rows(self._cluster)
-        return self._why(shape, rows, diagnosis.of_board(shape.board, rows))
+        bits = diagnosis.of_board(shape.board, rows)
+        if shape.promised is not None:
+            bits |= shape.promised.bits[:, rows]
+        return self._why(shape, rows, bits)
+
+    def _why_anew(self, shape: Shape) -> Diagnosis:
+        rows = diagnosis.all_rows(self._cluster)
+        return self._why(shape, rows, self.boards.refusals(shape, rows))
 
     def _why(self, shape: Shape, rows: c.Ints, bits: c.Ints) -> Diagnosis:
         scratch = self.boards.scratch
@@ -262,7 +366,7 @@ class Cycle:
     def _place_part(
         self, shape: Shape, part: list[PodRecord], moved: c.Ints, outcome: Outcome
     ) -> int:
-        cluster, placed = self._cluster, self._room_for(part, shape, moved)
+        cluster, placed = self._cluster, self._rooms.of(part, shape, moved)
         n = place.place_run(
             cluster.nodes.columns,
             cluster.cards.columns,
@@ -286,42 +390,7 @@ class Cycle:
         driver = cluster.registers.driver_name(shape.ask.pool)
         for k in range(n):
             uid = pods[k].uid
-            slots = self._cards(shape, placed, k) if n_picks[k] else ()
+            slots = self._rooms.cards(shape, placed, k) if n_picks[k] else ()
             node = cluster.assume_charged(uid, rows[k], slots, pod_rows[k])
             outcome.binds.append(Bind(uid, node, slots, driver if slots else ""))
         cluster.moved.add_many(rows)
-
-    def _cards(self, shape: Shape, placed: place.Placed, k: int) -> Slots:
-        """The cards of a pod that was placed, a tuple per container."""
-        uuid_of, containers = self._cluster.cards.uuid_of, shape.ask.containers
-        slots: list[list[CardUse]] = [[] for _ in shape.asked.template.kinds]
-        for p in range(int(placed.n_picks[k])):
-            slot = int(placed.slot[k, p])
-            cores = int(containers[c.ASK_CORES, slot])
-            uuid = uuid_of(int(placed.card[k, p]))
-            slots[slot].append(CardUse(uuid, int(placed.mib[k, p]), cores))
-        return tuple(map(tuple, slots))
-
-    def _room_for(self, part: list[PodRecord], shape: Shape, moved: c.Ints = _NONE) -> place.Placed:
-        """Where a kernel writes how it placed pods of a shape; until the next call."""
-        cluster, n, picks = self._cluster, len(part), shape.most_picks
-        held = min(picks, cluster.cards.most_on_a_node) if shape.asked.template.gpu else 0
-        cluster.ledger.pods.make_room(n, held)
-        room = self._rooms.get((n, picks)) or self._cut_room(n, picks)
-        room[0][:] = [pod.priority for pod in part]
-        return place.Placed(cluster.ledger.bundle, moved, *room)
-
-    def _cut_room(self, n: int, picks: int) -> tuple[c.Ints, ...]:
-        """The fields of ``Placed`` from ``priority`` on."""
-        size = 3 * n * picks
-        if n > self._of_pods.shape[1]:
-            self._of_pods = np.zeros((4, n), np.int64)
-            self._rooms.clear()
-        if size > self._of_picks.size:
-            self._of_picks = np.zeros(size, np.int64)
-            self._rooms.clear()
-        if len(self._rooms) >= _ROOMS_MAX:
-            self._rooms.clear()
-        of_picks = self._of_picks[:size].reshape(3, n, picks)
-        room = self._rooms[n, picks] = (*self._of_pods[:, :n], *of_picks)
-        return room

@@ -15,6 +15,8 @@ from scheduler.state.pods import PodRecord
 
 # Kinds that a bound rules out take next to no time: so many of them are one piece of work.
 _STRIDE = 64
+# Kinds that are asked after a change whose place they could take: each may have to ask all nodes.
+_HUNTS_MAX = 64
 _NEVER = float("inf")
 
 
@@ -92,6 +94,7 @@ class Chores:
 
     def _help(self, changed: Changed, now: float) -> Iterator[None]:
         """Move the pods that a change could help. It asks one question for each kind that is not ruled out."""
+        yield from self._help_nominated(changed, now)
         for i, kind in enumerate(self._parked.kinds_within(changed.most())):
             if i % _STRIDE == 0:
                 yield
@@ -106,6 +109,30 @@ class Chores:
                     break
                 if self._cycle.looks_far(pod):
                     self._parked.look_far(kind)
+                yield
+        yield from self._help_to_take(changed, now)
+
+    def _help_nominated(self, changed: Changed, now: float) -> Iterator[None]:
+        """What is promised to a pod helps nobody else of its kind."""
+        nominations, nodes = self._cluster.nominations, self._cluster.nodes
+        rows = None if changed.rows is None else set(changed.rows.tolist())
+        for name in nominations.nodes():
+            if rows is not None and nodes.row_of(name) not in rows:
+                continue
+            for uid in list(nominations.on(name)):
+                if self._pending.is_parked(uid) and self._cycle.could_take(self._cluster.pods[uid]):
+                    self._pending.help_one(uid, now)
+                yield
+
+    def _help_to_take(self, changed: Changed, now: float) -> Iterator[None]:
+        """Pods that by now could take the place of others, as more is free beside these."""
+        kinds = self._parked.kinds()[:_HUNTS_MAX]
+        lowest = changed.lowest_priority() if kinds else 0
+        for kind in kinds:
+            pod = self._parked.one_of(kind)
+            if pod is not None and pod.preempts and pod.priority > lowest:
+                if not self._cluster.nominations.node_of(pod.uid) and self._cycle.could_take(pod):
+                    self._pending.helped(kind, now)
                 yield
 
     def _explain_again(self) -> Iterator[None]:

@@ -82,9 +82,15 @@ class Engine:
             events.NamespaceSeen: self._namespace_seen,
             events.GroupSeen: self._group_seen,
             events.GroupGone: self._group_gone,
+            events.BudgetSeen: self._budget_seen,
+            events.BudgetGone: self._budget_gone,
+            events.EvictDone: lambda *_: _NOTHING,
+            events.EvictFailed: self._evict_failed,
             events.DemandRecalled: self._demand_recalled,
             events.DemandKnown: self._demand_known,
             events.PodAssumed: self._pod_assumed,
+            events.PodNominated: self._pod_nominated,
+            events.PodGoing: self._pod_going,
         }
 
     def _begin(self) -> None:
@@ -234,6 +240,7 @@ class Engine:
     def _bind_failed(self, event: events.BindFailed, now: float) -> Sequence[Note]:
         uid = event.uid
         self.cluster.forget(uid)
+        self.cluster.nominations.going.pop(uid, None)
         # What changed on the pod while its bind was under way counts from here on.
         pod = self.cluster.pods.get(uid)
         if pod is None or event.gone or pod.life == Life.BOUND or pod.deleting:
@@ -242,6 +249,22 @@ class Engine:
         self.pending.offer(pod, now)
         self.pending.retry(uid, now)
         return (notes.Retried(uid, event.message),)
+
+    # Evictions.
+
+    def _evict_failed(self, event: events.EvictFailed, now: float) -> Sequence[Note]:
+        waits = self.cluster.nominations.going.pop(event.uid, "")
+        self.pending.help_one(waits, now)
+        return _NOTHING
+
+    def _budget_seen(self, event: events.BudgetSeen, _: float) -> Sequence[Note]:
+        status = event.allowed, event.disrupted
+        self.cluster.budgets.see(event.namespace, event.name, event.selector, status)
+        return _NOTHING
+
+    def _budget_gone(self, event: events.BudgetGone, _: float) -> Sequence[Note]:
+        self.cluster.budgets.drop(event.namespace, event.name)
+        return _NOTHING
 
     # Nodes.
 
@@ -323,6 +346,17 @@ class Engine:
             self.pending.take(event.uid, now)
         return _NOTHING
 
+    def _pod_nominated(self, event: events.PodNominated, _: float) -> Sequence[Note]:
+        pod = self.cluster.pods.get(event.uid)
+        if pod is not None and pod.life == Life.PENDING:
+            self.cluster.nominations.put(event.uid, event.node, pod.priority)
+        return _NOTHING
+
+    def _pod_going(self, event: events.PodGoing, _: float) -> Sequence[Note]:
+        if event.uid in self.cluster.pods:
+            self.cluster.nominations.going[event.uid] = event.makes_room_for
+        return _NOTHING
+
     # Decisions.
 
     def _next_batch(self, most: int, now: float) -> list[PodRecord]:
@@ -337,6 +371,13 @@ class Engine:
         made = self.cycle.schedule(batch, explain=self._explains)
         outcome.binds += made.binds
         outcome.holds += made.holds
+        outcome.evicts += made.evicts
+        outcome.nominates += made.nominates
+        for uid in made.left:
+            self.pending.put_back(uid)
+        for nominate in made.nominates:
+            # Who lost what was promised may find room elsewhere.
+            self.pending.help_one(nominate.uid, now)
         for hold in made.holds:
             pod = self.cluster.pods[hold.uid]
             kind, looks_far = self.cycle.kind_of(pod), self.cycle.looks_far(pod)

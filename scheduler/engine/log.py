@@ -16,12 +16,12 @@ from msgspec import structs
 
 from scheduler.api import names, wire
 from scheduler.api.door import events
-from scheduler.api.door.decisions import Bind, Hold, Outcome
+from scheduler.api.door.decisions import Bind, Evict, Hold, Nominate, Outcome
 from scheduler.api.door.events import Event
 from scheduler.config import Config
 from scheduler.cycle import explain
 
-FORMAT = 2
+FORMAT = 3
 _READ = frozenset(
     value for key, value in vars(names).items() if key.isupper() and isinstance(value, str)
 )
@@ -51,6 +51,7 @@ class Decided(msgspec.Struct, frozen=True, tag="decide"):
         binds: what was decided, word for word.
         holds: the uid of each pod that found no place, and the first sentence that it was told.
         explained: likewise for pods that wait on.
+        evicts, nominates: who was to go for whom, and whose nomination was another then.
     """
 
     at: float
@@ -59,6 +60,8 @@ class Decided(msgspec.Struct, frozen=True, tag="decide"):
     binds: tuple[Bind, ...] = ()
     holds: tuple[tuple[str, str], ...] = ()
     explained: tuple[tuple[str, str], ...] = ()
+    evicts: tuple[Evict, ...] = ()
+    nominates: tuple[Nominate, ...] = ()
 
 
 Line = Head | Happened | Decided
@@ -97,6 +100,8 @@ def decided(at: float, pods: int, spent: list[int], outcome: Outcome) -> Decided
         tuple(outcome.binds),
         tuple(map(_told, outcome.holds)),
         tuple(map(_told, outcome.explained)),
+        tuple(outcome.evicts),
+        tuple(outcome.nominates),
     )
 
 

@@ -25,7 +25,14 @@ from scheduler.state.pods import Life, PodRecord
 _FINISHED = frozenset({"Succeeded", "Failed"})
 _Key = tuple[str, str]
 # The order in which things are told again: what steers pods, then nodes, then pods.
-_POLICY, _NAMESPACE, _GROUP, _NODE, _POD = "1 policy", "2 namespace", "3 group", "4 node", "5 pod"
+_POLICY, _NAMESPACE, _GROUP, _BUDGET, _NODE, _POD = (
+    "1 policy",
+    "2 namespace",
+    "3 group",
+    "4 budget",
+    "5 node",
+    "6 pod",
+)
 
 
 class Recorded(Engine):
@@ -105,6 +112,12 @@ class Recorded(Engine):
         for pod in pods.values():
             if pod.life == Life.ASSUMED:
                 yield events.PodAssumed(pod.uid, pod.node, pod.claim)
+        nominations = self.cluster.nominations
+        for name in nominations.nodes():
+            for uid in nominations.on(name):
+                yield events.PodNominated(uid, name)
+        for uid, makes_room_for in nominations.going.items():
+            yield events.PodGoing(uid, makes_room_for)
         yield events.DemandKnown(self.cluster.demand.known())
 
     def _write_head(self) -> None:
@@ -113,7 +126,7 @@ class Recorded(Engine):
 
 def _about(event: Event) -> tuple[_Key, bool]:
     """What an event is about, and whether that is there from now on; no name for what is not kept."""
-    key, is_there = ("", ""), False
+    key, is_there = _steers(event)
     match event:
         case events.PodSeen(pod):
             key, is_there = (_POD, pod.metadata.uid), pod.status.phase not in _FINISHED
@@ -123,6 +136,13 @@ def _about(event: Event) -> tuple[_Key, bool]:
             key, is_there = (_NODE, node.metadata.name), True
         case events.NodeGone(name):
             key = _NODE, name
+    return key, is_there
+
+
+def _steers(event: Event) -> tuple[_Key, bool]:
+    """As ``_about`` of what is neither a pod nor a node."""
+    key, is_there = ("", ""), False
+    match event:
         case events.PolicySeen(body):
             key, is_there = (_POLICY, str(body["metadata"]["name"])), True
         case events.PolicyGone(name):
@@ -133,6 +153,10 @@ def _about(event: Event) -> tuple[_Key, bool]:
             key, is_there = (_GROUP, f"{kind} {namespace}/{name}"), True
         case events.GroupGone(kind, namespace, name):
             key = _GROUP, f"{kind} {namespace}/{name}"
+        case events.BudgetSeen(namespace, name):
+            key, is_there = (_BUDGET, f"{namespace}/{name}"), True
+        case events.BudgetGone(namespace, name):
+            key = _BUDGET, f"{namespace}/{name}"
     return key, is_there
 
 

@@ -101,7 +101,7 @@ def told(report: Report) -> str:
         lines.append("every decision came out as it is written")
         return "\n".join(lines)
     lines.append(f"line {found.line} came out differently:")
-    for name in ("binds", "holds", "explained"):
+    for name in ("binds", "holds", "explained", "evicts", "nominates"):
         written, now = getattr(found.written, name), getattr(found.now, name)
         lines += [f"- {one}" for one in written if one not in now]
         lines += [f"+ {one}" for one in now if one not in written]

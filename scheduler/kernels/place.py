@@ -66,6 +66,19 @@ def place_run(
     return int(out.priority.size)
 
 
+@kernel
+def put_at(
+    nodes: c.Nodes,
+    cards: c.Cards,
+    ask: c.Ask,
+    demand: c.Demand,
+    s: c.Scratch,
+    out: Placed,
+) -> None:
+    """Place the first pod of ``out`` on the row that stands there, whose cards suffice for it."""
+    put(nodes, cards, ask, demand, s, out, 0)
+
+
 @inlined
 def put(
     nodes: c.Nodes,

@@ -23,13 +23,14 @@ from scheduler.kube.bind.binding import Binding
 from scheduler.kube.bind.fence import Fence
 from scheduler.kube.bind.node_lock import NodeLock
 from scheduler.kube.client import Access, ApiClient
+from scheduler.kube.evict.evictor import Evictor, Leave
 from scheduler.kube.inbox import Inbox
 from scheduler.kube.lead.heads import Heads
 from scheduler.kube.lead.leading import Leading
 from scheduler.kube.lead.lease import AlwaysLeader, Lease, Place
 from scheduler.kube.lead.lifeline import Lifeline, NotesAcross
 from scheduler.kube.lead.memory import DemandNotes
-from scheduler.kube.loop import Loop
+from scheduler.kube.loop import Hands, Loop
 from scheduler.kube.options import Options
 from scheduler.kube.parts import Parts
 from scheduler.kube.report.health import Health
@@ -76,6 +77,7 @@ class Operator:
     _reporter: Reporter = field(init=False)
     _policy_status: PolicyStatus = field(init=False)
     _binder: Binder = field(init=False)
+    _evictor: Evictor = field(init=False)
     _signs: Signs = field(init=False)
     _metrics: Metrics = field(init=False)
     _tally: Tally = field(init=False)
@@ -225,9 +227,15 @@ class Operator:
         self._lease = self._make_lease(side_api)
         fence = Fence(api, identity=self.options.identity)
         self._binder = self._make_binder(fence)
+        self._evictor = Evictor(
+            api,
+            Leave(self._lease.present_term, self._binder.withdraw),
+            self.inbox.put,
+            self._reporter.preempted,
+        )
         self.loop = Loop(
             self.inbox,
-            self._binder,
+            Hands(self._binder, self._evictor),
             is_leading=self.is_deciding,
             reporter=self._reporter,
             tally=self._tally,
@@ -307,6 +315,7 @@ class Operator:
         for work in (
             self._rare.follow(self._api),
             self._binder.run(),
+            self._evictor.run(),
             *(stream.run() for stream in self._streams),
             self.loop.run(),
             self._leading.run(),

@@ -11,10 +11,17 @@ from collections import deque
 from collections.abc import Iterator
 
 from scheduler.api.door import events
-from scheduler.api.door.events import Event, GroupsListed, Heard, NodesListed, PodsListed
+from scheduler.api.door.events import (
+    BudgetsListed,
+    Event,
+    GroupsListed,
+    Heard,
+    NodesListed,
+    PodsListed,
+)
 from scheduler.engine.engine import Engine
 
-_LISTS = (PodsListed, NodesListed, GroupsListed)
+_LISTS = (PodsListed, NodesListed, GroupsListed, BudgetsListed)
 
 
 class Inbox:
@@ -59,6 +66,8 @@ class Inbox:
                 self._list = self._nodes(first)
             elif isinstance(first, GroupsListed):
                 self._list = self._groups(first)
+            elif isinstance(first, BudgetsListed):
+                self._list = self._budgets(first)
             else:
                 return first
 
@@ -93,4 +102,13 @@ class Inbox:
         present = {(one.namespace, one.name) for one in listed.groups}
         for namespace, name in self.engine.cluster.groups.of_kind(listed.kind) - present:
             yield events.GroupGone(listed.kind, namespace, name)
+        self.lists_waiting -= 1
+
+    def _budgets(self, listed: BudgetsListed) -> Iterator[Event]:
+        """All PodDisruptionBudgets; what is not among them is gone."""
+        yield from listed.budgets
+        present = {(one.namespace, one.name) for one in listed.budgets}
+        for namespace, name, _ in self.engine.cluster.budgets.objects():
+            if (namespace, name) not in present:
+                yield events.BudgetGone(namespace, name)
         self.lists_waiting -= 1

@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable
+from typing import NamedTuple
 
 from scheduler.api.door import events, notes
 from scheduler.api.door.decisions import Outcome
@@ -18,6 +19,7 @@ from scheduler.cycle import explain, placed
 from scheduler.cycle.policies import Resolved
 from scheduler.kube import slices
 from scheduler.kube.bind.binder import Binder
+from scheduler.kube.evict.evictor import Evictor
 from scheduler.kube.inbox import Inbox
 from scheduler.kube.report.metrics.tally import Tally
 from scheduler.kube.report.mistakes import Mistakes
@@ -28,6 +30,13 @@ from scheduler.kube.slices import Slice
 
 _IDLE_SECONDS = 1.0
 _COUNT_SLICE = 500
+
+
+class Hands(NamedTuple):
+    """Who carries decisions out."""
+
+    binder: Binder
+    evictor: Evictor
 
 
 class Loop:
@@ -41,7 +50,7 @@ class Loop:
     def __init__(
         self,
         inbox: Inbox,
-        binder: Binder,
+        hands: Hands,
         *,
         is_leading: Callable[[], bool],
         reporter: Reporter,
@@ -49,7 +58,8 @@ class Loop:
         policy_status: PolicyStatus,
         recorder: Recorder | None = None,
     ) -> None:
-        self._engine, self._inbox, self._binder = inbox.engine, inbox, binder
+        self._engine, self._inbox = inbox.engine, inbox
+        self._binder, self._evictor = hands
         self._is_leading = is_leading
         self._reporter, self._tally, self._policy_status = reporter, tally, policy_status
         self._recorder = recorder
@@ -167,6 +177,11 @@ class Loop:
             self._reporter.forget(bind.uid)
             self._placed_by[bind.uid] = self._engine.policies.resolve(pods[bind.uid])
             self._binder.submit(bind, pods[bind.uid])
+        for evict in outcome.evicts:
+            victims = [pods[uid] for uid in evict.victims]
+            self._evictor.evict(evict, pods[evict.uid], victims)
+        for nominate in outcome.nominates:
+            self._evictor.nominate(pods[nominate.uid], nominate.node)
         for hold in outcome.holds:
             self._reporter.unschedulable(pods[hold.uid], explain.saying(hold))
 

@@ -47,6 +47,7 @@ def needed(reads: list[Right], lease_namespace: str, lease_name: str) -> list[Ri
     rights = [
         *reads,
         Right("get", "", "pods"),
+        Right("delete", "", "pods"),
         Right("get", "", "nodes"),
         Right("patch", "", "nodes"),
         Right("create", "", "pods", "binding"),

@@ -270,6 +270,7 @@ class Rule:
         reasons: why it refuses, in the order in which it looks; each has a refusal bit.
         tell: where the texts are made for each shape or node, instead of ``reasons``.
         sum_up: where there is more to say of many rows than how many gave which text; rows come by rank.
+        lasting: which of the rows no eviction would help, where ``tell`` takes long to say so.
         texts: what ``tell`` and ``sum_up`` may say, with ``{}`` for a name that they put in.
         helped_by: what could make it accept a node that it refuses.
         is_of_pod: it refuses all nodes or none, for what the pod says by itself: told once, and not by node.
@@ -283,6 +284,7 @@ class Rule:
     domain: Domain | None = None
     tell: Callable[[Judged], Told] | None = None
     sum_up: Callable[[Judged], Summary] | None = None
+    lasting: Callable[[Judged], c.Flags] | None = None
     texts: tuple[str, ...] = ()
     helped_by: Change = Change.NONE
     is_of_pod: bool = False

@@ -168,6 +168,21 @@ class Pending:
         for entry in self.parked.entries(kind):
             self._back_off(entry, now, Came.CLUSTER_CHANGED)
 
+    def help_one(self, uid: str, now: float) -> None:
+        """As ``helped`` of one pod; nothing unless it waits for a change."""
+        entry = self._entries.get(uid)
+        if entry is not None and entry.kind is not None:
+            self._back_off(entry, now, Came.CLUSTER_CHANGED)
+
+    def put_back(self, uid: str) -> None:
+        """There was no time for a pod that was popped: it was not tried, and its turn comes again."""
+        self._popped.discard(uid)
+        entry = self._entries.get(uid)
+        if entry is not None:
+            entry.attempts -= 1
+            self._move(entry, Where.ACTIVE, Came.POD_ADDED)
+            self._turns.push(entry.pod, entry.ticket)
+
     def flush(self, now: float) -> None:
         """Try again what has waited for five minutes, should an event have been missed."""
         for kind in self.parked.kinds():

@@ -63,7 +63,8 @@ def _lines(pods: Iterable[Json], console: Console) -> None:
         said = "" if pod["node"] else pod["message"]
         # A pod has cards or a reason to wait, never both.
         cards = ", ".join(map(_card, pod["devices"]))
-        told = "; ".join(filter(None, (was_on, cards, said)))
+        goes = ", ".join(_goes(pod, victim) for victim in pod["victims"])
+        told = "; ".join(filter(None, (was_on, cards, said, goes)))
         rows.append((_name(pod), pod["node"] or "(pending)", told))
     for line in _aligned(rows):
         console.file.write(f"{line}\n")
@@ -79,6 +80,8 @@ def _pods(pods: Sequence[Json], console: Console) -> None:
             line.append(f" (was on {pod['displacedFrom']})", "dim")
         for card in pod["devices"]:
             line.append(f"\n  card {_card(card)}", "dim")
+        for victim in pod["victims"]:
+            line.append(f"\n  {_goes(pod, victim)}", "dim")
         console.print(line, soft_wrap=True)
     waiting: dict[str, list[str]] = defaultdict(list)
     for pod in pods:
@@ -124,6 +127,10 @@ def _some(names: Sequence[str]) -> str:
 
 def _name(pod: Json) -> str:
     return f"{pod['namespace']}/{pod['name']}"
+
+
+def _goes(pod: Json, victim: Json) -> str:
+    return f"{_name(victim)} has to go from {pod['nominated']}"
 
 
 def _card(device: Json) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from scheduler.api import wire
-from scheduler.api.door.decisions import Bind, Hold
+from scheduler.api.door.decisions import Bind, Evict, Hold
 from scheduler.cycle import explain, placed
 from scheduler.cycle.boards import Shape
 from scheduler.cycle.verdicts import Verdicts
@@ -59,7 +59,17 @@ class Rows:
     def held(self, hold: Hold) -> None:
         """A pod stays pending."""
         row = self._of(self._cluster.pods[hold.uid], explain.saying(hold).message)
+        row["nominated"] = self._cluster.nominations.node_of(hold.uid) or None
         self._rows[hold.uid] = row | {"unschedulable": explain.sentence(hold)}
+
+    def evicts(self, evict: Evict) -> None:
+        """A pod that stays pending has others sent away, and is nominated to their node."""
+        row, pods = self._rows[evict.uid], self._cluster.pods
+        row["nominated"] = evict.node
+        row["victims"] = [
+            {"namespace": pods[uid].namespace, "name": pods[uid].name, "uid": uid}
+            for uid in evict.victims
+        ]
 
     def bound(self, bind: Bind) -> None:
         """A pod has a node."""
@@ -126,6 +136,7 @@ class Rows:
             "message": message,
             "unschedulable": None,
             "victims": [],
+            "nominated": None,
         }
 
     def _indices_on(self, node: str, driver: str) -> dict[str, int]:

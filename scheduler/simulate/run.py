@@ -178,6 +178,8 @@ class _Simulation:
             self._handle(events.BindDone(bind.uid))
         for hold in outcome.holds:
             self._rows.held(hold)
+        for evict in outcome.evicts:
+            self._rows.evicts(evict)
         if pod is not None and seen is not None:
             self._rows.explain(pod.uid, seen)
 

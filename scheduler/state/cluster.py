@@ -32,6 +32,8 @@ from scheduler.state.charging.roster import Roster
 from scheduler.state.counting.groups import Groups
 from scheduler.state.counting.terms import Terms
 from scheduler.state.demand import Demand
+from scheduler.state.disruption.budgets import Budgets
+from scheduler.state.disruption.nominations import Nominations
 from scheduler.state.nodes import NodeFacts, NodeTable
 from scheduler.state.pods import Life, PodRecord, charged
 from scheduler.state.records import Records, started
@@ -56,6 +58,8 @@ class Cluster:
         moved: rows whose free resources may differ.
         described: rows whose labels, taints or cards may differ (also in ``moved``).
         demand: what the pods seen so far ask.
+        nominations: who waits for room that is promised, and who goes to make it.
+        budgets: how many of the pods that they cover may go.
     """
 
     def __init__(
@@ -76,6 +80,7 @@ class Cluster:
         self.roster.followers.append(self.terms)
         self.described = Changes()
         self.demand = Demand()
+        self.nominations, self.budgets = Nominations(), Budgets()
         self._records = Records(schedulers, limits, self.nodes.resources, families)
         # Streams of pods that were listed once, each by the scheduler's name; others' pods by none.
         self._listed: set[str] = set()
@@ -192,6 +197,7 @@ class Cluster:
             self.pod_gone(uid)
             return None
         new = self._records.of(pod, old)
+        self._nominate(new, old)
         if old is None:
             self.demand.arrived(new.template, listed=listed)
         elif old.life == Life.ASSUMED and not new.node:
@@ -214,9 +220,22 @@ class Cluster:
         self._not_in_a_trial()
         pod = self.pods.pop(uid, None)
         self.roster.meanwhile.pop(uid, None)
+        self.nominations.drop(uid)
+        self.nominations.going.pop(uid, None)
         if pod is not None and pod.node:
             self.demand.left(pod.template)
             self.roster.detach(pod)
+
+    def _nominate(self, new: PodRecord, old: PodRecord | None) -> None:
+        """What is decided here holds until the API server tells something else than before."""
+        nominations = self.nominations
+        if old is not None and old.life == Life.ASSUMED and not new.node:
+            return
+        if old is None or new.nominated != old.nominated:
+            nominations.put(new.uid, new.nominated, new.priority)
+        elif nominations:
+            node = "" if new.node else nominations.node_of(new.uid)
+            nominations.put(new.uid, node, new.priority)
 
     def begin_list(self, scheduler: str) -> bool:
         """A list of a stream's pods is about to be seen; whether it is the stream's first."""

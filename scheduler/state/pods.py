@@ -42,6 +42,9 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
         version: the object's ``resourceVersion``; other than the rest it moves without any meaning.
         row: of the pod table, while it has a node; else -1.
         controller: API version, kind and name of what made it; None when nothing did, and once it has a node.
+        nominated: the node in its ``status.nominatedNodeName``, while it has none.
+        preempts: it may take the place of pods of lower priority.
+        evicted: it is being deleted to make room for another.
     """
 
     uid: str
@@ -63,6 +66,9 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
     version: str
     row: int
     controller: tuple[str, str, str] | None
+    nominated: str = ""
+    preempts: bool = True
+    evicted: bool = False
 
     @property
     def asks(self) -> claims.Asks:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from weakref import WeakValueDictionary
 
-from scheduler.api import wire
+from scheduler.api import names, wire
 from scheduler.api.cards import Slots
 from scheduler.api.limits import PodLimits
 from scheduler.api.pods import gpus, templates
@@ -87,6 +87,9 @@ class Records:
             version=meta.resource_version,
             row=old.row if old is not None and node else -1,
             controller=None if node else _controller(meta),
+            nominated="" if node else pod.status.nominated_node_name,
+            preempts=spec.preemption_policy != names.PREEMPT_NEVER,
+            evicted=_is_evicted(pod),
         )
 
     def _template(self, pod: wire.Pod) -> templates.PodTemplate:
@@ -110,6 +113,16 @@ class Records:
         known = tuple(asked for asked in amounts if self._offered.find(asked[0]) >= 0)
         requests = template.requests._replace(amounts=known)
         return replace(template, requests=requests, offered=self._offered.generation)
+
+
+def _is_evicted(pod: wire.Pod) -> bool:
+    """Whether a scheduler has it deleted to make room."""
+    if pod.metadata.deletion_timestamp is None:
+        return False
+    for one in pod.status.conditions or ():
+        if one.type == names.DISRUPTION_TARGET:
+            return one.status == "True" and one.reason == names.PREEMPTED_BY_SCHEDULER
+    return False
 
 
 def _controller(meta: wire.Meta) -> tuple[str, str, str] | None:

@@ -32,8 +32,9 @@ def _found(theirs: Answer, ours: Answer) -> Iterator[Difference]:
         yield Difference("feasible", sorted(theirs.feasible), sorted(ours.feasible))
         return  # scores are relative to what is feasible
     message = theirs.message.partition(" preemption: ")[0]
-    if message != ours.message:
-        yield Difference("message", message, ours.message)
+    said = ours.message.partition(" preemption: ")[0]
+    if message != said:
+        yield Difference("message", message, said)
     for plugin in sorted(_plugins(theirs) | _plugins(ours)):
         points = [_of(one, plugin, theirs.scores) for one in (theirs, ours)]
         if points[0] != points[1]:

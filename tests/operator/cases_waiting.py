@@ -30,6 +30,7 @@ async def _times_it_says_why(world: World, name: str) -> int:
     await world.create(pod(name, requests={"cpu": "2", "memory": "2Gi"}))
     text = (
         "0/1 nodes are available: 1 Insufficient cpu, 1 Insufficient memory. "
+        "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling. "
         "Insufficient cpu: asked 2, the most free is 1 on n0. "
         "Insufficient memory: asked 2Gi, the most free is 1Gi on n0."
     )

@@ -13,6 +13,7 @@ from tests.operator import (
     cases_locks,
     cases_mistakes,
     cases_policies,
+    cases_preemption,
     cases_profiles,
     cases_replay,
     cases_replicas,
@@ -48,6 +49,7 @@ def operator(server: servers.Server) -> Iterator[process.Operator]:
         *cases_hostile.ALL,
         *cases_locks.ALL,
         *cases_policies.ALL,
+        *cases_preemption.ALL,
     ],
     ids=lambda case: case.__name__,
 )

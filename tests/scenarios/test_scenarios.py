@@ -13,6 +13,7 @@ objects: [...]        anything else, as kubectl prints it
 expect:
   p: a                the node
   q: {node: b, cards: [b-GPU-3], message: ...}   any of these; node null is pending
+  r: {victims: [p], nominated: a}   who has to go for it, by name and the most important first, and from where
   nodes: 2            how many nodes, and cards of all, the pods of the scenario came to
   cards: 2
   order: [q, p]       in which order they were decided
@@ -101,11 +102,13 @@ def test_scenario(scenario: Json) -> None:
 def _holds(pod: Json, wanted: Json | str | None) -> None:
     if not isinstance(wanted, dict):
         wanted = {"node": wanted}
-    assert wanted.keys() <= {"node", "cards", "message", "annotations"}
+    assert wanted.keys() <= {"node", "cards", "message", "annotations", "victims", "nominated"}
     found: Json = {
         "node": pod["node"],
         "message": pod["message"],
         "annotations": pod["annotations"],
     }
     found["cards"] = [card["id"] for card in pod["devices"]]
+    found["victims"] = [victim["name"] for victim in pod["victims"]]
+    found["nominated"] = pod["nominated"]
     assert {key: found[key] for key in wanted} == wanted

@@ -187,7 +187,7 @@ def test_what_a_run_of_dear_pods_needed_is_no_room_for_a_long_run_of_others() ->
     for pods in ([dear], plain, [dear]):
         records = [cluster.see_pod(pod) for pod in pods]
         cycle.schedule([one for one in records if one is not None])
-    assert cycle._of_picks.size <= 3 * 2000
+    assert cycle._rooms._of_picks.size <= 3 * 2000
 
 
 def test_a_pod_of_very_many_cards_costs_its_namespace_something_each_time() -> None:

@@ -12,7 +12,7 @@ from scheduler.config import Config
 from scheduler.engine.engine import Engine
 from scheduler.errors import Mistake
 from scheduler.kube.inbox import Inbox
-from scheduler.kube.loop import Loop
+from scheduler.kube.loop import Hands, Loop
 from scheduler.kube.report.metrics.counting import Metrics
 from scheduler.kube.report.metrics.tally import Tally
 from scheduler.state.pods import PodRecord
@@ -52,7 +52,7 @@ class Parts:
         self.inbox = Inbox(self.engine)
         self.loop = Loop(
             self.inbox,
-            nobody,
+            Hands(nobody, nobody),
             is_leading=lambda: is_leading,
             reporter=reporter or nobody,
             tally=Tally(Metrics(Config()), self.engine, nobody, asyncio.get_running_loop().time),

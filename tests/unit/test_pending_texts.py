@@ -7,6 +7,7 @@ import pytest
 
 from scheduler.api import names, wire
 from scheduler.api.door.decisions import Detail, Diagnosis, Hold
+from scheduler.config import Config
 from scheduler.cycle import explain
 from scheduler.errors import Mistake
 from scheduler.plugins import words
@@ -17,7 +18,7 @@ from tests.model import mixed_fleet
 def told(pods: list[wire.Pod], nodes: list[wire.Node], there: list[wire.Pod]) -> dict[str, str]:
     """The note of every pod that finds no place."""
     cluster = make.cluster(nodes=nodes, pods=there)
-    cycle = make.cycle(cluster=cluster)
+    cycle = make.cycle(cluster=cluster, config=Config(preemption=False))
     found = {}
     for pod in pods:
         record = cluster.see_pod(pod)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from scheduler.api import names, wire
 from scheduler.api.door.decisions import Diagnosis, Hold, Outcome
+from scheduler.config import Config
 from scheduler.cycle import explain
 from scheduler.errors import Mistake
 from tests import make
@@ -19,7 +20,7 @@ def outcome(pod: wire.Pod, nodes: list[wire.Node], there: list[wire.Pod]) -> Out
     cluster = make.cluster(nodes=nodes, pods=there)
     record = cluster.see_pod(pod)
     assert record is not None
-    return make.cycle(cluster=cluster).schedule([record])
+    return make.cycle(cluster=cluster, config=Config(preemption=False)).schedule([record])
 
 
 def sentence(pod: wire.Pod, nodes: list[wire.Node], *there: wire.Pod) -> str:

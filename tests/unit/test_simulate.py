@@ -72,6 +72,7 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
                 "message": "Successfully assigned default/gpu to g",
                 "unschedulable": None,
                 "victims": [],
+                "nominated": None,
             },
             {
                 "namespace": "default",
@@ -84,9 +85,12 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
                 "annotations": {},
                 "devices": [],
                 "message": "0/1 nodes are available: 1 Insufficient cpu. "
+                "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling. "
                 "Insufficient cpu: asked 99, the most free is 8 on g.",
-                "unschedulable": "0/1 nodes are available: 1 Insufficient cpu.",
+                "unschedulable": "0/1 nodes are available: 1 Insufficient cpu. "
+                "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
                 "victims": [],
+                "nominated": None,
             },
         ],
         "summary": {"nodes": 1, "pods": 2, "scheduled": 1, "pending": 1},

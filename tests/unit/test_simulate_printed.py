@@ -40,7 +40,8 @@ def test_a_terminal_has_a_line_for_each_pod_and_each_reason_once() -> None:
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
     assert lines[:3] == ["POD         NODE", "default/p   g", "  card 0 g-GPU-0 15360 MiB 100 %"]
     assert max(map(len, lines)) <= 80
-    assert out.getvalue().count("nodes are available") == 1
+    assert out.getvalue().count("Pending") == 1
+    assert out.getvalue().count("had no fitting GPU") == 1
     assert "default/w3, default/w4 and 2 more" in " ".join(line.strip() for line in lines)
 
 

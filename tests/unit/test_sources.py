@@ -44,7 +44,7 @@ def test_one_name_has_a_stream_of_its_pods_and_one_of_all_others() -> None:
     }
     raw = [name for name, source in by_name("evenkeel").items() if source.way == Way.RAW]
     groups = ["services", "replicationcontrollers", "replicasets", "statefulsets"]
-    assert raw == ["pods-ours", "pods-others", "nodes", *groups]
+    assert raw == ["pods-ours", "pods-others", "nodes", *groups, "budgets"]
 
 
 def test_several_names_have_a_stream_each_and_others_pods_leave_out_all_of_them() -> None:

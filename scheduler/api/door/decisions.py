@@ -59,12 +59,54 @@ class Diagnosis:
 
 
 @dataclass(frozen=True, slots=True)
+class Attempt:
+    """What came of looking whose place a pod could take.
+
+    Attributes:
+        node: where it can, if so many ``victims`` go; empty when nowhere.
+        diagnosis: why nobody's going would help.
+        why: why it was not even looked for.
+    """
+
+    node: str = ""
+    victims: int = 0
+    diagnosis: Diagnosis | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Evict:
+    """Send pods away from a node so that a pod of higher priority fits there.
+
+    Attributes:
+        uid: of the pod that needs the room, and is nominated to the node.
+        victims: uids of those that go, the most important first.
+    """
+
+    uid: str
+    node: str
+    victims: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Nominate:
+    """A pod is nominated to a node; to none any more when that is empty."""
+
+    uid: str
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
 class Hold:
-    """Leave a pod pending. ``problem`` says what a person must mend, where that is the cause."""
+    """Leave a pod pending. ``problem`` says what a person must mend, where that is the cause.
+
+    ``attempt`` is what came of looking whose place it could take; None where it was not tried.
+    """
 
     uid: str
     diagnosis: Diagnosis | None = None
     problem: Mistake | None = None
+    attempt: Attempt | None = None
 
     def of(self, uid: str) -> Hold:
         """The same decision for another pod of its kind."""
@@ -78,11 +120,17 @@ class Outcome:
     Attributes:
         binds: pods to bind.
         holds: pods that were tried and stay pending.
+        evicts: pods to send away, for whom.
+        nominates: pods whose nomination is another.
         explained: pods that wait on, and why by now.
+        left: pods that were not looked at any more, as the others took long; the shell never sees any.
         notes: what else there is to say.
     """
 
     binds: list[Bind] = field(default_factory=list)
     holds: list[Hold] = field(default_factory=list)
+    evicts: list[Evict] = field(default_factory=list)
+    nominates: list[Nominate] = field(default_factory=list)
     explained: list[Hold] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)

@@ -122,6 +122,52 @@ class GroupGone(_Event, frozen=True):
     name: str
 
 
+class BudgetSeen(_Event, frozen=True):
+    """A PodDisruptionBudget was added or changed.
+
+    ``allowed`` is how many more of the pods that it covers may go; ``disrupted`` are names of those that were let
+    go and may not have gone yet.
+    """
+
+    namespace: str
+    name: str
+    selector: wire.LabelSelector | None = None
+    allowed: int = 0
+    disrupted: tuple[str, ...] = ()
+
+
+def of_budget(budget: wire.Budget) -> BudgetSeen:
+    """What an object says."""
+    meta, status = budget.metadata, budget.status
+    return BudgetSeen(
+        meta.namespace or "default",
+        meta.name,
+        budget.spec.selector,
+        status.disruptions_allowed,
+        tuple(status.disrupted_pods or ()),
+    )
+
+
+class BudgetGone(_Event, frozen=True):
+    """A PodDisruptionBudget was deleted."""
+
+    namespace: str
+    name: str
+
+
+class EvictDone(_Event, frozen=True):
+    """The API server has begun to delete a pod that was to be evicted, or knows it no more."""
+
+    uid: str
+
+
+class EvictFailed(_Event, frozen=True):
+    """A pod that was to be evicted stays."""
+
+    uid: str
+    message: str
+
+
 class DemandRecalled(_Event, frozen=True):
     """How fast pods leave, in departures per arrival, as an earlier leader has learnt it."""
 
@@ -137,6 +183,20 @@ class PodAssumed(_Event, frozen=True):
     slots: Slots
 
 
+class PodNominated(_Event, frozen=True):
+    """A pod was nominated to a node before the engine made a fresh start."""
+
+    uid: str
+    node: str
+
+
+class PodGoing(_Event, frozen=True):
+    """A pod was on its way out to make room for another, likewise."""
+
+    uid: str
+    makes_room_for: str
+
+
 class DemandKnown(_Event, frozen=True):
     """The demand that was known before the engine made a fresh start, see ``state/demand.py``."""
 
@@ -146,7 +206,8 @@ class DemandKnown(_Event, frozen=True):
 Event = (
     PodSeen | PodGone | PodListBegins | PodListEnds | NodeSeen | NodeGone | NodeListEnds | BindDone
     | BindFailed | PluginSilent | PolicySeen | PolicyGone | NamespaceSeen | GroupSeen | GroupGone
-    | DemandRecalled | PodAssumed | DemandKnown
+    | BudgetSeen | BudgetGone | EvictDone | EvictFailed | DemandRecalled | PodAssumed | PodNominated | PodGoing
+    | DemandKnown
 )  # fmt: skip
 
 
@@ -173,4 +234,10 @@ class GroupsListed(_Event, frozen=True):
     groups: list[GroupSeen]
 
 
-Heard = Event | PodsListed | NodesListed | GroupsListed
+class BudgetsListed(_Event, frozen=True):
+    """All PodDisruptionBudgets as one list, likewise."""
+
+    budgets: list[BudgetSeen]
+
+
+Heard = Event | PodsListed | NodesListed | GroupsListed | BudgetsListed

@@ -96,6 +96,16 @@ class Binder:
         self._open.pod_gone(uid)
         self._do(self._turns.pod_gone(uid))
 
+    def withdraw(self, uid: str, why: str) -> bool:
+        """Take a decision back that no worker has begun to carry out; whether there was one."""
+        job = self._open.of(uid)
+        if job is None or job.is_under_way or job.withdrawn:
+            return False
+        job.withdrawn = why
+        if job.takes_turns and job in self._turns.waiting(job.node):
+            self._do(self._turns.withdrawn(job, why))
+        return True
+
     def reconcile(self, pods: Container[str]) -> None:
         """After a list: pods that are not among these are gone."""
         for uid in {*self._open, *self._turns.pods()}:
@@ -175,6 +185,7 @@ class Binder:
         if obstacle := self._obstacle(job):
             await self._fail(job, obstacle, gone=job.pod_is_gone)
             return
+        job.is_under_way = True
         if not await self._steps.take(job, lambda: self._may_write(job)):
             self._do(self._turns.contended(job, _now()))
             return
@@ -212,6 +223,8 @@ class Binder:
         """Why nothing may be written for a decision at this moment, empty when nothing is in the way."""
         if job.pod_is_gone:
             return "the pod is gone"
+        if job.withdrawn:
+            return job.withdrawn
         if not self._may_write(job):
             return "no longer the leader"
         return self._permit.objection(job.bind)

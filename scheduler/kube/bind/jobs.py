@@ -41,6 +41,8 @@ class Job:
         term: the term of leadership it was made in, 0 when that had lapsed.
         submitted_at: loop time.
         pod_is_gone: the pod was deleted meanwhile.
+        is_under_way: a worker has begun with it.
+        withdrawn: why it was taken back before that; empty when it was not.
         begun: the steps that may have taken effect, in the order they were begun.
     """
 
@@ -50,6 +52,8 @@ class Job:
     submitted_at: float
     pod_is_gone: bool = False
     begun: list[Step] = field(default_factory=list)
+    is_under_way: bool = False
+    withdrawn: str = ""
 
     @property
     def uid(self) -> str:
@@ -85,6 +89,10 @@ class Ledger:
         """A job was submitted."""
         self._open.add(job)
         self._by_uid[job.uid] = job
+
+    def of(self, uid: str) -> Job | None:
+        """The job of a pod; None when it has none."""
+        return self._by_uid.get(uid)
 
     def pod_gone(self, uid: str) -> None:
         """A pod was deleted: nothing more is written for it if that has not begun."""

@@ -91,6 +91,10 @@ class Reporter:
         self._said.pop(pod.uid, None)
         self._pod_event(pod, "Normal", "Scheduled", "Binding", note)
 
+    def preempted(self, pod: PodRecord, note: str) -> None:
+        """The pod is sent away to make room for another."""
+        self._pod_event(pod, "Normal", "Preempted", "Preempting", note)
+
     def unschedulable(self, pod: PodRecord, saying: Saying) -> None:
         """The pod stays pending; event and condition, when the text is new."""
         said = self._said.get(pod.uid)

@@ -44,6 +44,7 @@ _pages = msgspec.json.Decoder(_Page)
 _nodes = msgspec.json.Decoder(wire.Node)
 _services = msgspec.json.Decoder(wire.Service)
 _sets = msgspec.json.Decoder(wire.PodSet)
+_budgets = msgspec.json.Decoder(wire.Budget)
 _plain = msgspec.json.Decoder(dict[str, Any])
 _small_pods = msgspec.json.Decoder(wire.Pod)
 
@@ -65,6 +66,11 @@ def read_service(raw: bytes | msgspec.Raw) -> wire.Service:
 def read_set(raw: bytes | msgspec.Raw) -> wire.PodSet:
     """A ReplicaSet or a StatefulSet from its JSON."""
     return _sets.decode(raw)
+
+
+def read_budget(raw: bytes | msgspec.Raw) -> wire.Budget:
+    """A PodDisruptionBudget from its JSON."""
+    return _budgets.decode(raw)
 
 
 def read_plain(raw: bytes | msgspec.Raw) -> dict[str, Any]:

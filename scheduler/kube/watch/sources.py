@@ -135,6 +135,15 @@ def table(schedulers: tuple[str, ...], limits: PodLimits) -> tuple[Source[Any], 
             for kind, group, read in _GROUPS
         ),
         Source(
+            "budgets",
+            kinds.BUDGETS,
+            Way.RAW,
+            "",
+            listing.read_budget,
+            _BUDGETS,
+            "who is spared when pods make room for others",
+        ),
+        Source(
             "namespaces",
             kinds.NAMESPACES,
             Way.RARE,
@@ -194,6 +203,11 @@ def _groups(kind: GroupKind) -> Words[wire.Service | wire.PodSet]:
     )
 
 
+_BUDGETS: Words[wire.Budget] = Words(
+    events.of_budget,
+    lambda one: events.BudgetGone(one.metadata.namespace, one.metadata.name),
+    lambda found: events.BudgetsListed(list(map(events.of_budget, found))),
+)
 _NODES: Words[wire.Node] = Words(
     events.NodeSeen, lambda node: events.NodeGone(node.metadata.name), events.NodesListed
 )

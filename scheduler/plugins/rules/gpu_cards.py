@@ -81,6 +81,12 @@ def _sum_up(judged: Judged) -> Summary:
     return Summary(counts, int((n_cards <= 0).sum()), details)
 
 
+def _lasting(judged: Judged) -> c.Flags:
+    """Nodes without a card of the family."""
+    lasting: c.Flags = judged.cluster.nodes.columns.card_count[judged.ask.pool, judged.rows] == 0
+    return lasting
+
+
 def _codes(judged: Judged) -> c.Ints:
     """[n, N_CARD_CODES] how many cards of each row are refused for what."""
     cluster, rows = judged.cluster, judged.rows
@@ -124,6 +130,7 @@ RULE = Rule(
     row=Row(compile=_compile, bit=c.BIT_CARDS),
     tell=_tell,
     sum_up=_sum_up,
+    lasting=_lasting,
     texts=(_REFUSED, *_SILENT),
     helped_by=Change.NODE_ADDED | Change.NODE_DEVICES | Change.POD_LEFT,
 )

@@ -58,13 +58,28 @@ def _compile(asked: Asked, cluster: Cluster) -> Compiled:
 
 def _tell(judged: Judged) -> Told:
     """Every resource that is short; where a request is more than the whole node has, no eviction helps."""
-    ask, rows = judged.ask, judged.rows
-    bits = ask.bits[c.BIT_FIRST_RESOURCE] + np.arange(ask.resources.size)
+    short = _short(judged)
+    return Told(tuple(map(_text, asked_names(judged.asked))), short, _beyond(judged, short))
+
+
+def _short(judged: Judged) -> c.Flags:
+    """[n, k] whether a row is short of each resource asked."""
+    bits = judged.ask.bits[c.BIT_FIRST_RESOURCE] + np.arange(judged.ask.resources.size)
     short: c.Flags = ((judged.bits[bits // c.WORD] >> (bits % c.WORD)[:, None]) & 1).T == 1
+    return short
+
+
+def _beyond(judged: Judged, short: c.Flags) -> c.Flags:
+    """[n] whether more of a resource is asked than the whole node has."""
+    ask, rows = judged.ask, judged.rows
     allocatable = judged.cluster.nodes.columns.allocatable[np.ix_(ask.resources, rows)].T
     # The pod itself comes first: of too many pods kube-scheduler always says that eviction may help.
     beyond: c.Flags = np.logical_or.reduce((short & (ask.amounts > allocatable))[:, 1:], axis=1)
-    return Told(tuple(map(_text, asked_names(judged.asked))), short, beyond)
+    return beyond
+
+
+def _lasting(judged: Judged) -> c.Flags:
+    return _beyond(judged, _short(judged))
 
 
 def _sum_up(judged: Judged) -> Summary:
@@ -121,6 +136,7 @@ RULE = Rule(
     row=Row(compile=_compile, bit=c.BIT_RESOURCES),
     tell=_tell,
     sum_up=_sum_up,
+    lasting=_lasting,
     texts=(_TOO_MANY, _INSUFFICIENT),
     helped_by=Change.NODE_ADDED | Change.NODE_CAPACITY | Change.POD_LEFT,
 )

@@ -70,6 +70,7 @@ class Inventory:
         priorities: the PriorityClasses.
         groups: what selects pods that belong together, such as Services.
         policies: BalancePolicies, reduced to what is understood of them.
+        budgets: PodDisruptionBudgets, as far as their status tells.
         workloads: what has a controller that makes pods of it, not read any further.
         limit_ranges: namespaces that have a LimitRange.
         positions: the place in ``objects`` of each pod, or of what it is made of, by uid.
@@ -88,6 +89,7 @@ class Inventory:
     namespaces: list[wire.Namespace] = field(default_factory=list)
     groups: list[events.GroupSeen] = field(default_factory=list)
     policies: list[dict[str, Any]] = field(default_factory=list)
+    budgets: list[events.BudgetSeen] = field(default_factory=list)
     workloads: list[Given] = field(default_factory=list)
     limit_ranges: set[str] = field(default_factory=set)
     positions: dict[str, int] = field(default_factory=dict)
@@ -189,6 +191,10 @@ def _take_policy(inventory: Inventory, given: Given) -> None:
     inventory.policies.append({"metadata": {"name": name}, "spec": given.body["spec"]})
 
 
+def _take_budget(inventory: Inventory, given: Given) -> None:
+    inventory.budgets.append(manifests.budget(given.body))
+
+
 def _take_pod(inventory: Inventory, given: Given) -> None:
     try:
         pod = manifests.pod(given.body, inventory.priorities, given.position)
@@ -216,6 +222,7 @@ _TAKES: dict[str, Callable[[Inventory, Given], None]] = {
     "Namespace": _take_namespace,
     "LimitRange": _take_limit_range,
     "BalancePolicy": _take_policy,
+    "PodDisruptionBudget": _take_budget,
 }
 
 

@@ -22,6 +22,7 @@ _GROUPS = {
     "Job": "batch",
     "CronJob": "batch",
     "PriorityClass": "scheduling.k8s.io",
+    "PodDisruptionBudget": "policy",
     "BalancePolicy": names.GROUP,
 }
 WORKLOADS = frozenset({

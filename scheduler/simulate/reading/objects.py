@@ -14,7 +14,9 @@ from scheduler.errors import BadInput
 from scheduler.simulate.reading import shapes
 from scheduler.simulate.reading.priorities import Priorities
 
-T = TypeVar("T", wire.Pod, wire.Node, wire.Namespace, wire.Service, wire.PodSet, wire.Meta)
+T = TypeVar(
+    "T", wire.Pod, wire.Node, wire.Namespace, wire.Service, wire.PodSet, wire.Budget, wire.Meta
+)
 
 # The queue goes by age: a pod that is not in a cluster yet comes after those that are.
 NOT_YET = "9999-12-31T23:59:59Z"
@@ -77,6 +79,7 @@ def admitted(body: Mapping[str, Any], priorities: Priorities) -> wire.Pod:
     for container in (*spec.containers, *(spec.init_containers or ())):
         _default_requests(container)
     spec.priority = priorities.of(body.get("spec") or {})
+    spec.preemption_policy = spec.preemption_policy or priorities.policy_of(body.get("spec") or {})
     return result
 
 
@@ -93,6 +96,17 @@ def group(body: Mapping[str, Any], kind: GroupKind) -> events.GroupSeen:
     selectors.of_wire(found.selector, "spec.selector")
     namespace = found.metadata.namespace or "default"
     return events.GroupSeen(kind, namespace, found.metadata.name, found.selector)
+
+
+def budget(body: Mapping[str, Any]) -> events.BudgetSeen:
+    """A PodDisruptionBudget; without a status none of its pods may go.
+
+    Raises:
+        BadInput: as ``group``.
+    """
+    found = decode(body, wire.Budget)
+    selectors.of_wire(found.spec.selector, "spec.selector")
+    return events.of_budget(found)
 
 
 def owner_of(pod: wire.Pod) -> wire.Owner | None:

@@ -23,8 +23,10 @@ class Priorities:
         """With ``strict``, a pod that names a class that there is not is refused; else it has priority 0."""
         self._strict = strict
         self._values = dict(_SYSTEM)
+        self._policies: dict[str, str] = {}
         # The lowest of the classes that say they are the default, as in a cluster; a pod without any has 0.
         self._default: int | None = None
+        self._named_default = ""
         self.unknown: dict[str, None] = {}
 
     def see(self, body: Mapping[str, Any]) -> None:
@@ -41,8 +43,10 @@ class Priorities:
         self._values.setdefault(str(name), 0)
         value = values.integer(body.get("value"), "value", _MIN, _MAX if system else _CLASS_MAX)
         self._values[str(name)] = value
-        if body.get("globalDefault") is True:
-            self._default = value if self._default is None else min(self._default, value)
+        self._policies[str(name)] = str(body.get("preemptionPolicy") or "")
+        is_lowest = self._default is None or value < self._default
+        if body.get("globalDefault") is True and is_lowest:
+            self._default, self._named_default = value, str(name)
 
     def of(self, spec: Mapping[str, Any]) -> int:
         """The priority of pods of a spec that can be read: their own, that of their class, or the default's.
@@ -65,3 +69,7 @@ class Priorities:
             )
         self.unknown[str(named)] = None
         return 0
+
+    def policy_of(self, spec: Mapping[str, Any]) -> str:
+        """Whether pods of a spec may take the place of others, as their class says; empty: they may."""
+        return self._policies.get(str(spec.get("priorityClassName") or self._named_default), "")

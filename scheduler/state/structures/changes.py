@@ -18,6 +18,8 @@ class Changes:
     def __init__(self) -> None:
         self._rows: Ints = np.zeros(_CAPACITY, np.int64)
         self.position = 0
+        # Before this, rows may have been overwritten.
+        self._oldest = 0
 
     def add(self, row: int) -> None:
         """One row changed."""
@@ -34,9 +36,14 @@ class Changes:
             for row in rows:
                 self.add(int(row))
 
+    def rewind(self, position: int) -> None:
+        """What was added since was undone, and nobody has read it."""
+        self._oldest = max(self._oldest, self.position - _CAPACITY)
+        self.position = position
+
     def since(self, position: int) -> Ints | None:
         """The distinct rows that changed since, ascending; None when it is too long ago to say."""
-        if self.position - position > _CAPACITY:
+        if self.position - position > _CAPACITY or position < self._oldest:
             return None
         if self.position == position:
             return self._rows[:0]

@@ -42,6 +42,18 @@ POD_ATTEMPTS = Family(
     (),
     (1, 2, 4, 8, 16),
 )
+PREEMPTION_ATTEMPTS = Family(
+    "scheduler_preemption_attempts",
+    _COUNTER,
+    "Times that a pod which fitted nowhere looked whose place it could take.",
+)
+PREEMPTION_VICTIMS = Family(
+    "scheduler_preemption_victims",
+    _HISTOGRAM,
+    "Pods that had to go for one of higher priority, for each that found room so.",
+    (),
+    (1, 2, 4, 8, 16, 32, 64),
+)
 PENDING = Family(
     "scheduler_pending_pods",
     _GAUGE,

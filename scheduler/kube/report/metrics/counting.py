@@ -21,7 +21,7 @@ class Metrics:
     Attributes:
         attempts, attempt_seconds: by result and profile.
         sli_seconds: by attempts.
-        pod_attempts, queue_wait, bind_seconds: without labels.
+        pod_attempts, queue_wait, bind_seconds, preemption_attempts, preemption_victims: without labels.
         placements: by mode and policy.
         plugin_silences: without labels.
     """
@@ -37,6 +37,8 @@ class Metrics:
         self.pod_attempts = Observed(catalogue.POD_ATTEMPTS, [()])
         self.queue_wait = Observed(catalogue.QUEUE_WAIT_SECONDS, [()])
         self.bind_seconds = Observed(catalogue.BIND_SECONDS, [()])
+        self.preemption_attempts = Counted(catalogue.PREEMPTION_ATTEMPTS, [()])
+        self.preemption_victims = Observed(catalogue.PREEMPTION_VICTIMS, [()])
         self.placements = Counted(catalogue.PLACEMENTS, most=_PLACEMENTS_MOST)
         self.plugin_silences = Counted(catalogue.PLUGIN_SILENCES, [()])
 
@@ -49,6 +51,8 @@ class Metrics:
             self.pod_attempts,
             self.queue_wait,
             self.bind_seconds,
+            self.preemption_attempts,
+            self.preemption_victims,
             self.placements,
             self.plugin_silences,
         ):

@@ -70,6 +70,11 @@ class Tally:
             self._waited(hold.uid)
         for hold in (*outcome.explained, *outcome.holds):
             self._causes[hold.uid] = _causes(hold)
+        self._metrics.preemption_attempts.add(
+            n=sum(one.attempt is not None for one in outcome.holds)
+        )
+        for evict in outcome.evicts:
+            self._metrics.preemption_victims.add(len(evict.victims))
         n = results.total()
         for (result, profile), times in results.items():
             self._metrics.attempts.add(result, profile, n=times)

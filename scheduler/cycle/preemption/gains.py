@@ -1,0 +1,81 @@
+"""What each pod on a node adds to what a shape counts in domains: what would be counted less, were it gone."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import numpy as np
+
+from scheduler.cycle.counted import Counted
+from scheduler.schema import columns as c
+from scheduler.state.cluster import Cluster
+from scheduler.state.counting.counts import Count
+from scheduler.state.pods import PodRecord
+
+_NOTHING: c.Ints = np.zeros((0, 0), np.int64)
+
+
+class Gains:
+    """Found by taking one pod of each kind away as if; pods that are alike add the same."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._counts: list[Count | None] = []
+        self._known: dict[Hashable, c.Ints] = {}
+
+    def of(self, counted: Counted, rows: c.Ints, priority: int) -> c.Ints:
+        """[T, M] what the pods of a lower priority add, on these rows."""
+        if not len(counted):
+            return _NOTHING
+        cluster, counts = self._cluster, counted.refusing()
+        gains = np.zeros((len(counts), cluster.ledger.pods.columns.node.size), np.int64)
+        for row in rows.tolist():
+            there = cluster.pods_on.get(cluster.nodes.name_of(row), {})
+            for pod in list(there.values()):
+                if pod.priority < priority:
+                    gains[:, pod.row] = self._gain(counts, pod)
+        return gains
+
+    def set_apart(self, counted: Counted, pod: PodRecord) -> None:
+        """Count a pod on a node no more where something has to be near: it may not be there in the end."""
+        if not len(counted):
+            return
+        arrays = counted.arrays
+        gain = self._gain(counted.refusing(), pod)
+        row = self._cluster.nodes.row_of(pod.node)
+        for t in np.flatnonzero(arrays.tallies[:, c.TALLY_KIND] == c.NEAR).tolist():
+            key, mask = arrays.tallies[t, c.TALLY_KEY], arrays.tallies[t, c.TALLY_MASK]
+            v = int(arrays.domain[key, row]) if key >= 0 else row
+            if v >= 0 and (mask < 0 or arrays.counted[mask, row]):
+                arrays.counts[t, v] -= gain[t]
+
+    def _gain(self, counts: list[Count | None], pod: PodRecord) -> c.Ints:
+        if len(counts) != len(self._counts) or any(
+            a is not b for a, b in zip(counts, self._counts, strict=True)
+        ):
+            self._counts, self._known = counts, {}
+        labels = frozenset((pod.labels or {}).items())
+        key = pod.template, pod.namespace, labels, pod.deleting
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._tried(counts, pod)
+        return found
+
+    def _tried(self, counts: list[Count | None], pod: PodRecord) -> c.Ints:
+        cluster = self._cluster
+        row, capacity = cluster.nodes.row_of(pod.node), cluster.nodes.capacity
+        position = cluster.moved.position
+
+        def there() -> c.Ints:
+            return np.array(
+                [int(one.by_row(capacity)[row]) if one else 0 for one in counts], np.int64
+            )
+
+        with cluster.trial() as trial:
+            before = there()
+            if pod.uid in cluster.roster.away:
+                return before * 0
+            trial.take_away(pod.uid)
+            gain: c.Ints = before - there()
+        cluster.moved.rewind(position)
+        return gain

@@ -1,0 +1,254 @@
+"""Whom each node could spare for one kind of pods, kept up with the nodes that change.
+
+All nodes are asked, none is sampled; like pods share the answers, so that the second of a thousand costs what has
+changed since the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from scheduler.api.door.decisions import Diagnosis
+from scheduler.cycle import diagnosis
+from scheduler.cycle.boards import Boards, Key, Shape
+from scheduler.cycle.preemption.covered import Covered
+from scheduler.cycle.preemption.gains import Gains
+from scheduler.cycle.preemption.promised import ByRow, Promised
+from scheduler.kernels import preempt as kernel
+from scheduler.plugins import table
+from scheduler.schema import columns as c
+from scheduler.schema import preempting as p
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
+
+_NOBODY, _NOT_HELPFUL = (
+    "No preemption victims found for incoming pod",
+    "Preemption is not helpful for scheduling",
+)
+TEXTS = (_NOBODY, _NOT_HELPFUL)
+# Of so few nodes the pods are found by name in less time than those of all nodes.
+_FEW = 8
+
+
+class Hunt:
+    """Whom each node could spare for pods of one key and priority.
+
+    Attributes:
+        n_asked: how many nodes were asked when it was brought up to date last.
+    """
+
+    def __init__(self, cluster: Cluster, boards: Boards, promised: Promised, key: Key) -> None:
+        self._cluster, self._boards, self._promised = cluster, boards, promised
+        self._key = key
+        self._words: tuple[int, ...] = ()
+        self._shape = boards.unscored(key)
+        self._gains = Gains(cluster)
+        self._covered = Covered(cluster)
+        self._moved = self._version = self._figures = -1
+        self._counted: tuple[int, ...] = ()
+        self.n_asked = 0
+        self._summed: Diagnosis | None = None
+        self._forget()
+
+    def refresh(self, pod: PodRecord) -> None:
+        """Ask the nodes on which anything has changed; ``pod`` is one of the kind."""
+        cluster = self._cluster
+        words = (*cluster.cards.words, cluster.nodes.resources.generation)
+        if self._words != words or self._codes.size != cluster.nodes.capacity:
+            self._words = words
+            self._shape = self._boards.unscored(self._key)
+            self._forget()
+        rows = self._stale()
+        self._moved, self._version = cluster.moved.position, cluster.nominations.version
+        self._figures = cluster.budgets.figures
+        self.n_asked = rows.size
+        if not rows.size:
+            return
+        self._summed = None
+        bits = self._boards.refusals(self._shape, rows)
+        before: ByRow = {}
+        if cluster.nominations:
+            names = [cluster.nodes.name_of(row) for row in rows.tolist()]
+            before = self._promised.before(pod.priority, nodes=names)
+            if before:
+                bits |= self._promised.refused(pod, rows, len(bits))
+        self.bits[:, rows] = bits
+        self.ask(pod, rows, bits, before)
+
+    def ask(self, pod: PodRecord, rows: c.Ints, bits: c.Ints, before: ByRow) -> c.Ints:
+        """Ask some rows, which refuse the pod for these bits; rows of the pods that go from the last of them.
+
+        ``before`` are the pods that the pod yields to there.
+        """
+        refused = bits[0] != 0
+        self._codes[rows] = p.PREY_NOT_ASKED
+        judged = diagnosis.judged(
+            self._cluster, self._shape, self._boards.scratch, rows[refused], bits[:, refused]
+        )
+        rows = rows[refused][~table.lasting(judged)]
+        if not before:
+            return self._ask(pod, rows, self._shape, ())
+        found = self._ask(pod, rows[~np.isin(rows, list(before))], self._shape, ())
+        for row in rows.tolist():
+            if row in before:
+                with self._promised.kept({row: before[row]}):
+                    shape = self._boards.unscored(self._key)
+                    found = self._ask(pod, np.array([row], np.int64), shape, before[row])
+        return found
+
+    def ask_own(self, pod: PodRecord, row: int) -> None:
+        """Ask the row that the pod itself is nominated to: it does not stand in its own way."""
+        self._again.add(row)
+        rows = np.array([row], np.int64)
+        bits = self._boards.refusals(self._shape, rows)
+        name = self._cluster.nodes.name_of(row)
+        before = self._promised.before(pod.priority, pod.uid, [name])
+        if before:
+            bits |= self._promised.refusals(pod, before)
+        self.bits[:, rows] = bits
+        self.ask(pod, rows, bits, before)
+
+    def victims(self, pod: PodRecord, row: int) -> list[PodRecord]:
+        """Whom a node spares for a pod, the most important first."""
+        name = self._cluster.nodes.name_of(row)
+        before = self._promised.before(pod.priority, pod.uid, [name])
+        rows = self.ask(pod, np.array([row], np.int64), self.bits[:, row : row + 1], before)
+        by_row = {one.row: one for one in self._cluster.pods_on[name].values()}
+        return [by_row[at] for at in rows.tolist()]
+
+    def best(self) -> int:
+        """The row of which the least is asked, the lowest rank on ties; -1 when none can do."""
+        rows = np.flatnonzero(self._codes == p.PREY_ENOUGH)
+        for figure, least in (
+            (p.PREY_VIOLATIONS, True),
+            (p.PREY_TOP, True),
+            (p.PREY_SUM, True),
+            (p.PREY_COUNT, True),
+            (p.PREY_START, False),
+        ):
+            if rows.size <= 1:
+                break
+            values = self.figures[figure, rows]
+            rows = rows[values == (values.min() if least else values.max())]
+        if not rows.size:
+            return -1
+        return int(rows[np.argmin(self._cluster.nodes.columns.rank[rows])])
+
+    def why(self) -> Diagnosis:
+        """Why nobody's going would help."""
+        if self._summed is None:
+            self._summed = self._sum_up()
+        return self._summed
+
+    def _sum_up(self) -> Diagnosis:
+        rows = diagnosis.all_rows(self._cluster)
+        codes = self._codes[rows]
+        none, asked = codes == p.PREY_NONE, codes == p.PREY_NOT_ENOUGH
+        reasons = [
+            (_NOBODY, int(none.sum())),
+            (_NOT_HELPFUL, int((~none & ~asked).sum())),
+        ]
+        if asked.any():
+            left = diagnosis.judged(
+                self._cluster,
+                self._shape,
+                self._boards.scratch,
+                rows[asked],
+                self.refused[:, rows[asked]],
+            )
+            reasons += diagnosis.summed(left).reasons
+        return Diagnosis(rows.size, tuple(sorted(one for one in reasons if one[1])))
+
+    def _forget(self) -> None:
+        capacity = self._cluster.nodes.capacity
+        words = table.words_of_bits(self._shape.asked.template)
+        self.figures = p.figures(capacity)
+        self._codes = self.figures[p.PREY_CODE]
+        self.bits = np.zeros((words, capacity), np.int64)
+        self.refused = np.zeros((words, capacity), np.int64)
+        self._summed = None
+        self._moved = -1
+        # Rows that were asked in another way for one pod.
+        self._again: set[int] = set()
+
+    def _stale(self) -> c.Ints:
+        """The rows to ask again, of nodes that are there."""
+        cluster = self._cluster
+        there = diagnosis.all_rows(cluster)
+        again, self._again = self._again, set()
+        if self._moved < 0 or self._figures != cluster.budgets.figures:
+            return there
+        moved = cluster.moved.since(self._moved)
+        names = cluster.nominations.since(self._version)
+        if moved is None or names is None or (self._key.view.is_wide and moved.size):
+            return there
+        rows = {*again, *moved.tolist(), *(cluster.nodes.row_of(name) for name in names)}
+        if not rows:
+            return there[:0]
+        gone = [row for row in rows if row >= 0 and cluster.nodes.facts[row] is None]
+        self._codes[gone] = p.PREY_NOT_ASKED
+        return np.array(sorted(row for row in rows if row >= 0 and row not in gone), np.int64)
+
+    def _ask(self, pod: PodRecord, rows: c.Ints, shape: Shape, kept: Iterable[PodRecord]) -> c.Ints:
+        """Ask the rows as they are now, with ``kept`` on them."""
+        if not rows.size:
+            return rows
+        cluster = self._cluster
+        ledger = cluster.ledger.bundle
+        first, pods = self._by_node(rows)
+        self._boards.count(shape)
+        gains = self._gains.of(shape.counted, rows, pod.priority)
+        for one in kept:
+            # What is needed near has to be there without them as well.
+            self._gains.set_apart(shape.counted, cluster.pods[one.uid])
+        sets = self._covered.sets(rows)
+        runs, budgets, allowed = cluster.budgets.arrays()
+        most = int((first[rows + 1] - first[rows]).max())
+        prey = p.Prey(
+            priority=pod.priority,
+            rows=rows,
+            first=first,
+            pods=pods,
+            sets=sets,
+            runs=runs,
+            budgets=budgets,
+            allowed=allowed,
+            left=np.zeros(allowed.size, np.int64),
+            gains=gains,
+            fewest=np.zeros(len(gains), np.int64),
+            order=np.zeros(most, np.int64),
+            violates=np.zeros(most, np.bool_),
+            goes=np.zeros(most, np.bool_),
+            figures=self.figures,
+            refused=self.refused,
+        )
+        n = kernel.ask(
+            cluster.nodes.columns,
+            cluster.cards.columns,
+            shape.ask,
+            shape.counted.arrays,
+            ledger,
+            self._boards.scratch,
+            prey,
+        )
+        found: c.Ints = prey.order[:n].copy()
+        return found
+
+    def _by_node(self, rows: c.Ints) -> tuple[c.Ints, c.Ints]:
+        """``Prey.first`` and ``pods``, at least of these rows, which are ascending where they are few."""
+        cluster = self._cluster
+        first = np.zeros(cluster.nodes.capacity + 1, np.int64)
+        if rows.size > _FEW:
+            node = cluster.ledger.pods.columns.node
+            pods = np.zeros(node.size, np.int64)
+            kernel.by_node(node, first, pods)
+            return first, pods
+        found: list[int] = []
+        for row in rows.tolist():
+            there = cluster.pods_on.get(cluster.nodes.name_of(row), {})
+            first[row] = len(found)
+            found += sorted(pod.row for pod in there.values())
+            first[row + 1] = len(found)
+        return first, np.array(found, np.int64)

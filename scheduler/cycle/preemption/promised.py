@@ -1,0 +1,202 @@
+"""Room that is promised: a node counts the pods nominated to it as if they ran there, for pods that do not come first.
+
+A pod yields to nominated pods of its own priority or a higher one. It has to fit both with them and without them,
+as they may end up elsewhere; what they would hold of cards is chosen by their own modes, of the cards that will be
+free once those that are leaving have left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from scheduler.cycle.boards import Boards, Key, Shape
+from scheduler.schema import columns as c
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
+from scheduler.state.trials import Trial
+
+_NONE: c.Ints = np.zeros(0, np.int64)
+# Pods by the row that they are nominated to.
+ByRow = dict[int, list[PodRecord]]
+
+
+class Promised:
+    """What is promised on the nodes of one cluster."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        boards: Boards,
+        key_of: Callable[[PodRecord], Key | None],
+        put: Callable[[PodRecord, Shape, int], None],
+    ) -> None:
+        """With ``key_of`` a pod, and with ``put`` a pod of a shape is placed on a row, whose cards suffice for it."""
+        self._cluster, self._boards, self._key_of, self._put = cluster, boards, key_of, put
+        self._nominations = cluster.nominations
+        self._looked_at, self._has_terms = -1, False
+
+    def yields(self, pod: PodRecord) -> Hashable:
+        """Equal for pods that yield alike; None for a pod that yields to nobody."""
+        if pod.priority > self._nominations.top:
+            return None
+        # What nominated pods say of others may tell pods apart that are one kind so far.
+        labels = frozenset((pod.labels or {}).items()) if self._have_terms() else None
+        return pod.priority, pod.namespace if labels is not None else None, labels
+
+    def before(self, priority: int, but: str = "", nodes: Iterable[str] | None = None) -> ByRow:
+        """Who is nominated and goes before a pod of a priority, on nodes that are there; all of them for None."""
+        found: ByRow = {}
+        pods = self._cluster.pods
+        for name in self._nominations.nodes() if nodes is None else nodes:
+            row = self._cluster.nodes.row_of(name)
+            first = [
+                pods[uid]
+                for uid, urgency in self._nominations.on(name).items()
+                if urgency >= priority and uid != but and uid in pods and not pods[uid].node
+            ]
+            if first and row >= 0:
+                found[row] = sorted(first, key=lambda pod: (-pod.priority, pod.order))
+        return found
+
+    @contextmanager
+    def kept(self, promised: ByRow) -> Iterator[Trial]:
+        """A trial in which these pods are on their nodes; it is rolled back, and no board is brought up to date in it."""
+        moved = self._cluster.moved
+        position = moved.position
+        with self._cluster.trial() as trial:
+            for row, pods in promised.items():
+                self._move_in(trial, row, pods)
+            yield trial
+        # Boards need not look again at what is as it was.
+        moved.rewind(position)
+
+    def leaves(self, pod: PodRecord, rows: c.Ints, but: str = "") -> bool:
+        """Whether what is promised on any of the rows, on which a pod fits, leaves room for it."""
+        nodes = self._cluster.nodes
+        before = self.before(pod.priority, but, [nodes.name_of(row) for row in rows.tolist()])
+        return len(before) < rows.size or bool((self.refusals(pod, before)[0] == 0).any())
+
+    def refused(self, pod: PodRecord, rows: c.Ints, words: int) -> c.Ints:
+        """[words, n] why what is promised on n rows leaves no room for a pod; 0 where it does."""
+        nodes, bits = self._cluster.nodes, np.zeros((words, rows.size), np.int64)
+        before = self.before(pod.priority, nodes=[nodes.name_of(row) for row in rows.tolist()])
+        if before:
+            at = {row: i for i, row in enumerate(rows.tolist())}
+            bits[:, [at[row] for row in before]] = self.refusals(pod, before)
+        return bits
+
+    def refusals(self, pod: PodRecord, promised: ByRow) -> c.Ints:
+        """[W, n] why a pod does not fit beside those nominated to n rows, in the order given; 0 where it does."""
+        rows = np.array(list(promised), np.int64)
+        key = self._key_of(pod)
+        if key is not None and not key.view.is_wide and not self._have_terms():
+            with self.kept(promised):
+                return self._judged(pod, rows)
+        # Each by itself: what is promised elsewhere in a domain does not count.
+        found = []
+        for row, pods in promised.items():
+            with self.kept({row: pods}):
+                found.append(self._judged(pod, np.array([row], np.int64)))
+        return np.concatenate(found, axis=1)
+
+    def _judged(self, pod: PodRecord, rows: c.Ints) -> c.Ints:
+        key = self._key_of(pod)
+        if key is None:
+            # Nothing is decided for a pod on which something must be mended.
+            return np.zeros((1, rows.size), np.int64)
+        return self._boards.refusals(self._boards.unscored(key), rows)
+
+    def _move_in(self, trial: Trial, row: int, pods: Sequence[PodRecord]) -> None:
+        cluster, name = self._cluster, self._cluster.nodes.name_of(row)
+        going = self._nominations.going
+        leaving = [
+            one.uid
+            for one in list(cluster.pods_on.get(name, {}).values())
+            if (one.deleting or one.uid in going) and one.priority < pods[0].priority
+        ]
+        for uid in leaving:
+            trial.take_away(uid)
+        for pod in pods:
+            key = self._key_of(pod)
+            shape = self._boards.unscored(key) if key is not None else None
+            if shape is None or not self._takes_cards(shape, row):
+                cluster.assume(pod.uid, name, ())
+            else:
+                self._put(pod, shape, row)
+        for uid in leaving:
+            trial.put_back(uid)
+
+    def _takes_cards(self, shape: Shape, row: int) -> bool:
+        """Whether cards are to be chosen for a pod on a row, and suffice."""
+        pool = shape.ask.pool
+        if pool < 0 or not self._cluster.nodes.columns.managed[pool, row]:
+            return False
+        bits = self._boards.refusals(shape, np.array([row], np.int64))
+        short = 1 << int(shape.ask.bits[c.BIT_CARDS]) | 1 << int(shape.ask.bits[c.BIT_RESOURCES])
+        return not bits[0, 0] & short
+
+    def _have_terms(self) -> bool:
+        """Whether a nominated pod says anything of other pods."""
+        if self._looked_at != self._nominations.version:
+            pods = self._cluster.pods
+            self._looked_at = self._nominations.version
+            self._has_terms = any(
+                uid in pods and pods[uid].template.has_terms
+                for name in self._nominations.nodes()
+                for uid in self._nominations.on(name)
+            )
+        return self._has_terms
+
+
+class Overlay:
+    """The nodes that refuse one kind of pods for what they have promised to others.
+
+    Attributes:
+        bits: [W, N] refusal bits.
+        changed: [n] rows whose bits are others than when ``read`` was called last.
+    """
+
+    def __init__(self, words: int) -> None:
+        self.bits: c.Ints = np.zeros((words, 0), np.int64)
+        self.changed = _NONE
+        self._moved = self._version = -1
+
+    def refresh(self, cluster: Cluster, promised: Promised, pod: PodRecord, *, wide: bool) -> None:
+        """Judge again the nodes on which anything has changed; ``pod`` is one of the kind, ``wide`` its view."""
+        position, version = cluster.moved.position, cluster.nominations.version
+        now = position, version, cluster.nodes.capacity
+        if (self._moved, self._version, self.bits.shape[1]) == now:
+            return
+        names = self._stale(cluster, wide=wide)
+        self._moved, self._version = position, version
+        if self.bits.shape[1] != cluster.nodes.capacity:
+            self.bits = np.zeros((len(self.bits), cluster.nodes.capacity), np.int64)
+            names = None
+        before = promised.before(pod.priority, nodes=names)
+        held = np.flatnonzero(self.bits[0])
+        if names is not None:
+            asked = {cluster.nodes.row_of(name) for name in names}
+            held = np.array([row for row in held.tolist() if row in asked], np.int64)
+        self.bits[:, held] = 0
+        rows = np.array(list(before), np.int64)
+        if rows.size:
+            self.bits[:, rows] = promised.refusals(pod, before)
+        self.changed = np.unique(np.concatenate((self.changed, held, rows)))
+
+    def read(self) -> None:
+        """The board is up to date."""
+        self.changed = _NONE
+
+    def _stale(self, cluster: Cluster, *, wide: bool) -> set[str] | None:
+        """The nodes to judge again; None for all."""
+        if self._moved < 0 or (wide and self._moved != cluster.moved.position):
+            return None
+        rows = cluster.moved.since(self._moved)
+        names = cluster.nominations.since(self._version)
+        if rows is None or names is None:
+            return None
+        facts = cluster.nodes.facts
+        return names | {one.name for row in rows.tolist() if (one := facts[row]) is not None}

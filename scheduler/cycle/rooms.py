@@ -1,0 +1,64 @@
+"""Where placing kernels write, by pod and by pick: used again from call to call; and what stands there then."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from scheduler.api.cards import CardUse, Slots
+from scheduler.cycle.boards import Shape
+from scheduler.kernels import place
+from scheduler.schema import columns as c
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
+
+# How many sizes of calls are remembered, with where their kernels write.
+_ROOMS_MAX = 64
+_NONE: c.Ints = np.zeros(0, np.int64)
+
+
+class Rooms:
+    """Rooms for the calls on one cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._of_pods = np.zeros((4, 1), np.int64)
+        self._of_picks = np.zeros(3, np.int64)
+        # The parts of it that calls were given, by how many pods and picks they are for.
+        self._given: dict[tuple[int, int], tuple[c.Ints, ...]] = {}
+
+    def of(self, part: Sequence[PodRecord], shape: Shape, moved: c.Ints = _NONE) -> place.Placed:
+        """Where a kernel writes how it placed pods of a shape; until the next call."""
+        cluster, n, picks = self._cluster, len(part), shape.most_picks
+        held = min(picks, cluster.cards.most_on_a_node) if shape.asked.template.gpu else 0
+        cluster.ledger.pods.make_room(n, held)
+        room = self._given.get((n, picks)) or self._cut(n, picks)
+        room[0][:] = [pod.priority for pod in part]
+        return place.Placed(cluster.ledger.bundle, moved, *room)
+
+    def _cut(self, n: int, picks: int) -> tuple[c.Ints, ...]:
+        """The fields of ``Placed`` from ``priority`` on."""
+        size = 3 * n * picks
+        if n > self._of_pods.shape[1]:
+            self._of_pods = np.zeros((4, n), np.int64)
+            self._given.clear()
+        if size > self._of_picks.size:
+            self._of_picks = np.zeros(size, np.int64)
+            self._given.clear()
+        if len(self._given) >= _ROOMS_MAX:
+            self._given.clear()
+        of_picks = self._of_picks[:size].reshape(3, n, picks)
+        room = self._given[n, picks] = (*self._of_pods[:, :n], *of_picks)
+        return room
+
+    def cards(self, shape: Shape, placed: place.Placed, k: int) -> Slots:
+        """The cards of a pod that was placed, a tuple per container."""
+        uuid_of, containers = self._cluster.cards.uuid_of, shape.ask.containers
+        slots: list[list[CardUse]] = [[] for _ in shape.asked.template.kinds]
+        for p in range(int(placed.n_picks[k])):
+            slot = int(placed.slot[k, p])
+            cores = int(containers[c.ASK_CORES, slot])
+            uuid = uuid_of(int(placed.card[k, p]))
+            slots[slot].append(CardUse(uuid, int(placed.mib[k, p]), cores))
+        return tuple(map(tuple, slots))

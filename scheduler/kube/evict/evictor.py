@@ -1,0 +1,145 @@
+"""Send pods away that make room for another, and write down for whom the room is.
+
+The last victim goes after all others: when it goes, the pod that waits may be tried again, and nobody else is to go
+for it any more. A victim whose bind has not begun is taken back without a word to the API server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import structlog
+
+from scheduler.api.door.decisions import Evict
+from scheduler.api.door.events import EvictDone, EvictFailed
+from scheduler.errors import ApiError
+from scheduler.kube import answers
+from scheduler.kube.client import ApiClient
+from scheduler.kube.evict import requests
+from scheduler.state.pods import PodRecord
+
+_log = structlog.get_logger("evenkeel.evictor")
+# Pods for which others go, at once, and victims of one of them.
+_WORKERS, _AT_ONCE = 4, 8
+
+
+class Leave(NamedTuple):
+    """What is asked right before a write.
+
+    Attributes:
+        term: the present term of leadership, 0 when not leading.
+        withdraw: takes a bind back that has not begun; whether there was one.
+    """
+
+    term: Callable[[], int]
+    withdraw: Callable[[str, str], bool]
+
+
+class Job(NamedTuple):
+    """An eviction: for whom, of whom, and in which term it was decided; or, without victims, a nomination."""
+
+    pod: PodRecord
+    node: str
+    victims: tuple[PodRecord, ...]
+    term: int
+
+
+class Evictor:
+    """Carries evictions and nominations out; reports what becomes of each victim.
+
+    Args:
+        api: the API server.
+        leave: what is asked right before a write.
+        report: takes EvictDone and EvictFailed.
+        tell: tells people that a pod was sent away: of the pod, and a note.
+    """
+
+    def __init__(
+        self,
+        api: ApiClient,
+        leave: Leave,
+        report: Callable[[EvictDone | EvictFailed], None],
+        tell: Callable[[PodRecord, str], None],
+    ) -> None:
+        self._api, self._leave, self._report, self._tell = api, leave, report, tell
+        self._jobs: asyncio.Queue[Job] = asyncio.Queue()
+        self._nominations: asyncio.Queue[Job] = asyncio.Queue()
+        # Victims whose eviction is under way, for whomever: none is evicted twice.
+        self._going: set[str] = set()
+
+    def evict(self, evict: Evict, pod: PodRecord, victims: Sequence[PodRecord]) -> None:
+        """Queue an eviction. Victims that are being deleted, or sent away for another pod, are left alone."""
+        fresh = tuple(one for one in victims if not one.deleting and one.uid not in self._going)
+        self._going.update(one.uid for one in fresh)
+        if fresh:
+            self._jobs.put_nowait(Job(pod, evict.node, fresh, self._leave.term()))
+
+    def nominate(self, pod: PodRecord, node: str) -> None:
+        """Queue a nomination; to no node, when that is empty."""
+        self._nominations.put_nowait(Job(pod, node, (), self._leave.term()))
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._nominate_all())
+            for _ in range(_WORKERS):
+                group.create_task(self._evict_all())
+
+    async def _evict_all(self) -> None:
+        while True:
+            job = await self._jobs.get()
+            *first, last = job.victims
+            gate = asyncio.Semaphore(_AT_ONCE)
+            gone = await asyncio.gather(*(self._send_away(job, one, gate) for one in first))
+            if all(gone):
+                await self._send_away(job, last, gate)
+            else:
+                # The pod is to be tried again soon, and may not need this one to go.
+                self._end(last, "another pod that had to go with it stays")
+
+    async def _send_away(self, job: Job, victim: PodRecord, gate: asyncio.Semaphore) -> bool:
+        """Whether the victim goes."""
+        note = f"Preempted by pod {job.pod.uid} on node {job.node}"
+        if self._leave.withdraw(victim.uid, "preempted"):
+            self._tell(victim, f"{note} (in kube-scheduler memory).")
+            self._end(victim, "")
+            return True
+        async with gate:
+            try:
+                for write in (requests.condition, requests.delete):
+                    if not self._may_write(job):
+                        self._end(victim, "no longer the leader")
+                        return False
+                    await write(self._api, victim, job.pod.profile)
+            except ApiError as error:
+                if not answers.is_not_found(error) and not answers.is_conflict(error):
+                    _log.warning("a pod was not evicted", pod=victim.key, error=str(error))
+                    self._end(victim, str(error))
+                    return False
+                # It is gone, or another pod has its name by now.
+                self._end(victim, "")
+                return True
+        self._tell(victim, note)
+        self._end(victim, "")
+        return True
+
+    def _end(self, victim: PodRecord, trouble: str) -> None:
+        self._going.discard(victim.uid)
+        uid = victim.uid
+        self._report(EvictFailed(uid, trouble) if trouble else EvictDone(uid))
+
+    async def _nominate_all(self) -> None:
+        while True:
+            job = await self._nominations.get()
+            if not self._may_write(job):
+                continue
+            try:
+                await requests.nominate(self._api, job.pod, job.node)
+            except ApiError as error:
+                if not answers.is_not_found(error) and not answers.is_conflict(error):
+                    _log.warning("a nomination was not written", pod=job.pod.key, error=str(error))
+
+    def _may_write(self, job: Job) -> bool:
+        return job.term != 0 and job.term == self._leave.term()

@@ -1,0 +1,123 @@
+"""Preemption over time: nobody evicts in turn, batches decide as pods one by one, what is promised is kept."""
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler.api.door import events
+from scheduler.api.door.decisions import Outcome
+from scheduler.engine.budget import Unlimited
+from scheduler.engine.engine import Engine
+from tests.model import preemption_worlds as model
+from tests.model.preemption_worlds import Json
+from tests.oracles import preemption as twin
+
+# Rounds until everything is at rest: every one decides, and sees off whoever had to go.
+_ROUNDS = 60
+
+
+@settings(max_examples=150, deadline=None)
+@given(model.worlds(), st.lists(model.pods("p"), min_size=2, max_size=6))
+def test_a_batch_is_decided_as_its_pods_one_by_one(world: twin.World, pods: list[Json]) -> None:
+    waiting = _named(pods)
+    together, apart = model.engine_of(world), model.engine_of(world)
+    for engine in (together, apart):
+        for pod in waiting:
+            model.see(engine, pod)
+    at_once, by_one = together.decide(0.0, Unlimited()), Outcome()
+    for _ in waiting:
+        one = apart.decide(0.0, Unlimited(pods=1))
+        for name in ("binds", "evicts", "nominates", "holds"):
+            getattr(by_one, name).extend(getattr(one, name))
+    assert [at_once.binds, at_once.evicts] == [by_one.binds, by_one.evicts]
+    # Whose nomination was taken by one that came later is told of both.
+    assert at_once.nominates == by_one.nominates
+    assert [hold.attempt for hold in at_once.holds] == [hold.attempt for hold in by_one.holds]
+
+
+@settings(max_examples=150, deadline=None)
+@given(model.worlds(), st.lists(model.pods("p"), min_size=1, max_size=5), st.integers(0, 2))
+def test_pods_come_to_rest_and_none_evicts_in_turn(
+    world: twin.World, pods: list[Json], grace: int
+) -> None:
+    """Whoever goes comes again, as a controller would have it, and never sends the other away."""
+    engine = model.engine_of(twin.World(world.nodes, [], world.budgets))
+    bodies = {one["metadata"]["uid"]: one for one in [*world.pods, *_named(pods)]}
+    for body in bodies.values():
+        body["status"].pop("nominatedNodeName", None)
+        model.see(engine, body)
+    sent_away: set[tuple[str, str]] = set()
+    leaving: dict[str, int] = {}
+    at = 0.0
+    for _ in range(_ROUNDS):
+        outcome = engine.decide(at, Unlimited())
+        for bind in outcome.binds:
+            body = bodies[bind.uid]
+            body["spec"]["nodeName"] = bind.node
+            body["status"] = {"phase": "Running"}
+            model.see(engine, body, at)
+            engine.handle(events.BindDone(bind.uid), at)
+        for evict in outcome.evicts:
+            for uid in evict.victims:
+                assert _priority(bodies[uid]) < _priority(bodies[evict.uid])
+                sent_away.add((_family(evict.uid), _family(uid)))
+                leaving.setdefault(uid, grace)
+        if not leaving and engine.due(at) == float("inf"):
+            break
+        at = max(at + 1.0, min(engine.due(at), at + 10.0))
+        _see_off(engine, bodies, leaving, at)
+    else:
+        raise AssertionError("they never come to rest")
+    assert not sent_away & {(b, a) for a, b in sent_away}
+    # Nobody waits for a promise that will not be kept.
+    for uid in bodies:
+        node = engine.cluster.nominations.node_of(uid)
+        assert not node or engine.cluster.pods[uid].node == "", uid
+    assert not engine.cluster.nominations.going
+
+
+def _see_off(engine: Engine, bodies: dict[str, Json], leaving: dict[str, int], at: float) -> None:
+    """Whoever's time is over is gone, and comes again as another pod; the others are being deleted."""
+    for uid, left in list(leaving.items()):
+        body = bodies[uid]
+        if left:
+            leaving[uid] -= 1
+            meta = body["metadata"] | {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+            gone: dict[str, Any] = body | {"metadata": meta}
+            gone["status"] = body["status"] | {
+                "conditions": [
+                    {
+                        "type": "DisruptionTarget",
+                        "status": "True",
+                        "reason": "PreemptionByScheduler",
+                    }
+                ]
+            }
+            model.see(engine, gone, at)
+            continue
+        del leaving[uid], bodies[uid]
+        engine.handle(events.PodGone(uid), at)
+        again = f"{uid}'"
+        spec = {key: value for key, value in body["spec"].items() if key != "nodeName"}
+        meta = body["metadata"] | {"name": again, "uid": again}
+        bodies[again] = {"metadata": meta, "spec": spec, "status": {"phase": "Pending"}}
+        model.see(engine, bodies[again], at)
+
+
+def _named(pods: list[Json]) -> list[Json]:
+    """Each with a name of its own; every second one comes before most of those that run."""
+    return [
+        one
+        | {"metadata": one["metadata"] | {"name": f"p{i}", "uid": f"p{i}"}}
+        | {"spec": one["spec"] | ({"priority": 3 + 4 * i} if i % 2 else {"priority": 4})}
+        for i, one in enumerate(pods)
+    ]
+
+
+def _family(uid: str) -> str:
+    return uid.rstrip("'")
+
+
+def _priority(pod: Json) -> int:
+    return twin.priority(pod)
