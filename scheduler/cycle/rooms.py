@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from scheduler.api.cards import CardUse, Slots
-from scheduler.cycle.boards import Shape
+from scheduler.cycle.boards import Boards, Shape
 from scheduler.kernels import place
+from scheduler.modes.learning import Learner
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
@@ -21,8 +22,8 @@ _NONE: c.Ints = np.zeros(0, np.int64)
 class Rooms:
     """Rooms for the calls on one cluster."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self, cluster: Cluster, boards: Boards, learner: Learner) -> None:
+        self._cluster, self._boards, self._learner = cluster, boards, learner
         self._of_pods = np.zeros((4, 1), np.int64)
         self._of_picks = np.zeros(3, np.int64)
         # The parts of it that calls were given, by how many pods and picks they are for.
@@ -62,3 +63,17 @@ class Rooms:
             uuid = uuid_of(int(placed.card[k, p]))
             slots[slot].append(CardUse(uuid, int(placed.mib[k, p]), cores))
         return tuple(map(tuple, slots))
+
+    def put_at(self, pod: PodRecord, shape: Shape, row: int) -> place.Placed:
+        """Place a pod on a row, whose cards suffice for it; ranks, tables and the scratch must be up to date."""
+        cluster, placed = self._cluster, self.of([pod], shape)
+        placed.row[0] = row
+        place.put_at(
+            cluster.nodes.columns,
+            cluster.cards.columns,
+            shape.ask,
+            self._learner.of(shape.ask.pool),
+            self._boards.scratch,
+            placed,
+        )
+        return placed

@@ -56,7 +56,7 @@ class Cycle:
         self._views = Views(cluster)
         self.promised = Promised(cluster, self.boards, self._plain_key_of, self._put)
         self.attempts = Attempts(cluster, self.boards, self.promised)
-        self._rooms = Rooms(cluster)
+        self._rooms = Rooms(cluster, self.boards, self.learner)
 
     def learn(self, *, anew: bool = False) -> bool:
         """Learn from the pods seen, if enough came or went (or ``anew``); whether scores changed.
@@ -176,9 +176,9 @@ class Cycle:
         why = self._why(shape, rows, bits)
         if not self._policies.preempts(pod):
             return Hold(pod.uid, why)
-        made = self.attempts.make(pod, key, why)
-        # Whoever finds room that others could make is to be tried, and not told.
-        return Hold(pod.uid, why, attempt=made.attempt) if made.evict is None else None
+        # To ask all nodes takes longer than a text is worth; who finds room that others make is tried, and not told.
+        made = self.attempts.make(pod, key, why) if self.attempts.is_cheap(pod, key) else None
+        return Hold(pod.uid, why, attempt=made.attempt) if made and made.evict is None else None
 
     def objection(self, pod: PodRecord, node: str) -> str:
         """Why a node's words keep a pod off it by now; empty when they do not."""
@@ -271,9 +271,14 @@ class Cycle:
         shape = self._fits_own(key, pod, row) if row >= 0 else None
         if shape is None:
             return False
-        self._assume(shape, [pod], self._put_at(pod, shape, row), outcome)
-        self._cluster.nominations.drop(pod.uid)
+        self._assume(shape, [pod], self._rooms.put_at(pod, shape, row), outcome)
+        self._keep_no_room([pod])
         return True
+
+    def _keep_no_room(self, pods: Sequence[PodRecord]) -> None:
+        """Pods that are placed need none that was promised to them."""
+        for pod in pods if self._cluster.nominations else ():
+            self._cluster.nominations.drop(pod.uid)
 
     def _fits_own(self, key: Key, pod: PodRecord, row: int) -> Shape | None:
         """The pod's shape if it fits on the row that it is nominated to, also beside others that are."""
@@ -286,20 +291,7 @@ class Cycle:
 
     def _put(self, pod: PodRecord, shape: Shape, row: int) -> None:
         """As if the pod were placed on a row, where its cards suffice."""
-        self._assume(shape, [pod], self._put_at(pod, shape, row), Outcome())
-
-    def _put_at(self, pod: PodRecord, shape: Shape, row: int) -> place.Placed:
-        cluster, placed = self._cluster, self._rooms.of([pod], shape)
-        placed.row[0] = row
-        place.put_at(
-            cluster.nodes.columns,
-            cluster.cards.columns,
-            shape.ask,
-            self.learner.of(shape.ask.pool),
-            self.boards.scratch,
-            placed,
-        )
-        return placed
+        self._assume(shape, [pod], self._rooms.put_at(pod, shape, row), Outcome())
 
     def _place_cold(self, shape: Shape, pod: PodRecord, outcome: Outcome) -> bool:
         """Place a pod of a shape that has no board; whether it fits anywhere."""
@@ -307,6 +299,7 @@ class Cycle:
         fits = self.cold.place(shape, self.boards.scratch, placed)
         if fits:
             self._assume(shape, [pod], placed, outcome)
+            self._keep_no_room([pod])
         return fits
 
     def _hold(self, pods: list[PodRecord], why: Diagnosis | None, outcome: Outcome) -> None:
@@ -378,6 +371,7 @@ class Cycle:
         )
         self._assume(shape, part[:n], placed, outcome)
         self.boards.placed(shape)
+        self._keep_no_room(part[:n])
         return n
 
     def _assume(

@@ -80,7 +80,7 @@ class Cluster:
         self.roster.followers.append(self.terms)
         self.described = Changes()
         self.demand = Demand()
-        self.nominations, self.budgets = Nominations(), Budgets()
+        self.nominations, self.budgets = Nominations(self._promised), Budgets()
         self._records = Records(schedulers, limits, self.nodes.resources, families)
         # Streams of pods that were listed once, each by the scheduler's name; others' pods by none.
         self._listed: set[str] = set()
@@ -225,6 +225,12 @@ class Cluster:
         if pod is not None and pod.node:
             self.demand.left(pod.template)
             self.roster.detach(pod)
+
+    def _promised(self, node: str) -> None:
+        """Another room is promised on a node than before: those that wait may fit."""
+        row = self.nodes.row_of(node)
+        if row >= 0:
+            self.moved.add(row)
 
     def _nominate(self, new: PodRecord, old: PodRecord | None) -> None:
         """What is decided here holds until the API server tells something else than before."""

@@ -70,6 +70,10 @@ class Attempts:
         evict = Evict(pod.uid, node, tuple(one.uid for one in victims))
         return Made(Attempt(node, len(victims)), evict)
 
+    def is_cheap(self, pod: PodRecord, key: Key) -> bool:
+        """Whether what ``make`` answers is known but for what has changed since it was asked last."""
+        return not self._has_lower(pod.priority) or (key, pod.priority) in self._hunts
+
     def could(self, pod: PodRecord, key: Key) -> bool:
         """Whether it would find room now."""
         if not pod.preempts or not self._has_lower(pod.priority) or self._waits(pod, key):

@@ -120,7 +120,8 @@ class Promised:
         for uid in leaving:
             trial.take_away(uid)
         for pod in pods:
-            key = self._key_of(pod)
+            # Most pods ask no cards, and are charged without being asked what they are.
+            key = self._key_of(pod) if pod.template.most else None
             shape = self._boards.unscored(key) if key is not None else None
             if shape is None or not self._takes_cards(shape, row):
                 cluster.assume(pod.uid, name, ())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 # Of whatever priority a pod is, nobody is nominated before it.
@@ -20,7 +20,9 @@ class Nominations:
         going: who is sent away for whom, by uid, until the pod is gone or its eviction has failed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, changed: Callable[[str], None]) -> None:
+        """``changed`` is told the node of every change."""
+        self._tell = changed
         self._node_of: dict[str, str] = {}
         self._on: dict[str, dict[str, int]] = {}
         # The node of each change, for readers that catch up; those before ``_from`` are forgotten.
@@ -84,3 +86,4 @@ class Nominations:
             self._from += _REMEMBERED
             del self._changed[:_REMEMBERED]
         self._changed.append(node)
+        self._tell(node)
