@@ -70,8 +70,13 @@ class Asking:
         return self.fitting(pod).size > 0
 
     def why_not(self, pod: PodRecord) -> Hold | None:
-        """What the pod is told; None when it fits."""
-        return self.cycle.why_not(pod)
+        """What the pod is told; None when it fits somewhere."""
+        hold, shape = self.cycle.why_not(pod), self.shape(pod)
+        if hold is not None or shape is None:
+            return hold
+        # The cycle says nothing of a pod that others could make room for: it is tried instead.
+        judged = self.judged(shape)
+        return Hold(pod.uid, diagnosis.summed(judged)) if judged.bits[0].all() else None
 
     def refused(self, judged: Judged) -> list[Refused]:
         """Why nodes are refused, each for the first rule that refuses it: those of the most nodes first."""
