@@ -25,8 +25,8 @@ from scheduler.state.nodes import TaintKey
 from scheduler.state.pods import PodRecord
 
 # On so many of the closest nodes it is tried which pods would have to end, and of so many it is told; on so many
-# what would have to be asked less of several resources.
-_TRIED, _TOLD, _CLOSEST = 32, 3, 8
+# what would have to be asked less of several resources. Nodes with very many pods are fewer: each pod is tried.
+_TRIED, _TOLD, _CLOSEST, _PODS = 32, 3, 8, 1000
 
 
 class Leaving(NamedTuple):
@@ -238,6 +238,12 @@ def _ending(asking: Asking, pod: PodRecord, known: Known) -> list[Advice]:
         return []
     judged, order, hopeless = closest
     hopeful = order[hopeless[order] == 0][:_TRIED]
-    tried = [ending.on(asking, shape, row, known.may_end) for row in judged.rows[hopeful].tolist()]
+    tried: list[Ending | None] = []
+    n_pods = 0
+    for row in judged.rows[hopeful].tolist():
+        n_pods += len(asking.on(row))
+        if tried and n_pods > _PODS:
+            break
+        tried.append(ending.on(asking, shape, row, known.may_end))
     found = sorted((one for one in tried if one), key=lambda one: one.cost)
     return [Advice((one,), np.array([one.row])) for one in found[:_TOLD]]

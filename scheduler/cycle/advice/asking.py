@@ -101,6 +101,10 @@ class Asking:
                     )
         return sorted(found, key=lambda one: (-one.rows.size, one.text))
 
+    def on(self, row: int) -> list[PodRecord]:
+        """The pods of the node of a row."""
+        return list(self.cluster.pods_on.get(self.cluster.nodes.name_of(row), {}).values())
+
     def names(self, rows: c.Ints) -> list[str]:
         """The names of nodes."""
         return [self.cluster.nodes.name_of(row) for row in rows.tolist()]

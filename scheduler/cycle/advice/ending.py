@@ -105,10 +105,10 @@ def _behind(asking: Asking, shape: Shape, row: int) -> list[PodRecord]:
     """The pods of a node, and those of its domains that are counted against a pod there."""
     cluster = asking.cluster
     asking.takes(shape, row)  # what is counted is up to date
-    found = _on(asking, row)
+    found = asking.on(row)
     others = [
         pod for other in shape.counted.against(row).tolist() if other != row
-        for pod in _on(asking, other)
+        for pod in asking.on(other)
     ]  # fmt: skip
     if len(others) <= _ELSEWHERE_MAX:
         for pod in others:
@@ -118,10 +118,6 @@ def _behind(asking: Asking, shape: Shape, row: int) -> list[PodRecord]:
                 if shape.counted.versions() != before:
                     found.append(pod)
     return found
-
-
-def _on(asking: Asking, row: int) -> list[PodRecord]:
-    return list(asking.cluster.pods_on.get(asking.cluster.nodes.name_of(row), {}).values())
 
 
 def _share(asking: Asking, pod: PodRecord, row: int) -> float:
