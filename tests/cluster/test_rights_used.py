@@ -1,0 +1,99 @@
+"""The roles of the manifests are what the operator uses: nothing is refused to it, and nothing is left over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler.embedded.agents import nodes
+from tests.controlplane.auditlog import AuditLog
+from tests.operator import cases_locks, installed, servers
+from tests.operator.manifests import pod, policy, vgpu
+from tests.operator.world import POLICIES, World, enter
+
+Json = dict[str, Any]
+Right = tuple[str, str, str]
+
+OURS = f"system:serviceaccount:{installed.NAMESPACE}:evenkeel"
+_RBAC = "/apis/rbac.authorization.k8s.io/v1"
+_ROLES = (
+    f"{_RBAC}/clusterroles/evenkeel",
+    f"{_RBAC}/namespaces/{installed.NAMESPACE}/roles/evenkeel",
+)
+# Anyone may ask what he may do.
+_ANYONES = {("create", "authorization.k8s.io", "selfsubjectaccessreviews")}
+_ALL: Json = {"level": "Metadata", "users": [OURS], "omitStages": ["RequestReceived"]}
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> AuditLog:
+    return AuditLog(tmp_path, [_ALL])
+
+
+@pytest.fixture
+def server(log: AuditLog) -> Iterator[servers.Server]:
+    with servers.real(extra_apiserver_flags=log.flags) as running:
+        yield running
+
+
+async def test_every_right_is_used_and_no_other_is_missed(
+    server: servers.Server, log: AuditLog
+) -> None:
+    async with enter(server) as world:
+        await _do_everything(world)
+    granted = {right for path in _ROLES for right in _rights(await _role(server, path))}
+    entries = [one for one in log.entries() if "objectRef" in one]
+    assert [one for one in entries if one["responseStatus"]["code"] == 403] == []
+    used = {_used(one) for one in entries} - _ANYONES
+    assert used - granted == set()
+    assert granted - used == set()
+
+
+async def _do_everything(world: World) -> None:
+    """All that an operator does to a cluster; whoever gives it one more right adds here what it is for."""
+    await world.start_operator(name="a")
+    await world.start_operator(name="b")  # stands by, and watches the lease
+    await world.create(nodes.plain_node("plain"), nodes.gpu_node("cards"))
+    await world.create(policy("all", nodePolicy="binpack"))
+    async with world.agents(nodes={"cards"}):
+        large = pod("large", requests={"cpu": "1000"})
+        await world.create(pod("plain", requests={"cpu": "1"}), vgpu("gpu"), large)
+        await world.running("gpu")
+    await world.told("plain", "gpu")
+    await world.refused("large")
+
+    async def judged() -> int:
+        found = await world.call("GET", f"{POLICIES}/all")
+        generation: int = found.get("status", {}).get("observedGeneration", 0)
+        return generation
+
+    await world.wait_until(judged)
+    # What is in force already keeps the time since when it is, which is read.
+    await world.call("PATCH", f"{POLICIES}/all", {"spec": {"nodePolicy": "spread"}})
+    await world.wait_until(judged, lambda generation: generation == 2)
+    # Of a lock it reads the pod that holds it.
+    await world.clear()
+    await cases_locks.a_lock_whose_pod_is_done_is_taken_over(world)
+
+
+async def _role(server: servers.Server, path: str) -> Json:
+    assert server.plane is not None
+    found: Json = server.plane.request("GET", path).body
+    return found
+
+
+def _rights(role: Json) -> Iterable[Right]:
+    for rule in role["rules"]:
+        for resource in rule["resources"]:
+            for group in rule["apiGroups"]:
+                for verb in rule["verbs"]:
+                    yield verb, group, resource
+
+
+def _used(entry: Json) -> Right:
+    what = entry["objectRef"]
+    resource = "/".join(filter(None, (what["resource"], what.get("subresource", ""))))
+    return entry["verb"], what.get("apiGroup", ""), resource
