@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -24,6 +25,8 @@ def main() -> int:
     parser.add_argument("--logs", type=Path, help="folder for what the suite and schedulers say")
     chosen = parser.parse_args()
     build.ensure(*_PROGRAMS)
+    # Else each cluster's scheduler would compile the kernels for itself.
+    subprocess.run([sys.executable, "-m", "scheduler", "warm"], check=True)
     with tempfile.TemporaryDirectory(prefix="conformance-") as temporary:
         folder = (chosen.logs or Path(temporary)).absolute()
         folder.mkdir(parents=True, exist_ok=True)

@@ -24,8 +24,7 @@ _CONTROLLERS = (
     "taint-eviction-controller",
 )
 _N_NODES = 3
-# Seconds, unless every kernel has to be compiled first.
-_READY_SECONDS = 600.0
+_READY_SECONDS = 120.0
 
 
 @contextmanager
