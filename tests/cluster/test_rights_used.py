@@ -10,7 +10,7 @@ import pytest
 
 from scheduler.embedded.agents import nodes
 from tests.controlplane.auditlog import AuditLog
-from tests.operator import cases_locks, installed, servers
+from tests.operator import cases_locks, cases_preemption, installed, servers
 from tests.operator.manifests import pod, policy, vgpu
 from tests.operator.world import POLICIES, World, enter
 
@@ -77,6 +77,8 @@ async def _do_everything(world: World) -> None:
     # Of a lock it reads the pod that holds it.
     await world.clear()
     await cases_locks.a_lock_whose_pod_is_done_is_taken_over(world)
+    await world.clear()
+    await cases_preemption.a_pod_waits_for_those_that_make_room_and_takes_their_place(world)
 
 
 async def _role(server: servers.Server, path: str) -> Json:
