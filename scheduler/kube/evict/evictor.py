@@ -21,8 +21,8 @@ from scheduler.kube.evict import requests
 from scheduler.state.pods import PodRecord
 
 _log = structlog.get_logger("evenkeel.evictor")
-# Pods for which others go, at once, and victims of one of them.
-_WORKERS, _AT_ONCE = 4, 8
+# Pods for which others go, at once, victims of one of them, and nominations.
+_WORKERS, _AT_ONCE, _WRITERS = 16, 8, 8
 
 
 class Leave(NamedTuple):
@@ -65,7 +65,8 @@ class Evictor:
     ) -> None:
         self._api, self._leave, self._report, self._tell = api, leave, report, tell
         self._jobs: asyncio.Queue[Job] = asyncio.Queue()
-        self._nominations: asyncio.Queue[Job] = asyncio.Queue()
+        # A pod's nominations are written by one writer, in their order.
+        self._nominations: list[asyncio.Queue[Job]] = [asyncio.Queue() for _ in range(_WRITERS)]
         # Victims whose eviction is under way, for whomever: none is evicted twice.
         self._going: set[str] = set()
 
@@ -78,12 +79,14 @@ class Evictor:
 
     def nominate(self, pod: PodRecord, node: str) -> None:
         """Queue a nomination; to no node, when that is empty."""
-        self._nominations.put_nowait(Job(pod, node, (), self._leave.term()))
+        writer = sum(pod.uid.encode()) % _WRITERS
+        self._nominations[writer].put_nowait(Job(pod, node, (), self._leave.term()))
 
     async def run(self) -> None:
         """Work until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._nominate_all())
+            for jobs in self._nominations:
+                group.create_task(self._nominate_all(jobs))
             for _ in range(_WORKERS):
                 group.create_task(self._evict_all())
 
@@ -130,9 +133,9 @@ class Evictor:
         uid = victim.uid
         self._report(EvictFailed(uid, trouble) if trouble else EvictDone(uid))
 
-    async def _nominate_all(self) -> None:
+    async def _nominate_all(self, jobs: asyncio.Queue[Job]) -> None:
         while True:
-            job = await self._nominations.get()
+            job = await jobs.get()
             if not self._may_write(job):
                 continue
             try:
