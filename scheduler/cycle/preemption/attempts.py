@@ -50,7 +50,7 @@ class Attempts:
         self._cluster, self._boards, self._promised = cluster, boards, promised
         self._hunts: Recent[tuple[Key, int], Hunt] = Recent(_HUNTS_MAX)
         # The lowest priority on any node, and of when that is.
-        self._lowest, self._lowest_at = 0, -1
+        self._lowest, self._lowest_at = p.NO_PRIORITY, -1
         self.spent = 0
 
     def make(self, pod: PodRecord, key: Key, why: Diagnosis | None) -> Made:
@@ -64,6 +64,7 @@ class Attempts:
         hunt = self._hunted(pod, key)
         row = hunt.best()
         if row < 0:
+            self._lowest, self._lowest_at = p.NO_PRIORITY, -1
             return Made(Attempt(diagnosis=hunt.why() if why is not None else None))
         victims = hunt.victims(pod, row)
         node = self._cluster.nodes.name_of(row)
@@ -117,7 +118,8 @@ class Attempts:
     def _has_lower(self, priority: int) -> bool:
         """Whether there is a pod of a lower priority on any node."""
         cluster = self._cluster
-        if self._lowest_at != cluster.moved.position:
+        # That there was one is good enough: who then finds none has it looked for again.
+        if self._lowest >= priority and self._lowest_at != cluster.moved.position:
             self._lowest_at = cluster.moved.position
             pods = cluster.ledger.pods.columns
             there = pods.priority[pods.node >= 0]

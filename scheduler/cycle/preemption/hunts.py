@@ -176,17 +176,13 @@ class Hunt:
     def _stale(self) -> c.Ints:
         """The rows to ask again, of nodes that are there."""
         cluster = self._cluster
-        there = diagnosis.all_rows(cluster)
         again, self._again = self._again, set()
-        if self._moved < 0 or self._figures != cluster.budgets.figures:
-            return there
-        moved = cluster.moved.since(self._moved)
+        moved = cluster.moved.since(self._moved) if self._moved >= 0 else None
         names = cluster.nominations.since(self._version)
-        if moved is None or names is None or (self._key.view.is_wide and moved.size):
-            return there
+        others = self._figures != cluster.budgets.figures
+        if moved is None or names is None or others or (self._key.view.is_wide and moved.size):
+            return diagnosis.all_rows(cluster)
         rows = {*again, *moved.tolist(), *(cluster.nodes.row_of(name) for name in names)}
-        if not rows:
-            return there[:0]
         gone = [row for row in rows if row >= 0 and cluster.nodes.facts[row] is None]
         self._codes[gone] = p.PREY_NOT_ASKED
         return np.array(sorted(row for row in rows if row >= 0 and row not in gone), np.int64)
