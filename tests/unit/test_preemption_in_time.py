@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Outcome
+from scheduler.cycle.preemption.attempts import Attempts
 from scheduler.engine.budget import Unlimited
 from scheduler.engine.engine import Engine
 from tests.model import preemption_worlds as model
@@ -63,6 +64,7 @@ def test_pods_come_to_rest_and_none_evicts_in_turn(
                 assert _priority(bodies[uid]) < _priority(bodies[evict.uid])
                 sent_away.add((_family(evict.uid), _family(uid)))
                 leaving.setdefault(uid, grace)
+        _agrees_with_one_that_remembers_nothing(engine, bodies)
         if not leaving and engine.due(at) == float("inf"):
             break
         at = max(at + 1.0, min(engine.due(at), at + 10.0))
@@ -75,6 +77,19 @@ def test_pods_come_to_rest_and_none_evicts_in_turn(
         node = engine.cluster.nominations.node_of(uid)
         assert not node or engine.cluster.pods[uid].node == "", uid
     assert not engine.cluster.nominations.going
+
+
+def _agrees_with_one_that_remembers_nothing(engine: Engine, bodies: dict[str, Json]) -> None:
+    """What is kept of nodes that did not change is what asking them again would give."""
+    cycle = engine.cycle
+    fresh = Attempts(engine.cluster, cycle.boards, cycle.promised)
+    for uid in bodies:
+        pod = engine.cluster.pods[uid]
+        hold = cycle.why_not(pod) if not pod.node else None
+        key = cycle._key_of(pod)
+        if hold is not None and key is not None:
+            kept = cycle.attempts.make(pod, key, hold.diagnosis)
+            assert kept == fresh.make(pod, key, hold.diagnosis)
 
 
 def _see_off(engine: Engine, bodies: dict[str, Json], leaving: dict[str, int], at: float) -> None:

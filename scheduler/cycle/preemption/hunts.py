@@ -181,6 +181,7 @@ class Hunt:
         names = cluster.nominations.since(self._version)
         others = self._figures != cluster.budgets.figures
         if moved is None or names is None or others or (self._key.view.is_wide and moved.size):
+            self._codes[:] = p.PREY_NOT_ASKED
             return diagnosis.all_rows(cluster)
         rows = {*again, *moved.tolist(), *(cluster.nodes.row_of(name) for name in names)}
         gone = [row for row in rows if row >= 0 and cluster.nodes.facts[row] is None]
