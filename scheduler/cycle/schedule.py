@@ -304,7 +304,10 @@ class Cycle:
 
     def _hold(self, pods: list[PodRecord], why: Diagnosis | None, outcome: Outcome) -> None:
         """Pods fit nowhere; each may take the place of others, and what is promised to one is no other's."""
-        for pod in pods:
+        for i, pod in enumerate(pods):
+            if self.attempts.spent >= _ASKED_MAX:
+                outcome.left += [one.uid for one in pods[i:]]
+                return
             key = self._key_of(pod) if self._policies.preempts(pod) else None
             if key is None:
                 outcome.holds.append(Hold(pod.uid, why))

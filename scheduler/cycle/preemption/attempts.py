@@ -25,6 +25,8 @@ NEVER = "not eligible due to preemptionPolicy=Never."
 WAITS = "not eligible due to a terminating pod on the nominated node."
 # Kinds of pods whose hunts are kept, each of which takes up to some 100 bytes a node.
 _HUNTS_MAX = 64
+# What an attempt costs beside, in nodes that are asked.
+_NODES_AN_ATTEMPT = 512
 
 
 class Made(NamedTuple):
@@ -43,7 +45,7 @@ class Attempts:
     """Looks for room that others have to make.
 
     Attributes:
-        spent: how many nodes were asked since it was set to 0.
+        spent: how many nodes were asked since it was set to 0, or could have been in the time.
     """
 
     def __init__(self, cluster: Cluster, boards: Boards, promised: Promised) -> None:
@@ -109,7 +111,7 @@ class Attempts:
             hunt = Hunt(self._cluster, self._boards, self._promised, key)
             self._hunts.put(by, hunt)
         hunt.refresh(pod)
-        self.spent += hunt.n_asked
+        self.spent += hunt.n_asked + _NODES_AN_ATTEMPT
         own = self._cluster.nodes.row_of(self._cluster.nominations.node_of(pod.uid))
         if own >= 0:
             hunt.ask_own(pod, own)
