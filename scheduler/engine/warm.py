@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pkgutil
+from dataclasses import replace
 from importlib import import_module
+
+from msgspec import structs
 
 from scheduler import kernels
 from scheduler.api import wire
@@ -15,9 +18,13 @@ from scheduler.engine.budget import Unlimited
 from scheduler.engine.engine import Engine
 from scheduler.modes.fragmentation import FragmentGauge
 
+# Nodes that a pod of higher priority asks all at once.
+_FULL = 12
+
 
 def warm(config: Config) -> None:
-    """On a toy cluster place plain pods and a GPU pod, fail to place another, and see a bound one."""
+    """On a toy cluster place plain pods and a GPU pod, fail to place another, and see a bound one and one evicted."""
+    config = replace(config, preemption=True)
     engine = Engine(config)
     card = Card(id="toy", index=0, sharers=2, mib=1000, cores=100, model="toy")
     node = objects.node("toy", {"cpu": 2, "memory": "1Gi", "pods": 20}, [card])
@@ -36,17 +43,36 @@ def warm(config: Config) -> None:
         (plain, 9, None),
     ):
         for _ in range(n):
-            uid = str(len(engine.cluster.pods))
-            spec = wire.PodSpec(
-                scheduler_name=config.scheduler_name, containers=[container], node_name=node_name
-            )
-            pod = wire.Pod(wire.Meta(name=f"toy-{uid}", namespace="toy", uid=uid), spec)
-            engine.handle(events.PodSeen(pod), 0.0)
+            _see(engine, container, node_name)
+        engine.decide(0.0, Unlimited())
+    # More nodes than are asked one by one are full; who comes second yields to the first.
+    for i in range(_FULL):
+        full = objects.node(
+            f"toy-{i}", {"cpu": 2, "pods": 20}, [structs.replace(card, id=f"toy-{i}")]
+        )
+        engine.handle(events.NodeSeen(full), 0.0)
+        _see(engine, share, f"toy-{i}")
+    for _ in range(2):
+        _see(engine, share, None, priority=1)
         engine.decide(0.0, Unlimited())
     # Who waits is judged by a kernel of its own.
     for record in list(engine.cluster.pods.values()):
         engine.cycle.why_not(record)
     FragmentGauge(engine.cluster, engine.cluster.demand.counts()).read()
+
+
+def _see(
+    engine: Engine, container: wire.Container, node_name: str | None, priority: int = 0
+) -> None:
+    uid = str(len(engine.cluster.pods))
+    spec = wire.PodSpec(
+        scheduler_name=engine.config.scheduler_name,
+        containers=[container],
+        node_name=node_name,
+        priority=priority,
+    )
+    pod = wire.Pod(wire.Meta(name=f"toy-{uid}", namespace="toy", uid=uid), spec)
+    engine.handle(events.PodSeen(pod), 0.0)
 
 
 class Count:

@@ -1,7 +1,10 @@
 """How many kernels are compiled is told while they are."""
 
+from typing import Any
+
 from scheduler.config import Config
 from scheduler.engine import warm
+from scheduler.kernels import place, preempt
 
 
 def test_what_a_start_compiles_is_counted_among_all_kernels() -> None:
@@ -10,3 +13,9 @@ def test_what_a_start_compiles_is_counted_among_all_kernels() -> None:
     warm.warm(Config())
     # With a full cache only those are read that Python calls; their parts come with them.
     assert 5 <= count.compiled() <= len(count)
+
+
+def test_the_first_preemption_waits_for_no_compiler() -> None:
+    warm.warm(Config(preemption=False))
+    compiled: list[Any] = [preempt.ask, preempt.by_node, place.put_at]
+    assert [len(kernel.signatures) for kernel in compiled] == [1, 1, 1]
