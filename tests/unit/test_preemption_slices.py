@@ -15,7 +15,8 @@ def test_pods_for_which_there_is_no_time_come_again_and_lose_nothing() -> None:
         engine.handle(events.PodSeen(make.pod(name=f"v{i}", node=f"n{i}", cpu=4)), 0.0)
     for i in range(60):
         engine.handle(events.PodSeen(make.pod(name=f"p{i}", cpu=4, priority=1)), 0.0)
-    found, n_calls = [], 0
+    found: list[str] = []
+    n_calls = 0
     while len(found) < 60:
         outcome = engine.decide(0.0, Counted(64, (0, 0, 1)))
         n_calls += 1
