@@ -42,6 +42,8 @@ class Budgets:
 
     def __init__(self) -> None:
         self._in: dict[str, dict[str, Budget]] = {}
+        # Names of pods that any of a namespace has let go already.
+        self._disrupted: dict[str, set[str]] = {}
         # Of each budget its number, of each set of budgets that covers a pod likewise.
         self._numbers: dict[_Key, int] = {}
         self._sets: dict[tuple[int, ...], int] = {}
@@ -91,7 +93,7 @@ class Budgets:
         there = self._in.get(pod.namespace)
         if not there or not pod.labels:
             return -1
-        if any(pod.name in budget.disrupted for budget in there.values()):
+        if pod.name in self._disrupted.get(pod.namespace, ()):
             # Told by its name, which no other pod has.
             return self._set(self._covering(pod.namespace, pod.labels, pod.name))
         key = pod.namespace, frozenset(pod.labels.items())
@@ -118,6 +120,10 @@ class Budgets:
         keys = sorted((ns, name) for ns, there in self._in.items() for name in there)
         self._numbers = {key: i for i, key in enumerate(keys)}
         self._sets, self._of_labels = {}, {}
+        self._disrupted = {
+            namespace: {name for one in there.values() for name in one.disrupted}
+            for namespace, there in self._in.items()
+        }
 
     def _covering(self, namespace: str, labels: Labels, name: str) -> tuple[int, ...]:
         return tuple(
