@@ -11,8 +11,9 @@ from typing import Any
 import yaml
 
 from scheduler.api import names, placement, values
+from scheduler.api.kubescheduler import file as kube_file
 from scheduler.api.limits import PodLimits
-from scheduler.api.placement import Placement
+from scheduler.api.placement import Mode, Placement
 from scheduler.errors import BadInput, one_line, unreadable
 
 # A scheduler's name stands in field selectors, which have no way to quote.
@@ -94,10 +95,12 @@ class Config:
 def load(path: Path | None) -> Config:
     """The configuration of a YAML file, the defaults without one.
 
-    The file has the camel-case names of ``Config``'s fields, ``placement`` with the fields of a
-    BalancePolicy's spec (scoring, nodePolicy, gpuPolicy), ``modeWeight``, which is part of the placement too, ``preemption``,
-    ``podLimits`` with the fields of ``PodLimits`` and ``metrics`` with those of ``MetricsConfig``. Each of ``profiles`` has a ``schedulerName`` and
-    may have a ``placement``, a ``modeWeight`` and a ``preemption``; what it does not say is as in the first profile.
+    A file that says what kind it is is one of kube-scheduler's, see ``api/kubescheduler``. Evenkeel's own has the
+    camel-case names of ``Config``'s fields, ``placement`` with the fields of a BalancePolicy's spec (scoring,
+    nodePolicy, gpuPolicy), ``modeWeight``, which is part of the placement too, ``preemption``, ``podLimits`` with the
+    fields of ``PodLimits`` and ``metrics`` with those of ``MetricsConfig``. Each of ``profiles`` has a
+    ``schedulerName`` and may have a ``placement``, a ``modeWeight`` and a ``preemption``; what it does not say is as
+    in the first profile.
 
     Raises:
         BadInput: a field is unknown or not what is allowed; names it.
@@ -121,6 +124,8 @@ def parse(raw: Any) -> Config:
     """
     if not isinstance(raw, Mapping):
         raise BadInput("file", "must hold a mapping of settings")
+    if kube_file.is_one(raw):
+        return _of_kube_scheduler(kube_file.read(raw))
     known = {_camel(f.name): f.name for f in fields(Config)}
     allowed = sorted([*known, "modeWeight"])
     unknown = next((key for key in raw if key not in allowed), None)
@@ -148,6 +153,26 @@ def parse(raw: Any) -> Config:
     return Config(**changes)
 
 
+def _of_kube_scheduler(given: kube_file.KubeFile) -> Config:
+    """All that such a file does not say is as it is by default."""
+    profiles = tuple(
+        Profile(
+            _name(one.scheduler_name, f"profiles[{i}]."),
+            Placement(mode=Mode.KUBE_SCHEDULER, plugins=one.plugins),
+            one.preemption,
+        )
+        for i, one in enumerate(given.profiles)
+    )
+    return Config(
+        scheduler_name=profiles[0].scheduler_name,
+        placement=profiles[0].placement,
+        preemption=profiles[0].preemption,
+        profiles=profiles[1:],
+        backoff_seconds=given.backoff,
+        backoff_max_seconds=given.backoff_max,
+    )
+
+
 def _further(given: Any, first: Profile) -> tuple[Profile, ...]:
     if not isinstance(given, list):
         raise BadInput("profiles", "must be a list")
@@ -168,12 +193,8 @@ def _further(given: Any, first: Profile) -> tuple[Profile, ...]:
 
 
 def _profile(raw: Mapping[str, Any], where: str, default: Profile) -> Profile:
-    name, placed = raw.get("schedulerName", default.scheduler_name), default.placement
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise BadInput(
-            f"{where}schedulerName",
-            f"{name!r} is not a name: letters, digits, '-', '.' and '_', at most 253",
-        )
+    name = _name(raw.get("schedulerName", default.scheduler_name), where)
+    placed = default.placement
     if "placement" in raw:
         parsed = placement.parse(raw["placement"], f"{where}placement")
         placed = replace(Placement(mode_weight=placed.mode_weight), **parsed)
@@ -184,6 +205,15 @@ def _profile(raw: Mapping[str, Any], where: str, default: Profile) -> Profile:
     if not isinstance(preemption, bool):
         raise BadInput(f"{where}preemption", f"{preemption!r} is neither true nor false")
     return Profile(name, placed, preemption)
+
+
+def _name(given: Any, where: str) -> str:
+    if not isinstance(given, str) or not _NAME.fullmatch(given):
+        raise BadInput(
+            f"{where}schedulerName",
+            f"{given!r} is not a name: letters, digits, '-', '.' and '_', at most 253",
+        )
+    return given
 
 
 def _pod_limits(given: Any) -> PodLimits:

@@ -52,9 +52,8 @@ class AddedAffinity(NamedTuple):
 
 
 class Preemption(NamedTuple):
-    """Whether pods of a profile may have others evicted, and how many nodes are tried for it at least."""
+    """On how many nodes it is tried at least to evict others for a pod."""
 
-    is_on: bool = True
     candidates_percent: int = 10
     candidates_least: int = 100
 

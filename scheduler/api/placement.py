@@ -199,7 +199,7 @@ def parse(raw: Any, field: str) -> dict[str, Any]:
     if "curve" in scoring:
         if changes.get("mode") != Mode.REQUESTED_TO_CAPACITY_RATIO:
             raise BadInput(f"{where}.curve", f"belongs to mode {Mode.REQUESTED_TO_CAPACITY_RATIO}")
-        changes["curve"] = _curve(scoring["curve"], f"{where}.curve")
+        changes["curve"] = curve(scoring["curve"], f"{where}.curve")
     if "nodePolicy" in given:
         changes["node_policy"] = node_policy(str(given["nodePolicy"]), f"{field}.nodePolicy")
     if "gpuPolicy" in given:
@@ -261,7 +261,12 @@ def _weights(raw: Mapping[str, Any], field: str) -> tuple[int, ...]:
     return weights
 
 
-def _curve(raw: Any, field: str) -> tuple[tuple[int, int], ...]:
+def curve(raw: Any, field: str) -> tuple[tuple[int, int], ...]:
+    """Points of a score by utilization, as ``Placement.curve``.
+
+    Raises:
+        BadInput: it is none; names the field.
+    """
     if not isinstance(raw, list) or not raw:
         raise BadInput(field, "must be a list of at least one point {utilization, score}")
     points = []

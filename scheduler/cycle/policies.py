@@ -63,9 +63,7 @@ class PolicyBook:
 
     def preempts(self, pod: PodRecord) -> bool:
         """Whether the profile of a pod lets its pods take the place of others."""
-        profile = self._config.profile(pod.profile)
-        plugins = profile.placement.plugins
-        return profile.preemption and (plugins is None or plugins.preemption.is_on)
+        return self._config.profile(pod.profile).preemption
 
     def put(self, policy: Policy) -> bool:
         """A policy was added or changed; whether anything in it is new."""

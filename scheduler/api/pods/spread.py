@@ -69,19 +69,24 @@ def of_pod(given: list[wire.Spread] | None, problems: list[Mistake]) -> Constrai
     What is wrong is added to ``problems``.
     """
     try:
-        return _constraints(given or [])
+        return constraints(given or [], FIELD)
     except BadInput as error:
         problems.append(error.mistake)
         return ()
 
 
-def _constraints(given: list[wire.Spread]) -> Constraints:
+def constraints(given: list[wire.Spread], field: str) -> Constraints:
+    """Constraints that stand in a field, in their order.
+
+    Raises:
+        BadInput: an API server would not take one; names the field.
+    """
     found: dict[tuple[str, bool], Constraint] = {}
     for i, one in enumerate(given):
-        made = _constraint(one, f"{FIELD}[{i}]")
+        made = _constraint(one, f"{field}[{i}]")
         if found.setdefault((made.topology_key, made.hard), made) is not made:
             raise BadInput(
-                f"{FIELD}[{i}]", "repeats topologyKey and whenUnsatisfiable of another constraint"
+                f"{field}[{i}]", "repeats topologyKey and whenUnsatisfiable of another constraint"
             )
     return tuple(found.values())
 
