@@ -285,5 +285,5 @@ class Reporter:
 
 
 def _now(*, micro: bool) -> str:
-    shape = "%Y-%m-%dT%H:%M:%S.%fZ" if micro else "%Y-%m-%dT%H:%M:%SZ"
-    return wall_clock.now().strftime(shape)
+    said = wall_clock.now().isoformat(timespec="microseconds" if micro else "seconds")
+    return f"{said.removesuffix('+00:00')}Z"

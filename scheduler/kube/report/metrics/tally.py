@@ -61,6 +61,8 @@ class Tally:
 
     def decided(self, outcome: Outcome, seconds: float) -> None:
         """All that one call of the engine has decided, in so many seconds; before it is carried out."""
+        if not (outcome.binds or outcome.holds or outcome.explained):
+            return
         now, results = self._clock(), Counter[tuple[str, str]]()
         for bind in outcome.binds:
             results["scheduled", self._begun(bind, now)] += 1
