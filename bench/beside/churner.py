@@ -10,7 +10,7 @@ from bench.rows.row import INCOMING
 
 # Enough that a scheduler always has some to decide for.
 _WAITING_MOST = 256
-_AT_ONCE = 16
+AT_ONCE = 16
 _NOW = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
 
 
@@ -35,7 +35,7 @@ async def work(api: Caller) -> None:
 
     async with asyncio.TaskGroup() as group:
         group.create_task(hear())
-        for _ in range(_AT_ONCE):
+        for _ in range(AT_ONCE):
             group.create_task(churn())
 
 
