@@ -38,13 +38,12 @@ class Plan:
     schedulers: tuple[str, ...] = COMPARED
 
     def floors(self) -> tuple[Floor, ...]:
-        """The floors of what is measured, of those that compare with a scheduler that is measured."""
-        found = []
-        for row in self.rows:
+        """The floors of Evenkeel, of those that compare with another scheduler where that is measured too."""
+        found: list[Floor] = []
+        for row in self.rows if "evenkeel" in self.schedulers else ():
             for n_nodes in self.nodes:
                 where, is_large = f"{row.name}.{n_nodes}", n_nodes >= _LARGE
-                if "evenkeel" in self.schedulers:
-                    found.append(Floor(f"{where}.schedulers.evenkeel.unbound", at_most=0))
+                found.append(Floor(f"{where}.schedulers.evenkeel.unbound", at_most=0))
                 if "null" in self.schedulers and row.of_null_scheduler:
                     least = row.of_null_scheduler
                     found.append(Floor(f"{where}.of_null_scheduler", at_least=least))

@@ -230,7 +230,7 @@ def test_a_plan_has_the_floors_of_its_rows_and_sizes() -> None:
 def test_a_plan_has_no_floors_against_schedulers_that_do_not_run() -> None:
     told = {floor.figure for floor in plan(schedulers=("evenkeel", "kube-scheduler")).floors()}
     assert {one for one in told if "unbound" not in one} == {"plain.5000.times_kube_scheduler"}
-    assert plan(schedulers=("null", "kube-scheduler"), nodes=(10,), rows=()).floors() == ()
+    assert plan(schedulers=("null", "kube-scheduler")).floors() == ()
 
 
 def test_the_floors_are_those_that_were_set() -> None:
