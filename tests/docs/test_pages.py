@@ -28,6 +28,9 @@ OTHERS = {
     "--editable",
     "--server-side",
     "--set",
+    "--allowed-scheduler-names",
+    "--bypassed-scheduler-names",
+    "--expendable-pods-priority-cutoff",
     *re.findall(r"add_argument\(\s*\"(--[a-z]+)\"", BENCH),
 }
 # ``Added in`` lists what is gone too.
