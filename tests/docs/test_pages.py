@@ -23,7 +23,7 @@ FLAGS = {
 # What stands before a command.
 OF_ALL = {flag for p in typer.main.get_command(app).params for flag in p.opts}
 BENCH = (blocks.ROOT / "bench/__main__.py").read_text(encoding="utf-8")
-# Of programs that are not Evenkeel's, and of the benchmarks.
+# Of programs that are not Evenkeel's, such as cluster-autoscaler, and of the benchmarks.
 OTHERS = {
     "--editable",
     "--server-side",
@@ -31,6 +31,7 @@ OTHERS = {
     "--allowed-scheduler-names",
     "--bypassed-scheduler-names",
     "--expendable-pods-priority-cutoff",
+    "--leader-elect",
     *re.findall(r"add_argument\(\s*\"(--[a-z]+)\"", BENCH),
 }
 # ``Added in`` lists what is gone too.
