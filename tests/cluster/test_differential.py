@@ -17,7 +17,7 @@ def test_what_kube_scheduler_decides_evenkeel_decides(tmp_path: Path) -> None:
 
     async def ask() -> run.Tally:
         async with oracle.start() as kube_scheduler:
-            return await run.run(kube_scheduler, 1, CASES, lambda _n: None)
+            return await run.run(kube_scheduler, run.Plan(1, CASES), lambda _n: None)
 
     tally = asyncio.run(ask())
     files = [run.write(case, tmp_path) for case in tally.failed]

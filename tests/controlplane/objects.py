@@ -21,7 +21,11 @@ _ATTEMPTS = 5
 
 
 class CallError(RuntimeError):
-    """The API server refused a call."""
+    """The API server refused a call, or was too slow for it; ``status`` is its code."""
+
+    def __init__(self, text: str, status: int) -> None:
+        super().__init__(text)
+        self.status = status
 
 
 # Builders.
@@ -239,7 +243,9 @@ async def call(
                 break
         await asyncio.sleep(float(got.headers.get("Retry-After", "1")))
     if got.status >= 400:
-        raise CallError(f"{method} {path}: {got.status} {answer.decode(errors='replace')}")
+        raise CallError(
+            f"{method} {path}: {got.status} {answer.decode(errors='replace')}", got.status
+        )
     return answer
 
 

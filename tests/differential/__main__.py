@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tests.controlplane import build
 from tests.differential import oracle, run
+from tests.differential.features import FEATURES
 
 _EVERY = 500
 
@@ -21,26 +22,32 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1, help="another seed, other clusters")
     parser.add_argument("--world", type=int, default=0, help="the first world of the seed")
+    parser.add_argument(
+        "--feature", default="", choices=[one.name for one in FEATURES], metavar="NAME",
+        help="only worlds with this feature, alone and with others",
+    )  # fmt: skip
     parser.add_argument("--folder", type=Path, help="where cases that differ are written to")
     chosen = parser.parse_args()
     build.ensure("etcd", "kube-apiserver", "kube-scheduler")
     folder = chosen.folder or Path(tempfile.mkdtemp(prefix="evenkeel-differential-"))
     began_at = time.monotonic()
+    written: list[Path] = []
 
-    def tell(n_asked: int) -> None:
-        if n_asked % _EVERY == 0:
-            rate = n_asked / (time.monotonic() - began_at)
-            print(f"{n_asked} cases, {rate:.1f} a second", file=sys.stderr, flush=True)
+    def tell(tally: run.Tally) -> None:
+        for case in tally.failed[len(written) :]:
+            written.append(run.write(case, folder))
+            print(f"{case.name} ({', '.join(case.features)}): {written[-1]}", flush=True)
+        if tally.cases % _EVERY == 0:
+            rate = tally.cases / (time.monotonic() - began_at)
+            told = f"{len(tally.failed)} different, {rate:.1f} a second"
+            print(f"{tally.cases} cases, {told}", file=sys.stderr, flush=True)
 
     async def ask() -> run.Tally:
         async with oracle.start() as kube_scheduler:
-            return await run.run(
-                kube_scheduler, chosen.seed, chosen.cases, tell, first_world=chosen.world
-            )
+            plan = run.Plan(chosen.seed, chosen.cases, chosen.world, chosen.feature)
+            return await run.run(kube_scheduler, plan, tell)
 
     tally = asyncio.run(ask())
-    for case in tally.failed:
-        print(f"{case.name} ({', '.join(case.features)}): {run.write(case, folder)}")
     print(tally.report())
     print(f"{tally.cases / (time.monotonic() - began_at):.1f} cases a second")
     return 1 if tally.failed else 0

@@ -10,6 +10,7 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.controlplane import objects
 from tests.differential import known, ours
 from tests.differential.answers import Answer
 from tests.differential.compare import Difference, differences
@@ -20,6 +21,24 @@ from tests.differential.worlds import Feature, World, build
 Json = dict[str, Any]
 # A world's seed tells the run's seed and the world's number.
 _WORLDS = 1_000_000
+# Codes from here on are the API server's trouble; those before are mistakes in what was asked.
+_TOO_SLOW = 500
+
+
+class Plan(NamedTuple):
+    """What a run asks.
+
+    Attributes:
+        seed: of all chance.
+        n_cases: how many.
+        first_world: the number of the first world.
+        feature: of worlds with this feature only; empty for all.
+    """
+
+    seed: int
+    n_cases: int
+    first_world: int = 0
+    feature: str = ""
 
 
 class Case(NamedTuple):
@@ -55,6 +74,7 @@ class Tally:
 
     Attributes:
         cases: how many.
+        lost: how many worlds were given up because the API server was too slow.
         again: in how many the two differed at first and not when asked again, more patiently.
         fits: in how many no node, some and all nodes fit.
         features: how many had each.
@@ -63,6 +83,7 @@ class Tally:
     """
 
     cases: int = 0
+    lost: int = 0
     again: int = 0
     fits: Counter[str] = field(default_factory=Counter)
     features: Counter[str] = field(default_factory=Counter)
@@ -88,6 +109,8 @@ class Tally:
             + ", ".join(f"{n} where {k} fit" for k, n in sorted(self.fits.items()))
         ]
         lines.append(f"asked again because kube-scheduler had not seen all yet: {self.again}")
+        if self.lost:
+            lines.append(f"worlds given up because the API server was too slow: {self.lost}")
         lines += [
             f"known difference, {n} cases: {title}" for title, n in sorted(self.known.items())
         ]
@@ -98,19 +121,25 @@ class Tally:
         return "\n".join(lines)
 
 
-async def run(
-    oracle: Oracle, seed: int, n_cases: int, tell: Callable[[int], None], first_world: int = 0
-) -> Tally:
-    """Ask so many cases; ``tell`` hears how many there were, after each."""
+async def run(oracle: Oracle, plan: Plan, tell: Callable[[Tally], None]) -> Tally:
+    """Ask; ``tell`` sees the tally after each case."""
     tally = Tally()
-    features = choices(seed)
-    for number in count(first_world):
-        world = build(seed * _WORLDS + number, features[number % len(features)])
-        async for case in _cases(oracle, world, features[number % len(features)], tally):
-            tally.add(case)
-            tell(tally.cases)
-            if tally.cases >= n_cases:
-                return tally
+    all_choices = choices(plan.seed)
+    for number in count(plan.first_world):
+        features = all_choices[number % len(all_choices)]
+        if plan.feature and plan.feature not in {one.name for one in features}:
+            continue
+        world = build(plan.seed * _WORLDS + number, features)
+        try:
+            async for case in _cases(oracle, world, features, tally):
+                tally.add(case)
+                tell(tally)
+                if tally.cases >= plan.n_cases:
+                    return tally
+        except objects.CallError as error:
+            if error.status < _TOO_SLOW:
+                raise
+            tally.lost += 1
     raise AssertionError  # numbers never end
 
 
@@ -126,11 +155,11 @@ async def _cases(
             asked = await oracle.ask(pod)
             mine = ours.answer(there, asked.pod)
             found = differences(asked.answer, mine)
-            objects = [*there, asked.pod]
-            if all(known.reason(one, objects) for one in found):
+            everything = [*there, asked.pod]
+            if all(known.reason(one, everything) for one in found):
                 tally.again += patiently
                 break
-        yield Case(world.seed, index, names, objects, asked.answer, mine, found)
+        yield Case(world.seed, index, names, everything, asked.answer, mine, found)
         gone = asked.answer.victims
         there = [one for one in there if _key(one) not in gone]
         world.pods = [one for one in world.pods if _key(one) not in gone]
