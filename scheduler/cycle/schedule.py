@@ -12,7 +12,7 @@ from scheduler.cycle import diagnosis
 from scheduler.cycle.boards import Boards, Key, Shape
 from scheduler.cycle.cold import Cold
 from scheduler.cycle.policies import PolicyBook
-from scheduler.cycle.preemption.attempts import Attempts
+from scheduler.cycle.preemption.attempts import Attempts, Made
 from scheduler.cycle.preemption.promised import Overlay, Promised
 from scheduler.cycle.rooms import Rooms
 from scheduler.cycle.views import ALONE, Views
@@ -179,6 +179,12 @@ class Cycle:
         # To ask all nodes takes longer than a text is worth; who finds room that others make is tried, and not told.
         made = self.attempts.make(pod, key, why) if self.attempts.is_cheap(pod, key) else None
         return Hold(pod.uid, why, attempt=made.attempt) if made and made.evict is None else None
+
+    def attempt(self, pod: PodRecord, why: Diagnosis | None) -> Made | None:
+        """Whose place a pod that fits nowhere could take, which nobody is told of; None where its profile takes none."""
+        self._begin()
+        key = self._key_of(pod) if self._policies.preempts(pod) else None
+        return None if key is None else self.attempts.make(pod, key, why)
 
     def objection(self, pod: PodRecord, node: str) -> str:
         """Why a node's words keep a pod off it by now; empty when they do not."""

@@ -21,6 +21,7 @@ _SAID = {
     "held": "is held until somebody mends it",
     "fits": "waits, and fits",
     "waits": "waits: it fits nowhere",
+    "preempts": "waits, and takes the place of others",
 }
 
 
@@ -32,6 +33,7 @@ def of(pod: Json, width: int) -> Iterator[Line]:
     yield from _queue(pod)
     if pod["message"]:
         yield Line(pod["message"], 2, 0, "yellow")
+    yield from _preemption(pod)
     yield from _now(pod)
     yield from _reasons(pod)
     if pod["nearest"]:
@@ -56,6 +58,19 @@ def _queue(pod: Json) -> Iterator[Line]:
             2,
             0,
         )
+
+
+def _preemption(pod: Json) -> Iterator[Line]:
+    preemption = pod["preemption"]
+    if preemption is None:
+        return
+    n = len(preemption["victims"])
+    named = [f"{one['namespace']}/{one['name']}" for one in preemption["victims"]]
+    whom = f"{'pod' if n == 1 else 'pods'} {some(named)} on {preemption['node']}"
+    if preemption["notDone"]:
+        yield Line(f"Preempting {whom} would let it in; it is not done, for {preemption['notDone']}.", 2, 0)  # fmt: skip
+    else:
+        yield Line(f"It preempts {whom}, of lower priority.", 2, 0)
 
 
 def _now(pod: Json) -> Iterator[Line]:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
+
 from scheduler.api import wire
+from scheduler.api.door.decisions import Diagnosis
 from scheduler.cycle import explain
 from scheduler.cycle.advice import advise, best, nearest, wishes
+from scheduler.cycle.preemption.attempts import Made
 from scheduler.explain import devices, sentences
 from scheduler.explain.scene import Scene
 from scheduler.state.pods import PodRecord
@@ -59,6 +64,8 @@ def _state(words: wire.Pod, pod: PodRecord, found: Json) -> str:
         return "gated"
     if found["problem"]:
         return "held"
+    if found["preemption"] and not found["preemption"]["notDone"]:
+        return "preempts"
     return "fits" if found["nodes"]["fitting"] else "waits"
 
 
@@ -66,9 +73,12 @@ def _judged(scene: Scene, pod: PodRecord, words: wire.Pod, node: str) -> Json:
     """What the nodes say of it now; of a pod that has one, as if it had none and came now."""
     asking = scene.asking
     hold, shape = asking.why_not(pod), asking.shape(pod)
+    made = None if node or not (hold and hold.diagnosis) else _attempt(scene, pod, hold.diagnosis)
+    if hold and made:
+        hold = replace(hold, attempt=made.attempt)
     saying = explain.saying(hold) if hold else None
     problem = str(hold.problem) if hold and hold.problem else None
-    judged = asking.judged(shape) if shape else None
+    judged = asking.judged(shape, pod=pod) if shape else None
     rows = asking.fitting(pod)
     found: Json = {
         "message": saying.message if saying else "",
@@ -89,6 +99,7 @@ def _judged(scene: Scene, pod: PodRecord, words: wire.Pod, node: str) -> Json:
             for one in (asking.refused(judged) if judged is not None else ())
         ],
         "details": [one.text for one in hold.diagnosis.details] if hold and hold.diagnosis else [],
+        "preemption": _preemption(scene, pod, made),
         "nearest": None,
         "advice": [],
         "now": None,
@@ -105,6 +116,26 @@ def _judged(scene: Scene, pod: PodRecord, words: wire.Pod, node: str) -> Json:
             for one in advise.of(asking, pod, scene.known(words))
         ]
     return found
+
+
+def _attempt(scene: Scene, pod: PodRecord, why: Diagnosis) -> Made | None:
+    return scene.engine.cycle.attempt(pod, why)
+
+
+def _preemption(scene: Scene, pod: PodRecord, made: Made | None) -> Json | None:
+    """Whose place it could take, and why that is not done; None where nobody's would help, or it need not."""
+    why = ""
+    if made is not None and made.evict is None and not pod.preempts:
+        made = scene.engine.cycle.attempt(structs.replace(pod, preempts=True), None)
+        why = "its preemptionPolicy is Never"
+    if made is None or made.evict is None:
+        return None
+    victims = (scene.asking.cluster.pods[uid] for uid in made.evict.victims)
+    return {
+        "node": made.evict.node,
+        "victims": [sentences.pod(one) for one in victims],
+        "notDone": why or None,
+    }
 
 
 def _decision(scene: Scene, pod: PodRecord) -> Json | None:

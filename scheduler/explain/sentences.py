@@ -56,13 +56,14 @@ def _step(asking: Asking, step: Step) -> Json:
                 "because": list(why),
             }
         case Leaving(pods):
-            return {"do": "wait", "pods": [_pod(pod) for pod in pods]}
+            return {"do": "wait", "pods": [pod(one) for one in pods]}
         case Ending(row, pods):
             node = asking.cluster.nodes.name_of(row)
-            return {"do": "end", "node": node, "pods": [_pod(pod) for pod in pods]}
+            return {"do": "end", "node": node, "pods": [pod(one) for one in pods]}
 
 
-def _pod(pod: PodRecord) -> Json:
+def pod(pod: PodRecord) -> Json:
+    """A pod that would have to go."""
     return {
         "namespace": pod.namespace,
         "name": pod.name,

@@ -23,7 +23,7 @@ from tests.unit.test_simulate_what_if import gpu_node, node, pod, workload
 Json = dict[str, Any]
 POD_KEYS = {
     "kind", "namespace", "name", "uid", "scheduler", "priority", "node", "state", "message", "remarks",
-    "queue", "problem", "nodes", "reasons", "details", "nearest", "advice", "now", "best", "weights",
+    "queue", "problem", "preemption", "nodes", "reasons", "details", "nearest", "advice", "now", "best", "weights",
 }  # fmt: skip
 NODE_KEYS = {
     "kind",
@@ -261,3 +261,18 @@ def test_what_a_terminal_would_obey_is_spelt_out() -> None:
         assert [one for one in result.output.split("\n") if not one.isprintable()] == []
     result = explain("pod", f"nobody{evil}", objects=objects)
     assert [one for one in result.output.split("\n") if not one.isprintable()] == []
+
+
+def test_whose_place_a_pod_takes_or_would_take_if_it_might() -> None:
+    objects = [node("a", cpu=4), on("low", "a", cpu=4), on("daemon", "a", cpu=0, priority=9)]
+    found = answer("pod", "default/p", objects=[*objects, pod("p", cpu=2, priority=5)])
+    assert (found["state"], found["preemption"]["notDone"]) == ("preempts", None)
+    assert [one["name"] for one in found["preemption"]["victims"]] == ["low"]
+    never = pod("p", cpu=2, priority=5, spec={"preemptionPolicy": "Never"})
+    found = answer("pod", "default/p", objects=[*objects, never])
+    assert found["state"] == "waits"
+    assert [one["name"] for one in found["preemption"]["victims"]] == ["low"]
+    lines = said("pod", "default/p", objects=[*objects, never])
+    assert "  Preempting pod default/low on a would let it in; it is not done, for its preemptionPolicy is Never." in lines  # fmt: skip
+    found = answer("pod", "default/p", objects=[*objects, pod("p", cpu=2)])
+    assert (found["state"], found["preemption"]) == ("waits", None)

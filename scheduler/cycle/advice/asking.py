@@ -45,11 +45,15 @@ class Asking:
         """What is asked of a pod again and again; None when something on it must be mended first."""
         return self.cycle.unscored(pod)
 
-    def judged(self, shape: Shape, rows: c.Ints | None = None) -> Judged:
-        """Rows, all by rank unless some are given, and their refusal bits."""
+    def judged(
+        self, shape: Shape, rows: c.Ints | None = None, pod: PodRecord | None = None
+    ) -> Judged:
+        """Rows, all by rank unless some are given, and their refusal bits; for a pod also by what is promised there."""
         boards = self.cycle.boards
         rows = diagnosis.all_rows(self.cluster) if rows is None else rows
         bits = boards.refusals(shape, rows)
+        if pod is not None and self.cluster.nominations:
+            bits |= self.cycle.promised.refused(pod, rows, len(bits))
         return diagnosis.judged(self.cluster, shape, boards.scratch, rows, bits)
 
     def takes(self, shape: Shape, row: int) -> bool:
@@ -61,7 +65,7 @@ class Asking:
         shape = self.shape(pod)
         if shape is None:
             return _NO_ROWS
-        judged = self.judged(shape)
+        judged = self.judged(shape, pod=pod)
         rows: c.Ints = judged.rows[judged.bits[0] == 0]
         return rows
 
@@ -75,7 +79,7 @@ class Asking:
         if hold is not None or shape is None:
             return hold
         # The cycle says nothing of a pod that others could make room for: it is tried instead.
-        judged = self.judged(shape)
+        judged = self.judged(shape, pod=pod)
         return Hold(pod.uid, diagnosis.summed(judged)) if judged.bits[0].all() else None
 
     def refused(self, judged: Judged) -> list[Refused]:

@@ -85,7 +85,7 @@ def ordered(asking: Asking, pod: PodRecord) -> Ordered | None:
     shape = asking.shape(pod)
     if shape is None:
         return None
-    judged = asking.judged(shape)
+    judged = asking.judged(shape, pod=pod)
     judged.bits[0] |= _cards_too(asking, pod, judged)
     refused = np.flatnonzero(judged.bits[0])
     judged = judged._replace(rows=judged.rows[refused], bits=judged.bits[:, refused])
