@@ -91,11 +91,24 @@ PREEMPT_NEVER = "Never"
 DISRUPTION_TARGET = "DisruptionTarget"
 PREEMPTED_BY_SCHEDULER = "PreemptionByScheduler"
 
+# Of storage. What a claim, a volume or a node's list of drivers says of itself.
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
+STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
+DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
+# A class of this provisioner has only volumes that somebody else has made.
+NO_PROVISIONER = "kubernetes.io/no-provisioner"
+
 # On the API server's mirror of a pod that a kubelet runs from a file of its own.
 MIRROR = "kubernetes.io/config.mirror"
 # Labels that Kubernetes puts on nodes and on namespaces.
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
+REGION = "topology.kubernetes.io/region"
+OLD_ZONE = "failure-domain.beta.kubernetes.io/zone"
+OLD_REGION = "failure-domain.beta.kubernetes.io/region"
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from scheduler.api.disks import Disks, Iscsi, Rbd
 from scheduler.errors import Mistake
 
 Quantities = dict[str, str | int | float]
@@ -24,6 +25,7 @@ class Owner(_Wire):
     kind: str = ""
     name: str = ""
     api_version: str = ""
+    uid: str = ""
     controller: bool | None = None
 
 
@@ -184,12 +186,36 @@ class ImageVolume(_Wire):
     reference: str = ""
 
 
-class Volume(_Wire):
-    """``spec.volumes[]``: only the kinds that tie a pod to nodes (names are random per pod)."""
+class ClaimSource(_Wire):
+    """``spec.volumes[].persistentVolumeClaim``."""
 
-    persistent_volume_claim: dict[str, Any] | None = None
+    claim_name: str = ""
+
+
+class Volume(Disks):
+    """``spec.volumes[]``: only the kinds that tie a pod to nodes."""
+
+    name: str = ""
+    persistent_volume_claim: ClaimSource | None = None
     ephemeral: dict[str, Any] | None = None
+    rbd: Rbd | None = None
+    iscsi: Iscsi | None = None
     image: ImageVolume | None = None
+
+    @property
+    def is_storage(self) -> bool:
+        """Whether it is any but an image, and none of those that every node can give."""
+        return bool(
+            self.persistent_volume_claim
+            or self.ephemeral is not None
+            or self.gce_persistent_disk
+            or self.aws_elastic_block_store
+            or self.azure_disk
+            or self.cinder
+            or self.portworx_volume
+            or self.rbd
+            or self.iscsi
+        )
 
 
 class Gate(_Wire):

@@ -25,6 +25,7 @@ from scheduler.kernels import diagnose
 from scheduler.modes.learning import Learner
 from scheduler.plugins import table
 from scheduler.plugins.contract import Asked
+from scheduler.plugins.volumes.needs import Refusal
 from scheduler.schema import columns as c
 from scheduler.schema import empty
 from scheduler.state.cluster import Cluster
@@ -48,6 +49,14 @@ class Key(NamedTuple):
     placement: Placement
     view: View
     yields: Hashable = None
+
+    @property
+    def refusal(self) -> Refusal | None:
+        """Why such a pod cannot go anywhere, whatever nodes there are; unless the template says so before."""
+        storage = self.view.storage
+        if storage is None or self.template.node_names == ():
+            return None
+        return storage.refusal
 
 
 @dataclass(slots=True, eq=False)
@@ -118,7 +127,8 @@ class Boards:
         return key in self._shapes
 
     def _new(self, key: Key) -> Shape:
-        return Shape(Asked(key.template, key.placement), _NO_ASK, _NO_BOARD, key.view)
+        asked = Asked(key.template, key.placement, key.view.storage)
+        return Shape(asked, _NO_ASK, _NO_BOARD, key.view)
 
     def unscored(self, key: Key) -> Shape:
         """A shape with its compiled request and no board, to ask what fits; it displaces no live one."""
@@ -183,7 +193,9 @@ class Boards:
             template = shape.asked.template
             shape.board = empty.board(cluster.nodes.capacity, table.words_of_bits(template))
             shape.judged = -1
-        if self._judge(shape) or stale or moved is None:
+        # Volumes that are in use or given away elsewhere are counted on rows that have not moved.
+        is_elsewhere = counted and shape.view.storage is not None
+        if self._judge(shape) or stale or moved is None or is_elsewhere:
             moved = np.arange(cluster.nodes.capacity)
         if shape.board.domains is not shape.counted.arrays:
             shape.board = shape.board._replace(domains=shape.counted.arrays)
@@ -200,7 +212,8 @@ class Boards:
     def placed(self, shape: Shape) -> None:
         """The placing kernel has scored the rows that were stale, and those that it changed, the last that moved."""
         self._scored(shape)
-        shape.counted.catch_up()
+        if not shape.view.is_single:
+            shape.counted.catch_up()
 
     def _scored(self, shape: Shape) -> None:
         shape.moved = self._cluster.moved.position

@@ -12,7 +12,7 @@ from scheduler.plugins.contract import Points
 from scheduler.schema import columns as c
 from scheduler.schema import empty
 from scheduler.state.cluster import Cluster
-from scheduler.state.counting.counts import Count
+from scheduler.state.counting.counts import Figure
 
 # Of all shapes that count nothing: nobody writes to it.
 _NOTHING = empty.domains()
@@ -84,7 +84,7 @@ class Counted:
         """Changes when a pod that is counted comes or goes."""
         return tuple(one.count.version for _, one in self._tallied.tallies if one.count)
 
-    def refusing(self) -> list[Count | None]:
+    def refusing(self) -> list[Figure | None]:
         """By tally what it counts; None for those that refuse no node."""
         return [
             tally.count if tally.kind < c.SPREAD else None for _, tally in self._tallied.tallies
@@ -98,6 +98,9 @@ class Counted:
         ):
             raw: int | None = 0
             points = 0
+            if score.how == c.AS_IS and i not in self._tallied.scores:
+                # As kube-scheduler, which asks it of no pod that it has nothing to do for.
+                continue
             if i in self._tallied.scores:
                 g = self._tallied.scores.index(i)
                 raw, points = int(self.arrays.raw[g, row]), int(self.arrays.points[g, row])
@@ -179,6 +182,9 @@ class Counted:
                 by_row = by_row * arrays.counted[mask]
             if topology is None:
                 arrays.counts[t, :capacity] = by_row
+                if tally.kind == c.POINTS:
+                    arrays.raw[arrays.tallies[t, c.TALLY_SCORE]] = by_row
+                    arrays.points[arrays.tallies[t, c.TALLY_SCORE]] = by_row
                 continue
             domain = topology.domain
             empty_domain = arrays.tallies[t, c.TALLY_EMPTY]

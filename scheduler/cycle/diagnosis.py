@@ -10,6 +10,7 @@ from scheduler.api.door.decisions import Diagnosis
 from scheduler.cycle.boards import Shape
 from scheduler.plugins import table
 from scheduler.plugins.contract import Judged
+from scheduler.plugins.volumes.needs import Refusal
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 
@@ -33,6 +34,12 @@ def judged(
 ) -> Judged:
     """Rows and their refusal bits, for rules to tell why."""
     return Judged(shape.asked, shape.ask, cluster, scratch, rows, bits)
+
+
+def of_claims(cluster: Cluster, refusal: Refusal) -> Diagnosis:
+    """What keeps a pod from every node for its claims, without a look at any."""
+    n = len(cluster.nodes.rows)
+    return Diagnosis(n, ((refusal.text, n),), n, (), (refusal.rule,), refusal.text)
 
 
 def summed(refused: Judged) -> Diagnosis:

@@ -22,6 +22,7 @@ from scheduler.modes.demand_tables import Counts
 from scheduler.modes.learning import Learner
 from scheduler.plugins import table
 from scheduler.plugins.contract import Asked
+from scheduler.plugins.volumes import giving
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
@@ -92,7 +93,7 @@ class Cycle:
         """
         self._begin()
         key = self._key_of(pod)
-        if key is None:
+        if key is None or key.refusal is not None:
             return False
         if key.view.is_wide:
             rows = None
@@ -243,11 +244,13 @@ class Cycle:
         nominations, is_alone = self._cluster.nominations, False
         for pod in batch:
             now = self._key_of(pod)
-            if run and (now != key or is_alone or nominations.node_of(pod.uid)):
+            is_single = key is not None and key.view.is_single
+            if run and (now != key or is_single or is_alone or nominations.node_of(pod.uid)):
                 version = nominations.version
                 yield key, run
-                # What was placed may have terms about this pod, and room may be promised by now.
-                if self.meets_others or nominations.version != version:
+                # What was placed may have terms about this pod, or what its claims would be given; or room is promised.
+                is_other = self.meets_others or (now is not None and now.view.is_single)
+                if is_other or nominations.version != version:
                     now = self._key_of(pod)
                 run = []
             key = now
@@ -257,6 +260,10 @@ class Cycle:
             yield key, run
 
     def _place(self, key: Key, run: list[PodRecord], outcome: Outcome, *, explain: bool) -> None:
+        if key.refusal is not None:
+            why = diagnosis.of_claims(self._cluster, key.refusal) if explain else None
+            self._hold(run, why, outcome)
+            return
         n = 0
         if self._cluster.nominations and self._place_own(key, run[0], outcome):
             return
@@ -394,6 +401,7 @@ class Cycle:
         for k in range(n):
             uid = pods[k].uid
             slots = self._rooms.cards(shape, placed, k) if n_picks[k] else ()
-            node = cluster.assume_charged(uid, rows[k], slots, pod_rows[k])
-            outcome.binds.append(Bind(uid, node, slots, driver if slots else ""))
+            given = giving.given(pods[k], shape.view.storage, cluster, rows[k])
+            node = cluster.assume_charged(uid, rows[k], slots, pod_rows[k], given)
+            outcome.binds.append(Bind(uid, node, slots, driver if slots else "", given))
         cluster.moved.add_many(rows)

@@ -12,6 +12,8 @@ from scheduler.api.placement import Placement
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.plugins import table
 from scheduler.plugins.contract import Standing
+from scheduler.plugins.volumes import needs as storage
+from scheduler.plugins.volumes.needs import Needs as Storage
 from scheduler.state.cluster import Cluster
 from scheduler.state.counting.groups import Controller
 from scheduler.state.pods import PodRecord
@@ -19,7 +21,9 @@ from scheduler.state.structures.recent import Recent
 
 _VIEWS_MAX = 4096
 _NO_LABELS: dict[str, str] = {}
-_Key = tuple[PodTemplate, Placement, str, frozenset[tuple[str, str]], Controller | None]
+_Key = tuple[
+    PodTemplate, Placement, str, frozenset[tuple[str, str]], Controller | None, Storage | None
+]
 
 
 class View:
@@ -28,13 +32,16 @@ class View:
     Attributes:
         needs: by rule, see ``table.peer_needs``.
         is_wide: whether a change on one node can help such a pod on another.
+        storage: what rules need of the pod's storage, None for a pod that has none.
+        is_single: such pods are decided for one at a time: where the next one may go is to be found out anew.
     """
 
-    __slots__ = ("__weakref__", "is_wide", "needs")
+    __slots__ = ("__weakref__", "is_single", "is_wide", "needs", "storage")
 
-    def __init__(self, needs: table.Needs) -> None:
-        self.needs = needs
+    def __init__(self, needs: table.Needs, storage: Storage | None = None) -> None:
+        self.needs, self.storage = needs, storage
         self.is_wide = table.is_wide(needs)
+        self.is_single = storage is not None and storage.is_single
 
 
 # Of pods that no such rule concerns.
@@ -48,32 +55,40 @@ class Views:
         self._cluster = cluster
         # Templates that no rule about other pods concerned, and the version of the cluster when it was so.
         self._alone: WeakKeyDictionary[PodTemplate, int] = WeakKeyDictionary()
-        self._views: WeakValueDictionary[table.Needs, View] = WeakValueDictionary()
+        self._views: WeakValueDictionary[tuple[table.Needs, Storage | None], View] = (
+            WeakValueDictionary()
+        )
         self._recent: Recent[_Key, tuple[int, View]] = Recent(_VIEWS_MAX)
 
     def of(self, pod: PodRecord, placement: Placement) -> View:
         """The view of a pod."""
         # Both only rise.
         template, version = pod.template, self._cluster.terms.version + self._cluster.groups.version
-        if self._alone.get(template) == version:
+        stored = None
+        if pod.volumes is not None:
+            stored = storage.of_pod(pod, self._cluster.storage)
+            if stored is not None and placement.kube.not_asked:
+                stored = storage.without(stored, placement.kube.not_asked)
+        elif self._alone.get(template) == version:
             return ALONE
-        if not table.has_peers(template, self._cluster):
+        elif not table.has_peers(template, self._cluster):
             self._alone[template] = version
             return ALONE
         labels = pod.labels or _NO_LABELS
-        key = template, placement, pod.namespace, frozenset(labels.items()), pod.controller
+        words = frozenset(labels.items())
+        key = template, placement, pod.namespace, words, pod.controller, stored
         known = self._recent.get(key)
         if known is not None and known[0] == version:
             return known[1]
-        standing = Standing(template, placement, pod.namespace, labels, pod.controller)
-        view = self._interned(table.peer_needs(standing, self._cluster))
+        standing = Standing(template, placement, pod.namespace, labels, pod.controller, stored)
+        view = self._interned(table.peer_needs(standing, self._cluster), stored)
         self._recent.put(key, (version, view))
         return view
 
-    def _interned(self, needs: table.Needs) -> View:
-        if needs == table.NO_NEEDS:
+    def _interned(self, needs: table.Needs, stored: Storage | None) -> View:
+        if needs == table.NO_NEEDS and (stored is None or not stored.is_single):
             return ALONE
-        found = self._views.get(needs)
+        found = self._views.get((needs, stored))
         if found is None:
-            found = self._views[needs] = View(needs)
+            found = self._views[needs, stored] = View(needs, stored)
         return found

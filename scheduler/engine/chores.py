@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from scheduler.api.door.decisions import Hold, Outcome
 from scheduler.cycle.schedule import Cycle
@@ -54,12 +55,13 @@ class Chores:
         self._helped_at = self._flushed_at = self._explained_at = 0.0
         # Positions in the cluster's log of changes.
         self._helped_position = self._explained_position = -1
+        self._helped_storage = 0
 
     def due(self) -> float:
         """Time of the next thing to do; infinite when only a change can bring one."""
         if self._is_unfinished:
             return 0.0
-        if self._parked and self._helped_position != self._cluster.moved.position:
+        if self._parked and self._has_changed():
             return self._helped_at + self._pace.help
         return _NEVER
 
@@ -82,15 +84,37 @@ class Chores:
 
     def _begin(self, now: float) -> None:
         position, pace = self._cluster.moved.position, self._pace
-        if self._helped_position != position and now - self._helped_at >= pace.help:
+        if self._has_changed() and now - self._helped_at >= pace.help:
             rows = self._cluster.moved.since(self._helped_position)
             changed = Changed(self._cluster, rows if self._helped_position >= 0 else None)
+            storage = self._cluster.storage.n_helpful
+            chores = [self._help(changed, now)]
+            if self._helped_storage != storage:
+                chores.append(self._help_with_storage(now))
             self._helped_position, self._helped_at = position, now
-            self._helping = self._help(changed, now)
+            self._helped_storage = storage
+            self._helping = chain.from_iterable(chores)
         rest = max(pace.explain, len(self._parked) / pace.explain_rate)
         if self._explained_position != position and now - self._explained_at >= rest:
             self._explained_position, self._explained_at = position, now
             self._explaining = self._explain_again()
+
+    def _has_changed(self) -> bool:
+        """Whether anything has that may help."""
+        storage = self._cluster.storage.n_helpful
+        return (
+            self._helped_position != self._cluster.moved.position or self._helped_storage != storage
+        )
+
+    def _help_with_storage(self, now: float) -> Iterator[None]:
+        """Move the pods that other storage than before could help, wherever that is."""
+        for kind in self._parked.kinds():
+            first = self._parked.one_of(kind)
+            if first is None or first.volumes is None:
+                continue
+            if any(self._cycle.could_place(pod) for pod in self._one_of_each(kind)):
+                self._pending.helped(kind, now)
+            yield
 
     def _help(self, changed: Changed, now: float) -> Iterator[None]:
         """Move the pods that a change could help. It asks one question for each kind that is not ruled out."""
@@ -140,7 +164,8 @@ class Chores:
         for kind in self._parked.kinds():
             holds: dict[Hashable, Hold | None] = {}
             for pod in self._parked.alike(kind):
-                now = self._cycle.kind_of(pod) if self._cycle.meets_others else kind
+                tells_apart = self._cycle.meets_others or pod.volumes is not None
+                now = self._cycle.kind_of(pod) if tells_apart else kind
                 if now not in holds:
                     holds[now] = self._cycle.why_not(pod)
                     yield
@@ -155,7 +180,7 @@ class Chores:
         if first is None:
             return
         yield first
-        if self._cycle.meets_others:
+        if self._cycle.meets_others or first.volumes is not None:
             asked = {self._cycle.kind_of(first)}
             for pod in self._parked.alike(kind):
                 now = self._cycle.kind_of(pod)

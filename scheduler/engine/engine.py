@@ -86,6 +86,8 @@ class Engine:
             events.BudgetGone: self._budget_gone,
             events.EvictDone: lambda *_: _NOTHING,
             events.EvictFailed: self._evict_failed,
+            events.StorageSeen: self._storage,
+            events.StorageGone: self._storage,
             events.DemandRecalled: self._demand_recalled,
             events.DemandKnown: self._demand_known,
             events.PodAssumed: self._pod_assumed,
@@ -329,6 +331,18 @@ class Engine:
         self.cluster.groups.drop(event.kind, event.namespace, event.name)
         return _NOTHING
 
+    def _storage(
+        self, event: events.StorageSeen | events.StorageGone, now: float
+    ) -> Sequence[Note]:
+        storage = self.cluster.storage
+        if isinstance(event, events.StorageGone):
+            waking = storage.gone(event.kind, event.namespace, event.name)
+        else:
+            waking = storage.see(event.found)
+        for uid in waking.pods:
+            self.pending.help_one(uid, now)
+        return _NOTHING
+
     def _demand_recalled(self, event: events.DemandRecalled, _: float) -> Sequence[Note]:
         self.cluster.demand.recall(event.departures, event.horizon)
         return _NOTHING
@@ -342,7 +356,7 @@ class Engine:
     def _pod_assumed(self, event: events.PodAssumed, now: float) -> Sequence[Note]:
         pod = self.cluster.pods.get(event.uid)
         if pod is not None and pod.life == Life.PENDING:
-            self.cluster.assume(event.uid, event.node, event.slots)
+            self.cluster.assume(event.uid, event.node, event.slots, event.given)
             self.pending.take(event.uid, now)
         return _NOTHING
 

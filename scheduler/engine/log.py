@@ -118,6 +118,8 @@ def without_secrets(event: Event) -> Event:
             )
         case events.NodeSeen(node):
             return events.NodeSeen(structs.replace(node, metadata=_read_only(node.metadata)))
+        case events.StorageSeen(found):
+            return events.StorageSeen(structs.replace(found, metadata=_read_only(found.metadata)))
         case events.PolicySeen(body):
             return events.PolicySeen(_policy(body))
     return event

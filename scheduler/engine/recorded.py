@@ -25,11 +25,12 @@ from scheduler.state.pods import Life, PodRecord
 _FINISHED = frozenset({"Succeeded", "Failed"})
 _Key = tuple[str, str]
 # The order in which things are told again: what steers pods, then nodes, then pods.
-_POLICY, _NAMESPACE, _GROUP, _BUDGET, _NODE, _POD = (
+_POLICY, _NAMESPACE, _GROUP, _BUDGET, _STORAGE, _NODE, _POD = (
     "1 policy",
     "2 namespace",
     "3 group",
     "4 budget",
+    "4 storage",
     "5 node",
     "6 pod",
 )
@@ -111,7 +112,7 @@ class Recorded(Engine):
                 yield events.PluginSilent(facts.name, silent=True)
         for pod in pods.values():
             if pod.life == Life.ASSUMED:
-                yield events.PodAssumed(pod.uid, pod.node, pod.claim)
+                yield events.PodAssumed(pod.uid, pod.node, pod.claim, pod.given)
         nominations = self.cluster.nominations
         for name in nominations.nodes():
             for uid in nominations.on(name):
@@ -149,15 +150,21 @@ def _steers(event: Event) -> tuple[_Key, bool]:
             key = _POLICY, name
         case events.NamespaceSeen(name):
             key, is_there = (_NAMESPACE, name), True
-        case events.GroupSeen(kind, namespace, name):
-            key, is_there = (_GROUP, f"{kind} {namespace}/{name}"), True
-        case events.GroupGone(kind, namespace, name):
+        case events.GroupSeen(kind, namespace, name) | events.GroupGone(kind, namespace, name):
             key = _GROUP, f"{kind} {namespace}/{name}"
-        case events.BudgetSeen(namespace, name):
-            key, is_there = (_BUDGET, f"{namespace}/{name}"), True
-        case events.BudgetGone(namespace, name):
-            key = _BUDGET, f"{namespace}/{name}"
+            is_there = isinstance(event, events.GroupSeen)
+        case events.BudgetSeen(namespace, name) | events.BudgetGone(namespace, name):
+            key, is_there = (_BUDGET, f"{namespace}/{name}"), isinstance(event, events.BudgetSeen)
+        case events.StorageSeen() | events.StorageGone():
+            key, is_there = _of_storage(event), isinstance(event, events.StorageSeen)
     return key, is_there
+
+
+def _of_storage(event: events.StorageSeen | events.StorageGone) -> _Key:
+    if isinstance(event, events.StorageGone):
+        return _STORAGE, f"{event.kind} {event.namespace}/{event.name}"
+    meta = event.found.metadata
+    return _STORAGE, f"{type(event.found).__name__} {meta.namespace}/{meta.name}"
 
 
 def _order(pod: PodRecord | None) -> float:

@@ -53,6 +53,10 @@ def bits_of(d: c.Domains, row: int) -> int:
             is_first = d.figures[c.FIGURE_NEAR] == 0 and d.tallies[t, c.TALLY_SELF] != 0
             if v < 0 or (d.counts[t, v] == 0 and not is_first):
                 bits |= 1 << d.tallies[t, c.TALLY_BIT]
+        elif kind == c.ROOM:
+            v = domain_of(d, t, row)
+            if v >= 0 and d.counts[t, v] + d.tallies[t, c.TALLY_SELF] > d.tallies[t, c.TALLY_SKEW]:
+                bits |= 1 << d.tallies[t, c.TALLY_BIT]
         elif kind == c.EVEN and is_even:
             v = domain_of(d, t, row)
             if v < 0:
@@ -108,7 +112,7 @@ def judge_all(board: c.Board) -> None:
     for g in range(board.domains.scores.shape[0]):
         if board.domains.scores[g, c.NORM_HOW] == c.OF_BOTH:
             _score_spread(board, g)
-        else:
+        elif board.domains.scores[g, c.NORM_HOW] == c.OF_SPAN:
             _score_sum(board, g)
 
 

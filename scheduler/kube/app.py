@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,10 +18,12 @@ from scheduler.engine.engine import Engine
 from scheduler.engine.warm import warm
 from scheduler.errors import BadInput
 from scheduler.kube import heap, hosting, rights
-from scheduler.kube.bind.binder import Binder, Permit
+from scheduler.kube.bind.binder import Binder, Permit, Writes
 from scheduler.kube.bind.binding import Binding
+from scheduler.kube.bind.claims import Claims, Known
 from scheduler.kube.bind.fence import Fence
 from scheduler.kube.bind.node_lock import NodeLock
+from scheduler.kube.bind.volumes import VolumeWriter
 from scheduler.kube.client import Access, ApiClient
 from scheduler.kube.evict.evictor import Evictor, Leave
 from scheduler.kube.inbox import Inbox
@@ -293,14 +295,28 @@ class Operator:
     def _make_binder(self, fence: Fence) -> Binder:
         config = self.options.config
         seconds = config.lock_timeout_seconds
+        known = Known(
+            lambda: self.engine.cluster.storage,
+            self._labels_of,
+            lambda profile: config.profile(profile).placement.kube.volume_binding.timeout_seconds,
+        )
         return Binder(
-            Binding(self._api, fence, self.engine.version_of),
-            [NodeLock(self._api, schedulers=self._schedulers, timeout_seconds=seconds)],
+            Writes(
+                Binding(self._api, fence, self.engine.version_of),
+                VolumeWriter(self._api, known),
+                Claims(known),
+                [NodeLock(self._api, schedulers=self._schedulers, timeout_seconds=seconds)],
+            ),
             Permit(self._lease.present_term, self.engine.objection, self._reporter.quiet),
             self._tally.report,
             in_flight=config.binds_in_flight,
             allocate_timeout=seconds,
         )
+
+    def _labels_of(self, node: str) -> Mapping[str, str] | None:
+        """The labels of a node, None when it is not there."""
+        facts = self.engine.cluster.facts_of(node)
+        return facts.labels if facts is not None else None
 
     @staticmethod
     def _clock() -> Callable[[], float]:

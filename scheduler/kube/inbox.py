@@ -18,10 +18,11 @@ from scheduler.api.door.events import (
     Heard,
     NodesListed,
     PodsListed,
+    StorageListed,
 )
 from scheduler.engine.engine import Engine
 
-_LISTS = (PodsListed, NodesListed, GroupsListed, BudgetsListed)
+_LISTS = (PodsListed, NodesListed, GroupsListed, BudgetsListed, StorageListed)
 
 
 class Inbox:
@@ -68,6 +69,8 @@ class Inbox:
                 self._list = self._groups(first)
             elif isinstance(first, BudgetsListed):
                 self._list = self._budgets(first)
+            elif isinstance(first, StorageListed):
+                self._list = self._storage(first)
             else:
                 return first
 
@@ -111,4 +114,14 @@ class Inbox:
         for namespace, name, _ in self.engine.cluster.budgets.objects():
             if (namespace, name) not in present:
                 yield events.BudgetGone(namespace, name)
+        self.lists_waiting -= 1
+
+    def _storage(self, listed: StorageListed) -> Iterator[Event]:
+        """All storage objects of one kind; what is not among them is gone."""
+        for one in listed.found:
+            yield events.StorageSeen(one)
+        present = {(one.metadata.namespace, one.metadata.name) for one in listed.found}
+        for namespace, name in self.engine.cluster.storage.of_kind(listed.kind):
+            if (namespace, name) not in present:
+                yield events.StorageGone(listed.kind, namespace, name)
         self.lists_waiting -= 1

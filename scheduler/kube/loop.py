@@ -149,6 +149,11 @@ class Loop:
                 self._binder.see_node(node)
             case events.NodeGone(name):
                 self._binder.node_gone(name)
+            case events.StorageSeen(found):
+                meta = found.metadata
+                self._binder.see_storage(type(found).__name__, meta.namespace, meta.name)
+            case events.StorageGone(kind, namespace, name):
+                self._binder.see_storage(kind, namespace, name)
             case events.PodListEnds(scheduler) if scheduler:
                 self._binder.reconcile(self._engine.cluster.pods)
             case events.NodeListEnds():

@@ -51,6 +51,8 @@ def needed(reads: list[Right], lease_namespace: str, lease_name: str) -> list[Ri
         Right("get", "", "nodes"),
         Right("patch", "", "nodes"),
         Right("create", "", "pods", "binding"),
+        Right("patch", "", "persistentvolumeclaims"),
+        Right("patch", "", "persistentvolumes"),
         Right("patch", "", "pods", "status"),
         Right("create", "events.k8s.io", "events"),
         Right("get", names.GROUP, names.POLICIES),

@@ -26,9 +26,10 @@ from scheduler.api.kube_plugins import KubePlugins
 from scheduler.api.placement import Placement
 from scheduler.api.pods.templates import PodTemplate, Whereabouts
 from scheduler.api.selectors import Labels
+from scheduler.plugins.volumes.needs import Needs as Storage
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
-from scheduler.state.counting.counts import Count
+from scheduler.state.counting.counts import Figure
 from scheduler.state.counting.groups import Controller
 from scheduler.state.nodes import NodeTable
 
@@ -48,6 +49,8 @@ class Change(Flag):
     POD_LEFT = auto()
     # A pod came to a node.
     POD_CAME = auto()
+    # A claim, a volume, a class, a driver or what is told of its room is there or another.
+    STORAGE = auto()
 
 
 class Reason(NamedTuple):
@@ -106,6 +109,8 @@ class Asked(NamedTuple):
 
     template: PodTemplate
     placement: Placement
+    #: What rules need of its storage, None for pods that have none.
+    storage: Storage | None = None
 
 
 class Compiled(NamedTuple):
@@ -154,7 +159,7 @@ class Row:
 class Standing(NamedTuple):
     """A pod as rules about other pods see it: its labels tell which of them it is among.
 
-    ``controller``: API version, kind and name of what made it.
+    ``controller``: API version, kind and name of what made it. ``storage``: as in ``Asked``.
     """
 
     template: PodTemplate
@@ -162,6 +167,7 @@ class Standing(NamedTuple):
     namespace: str
     labels: Labels
     controller: Controller | None
+    storage: Storage | None = None
 
 
 class Mask(Protocol):
@@ -182,13 +188,13 @@ class Tally:
         gain: what a pod of the shape adds where it goes.
         key: the label whose values are domains; empty: each node is one.
         counted: whose pods are counted; None: those of all nodes.
-        kind: what the count means: ``columns.APART``, ``NEAR``, ``EVEN``, ``SPREAD`` or ``SUM``.
+        kind: what the count means: ``columns.APART``, ``NEAR``, ``EVEN``, ``ROOM``, ``SPREAD``, ``SUM`` or ``POINTS``.
         reason: which of the rule's reasons refuses nodes for it.
         no_label: which refuses nodes without the label.
         figures: more that the kernel reads, by ``columns.TALLY_*``.
     """
 
-    count: Count | None
+    count: Figure | None
     gain: int
     key: str = ""
     counted: Mask | None = None
@@ -198,11 +204,25 @@ class Tally:
     figures: Mapping[int, int] = field(default_factory=dict)
 
 
+def _always(_: Any) -> bool:
+    return True
+
+
+def nothing_of_templates(_: PodTemplate, __: Cluster) -> bool:
+    """For a rule that is about what is a pod's own: templates do not tell whom it concerns."""
+    return False
+
+
+def never(_: Any) -> bool:
+    """For a rule that is about nodes by themselves."""
+    return False
+
+
 class DomainScore(NamedTuple):
     """Prefers nodes by what is counted in their domains.
 
     Attributes:
-        how: how raw scores become points: ``columns.OF_BOTH`` or ``OF_SPAN``.
+        how: how raw scores become points: ``columns.OF_BOTH`` or ``OF_SPAN``; ``AS_IS`` of ``POINTS``.
         weight: of the points, unless the profile says another.
     """
 
@@ -220,14 +240,14 @@ class Domain:
         needs: what it needs of the pod, None when it has nothing to do for it. Likewise.
         tallies: of that.
         score: None when it prefers nothing.
-        is_wide: whether a change on one node can help a pod on another.
+        is_wide: whether a change on one node can help a pod on another, of a pod that needs this of it.
     """
 
     concerns: Callable[[PodTemplate, Cluster], bool]
     needs: Callable[[Standing, Cluster], Hashable | None]
     tallies: Callable[[Any, Cluster], tuple[Tally, ...]]
     score: DomainScore | None = None
-    is_wide: bool = True
+    is_wide: Callable[[Any], bool] = _always
 
 
 class Judged(NamedTuple):
@@ -239,6 +259,7 @@ class Judged(NamedTuple):
     scratch: c.Scratch
     rows: c.Ints  # [n]
     bits: c.Ints  # [W, n]
+    first: int = 0  # the rule's first bit
 
 
 class Told(NamedTuple):

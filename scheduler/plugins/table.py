@@ -35,6 +35,7 @@ from scheduler.plugins.contract import (
     summary,
 )
 from scheduler.plugins.rules import (
+    claims,
     gpu_cards,
     gpu_nodes,
     image_locality,
@@ -44,10 +45,14 @@ from scheduler.plugins.rules import (
     node_declared_features,
     node_ports,
     node_unschedulable,
+    node_volume_limits,
     pod_affinity,
     resources_fit,
     taints,
     topology_spread,
+    volume_binding,
+    volume_restrictions,
+    volume_zone,
     well_formed,
 )
 from scheduler.schema import columns as c
@@ -56,6 +61,7 @@ from scheduler.state.nodes import NodeTable
 
 RULES: tuple[Rule, ...] = (
     named_nodes.CONTRADICTION,
+    claims.RULE,
     named_nodes.OTHERS,
     well_formed.RULE,
     node_unschedulable.RULE,
@@ -64,6 +70,10 @@ RULES: tuple[Rule, ...] = (
     node_affinity.RULE,
     node_ports.RULE,
     resources_fit.RULE,
+    volume_restrictions.RULE,
+    node_volume_limits.RULE,
+    volume_binding.RULE,
+    volume_zone.RULE,
     topology_spread.RULE,
     pod_affinity.RULE,
     node_declared_features.RULE,
@@ -234,7 +244,7 @@ def peer_needs(pod: Standing, cluster: Cluster) -> Needs:
 def is_wide(needs: Needs) -> bool:
     """Whether a change on one node can help a pod that needs this on another."""
     return any(
-        domain.is_wide and need is not None
+        need is not None and domain.is_wide(need)
         for (_, domain), need in zip(_DOMAINS, needs, strict=True)
     )
 
@@ -249,7 +259,7 @@ def tallied(needs: Needs, cluster: Cluster) -> Tallied:
         tallies = domain.tallies(need, cluster) if need is not None else ()
         for one in tallies:
             score = -1
-            if one.kind in {c.SPREAD, c.SUM}:
+            if one.kind in {c.SPREAD, c.SUM, c.POINTS}:
                 if _SCORE_OF[rule.name] not in scores:
                     scores.append(_SCORE_OF[rule.name])
                 score = scores.index(_SCORE_OF[rule.name])
@@ -339,7 +349,8 @@ def _refusing(judged: Judged) -> Iterator[tuple[Rule, c.Ints, Judged]]:
         first = _FIRST_BIT[rule]
         at = np.flatnonzero((firsts >= first) & (firsts < first + len(rule.reasons)))
         if at.size:
-            yield rule, at, judged._replace(rows=judged.rows[at], bits=judged.bits[:, at])
+            of_rule = judged._replace(rows=judged.rows[at], bits=judged.bits[:, at], first=first)
+            yield rule, at, of_rule
 
 
 def _told(rule: Rule, part: Judged) -> Told:

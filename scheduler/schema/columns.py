@@ -242,8 +242,9 @@ class Domains(NamedTuple):
 ) = range(17)
 # APART refuses domains in which something is counted; NEAR those in which nothing is, unless there is nothing in
 # any and the pod is one of those that are counted. EVEN refuses domains that exceed the emptiest by more than the
-# skew. SPREAD scores a domain by how few it has, and SUM by the sum of what is counted.
-APART, NEAR, EVEN, SPREAD, SUM = 0, 1, 2, 3, 4
+# skew. ROOM refuses where what is counted and TALLY_SELF, what the pod brings, are more than TALLY_SKEW. SPREAD scores
+# a domain by how few it has, SUM by the sum of what is counted; POINTS are points as they are, of each node by itself.
+APART, NEAR, EVEN, ROOM, SPREAD, SUM, POINTS = 0, 1, 2, 3, 4, 5, 6
 # FIGURE_WIDE: whether a placement changes more than its own node. FIGURE_STAMP: how often ``seen`` was used.
 # FIGURE_NEAR: how much is counted in all domains of tallies of NEAR.
 FIGURE_WIDE, FIGURE_STAMP, FIGURE_NEAR, N_FIGURES = 0, 1, 2, 3

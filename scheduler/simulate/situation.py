@@ -86,6 +86,8 @@ def engine_of(inventory: Inventory, config: Config, *, only_ours: bool = False) 
         engine.handle(group, 0.0)
     for budget in inventory.budgets:
         engine.handle(budget, 0.0)
+    for found in inventory.storage:
+        engine.handle(events.StorageSeen(found), 0.0)
     for node in inventory.nodes:
         engine.handle(events.NodeSeen(node), 0.0)
     for pod in inventory.pods:

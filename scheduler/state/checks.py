@@ -16,6 +16,7 @@ from scheduler.state.charging.holders import NOTHING
 from scheduler.state.cluster import Cluster
 from scheduler.state.counting import terms
 from scheduler.state.pods import PodRecord
+from scheduler.state.volumes import recount
 
 
 def fingerprint(cluster: Cluster) -> dict[str, Any]:
@@ -94,6 +95,9 @@ def verify_by_node(cluster: Cluster) -> Iterator[None]:
             _verify_node(cluster, name)
             yield
     _verify_terms(cluster)
+    storage, charged = cluster.storage, cluster.roster.charged_to()
+    if problem := recount.difference(storage, cluster.nodes, charged):
+        raise BrokenInvariant(problem)
     # By identity: an old record of a pod would be charged and taken back by other figures.
     rows = [pod.row for pod in cluster.pods.values() if pod.node]
     if len(set(rows)) < len(rows) or min(rows, default=0) < 0:

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from scheduler.api import names, wire
 from scheduler.api.cards import Slots
 from scheduler.api.limits import DEFAULT, PodLimits
+from scheduler.api.storage import Given
 from scheduler.devices.table import FAMILIES, Families
 from scheduler.errors import BrokenInvariant, Mistake
 from scheduler.schema import columns as c
@@ -40,6 +41,7 @@ from scheduler.state.records import Records, started
 from scheduler.state.registers import Registers
 from scheduler.state.structures.changes import Changes
 from scheduler.state.trials import Trial
+from scheduler.state.volumes.store import Storage
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
 Figures = tuple[int, int, int]
@@ -55,6 +57,7 @@ class Cluster:
         ledger: who of them is charged what.
         terms: what rules about other pods count of them.
         groups: what selects pods that belong together.
+        storage: claims, volumes and what of them is used where.
         moved: rows whose free resources may differ.
         described: rows whose labels, taints or cards may differ (also in ``moved``).
         demand: what the pods seen so far ask.
@@ -77,7 +80,8 @@ class Cluster:
         self.ledger = self.roster.ledger
         self.pods, self.pods_on = self.roster.pods, self.roster.pods_on
         self.terms = Terms(self.roster.charged_to)
-        self.roster.followers.append(self.terms)
+        self.storage = Storage(self.nodes)
+        self.roster.followers += (self.terms, self.storage)
         self.described = Changes()
         self.demand = Demand()
         self.nominations, self.budgets = Nominations(self._promised), Budgets()
@@ -98,6 +102,9 @@ class Cluster:
             return new
         if row < 0:
             row = self.nodes.add(new.name)
+            self.storage.node_came(new.name, row)
+        elif old is not None and old.labels != new.labels:
+            self.storage.labelled.add(row)
         had_signed = self.registers.signed
         change = self.nodes.describe(row, new)
         self._resources_moved(change.offered, change.withdrawn)
@@ -131,6 +138,7 @@ class Cluster:
         had_signed = self.registers.signed
         self.roster.charge(self.roster.strike(name), -1)
         self.registers.clear(row)
+        self.storage.node_goes(name, row)
         self._resources_moved((), self.nodes.remove(name))
         self.moved.add(row)
         self.described.add(row)
@@ -200,6 +208,7 @@ class Cluster:
         self._nominate(new, old)
         if old is None:
             self.demand.arrived(new.template, listed=listed)
+            self.storage.names_claims(new, 1)
         elif old.life == Life.ASSUMED and not new.node:
             # The bind is under way: what was decided stays charged, what changed waits for it.
             self.roster.meanwhile[uid] = new
@@ -222,6 +231,8 @@ class Cluster:
         self.roster.meanwhile.pop(uid, None)
         self.nominations.drop(uid)
         self.nominations.going.pop(uid, None)
+        if pod is not None:
+            self.storage.names_claims(pod, -1)
         if pod is not None and pod.node:
             self.demand.left(pod.template)
             self.roster.detach(pod)
@@ -259,18 +270,22 @@ class Cluster:
         holds = self.ledger.pods.held(pod.row).tolist() if pod.row >= 0 else []
         return {d: (cores, mib, sharers) for d, cores, mib, sharers in holds}
 
-    def assume(self, uid: str, node: str, claim: Slots) -> None:
-        """Charge a pending pod to a node, ahead of its binding."""
-        pod = replace(self.pods[uid], node=node, life=Life.ASSUMED, claim=claim)
+    def assume(self, uid: str, node: str, claim: Slots, given: tuple[Given, ...] = ()) -> None:
+        """Charge a pending pod to a node, ahead of its binding, with what its claims are given there."""
+        pod = replace(self.pods[uid], node=node, life=Life.ASSUMED, claim=claim, given=given)
         self.roster.attach(pod, c.NOT_STARTED)
 
-    def assume_charged(self, uid: str, node_row: int, claim: Slots, row: int) -> str:
+    def assume_charged(
+        self, uid: str, node_row: int, claim: Slots, row: int, given: tuple[Given, ...] = ()
+    ) -> str:
         """As ``assume``, where the placing kernel has entered the pod in a row of the pod table already.
 
         The name of the node.
         """
         node = self.nodes.name_of(node_row)
-        pod = replace(self.pods[uid], node=node, life=Life.ASSUMED, claim=claim, row=row)
+        pod = replace(
+            self.pods[uid], node=node, life=Life.ASSUMED, claim=claim, row=row, given=given
+        )
         self.roster.adopt(pod, node_row)
         return node
 

@@ -8,6 +8,8 @@ import msgspec
 
 from scheduler.api.cards import Slots
 from scheduler.api.pods.templates import PodTemplate
+from scheduler.api.pods.volumes import PodVolumes
+from scheduler.api.storage import Given
 from scheduler.errors import Mistake
 from scheduler.state.charging import claims
 
@@ -45,6 +47,8 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
         nominated: the node in its ``status.nominatedNodeName``, while it has none.
         preempts: it may take the place of pods of lower priority.
         evicted: it is being deleted to make room for another.
+        volumes: its storage, None for most pods.
+        given: what its claims are given, as long as it is assumed.
     """
 
     uid: str
@@ -69,6 +73,8 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
     nominated: str = ""
     preempts: bool = True
     evicted: bool = False
+    volumes: PodVolumes | None = None
+    given: tuple[Given, ...] = ()
 
     @property
     def asks(self) -> claims.Asks:
@@ -94,4 +100,4 @@ def charged(pod: PodRecord) -> tuple[object, ...]:
 
 def followed(pod: PodRecord) -> tuple[object, ...]:
     """What may change on a pod that stays where it is, and is counted by those who follow charges."""
-    return pod.namespace, pod.labels, pod.deleting
+    return pod.namespace, pod.labels, pod.deleting, pod.given

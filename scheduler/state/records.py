@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 from scheduler.api import names, wire
 from scheduler.api.cards import Slots
 from scheduler.api.limits import PodLimits
-from scheduler.api.pods import gpus, templates
+from scheduler.api.pods import gpus, templates, volumes
 from scheduler.devices.table import Families, ask_of
 from scheduler.errors import BadInput
 from scheduler.schema import columns as c
@@ -90,6 +90,8 @@ class Records:
             nominated="" if node else pod.status.nominated_node_name,
             preempts=spec.preemption_policy != names.PREEMPT_NEVER,
             evicted=_is_evicted(pod),
+            # What a pod says of storage cannot be changed.
+            volumes=volumes.of_pod(pod) if old is None else old.volumes,
         )
 
     def _template(self, pod: wire.Pod) -> templates.PodTemplate:

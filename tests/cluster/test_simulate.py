@@ -24,7 +24,8 @@ _ONLY = {"key": "app", "value": "simulated", "effect": "NoSchedule"}
 _TOLERATED: Json = {"tolerations": [{"key": "app", "operator": "Exists"}]}
 KINDS = (
     "nodes,pods,namespaces,priorityclasses,services,limitranges,replicationcontrollers,replicasets,"
-    "statefulsets,deployments,daemonsets,jobs,cronjobs"
+    "statefulsets,deployments,daemonsets,jobs,cronjobs,persistentvolumeclaims,persistentvolumes,"
+    "storageclasses,csinodes,csidrivers,csistoragecapacities,volumeattachments"
 )
 
 

@@ -26,6 +26,7 @@ pytest.register_assert_rewrite(
             "cases_policies",
             "cases_profiles",
             "cases_replicas",
+            "cases_volumes",
         )
     )
 )

@@ -17,6 +17,7 @@ from tests.operator import (
     cases_profiles,
     cases_replay,
     cases_replicas,
+    cases_volumes,
     cases_waiting,
     process,
     servers,
@@ -50,6 +51,7 @@ def operator(server: servers.Server) -> Iterator[process.Operator]:
         *cases_locks.ALL,
         *cases_policies.ALL,
         *cases_preemption.ALL,
+        *cases_volumes.ALL,
     ],
     ids=lambda case: case.__name__,
 )

@@ -11,12 +11,16 @@ from scheduler.api import names
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Bind
 from scheduler.errors import ApiError
-from scheduler.kube.bind.binder import Binder, Permit
+from scheduler.kube.bind.binder import Binder, Permit, Writes
 from scheduler.kube.bind.binding import Binding
+from scheduler.kube.bind.claims import Claims, Known
 from scheduler.kube.bind.fence import Fence
 from scheduler.kube.bind.node_lock import NodeLock
+from scheduler.kube.bind.volumes import VolumeWriter
 from scheduler.state.cluster import Cluster
+from scheduler.state.nodes import NodeTable
 from scheduler.state.pods import PodRecord
+from scheduler.state.volumes.store import Storage
 from tests import make
 
 
@@ -56,10 +60,16 @@ async def binder(
     async def quiet(_: str) -> None:
         """Nothing else is written."""
 
+    storage = Storage(NodeTable(()))
+    known = Known(lambda: storage, lambda _: {}, lambda _: 600.0)
     fence = Fence(api, identity="test")  # type: ignore[arg-type]
     made = Binder(
-        Binding(api, fence, lambda _: "1"),  # type: ignore[arg-type]
-        [NodeLock(api, schedulers=(names.SCHEDULER,), timeout_seconds=300.0)],  # type: ignore[arg-type]
+        Writes(
+            Binding(api, fence, lambda _: "1"),  # type: ignore[arg-type]
+            VolumeWriter(api, known),  # type: ignore[arg-type]
+            Claims(known),
+            [NodeLock(api, schedulers=(names.SCHEDULER,), timeout_seconds=300.0)],  # type: ignore[arg-type]
+        ),
         Permit(term, lambda _: "", quiet),
         reported.append,
         in_flight=in_flight,

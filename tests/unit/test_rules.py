@@ -12,7 +12,7 @@ from scheduler.cycle.schedule import Cycle
 from scheduler.kernels import place
 from scheduler.plugins import table
 from scheduler.plugins.contract import Change
-from scheduler.plugins.rules import named_nodes, node_affinity
+from scheduler.plugins.rules import claims, named_nodes, node_affinity
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
@@ -42,8 +42,9 @@ def told(cluster: Cluster, cycle: Cycle, shape: Shape, bits: c.Ints) -> list[lis
 
 def test_every_reason_has_a_bit_of_the_first_word_and_a_name_of_its_own() -> None:
     assert len(table.REASONS) < c.WORD
-    # Before all others, NodeAffinity leaves out the nodes that its terms do not name; and a profile adds its own.
-    more = {named_nodes.OTHERS, named_nodes.CONTRADICTION, node_affinity.ENFORCED}
+    # Before all others, NodeAffinity leaves out the nodes that its terms do not name, and claims are looked for; and
+    # a profile adds its own.
+    more = {named_nodes.OTHERS, named_nodes.CONTRADICTION, claims.RULE, node_affinity.ENFORCED}
     names = [rule.name for rule in table.RULES if rule not in more]
     assert len(set(names)) == len(names)
     texts = [reason.text for _, reason in table.REASONS]

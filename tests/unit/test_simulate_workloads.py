@@ -115,7 +115,18 @@ def test_a_stateful_set_numbers_its_pods_and_gives_each_its_claims() -> None:
     volumes = [one["persistentVolumeClaim"] for one in pods["db-6"]["spec"]["volumes"]]
     assert volumes == [{"claimName": "data-db-6"}, {"claimName": "log-db-6"}]
     found = schedule([node("a"), workload("StatefulSet", "db", volumeClaimTemplates=claims)])
-    assert found["pods"][0]["message"].startswith("spec.volumes[persistentVolumeClaim]: not supported")  # fmt: skip
+    text = "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims."
+    assert found["pods"][0]["message"] == text
+    default = {"storageclass.kubernetes.io/is-default-class": "true"}
+    of_class = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "fast", "annotations": default},
+        "provisioner": "csi.example.com",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
+    found = schedule([node("a"), of_class, workload("StatefulSet", "db", volumeClaimTemplates=claims)])  # fmt: skip
+    assert found["pods"][0]["node"] == "a"
     assert not found["mistakes"]
 
 

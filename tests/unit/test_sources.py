@@ -44,7 +44,9 @@ def test_one_name_has_a_stream_of_its_pods_and_one_of_all_others() -> None:
     }
     raw = [name for name, source in by_name("evenkeel").items() if source.way == Way.RAW]
     groups = ["services", "replicationcontrollers", "replicasets", "statefulsets"]
-    assert raw == ["pods-ours", "pods-others", "nodes", *groups, "budgets"]
+    storage = ["persistentvolumeclaims", "persistentvolumes", "storageclasses", "csinodes"]
+    storage += ["csidrivers", "csistoragecapacities", "volumeattachments"]
+    assert raw == ["pods-ours", "pods-others", "nodes", *groups, "budgets", *storage]
 
 
 def test_several_names_have_a_stream_each_and_others_pods_leave_out_all_of_them() -> None:
@@ -65,6 +67,7 @@ def test_several_names_have_a_stream_each_and_others_pods_leave_out_all_of_them(
         ("nodes", events.NodesListed([])),
         ("services", events.GroupsListed(GroupKind.SERVICE, [])),
         ("statefulsets", events.GroupsListed(GroupKind.STATEFUL_SET, [])),
+        ("persistentvolumes", events.StorageListed("PersistentVolume", [])),
     ],
 )
 def test_an_empty_list_is_news_of_whose_objects_there_are_none(

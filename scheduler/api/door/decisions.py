@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from scheduler.api.cards import Slots
 from scheduler.api.door.notes import Note
+from scheduler.api.storage import Given
 from scheduler.errors import Mistake
 
 
@@ -17,12 +18,14 @@ class Bind:
     Attributes:
         slots: its cards, on nodes whose cards are given away one by one.
         driver: the name of the driver whose cards they are; empty when there are none.
+        given: what its claims are to be given before, in their order; of claims that are bound nothing.
     """
 
     uid: str
     node: str
     slots: Slots = ()
     driver: str = ""
+    given: tuple[Given, ...] = ()
 
 
 class Detail(NamedTuple):

@@ -12,6 +12,7 @@ import msgspec
 from scheduler.api import wire
 from scheduler.api.cards import Slots
 from scheduler.api.names import GroupKind
+from scheduler.api.storage import Given, StorageObject
 
 
 class _Event(msgspec.Struct, frozen=True, tag=True, gc=False):
@@ -155,6 +156,20 @@ class BudgetGone(_Event, frozen=True):
     name: str
 
 
+class StorageSeen(_Event, frozen=True):
+    """A claim, a volume, a class or something else of storage was added or changed."""
+
+    found: StorageObject
+
+
+class StorageGone(_Event, frozen=True):
+    """One of them was deleted; ``namespace`` is empty for what is in none."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
 class EvictDone(_Event, frozen=True):
     """The API server has begun to delete a pod that was to be evicted, or knows it no more."""
 
@@ -176,11 +191,12 @@ class DemandRecalled(_Event, frozen=True):
 
 
 class PodAssumed(_Event, frozen=True):
-    """A bind of the pod, with these cards, was under way before the engine made a fresh start."""
+    """A bind of the pod, with these cards and volumes, was under way before the engine made a fresh start."""
 
     uid: str
     node: str
     slots: Slots
+    given: tuple[Given, ...] = ()
 
 
 class PodNominated(_Event, frozen=True):
@@ -207,7 +223,7 @@ Event = (
     PodSeen | PodGone | PodListBegins | PodListEnds | NodeSeen | NodeGone | NodeListEnds | BindDone
     | BindFailed | PluginSilent | PolicySeen | PolicyGone | NamespaceSeen | GroupSeen | GroupGone
     | BudgetSeen | BudgetGone | EvictDone | EvictFailed | DemandRecalled | PodAssumed | PodNominated | PodGoing
-    | DemandKnown
+    | StorageSeen | StorageGone | DemandKnown
 )  # fmt: skip
 
 
@@ -240,4 +256,11 @@ class BudgetsListed(_Event, frozen=True):
     budgets: list[BudgetSeen]
 
 
-Heard = Event | PodsListed | NodesListed | GroupsListed | BudgetsListed
+class StorageListed(_Event, frozen=True):
+    """All storage objects of one kind as one list, likewise."""
+
+    kind: str
+    found: list[StorageObject]
+
+
+Heard = Event | PodsListed | NodesListed | GroupsListed | BudgetsListed | StorageListed

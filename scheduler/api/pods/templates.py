@@ -117,13 +117,17 @@ class Whereabouts(Protocol):
 def key(pod: wire.Pod) -> bytes:
     """Bytes that are equal exactly for pods of one template.
 
-    The node, priority and gates are moved aside while encoding: they are the pod's, not the template's.
+    The node, priority, gates and storage are moved aside while encoding: they are the pod's, not the template's.
     """
     spec = pod.spec
     aside = spec.node_name, spec.priority, spec.scheduling_gates, spec.scheduler_name
+    volumes = spec.volumes
+    if volumes:
+        spec.volumes = [wire.Volume(image=one.image) for one in volumes if one.image] or None
     spec.node_name, spec.priority, spec.scheduling_gates, spec.scheduler_name = None, 0, None, None
     encoded = _encoder.encode(spec)
     spec.node_name, spec.priority, spec.scheduling_gates, spec.scheduler_name = aside
+    spec.volumes = volumes
     annotations = pod.metadata.annotations
     if annotations and not names.STEERING.isdisjoint(annotations):
         encoded += _encoder.encode(_steering(annotations))
@@ -204,8 +208,6 @@ def _steering(annotations: dict[str, str]) -> tuple[tuple[str, str], ...]:
 def _unsupported(spec: wire.PodSpec) -> list[str]:
     """Hard rules that are not implemented yet: better no place than a wrong one."""
     found = []
-    if any(v.persistent_volume_claim or v.ephemeral for v in spec.volumes or ()):
-        found.append("spec.volumes[persistentVolumeClaim]")
     if spec.resource_claims:
         found.append("spec.resourceClaims")
     if spec.scheduling_group:

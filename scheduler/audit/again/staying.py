@@ -23,6 +23,8 @@ from scheduler.state.pods import PodRecord
 OF_A_DAEMON_SET = "of a DaemonSet"
 OF_A_FILE = "run by the kubelet from a file"
 LEAVING = "being deleted"
+# Where its volumes can be used is not read, and a volume does not move.
+CLAIMED = "with a PersistentVolumeClaim"
 NO_NODE = "on a node that is not there"
 UNREADABLE = "with a mistake in what is asked"
 UNCLAIMED = "with a mistake in which cards are held"
@@ -31,7 +33,6 @@ NOT_BACK = "on a node that would not take such a pod back, by its cordon, taints
 _OWNERS = {"DaemonSet": OF_A_DAEMON_SET, "Node": OF_A_FILE}
 # What Evenkeel does not place yet, by the fields that ``api/pods/templates.py`` names.
 _UNSUPPORTED = {
-    "spec.volumes[persistentVolumeClaim]": "with a PersistentVolumeClaim",
     "spec.resourceClaims": "with a ResourceClaim",
     "spec.schedulingGroup": "of a scheduling group",
 }
@@ -102,6 +103,8 @@ def _reason(pod: PodRecord, cluster: Cluster, cycle: Cycle) -> str:
         return NO_NODE
     if pod.deleting:
         return LEAVING
+    if pod.volumes is not None and pod.volumes.claims:
+        return CLAIMED
     if template.problem is None and template.unsupported:
         field = template.unsupported[0]
         return _UNSUPPORTED.get(field, f"with {field}, which Evenkeel does not place yet")

@@ -170,7 +170,8 @@ def _volumes(pod: wire.Pod) -> Iterator[Wish]:
         def drop(changed: wire.Pod, volume: wire.Volume = volume) -> None:
             changed.spec.volumes = _less(changed.spec.volumes or [], volume)
 
-        claim = (volume.persistent_volume_claim or {}).get("claimName")
+        source = volume.persistent_volume_claim
+        claim = source.claim_name if source is not None else ""
         yield Wish(f"spec.volumes[{i}]", f"claim {claim}" if claim else "ephemeral claim", drop)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from scheduler.cycle.counted import Counted
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
-from scheduler.state.counting.counts import Count
+from scheduler.state.counting.counts import Figure
 from scheduler.state.pods import PodRecord
 
 _NOTHING: c.Ints = np.zeros((0, 0), np.int64)
@@ -20,7 +20,7 @@ class Gains:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._counts: list[Count | None] = []
+        self._counts: list[Figure | None] = []
         self._known: dict[Hashable, c.Ints] = {}
 
     def of(self, counted: Counted, rows: c.Ints, priority: int) -> c.Ints:
@@ -49,19 +49,19 @@ class Gains:
             if v >= 0 and (mask < 0 or arrays.counted[mask, row]):
                 arrays.counts[t, v] -= gain[t]
 
-    def _gain(self, counts: list[Count | None], pod: PodRecord) -> c.Ints:
+    def _gain(self, counts: list[Figure | None], pod: PodRecord) -> c.Ints:
         if len(counts) != len(self._counts) or any(
             a is not b for a, b in zip(counts, self._counts, strict=True)
         ):
             self._counts, self._known = counts, {}
         labels = frozenset((pod.labels or {}).items())
-        key = pod.template, pod.namespace, labels, pod.deleting
+        key = pod.template, pod.namespace, labels, pod.deleting, pod.volumes
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = self._tried(counts, pod)
         return found
 
-    def _tried(self, counts: list[Count | None], pod: PodRecord) -> c.Ints:
+    def _tried(self, counts: list[Figure | None], pod: PodRecord) -> c.Ints:
         cluster = self._cluster
         row, capacity = cluster.nodes.row_of(pod.node), cluster.nodes.capacity
         position = cluster.moved.position

@@ -128,6 +128,12 @@ def _rbac(plural: str, kind: str, *, namespaced: bool) -> Kind:
     )
 
 
+def _storage(plural: str, kind: str, *, namespaced: bool) -> Kind:
+    return Kind(
+        group="storage.k8s.io", version="v1", plural=plural, kind=kind, namespaced=namespaced
+    )
+
+
 BUILT_IN: tuple[Kind, ...] = (
     PODS,
     NODES,
@@ -240,4 +246,7 @@ BUILT_IN: tuple[Kind, ...] = (
         unconditional_update=False,
         returns_deleted=True,
     ),
+    _storage("csidrivers", "CSIDriver", namespaced=False),
+    _storage("csistoragecapacities", "CSIStorageCapacity", namespaced=True),
+    _storage("volumeattachments", "VolumeAttachment", namespaced=False),
 )

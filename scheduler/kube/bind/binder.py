@@ -1,13 +1,14 @@
 """Carry out decisions: a bounded number of requests in flight, each result reported once.
 
 A decision becomes a job. Where a device plugin serves the node's pods one at a time, the job waits for its turn (``turns``);
-then a worker (``crew``) takes the steps before the bind (``steps``), binds (``binding``) and reports.
+then a worker (``crew``) takes the steps before the bind (``steps``), binds (``binding``) and reports. Where claims are to
+be bound first, a worker writes what they are given (``volumes``), and the job waits without one until they are (``claims``).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Container, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
 from typing import NamedTuple
 
 import structlog
@@ -18,11 +19,13 @@ from scheduler.api.door.events import BindDone, BindFailed, PluginSilent
 from scheduler.devices import table as devices
 from scheduler.errors import ApiError
 from scheduler.kube.bind.binding import Binding, Fate
+from scheduler.kube.bind.claims import Asked, Claims
 from scheduler.kube.bind.crew import Crew
 from scheduler.kube.bind.fence import Gate
 from scheduler.kube.bind.jobs import Job, Ledger, Step
 from scheduler.kube.bind.steps import Steps
 from scheduler.kube.bind.turns import Effect, GiveBack, Start, Turns
+from scheduler.kube.bind.volumes import VolumeWriter
 from scheduler.state.pods import PodRecord
 
 _LOOK_SECONDS = 0.1
@@ -44,12 +47,26 @@ class Permit(NamedTuple):
     quiet: Callable[[str], Awaitable[None]]
 
 
+class Writes(NamedTuple):
+    """What writes for a decision.
+
+    Attributes:
+        binding: one bind until its outcome is known.
+        volumes: what claims are given; ``claims`` knows when they have it.
+        steps: what must be done before a bind, in that order.
+    """
+
+    binding: Binding
+    volumes: VolumeWriter
+    claims: Claims
+    steps: Sequence[Step] = ()
+
+
 class Binder:
     """Binds pods; reports each result through ``report`` exactly once.
 
     Args:
-        binding: writes one bind until its outcome is known.
-        steps: what must be done before a bind, in that order.
+        writes: what writes for a decision.
         permit: what is asked right before a write.
         report: takes BindDone, BindFailed and PluginSilent.
         in_flight: most requests at once.
@@ -58,15 +75,15 @@ class Binder:
 
     def __init__(
         self,
-        binding: Binding,
-        steps: Sequence[Step],
+        writes: Writes,
         permit: Permit,
         report: Callable[[BindDone | BindFailed | PluginSilent], None],
         *,
         in_flight: int,
         allocate_timeout: float,
     ) -> None:
-        self._binding, self._steps = binding, Steps(steps)
+        self._binding, self._steps = writes.binding, Steps(writes.steps)
+        self._volumes, self._claims = writes.volumes, writes.claims
         self._permit, self._report = permit, report
         self._turns = Turns(allocate_timeout)
         self._open = Ledger()
@@ -86,7 +103,10 @@ class Binder:
         """Queue a decision."""
         job = Job(bind, pod, self._permit.term(), _now())
         self._open.begin(job)
-        if job.takes_turns:
+        self._enter(job)
+
+    def _enter(self, job: Job) -> None:
+        if job.takes_turns and not job.waits_for_claims:
             self._do(self._turns.submitted(job))
         else:
             self._crew.put(job)
@@ -95,6 +115,8 @@ class Binder:
         """The pod is gone: do not write if that has not begun."""
         self._open.pod_gone(uid)
         self._do(self._turns.pod_gone(uid))
+        if job := self._claims.pod_gone(uid):
+            self._end(job, BindFailed(uid, "the pod is gone", gone=True))
 
     def withdraw(self, uid: str, why: str) -> bool:
         """Take a decision back that no worker has begun to carry out; whether there was one."""
@@ -130,6 +152,11 @@ class Binder:
     def node_gone(self, name: str) -> None:
         """Nobody will answer for this node: what waits for it is given back."""
         self._do(self._turns.node_gone(name))
+        self._go_on(self._claims.node_gone(name))
+
+    def see_storage(self, kind: str, namespace: str, name: str) -> None:
+        """A storage object is there, another, or gone."""
+        self._go_on(self._claims.seen(kind, namespace, name))
 
     def reconcile_nodes(self, nodes: Container[str]) -> None:
         """After a list: nodes that are not among these are gone."""
@@ -138,8 +165,9 @@ class Binder:
                 self.node_gone(name)
 
     def give_back(self, why: str) -> None:
-        """Give up what waits for a node's turn."""
+        """Give up what waits for a node's turn, or for its claims."""
         self._do(self._turns.given_up(why))
+        self._go_on(self._claims.given_up(why))
 
     async def drain(self, seconds: float) -> None:
         """Finish what is in flight; give back what waits for a turn. For a stop."""
@@ -158,6 +186,16 @@ class Binder:
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
             self._do(self._turns.passed(_now()))
+            self._go_on(self._claims.passed(_now()))
+
+    def _go_on(self, effects: Iterable[Start | GiveBack]) -> None:
+        """With jobs that have waited for their claims."""
+        for effect in effects:
+            if isinstance(effect, GiveBack):
+                self._end(effect.job, BindFailed(effect.job.uid, effect.why))
+            else:
+                effect.job.claims_are_bound = True
+                self._enter(effect.job)
 
     def _do(self, effects: list[Effect]) -> None:
         for effect in effects:
@@ -179,11 +217,19 @@ class Binder:
         except Exception as error:  # noqa: BLE001
             # Whatever one object provokes, the others are bound.
             _log.exception("a bind failed in an unexpected way", pod=job.pod.key)
-            await self._ascertain(job, f"internal error: {error!r}")
+            if job.waits_for_claims:
+                # Its bind was not sent.
+                await self._fail(job, f"internal error: {error!r}")
+            else:
+                await self._ascertain(job, f"internal error: {error!r}")
 
     async def _carry_out(self, job: Job) -> None:
         if obstacle := self._obstacle(job):
             await self._fail(job, obstacle, gone=job.pod_is_gone)
+            return
+        if job.waits_for_claims:
+            asked = await self._volumes.write(job, lambda: self._may_write(job))
+            self._wait(job, asked)
             return
         job.is_under_way = True
         if not await self._steps.take(job, lambda: self._may_write(job)):
@@ -199,6 +245,13 @@ class Binder:
             doubt=lambda: self._doubt(job),
         )
         await self._settle(job, fate, message)
+
+    def _wait(self, job: Job, asked: tuple[Asked, ...]) -> None:
+        """Until the claims have what they are given; no worker is held up."""
+        if job.pod_is_gone:
+            self._end(job, BindFailed(job.uid, "the pod is gone", gone=True))
+        else:
+            self._go_on(self._claims.begun(job, asked, _now()))
 
     async def _ascertain(self, job: Job, message: str) -> None:
         """End a job of which nobody knows how far it came: a write may be on its way."""
@@ -247,7 +300,7 @@ class Binder:
         if job.begun:
             async with self._crew.gate(job):
                 await self._steps.undo(job, lambda: self._may_write(job))
-        if job.takes_turns:
+        if job.takes_turns and not job.waits_for_claims:
             self._do(self._turns.failed(job))
         self._end(job, BindFailed(job.uid, message, gone))
 

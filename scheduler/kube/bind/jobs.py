@@ -44,6 +44,7 @@ class Job:
         is_under_way: a worker has begun with it.
         withdrawn: why it was taken back before that; empty when it was not.
         begun: the steps that may have taken effect, in the order they were begun.
+        claims_are_bound: what its claims were given is theirs by now.
     """
 
     bind: Bind
@@ -54,6 +55,7 @@ class Job:
     begun: list[Step] = field(default_factory=list)
     is_under_way: bool = False
     withdrawn: str = ""
+    claims_are_bound: bool = False
 
     @property
     def uid(self) -> str:
@@ -64,6 +66,11 @@ class Job:
     def node(self) -> str:
         """The node that the pod is to go to."""
         return self.bind.node
+
+    @property
+    def waits_for_claims(self) -> bool:
+        """Whether its claims are to be bound before it."""
+        return bool(self.bind.given) and not self.claims_are_bound
 
     @property
     def takes_turns(self) -> bool:

@@ -35,4 +35,21 @@ JOBS = Kind("batch", "v1", "jobs")
 CRON_JOBS = Kind("batch", "v1", "cronjobs")
 PRIORITY_CLASSES = Kind("scheduling.k8s.io", "v1", "priorityclasses")
 BUDGETS = Kind("policy", "v1", "poddisruptionbudgets")
+CLAIMS = Kind("", "v1", "persistentvolumeclaims")
+VOLUMES = Kind("", "v1", "persistentvolumes")
+STORAGE_CLASSES = Kind("storage.k8s.io", "v1", "storageclasses")
+CSI_NODES = Kind("storage.k8s.io", "v1", "csinodes")
+CSI_DRIVERS = Kind("storage.k8s.io", "v1", "csidrivers")
+CSI_CAPACITIES = Kind("storage.k8s.io", "v1", "csistoragecapacities")
+ATTACHMENTS = Kind("storage.k8s.io", "v1", "volumeattachments")
+# By their names in the API.
+STORAGE = {
+    "PersistentVolumeClaim": CLAIMS,
+    "PersistentVolume": VOLUMES,
+    "StorageClass": STORAGE_CLASSES,
+    "CSINode": CSI_NODES,
+    "CSIDriver": CSI_DRIVERS,
+    "CSIStorageCapacity": CSI_CAPACITIES,
+    "VolumeAttachment": ATTACHMENTS,
+}
 POLICIES = Kind(names.GROUP, names.VERSION, names.POLICIES)

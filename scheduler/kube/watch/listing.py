@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from scheduler.api import wire
+from scheduler.api import storage, wire
 from scheduler.api.limits import DEFAULT, PodLimits
 from scheduler.api.pods import bounded
 from scheduler.errors import ApiError
@@ -71,6 +71,11 @@ def read_set(raw: bytes | msgspec.Raw) -> wire.PodSet:
 def read_budget(raw: bytes | msgspec.Raw) -> wire.Budget:
     """A PodDisruptionBudget from its JSON."""
     return _budgets.decode(raw)
+
+
+def read_storage(kind: str) -> Read[storage.StorageObject]:
+    """Reads storage objects of a kind from their JSON."""
+    return msgspec.json.Decoder(storage.KINDS[kind]).decode
 
 
 def read_plain(raw: bytes | msgspec.Raw) -> dict[str, Any]:

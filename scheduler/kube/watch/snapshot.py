@@ -29,6 +29,7 @@ _HELPFUL = {
     "DaemonSet": kinds.DAEMON_SETS,
     "Job": kinds.JOBS,
     "CronJob": kinds.CRON_JOBS,
+    **kinds.STORAGE,
 }
 # Long, and nobody reads them here.
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"

@@ -17,6 +17,7 @@ from scheduler.api.door import events
 from scheduler.api.door.events import Event, Heard
 from scheduler.api.limits import PodLimits
 from scheduler.api.names import GroupKind
+from scheduler.api.storage import StorageObject
 from scheduler.kube.rights import Right
 from scheduler.kube.watch import kinds, listing
 from scheduler.kube.watch.kinds import Kind
@@ -134,6 +135,18 @@ def table(schedulers: tuple[str, ...], limits: PodLimits) -> tuple[Source[Any], 
             )
             for kind, group, read in _GROUPS
         ),
+        *(
+            Source(
+                kind.plural,
+                kind,
+                Way.RAW,
+                "",
+                listing.read_storage(name),
+                _storage(name),
+                "pods with storage",
+            )
+            for name, kind in kinds.STORAGE.items()
+        ),
         Source(
             "budgets",
             kinds.BUDGETS,
@@ -203,11 +216,24 @@ def _groups(kind: GroupKind) -> Words[wire.Service | wire.PodSet]:
     )
 
 
+def _storage(kind: str) -> Words[StorageObject]:
+    def gone(one: StorageObject) -> events.StorageGone:
+        return events.StorageGone(kind, one.metadata.namespace, one.metadata.name)
+
+    return Words(events.StorageSeen, gone, partial(_storage_listed, kind))
+
+
+def _storage_listed(kind: str, found: list[StorageObject]) -> Heard:
+    return events.StorageListed(kind, found)
+
+
 _BUDGETS: Words[wire.Budget] = Words(
     events.of_budget,
     lambda one: events.BudgetGone(one.metadata.namespace, one.metadata.name),
     lambda found: events.BudgetsListed(list(map(events.of_budget, found))),
 )
+
+
 _NODES: Words[wire.Node] = Words(
     events.NodeSeen, lambda node: events.NodeGone(node.metadata.name), events.NodesListed
 )

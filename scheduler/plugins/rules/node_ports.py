@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler.api.pods.templates import PodTemplate
-from scheduler.plugins.contract import Change, Domain, Reason, Rule, Standing, Tally
+from scheduler.plugins.contract import Change, Domain, Reason, Rule, Standing, Tally, never
 from scheduler.state.cluster import Cluster
 from scheduler.state.counting.ports import Port
 
@@ -30,6 +30,6 @@ def _tallies(ports: Ports, cluster: Cluster) -> tuple[Tally, ...]:
 RULE = Rule(
     name=_NAME,
     reasons=(Reason("node(s) didn't have free ports for the requested pod ports"),),
-    domain=Domain(concerns=_concerns, needs=_needs, tallies=_tallies, is_wide=False),
+    domain=Domain(concerns=_concerns, needs=_needs, tallies=_tallies, is_wide=never),
     helped_by=Change.NODE_ADDED | Change.POD_LEFT,
 )

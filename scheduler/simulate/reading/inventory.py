@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 from scheduler.api import names, wire
 from scheduler.api.door import events
 from scheduler.api.pods import requests
+from scheduler.api.storage import KINDS as STORAGE_KINDS
+from scheduler.api.storage import StorageObject
 from scheduler.cycle import policies
 from scheduler.devices.table import FAMILIES
 from scheduler.errors import BadInput, Mistake, visible
@@ -69,6 +71,7 @@ class Inventory:
         strict: the whole is refused for a mistake, once all are known; else the object is left out.
         priorities: the PriorityClasses.
         groups: what selects pods that belong together, such as Services.
+        storage: claims, volumes and what else there is of storage.
         policies: BalancePolicies, reduced to what is understood of them.
         budgets: PodDisruptionBudgets, as far as their status tells.
         workloads: what has a controller that makes pods of it, not read any further.
@@ -88,6 +91,7 @@ class Inventory:
     pods: list[wire.Pod] = field(default_factory=list)
     namespaces: list[wire.Namespace] = field(default_factory=list)
     groups: list[events.GroupSeen] = field(default_factory=list)
+    storage: list[StorageObject] = field(default_factory=list)
     policies: list[dict[str, Any]] = field(default_factory=list)
     budgets: list[events.BudgetSeen] = field(default_factory=list)
     workloads: list[Given] = field(default_factory=list)
@@ -154,7 +158,7 @@ def _take(inventory: Inventory, given: Given, seen: set[kinds.ObjectKey]) -> Non
     if not isinstance(body.get("kind"), str):
         raise BadInput("kind", "is missing: every document and every item of a List must name one")
     kind = kinds.known(body)
-    if kind in kinds.WORKLOADS or kind == "Node":
+    if kind in kinds.WORKLOADS or kind == "Node" or kind in STORAGE_KINDS:
         key = kinds.key(body)
         if key in seen:
             raise BadInput("metadata.name", "the object is given twice")
@@ -195,6 +199,10 @@ def _take_budget(inventory: Inventory, given: Given) -> None:
     inventory.budgets.append(manifests.budget(given.body))
 
 
+def _take_storage(inventory: Inventory, given: Given) -> None:
+    inventory.storage.append(manifests.storage(given.body))
+
+
 def _take_pod(inventory: Inventory, given: Given) -> None:
     try:
         pod = manifests.pod(given.body, inventory.priorities, given.position)
@@ -223,6 +231,7 @@ _TAKES: dict[str, Callable[[Inventory, Given], None]] = {
     "LimitRange": _take_limit_range,
     "BalancePolicy": _take_policy,
     "PodDisruptionBudget": _take_budget,
+    **dict.fromkeys(STORAGE_KINDS, _take_storage),
 }
 
 

@@ -24,6 +24,13 @@ _GROUPS = {
     "PriorityClass": "scheduling.k8s.io",
     "PodDisruptionBudget": "policy",
     "BalancePolicy": names.GROUP,
+    "PersistentVolumeClaim": "",
+    "PersistentVolume": "",
+    "StorageClass": "storage.k8s.io",
+    "CSINode": "storage.k8s.io",
+    "CSIDriver": "storage.k8s.io",
+    "CSIStorageCapacity": "storage.k8s.io",
+    "VolumeAttachment": "storage.k8s.io",
 }
 WORKLOADS = frozenset({
     "Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "Job", "CronJob", "ReplicationController",
@@ -64,7 +71,10 @@ def key(body: Mapping[str, Any]) -> ObjectKey:
     return ObjectKey(kind, namespace, str(metadata.get("name") or ""))
 
 
-_CLUSTER_SCOPED = frozenset({"Node", "Namespace", "PriorityClass", "BalancePolicy"})
+_CLUSTER_SCOPED = frozenset({
+    "Node", "Namespace", "PriorityClass", "BalancePolicy", "PersistentVolume", "StorageClass",
+    "CSINode", "CSIDriver", "VolumeAttachment",
+})  # fmt: skip
 
 
 def has_pod_template(body: Mapping[str, Any]) -> bool:

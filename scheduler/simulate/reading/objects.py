@@ -10,13 +10,19 @@ import msgspec
 from scheduler.api import selectors, values, wire
 from scheduler.api.door import events
 from scheduler.api.names import GroupKind
+from scheduler.api.storage import (
+    KINDS,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageObject,
+)
 from scheduler.errors import BadInput
 from scheduler.simulate.reading import shapes
 from scheduler.simulate.reading.priorities import Priorities
+from scheduler.state.volumes import reading
 
-T = TypeVar(
-    "T", wire.Pod, wire.Node, wire.Namespace, wire.Service, wire.PodSet, wire.Budget, wire.Meta
-)
+T = TypeVar("T", bound=msgspec.Struct)
 
 # The queue goes by age: a pod that is not in a cluster yet comes after those that are.
 NOT_YET = "9999-12-31T23:59:59Z"
@@ -81,6 +87,24 @@ def admitted(body: Mapping[str, Any], priorities: Priorities) -> wire.Pod:
     spec.priority = priorities.of(body.get("spec") or {})
     spec.preemption_policy = spec.preemption_policy or priorities.policy_of(body.get("spec") or {})
     return result
+
+
+def storage(body: Mapping[str, Any]) -> StorageObject:
+    """A claim, a volume or another object of storage, as an API server and its controllers would have it.
+
+    Raises:
+        BadInput: as ``decode``; or a quantity or a selector is malformed.
+    """
+    found: StorageObject = decode(body, KINDS[body["kind"]])
+    meta = found.metadata
+    if isinstance(found, PersistentVolumeClaim | CSIStorageCapacity):
+        meta.namespace = meta.namespace or "default"
+    meta.uid = meta.uid or f"{meta.namespace}/{meta.name}"
+    if isinstance(found, PersistentVolume) and not found.status.phase:
+        # Of a manifest that no controller has seen.
+        found.status.phase = "Bound" if found.spec.claim_ref else "Available"
+    reading.of(found)
+    return found
 
 
 _SERVICES = frozenset({GroupKind.SERVICE, GroupKind.REPLICATION_CONTROLLER})

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from scheduler.api import wire
 from scheduler.api.door import events
+from scheduler.api.storage import PersistentVolumeClaim
 from scheduler.errors import BadInput
 from scheduler.simulate.reading.kinds import ObjectKey
 from scheduler.simulate.reading.priorities import Priorities
@@ -86,6 +87,7 @@ class Made:
         idle: why it does nothing, where a person may have expected pods.
         pods: new ones.
         groups: new objects that select pods.
+        claims: of the new pods.
         surplus: pods that are there, the first to go first; more than are wanted.
     """
 
@@ -93,6 +95,7 @@ class Made:
     groups: Sequence[events.GroupSeen] = ()
     surplus: Sequence[wire.Pod] = ()
     idle: Idle | None = None
+    claims: Sequence[PersistentVolumeClaim] = ()
 
 
 NOTHING = Made()

@@ -8,10 +8,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from scheduler.api import wire
+from scheduler.api.storage import PersistentVolumeClaim
 from scheduler.devices.table import FAMILIES
 from scheduler.simulate.reading.inventory import Inventory
 from scheduler.simulate.reading.kinds import ObjectKey
-from scheduler.simulate.workloads import daemons, jobs, replicas, stateful
+from scheduler.simulate.workloads import claims, daemons, jobs, replicas, stateful
 from scheduler.simulate.workloads import workload as workloads
 from scheduler.simulate.workloads.contract import Idle, Made, Room, Scene
 from scheduler.simulate.workloads.molds import Names
@@ -59,6 +60,7 @@ def make(inventory: Inventory, scaled: AbstractSet[ObjectKey] = frozenset()) -> 
     owned = Owned(inventory.pods, found)
     scene = _scene(inventory, found, owned)
     making = Making()
+    wanted: list[PersistentVolumeClaim] = []
     deployments = {one.key for one in found if one.key.kind == "Deployment"}
     for workload in found:
         if _deployment_of(workload) in deployments:
@@ -68,6 +70,7 @@ def make(inventory: Inventory, scaled: AbstractSet[ObjectKey] = frozenset()) -> 
             for pod in done.pods:
                 _add(inventory, making, workload, pod)
             inventory.groups.extend(done.groups)
+            wanted += done.claims
             if done.idle is not None:
                 making.idle[done.idle].append(workload.key)
             if workload.key in scaled and done.surplus:
@@ -75,6 +78,7 @@ def make(inventory: Inventory, scaled: AbstractSet[ObjectKey] = frozenset()) -> 
     if making.removed:
         gone = {pod.metadata.uid for pods in making.removed.values() for pod in pods}
         inventory.pods[:] = [pod for pod in inventory.pods if pod.metadata.uid not in gone]
+    claims.make(inventory, wanted)
     for pod in inventory.pods:
         if pod.metadata.uid not in making.owners and (top := owned.top(pod)):
             making.owners[pod.metadata.uid] = top

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from msgspec import structs
 
 from scheduler.api import values, wire
 from scheduler.simulate.reading import objects
+from scheduler.simulate.workloads import claims
+from scheduler.simulate.workloads.claims import Templates
 from scheduler.simulate.workloads.contract import Made, Scene
 from scheduler.simulate.workloads.workload import Workload
 
@@ -28,16 +28,22 @@ def of_stateful_set(workload: Workload, scene: Scene) -> Made:
     if not missing:
         return Made(surplus=sorted(surplus, key=_number, reverse=True))
     mold = scene.mold(workload, len(missing))
-    claims = _claims(workload)
+    field = "spec.volumeClaimTemplates"
+    given = values.items(workload.spec.get("volumeClaimTemplates"), field, dict)
+    templates = claims.templates(given, field)
     pods = [
         mold.make(
             pod_name,
             labels={_POD_NAME: pod_name, _INDEX: str(i)},
-            spec=_with_claims(mold.pod.spec, claims, pod_name) if claims else None,
+            spec=_with_claims(mold.pod.spec, templates, pod_name) if templates else None,
         )
         for pod_name, i in missing
     ]
-    return Made(pods, surplus=sorted(surplus, key=_number, reverse=True))
+    return Made(
+        pods,
+        surplus=sorted(surplus, key=_number, reverse=True),
+        claims=[one for pod in pods for one in claims.of_set(templates, pod)],
+    )
 
 
 def _number(pod: wire.Pod) -> int:
@@ -45,21 +51,10 @@ def _number(pod: wire.Pod) -> int:
     return int(text) if text.isdecimal() else -1
 
 
-def _claims(workload: Workload) -> list[str]:
-    field = "spec.volumeClaimTemplates"
-    given: list[dict[str, Any]] = values.items(
-        workload.spec.get("volumeClaimTemplates"), field, dict
-    )
-    return [
-        str(values.mapping(one.get("metadata"), f"{field}[{i}].metadata").get("name", ""))
-        for i, one in enumerate(given)
-    ]
-
-
-def _with_claims(spec: wire.PodSpec, claims: list[str], pod_name: str) -> wire.PodSpec:
+def _with_claims(spec: wire.PodSpec, templates: Templates, pod_name: str) -> wire.PodSpec:
     """Of volumes only what ties a pod to nodes is read, so those of the template may stay beside them."""
     made = [
-        wire.Volume(persistent_volume_claim={"claimName": f"{claim}-{pod_name}"})
-        for claim in claims
+        wire.Volume(persistent_volume_claim=wire.ClaimSource(f"{claim}-{pod_name}"))
+        for claim, _ in templates
     ]
     return structs.replace(spec, volumes=[*(spec.volumes or ()), *made])

@@ -122,7 +122,7 @@ class Roster:
     def forget(self, pod: PodRecord) -> None:
         """An assumed pod is pending again, and what it has become meanwhile."""
         seen = self.meanwhile.pop(pod.uid, None)
-        after = seen or replace(pod, node="", life=Life.PENDING, claim=(), row=-1)
+        after = seen or replace(pod, node="", life=Life.PENDING, claim=(), row=-1, given=())
         if self.log is None:
             self.detach(pod)
             self.keep(after)

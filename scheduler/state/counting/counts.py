@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from scheduler.schema.columns import Ints
+
+
+class Figure(Protocol):
+    """A figure per node row, and whether it has changed."""
+
+    @property
+    def version(self) -> int:
+        """Rises with every change."""
+
+    def by_row(self, capacity: int) -> Ints:
+        """[capacity] the figure of every row; to be read only."""
 
 
 class Count:

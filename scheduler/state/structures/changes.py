@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Hashable, Sequence
+from itertools import islice
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from scheduler.schema.columns import Ints
+
+T = TypeVar("T", bound=Hashable)
 
 _CAPACITY = 1 << 14
 _FEW = 64
@@ -56,3 +61,23 @@ class Changes:
             # In a tenth of the time that NumPy takes for so few.
             return rows if rows.size == 1 else np.array(sorted(set(rows.tolist())), np.int64)
         return np.unique(rows)
+
+
+class Log(Generic[T]):
+    """As ``Changes``, of anything that there are few of."""
+
+    def __init__(self) -> None:
+        self._values: deque[T] = deque(maxlen=_CAPACITY)
+        self.position = 0
+
+    def add(self, value: T) -> None:
+        """Something changed."""
+        self._values.append(value)
+        self.position += 1
+
+    def since(self, position: int) -> dict[T, None] | None:
+        """What changed since, each once; None when it is too long ago to say."""
+        n = self.position - position
+        if n > len(self._values):
+            return None
+        return dict.fromkeys(islice(reversed(self._values), n))

@@ -1,0 +1,111 @@
+"""What is written before a bind for claims that are not bound: which volume is whose, or for which node to make one.
+
+Each write carries the version of what it changes as it was when that was decided, so none lands on another state,
+however late. Nothing is taken back: a volume that was given to a claim stays its own, and whoever is to bind them
+goes on.
+
+Source: kube-scheduler's volumebinding/binder.go, bindAPIUpdate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from scheduler.api import names
+from scheduler.api.storage import Given
+from scheduler.errors import ApiError
+from scheduler.kube import client
+from scheduler.kube.bind.claims import Asked, Known
+from scheduler.kube.bind.jobs import Job
+from scheduler.kube.client import ApiClient
+from scheduler.state.volumes.objects import Claim, Volume
+
+Json = dict[str, Any]
+
+
+class _Meta(msgspec.Struct, rename="camel"):
+    resource_version: str
+
+
+class _Written(msgspec.Struct):
+    metadata: _Meta
+
+
+_written = msgspec.json.Decoder(_Written)
+
+
+class VolumeWriter:
+    """Writes for one job at a time.
+
+    Args:
+        api: the API server.
+        known: what is known of claims and volumes.
+    """
+
+    def __init__(self, api: ApiClient, known: Known) -> None:
+        self._api, self._known = api, known
+
+    async def write(self, job: Job, may_write: Callable[[], bool]) -> tuple[Asked, ...]:
+        """Write all that a job's claims are given; volumes first, as kube-scheduler does.
+
+        ``may_write`` is asked before every write.
+
+        Raises:
+            ApiError: something is gone or has changed meanwhile, or the API server refused, or it may not be written.
+        """
+        volumes_first = sorted(job.bind.given, key=lambda one: not one.volume)
+        return tuple([await self._give(job, given, may_write) for given in volumes_first])
+
+    async def _give(self, job: Job, given: Given, may_write: Callable[[], bool]) -> Asked:
+        storage, key = self._known.storage(), (job.pod.namespace, given.claim)
+        claim = storage.claims.get(key)
+        if claim is None:
+            raise _gone(f'PVC "{given.claim}"')
+        path = f"/api/v1/namespaces/{key[0]}/persistentvolumeclaims/{key[1]}"
+        body, version = _selected(claim, job.node), claim.version
+        if given.volume:
+            volume = storage.volumes.get(given.volume)
+            if volume is None:
+                raise _gone(f'PV "{given.volume}"')
+            path = f"/api/v1/persistentvolumes/{given.volume}"
+            body, version = _claimed(volume, claim), volume.version
+        if body is not None:
+            if not may_write():
+                raise ApiError(0, "NotLeading", "no longer the leader")
+            answer = await self._api.send("PATCH", path, body, content_type=client.MERGE_PATCH)
+            version = _written.decode(answer).metadata.resource_version
+        return Asked(key, given.volume, version)
+
+
+def _selected(claim: Claim, node: str) -> Json | None:
+    """What is to be written on a claim for which a volume is to be made; None when it is there already."""
+    if claim.selected == node:
+        return None
+    notes = {names.SELECTED_NODE: node}
+    return {"metadata": {"uid": claim.uid, "resourceVersion": claim.version, "annotations": notes}}
+
+
+def _claimed(volume: Volume, claim: Claim) -> Json | None:
+    """What is to be written on a volume; None when it names the claim already."""
+    if volume.claim == (*claim.key, claim.uid):
+        return None
+    metadata: Json = {"resourceVersion": volume.version}
+    if not volume.is_for(claim):
+        # What a person has bound stays so when the claim goes; this does not.
+        metadata["annotations"] = {names.BOUND_BY_CONTROLLER: "yes"}
+    reference = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "namespace": claim.key[0],
+        "name": claim.key[1],
+        "uid": claim.uid,
+        "resourceVersion": claim.version,
+    }
+    return {"metadata": metadata, "spec": {"claimRef": reference}}
+
+
+def _gone(what: str) -> ApiError:
+    return ApiError(0, "Gone", f"binding volumes: {what} is gone")

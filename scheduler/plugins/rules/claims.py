@@ -1,0 +1,62 @@
+"""What keeps a pod from every node for its claims: one is missing, lost, of another pod, or must be bound first.
+
+kube-scheduler finds it before it looks at nodes, in the PreFilter of its rules about volumes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.plugins.contract import Change, Domain, Judged, Reason, Rule, Standing, Tally, Told
+from scheduler.plugins.contract import nothing_of_templates as concerns
+from scheduler.plugins.volumes import needs as words
+from scheduler.plugins.volumes.needs import Refusal
+from scheduler.schema import columns as c
+from scheduler.state.cluster import Cluster
+
+
+class _Everywhere:
+    """One on every row, for ever."""
+
+    version = 0
+
+    def by_row(self, capacity: int) -> c.Ints:
+        """[capacity] ones."""
+        return np.ones(capacity, np.int64)
+
+
+_EVERYWHERE = _Everywhere()
+
+
+def _needs(pod: Standing, _: Cluster) -> Refusal | None:
+    return pod.storage.refusal if pod.storage else None
+
+
+def _tallies(_: Refusal, __: Cluster) -> tuple[Tally, ...]:
+    return (Tally(count=_EVERYWHERE, gain=0),)
+
+
+def _tell(judged: Judged) -> Told:
+    storage = judged.asked.storage
+    text = storage.refusal.text if storage and storage.refusal else ""
+    n = judged.rows.size
+    return Told((text,), np.ones((n, 1), np.bool_), np.ones(n, np.bool_))
+
+
+RULE = Rule(
+    name=words.BINDING,
+    reasons=(Reason(words.IMMEDIATE, resolvable=False),),
+    domain=Domain(concerns=concerns, needs=_needs, tallies=_tallies),
+    tell=_tell,
+    texts=(
+        words.NOT_FOUND,
+        words.NOT_MADE,
+        words.LOST,
+        words.DELETING,
+        words.OF_OTHERS,
+        words.IMMEDIATE,
+        words.NO_VOLUME,
+    ),
+    helped_by=Change.STORAGE,
+    is_of_pod=True,
+)

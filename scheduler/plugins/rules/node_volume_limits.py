@@ -1,0 +1,148 @@
+"""NodeVolumeLimits: a node takes so many volumes of a CSI driver, and of some drivers none where they do not run.
+
+Source: kube-scheduler's nodevolumelimits/csi.go.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduler.api.in_tree import Handle
+from scheduler.plugins.contract import (
+    Change,
+    Domain,
+    Judged,
+    Reason,
+    Rule,
+    Standing,
+    Tally,
+    Told,
+    never,
+)
+from scheduler.plugins.contract import nothing_of_templates as concerns
+from scheduler.plugins.volumes.needs import LIMITS, Needs
+from scheduler.schema import columns as c
+from scheduler.state.cluster import Cluster
+from scheduler.state.volumes.uses import NO_LIMIT
+
+_NOT_THERE, _FULL = 0, 1
+_MISSING = "{} CSI driver is not installed on the node"
+
+
+class _Needs(NamedTuple):
+    brought: tuple[tuple[str, int], ...]
+    shared: tuple[Handle, ...]
+    drivers: tuple[tuple[str, bool], ...]
+
+
+class _WithShared:
+    """By row, what is used of a driver, less those of some volumes that pods there have already."""
+
+    def __init__(self, cluster: Cluster, driver: str, shared: tuple[Handle, ...]) -> None:
+        self._uses, self._shared = cluster.storage.uses, shared
+        self._full = self._uses.full(driver)
+
+    @property
+    def version(self) -> int:
+        """A volume that comes to a row or leaves it changes what is used there, unless it stays attached."""
+        return self._full.version + self._uses.n_moves
+
+    def by_row(self, capacity: int) -> c.Ints:
+        """[capacity] that figure."""
+        found = self._full.by_row(capacity).copy()
+        for handle in self._shared:
+            for row in self._uses.held(handle):
+                found[row] -= 1
+        return found
+
+
+class _Absent:
+    """By row, whether a driver does not run there."""
+
+    def __init__(self, cluster: Cluster, driver: str, *, is_moved: bool) -> None:
+        self._nodes, self._storage = cluster.nodes, cluster.storage
+        self._driver, self._is_moved = driver, is_moved
+
+    @property
+    def version(self) -> int:
+        """Rises with what nodes say of their drivers, and with nodes."""
+        return self._storage.versions["CSINode"] + self._storage.labelled.position
+
+    def by_row(self, capacity: int) -> c.Ints:
+        """[capacity] 1 where it does not."""
+        found = np.zeros(capacity, np.int64)
+        for name, row in self._nodes.rows.items():
+            there = self._storage.uses.drivers.get(name)
+            if there is None:
+                # What drivers look after in the place of older code is not theirs on such a node.
+                found[row] = not self._is_moved
+            else:
+                found[row] = self._driver not in there.limits
+        return found
+
+
+def _needs(pod: Standing, _: Cluster) -> _Needs | None:
+    storage = pod.storage
+    if storage is None or not (storage.brought or storage.shared or storage.drivers):
+        return None
+    return _Needs(storage.brought, storage.shared, storage.drivers)
+
+
+def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
+    found = [
+        Tally(count=_Absent(cluster, driver, is_moved=is_moved), gain=0, reason=_NOT_THERE)
+        for driver, is_moved in needs.drivers
+    ]
+    brought = Counter(dict(needs.brought))
+    for driver in sorted({*brought, *(one.driver for one in needs.shared)}):
+        shared = tuple(one for one in needs.shared if one.driver == driver)
+        n = brought[driver] + len(shared)
+        full = cluster.storage.uses.full(driver)
+        found.append(
+            Tally(
+                count=_WithShared(cluster, driver, shared) if shared else full,
+                gain=n,
+                kind=c.ROOM,
+                reason=_FULL,
+                figures={c.TALLY_SELF: n, c.TALLY_SKEW: NO_LIMIT},
+            )
+        )
+    return tuple(found)
+
+
+def _tell(judged: Judged) -> Told:
+    """A driver that does not run there is told by name, the first one only."""
+    texts: list[str] = []
+    columns: list[c.Flags] = []
+    n = judged.rows.size
+    # The lowest bit is that of the first reason.
+    is_absent = (judged.bits[0] & -judged.bits[0]) == _first_bit(judged)
+    left: c.Flags = is_absent.copy()
+    storage = judged.asked.storage or Needs()
+    capacity = judged.cluster.nodes.capacity
+    for driver, is_moved in storage.drivers:
+        absent = _Absent(judged.cluster, driver, is_moved=is_moved).by_row(capacity)
+        which: c.Flags = left & (absent[judged.rows] > 0)
+        left &= ~which
+        texts.append(_MISSING.format(driver))
+        columns.append(which)
+    texts.append(RULE.reasons[_FULL].text)
+    columns.append(~is_absent)
+    return Told(tuple(texts), np.array(columns).T, np.zeros(n, np.bool_))
+
+
+def _first_bit(judged: Judged) -> int:
+    """The bit of the first reason: the lowest of all rows' where any has it."""
+    return 1 << judged.first
+
+
+RULE = Rule(
+    name=LIMITS,
+    reasons=(Reason(_MISSING), Reason("node(s) exceed max volume count")),
+    domain=Domain(concerns=concerns, needs=_needs, tallies=_tallies, is_wide=never),
+    tell=_tell,
+    helped_by=Change.NODE_ADDED | Change.POD_LEFT | Change.STORAGE,
+)

@@ -1,0 +1,89 @@
+"""VolumeBinding: bound claims can be used on the node, and the others can be given a volume there, or one be made.
+
+Where several are in the way all are told, as kube-scheduler does. Nodes are preferred by how much of a volume, or of
+what is left for volumes, the claims take.
+
+Source: kube-scheduler's volumebinding/volume_binding.go, binder.go, scorer.go.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduler.plugins.contract import (
+    Change,
+    Domain,
+    DomainScore,
+    Judged,
+    Reason,
+    Rule,
+    Standing,
+    Tally,
+    Told,
+    never,
+)
+from scheduler.plugins.contract import nothing_of_templates as concerns
+from scheduler.plugins.volumes import binding
+from scheduler.plugins.volumes.binding import Figures
+from scheduler.plugins.volumes.needs import BINDING, Bound, Unbound
+from scheduler.schema import columns as c
+from scheduler.state.cluster import Cluster
+
+# In the order of ``binding``'s figures.
+_REASONS = (
+    Reason("node(s) didn't match PersistentVolume's node affinity", resolvable=False),
+    Reason("node(s) didn't find available persistent volumes to bind", resolvable=False),
+    Reason("node(s) did not have enough free storage", resolvable=False),
+    Reason(
+        "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
+        resolvable=False,
+    ),
+)
+
+
+class _Needs(NamedTuple):
+    bound: tuple[Bound, ...]
+    unbound: tuple[Unbound, ...]
+
+
+def _needs(pod: Standing, _: Cluster) -> _Needs | None:
+    storage = pod.storage
+    if storage is None or not (storage.bound or storage.unbound):
+        return None
+    return _Needs(storage.bound, storage.unbound)
+
+
+def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
+    verdict = binding.verdict(cluster, needs.bound, needs.unbound)
+    if needs.unbound:
+        figures = [binding.AFFINITY, binding.NO_MATCH, binding.NO_ROOM, binding.MISSING]
+    else:
+        figures = [binding.AFFINITY, binding.MISSING]
+    found = [Tally(count=Figures(verdict, one), gain=0, reason=one) for one in figures]
+    if needs.unbound:
+        found.append(Tally(kind=c.POINTS, count=Figures(verdict, binding.SCORE), gain=0))
+    return tuple(found)
+
+
+def _tell(judged: Judged) -> Told:
+    bits = judged.first + np.arange(len(_REASONS))
+    which: c.Flags = ((judged.bits[0][:, None] >> bits) & 1) == 1
+    return Told(tuple(one.text for one in _REASONS), which, np.ones(judged.rows.size, np.bool_))
+
+
+RULE = Rule(
+    name=BINDING,
+    reasons=_REASONS,
+    domain=Domain(
+        concerns=concerns,
+        needs=_needs,
+        tallies=_tallies,
+        score=DomainScore(how=c.AS_IS, weight=1),
+        is_wide=never,
+    ),
+    tell=_tell,
+    texts=tuple(one.text for one in _REASONS),
+    helped_by=Change.NODE_ADDED | Change.NODE_LABELS | Change.STORAGE,
+)

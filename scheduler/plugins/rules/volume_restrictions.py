@@ -1,0 +1,81 @@
+"""VolumeRestrictions: disks that not all pods of a node may share, and claims that one pod at a time may use.
+
+Source: kube-scheduler's volumerestrictions/volume_restrictions.go.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduler.api.pods.volumes import Disk
+from scheduler.plugins.contract import Change, Domain, Reason, Rule, Standing, Tally
+from scheduler.plugins.contract import nothing_of_templates as concerns
+from scheduler.plugins.volumes.needs import RESTRICTIONS
+from scheduler.schema import columns as c
+from scheduler.state.cluster import Cluster
+from scheduler.state.volumes.objects import ClaimKey
+from scheduler.state.volumes.uses import Uses
+
+_DISK, _CLAIM = 0, 1
+
+
+class _Needs(NamedTuple):
+    disks: tuple[Disk, ...]
+    exclusive: tuple[ClaimKey, ...]
+
+
+class _InUse:
+    """On every row, how many pods on any node have one of several claims."""
+
+    def __init__(self, uses: Uses, claims: tuple[ClaimKey, ...]) -> None:
+        self._uses, self._claims = uses, claims
+
+    @property
+    def version(self) -> int:
+        """What it says is all that can be another."""
+        return self._n()
+
+    def by_row(self, capacity: int) -> c.Ints:
+        """[capacity] that figure."""
+        return np.full(capacity, self._n(), np.int64)
+
+    def _n(self) -> int:
+        return sum(self._uses.rows_of(claim).total() for claim in self._claims)
+
+
+def _needs(pod: Standing, _: Cluster) -> _Needs | None:
+    storage = pod.storage
+    if storage is None or not (storage.disks or storage.exclusive):
+        return None
+    return _Needs(storage.disks, storage.exclusive)
+
+
+def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
+    uses = cluster.storage.uses
+    found: list[Tally] = []
+    if needs.disks:
+        conflicts = uses.conflicts(needs.disks)
+        found.append(Tally(count=conflicts, gain=conflicts.of_one, reason=_DISK))
+    if needs.exclusive:
+        found.append(Tally(count=_InUse(uses, needs.exclusive), gain=0, reason=_CLAIM))
+    return tuple(found)
+
+
+def _is_wide(needs: _Needs) -> bool:
+    return bool(needs.exclusive)
+
+
+RULE = Rule(
+    name=RESTRICTIONS,
+    reasons=(
+        Reason("node(s) had no available disk"),
+        Reason(
+            "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
+            "already in-use by another pod"
+        ),
+    ),
+    domain=Domain(concerns=concerns, needs=_needs, tallies=_tallies, is_wide=_is_wide),
+    helped_by=Change.NODE_ADDED | Change.POD_LEFT | Change.STORAGE,
+)

@@ -1,0 +1,169 @@
+"""What the claims of a pod are given on one kind of nodes: volumes that are there, or new ones.
+
+Source: kube-scheduler's volumebinding/binder.go, scorer.go, component-helpers' volume/pv_helpers.go. Where several
+volumes, or several capacities, are as good, kube-scheduler takes any; here it is the first by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from scheduler.api import selectors
+from scheduler.api.selectors import Labels, Requirement
+from scheduler.plugins.volumes.needs import Unbound
+from scheduler.state.volumes.objects import Capacity, Class, Terms, Volume, Wish
+
+NO_MATCH, NO_ROOM = 1, 2
+
+
+class There(NamedTuple):
+    """What there is on one kind of nodes.
+
+    Attributes:
+        labels: of the nodes.
+        volumes: that can be used there, by name.
+        capacities: for them, by name.
+        reserved: volumes that are for one claim each.
+    """
+
+    labels: Labels
+    volumes: dict[str, Volume]
+    capacities: Sequence[Capacity] = ()
+    reserved: Collection[str] = ()
+
+
+class Choice(NamedTuple):
+    """What claims are given.
+
+    Attributes:
+        bits: why the pod cannot be there: ``NO_MATCH``, ``NO_ROOM``; 0 when it can.
+        score: 0..100.
+        volumes: by claim, the volume it is given; empty where one is to be made.
+    """
+
+    bits: int
+    score: int = 0
+    volumes: tuple[str, ...] = ()
+
+
+class Provisioning(NamedTuple):
+    """What is known of the classes of a pod's claims, and of those whose drivers tell how much room there is."""
+
+    classes: dict[str, Class]
+    telling: Collection[str]
+
+
+def choose(claims: Sequence[Unbound], there: There, provisioning: Provisioning) -> Choice:
+    """Small claims first, so that each has the smallest volume that does; what has none is provisioned."""
+    given = [""] * len(claims)
+    to_find = [i for i, claim in enumerate(claims) if claim.selected is None]
+    to_make = [i for i, claim in enumerate(claims) if claim.selected is not None]
+    for i in sorted(to_find, key=lambda i: claims[i].wish.bytes):
+        found = _match(claims[i], there, given)
+        if found:
+            given[i] = found
+        else:
+            to_make.append(i)
+    asked: list[tuple[str, int, int]] = []
+    for i in to_make:
+        wish = claims[i].wish
+        known = provisioning.classes.get(wish.of_class)
+        if known is None or not known.provisions or not holds(known.topologies, there.labels):
+            return Choice(NO_MATCH)
+        if known.name not in provisioning.telling or wish.request is None:
+            continue
+        room = _room(wish, there)
+        if room is None:
+            return Choice(NO_ROOM)
+        if room.room is not None:
+            # One that tells only how large a volume may be says nothing of how much is left.
+            asked.append((known.name, wish.request, room.room))
+    bound = [(claims[i].wish, there.volumes[name]) for i, name in enumerate(given) if name]
+    return Choice(0, _score_bound(bound) if bound else _score_made(asked), tuple(given))
+
+
+def could_be(wish: Wish, volume: Volume) -> bool:
+    """Whether a volume would do for a claim by what it is, wherever it is and whoever else it is for."""
+    return (
+        volume.capacity >= wish.bytes
+        and volume.mode == wish.mode
+        and volume.attributes == wish.attributes
+        and volume.of_class == wish.of_class
+        and not volume.is_deleting
+    )
+
+
+def suits(wish: Wish, volume: Volume) -> bool:
+    """Whether a volume that is for nobody may be given to a claim."""
+    return (
+        could_be(wish, volume)
+        and (wish.selector is None or wish.selector.matches(volume.labels))
+        and volume.modes.issuperset(wish.modes)
+    )
+
+
+def holds(terms: Terms, labels: Labels) -> bool:
+    """Whether a node with these labels is among those that terms are about."""
+    return terms is None or any(all(_meets(one, labels) for one in term.labels) for term in terms)
+
+
+def _match(claim: Unbound, there: There, taken: Sequence[str]) -> str:
+    """The volume for a claim, empty for none."""
+    wish = claim.wish
+    for name in claim.own:
+        if name in taken:
+            continue
+        # A volume that is for this claim goes before all others; where it cannot be used there is none.
+        return name if name in there.volumes else ""
+    smallest, found = -1, ""
+    for name, volume in there.volumes.items():
+        if name in taken or name in there.reserved or not suits(wish, volume):
+            continue
+        if not found or volume.capacity < smallest:
+            smallest, found = volume.capacity, name
+    return found
+
+
+def _room(wish: Wish, there: There) -> Capacity | None:
+    for one in there.capacities:
+        most = one.largest if one.largest is not None else one.room
+        if one.of_class == wish.of_class and most is not None and most >= wish.bytes:
+            return one
+    return None
+
+
+def _score_bound(bound: Sequence[tuple[Wish, Volume]]) -> int:
+    sums: dict[str, list[int]] = {}
+    for wish, volume in bound:
+        of_class = sums.setdefault(volume.of_class, [0, 0])
+        of_class[0] += wish.bytes
+        of_class[1] += volume.capacity
+    return _mean([(asked, capacity) for asked, capacity in sums.values()])
+
+
+def _score_made(asked: Sequence[tuple[str, int, int]]) -> int:
+    sums: dict[str, tuple[int, int]] = {}
+    for name, request, room in asked:
+        sums[name] = sums.get(name, (0, 0))[0] + request, room
+    return _mean(list(sums.values()))
+
+
+def _mean(figures: Sequence[tuple[int, int]]) -> int:
+    """The less is left of what is taken, the more points; of several classes the mean, halves rounded up."""
+    if not figures:
+        return 0
+    points = sum(
+        0 if capacity == 0 or asked > capacity else 100 - asked * 100 // capacity
+        for asked, capacity in figures
+    )
+    return (2 * points + len(figures)) // (2 * len(figures))
+
+
+def _meets(one: Requirement, labels: Labels) -> bool:
+    if one.operator not in {"Gt", "Lt"}:
+        return one.holds(labels)
+    value, bound = selectors.integer(labels.get(one.key, "-")), selectors.integer(one.values[0])
+    if value is None or bound is None:
+        return False
+    return value > bound if one.operator == "Gt" else value < bound

@@ -1,0 +1,23 @@
+"""What the claims of a pod are given on the node that was chosen for it."""
+
+from __future__ import annotations
+
+from scheduler.api.storage import Given
+from scheduler.plugins.volumes import binding
+from scheduler.plugins.volumes.needs import Needs
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
+
+_NOTHING: tuple[Given, ...] = ()
+
+
+def given(pod: PodRecord, needs: Needs | None, cluster: Cluster, row: int) -> tuple[Given, ...]:
+    """Of each claim that is not bound, in order; ``needs`` are those by which the node was chosen."""
+    if needs is None or not needs.unbound or pod.volumes is None:
+        return _NOTHING
+    choice = binding.verdict(cluster, needs.bound, needs.unbound).choice(row)
+    claims = cluster.storage.claims
+    waiting = [
+        one.name for one in pod.volumes.claims if not claims[pod.namespace, one.name].is_bound
+    ]
+    return tuple(Given(*one) for one in zip(waiting, choice.volumes, strict=True))

@@ -1,0 +1,218 @@
+"""From storage objects as the API server has them to what is kept of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from scheduler.api import in_tree, names, quantities, selectors, storage
+from scheduler.api.in_tree import Handle
+from scheduler.api.selectors import NodeTerm, Requirement
+from scheduler.errors import BadInput
+from scheduler.state.volumes.objects import (
+    Attachment,
+    Capacity,
+    Claim,
+    Class,
+    Driver,
+    NodeDrivers,
+    Stored,
+    Terms,
+    Volume,
+    Wish,
+    Zone,
+)
+
+_WAITS = "WaitForFirstConsumer"
+_FILESYSTEM = "Filesystem"
+_ZONE_LABELS = (names.OLD_ZONE, names.OLD_REGION, names.ZONE, names.REGION)
+
+
+def of_claim(claim: storage.PersistentVolumeClaim) -> Claim:
+    """A claim.
+
+    Raises:
+        BadInput: a quantity or the selector is malformed.
+    """
+    meta, spec = claim.metadata, claim.spec
+    notes = meta.annotations or {}
+    asked = ((spec.resources and spec.resources.requests) or {}).get("storage")
+    selector = None
+    if spec.selector is not None:
+        selector = selectors.of_wire(spec.selector, "spec.selector")
+    owners = (one.uid for one in meta.owner_references or () if one.controller)
+    return Claim(
+        key=(meta.namespace, meta.name),
+        uid=meta.uid,
+        version=meta.resource_version,
+        volume=spec.volume_name,
+        is_bound=bool(spec.volume_name) and names.BIND_COMPLETED in notes,
+        wish=Wish(
+            of_class=storage.class_of(claim),
+            request=None if asked is None else _bytes(asked, "spec.resources.requests[storage]"),
+            modes=tuple(sorted(set(spec.access_modes or ()))),
+            selector=selector,
+            mode=spec.volume_mode or _FILESYSTEM,
+            attributes=spec.volume_attributes_class_name or "",
+        ),
+        selected=notes.get(names.SELECTED_NODE),
+        is_lost=claim.status.phase == "Lost",
+        is_deleting=meta.deletion_timestamp is not None,
+        owner=next(owners, ""),
+    )
+
+
+def of_volume(volume: storage.PersistentVolume) -> Volume:
+    """A volume.
+
+    Raises:
+        BadInput: a quantity is malformed.
+    """
+    meta, spec = volume.metadata, volume.spec
+    labels = meta.labels or {}
+    given = spec.node_affinity.required if spec.node_affinity else None
+    moved = in_tree.moved(spec, labels)
+    handle = moved.handle if moved else None
+    if spec.csi is not None:
+        moved, handle = None, Handle(spec.csi.driver, spec.csi.volume_handle)
+    plugin = moved.plugin if moved else ""
+    affinity = _nameless(
+        None if given is None else selectors.node_terms(given.node_selector_terms or ())
+    )
+    reference = spec.claim_ref
+    is_deleting = meta.deletion_timestamp is not None
+    return Volume(
+        name=meta.name,
+        version=meta.resource_version,
+        capacity=_bytes((spec.capacity or {}).get("storage", 0), "spec.capacity[storage]"),
+        handle=handle,
+        plugin=plugin,
+        modes=frozenset(spec.access_modes or ()),
+        claim=(reference.namespace, reference.name, reference.uid) if reference else None,
+        of_class=storage.class_of(volume),
+        mode=spec.volume_mode or _FILESYSTEM,
+        attributes=spec.volume_attributes_class_name or "",
+        is_free=reference is None and not is_deleting and volume.status.phase == "Available",
+        is_deleting=is_deleting,
+        affinity=affinity,
+        moved_affinity=_nameless(in_tree.affinity(plugin, given, labels)) if plugin else affinity,
+        zones=tuple(zone for key in _ZONE_LABELS if (zone := _zone(key, labels))),
+        labels=labels,
+    )
+
+
+def of_class(given: storage.StorageClass) -> Class:
+    """A class."""
+    topologies: Terms = None
+    if given.allowed_topologies:
+        # A term without requirements matches no node.
+        topologies = tuple(
+            NodeTerm(
+                tuple(
+                    Requirement(one.key, "In", tuple(sorted(set(one.values or ()))))
+                    for one in term.match_label_expressions
+                )
+            )
+            for term in given.allowed_topologies
+            if term.match_label_expressions
+            and all(one.values for one in term.match_label_expressions)
+        )
+    waits = given.volume_binding_mode == _WAITS
+    return Class(given.metadata.name, given.provisioner, waits, topologies)
+
+
+def of_node(node: storage.CSINode) -> NodeDrivers:
+    """The drivers of a node."""
+    notes = node.metadata.annotations or {}
+    return NodeDrivers(
+        node.metadata.name,
+        {
+            one.name: one.allocatable.count if one.allocatable else None
+            for one in node.spec.drivers or ()
+        },
+        frozenset(filter(None, notes.get(names.MIGRATED_PLUGINS, "").split(","))),
+    )
+
+
+def of_driver(driver: storage.CSIDriver) -> Driver:
+    """A driver."""
+    spec = driver.spec
+    return Driver(
+        driver.metadata.name,
+        bool(spec.storage_capacity),
+        bool(spec.prevent_pod_scheduling_if_missing),
+    )
+
+
+def of_capacity(given: storage.CSIStorageCapacity) -> Capacity:
+    """A capacity.
+
+    Raises:
+        BadInput: a quantity is malformed.
+    """
+    meta = given.metadata
+    nodes = None
+    if given.node_topology is not None:
+        try:
+            nodes = selectors.of_wire(given.node_topology, "nodeTopology")
+        except BadInput:
+            # kube-scheduler passes over one that it cannot read.
+            nodes = None
+    room, largest = given.capacity, given.maximum_volume_size
+    return Capacity(
+        (meta.namespace, meta.name),
+        given.storage_class_name,
+        nodes,
+        None if room is None else _bytes(room, "capacity"),
+        None if largest is None else _bytes(largest, "maximumVolumeSize"),
+    )
+
+
+def of_attachment(given: storage.VolumeAttachment) -> Attachment:
+    """An attachment."""
+    spec = given.spec
+    volume = spec.source.persistent_volume_name or ""
+    return Attachment(given.metadata.name, spec.attacher, spec.node_name, volume)
+
+
+_READ: dict[type[storage.StorageObject], Callable[[Any], Stored]] = {
+    storage.PersistentVolumeClaim: of_claim,
+    storage.PersistentVolume: of_volume,
+    storage.StorageClass: of_class,
+    storage.CSINode: of_node,
+    storage.CSIDriver: of_driver,
+    storage.CSIStorageCapacity: of_capacity,
+    storage.VolumeAttachment: of_attachment,
+}
+
+
+def of(found: storage.StorageObject) -> Stored:
+    """An object of any kind.
+
+    Raises:
+        BadInput: it is malformed; names the field.
+    """
+    return _READ[type(found)](found)
+
+
+def _bytes(quantity: str | float, field: str) -> int:
+    try:
+        return quantities.value(quantity)
+    except quantities.BadQuantity as error:
+        raise BadInput(field, str(error)) from error
+
+
+def _nameless(terms: Terms) -> Terms:
+    """Terms as they hold for a node of which only the labels are looked at: it has no name."""
+    if terms is None:
+        return None
+    kept = (term for term in terms if all(one.operator == "NotIn" for one in term.names))
+    return tuple(term._replace(names=()) for term in kept)
+
+
+def _zone(key: str, labels: dict[str, str]) -> Zone | None:
+    """One of the labels that tell where a volume is; one with an empty part says nothing."""
+    if key not in labels:
+        return None
+    values = [part.strip() for part in labels[key].split("__")]
+    return Zone(key, frozenset(values)) if all(values) else None

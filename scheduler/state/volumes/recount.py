@@ -1,0 +1,33 @@
+"""What of storage is used where, counted again from the pods, claims and attachments, and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from scheduler.state.nodes import NodeTable
+from scheduler.state.pods import PodRecord
+from scheduler.state.volumes.store import Storage
+from scheduler.state.volumes.uses import Uses
+
+
+def difference(
+    storage: Storage, nodes: NodeTable, on_nodes: Iterable[tuple[int, PodRecord]]
+) -> str:
+    """What is kept otherwise than it is; empty when nothing is. ``on_nodes``: charged pods, with their rows."""
+    there = list(on_nodes)
+    again = Uses(nodes)
+    for node, drivers in storage.uses.drivers.items():
+        again.take_in(node, drivers)
+    for node, handle in storage.attached():
+        again.attach(node, handle, 1)
+    for key, claim in storage.claims.items():
+        again.know(key, storage.handle_of(claim))
+    for row, pod in there:
+        again.follow(pod, row, 1)
+    kept, counted = storage.uses.counts(), again.counts()
+    if kept != counted:
+        return f"storage in use is {kept}, counted again it is {counted}"
+    given = {
+        (pod.namespace, one.claim, one.volume or pod.node) for _, pod in there for one in pod.given
+    }
+    return "" if storage.given() == given else f"claims are given {storage.given()}, pods {given}"

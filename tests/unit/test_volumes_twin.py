@@ -1,0 +1,181 @@
+"""Rules about storage against their twin: random clusters, in any order of news, kept up and made anew."""
+
+import copy
+from typing import Any
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler.api import storage, wire
+from scheduler.cycle import verdicts
+from scheduler.cycle.schedule import Cycle
+from scheduler.state import checks
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
+from tests import make
+from tests.model import volume_worlds as worlds
+from tests.oracles import volume_binding as bound
+from tests.oracles import volumes as twin
+from tests.oracles.volumes import World
+
+Json = dict[str, Any]
+
+
+def see_storage(cluster: Cluster, body: Json) -> None:
+    cluster.storage.see(msgspec.convert(body, storage.KINDS[body["kind"]]))
+
+
+def see_pod(cluster: Cluster, body: Json) -> PodRecord:
+    record = cluster.see_pod(msgspec.convert(body, wire.Pod))
+    assert record is not None
+    return record
+
+
+def see(cluster: Cluster, body: Json) -> None:
+    """An object is there, or another than before."""
+    if "kind" in body:
+        see_storage(cluster, body)
+    elif "containers" in body["spec"]:
+        see_pod(cluster, body)
+    else:
+        cluster.see_node(msgspec.convert(body, wire.Node))
+
+
+def compare(world: World, cluster: Cluster, cycle: Cycle, pod: Json) -> None:
+    """What every node says of a pod, and what it is told where all refuse it."""
+    record = see_pod(cluster, pod)
+    refusal = twin.refusal(world, pod)
+    names = sorted(node["metadata"]["name"] for node in world.nodes)
+    hold = cycle.why_not(record)
+    if refusal:
+        assert hold is not None
+        assert hold.diagnosis is not None
+        assert hold.diagnosis.of_pod == refusal
+        assert hold.diagnosis.unresolvable == len(names)
+        return
+    found = verdicts.all_nodes(cluster, cycle, record).nodes
+    for node in world.nodes:
+        name = node["metadata"]["name"]
+        wanted = bound.reasons(world, pod, node)
+        assert found[name]["reasons"] == wanted, name
+        if wanted:
+            lasting = {twin.AFFINITY, twin.NO_MATCH, twin.NO_ROOM, twin.MISSING, twin.ZONE}
+            status = "unresolvable" if lasting & set(wanted) else "unschedulable"
+            assert found[name]["status"] == status
+        else:
+            assert found[name]["scores"].get("VolumeBinding", 0) == bound.plan(world, pod, node)[1]
+
+
+@given(worlds.worlds(), worlds.pods("p"), st.randoms(use_true_random=False))
+@settings(max_examples=400, deadline=None)
+def test_nodes_are_judged_and_scored_as_the_twin_does_whatever_is_heard_first(
+    world: World, pod: Json, order: Any
+) -> None:
+    cluster = Cluster()
+    news = [*world.nodes, *world.storage, *world.pods]
+    order.shuffle(news)
+    for one in news:
+        see(cluster, one)
+    compare(world, cluster, make.cycle(cluster=cluster), pod)
+
+
+@given(worlds.worlds(), worlds.pods("p"), st.data())
+@settings(max_examples=200, deadline=None)
+def test_judgements_are_kept_up_while_storage_pods_and_nodes_come_go_and_change(
+    world: World, pod: Json, data: st.DataObject
+) -> None:
+    """The pod that waits has a live board all the time."""
+    cluster = Cluster()
+    for one in [*world.nodes, *world.storage, *world.pods]:
+        see(cluster, one)
+    cycle = make.cycle(cluster=cluster)
+    compare(world, cluster, cycle, pod)
+    for step in range(data.draw(st.integers(1, 6))):
+        match data.draw(st.integers(0, 5)):
+            case 0 if world.storage:
+                gone = world.storage.pop(data.draw(st.integers(0, len(world.storage) - 1)))
+                meta = gone["metadata"]
+                cluster.storage.gone(gone["kind"], meta.get("namespace", ""), meta["name"])
+            case 1 if world.pods:
+                there = world.pods.pop(data.draw(st.integers(0, len(world.pods) - 1)))
+                cluster.pod_gone(there["metadata"]["uid"])
+            case 2:
+                node = data.draw(st.sampled_from(worlds.NODES))
+                world.pods.append(data.draw(worlds.pods(f"s{step}", node)))
+                see_pod(cluster, world.pods[-1])
+            case 3 if len(world.nodes) > 1:
+                left = world.nodes.pop(data.draw(st.integers(0, len(world.nodes) - 1)))
+                cluster.node_gone(left["metadata"]["name"])
+            case 4:
+                name = data.draw(st.sampled_from(worlds.NODES))
+                world.nodes = [one for one in world.nodes if one["metadata"]["name"] != name]
+                world.nodes.append(data.draw(worlds.nodes(name)))
+                see(cluster, world.nodes[-1])
+            case _:
+                kind = data.draw(st.sampled_from(sorted(worlds.MAKERS)))
+                maker, names = worlds.MAKERS[kind]
+                new = data.draw(maker(data.draw(st.sampled_from(names))))
+                same = kind, new["metadata"]["name"]
+                world.storage = [
+                    one for one in world.storage if (one["kind"], one["metadata"]["name"]) != same
+                ]
+                world.storage.append(new)
+                see_storage(cluster, new)
+        compare(world, cluster, cycle, pod)
+        checks.verify(cluster)
+
+
+@given(worlds.worlds(), st.lists(worlds.pod_volumes(), min_size=1, max_size=3), st.data())
+@settings(max_examples=200, deadline=None)
+def test_a_batch_goes_as_the_twin_allows_one_pod_after_the_other(
+    world: World, kinds: list[list[Json]], data: st.DataObject
+) -> None:
+    """Each decision counts for the next, as if it were written; and what comes to nothing is forgotten."""
+    cluster = Cluster()
+    for one in [*world.nodes, *world.storage, *world.pods]:
+        see(cluster, one)
+    before = copy.deepcopy(world)
+    cycle = make.cycle(cluster=cluster)
+    waiting = []
+    for i in range(data.draw(st.integers(1, 6))):
+        body: Json = {"metadata": {"name": f"q{i}", "namespace": "default", "uid": f"q{i}"},
+                "spec": {"schedulerName": "evenkeel", "containers": [{"name": "c"}],
+                         "volumes": data.draw(st.sampled_from(kinds))}}  # fmt: skip
+        waiting.append((body, see_pod(cluster, body)))
+    outcome = cycle.schedule([record for _, record in waiting])
+    binds = {one.uid: one for one in outcome.binds}
+    for body, record in waiting:
+        fits = [] if twin.refusal(world, body) else [
+            node["metadata"]["name"]
+            for node in world.nodes
+            if not bound.reasons(world, body, node)
+        ]  # fmt: skip
+        made = binds.get(record.uid)
+        assert bool(fits) == (made is not None)
+        if made is None:
+            continue
+        assert made.node in fits
+        node = next(one for one in world.nodes if one["metadata"]["name"] == made.node)
+        given = bound.plan(world, body, node)[2]
+        assert {one.claim: one.volume for one in made.given} == given
+        write(world, body, made.node, given)
+    checks.verify(cluster)
+    for uid in binds:
+        cluster.forget(uid)
+    for body, _ in waiting:
+        cluster.pod_gone(body["metadata"]["uid"])
+    compare(before, cluster, cycle, data.draw(worlds.pods("p")))
+
+
+def write(world: World, pod: Json, node: str, given: dict[str, str]) -> None:
+    """A decision as the API server would have it."""
+    world.pods.append(copy.deepcopy(pod) | {"spec": pod["spec"] | {"nodeName": node}})
+    for name, volume in given.items():
+        claim = world.claim("default", name)
+        assert claim is not None
+        if volume:
+            reference = {"namespace": "default", "name": name, "uid": claim["metadata"]["uid"]}
+            world.of("PersistentVolume")[volume]["spec"]["claimRef"] = reference
+        else:
+            claim["metadata"]["annotations"][twin.SELECTED] = node
