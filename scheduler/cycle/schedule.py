@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
 from scheduler.api.door.decisions import Bind, Diagnosis, Hold, Outcome
 from scheduler.api.pods import gpus
-from scheduler.cycle import diagnosis
+from scheduler.cycle import diagnosis, runs
 from scheduler.cycle.boards import Boards, Key, Shape
 from scheduler.cycle.cold import Cold
+from scheduler.cycle.keys import Keys
 from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.preemption.attempts import Attempts, Made
 from scheduler.cycle.preemption.promised import Overlay, Promised
 from scheduler.cycle.rooms import Rooms
-from scheduler.cycle.views import ALONE, Views
-from scheduler.errors import Mistake
+from scheduler.cycle.views import ALONE
 from scheduler.kernels import place
 from scheduler.modes.demand_tables import Counts
 from scheduler.modes.learning import Learner
@@ -54,8 +54,8 @@ class Cycle:
         self._draws = seed << 32
         self.boards = Boards(cluster, self.learner)
         self.cold = Cold(cluster, self.learner, self.boards.statics)
-        self._views = Views(cluster)
-        self.promised = Promised(cluster, self.boards, self._plain_key_of, self._put)
+        self.keys = Keys(cluster, policies)
+        self.promised = Promised(cluster, self.boards, self.keys.of, self._put)
         self.attempts = Attempts(cluster, self.boards, self.promised)
         self._rooms = Rooms(cluster, self.boards, self.learner)
 
@@ -75,13 +75,13 @@ class Cycle:
         self._begin()
         outcome = Outcome()
         self.attempts.spent = n_done = 0
-        for key, run in self._runs(batch):
+        for key, run in runs.of(batch, self._key_of, self._cluster):
             if self.attempts.spent >= _ASKED_MAX:
                 outcome.left += [pod.uid for pod in batch[n_done:]]
                 break
             n_done += len(run)
             if key is None:
-                outcome.holds += [Hold(pod.uid, problem=self.problem_of(pod)) for pod in run]
+                outcome.holds += [Hold(pod.uid, problem=self.keys.problem_of(pod)) for pod in run]
             else:
                 self._place(key, run, outcome, explain=explain)
         return outcome
@@ -154,7 +154,7 @@ class Cycle:
         """Equal for pods that fit the same nodes, or that are held for the same mistake."""
         placement = self._policies.resolve(pod).placement
         urgency = pod.priority if pod.preempts else None
-        view, problem = self._views.of(pod, placement), self.problem_of(pod)
+        view, problem = self.keys.views.of(pod, placement), self.keys.problem_of(pod)
         return pod.template, placement, view, problem, urgency, self.promised.yields(pod)
 
     def unscored(self, pod: PodRecord) -> Shape | None:
@@ -167,7 +167,7 @@ class Cycle:
         """Why a pending pod fits nowhere now; None when it does."""
         shape, key = self.unscored(pod), self._key_of(pod)
         if shape is None or key is None:
-            return Hold(pod.uid, problem=self.problem_of(pod))
+            return Hold(pod.uid, problem=self.keys.problem_of(pod))
         rows = diagnosis.all_rows(self._cluster)
         bits = self.boards.refusals(shape, rows)
         if key.yields is not None:
@@ -206,19 +206,10 @@ class Cycle:
             self.learner.learn()
 
     def _key_of(self, pod: PodRecord) -> Key | None:
-        key = self._plain_key_of(pod)
+        key = self.keys.of(pod)
         if key is None or not self._cluster.nominations:
             return key
         return key._replace(yields=self.promised.yields(pod))
-
-    def _plain_key_of(self, pod: PodRecord) -> Key | None:
-        if pod.problem or pod.template.unsupported:
-            return None
-        resolved = self._policies.resolve(pod)
-        if resolved.problem:
-            return None
-        placement = resolved.placement
-        return Key(pod.template, placement, self._views.of(pod, placement))
 
     def _shape(self, key: Key, pod: PodRecord) -> Shape:
         """The live shape of a pod, which knows what is promised to others that come first."""
@@ -228,36 +219,6 @@ class Cycle:
                 shape.promised = Overlay(table.words_of_bits(key.template))
             shape.promised.refresh(self._cluster, self.promised, pod, wide=key.view.is_wide)
         return shape
-
-    def problem_of(self, pod: PodRecord) -> Mistake | None:
-        """What must be mended on a pod, None when nothing."""
-        if pod.problem:
-            return pod.problem
-        if pod.template.unsupported:
-            return Mistake(pod.template.unsupported[0], "not supported by this version of Evenkeel")
-        return self._policies.resolve(pod).problem
-
-    def _runs(self, batch: Sequence[PodRecord]) -> Iterator[tuple[Key | None, list[PodRecord]]]:
-        """Like pods that follow each other; a run is told when those before it are placed."""
-        key: Key | None = None
-        run: list[PodRecord] = []
-        nominations, is_alone = self._cluster.nominations, False
-        for pod in batch:
-            now = self._key_of(pod)
-            is_single = key is not None and key.view.is_single
-            if run and (now != key or is_single or is_alone or nominations.node_of(pod.uid)):
-                version = nominations.version
-                yield key, run
-                # What was placed may have terms about this pod, or what its claims would be given; or room is promised.
-                is_other = self.meets_others or (now is not None and now.view.is_single)
-                if is_other or nominations.version != version:
-                    now = self._key_of(pod)
-                run = []
-            key = now
-            run.append(pod)
-            is_alone = bool(nominations.node_of(pod.uid))
-        if run:
-            yield key, run
 
     def _place(self, key: Key, run: list[PodRecord], outcome: Outcome, *, explain: bool) -> None:
         if key.refusal is not None:

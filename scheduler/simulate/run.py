@@ -162,7 +162,7 @@ class _Simulation:
         """A mistake in a pending pod is a mistake in the objects; a field that is not supported is none."""
         cycle = self._engine.cycle
         for pod in self._engine.pending.in_order():
-            problem = cycle.problem_of(pod)
+            problem = cycle.keys.problem_of(pod)
             if problem and not pod.template.unsupported:
                 inventory.keep(inventory.problem_with(pod.uid, problem))
         inventory.refuse_mistakes()

@@ -103,7 +103,8 @@ class Provisioner:
                 "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": "default",
                 "name": meta["name"], "uid": meta["uid"],
             }  # fmt: skip
-            made = volume(f"pvc-{meta['uid']}", spec["storageClassName"], node, claimRef=reference)
+            more = {"claimRef": reference, "accessModes": spec["accessModes"]}
+            made = volume(f"pvc-{meta['uid']}", spec["storageClassName"], node, **more)
             await self._world.call("POST", VOLUMES, made)
             given = [made["metadata"]["name"]]
         if self._binds and given:

@@ -111,7 +111,7 @@ def _reason(pod: PodRecord, cluster: Cluster, cycle: Cycle) -> str:
     wrong = (
         (UNREADABLE, template.problem is not None),
         (UNCLAIMED, cluster.claim_problem(pod) is not None),
-        (MISSTEERED, cycle.problem_of(pod) is not None),
+        (MISSTEERED, cycle.keys.problem_of(pod) is not None),
         (NOT_BACK, bool(cycle.objection(pod, pod.node))),
     )
     return next((reason for reason, holds in wrong if holds), "")

@@ -39,10 +39,15 @@ class _Needs(NamedTuple):
 
 
 class _WithShared:
-    """By row, what is used of a driver, less those of some volumes that pods there have already."""
+    """By row, what is used of a driver, less those of some volumes that pods there have already.
 
-    def __init__(self, cluster: Cluster, driver: str, shared: tuple[Handle, ...]) -> None:
-        self._uses, self._shared = cluster.storage.uses, shared
+    Where a pod brings none that is new, nothing is asked: a node may be over its limit already.
+    """
+
+    def __init__(
+        self, cluster: Cluster, driver: str, shared: tuple[Handle, ...], *, brings: bool
+    ) -> None:
+        self._uses, self._shared, self._brings = cluster.storage.uses, shared, brings
         self._full = self._uses.full(driver)
 
     @property
@@ -53,9 +58,10 @@ class _WithShared:
     def by_row(self, capacity: int) -> c.Ints:
         """[capacity] that figure."""
         found = self._full.by_row(capacity).copy()
-        for handle in self._shared:
-            for row in self._uses.held(handle):
-                found[row] -= 1
+        there = Counter(row for handle in self._shared for row in self._uses.held(handle))
+        for row, n in there.items():
+            is_all = n == len(self._shared) and not self._brings
+            found[row] = 0 if is_all else found[row] - n
         return found
 
 
@@ -103,7 +109,9 @@ def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
         full = cluster.storage.uses.full(driver)
         found.append(
             Tally(
-                count=_WithShared(cluster, driver, shared) if shared else full,
+                count=_WithShared(cluster, driver, shared, brings=brought[driver] > 0)
+                if shared
+                else full,
                 gain=n,
                 kind=c.ROOM,
                 reason=_FULL,

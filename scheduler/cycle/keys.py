@@ -1,0 +1,39 @@
+"""What decides where a pod goes, as a key that like pods share; or what a person has to mend before it goes anywhere."""
+
+from __future__ import annotations
+
+from scheduler.cycle.boards import Key
+from scheduler.cycle.policies import PolicyBook
+from scheduler.cycle.views import Views
+from scheduler.errors import Mistake
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
+
+
+class Keys:
+    """The keys of the pods of one cluster, without what is promised to others.
+
+    Attributes:
+        views: what rules about other pods, and about claims, need of a pod.
+    """
+
+    def __init__(self, cluster: Cluster, policies: PolicyBook) -> None:
+        self._policies = policies
+        self.views = Views(cluster)
+
+    def of(self, pod: PodRecord) -> Key | None:
+        """The key of a pod; None where something must be mended first."""
+        if pod.problem or pod.template.unsupported:
+            return None
+        resolved = self._policies.resolve(pod)
+        if resolved.problem:
+            return None
+        return Key(pod.template, resolved.placement, self.views.of(pod, resolved.placement))
+
+    def problem_of(self, pod: PodRecord) -> Mistake | None:
+        """What must be mended on a pod, None when nothing."""
+        if pod.problem:
+            return pod.problem
+        if pod.template.unsupported:
+            return Mistake(pod.template.unsupported[0], "not supported by this version of Evenkeel")
+        return self._policies.resolve(pod).problem
