@@ -84,6 +84,10 @@ def admitted(body: Mapping[str, Any], priorities: Priorities) -> wire.Pod:
         raise BadInput("spec.containers", "at least one container is needed")
     for container in (*spec.containers, *(spec.init_containers or ())):
         _default_requests(container)
+    if spec.host_network:
+        written = body["spec"]
+        _default_ports(spec.containers, written["containers"])
+        _default_ports(spec.init_containers or [], written.get("initContainers") or [])
     spec.priority = priorities.of(body.get("spec") or {})
     spec.preemption_policy = spec.preemption_policy or priorities.policy_of(body.get("spec") or {})
     return result
@@ -148,6 +152,15 @@ def mapping(body: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
     for depth, name in enumerate(path):
         found = values.mapping(found.get(name), ".".join(path[: depth + 1]))
     return found  # type: ignore[no-any-return]
+
+
+def _default_ports(containers: list[wire.Container], written: list[Mapping[str, Any]]) -> None:
+    """On the node's own network, where the API server makes every port of a container one of the host."""
+    for container, as_written in zip(containers, written, strict=True):
+        for port, raw in zip(container.ports or (), as_written.get("ports") or (), strict=True):
+            number = raw.get("containerPort")
+            if not port.host_port and isinstance(number, int):
+                port.host_port = number
 
 
 def _default_requests(container: wire.Container) -> None:
