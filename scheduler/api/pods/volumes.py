@@ -48,7 +48,7 @@ class PodVolumes(NamedTuple):
     """All storage of a pod, in the order of its volumes.
 
     Attributes:
-        claims: by name.
+        claims: by name, none twice.
         disks: that may be in the way of others.
         handles: disks that a CSI driver looks after in the place of the code that they were written for.
     """
@@ -64,7 +64,7 @@ def of_pod(pod: wire.Pod) -> PodVolumes | None:
     if not given:
         return None
     return PodVolumes(
-        tuple(claim for one in given if (claim := _claim(pod, one))),
+        tuple(dict.fromkeys(claim for one in given if (claim := _claim(pod, one)))),
         tuple(disk for one in given if (disk := _disk(one))),
         tuple(handle for one in given if (handle := in_tree.handle(one, {}))),
     )
