@@ -23,7 +23,12 @@ FLAGS = {
 # What stands before a command.
 OF_ALL = {flag for p in typer.main.get_command(app).params for flag in p.opts}
 BENCH = (blocks.ROOT / "bench/__main__.py").read_text(encoding="utf-8")
-# Of programs that are not Evenkeel's, such as cluster-autoscaler, and of the benchmarks.
+# What takes arguments behind ``make``.
+PROGRAMS = "".join(
+    (blocks.ROOT / room / "__main__.py").read_text(encoding="utf-8")
+    for room in ("bench", "tests/conformance", "tests/differential")
+)
+# Of programs that are not Evenkeel's, such as cluster-autoscaler, and of those behind ``make``.
 OTHERS = {
     "--editable",
     "--server-side",
@@ -32,7 +37,7 @@ OTHERS = {
     "--bypassed-scheduler-names",
     "--expendable-pods-priority-cutoff",
     "--leader-elect",
-    *re.findall(r"add_argument\(\s*\"(--[a-z]+)\"", BENCH),
+    *re.findall(r"add_argument\(\s*\"(--[a-z]+)\"", PROGRAMS),
 }
 # ``Added in`` lists what is gone too.
 TODAY = [page for page in blocks.PAGES if page.name != "CHANGELOG.md"]
