@@ -1,4 +1,4 @@
-"""kube-scheduler's resource scores (v1.36), one node at a time, in plain Python.
+"""kube-scheduler's resource scores (v1.37), one node at a time, in plain Python.
 
 `//` stands where Go divides int64 values that are never negative; where they may be, `truncated`.
 """
@@ -17,7 +17,8 @@ class Resource:
     """One configured resource: what the node has, what its pods ask, what this pod asks.
 
     `used_nonzero` and `request_nonzero` are cpu's and memory's figures with a container that asks
-    nothing counted as 100 milli-CPU or 200 MiB. None for every other resource.
+    nothing counted as 100 milli-CPU or 200 MiB. None for every other resource. `is_core` is what counts
+    also for pods that ask none of it, beside these two: ephemeral-storage.
     """
 
     capacity: int
@@ -26,10 +27,11 @@ class Resource:
     weight: int = 1
     used_nonzero: int | None = None
     request_nonzero: int | None = None
+    is_core: bool = False
 
     @property
     def is_scalar(self) -> bool:
-        return self.used_nonzero is None
+        return self.used_nonzero is None and not self.is_core
 
     @property
     def is_skipped(self) -> bool:

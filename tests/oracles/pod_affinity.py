@@ -105,9 +105,10 @@ def scores(
     pods: list[Json],
     candidates: list[str],
     namespaces: Namespaces | None = None,
+    hard_weight: int = HARD_WEIGHT,
 ) -> dict[str, int]:
     """0..100 by candidate, 0 for all where all are alike."""
-    raw = raw_scores(pod, nodes, pods, namespaces)
+    raw = raw_scores(pod, nodes, pods, namespaces, hard_weight)
     raw = {node: score for node, score in raw.items() if node in candidates}
     low, high = min(raw.values(), default=0), max(raw.values(), default=0)
     if low == high:

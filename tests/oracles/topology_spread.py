@@ -23,10 +23,14 @@ SYSTEM_DEFAULTS = (
 
 
 def refusals(
-    pod: Json, nodes: list[Json], pods: list[Json], owners: list[Json] | None = None
+    pod: Json,
+    nodes: list[Json],
+    pods: list[Json],
+    owners: list[Json] | None = None,
+    defaults: list[Json] | None = None,
 ) -> dict[str, tuple[str, str]]:
     """(reason, status) of every node, both empty where the pod may go."""
-    rules = constraints(pod, owners or [], HARD)
+    rules = constraints(pod, owners or [], HARD, defaults)
     found = {}
     for node in nodes:
         found[name(node)] = FITS
@@ -64,16 +68,17 @@ def raw_scores(
     pods: list[Json],
     candidates: list[str],
     owners: list[Json] | None = None,
+    defaults: list[Json] | None = None,
 ) -> dict[str, int | None] | None:
     """By candidate, None for one that is passed over; None in all when the pod has no soft constraint.
 
     ``candidates`` are the nodes that passed all filters. A node without a key of an explicit constraint is
-    passed over; implicit ones are not charged for a key that a node lacks, though its absence is a domain.
+    passed over; the system's are not charged for a key that a node lacks, though its absence is a domain.
     """
-    rules = constraints(pod, owners or [], SOFT)
+    rules = constraints(pod, owners or [], SOFT, defaults)
     if not rules:
         return None
-    explicit = bool(pod["spec"].get("topologySpreadConstraints"))
+    explicit = bool(pod["spec"].get("topologySpreadConstraints")) or defaults is not None
     chosen = [node for node in nodes if name(node) in candidates]
     scored = [node for node in chosen if not explicit or has_all_keys(node, rules)]
     raw: dict[str, int | None] = {name(node): None for node in chosen}
@@ -107,9 +112,10 @@ def scores(
     pods: list[Json],
     candidates: list[str],
     owners: list[Json] | None = None,
+    defaults: list[Json] | None = None,
 ) -> dict[str, int]:
     """0..100 by candidate: the fewer of its like are near, the more."""
-    raw = raw_scores(pod, nodes, pods, candidates, owners)
+    raw = raw_scores(pod, nodes, pods, candidates, owners, defaults)
     if raw is None:
         return dict.fromkeys(candidates, 0)
     kept = [score for score in raw.values() if score is not None]
@@ -125,8 +131,10 @@ def scores(
     return found
 
 
-def constraints(pod: Json, owners: list[Json], action: str) -> list[Json]:
-    """The pod's own of one kind, or where it has none at all those of the system."""
+def constraints(
+    pod: Json, owners: list[Json], action: str, defaults: list[Json] | None = None
+) -> list[Json]:
+    """The pod's own of one kind, or where it has none at all the ``defaults``, by default the system's."""
     own = pod["spec"].get("topologySpreadConstraints")
     if own:
         return [
@@ -139,7 +147,7 @@ def constraints(pod: Json, owners: list[Json], action: str) -> list[Json]:
         return []
     return [
         rule | {"labelSelector": selector}
-        for rule in SYSTEM_DEFAULTS
+        for rule in (SYSTEM_DEFAULTS if defaults is None else defaults)
         if rule["whenUnsatisfiable"] == action
     ]
 
