@@ -132,7 +132,12 @@ class Server:
         sent: Json = json.loads(body) if body else {}
         status = _CREATED if method == "POST" else _OK
         match method, parts:
-            case "GET", ["api", "v1", kind] | ["apis", "apps" | "policy" | "storage.k8s.io", "v1", kind]:
+            case "GET", ["api", "v1", kind] | [
+                "apis",
+                "apps" | "policy" | "storage.k8s.io",
+                "v1",
+                kind,
+            ]:
                 found = self._list(kind, params)
             case "GET", ["apis", names.GROUP, _, _]:
                 found = self._list("policies", params)

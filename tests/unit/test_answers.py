@@ -37,7 +37,7 @@ def test_a_meaning_is_that_of_its_statuses_and_of_no_others(
 
 
 @pytest.mark.parametrize(
-    ("status", "fails"), [(200, False), (201, False), (302, False), (400, True), (503, True)]
+    ("status", "fails"), [(200, False), (201, False), (302, True), (400, True), (503, True)]
 )
 def test_a_failure_begins_at_400(status: int, *, fails: bool) -> None:
     assert answers.is_failure(status) == fails

@@ -135,7 +135,7 @@ def completed(line: str, shell: str = "bash") -> list[str]:
         ("evenkeel simulate -o ", ["table", "json", "yaml"]),
         ("evenkeel simulate --mode keel,lambda-g-", ["keel,lambda-g-v3"]),
         ("evenkeel run --log-level ", ["debug", "info", "warning", "error"]),
-        ("evenkeel run --lease", ["--lease-namespace"]),
+        ("evenkeel run --lease", ["--lease-namespace", "--lease-name"]),
     ],
 )
 def test_a_shell_completes_commands_options_and_words(

@@ -74,7 +74,7 @@ def test_a_pipe_is_no_terminal_whatever_rich_takes_it_for() -> None:
 def test_a_simulation_goes_into_a_pipe_a_pod_a_line_though_colours_are_asked_for() -> None:
     pod: dict[str, object] = {
         "namespace": "default", "name": "p", "node": None, "displacedFrom": None, "devices": [],
-        "message": "long " * 40,
+        "message": "long " * 40, "nominated": None, "victims": [],
     }  # fmt: skip
     summary = {"scheduled": 0, "pods": 1, "pending": 1, "nodes": 0}
     result = {"pods": [pod], "summary": summary, "passedOver": {}, "suspended": {}}

@@ -46,7 +46,7 @@ def test_one_name_has_a_stream_of_its_pods_and_one_of_all_others() -> None:
     groups = ["services", "replicationcontrollers", "replicasets", "statefulsets"]
     storage = ["persistentvolumeclaims", "persistentvolumes", "storageclasses", "csinodes"]
     storage += ["csidrivers", "csistoragecapacities", "volumeattachments"]
-    assert raw == ["pods-ours", "pods-others", "nodes", *groups, "budgets", *storage]
+    assert raw == ["pods-ours", "pods-others", "nodes", *groups, *storage, "budgets"]
 
 
 def test_several_names_have_a_stream_each_and_others_pods_leave_out_all_of_them() -> None:
