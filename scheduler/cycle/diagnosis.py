@@ -22,13 +22,6 @@ def all_rows(cluster: Cluster) -> c.Ints:
     return ordered
 
 
-def of_board(board: c.Board, rows: c.Ints) -> c.Ints:
-    """[W, n] refusal bits of some rows on an up-to-date board, 0 where the pod fits."""
-    bits: c.Ints = board.refused[:, rows]
-    bits[0] |= board.static[rows]
-    return bits
-
-
 def judged(
     cluster: Cluster, shape: Shape, scratch: c.Scratch, rows: c.Ints, bits: c.Ints
 ) -> Judged:

@@ -103,6 +103,8 @@ def _with_details(diagnosis: Diagnosis, attempt: Attempt | None, most: int) -> s
     details = [f" {detail.text}." for detail in diagnosis.details]
     room = max(most // 2, most - sum(map(_size, details))) - _size(tried)
     text = fit_error(diagnosis, room) + tried
+    # That room was found ends without a full stop at kube-scheduler, where nothing follows.
+    text += "." if details and not text.endswith(".") else ""
     for i, detail in enumerate(details):
         rest = len(details) - i
         if _size(text + detail) + (_REST if rest > 1 else 0) > most:

@@ -233,7 +233,7 @@ class Cycle:
             shape = self.boards.unscored(key)
             for _ in range(self.cold.share(shape, len(run))):
                 if not self._place_cold(shape, run[n], outcome):
-                    self._hold(run[n:], self._why_anew(shape) if explain else None, outcome)
+                    self._hold(run[n:], self._why_nowhere(shape) if explain else None, outcome)
                     return
                 n += 1
         if n < len(run):
@@ -314,20 +314,17 @@ class Cycle:
             part = run[at : at + step]
             n = self._place_part(shape, part, moved, outcome)
             if n < len(part):
-                self._hold(run[at + n :], self._why_board(shape) if explain else None, outcome)
+                self._hold(run[at + n :], self._why_nowhere(shape) if explain else None, outcome)
                 return
             at += n
 
-    def _why_board(self, shape: Shape) -> Diagnosis:
+    def _why_nowhere(self, shape: Shape) -> Diagnosis:
+        """A board knows too little to tell: what a node lacks by its words is not asked for anything else there."""
         rows = diagnosis.all_rows(self._cluster)
-        bits = diagnosis.of_board(shape.board, rows)
+        bits = self.boards.refusals(shape, rows)
         if shape.promised is not None:
             bits |= shape.promised.bits[:, rows]
         return self._why(shape, rows, bits)
-
-    def _why_anew(self, shape: Shape) -> Diagnosis:
-        rows = diagnosis.all_rows(self._cluster)
-        return self._why(shape, rows, self.boards.refusals(shape, rows))
 
     def _why(self, shape: Shape, rows: c.Ints, bits: c.Ints) -> Diagnosis:
         scratch = self.boards.scratch

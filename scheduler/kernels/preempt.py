@@ -70,7 +70,7 @@ def ask(
             _move(ledger, d, prey, row, prey.order[k], -1)
         for word in range(prey.refused.shape[0]):
             prey.refused[word, row] = 0
-        prey.refused[0, row] = _bits(nodes, cards, ask, d, row, s)
+        prey.refused[0, row] = prey.words[i] | _bits(nodes, cards, ask, d, row, s)
         if prey.refused[0, row] != 0:
             if not fit.fits(nodes, ask, row):
                 fit.note(nodes, ask, row, row, prey.refused)

@@ -33,6 +33,7 @@ class Prey(NamedTuple):
 
     priority: int  # of the pod that needs room
     rows: Ints  # [n] node rows to ask
+    words: Ints  # [n] why each of them is refused for what it is, whoever goes
     first: Ints  # [N + 1] where the pods of each node begin in ``pods``
     pods: Ints  # [M] rows of the pod table, node by node
     sets: Ints  # [M] which set of budgets covers a pod, -1 for none

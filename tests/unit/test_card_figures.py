@@ -81,7 +81,7 @@ def told(cluster: Cluster, pod: twin.Pod) -> dict[str, str]:
     scratch, nodes, cards = cycle.boards.scratch, cluster.nodes.columns, cluster.cards.columns
     rows = diagnosis.all_rows(cluster)
     rows = rows[[gpus.choose(nodes, cards, shape.ask, int(row), scratch) < 0 for row in rows]]
-    bits: c.Ints = diagnosis.of_board(shape.board, rows)
+    bits: c.Ints = cycle.boards.refusals(shape, rows)
     judged = diagnosis.judged(cluster, shape, scratch, rows, bits)
     assert gpu_cards.RULE.sum_up is not None
     return dict(gpu_cards.RULE.sum_up(judged).details)

@@ -206,6 +206,7 @@ class Hunt:
         prey = p.Prey(
             priority=pod.priority,
             rows=rows,
+            words=self._boards.statics.refusals(shape.asked, rows),
             first=first,
             pods=pods,
             sets=sets,
