@@ -84,10 +84,9 @@ def test_what_differs_is_told(theirs: Answer, ours: Answer, what: list[str]) -> 
 
 
 def test_a_known_difference_is_of_the_pods_that_it_speaks_of_only() -> None:
-    text = "0/2 nodes are available: {} node(s) didn't match Pod's required features, {} Too many pods."
-    found = Difference("message", text.format(1, 1), text.format(2, 0))
+    found = Difference("NodeResourcesFit", "90", "80")
     pod: Json = {"spec": {"containers": [{}]}}
     assert known.reason(found, [pod]) is None
-    pod["spec"]["containers"][0]["restartPolicyRules"] = []
+    pod["spec"]["resources"] = {"requests": {"cpu": "1"}}
     assert known.reason(found, [pod]) is not None
-    assert known.reason(found._replace(what="feasible"), [pod]) is None
+    assert known.reason(found._replace(what="message"), [pod]) is None
