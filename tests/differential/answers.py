@@ -17,6 +17,7 @@ class Answer(NamedTuple):
         message: of a pod that stays pending, why.
         nominated: the node that is being made free for it.
         victims: the pods that are sent away for that, by ``namespace/name``.
+        is_binding: kube-scheduler gave it the node and now waits until its claims have their volumes.
     """
 
     node: str | None
@@ -25,6 +26,7 @@ class Answer(NamedTuple):
     message: str
     nominated: str | None = None
     victims: frozenset[str] = frozenset()
+    is_binding: bool = False
 
     def total(self, node: str) -> int:
         """The sum of a node's scores."""

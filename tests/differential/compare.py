@@ -12,7 +12,7 @@ class Difference(NamedTuple):
     """One thing that is not the same.
 
     Attributes:
-        what: feasible, message, choice, or the plugin whose scores differ.
+        what: feasible, message, nominated, victims, choice, or the plugin whose scores differ.
         theirs: what kube-scheduler says.
         ours: what Evenkeel says.
     """
@@ -31,10 +31,11 @@ def _found(theirs: Answer, ours: Answer) -> Iterator[Difference]:
     if theirs.feasible != ours.feasible:
         yield Difference("feasible", sorted(theirs.feasible), sorted(ours.feasible))
         return  # scores are relative to what is feasible
-    message = theirs.message.partition(" preemption: ")[0]
-    said = ours.message.partition(" preemption: ")[0]
-    if message != said:
-        yield Difference("message", message, said)
+    for what in ("message", "nominated"):
+        if getattr(theirs, what) != getattr(ours, what):
+            yield Difference(what, getattr(theirs, what), getattr(ours, what))
+    if theirs.victims != ours.victims:
+        yield Difference("victims", sorted(theirs.victims), sorted(ours.victims))
     for plugin in sorted(_plugins(theirs) | _plugins(ours)):
         points = [_of(one, plugin, theirs.scores) for one in (theirs, ours)]
         if points[0] != points[1]:

@@ -17,7 +17,7 @@ from tests.differential.worlds import NAMESPACES, OVERHEADS, World, classes
 
 Json = dict[str, Any]
 # Kinds whose status is patched in after they are made.
-_TOLD = frozenset({"Pod", "PodDisruptionBudget"})
+_TOLD = frozenset({"Pod", "PodDisruptionBudget", "PersistentVolume", "PersistentVolumeClaim"})
 _CONFIG = {
     "percentageOfNodesToScore": 100,
     "podInitialBackoffSeconds": 1,
@@ -31,6 +31,20 @@ _SPACED = (
     "/api/v1/namespaces/{}/replicationcontrollers",
     "/apis/apps/v1/namespaces/{}/replicasets",
     "/apis/apps/v1/namespaces/{}/statefulsets",
+    "/api/v1/namespaces/{}/persistentvolumeclaims",
+    "/apis/storage.k8s.io/v1/namespaces/{}/csistoragecapacities",
+)
+_WIDE = (
+    "/api/v1/persistentvolumes",
+    "/apis/storage.k8s.io/v1/storageclasses",
+    "/apis/storage.k8s.io/v1/csinodes",
+    "/apis/storage.k8s.io/v1/csidrivers",
+    "/apis/storage.k8s.io/v1/volumeattachments",
+    "/api/v1/nodes",
+)
+# Protected claims and volumes would wait for a controller before they go.
+_ADMISSION = (
+    "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition,StorageObjectInUseProtection"
 )
 # The default would leave some with a finalizer that only a controller takes away.
 _AT_ONCE = {"gracePeriodSeconds": "0", "propagationPolicy": "Background"}
@@ -84,12 +98,14 @@ class Oracle:
         meta = pod["metadata"]
         admitted = await self._call("POST", objects.collection(pod), pod)
         answer = self._log.answer(f"{meta['namespace']}/{meta['name']}")
-        if answer.node is None:
+        if answer.node is None or answer.is_binding:
             await self._call("DELETE", _path(pod), params=_AT_ONCE)
             for victim in answer.victims:
                 space, _, name = victim.partition("/")
                 path = f"/api/v1/namespaces/{space}/pods/{name}"
                 await self._call("DELETE", path, params=_AT_ONCE)
+            if answer.is_binding:
+                self._log.wait_for_failure(f"{meta['namespace']}/{meta['name']}")
             return Asked(admitted, answer, None)
         return Asked(admitted, answer, await self._call("GET", _path(pod)))
 
@@ -118,7 +134,7 @@ class Oracle:
 
     async def _clear(self) -> None:
         paths = [path.format(space) for path in _SPACED for space in NAMESPACES]
-        gone = [self._call("DELETE", path, params=_AT_ONCE) for path in (*paths, "/api/v1/nodes")]
+        gone = [self._call("DELETE", path, params=_AT_ONCE) for path in (*paths, *_WIDE)]
         await asyncio.gather(*gone)
         self._log.wait_for_nodes("Delete event for node", self._nodes)
         self._nodes = set()
@@ -133,7 +149,7 @@ class Oracle:
 @asynccontextmanager
 async def start() -> AsyncIterator[Oracle]:
     """A control plane of its own with kube-scheduler as it comes, but for its speed and what it logs."""
-    with plane.start() as running:
+    with plane.start(extra_apiserver_flags=[_ADMISSION]) as running:
         running.start_scheduler(config=_CONFIG, extra_flags=["-v=10"])
         log = Log(running.folder / "kube-scheduler.log")
         async with objects.connect(running) as session:

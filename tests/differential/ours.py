@@ -26,4 +26,11 @@ def answer(objects: Sequence[Json], pod: Json) -> Answer:
         name: {plugin: points for plugin, points in node["weighted"].items() if points}
         for name, node in nodes.items()
     }
-    return Answer(row["node"], frozenset(nodes), scores, row["unschedulable"] or "")
+    return Answer(
+        row["node"],
+        frozenset(nodes),
+        scores,
+        row["unschedulable"] or "",
+        row.get("nominated"),
+        frozenset(f"{one['namespace']}/{one['name']}" for one in row["victims"]),
+    )

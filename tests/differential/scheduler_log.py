@@ -24,6 +24,7 @@ _FIELD = re.compile(r' (\w+)=("(?:[^"\\]|\\.)*"|\S+)')
 _SCORED = "Plugin scored node for pod"
 _BOUND = "Successfully bound pod to node"
 _WAITS = ("Unable to schedule pod; no fit; waiting", "Unable to schedule pod; no nodes are registered to the cluster; waiting")  # fmt: skip
+_BINDS_VOLUMES = "BindPodVolumes"
 NO_NODES = "no nodes available to schedule pods"
 _ERROR = "Error scheduling pod; retrying"
 _PREEMPTS = re.compile(
@@ -31,8 +32,9 @@ _PREEMPTS = re.compile(
 )
 _VICTIMS = ("Preemptor Pod preempted victim Pod", "Victim Pod is already being deleted, skipping the API call for it")  # fmt: skip
 _NEWS = frozenset({
-    _SCORED, _BOUND, *_WAITS, _ERROR, *_VICTIMS, "Add event for node", "Delete event for node",
+    _SCORED, _BOUND, *_WAITS, _ERROR, _BINDS_VOLUMES, *_VICTIMS, "Add event for node", "Delete event for node",
 })  # fmt: skip
+_SOURCES = (b" schedule_one.go:", b" eventhandlers.go:", b" executor.go:", b" binder.go:")
 _POLL_SECONDS = 0.002
 
 
@@ -88,6 +90,12 @@ class Log:
                 if not missing:
                     return
 
+    def wait_for_failure(self, pod: str) -> None:
+        """Return once it has given up a pod that is gone."""
+        for news in self.news():
+            if news.message == _ERROR and news.fields.get("pod") == pod:
+                return
+
     def answer(self, pod: str) -> Answer:
         """What it says of a pod that was just created, by ``namespace/name``."""
         scores: dict[str, dict[str, int]] = {}
@@ -95,6 +103,10 @@ class Log:
         for news in self.news():
             if news.fields.get("pod", news.fields.get("preemptor")) != pod:
                 continue
+            if news.message == _BINDS_VOLUMES:
+                chosen = news.fields["node"]
+                feasible = frozenset(scores) or frozenset({chosen})
+                return Answer(chosen, feasible, scores, "", is_binding=True)
             if news.message == _SCORED:
                 node = scores.setdefault(news.fields["node"], {})
                 if points := int(news.fields["score"]):
@@ -130,11 +142,7 @@ def _pending(message: str, victims: set[str]) -> Answer | None:
 
 def _read(line: bytes) -> News | None:
     # Most lines are of its HTTP client; they are not worth a look.
-    if (
-        b"schedule_one.go" not in line
-        and b"eventhandlers.go" not in line
-        and b"executor.go" not in line
-    ):
+    if not any(source in line for source in _SOURCES):
         return None
     match = _LINE.match(line.decode(errors="replace"))
     if match is None or (message := _unquoted(match[1])) not in _NEWS:

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from itertools import combinations
 from random import Random
 
-from tests.differential.features import local, peers, resources, running, words
+from tests.differential.features import local, peers, priorities, resources, running, words
 from tests.differential.worlds import Feature
 
 FEATURES: tuple[Feature, ...] = (
+    *priorities.FEATURES,
     *resources.FEATURES,
     *words.FEATURES,
     *local.FEATURES,
