@@ -18,6 +18,15 @@ expect:
   cards: 2
   order: [q, p]       in which order they were decided
   error: text         strict, the input is refused so
+steps:                in place of ``expect``: what happens one after the other, see ``in_time``
+  - after: 5          seconds since the step before, 60 unless said
+    nodes, pods, objects: [...]   that come, or are changed: whole, as above
+    gone: {Pod: [p], Node: [a]}
+    leaving: [p]      is being deleted, and is still there
+    holds: [p]        whose bind is under way until it is said to be over: by ``binds: [p]`` or ``fails: [p]``
+    expect: {p: a, q: {node: null, victims: [r], nominated: b, message: ...}}
+    first: [q, p]     those that got a node in the step, in their order
+    rest: [r]         was not looked at again, as nothing in the step could help it
 """
 
 from collections.abc import Iterator
@@ -32,10 +41,12 @@ from scheduler import config
 from scheduler.api import names, wire
 from scheduler.simulate import InputProblem, schedule
 from tests import make
+from tests.scenarios import in_time
 
 Json = dict[str, Any]
 HERE = Path(__file__).parent
-WORDS = {"claim", "config", "nodes", "pods", "objects", "expect"}
+OBJECTS = {"nodes", "pods", "objects"}
+WORDS = {"claim", "config", "expect", "steps"} | OBJECTS
 
 
 def scenarios() -> Iterator[Any]:
@@ -71,16 +82,23 @@ def pods(figures: Json) -> Iterator[wire.Pod]:
         yield make.pod(**figures | {"name": name})
 
 
+def objects_of(given: Json) -> list[Json]:
+    built = [node(one) for one in given.get("nodes", ())]
+    running = [pod for one in given.get("pods", ()) for pod in pods(one)]
+    objects = [msgspec.to_builtins(thing) | {"kind": "Node"} for thing in built]
+    objects += [msgspec.to_builtins(thing) | {"kind": "Pod"} for thing in running]
+    return objects + list(given.get("objects", ()))
+
+
 @pytest.mark.parametrize("scenario", list(scenarios()))
 def test_scenario(scenario: Json) -> None:
     assert scenario.keys() <= WORDS
-    expect = scenario["expect"]
-    built = [node(one) for one in scenario.get("nodes", ())]
-    running = [pod for one in scenario.get("pods", ()) for pod in pods(one)]
-    objects = [msgspec.to_builtins(thing) | {"kind": "Node"} for thing in built]
-    objects += [msgspec.to_builtins(thing) | {"kind": "Pod"} for thing in running]
-    objects += scenario.get("objects", [])
+    assert ("steps" in scenario) != ("expect" in scenario)
     settings = config.parse(scenario.get("config", {}))
+    if "steps" in scenario:
+        _goes_through(in_time.Town(settings, objects_of(scenario)), scenario["steps"])
+        return
+    expect, objects = scenario["expect"], objects_of(scenario)
     if error := expect.get("error"):
         with pytest.raises(InputProblem) as caught:
             schedule(objects, config=settings, strict=True)
@@ -97,6 +115,20 @@ def test_scenario(scenario: Json) -> None:
         assert list(placed) == expect["order"]
     for name in expect.keys() - {"nodes", "cards", "order"}:
         _holds(placed[name], expect[name])
+
+
+def _goes_through(town: in_time.Town, steps: list[Json]) -> None:
+    for i, step in enumerate(steps):
+        assert step.keys() <= in_time.WORDS | OBJECTS
+        town.step(step, objects_of(step))
+        for name, expected in step.get("expect", {}).items():
+            wanted = expected if isinstance(expected, dict) else {"node": expected}
+            found = town.found(name)
+            assert {key: found[key] for key in wanted} == wanted, f"step {i}: {name}"
+        if "first" in step:
+            assert town.names(town.binds) == step["first"], f"step {i}"
+        for name in step.get("rest", ()):
+            assert not town.was_looked_at(name), f"step {i}: {name}"
 
 
 def _holds(pod: Json, wanted: Json | str | None) -> None:
