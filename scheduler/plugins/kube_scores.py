@@ -6,6 +6,7 @@ import numpy as np
 
 from scheduler.api import names
 from scheduler.api.kube_plugins import BALANCED, FIT, KubePlugins, Strategy
+from scheduler.api.pods.requests import Requests
 from scheduler.kernels.modes import kube, score
 from scheduler.plugins.contract import Asked, Points
 from scheduler.schema import columns as c
@@ -25,9 +26,30 @@ def compiled(asked: Asked, nodes: NodeTable) -> c.KubeTerm:
     """What the kernel needs for a pod."""
     plugins, requests = asked.placement.kube, asked.template.requests
     amounts = dict(requests.amounts)
+    # A pod that asks nothing of all of them would be drawn to the same nodes as all others like it.
+    steps_aside = not any(name in amounts for name in plugins.balanced)
+    balanced = [
+        (nodes.row_asked(name), amounts.get(name, 0))
+        for name in plugins.balanced
+        if not steps_aside and (name in _ALWAYS or name in amounts)
+    ]
+    return c.KubeTerm(
+        fit=_fit(plugins, requests.of_containers or requests, nodes),
+        balanced=np.array(balanced, np.int64).reshape(-1, 2),
+        figures=shared.ints(_STRATEGIES[plugins.fit.strategy], *_weights(plugins)),
+    )
+
+
+def _fit(plugins: KubePlugins, requests: Requests, nodes: NodeTable) -> c.Ints:
+    """[resources, N_FIT] by what the containers of the pod that comes ask.
+
+    Of its pod-level resources this score of kube-scheduler 1.37.1 does not know, while those of pods that are on
+    nodes count in it (noderesources/fit.go makes its scorer without the gate).
+    """
+    amounts = dict(requests.amounts)
     # Only these two have a stand-in for containers that ask none.
     nonzero = {names.CPU: (0, requests.nonzero_cpu), names.MEMORY: (1, requests.nonzero_memory)}
-    fit = [
+    found = [
         (
             nodes.row_asked(name),
             nonzero[name][1] if name in nonzero else amounts.get(name, 0),
@@ -37,18 +59,7 @@ def compiled(asked: Asked, nodes: NodeTable) -> c.KubeTerm:
         for name, weight in plugins.fit.resources
         if name in _ALWAYS or name in amounts
     ]
-    # A pod that asks nothing of all of them would be drawn to the same nodes as all others like it.
-    steps_aside = not any(name in amounts for name in plugins.balanced)
-    balanced = [
-        (nodes.row_asked(name), amounts.get(name, 0))
-        for name in plugins.balanced
-        if not steps_aside and (name in _ALWAYS or name in amounts)
-    ]
-    return c.KubeTerm(
-        fit=np.array(fit, np.int64).reshape(-1, c.N_FIT),
-        balanced=np.array(balanced, np.int64).reshape(-1, 2),
-        figures=shared.ints(_STRATEGIES[plugins.fit.strategy], *_weights(plugins)),
-    )
+    return np.array(found, np.int64).reshape(-1, c.N_FIT)
 
 
 def points(asked: Asked, nodes: c.Nodes, ask: c.Ask, row: int) -> tuple[Points, ...]:

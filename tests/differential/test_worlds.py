@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.differential import known, ours
+from tests.differential import ours
 from tests.differential.answers import Answer
-from tests.differential.compare import Difference, differences
+from tests.differential.compare import differences
 from tests.differential.features import FEATURES, choices
 from tests.differential.run import sample
 from tests.differential.worlds import Feature, World, build
@@ -81,12 +81,3 @@ WAITS = Answer(None, frozenset(), {}, "0/1 nodes are available: 1 Insufficient c
 )  # fmt: skip
 def test_what_differs_is_told(theirs: Answer, ours: Answer, what: list[str]) -> None:
     assert [one.what for one in differences(theirs, ours)] == what
-
-
-def test_a_known_difference_is_of_the_pods_that_it_speaks_of_only() -> None:
-    found = Difference("NodeResourcesFit", "90", "80")
-    pod: Json = {"spec": {"containers": [{}]}}
-    assert known.reason(found, [pod]) is None
-    pod["spec"]["resources"] = {"requests": {"cpu": "1"}}
-    assert known.reason(found, [pod]) is not None
-    assert known.reason(found._replace(what="message"), [pod]) is None

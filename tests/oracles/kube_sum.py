@@ -5,7 +5,7 @@ KubeSchedulerConfiguration says, after the merge with the defaults, see `Profile
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.oracles import (
@@ -175,6 +175,8 @@ def _preference(pod: Json, profile: Profile, node: Json) -> int:
 
 
 def _fit(world: World, profile: Profile, node: Json) -> int:
+    # 1.37.1 makes this scorer without the gate of pod-level resources.
+    world = replace(world, pod=requests.without_pod_level(world.pod))
     default: list[Json] = [{"name": "cpu"}, {"name": "memory"}]
     listed = [
         _resource(world, node, one["name"], one.get("weight") or 1)

@@ -133,6 +133,10 @@ def pod_level(pod: Json) -> Json:
     }
 
 
+def without_pod_level(pod: Json) -> Json:
+    return pod | {"spec": {key: value for key, value in pod["spec"].items() if key != "resources"}}
+
+
 def most(figures: list[Fraction | None]) -> Fraction | None:
     known = [n for n in figures if n is not None]
     return max(known) if known else None

@@ -41,6 +41,7 @@ ASKED = {
     "example.org/bar": ["1"],
     "hugepages-2Mi": ["2Mi", "4Mi"],
 }  # fmt: skip
+POD_LEVEL: list[Json] = [{}, {}, {}, {"cpu": "1500m"}, {"memory": "512Mi", "hugepages-2Mi": "6Mi"}]
 FILTERS = (
     "TaintToleration",
     "NodeAffinity",
@@ -80,7 +81,10 @@ def rich_worlds(draw: st.DrawFn) -> twin.World:
             one | {"resources": {"requests": draw(resources(ASKED, 3))}}
             for one in pod["spec"]["containers"]
         ]
-        return pod | {"spec": pod["spec"] | {"containers": containers}}
+        asked: Json = {"containers": containers}
+        if level := draw(st.sampled_from(POD_LEVEL)):
+            asked["resources"] = {"requests": level}
+        return pod | {"spec": pod["spec"] | asked}
 
     waits = asking(world.pod)
     if preferred := draw(PREFERRED):

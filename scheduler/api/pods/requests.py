@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+import msgspec
+
 from scheduler.api import names, quantities, wire
 from scheduler.errors import BadInput
 
@@ -34,11 +36,13 @@ class Requests(NamedTuple):
         amounts: (resource, amount) sorted by name, without zeros and without ``pods``.
         nonzero_cpu: milli-CPU with kube-scheduler's default for containers that ask none.
         nonzero_memory: bytes, likewise.
+        of_containers: what they are without pod-level resources; None for a pod that has none.
     """
 
     amounts: tuple[tuple[str, int], ...]
     nonzero_cpu: int
     nonzero_memory: int
+    of_containers: Requests | None = None
 
 
 def amount(resource: str, quantity: str | float, field: str) -> int:
@@ -63,7 +67,10 @@ def of_pod(pod: wire.Pod) -> Requests:
     """
     plain = _total(pod, {})
     defaults = {names.CPU: DEFAULT_MILLI_CPU, names.MEMORY: DEFAULT_MEMORY * _THOUSAND}
+    of_containers = None
     if _pod_level(pod.spec):
+        alone = msgspec.structs.replace(pod.spec, resources=None)
+        of_containers = of_pod(msgspec.structs.replace(pod, spec=alone))
         # With pod-level requests a container need not ask anything: a default stands in only for what neither
         # asks.
         defaults = {name: n for name, n in defaults.items() if name not in plain}
@@ -81,6 +88,7 @@ def of_pod(pod: wire.Pod) -> Requests:
         ),
         _in_base_units(names.CPU, padded.get(names.CPU, 0)),
         _in_base_units(names.MEMORY, padded.get(names.MEMORY, 0)),
+        of_containers,
     )
 
 
