@@ -113,16 +113,20 @@ class Cycle:
     def could_take(self, pod: PodRecord) -> bool:
         """Whether a pending pod fits by now on the node that it is nominated to, or could take the place of others.
 
-        The room that is promised to it counts for it alone, so ``could_place`` of a pod of its kind does not say.
+        The room that is promised to it counts for it alone, so ``could_place`` of a pod of its kind does not say. One
+        for whom nobody makes the promised room any more is to be told so, or to find other room.
         """
         self._begin()
         key = self._key_of(pod)
         if key is None:
             return False
-        row = self._cluster.nodes.row_of(self._cluster.nominations.node_of(pod.uid))
+        node = self._cluster.nominations.node_of(pod.uid)
+        row = self._cluster.nodes.row_of(node)
         if row >= 0 and self._fits_own(key, pod, row) is not None:
             return True
-        return self._policies.preempts(pod) and self.attempts.could(pod, key)
+        if not (pod.preempts and self._policies.preempts(pod)):
+            return False
+        return not self.attempts.waits(pod, key) if node else self.attempts.could(pod, key)
 
     def looks_far(self, pod: PodRecord) -> bool:
         """Whether the pod may fit where amounts that are free, or the nodes that changed, speak against it."""

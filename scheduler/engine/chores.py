@@ -139,7 +139,8 @@ class Chores:
     def _help_nominated(self, changed: Changed, now: float) -> Iterator[None]:
         """What is promised to a pod helps nobody else of its kind."""
         nominations, nodes = self._cluster.nominations, self._cluster.nodes
-        rows = None if changed.rows is None else set(changed.rows.tolist())
+        # A node that is gone keeps no promise.
+        rows = None if changed.rows is None else {-1, *changed.rows.tolist()}
         for name in nominations.nodes():
             if rows is not None and nodes.row_of(name) not in rows:
                 continue

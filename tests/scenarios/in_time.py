@@ -48,7 +48,7 @@ class Town:
     def step(self, step: Mapping[str, Any], objects: Iterable[Json]) -> None:
         """Time passes, something happens, and whatever can be decided is."""
         self.binds, self.messages, self.victims = [], {}, {}
-        self._held |= {self._uid(name) for name in step.get("holds", ())}
+        self._held |= set(step.get("holds", ()))
         until = self.at + step.get("after", _AFTER)
         self._decide(until)
         self.at = until
@@ -61,7 +61,7 @@ class Town:
         for name in step.get("binds", ()):
             self._is_bound(self._uid(name), self.engine.cluster.pods[self._uid(name)].node)
         for name in step.get("fails", ()):
-            self._held.discard(self._uid(name))
+            self._held.discard(name)
             self._tell(events.BindFailed(self._uid(name), "as the scenario has it"))
         self._decide(until)
 
@@ -105,12 +105,12 @@ class Town:
                 self._tell(events.PodSeen(self._pods[nominate.uid]))
         for bind in outcome.binds:
             self.binds.append(bind.uid)
-            if bind.uid not in self._held:
+            if self._pods[bind.uid].metadata.name not in self._held:
                 self._is_bound(bind.uid, bind.node)
 
     def _is_bound(self, uid: str, node: str) -> None:
-        self._held.discard(uid)
         pod = self._pods[uid]
+        self._held.discard(pod.metadata.name)
         pod.spec.node_name, pod.status.nominated_node_name = node, ""
         self._tell(events.BindDone(uid))
         self._tell(events.PodSeen(pod))
@@ -134,7 +134,7 @@ class Town:
             self._tell(events.BudgetGone("default", name))
         elif kind == "Pod":
             uid = self._uid(name)
-            self._held.discard(uid)
+            self._held.discard(name)
             del self._pods[uid]
             self._tell(events.PodGone(uid))
         else:

@@ -59,7 +59,7 @@ class Attempts:
         """Decide for a pod that fits nowhere, for these reasons; None: nobody will read. Nothing is changed yet."""
         if not pod.preempts:
             return Made(Attempt(why=NEVER), keeps=True)
-        if self._waits(pod, key):
+        if self.waits(pod, key):
             return Made(Attempt(why=WAITS), keeps=True)
         if not self._has_lower(pod.priority):
             return Made(Attempt(diagnosis=_nobody(why) if why is not None else None))
@@ -79,9 +79,28 @@ class Attempts:
 
     def could(self, pod: PodRecord, key: Key) -> bool:
         """Whether it would find room now."""
-        if not pod.preempts or not self._has_lower(pod.priority) or self._waits(pod, key):
+        if not pod.preempts or not self._has_lower(pod.priority) or self.waits(pod, key):
             return False
         return self._hunted(pod, key).best() >= 0
+
+    def waits(self, pod: PodRecord, key: Key) -> bool:
+        """Whether somebody is leaving the node that the pod is nominated to, and nothing else is in its way."""
+        cluster = self._cluster
+        name = cluster.nominations.node_of(pod.uid)
+        if not name:
+            return False
+        going = cluster.nominations.going
+        there = cluster.pods_on.get(name, {}).values()
+        leaving = any(
+            one.priority < pod.priority and (one.evicted or one.uid in going) for one in there
+        )
+        row = cluster.nodes.row_of(name)
+        if not leaving or row < 0:
+            return False
+        shape, rows = self._boards.unscored(key), np.array([row], np.int64)
+        bits = self._boards.refusals(shape, rows)
+        judged = diagnosis.judged(cluster, shape, self._boards.scratch, rows, bits)
+        return not table.lasting(judged)[0]
 
     def carry_out(self, pod: PodRecord, made: Made) -> list[Nominate]:
         """Promise the room, and take it from those that come after; whose nomination is another then."""
@@ -127,25 +146,6 @@ class Attempts:
             there = pods.priority[pods.node >= 0]
             self._lowest = int(there.min()) if there.size else p.NO_PRIORITY
         return self._lowest < priority
-
-    def _waits(self, pod: PodRecord, key: Key) -> bool:
-        """Whether somebody is leaving the node that the pod is nominated to, and nothing else is in its way."""
-        cluster = self._cluster
-        name = cluster.nominations.node_of(pod.uid)
-        if not name:
-            return False
-        going = cluster.nominations.going
-        there = cluster.pods_on.get(name, {}).values()
-        leaving = any(
-            one.priority < pod.priority and (one.evicted or one.uid in going) for one in there
-        )
-        row = cluster.nodes.row_of(name)
-        if not leaving or row < 0:
-            return False
-        shape, rows = self._boards.unscored(key), np.array([row], np.int64)
-        bits = self._boards.refusals(shape, rows)
-        judged = diagnosis.judged(cluster, shape, self._boards.scratch, rows, bits)
-        return not table.lasting(judged)[0]
 
 
 def _nobody(why: Diagnosis) -> Diagnosis:
