@@ -95,9 +95,7 @@ class Server:
         """
         found = self._get("pods", namespace, name)
         sent = binding["metadata"]
-        for field in ("uid", "resourceVersion"):
-            if sent.get(field) and sent[field] != found["metadata"][field]:
-                raise Refused(409, "Conflict", f"precondition failed: {field}")
+        _require(found, sent)
         if found["metadata"].get("deletionTimestamp"):
             raise Refused(409, "Conflict", f"pod {name} is being deleted")
         if found["spec"].get("nodeName"):
@@ -152,6 +150,8 @@ class Server:
                 found = {"kind": "Status", "status": "Success"}
             case "PATCH", ["api", "v1", "namespaces", namespace, "pods", name, "status"]:
                 found = self._patch_status(namespace, name, sent)
+            case "DELETE", ["api", "v1", "namespaces", namespace, "pods", name]:
+                found = self._let_go(namespace, name, sent.get("preconditions", {}))
             case "POST", ["apis", "events.k8s.io", "v1", "namespaces", _, "events"]:
                 found = sent
             case _, ["apis", "coordination.k8s.io", "v1", "namespaces", namespace, "leases", *rest]:
@@ -174,18 +174,33 @@ class Server:
         return {"metadata": {"resourceVersion": str(self.version)}, "items": items}
 
     def _patch_status(self, namespace: str, name: str, sent: Json) -> Json:
-        """Conditions, and annotations too, as the real one takes them."""
-        found = self._get("pods", namespace, name)
-        metadata = sent.get("metadata", {})
-        for field in ("uid", "resourceVersion"):
-            if metadata.get(field) and metadata[field] != found["metadata"][field]:
-                raise Refused(409, "Conflict", f"precondition failed: {field}")
+        """Conditions and the nomination, and annotations too, as the real one takes them."""
+        metadata, status = sent.get("metadata", {}), sent.get("status", {})
+        _require(self._get("pods", namespace, name), metadata)
 
         def edit(pod: Json) -> None:
-            for condition in sent.get("status", {}).get("conditions", ()):
+            for condition in status.get("conditions", ()):
                 _set_condition(pod, condition)
+            if node := status.get("nominatedNodeName"):
+                pod["status"]["nominatedNodeName"] = node
+            elif "nominatedNodeName" in status:
+                pod["status"].pop("nominatedNodeName", None)
             if notes := metadata.get("annotations"):
                 pod["metadata"]["annotations"] = (pod["metadata"].get("annotations") or {}) | notes
+
+        self.change("pods", namespace, name, edit)
+        return self._get("pods", namespace, name)
+
+    def _let_go(self, namespace: str, name: str, preconditions: Json) -> Json:
+        """A pod with a node is only marked: its kubelet has it deleted when it has ended."""
+        found = self._get("pods", namespace, name)
+        _require(found, preconditions)
+        if not found["spec"].get("nodeName"):
+            self.delete("pods", namespace, name)
+            return found
+
+        def edit(pod: Json) -> None:
+            pod["metadata"].setdefault("deletionTimestamp", "2026-01-01T00:00:00Z")
 
         self.change("pods", namespace, name, edit)
         return self._get("pods", namespace, name)
@@ -265,6 +280,13 @@ def matches(selector: str, body: Json) -> bool:
 
 def _key(kind: str, body: Json) -> Key:
     return kind, body["metadata"].get("namespace", ""), body["metadata"]["name"]
+
+
+def _require(found: Json, sent: Json) -> None:
+    """Refuse a write that is meant for another object of this name, or for another version of it."""
+    for field in ("uid", "resourceVersion"):
+        if sent.get(field) and sent[field] != found["metadata"][field]:
+            raise Refused(409, "Conflict", f"precondition failed: {field}")
 
 
 def _set_condition(pod: Json, condition: Json) -> None:

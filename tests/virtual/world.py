@@ -62,7 +62,7 @@ class World:
             self.server.create("nodes", self._node(f"node-{i}"))
         if given is None and rng.random() < 0.3:
             self.server.create("nodes", make.raw(make.node(name="plain", cpu="3")))
-        self.server.on_change += [self._judge, self.bound]
+        self.server.on_change += [self._judge, self.changed]
         for _ in range(self.climate.replicas):
             self.start_replica()
         if given is None:
@@ -274,15 +274,22 @@ class World:
 
     # What nodes and their plugins do.
 
-    def bound(self, change: Change) -> None:
-        """The kubelet's and the plugin's part, when a pod got a node."""
+    def changed(self, change: Change) -> None:
+        """The kubelet's and the plugin's part, when a pod got a node or is told to end."""
         pod, before = change.after, change.before
         if change.kind != "pods" or pod is None or before is None:
             return
+        name = pod["metadata"]["name"]
+        if pod["metadata"].get("deletionTimestamp") and not before["metadata"].get(
+            "deletionTimestamp"
+        ):
+            self.clock.after(
+                self.rng.uniform(0.0, 5.0), lambda: self.server.delete("pods", "default", name)
+            )
         if before["spec"].get("nodeName") or not pod["spec"].get("nodeName"):
             return
         self.n_bound += 1
-        name, node = pod["metadata"]["name"], pod["spec"]["nodeName"]
+        node = pod["spec"]["nodeName"]
         self.say(f"{name} is bound to {node}")
         self.clock.after(
             self.rng.expovariate(1.0 / self.climate.life_seconds), lambda: self._ends(name)
@@ -349,9 +356,6 @@ class World:
             self.server.delete("pods", "default", name)
         else:
             self.server.change("pods", "default", name, edit)
-            self.clock.after(
-                self.rng.uniform(0.0, 5.0), lambda: self.server.delete("pods", "default", name)
-            )
 
     def _node(self, name: str) -> Json:
         cards = [
