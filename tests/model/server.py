@@ -143,15 +143,8 @@ class Server:
                 found = self._get("nodes", "", name)
             case "PATCH", ["api", "v1", "nodes", name]:
                 found = self._merge("nodes", "", name, sent)
-            case "GET", ["api", "v1", "namespaces", namespace, "pods", name]:
-                found = self._get("pods", namespace, name)
-            case "POST", ["api", "v1", "namespaces", namespace, "pods", name, "binding"]:
-                self.bind(namespace, name, sent)
-                found = {"kind": "Status", "status": "Success"}
-            case "PATCH", ["api", "v1", "namespaces", namespace, "pods", name, "status"]:
-                found = self._patch_status(namespace, name, sent)
-            case "DELETE", ["api", "v1", "namespaces", namespace, "pods", name]:
-                found = self._let_go(namespace, name, sent.get("preconditions", {}))
+            case _, ["api", "v1", "namespaces", namespace, "pods", name, *rest]:
+                found = self._pod((method, *rest), namespace, name, sent)
             case "POST", ["apis", "events.k8s.io", "v1", "namespaces", _, "events"]:
                 found = sent
             case _, ["apis", "coordination.k8s.io", "v1", "namespaces", namespace, "leases", *rest]:
@@ -159,6 +152,19 @@ class Server:
             case _:
                 raise Refused(404, "NotFound", f"{method} {parts}")
         return status, found
+
+    def _pod(self, asked: tuple[str, ...], namespace: str, name: str, sent: Json) -> Json:
+        match asked:
+            case ("GET",):
+                return self._get("pods", namespace, name)
+            case ("DELETE",):
+                return self._let_go(namespace, name, sent.get("preconditions", {}))
+            case "POST", "binding":
+                self.bind(namespace, name, sent)
+                return {"kind": "Status", "status": "Success"}
+            case "PATCH", "status":
+                return self._patch_status(namespace, name, sent)
+        raise Refused(404, "NotFound", f"{asked} of {name}")
 
     def _get(self, kind: str, namespace: str, name: str) -> Json:
         found = self.objects.get((kind, namespace, name))
