@@ -1,6 +1,6 @@
 """``make bench``: everything, as one JSON document on standard output, with progress on standard error.
 
-``ARGS="kernels replay trials small distinct engine end-to-end scale hostile recording"`` picks parts. ``--rows``,
+``ARGS="kernels replay trials small distinct engine end-to-end scale hostile recording storm"`` picks parts. ``--rows``,
 ``--nodes``, ``--pods``, ``--turns`` and ``--schedulers`` pick what ``engine`` and ``end-to-end`` measure;
 ``--quick`` runs the smallest sizes of every part. Every figure that has a floor is told as met or missed; with
 ``--strict`` a missed one fails the run.
@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from bench import distinct, floors, hostile, kernels, recording, replay, scale, small, trials
+from bench import distinct, floors, hostile, kernels, recording, replay, scale, small, storm, trials
 from bench.floors import Floor
 from bench.rows import alone, comparing, measuring, printed, table
 from bench.rows.comparing import Plan
@@ -57,6 +57,7 @@ _PARTS: dict[str, tuple[_Run, _Floors]] = {
     "scale": (lambda given: scale.run(given.quick), lambda _: scale.FLOORS),
     "hostile": (lambda given: hostile.run(given.quick), lambda _: hostile.FLOORS),
     "recording": (lambda given: recording.run(given.quick), lambda _: recording.FLOORS),
+    "storm": (lambda given: storm.run(given.quick), lambda _: storm.FLOORS),
 }
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from scheduler.api.door.decisions import Bind, Diagnosis, Hold, Outcome
+from scheduler.api.door.decisions import Barriers, Bind, Diagnosis, Hold, Outcome
 from scheduler.api.pods import gpus
 from scheduler.cycle import diagnosis, runs
 from scheduler.cycle.boards import Boards, Key, Shape
@@ -20,8 +21,8 @@ from scheduler.cycle.views import ALONE
 from scheduler.kernels import place
 from scheduler.modes.demand_tables import Counts
 from scheduler.modes.learning import Learner
-from scheduler.plugins import table
-from scheduler.plugins.contract import Asked
+from scheduler.plugins import barriers, table
+from scheduler.plugins.contract import Asked, Hint
 from scheduler.plugins.volumes import giving
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
@@ -35,6 +36,13 @@ _CARDS_A_UNIT = 64
 _PICKS_MAX = 65_536
 # Nodes that are asked for room in one call, and no pod is looked at any more: about 10 ms.
 _ASKED_MAX = 8192
+
+
+class _Nowhere(NamedTuple):
+    """What keeps pods off all nodes; ``why`` where somebody asks."""
+
+    why: Diagnosis | None
+    barriers: Barriers
 
 
 class Cycle:
@@ -86,29 +94,28 @@ class Cycle:
                 self._place(key, run, outcome, explain=explain)
         return outcome
 
-    def could_place(self, pod: PodRecord, rows: c.Ints | None = None) -> bool:
-        """Whether a pending pod fits on one of some node rows now (None: on any), without placing it.
+    def look(self, pod: PodRecord, rows: c.Ints | None) -> Barriers | None:
+        """What keeps a pending pod off each of some node rows (None: off all nodes); None where it fits on one.
 
-        A pod that ``looks_far`` may fit on any, whichever rows are given.
+        A pod with something on it that must be mended has no barriers, and nothing on a node helps it.
         """
         self._begin()
         key = self._key_of(pod)
-        if key is None or key.refusal is not None:
-            return False
-        if key.view.is_wide:
-            rows = None
+        if key is None:
+            return Barriers()
+        if key.refusal is not None:
+            return barriers.OF_CLAIMS
+        asked = diagnosis.all_rows(self._cluster) if rows is None else rows
         if self.boards.has(key):
             shape = self._shape(key, pod)
             self.boards.refresh(shape)
-            fitting = shape.board.best if rows is None else shape.board.key[rows]
-            return bool((fitting >= 0).any())
-        # Thousands that wait must not displace what is live.
-        shape = self.boards.unscored(key)
-        asked = diagnosis.all_rows(self._cluster) if rows is None else rows
-        fitting = asked[self.boards.refusals(shape, asked)[0] == 0]
-        if key.yields is not None and fitting.size:
-            return self.promised.leaves(pod, fitting)
-        return bool(fitting.size)
+            bits = self._refused(shape, asked)
+        else:
+            # Thousands that wait must not displace what is live.
+            bits = self.boards.refusals(self.boards.unscored(key), asked)
+            if key.yields is not None:
+                bits |= self.promised.refused(pod, asked, len(bits))
+        return None if (bits[0] == 0).any() else barriers.of_bits(bits)
 
     def could_take(self, pod: PodRecord) -> bool:
         """Whether a pending pod fits by now on the node that it is nominated to, or could take the place of others.
@@ -128,15 +135,26 @@ class Cycle:
             return False
         return not self.attempts.waits(pod, key) if node else self.attempts.could(pod, key)
 
-    def looks_far(self, pod: PodRecord) -> bool:
-        """Whether the pod may fit where amounts that are free, or the nodes that changed, speak against it."""
+    def hints_of(self, pod: PodRecord, found: Barriers) -> list[Hint]:
+        """What could help a pod that these keep off nodes."""
         key = self._key_of(pod)
         if key is None:
-            return False
-        plugins = key.placement.plugins
-        return key.view.is_wide or (
-            plugins is not None and any(map(plugins.ignores, dict(key.template.requests.amounts)))
-        )
+            return []
+        asked = Asked(key.template, key.placement, key.view.storage)
+        return barriers.hints(asked, key.view.needs, found)
+
+    def asks_all(self, pod: PodRecord) -> bool:
+        """Whether all filters are asked for a pod, and of all that it asks: its profile disables none."""
+        return self._policies.resolve(pod).placement.plugins is None
+
+    def could_place(self, pod: PodRecord) -> bool:
+        """Whether a pending pod fits on any node now, without placing it."""
+        return self.look(pod, None) is None
+
+    @property
+    def version(self) -> Hashable:
+        """While it is the same, so is the kind of every pod that waits without storage, and does not change itself."""
+        return self._cluster.terms.version, self._cluster.groups.version, self.promised.version
 
     @property
     def meets_others(self) -> bool:
@@ -227,7 +245,7 @@ class Cycle:
     def _place(self, key: Key, run: list[PodRecord], outcome: Outcome, *, explain: bool) -> None:
         if key.refusal is not None:
             why = diagnosis.of_claims(self._cluster, key.refusal) if explain else None
-            self._hold(run, why, outcome)
+            self._hold(run, _Nowhere(why, barriers.OF_CLAIMS), outcome)
             return
         n = 0
         if self._cluster.nominations and self._place_own(key, run[0], outcome):
@@ -237,7 +255,7 @@ class Cycle:
             shape = self.boards.unscored(key)
             for _ in range(self.cold.share(shape, len(run))):
                 if not self._place_cold(shape, run[n], outcome):
-                    self._hold(run[n:], self._why_nowhere(shape) if explain else None, outcome)
+                    self._hold(run[n:], self._nowhere(shape, explain=explain), outcome)
                     return
                 n += 1
         if n < len(run):
@@ -280,25 +298,25 @@ class Cycle:
             self._keep_no_room([pod])
         return fits
 
-    def _hold(self, pods: list[PodRecord], why: Diagnosis | None, outcome: Outcome) -> None:
+    def _hold(self, pods: list[PodRecord], found: _Nowhere, made: Outcome) -> None:
         """Pods fit nowhere; each may take the place of others, and what is promised to one is no other's."""
         for i, pod in enumerate(pods):
             if self.attempts.spent >= _ASKED_MAX:
-                outcome.left += [one.uid for one in pods[i:]]
+                made.left += [one.uid for one in pods[i:]]
                 return
             key = self._key_of(pod) if self._policies.preempts(pod) else None
             if key is None:
-                outcome.holds.append(Hold(pod.uid, why))
+                made.holds.append(Hold(pod.uid, found.why, barriers=found.barriers))
                 continue
-            made = self.attempts.make(pod, key, why)
-            outcome.nominates += self.attempts.carry_out(pod, made)
-            if made.evict is not None:
-                outcome.evicts.append(made.evict)
-            outcome.holds.append(Hold(pod.uid, why, attempt=made.attempt))
+            tried = self.attempts.make(pod, key, found.why)
+            made.nominates += self.attempts.carry_out(pod, tried)
+            if tried.evict is not None:
+                made.evicts.append(tried.evict)
+            made.holds.append(
+                Hold(pod.uid, found.why, attempt=tried.attempt, barriers=found.barriers)
+            )
 
-    def _place_run(
-        self, key: Key, run: list[PodRecord], outcome: Outcome, *, explain: bool
-    ) -> None:
+    def _place_run(self, key: Key, run: list[PodRecord], made: Outcome, *, explain: bool) -> None:
         shape = self._shape(key, run[0])
         draws_lots = table.draws_lots(shape.asked)
         at = 0
@@ -310,29 +328,31 @@ class Cycle:
                 self.boards.draw(shape, self._draws)
             # How many picks a pod may have is known once the shape is up to date.
             moved = self.boards.stale(shape)
-            step = (
-                1
-                if draws_lots or key.yields is not None
-                else max(1, _PICKS_MAX // shape.most_picks)
-            )
+            is_single = draws_lots or key.yields is not None
+            step = 1 if is_single else max(1, _PICKS_MAX // shape.most_picks)
             part = run[at : at + step]
-            n = self._place_part(shape, part, moved, outcome)
+            n = self._place_part(shape, part, moved, made)
             if n < len(part):
-                self._hold(run[at + n :], self._why_nowhere(shape) if explain else None, outcome)
+                self._hold(run[at + n :], self._nowhere(shape, explain=explain), made)
                 return
             at += n
 
-    def _why_nowhere(self, shape: Shape) -> Diagnosis:
-        """A board knows too little to tell: what a node lacks by its words is not asked for anything else there."""
+    def _nowhere(self, shape: Shape, *, explain: bool) -> _Nowhere:
         rows = diagnosis.all_rows(self._cluster)
+        bits = self._refused(shape, rows)
+        why = self._why(shape, rows, bits) if explain else None
+        return _Nowhere(why, barriers.of_bits(bits))
+
+    def _refused(self, shape: Shape, rows: c.Ints) -> c.Ints:
+        """A board knows too little to tell: what a node lacks by its words is not asked for anything else there."""
         bits = self.boards.refusals(shape, rows)
         if shape.promised is not None:
             bits |= shape.promised.bits[:, rows]
-        return self._why(shape, rows, bits)
+        return bits
 
     def _why(self, shape: Shape, rows: c.Ints, bits: c.Ints) -> Diagnosis:
-        scratch = self.boards.scratch
-        return diagnosis.summed(diagnosis.judged(self._cluster, shape, scratch, rows, bits))
+        judged = diagnosis.judged(self._cluster, shape, self.boards.scratch, rows, bits)
+        return diagnosis.summed(judged)
 
     def _place_part(
         self, shape: Shape, part: list[PodRecord], moved: c.Ints, outcome: Outcome

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 
-from scheduler.api.door.decisions import Hold, Outcome
+from scheduler.api.door.decisions import Barriers, Hold, Outcome
 from scheduler.cycle.schedule import Cycle
 from scheduler.engine.budget import Budget, Work
-from scheduler.queues.helping import Changed
+from scheduler.plugins.contract import Hint
+from scheduler.queues.helping import Changed, Seen
 from scheduler.queues.pending import Pending
+from scheduler.queues.watching import Watch
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 
@@ -33,7 +34,7 @@ class Pace:
     """
 
     help: float = 0.02
-    flush: float = 30.0
+    flush: float = 1.0
     explain: float = 5.0
     explain_rate: float = 100.0
 
@@ -47,93 +48,128 @@ class Chores:
 
     def __init__(self, cluster: Cluster, cycle: Cycle, pending: Pending, pace: Pace) -> None:
         self._cluster, self._cycle, self._pending, self._pace = cluster, cycle, pending, pace
-        self._parked = pending.parked
-        self._helping: Iterator[None] = iter(())
+        self._parked, self._hooks = pending.parked, pending.parked.hooks
+        self._watch = Watch(cluster)
+        # Kinds to look at, and on which rows; None for all.
+        self._looks: dict[Hashable, set[int] | None] = {}
+        self._seen = Seen(cluster)
+        # Rows that moved and are to be looked at for pods that preempt; None for all.
+        self._moved: set[int] | None = set()
+        self._taking: Iterator[None] = iter(())
         self._explaining: Iterator[None] = iter(())
         self._outcome = Outcome()
         self._is_unfinished = False
         self._helped_at = self._flushed_at = self._explained_at = 0.0
-        # Positions in the cluster's log of changes.
-        self._helped_position = self._explained_position = -1
-        self._helped_storage = 0
+        # A position in the cluster's log of changes.
+        self._explained_position = -1
 
     def due(self) -> float:
         """Time of the next thing to do; infinite when only a change can bring one."""
-        if self._is_unfinished:
+        if self._is_unfinished or self._looks or self._moved != set():
             return 0.0
-        if self._parked and self._has_changed():
+        if self._parked and self._watch.has_news:
             return self._helped_at + self._pace.help
         return _NEVER
+
+    def absorb(self) -> None:
+        """Pods are about to wait: what happened until now is for those alone that wait already."""
+        if len(self._hooks):
+            self._take_news()
+        else:
+            self._watch.catch_up()
+
+    def park(self, hold: Hold, now: float, *, is_behind: bool, is_freed: bool) -> None:
+        """Nothing fits a pod.
+
+        ``is_behind``: others were placed since it was tried, which may draw it after them; ``is_freed``: what is
+        promised to others has changed since.
+        """
+        pod = self._cluster.pods[hold.uid]
+        kind = self._cycle.kind_of(pod)
+        self._pending.failed(hold.uid, now, kind)
+        hints = self._keep_off(kind, pod, hold.barriers)
+        if is_freed or (is_behind and any(hint.came for hint in hints)):
+            self._looks[kind] = None
 
     def work(self, now: float, budget: Budget, outcome: Outcome) -> None:
         """Look after the pods that wait, as far as the budget goes. What they are told goes into the outcome."""
         if now - self._flushed_at >= self._pace.flush:
             self._flushed_at = now
             self._pending.flush(now)
-        if not self._is_unfinished:
-            if not self._parked:
-                return
-            self._begin(now)
+        if not self._parked:
+            self._looks.clear()
+            self._moved, self._taking = set(), iter(())
+            self._is_unfinished = False
+            return
+        self._begin(now)
         self._outcome = outcome
         self._is_unfinished = True
-        for chore in (self._helping, self._explaining):
+        for chore in (self._help(now), self._take(now), self._explaining):
             for _ in chore:
                 if not budget.allows(Work.CHORE):
                     return
         self._is_unfinished = False
 
     def _begin(self, now: float) -> None:
-        position, pace = self._cluster.moved.position, self._pace
-        if self._has_changed() and now - self._helped_at >= pace.help:
-            rows = self._cluster.moved.since(self._helped_position)
-            changed = Changed(self._cluster, rows if self._helped_position >= 0 else None)
-            storage = self._cluster.storage.n_helpful
-            chores = [self._help(changed, now)]
-            if self._helped_storage != storage:
-                chores.append(self._help_with_storage(now))
-            self._helped_position, self._helped_at = position, now
-            self._helped_storage = storage
-            self._helping = chain.from_iterable(chores)
+        pace = self._pace
+        if self._watch.has_news and now - self._helped_at >= pace.help:
+            self._helped_at = now
+            self._take_news()
+        position = self._cluster.moved.position
         rest = max(pace.explain, len(self._parked) / pace.explain_rate)
         if self._explained_position != position and now - self._explained_at >= rest:
             self._explained_position, self._explained_at = position, now
             self._explaining = self._explain_again()
 
-    def _has_changed(self) -> bool:
-        """Whether anything has that may help."""
-        storage = self._cluster.storage.n_helpful
-        return (
-            self._helped_position != self._cluster.moved.position or self._helped_storage != storage
-        )
+    def _take_news(self) -> None:
+        """Note whom it could help, to be looked at when there is time."""
+        news = self._watch.news()
+        self._seen = Seen(self._cluster)
+        self._moved = None if self._moved is None or news.is_unknown else self._moved | news.moved
+        for kind, rows in self._hooks.woken(news):
+            self._note(kind, rows)
+        if news.added:
+            changed = self._seen.on(news.added)
+            for kind in self._parked.kinds_within(changed.most()):
+                self._note(kind, news.added)
 
-    def _help_with_storage(self, now: float) -> Iterator[None]:
-        """Move the pods that other storage than before could help, wherever that is."""
-        for kind in self._parked.kinds():
-            first = self._parked.one_of(kind)
-            if first is None or first.volumes is None:
-                continue
-            if any(self._cycle.could_place(pod) for pod in self._one_of_each(kind)):
-                self._pending.helped(kind, now)
-            yield
+    def _note(self, kind: Hashable, rows: set[int] | None) -> None:
+        noted = self._looks.setdefault(kind, set())
+        if noted is not None and rows is not None:
+            noted.update(rows)
+        else:
+            self._looks[kind] = None
 
-    def _help(self, changed: Changed, now: float) -> Iterator[None]:
-        """Move the pods that a change could help. It asks one question for each kind that is not ruled out."""
-        yield from self._help_nominated(changed, now)
-        for i, kind in enumerate(self._parked.kinds_within(changed.most())):
-            if i % _STRIDE == 0:
-                yield
-            for pod in self._one_of_each(kind):
-                # When it was last looked at, other pods may have kept it from nodes that did not change since.
-                looks_far = self._parked.looks_far(kind) or self._cycle.looks_far(pod)
-                if not looks_far and not changed.may_help(pod.template):
-                    break
-                if self._cycle.could_place(pod, None if looks_far else changed.rows):
-                    self._pending.helped(kind, now)
+    def _help(self, now: float) -> Iterator[None]:
+        """Move the pods that what happened does help. It asks one question for each kind that is not ruled out."""
+        passed = 0
+        while self._looks:
+            kind = next(iter(self._looks))
+            changed = self._seen.on(self._looks.pop(kind))
+            if self._is_kept_off(kind, changed):
+                passed += 1
+                if passed % _STRIDE == 0:
                     yield
-                    break
-                if self._cycle.looks_far(pod):
-                    self._parked.look_far(kind)
+                continue
+            for alike, pod in self._each(kind):
+                found = self._cycle.look(pod, changed.rows)
+                if found is None:
+                    self._pending.helped(alike, now)
+                else:
+                    self._keep_off(alike, pod, found)
                 yield
+
+    def _take(self, now: float) -> Iterator[None]:
+        """Goes on with the pods that preempt, then begins with what moved meanwhile."""
+        while True:
+            yield from self._taking
+            if self._moved == set():
+                return
+            changed, self._moved = self._seen.on(self._moved), set()
+            self._taking = self._help_by_taking(changed, now)
+
+    def _help_by_taking(self, changed: Changed, now: float) -> Iterator[None]:
+        yield from self._help_nominated(changed, now)
         yield from self._help_to_take(changed, now)
 
     def _help_nominated(self, changed: Changed, now: float) -> Iterator[None]:
@@ -146,7 +182,7 @@ class Chores:
                 continue
             for uid in list(nominations.on(name)):
                 if self._pending.is_parked(uid) and self._cycle.could_take(self._cluster.pods[uid]):
-                    self._pending.help_one(uid, now)
+                    self._pending.help_promised(uid, now)
                 yield
 
     def _help_to_take(self, changed: Changed, now: float) -> Iterator[None]:
@@ -157,8 +193,55 @@ class Chores:
             pod = self._parked.one_of(kind)
             if pod is not None and pod.preempts and pod.priority > lowest:
                 if not self._cluster.nominations.node_of(pod.uid) and self._cycle.could_take(pod):
-                    self._pending.helped(kind, now)
+                    for one in self._parked.alike(kind):
+                        self._pending.help_promised(one.uid, now)
                 yield
+
+    def _is_kept_off(self, kind: Hashable, changed: Changed) -> bool:
+        """Whether no pod of a kind fits there for a reason that is seen without looking closer."""
+        first = self._parked.one_of(kind)
+        if first is None:
+            return True
+        found = changed.keeps_off(first.template) if self._cycle.asks_all(first) else None
+        if found is None:
+            return False
+        known = self._parked.barriers[kind]
+        if known.also(found) != known:
+            self._keep_off(kind, first, found)
+        return True
+
+    def _keep_off(self, kind: Hashable, pod: PodRecord, barriers: Barriers) -> list[Hint]:
+        """A kind is looked at again when one of these rules may say something else."""
+        hints = self._cycle.hints_of(pod, barriers)
+        self._parked.keep_off(kind, barriers, hints)
+        self._parked.versions.setdefault(kind, self._cycle.version)
+        self._watch.follows_pods = self._hooks.follows_pods
+        return hints
+
+    def _each(self, kind: Hashable) -> Iterator[tuple[Hashable, PodRecord]]:
+        """The kinds that pods of one kind are of by now, with one pod of each: terms that came may tell them apart."""
+        first = self._parked.one_of(kind)
+        version = self._cycle.version
+        if first is None:
+            return
+        # What claims are to others than their pods changes without a version.
+        if first.volumes is None and self._parked.versions.get(kind) == version:
+            yield kind, first
+            return
+        barriers = self._parked.barriers[kind]
+        found: dict[Hashable, PodRecord] = {}
+        for entry in self._parked.entries(kind):
+            pod = entry.pod
+            now = self._cycle.kind_of(pod)
+            if now != kind:
+                self._parked.drop(entry)
+                self._parked.add(entry, now)
+                if now not in found:
+                    self._keep_off(now, pod, barriers)
+            found.setdefault(now, pod)
+        for now in found:
+            self._parked.versions[now] = version
+        yield from found.items()
 
     def _explain_again(self) -> Iterator[None]:
         """A change that did not help may still have changed why: no pod shall be told old news."""
@@ -174,17 +257,3 @@ class Chores:
                 if hold is not None and self._pending.is_parked(pod.uid):
                     self._outcome.explained.append(hold.of(pod.uid))
                 yield
-
-    def _one_of_each(self, kind: Hashable) -> Iterator[PodRecord]:
-        """Pods of a kind that by now may fit different nodes: pods that came since may tell them apart."""
-        first = self._parked.one_of(kind)
-        if first is None:
-            return
-        yield first
-        if self._cycle.meets_others or first.volumes is not None:
-            asked = {self._cycle.kind_of(first)}
-            for pod in self._parked.alike(kind):
-                now = self._cycle.kind_of(pod)
-                if now not in asked:
-                    asked.add(now)
-                    yield pod

@@ -31,6 +31,7 @@ from scheduler.state.pods import Life, PodRecord
 # What a batch may cost beyond the usual, in units of about a millisecond per so many nodes.
 _DEAR_UNITS, _NODES_A_UNIT = 8, 500
 _NOTHING: tuple[Note, ...] = ()
+_OfStorage = events.StorageSeen | events.StorageGone
 
 
 class Engine:
@@ -102,7 +103,7 @@ class Engine:
             config.scheduler_names, devices.families(config.hami_node_label), config.pod_limits
         )
         self.policies = PolicyBook(config)
-        self.pending = Pending(config)
+        self.pending = Pending(config, self.cluster.terms.labels_of)
         self.cycle = Cycle(self.cluster, self.policies, self._known, self._seed)
         self._intake = Intake()
         self._chores = Chores(self.cluster, self.cycle, self.pending, self._pace)
@@ -256,7 +257,7 @@ class Engine:
 
     def _evict_failed(self, event: events.EvictFailed, now: float) -> Sequence[Note]:
         waits = self.cluster.nominations.going.pop(event.uid, "")
-        self.pending.help_one(waits, now)
+        self.pending.help_promised(waits, now)
         return _NOTHING
 
     def _budget_seen(self, event: events.BudgetSeen, _: float) -> Sequence[Note]:
@@ -331,9 +332,7 @@ class Engine:
         self.cluster.groups.drop(event.kind, event.namespace, event.name)
         return _NOTHING
 
-    def _storage(
-        self, event: events.StorageSeen | events.StorageGone, now: float
-    ) -> Sequence[Note]:
+    def _storage(self, event: _OfStorage, now: float) -> Sequence[Note]:
         storage = self.cluster.storage
         if isinstance(event, events.StorageGone):
             waking = storage.gone(event.kind, event.namespace, event.name)
@@ -382,17 +381,19 @@ class Engine:
 
     def _decide_for(self, batch: list[PodRecord], now: float, outcome: Outcome) -> None:
         self.cycle.learn()
+        promised = self.cluster.nominations.version
         made = self.cycle.schedule(batch, explain=self._explains)
         outcome.binds += made.binds
         outcome.holds += made.holds
+        if made.holds:
+            self._chores.absorb()
         outcome.evicts += made.evicts
         outcome.nominates += made.nominates
         for uid in made.left:
             self.pending.put_back(uid)
         for nominate in made.nominates:
             # Who lost what was promised may find room elsewhere.
-            self.pending.help_one(nominate.uid, now)
+            self.pending.help_promised(nominate.uid, now)
+        is_behind, is_freed = bool(made.binds), promised != self.cluster.nominations.version
         for hold in made.holds:
-            pod = self.cluster.pods[hold.uid]
-            kind, looks_far = self.cycle.kind_of(pod), self.cycle.looks_far(pod)
-            self.pending.failed(hold.uid, now, kind, looks_far=looks_far)
+            self._chores.park(hold, now, is_behind=is_behind, is_freed=is_freed)

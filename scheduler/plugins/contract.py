@@ -24,6 +24,7 @@ import numpy as np
 from scheduler.api.door.decisions import Detail
 from scheduler.api.kube_plugins import KubePlugins
 from scheduler.api.placement import Placement
+from scheduler.api.pods.affinity import Peers
 from scheduler.api.pods.templates import PodTemplate, Whereabouts
 from scheduler.api.selectors import Labels
 from scheduler.plugins.volumes.needs import Needs as Storage
@@ -31,6 +32,7 @@ from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.counting.counts import Figure
 from scheduler.state.counting.groups import Controller
+from scheduler.state.counting.terms import Seen
 from scheduler.state.nodes import NodeTable
 
 
@@ -51,6 +53,49 @@ class Change(Flag):
     POD_CAME = auto()
     # A claim, a volume, a class, a driver or what is told of its room is there or another.
     STORAGE = auto()
+
+
+# What happened, and to what: a label's name or its name and value, a port, a claim, a disk, a family of devices, a
+# feature; None for any, or where the change says all.
+Trigger = tuple[Change, Hashable]
+# Whatever happens on a node.
+ANYTHING: Trigger = (Change.NONE, None)
+# A pod with storage came to a node or left it: other volumes are in use there.
+VOLUMES_IN_USE: Trigger = (Change.STORAGE, "in use")
+
+
+class Held(NamedTuple):
+    """Pods that a rule keeps off nodes.
+
+    Attributes:
+        need: what a rule about other pods needs of them; None of other rules.
+        short: the resources, with the amounts asked, of which some node has too little.
+    """
+
+    template: PodTemplate
+    need: Any
+    short: tuple[tuple[str, int], ...]
+
+
+class Hint(NamedTuple):
+    """When pods that a rule keeps off nodes are to be looked at again; a node that is added always helps.
+
+    Whatever ends a refusal by the rule must be among it: nobody else wakes these pods.
+
+    Attributes:
+        here: what may help them on the node where it happens.
+        anywhere: what may help them on any node.
+        amounts: resources of which so much must be free on a node.
+        came, left: among whom a pod must come to a node, or leave one, to help them on any.
+        shunned: as terms of pods on nodes see them, where one of these keeps them away, and has to leave.
+    """
+
+    here: tuple[Trigger, ...] = ()
+    anywhere: tuple[Trigger, ...] = ()
+    amounts: tuple[tuple[str, int], ...] = ()
+    came: tuple[Peers, ...] = ()
+    left: tuple[Peers, ...] = ()
+    shunned: Seen | None = None
 
 
 class Reason(NamedTuple):
@@ -294,6 +339,7 @@ class Rule:
         lasting: which of the rows no eviction would help, where ``tell`` takes long to say so.
         texts: what ``tell`` and ``sum_up`` may say, with ``{}`` for a name that they put in.
         helped_by: what could make it accept a node that it refuses.
+        hint: the same closer, for pods that it keeps off nodes; None: whatever happens on a node.
         is_of_pod: it refuses all nodes or none, for what the pod says by itself: told once, and not by node.
     """
 
@@ -308,6 +354,7 @@ class Rule:
     lasting: Callable[[Judged], c.Flags] | None = None
     texts: tuple[str, ...] = ()
     helped_by: Change = Change.NONE
+    hint: Callable[[Held], Hint] | None = None
     is_of_pod: bool = False
 
 

@@ -18,7 +18,6 @@ from scheduler.api.kube_plugins import KubePlugins
 from scheduler.api.pods.templates import PodTemplate, Whereabouts
 from scheduler.plugins.contract import (
     Asked,
-    Change,
     Domain,
     DomainScore,
     Filter,
@@ -358,15 +357,6 @@ def _told(rule: Rule, part: Judged) -> Told:
         return rule.tell(part)
     numbers = _FIRST_BIT[rule] + np.arange(len(rule.reasons))
     return fixed(rule.reasons, first_bits(part.bits[0])[:, None] == numbers)
-
-
-def helped_by(bits: int) -> Change:
-    """What could make a pod fit that all nodes refuse with one or more of these bits."""
-    changes = Change.NONE
-    for i, (rule, _) in enumerate(REASONS):
-        if bits >> i & 1:
-            changes |= rule.helped_by
-    return changes
 
 
 def _bits() -> c.Ints:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from scheduler.api.door.decisions import Barriers
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.devices.table import INNER_RESOURCES
+from scheduler.plugins import barriers
 from scheduler.queues import needs
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
@@ -17,6 +19,23 @@ from scheduler.state.cluster import Cluster
 _ROWS_MAX = 64
 # More than any pod asks, and less than what nobody asks.
 _ANY = 2**63 - 2
+
+
+class Seen:
+    """What was free on rows when somebody looked: the same rows are looked at for many kinds."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._found: dict[frozenset[int] | None, Changed] = {}
+
+    def on(self, rows: set[int] | None) -> Changed:
+        """Of some rows; None: of any."""
+        key = None if rows is None else frozenset(rows)
+        found = self._found.get(key)
+        if found is None:
+            asked = None if rows is None else np.array(sorted(rows), np.int64)
+            found = self._found[key] = Changed(self._cluster, asked)
+        return found
 
 
 class Changed:
@@ -55,22 +74,27 @@ class Changed:
         # Where more is used than there is, a pod that asks none of it still fits.
         return np.array([max(0, self._free(name)) for name in needs.RESOURCES], np.int64)
 
-    def may_help(self, template: PodTemplate) -> bool:
-        """False only where no pod of the template fits on any of the rows."""
+    def keeps_off(self, template: PodTemplate) -> Barriers | None:
+        """What keeps pods of a template off all of the rows, as far as is seen without looking closer.
+
+        None: perhaps nothing does.
+        """
         if self.rows is None:
-            return True
+            return None
         if not self.rows.size:
-            return False
-        for resource, amount in template.requests.amounts:
+            return Barriers()
+        for i, (resource, amount) in enumerate(template.requests.amounts, 1):
             # No node has a driver's inner resources; what its cards have is not looked at here.
             if resource not in INNER_RESOURCES and amount > self._free(resource):
-                return False
+                return barriers.is_short_of(i)
         if self._labels is None or not template.selector:
-            return True
-        return any(
+            return None
+        if any(
             all(labels.get(key) == value for key, value in template.selector)
             for labels in self._labels
-        )
+        ):
+            return None
+        return barriers.LACKS_LABEL
 
     def _free(self, resource: str) -> int:
         row = self._cluster.nodes.row_asked(resource)

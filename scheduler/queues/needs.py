@@ -9,7 +9,7 @@ import numpy as np
 from scheduler.api import names
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.devices.table import FAMILIES
-from scheduler.schema.columns import Ints
+from scheduler.schema.columns import Flags, Ints
 
 # The amounts that are kept. What else a pod asks is looked at only for kinds that these do not rule out.
 RESOURCES = (names.CPU, names.MEMORY, *(family.resource for family in FAMILIES))
@@ -22,11 +22,12 @@ class Needs:
 
     def __init__(self) -> None:
         self._slots: dict[Hashable, int] = {}
-        self._wide: set[Hashable] = set()
         self._kinds: list[Hashable] = [None] * _FIRST_CAPACITY
         self._free = list(range(_FIRST_CAPACITY - 1, -1, -1))
         # [RESOURCES, slots]; a free slot asks more than there is.
         self._least: Ints = np.full((len(RESOURCES), _FIRST_CAPACITY), _NEVER, np.int64)
+        # [RESOURCES, slots] whether the kind is woken when so much is free; a free slot is never found.
+        self._waited_for: Flags = np.ones((len(RESOURCES), _FIRST_CAPACITY), np.bool_)
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -39,31 +40,29 @@ class Needs:
         self._kinds[slot] = kind
         asked = dict(template.requests.amounts)
         self._least[:, slot] = [asked.get(resource, 0) for resource in RESOURCES]
+        self._waited_for[:, slot] = False
 
-    def widen(self, kind: Hashable) -> None:
-        """From now on no amount rules the kind out."""
-        self._wide.add(kind)
-        self._least[:, self._slots[kind]] = 0
-
-    def is_wide(self, kind: Hashable) -> bool:
-        """Whether no amount rules the kind out."""
-        return kind in self._wide
+    def wait_for(self, kind: Hashable, resource: str) -> None:
+        """From now on a kind is woken when as much of a resource is free as it asks."""
+        if resource in RESOURCES:
+            self._waited_for[RESOURCES.index(resource), self._slots[kind]] = True
 
     def drop(self, kind: Hashable) -> None:
         """No pod of the kind waits any more."""
-        self._wide.discard(kind)
         slot = self._slots.pop(kind)
         self._kinds[slot] = None
         self._least[:, slot] = _NEVER
+        self._waited_for[:, slot] = True
         self._free.append(slot)
 
     def within(self, most: Ints) -> list[Hashable]:
-        """Kinds that ask no more than ``most`` [RESOURCES] of each; O(kinds) in columns."""
-        fitting = (self._least <= most[:, None]).all(axis=0)
+        """All kinds but those that wait for more of something than ``most`` [RESOURCES]; O(kinds) in columns."""
+        fitting = ~((self._least > most[:, None]) & self._waited_for).any(axis=0)
         return [self._kinds[slot] for slot in np.flatnonzero(fitting).tolist()]
 
     def _grow(self) -> None:
         n = len(self._kinds)
         self._kinds += [None] * n
         self._least = np.pad(self._least, ((0, 0), (0, n)), constant_values=_NEVER)
+        self._waited_for = np.pad(self._waited_for, ((0, 0), (0, n)), constant_values=True)
         self._free = list(range(2 * n - 1, n - 1, -1))

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
 
+from scheduler.api.door.decisions import Barriers
+from scheduler.api.selectors import Labels
+from scheduler.plugins.contract import Hint
 from scheduler.queues.entries import Entry
+from scheduler.queues.hooks import Hooks
 from scheduler.queues.needs import Needs
 from scheduler.schema.columns import Ints
 from scheduler.state.pods import PodRecord
 
 
 class Parked:
-    """A kind is equal for pods that fit the same nodes; they all have one template."""
+    """A kind is equal for pods that fit the same nodes; they all have one template.
 
-    def __init__(self) -> None:
+    Attributes:
+        hooks: what happened wakes which kinds.
+        barriers: what keeps the pods of each kind off nodes, as far as anybody has looked.
+        versions: up to which version of the cluster a kind's pods are all of it.
+    """
+
+    def __init__(self, labels_of: Callable[[str], Labels]) -> None:
+        """``labels_of`` tells the labels of a namespace."""
+        self.hooks = Hooks(labels_of)
+        self.barriers: dict[Hashable, Barriers] = {}
+        self.versions: dict[Hashable, Hashable] = {}
         self._kinds: dict[Hashable, dict[str, Entry]] = {}
         self._needs = Needs()
         self._n = 0
@@ -30,36 +44,36 @@ class Parked:
         self._kinds[kind][entry.pod.uid] = entry
         self._n += 1
 
+    def keep_off(self, kind: Hashable, barriers: Barriers, hints: Sequence[Hint]) -> None:
+        """These keep a kind off nodes, beside what is known; what ends that, ``hints`` say."""
+        self.barriers[kind] = self.barriers.get(kind, barriers).also(barriers)
+        for hint in hints:
+            for resource, _ in hint.amounts:
+                self._needs.wait_for(kind, resource)
+        self.hooks.hang(kind, hints)
+
     def drop(self, entry: Entry) -> None:
         """A pod waits no longer; nothing when it did not."""
-        if entry.kind is None:
+        kind = entry.kind
+        if kind is None:
             return
-        alike = self._kinds[entry.kind]
+        alike = self._kinds[kind]
         del alike[entry.pod.uid]
         if not alike:
-            del self._kinds[entry.kind]
-            self._needs.drop(entry.kind)
+            del self._kinds[kind]
+            self._needs.drop(kind)
+            self.hooks.take_off(kind)
+            self.barriers.pop(kind, None)
+            self.versions.pop(kind, None)
         entry.kind = None
         self._n -= 1
-
-    def look_far(self, kind: Hashable) -> None:
-        """From now on a change on one node may help the pods of a kind on another.
-
-        What is free on the node that changed then does not rule them out.
-        """
-        if kind in self._kinds:
-            self._needs.widen(kind)
-
-    def looks_far(self, kind: Hashable) -> bool:
-        """Whether a change on one node may help the pods of a kind on another."""
-        return self._needs.is_wide(kind)
 
     def kinds(self) -> list[Hashable]:
         """The kinds of pods that wait."""
         return list(self._kinds)
 
     def kinds_within(self, most: Ints) -> list[Hashable]:
-        """The kinds among these that ask no more than ``most`` of each of ``needs.RESOURCES``."""
+        """All kinds but those that wait for more than ``most`` of one of ``needs.RESOURCES``."""
         return self._needs.within(most)
 
     def entries(self, kind: Hashable) -> list[Entry]:

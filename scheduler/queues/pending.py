@@ -4,7 +4,7 @@
       └─▶ gated (scheduling gates)     └─ retry ─▶ backoff
 
 A pod that failed waits in ``unschedulable`` until something changed that could help its shape; if it
-failed only just now it sits out its backoff first (1 s doubling to 10 s by default).
+failed only just now it sits out its backoff first (1 s doubling to 10 s by default), while others are active.
 
 Whose turn it is among the active says ``turns``; those that wait for a change are kept by ``parked``.
 """
@@ -12,18 +12,26 @@ Whose turn it is among the active says ``turns``; those that wait for a change a
 from __future__ import annotations
 
 import heapq
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterator
 
+from scheduler.api.selectors import Labels
 from scheduler.config import Config
 from scheduler.queues.entries import Came, Entry, Where
 from scheduler.queues.parked import Parked
 from scheduler.queues.turns import Turns
 from scheduler.state.pods import PodRecord
 
+# When, ticket and uid of an entry.
+_Due = tuple[float, int, str]
 _STALE_MAX = 64
-# As kube-scheduler: whatever an event missed is tried again after five minutes.
-_FLUSH_SECONDS = 300.0
+# As kube-scheduler: whatever an event missed is tried again after five minutes. Of thousands a few at a time, lest
+# all others wait for them.
+_FLUSH_SECONDS, _FLUSHED_MOST = 300.0, 100
+
+
+def _of_no_label(_: str) -> Labels:
+    return {}
 
 
 def _free_of_charge(_: PodRecord) -> int:
@@ -38,13 +46,18 @@ class Pending:
         came: how often a pod came to which part of the queue, by why.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, labels_of: Callable[[str], Labels] = _of_no_label) -> None:
+        """``labels_of`` tells the labels of a namespace."""
         self._config = config
         self._entries: dict[str, Entry] = {}
         self._turns = Turns(self._is_stale)
-        # A heap of (due, ticket, uid); one whose ticket moved on is stale.
-        self._backoff: list[tuple[float, int, str]] = []
-        self.parked = Parked()
+        # Heaps of (due, ticket, uid), of pods that were helped and of those whose bind failed; one whose ticket
+        # moved on is stale.
+        self._backoff: list[_Due] = []
+        self._penance: list[_Due] = []
+        # When pods began to wait for a change, the oldest first, likewise.
+        self._failed: deque[_Due] = deque()
+        self.parked = Parked(labels_of)
         self.came: Counter[tuple[Where, Came]] = Counter()
         self._popped: set[str] = set()
         self._tickets = 0
@@ -89,6 +102,8 @@ class Pending:
         costs more than ``most``, with one pod at least.
         """
         self._release_backoff(now)
+        if self._turns.head() is None:
+            self._release_early(limit, now)
         self._turns.fade(now)
         batch: list[PodRecord] = []
         paid: set[tuple[str, int]] = set()
@@ -124,6 +139,8 @@ class Pending:
     def peek(self, now: float) -> PodRecord | None:
         """The pod that would be popped next; None when none is active."""
         self._release_backoff(now)
+        if self._turns.head() is None:
+            self._release_early(1, now)
         uid = self._turns.head()
         return None if uid is None else self._entries[uid].pod
 
@@ -135,28 +152,30 @@ class Pending:
         """Drop stale entries once they are more than the others: a standby never pops."""
         most = _STALE_MAX + 2 * len(self._entries)
         self._turns.compact(most)
-        if len(self._backoff) > most:
-            self._backoff = [one for one in self._backoff if not self._is_stale(one[2], one[1])]
-            heapq.heapify(self._backoff)
+        for heap in (self._backoff, self._penance):
+            if len(heap) > most:
+                heap[:] = [one for one in heap if not self._is_stale(one[2], one[1])]
+                heapq.heapify(heap)
+        if len(self._failed) > most:
+            there = [one for one in self._failed if not self._is_stale(one[2], one[1])]
+            self._failed = deque(there)
 
-    def failed(self, uid: str, now: float, kind: Hashable, *, looks_far: bool = False) -> None:
+    def failed(self, uid: str, now: float, kind: Hashable) -> None:
         """Nothing fits: wait until a change could help.
 
-        ``kind`` is equal for pods that fit the same nodes; they all have one template. ``looks_far``: a
-        change on one node may help them on another, so what is free on the former does not rule them out.
+        ``kind`` is equal for pods that fit the same nodes; they all have one template.
         """
         entry = self._returned(uid, now)
         if entry is not None:
             self._move(entry, Where.UNSCHEDULABLE, Came.FAILED)
+            self._failed.append((now, entry.ticket, uid))
             self.parked.add(entry, kind)
-            if looks_far:
-                self.parked.look_far(kind)
 
     def retry(self, uid: str, now: float) -> None:
         """The bind failed through no fault of the pod: try again after its backoff."""
         entry = self._returned(uid, now)
         if entry is not None:
-            self._back_off(entry, now, Came.FAILED)
+            self._back_off(entry, now, Came.FAILED, self._penance)
 
     def is_parked(self, uid: str) -> bool:
         """Whether a pod waits for a change."""
@@ -166,13 +185,23 @@ class Pending:
     def helped(self, kind: Hashable, now: float) -> None:
         """A change helps the pods of a kind: try them again, after their backoff."""
         for entry in self.parked.entries(kind):
-            self._back_off(entry, now, Came.CLUSTER_CHANGED)
+            self._back_off(entry, now, Came.CLUSTER_CHANGED, self._backoff)
 
     def help_one(self, uid: str, now: float) -> None:
         """As ``helped`` of one pod; nothing unless it waits for a change."""
+        self._help_one(uid, now, self._backoff)
+
+    def help_promised(self, uid: str, now: float) -> None:
+        """As ``help_one``, for what is promised; the pod sits out its backoff, even if nobody else is active.
+
+        Pods that take from each other what is promised would else do so without end.
+        """
+        self._help_one(uid, now, self._penance)
+
+    def _help_one(self, uid: str, now: float, heap: list[_Due]) -> None:
         entry = self._entries.get(uid)
         if entry is not None and entry.kind is not None:
-            self._back_off(entry, now, Came.CLUSTER_CHANGED)
+            self._back_off(entry, now, Came.CLUSTER_CHANGED, heap)
 
     def put_back(self, uid: str) -> None:
         """There was no time for a pod that was popped: it was not tried, and its turn comes again."""
@@ -184,19 +213,29 @@ class Pending:
             self._turns.push(entry.pod, entry.ticket)
 
     def flush(self, now: float) -> None:
-        """Try again what has waited for five minutes, should an event have been missed."""
-        for kind in self.parked.kinds():
-            for entry in self.parked.entries(kind):
-                if now - entry.failed_at >= _FLUSH_SECONDS:
-                    self._activate(entry, now, Came.WAITED_LONG)
+        """Try again what has waited for five minutes, should an event have been missed; the oldest few of it."""
+        left = _FLUSHED_MOST
+        while self._failed and left and now - self._failed[0][0] >= _FLUSH_SECONDS:
+            _, ticket, uid = self._failed.popleft()
+            if not self._is_stale(uid, ticket):
+                self._activate(self._entries[uid], now, Came.WAITED_LONG)
+                left -= 1
 
     def next_due(self) -> float | None:
-        """When the next pod leaves its backoff; None when none is in it."""
-        while self._backoff:
-            due, ticket, uid = self._backoff[0]
+        """When the next pod is tried that is not active; None when none is in its backoff.
+
+        While nobody is active a pod that was helped need not wait for the end of its backoff.
+        """
+        if self._first(self._backoff) is not None:
+            return 0.0
+        return self._first(self._penance)
+
+    def _first(self, heap: list[_Due]) -> float | None:
+        while heap:
+            due, ticket, uid = heap[0]
             if not self._is_stale(uid, ticket):
                 return due
-            heapq.heappop(self._backoff)
+            heapq.heappop(heap)
         return None
 
     @property
@@ -253,7 +292,7 @@ class Pending:
         self._compact()
         self._turns.push(entry.pod, entry.ticket)
 
-    def _back_off(self, entry: Entry, now: float, why: Came) -> None:
+    def _back_off(self, entry: Entry, now: float, why: Came, heap: list[_Due]) -> None:
         config = self._config
         wait = min(
             config.backoff_max_seconds,
@@ -264,13 +303,25 @@ class Pending:
             self._activate(entry, now, why)
             return
         self._move(entry, Where.BACKOFF, why)
-        heapq.heappush(self._backoff, (due, entry.ticket, entry.pod.uid))
+        heapq.heappush(heap, (due, entry.ticket, entry.pod.uid))
 
     def _release_backoff(self, now: float) -> None:
-        while self._backoff and self._backoff[0][0] <= now:
-            _, ticket, uid = heapq.heappop(self._backoff)
-            if not self._is_stale(uid, ticket):
-                self._activate(self._entries[uid], now, Came.BACKOFF_OVER)
+        for heap in (self._backoff, self._penance):
+            while heap and heap[0][0] <= now:
+                self._release(heap, now)
+
+    def _release_early(self, most: int, now: float) -> None:
+        """Nobody else is active: pods that were helped need not wait any longer. Of failed binds that says nothing."""
+        while self._backoff and most:
+            most -= self._release(self._backoff, now)
+
+    def _release(self, heap: list[_Due], now: float) -> bool:
+        """The first of a heap is active; False where it is stale."""
+        _, ticket, uid = heapq.heappop(heap)
+        is_there = not self._is_stale(uid, ticket)
+        if is_there:
+            self._activate(self._entries[uid], now, Came.BACKOFF_OVER)
+        return is_there
 
     def _move(self, entry: Entry, where: Where, why: Came) -> None:
         self.came[where, why] += 1

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 from scheduler.api.door import events
+from scheduler.api.door.decisions import Barriers
 from scheduler.config import Config
+from scheduler.cycle.boards import Key
 from scheduler.engine.budget import Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
+from scheduler.plugins import barriers
 from scheduler.queues.helping import Changed
 from tests import make
 from tests.model import life, workloads
@@ -24,15 +27,27 @@ def test_what_fits_on_a_row_that_changed_is_never_ruled_out(seed: int) -> None:
     pods = [town.looks_on(kind) for kind in workloads.PODS]
     cluster, cycle = town.cluster, town.cycle
     all_rows = np.array(sorted(cluster.nodes.rows.values()), np.int64)
-    fitting = 0
+    fitting = ruled_out = 0
     for rows in (all_rows, *(all_rows[i : i + 1] for i in range(all_rows.size))):
         changed = Changed(cluster, rows)
         for pod in pods:
-            # Of these no change on any node says enough.
-            if not cycle.looks_far(pod) and cycle.could_place(pod, rows):
+            ruled = changed.keeps_off(pod.template)
+            found = cycle.look(pod, rows)
+            if found is None:
                 fitting += 1
-                assert changed.may_help(pod.template)
+                assert ruled is None
+            elif ruled is not None:
+                # Whoever is ruled out is so for a reason that holds on each of the rows.
+                shape = cycle.shape_of(pod)
+                assert shape is not None
+                asked = cycle.boards.unscored(
+                    Key(shape.asked.template, shape.asked.placement, shape.view)
+                )
+                for bits in cycle.boards.refusals(asked, rows)[0].tolist():
+                    assert ruled.reasons & bits == ruled.reasons
+                ruled_out += 1
     assert fitting
+    assert ruled_out
 
 
 def test_a_node_without_the_label_or_the_room_asked_for_is_ruled_out_without_looking_closer() -> (
@@ -41,24 +56,25 @@ def test_a_node_without_the_label_or_the_room_asked_for_is_ruled_out_without_loo
     cluster = make.cluster(nodes=[make.node(name="n", cpu="4", labels={"rack": "r1"})])
     changed = Changed(cluster, np.array([cluster.nodes.row_of("n")], np.int64))
 
-    def may_help(**words: object) -> bool:
+    def found(**words: object) -> Barriers | None:
         pod = cluster.see_pod(make.pod(**words))  # type: ignore[arg-type]
         assert pod is not None
-        return changed.may_help(pod.template)
+        return changed.keeps_off(pod.template)
 
-    assert may_help(cpu="4")
-    assert not may_help(cpu="5")
-    assert may_help(node_selector={"rack": "r1"})
-    assert not may_help(node_selector={"rack": "r2"})
-    assert not may_help(requests={"example.com/none": 1})
+    assert found(cpu="4") is None
+    assert found(cpu="5") == barriers.is_short_of(1)
+    assert found(cpu="4", memory="99Ti") == barriers.is_short_of(2)
+    assert found(node_selector={"rack": "r1"}) is None
+    assert found(node_selector={"rack": "r2"}) == barriers.LACKS_LABEL
+    assert found(requests={"example.com/none": 1}) == barriers.is_short_of(1)
 
 
 def test_nobody_is_ruled_out_where_nobody_can_say_what_changed() -> None:
     cluster = make.cluster(nodes=[])
     pod = cluster.see_pod(make.pod(cpu="5"))
     assert pod is not None
-    assert Changed(cluster, None).may_help(pod.template)
-    assert not Changed(cluster, np.zeros(0, np.int64)).may_help(pod.template)
+    assert Changed(cluster, None).keeps_off(pod.template) is None
+    assert Changed(cluster, np.zeros(0, np.int64)).keeps_off(pod.template) == Barriers()
 
 
 def test_asking_what_fits_displaces_no_live_shape() -> None:
@@ -89,6 +105,10 @@ def test_kinds_that_ask_more_than_a_change_left_free_are_not_looked_at() -> None
         engine.handle(events.NodeSeen(make.node(name="n", cpu=cpu, memory="4Gi")), 0.0)
         changed = Changed(engine.cluster, np.array([engine.cluster.nodes.row_of("n")]))
         assert len(engine.pending.parked.kinds_within(changed.most())) == n
+    # Of memory, of which none was short, nobody is woken: that must not rule them out either.
+    engine.handle(events.NodeSeen(make.node(name="n", cpu="6", memory="1Mi")), 0.0)
+    changed = Changed(engine.cluster, changed.rows)
+    assert len(engine.pending.parked.kinds_within(changed.most())) == 100
     assert len(engine.pending.parked.kinds_within(Changed(engine.cluster, None).most())) == 100
     # More is used than there is, and who asks none of it could fit all the same.
     engine.handle(events.PodSeen(make.pod(name="large", memory="1Gi", node="n")), 0.0)

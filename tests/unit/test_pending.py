@@ -123,14 +123,38 @@ def test_pods_are_of_a_kind_where_policies_make_no_difference_whatever_their_lab
     assert cycle.kind_of(pod("d", cpu=3)) not in kinds
 
 
-def test_help_right_after_a_failure_still_waits_for_the_backoff() -> None:
+def test_help_right_after_a_failure_still_waits_for_the_backoff_while_others_are_active() -> None:
     pending = parked(pod(), at=10.0)
     (kind,) = pending.parked.kinds()
     pending.helped(kind, 10.5)
     assert len(pending.parked) == 0
+    pending.offer(pod("active"), 10.5)
+    assert popped(pending, 10.5) == ["active"]
+    pending.offer(pod("also"), 11.0)
+    assert popped(pending, 11.0) == ["p", "also"]
+
+
+def test_nobody_sits_out_a_backoff_while_there_is_nothing_else_to_do() -> None:
+    pending = parked(pod("p"), pod("q"), at=10.0)
+    for kind in pending.parked.kinds():
+        pending.helped(kind, 10.5)
+    assert pending.next_due() == 0.0
+    assert popped(pending, 10.5, limit=1) == ["p"]
+    assert popped(pending, 10.5) == ["q"]
+    assert pending.next_due() is None
+
+
+def test_after_a_failed_bind_a_pod_sits_out_its_backoff_whatever_else_there_is_to_do() -> None:
+    pending = parked(pod("helped"), at=10.0)
+    pending.offer(pod("failed"), 10.0)
+    popped(pending, 10.0)
+    pending.retry("default/failed", 10.0)
     assert popped(pending, 10.5) == []
     assert pending.next_due() == 11.0
-    assert popped(pending, 11.0) == ["p"]
+    (kind,) = pending.parked.kinds()
+    pending.helped(kind, 10.5)
+    assert popped(pending, 10.5) == ["helped"]
+    assert pending.next_due() == 11.0
 
 
 def test_a_gated_pod_waits_until_its_gates_are_gone() -> None:

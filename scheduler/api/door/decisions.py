@@ -61,6 +61,22 @@ class Diagnosis:
     of_pod: str = ""
 
 
+class Barriers(NamedTuple):
+    """What keeps pods off nodes: of every node the rule that refuses it first.
+
+    Attributes:
+        reasons: bits of the table's reasons.
+        short: bits of what they ask, the pod itself first, then their resources.
+    """
+
+    reasons: int = 0
+    short: int = 0
+
+    def also(self, other: Barriers) -> Barriers:
+        """These and others."""
+        return Barriers(self.reasons | other.reasons, self.short | other.short)
+
+
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """What came of looking whose place a pod could take.
@@ -101,15 +117,20 @@ class Nominate:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Leave a pod pending. ``problem`` says what a person must mend, where that is the cause.
+    """Leave a pod pending.
 
-    ``attempt`` is what came of looking whose place it could take; None where it was not tried.
+    Attributes:
+        diagnosis: why, where somebody asks.
+        problem: what a person must mend, where that is the cause.
+        attempt: what came of looking whose place it could take; None where it was not tried.
+        barriers: what keeps it off nodes, for the queue.
     """
 
     uid: str
     diagnosis: Diagnosis | None = None
     problem: Mistake | None = None
     attempt: Attempt | None = None
+    barriers: Barriers = field(default=Barriers(), compare=False)
 
     def of(self, uid: str) -> Hold:
         """The same decision for another pod of its kind."""

@@ -46,6 +46,11 @@ class Promised:
         labels = frozenset((pod.labels or {}).items()) if self._have_terms() else None
         return pod.priority, pod.namespace if labels is not None else None, labels
 
+    @property
+    def version(self) -> Hashable:
+        """While it is the same, pods that yielded alike still do."""
+        return self._nominations.top, self._have_terms()
+
     def before(self, priority: int, but: str = "", nodes: Iterable[str] | None = None) -> ByRow:
         """Who is nominated and goes before a pod of a priority, on nodes that are there; all of them for None."""
         found: ByRow = {}

@@ -7,7 +7,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduler.plugins.contract import Change, Domain, Judged, Reason, Rule, Standing, Tally, Told
+from scheduler.plugins.contract import (
+    Change,
+    Domain,
+    Held,
+    Hint,
+    Judged,
+    Reason,
+    Rule,
+    Standing,
+    Tally,
+    Told,
+)
 from scheduler.plugins.contract import nothing_of_templates as concerns
 from scheduler.plugins.volumes import needs as words
 from scheduler.plugins.volumes.needs import Refusal
@@ -43,6 +54,11 @@ def _tell(judged: Judged) -> Told:
     return Told((text,), np.ones((n, 1), np.bool_), np.ones(n, np.bool_))
 
 
+def _hint(_: Held) -> Hint:
+    """Who names a claim that is another is tried again without being asked; what remains is its class."""
+    return Hint(anywhere=((Change.STORAGE, None),))
+
+
 RULE = Rule(
     name=words.BINDING,
     reasons=(Reason(words.IMMEDIATE, resolvable=False),),
@@ -58,5 +74,6 @@ RULE = Rule(
         words.NO_VOLUME,
     ),
     helped_by=Change.STORAGE,
+    hint=_hint,
     is_of_pod=True,
 )

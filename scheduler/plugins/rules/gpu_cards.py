@@ -14,6 +14,8 @@ from scheduler.plugins.contract import (
     Asked,
     Change,
     Compiled,
+    Held,
+    Hint,
     Judged,
     Reason,
     Row,
@@ -124,6 +126,11 @@ def _text(codes: c.Ints, cards: int) -> str:
     return f"{_REFUSED} ({', '.join(found)})"
 
 
+def _hint(held: Held) -> Hint:
+    """Some of a card of the family becomes free."""
+    return Hint(here=((Change.NODE_DEVICES, held.template.family),))
+
+
 RULE = Rule(
     name="GpuCards",
     reasons=(Reason(_REFUSED),),
@@ -133,4 +140,5 @@ RULE = Rule(
     lasting=_lasting,
     texts=(_REFUSED, *_SILENT),
     helped_by=Change.NODE_ADDED | Change.NODE_DEVICES | Change.POD_LEFT,
+    hint=_hint,
 )

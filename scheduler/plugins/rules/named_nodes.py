@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.api.pods.templates import Whereabouts
-from scheduler.plugins.contract import Change, Filter, Reason, Rule
+from scheduler.plugins.contract import Change, Filter, Held, Hint, Reason, Rule
 from scheduler.schema.columns import Flags, Ints
 from scheduler.state.nodes import NodeTable
 
@@ -32,15 +32,22 @@ def _all(_: bool, __: NodeTable, rows: Ints) -> Flags:
     return np.ones(rows.size, np.bool_)
 
 
+def _hint(_: Held) -> Hint:
+    """Only a node that is added has another name."""
+    return Hint()
+
+
 OTHERS = Rule(
     name=_NAME,
     reasons=(Reason("node(s) didn't satisfy plugin(s) [NodeAffinity]", resolvable=False),),
     filter=Filter(needs=_names, refuses=_others, lasting=False),
     helped_by=Change.NODE_ADDED,
+    hint=_hint,
 )
 CONTRADICTION = Rule(
     name=_NAME,
     reasons=(Reason("pod affinity terms conflict", resolvable=False),),
     filter=Filter(needs=_contradiction, refuses=_all, lasting=False),
+    hint=_hint,
     is_of_pod=True,
 )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from scheduler.api.kube_plugins import KubePlugins
 from scheduler.api.pods.templates import PodTemplate, Whereabouts
 from scheduler.api.selectors import NodeTerm
 from scheduler.plugins import node_terms
-from scheduler.plugins.contract import Change, Filter, Reason, Rule, Score
+from scheduler.plugins.contract import Change, Filter, Held, Hint, Reason, Rule, Score, Trigger
 from scheduler.schema import columns as c
 from scheduler.schema.columns import Flags, Ints
 from scheduler.state.nodes import NodeTable
@@ -62,6 +64,25 @@ def _preference(wants: tuple[Wants | None, Wants | None], nodes: NodeTable, rows
     return total
 
 
+def _hint(held: Held) -> Hint:
+    """A node gets a label that is asked for, or has another value of one that is compared."""
+    return Hint(here=tuple(dict.fromkeys(triggers(held.template.selector, held.template.required))))
+
+
+def triggers(
+    selector: tuple[tuple[str, str], ...], required: tuple[NodeTerm, ...] | None
+) -> Iterator[Trigger]:
+    """The changes of labels by which a node may come to match."""
+    for pair in selector:
+        yield Change.NODE_LABELS, pair
+    for term in required or ():
+        for key, operator, values in term.labels:
+            if operator == "In":
+                yield from ((Change.NODE_LABELS, (key, value)) for value in values)
+            else:
+                yield Change.NODE_LABELS, key
+
+
 # Looked at before what the pod itself asks.
 ENFORCED = Rule(
     name=_NAME,
@@ -75,4 +96,5 @@ RULE = Rule(
     filter=Filter(needs=_needs, refuses=refuses),
     score=Score(wants=_wants, raw=_preference, how=c.OF_MOST, weight=2, adds=_preferred),
     helped_by=Change.NODE_ADDED | Change.NODE_LABELS,
+    hint=_hint,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.api.pods.templates import Whereabouts
-from scheduler.plugins.contract import Change, Filter, Reason, Rule
+from scheduler.plugins.contract import Change, Filter, Held, Hint, Reason, Rule
 from scheduler.schema.columns import Flags, Ints
 from scheduler.state.nodes import NodeTable
 
@@ -23,9 +23,14 @@ def _refuses(features: Features, nodes: NodeTable, rows: Ints) -> Flags:
     return flags
 
 
+def _hint(held: Held) -> Hint:
+    return Hint(here=tuple((Change.NODE_FEATURES, one) for one in held.template.features))
+
+
 RULE = Rule(
     name="NodeDeclaredFeatures",
     reasons=(Reason("node(s) didn't match Pod's required features", resolvable=False),),
     filter=Filter(needs=_needs, refuses=_refuses),
     helped_by=Change.NODE_ADDED | Change.NODE_FEATURES,
+    hint=_hint,
 )

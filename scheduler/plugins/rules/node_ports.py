@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from scheduler.api.pods.templates import PodTemplate
-from scheduler.plugins.contract import Change, Domain, Reason, Rule, Standing, Tally, never
+from scheduler.plugins.contract import (
+    Change,
+    Domain,
+    Held,
+    Hint,
+    Reason,
+    Rule,
+    Standing,
+    Tally,
+    never,
+)
 from scheduler.state.cluster import Cluster
 from scheduler.state.counting.ports import Port
 
@@ -27,9 +37,16 @@ def _tallies(ports: Ports, cluster: Cluster) -> tuple[Tally, ...]:
     return (Tally(count=held, gain=held.of_one),)
 
 
+def _hint(held: Held) -> Hint:
+    """A pod leaves that holds one of the ports, of whatever address."""
+    ports = dict.fromkeys(port[:2] for port in held.template.ports)
+    return Hint(here=tuple((Change.POD_LEFT, port) for port in ports))
+
+
 RULE = Rule(
     name=_NAME,
     reasons=(Reason("node(s) didn't have free ports for the requested pod ports"),),
     domain=Domain(concerns=_concerns, needs=_needs, tallies=_tallies, is_wide=never),
     helped_by=Change.NODE_ADDED | Change.POD_LEFT,
+    hint=_hint,
 )

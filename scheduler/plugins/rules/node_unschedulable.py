@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scheduler.api import names
 from scheduler.api.pods.templates import Whereabouts
-from scheduler.plugins.contract import Change, Filter, Reason, Rule
+from scheduler.plugins.contract import Change, Filter, Held, Hint, Reason, Rule
 from scheduler.plugins.rules import taints
 from scheduler.schema.columns import Flags, Ints
 from scheduler.state.nodes import NodeTable
@@ -20,9 +20,14 @@ def _refuses(_: bool, nodes: NodeTable, rows: Ints) -> Flags:
     return nodes.unschedulable[rows]
 
 
+def _hint(_: Held) -> Hint:
+    return Hint(here=((Change.NODE_TAINTS, None),))
+
+
 RULE = Rule(
     name="NodeUnschedulable",
     reasons=(Reason("node(s) were unschedulable", resolvable=False),),
     filter=Filter(needs=_needs, refuses=_refuses, lasting=False),
     helped_by=Change.NODE_ADDED | Change.NODE_TAINTS,
+    hint=_hint,
 )

@@ -12,8 +12,11 @@ import numpy as np
 
 from scheduler.api.in_tree import Handle
 from scheduler.plugins.contract import (
+    VOLUMES_IN_USE,
     Change,
     Domain,
+    Held,
+    Hint,
     Judged,
     Reason,
     Rule,
@@ -147,10 +150,16 @@ def _first_bit(judged: Judged) -> int:
     return 1 << judged.first
 
 
+def _hint(_: Held) -> Hint:
+    """A volume is used no more, or one that the pod has is there already; a driver runs there, or has room for more."""
+    return Hint(here=(VOLUMES_IN_USE,), anywhere=((Change.STORAGE, None),))
+
+
 RULE = Rule(
     name=LIMITS,
     reasons=(Reason(_MISSING), Reason("node(s) exceed max volume count")),
     domain=Domain(concerns=concerns, needs=_needs, tallies=_tallies, is_wide=never),
     tell=_tell,
     helped_by=Change.NODE_ADDED | Change.POD_LEFT | Change.STORAGE,
+    hint=_hint,
 )

@@ -14,6 +14,8 @@ from scheduler.plugins.contract import (
     Change,
     Domain,
     DomainScore,
+    Held,
+    Hint,
     Reason,
     Rule,
     Standing,
@@ -177,6 +179,21 @@ def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
     return tuple(found)
 
 
+def _hint(held: Held) -> Hint:
+    """A pod comes that is wanted near, one leaves that is shunned or that shuns; a node is in another domain."""
+    needs: _Needs = held.need
+    keys = [one.key for one in (*needs.near, *needs.far)] + [key for key, _ in needs.refused]
+    # Who is wanted is among the peers of all terms. Where the last of them leaves, the pod may be the first.
+    wanted = tuple(one.peers for one in needs.near[:1])
+    may_be_first = bool(needs.near) and all(one.is_one for one in needs.near)
+    return Hint(
+        anywhere=tuple((Change.NODE_LABELS, key) for key in dict.fromkeys(keys)),
+        came=wanted,
+        left=(*(one.peers for one in needs.far), *(wanted if may_be_first else ())),
+        shunned=needs.seen if needs.refused else None,
+    )
+
+
 RULE = Rule(
     name=_NAME,
     reasons=(
@@ -191,4 +208,5 @@ RULE = Rule(
         score=DomainScore(how=c.OF_SPAN, weight=_WEIGHT),
     ),
     helped_by=Change.NODE_ADDED | Change.NODE_LABELS | Change.POD_LEFT | Change.POD_CAME,
+    hint=_hint,
 )

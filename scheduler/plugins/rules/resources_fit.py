@@ -12,6 +12,8 @@ from scheduler.plugins.contract import (
     Asked,
     Change,
     Compiled,
+    Held,
+    Hint,
     Judged,
     Reason,
     Row,
@@ -31,10 +33,11 @@ _TOO_MANY, _INSUFFICIENT = "Too many pods", "Insufficient {}"
 
 def asked_names(asked: Asked) -> tuple[str, ...]:
     """Names of what a pod asks that a node must have, in the order of ``Ask.resources``: the pod itself first."""
-    return tuple(resource for resource, _ in _wanted(asked))
+    return tuple(resource for resource, _ in wanted(asked))
 
 
-def _wanted(asked: Asked) -> tuple[tuple[str, int], ...]:
+def wanted(asked: Asked) -> tuple[tuple[str, int], ...]:
+    """What a pod asks that a node must have, with the amounts, in the order of ``Ask.resources``."""
     amounts = ((names.PODS, 1), *asked.template.requests.amounts)
     plugins = asked.placement.plugins
     if plugins is None:
@@ -43,14 +46,14 @@ def _wanted(asked: Asked) -> tuple[tuple[str, int], ...]:
 
 
 def _compile(asked: Asked, cluster: Cluster) -> Compiled:
-    requests, wanted = asked.template.requests, _wanted(asked)
-    rows = [cluster.nodes.row_asked(resource) for resource, _ in wanted]
+    requests, amounts = asked.template.requests, wanted(asked)
+    rows = [cluster.nodes.row_asked(resource) for resource, _ in amounts]
     return Compiled(
         {
             "charge": np.array([cluster.ledger.charges.number(asked.template)], np.int64),
             "resources": shared.ints(*rows),
-            "amounts": np.array([amount for _, amount in wanted], np.int64),
-            "by_cards": shared.ints(*(INNER_RESOURCES.get(name, -1) for name, _ in wanted)),
+            "amounts": np.array([amount for _, amount in amounts], np.int64),
+            "by_cards": shared.ints(*(INNER_RESOURCES.get(name, -1) for name, _ in amounts)),
             "nonzero": np.array([requests.nonzero_cpu, requests.nonzero_memory], np.int64),
         }
     )
@@ -130,6 +133,10 @@ def _text(resource: str) -> str:
     return _TOO_MANY if resource == names.PODS else _INSUFFICIENT.format(resource)
 
 
+def _hint(held: Held) -> Hint:
+    return Hint(amounts=held.short)
+
+
 RULE = Rule(
     name="NodeResourcesFit",
     reasons=(Reason("Insufficient resources"),),
@@ -139,4 +146,5 @@ RULE = Rule(
     lasting=_lasting,
     texts=(_TOO_MANY, _INSUFFICIENT),
     helped_by=Change.NODE_ADDED | Change.NODE_CAPACITY | Change.POD_LEFT,
+    hint=_hint,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.api.pods.templates import PodTemplate, TolerationKey, Whereabouts
-from scheduler.plugins.contract import Change, Filter, Reason, Rule, Score
+from scheduler.plugins.contract import Change, Filter, Held, Hint, Reason, Rule, Score
 from scheduler.schema import columns as c
 from scheduler.schema.columns import Flags, Ints
 from scheduler.state.nodes import NodeTable, TaintKey
@@ -67,10 +67,15 @@ def _matches(toleration: TolerationKey, taint: TaintKey) -> bool:
     return bool(key) and operator == "Equal" and value == taint[1]
 
 
+def _hint(_: Held) -> Hint:
+    return Hint(here=((Change.NODE_TAINTS, None),))
+
+
 RULE = Rule(
     name="TaintToleration",
     reasons=(Reason("node(s) had untolerated taint(s)", resolvable=False),),
     filter=Filter(needs=_needs, refuses=refuses),
     score=Score(wants=_wants, raw=_soft_count, how=c.LESS_OF_MOST, weight=3),
     helped_by=Change.NODE_ADDED | Change.NODE_TAINTS,
+    hint=_hint,
 )

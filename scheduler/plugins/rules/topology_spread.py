@@ -23,10 +23,13 @@ from scheduler.plugins.contract import (
     Change,
     Domain,
     DomainScore,
+    Held,
+    Hint,
     Reason,
     Rule,
     Standing,
     Tally,
+    Trigger,
 )
 from scheduler.plugins.rules import mode, node_affinity, taints
 from scheduler.schema import columns as c
@@ -191,6 +194,26 @@ def _scored(one: _Spread, cluster: Cluster, *, is_strict: bool) -> Tally:
     )
 
 
+def _hint(held: Held) -> Hint:
+    """A pod that is counted comes or goes; a domain does; or other nodes are counted than before."""
+    hard: tuple[_Spread, ...] = held.need.hard
+    triggers: list[Trigger] = []
+    for one in hard:
+        keys = (one.key, *one.counted.keys)
+        keys += tuple(_key(one) for one in node_affinity.triggers(*one.counted.by[:2]))
+        triggers += [(Change.NODE_LABELS, key) for key in keys]
+        if one.counted.by.tolerations is not None:
+            triggers.append((Change.NODE_TAINTS, None))
+    counted = tuple(one.peers for one in hard if one.peers is not None)
+    return Hint(anywhere=tuple(dict.fromkeys(triggers)), came=counted, left=counted)
+
+
+def _key(trigger: Trigger) -> str:
+    """The label that is compared, whatever its value: a node may come to be left out, too."""
+    about = trigger[1]
+    return about[0] if isinstance(about, tuple) else str(about)
+
+
 RULE = Rule(
     name=_NAME,
     reasons=(
@@ -209,4 +232,5 @@ RULE = Rule(
     | Change.NODE_TAINTS
     | Change.POD_LEFT
     | Change.POD_CAME,
+    hint=_hint,
 )

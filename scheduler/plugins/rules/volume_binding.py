@@ -16,6 +16,8 @@ from scheduler.plugins.contract import (
     Change,
     Domain,
     DomainScore,
+    Held,
+    Hint,
     Judged,
     Reason,
     Rule,
@@ -73,6 +75,11 @@ def _tell(judged: Judged) -> Told:
     return Told(tuple(one.text for one in _REASONS), which, np.ones(judged.rows.size, np.bool_))
 
 
+def _hint(_: Held) -> Hint:
+    """A node has other labels, which terms of any volume or class may be about; or there is other storage."""
+    return Hint(here=((Change.NODE_LABELS, None),), anywhere=((Change.STORAGE, None),))
+
+
 RULE = Rule(
     name=BINDING,
     reasons=_REASONS,
@@ -86,4 +93,5 @@ RULE = Rule(
     tell=_tell,
     texts=tuple(one.text for one in _REASONS),
     helped_by=Change.NODE_ADDED | Change.NODE_LABELS | Change.STORAGE,
+    hint=_hint,
 )

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.api.pods.volumes import Disk
-from scheduler.plugins.contract import Change, Domain, Reason, Rule, Standing, Tally
+from scheduler.plugins.contract import Change, Domain, Held, Hint, Reason, Rule, Standing, Tally
 from scheduler.plugins.contract import nothing_of_templates as concerns
 from scheduler.plugins.volumes.needs import RESTRICTIONS
 from scheduler.schema import columns as c
@@ -67,6 +67,15 @@ def _is_wide(needs: _Needs) -> bool:
     return bool(needs.exclusive)
 
 
+def _hint(held: Held) -> Hint:
+    """A pod leaves that has one of the disks, or anywhere one that has one of the claims."""
+    needs: _Needs = held.need
+    return Hint(
+        here=tuple((Change.POD_LEFT, disk[:2]) for disk in needs.disks),
+        anywhere=tuple((Change.POD_LEFT, claim) for claim in needs.exclusive),
+    )
+
+
 RULE = Rule(
     name=RESTRICTIONS,
     reasons=(
@@ -78,4 +87,5 @@ RULE = Rule(
     ),
     domain=Domain(concerns=concerns, needs=_needs, tallies=_tallies, is_wide=_is_wide),
     helped_by=Change.NODE_ADDED | Change.POD_LEFT | Change.STORAGE,
+    hint=_hint,
 )

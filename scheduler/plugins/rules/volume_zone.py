@@ -9,7 +9,17 @@ import numpy as np
 
 from scheduler.api import names
 from scheduler.plugins import node_terms
-from scheduler.plugins.contract import Change, Domain, Reason, Rule, Standing, Tally, never
+from scheduler.plugins.contract import (
+    Change,
+    Domain,
+    Held,
+    Hint,
+    Reason,
+    Rule,
+    Standing,
+    Tally,
+    never,
+)
 from scheduler.plugins.contract import nothing_of_templates as concerns
 from scheduler.plugins.volumes.needs import ZONE
 from scheduler.schema import columns as c
@@ -59,9 +69,16 @@ def _tallies(zones: _Zones, cluster: Cluster) -> tuple[Tally, ...]:
     return (Tally(count=_Elsewhere(cluster, zones), gain=0),)
 
 
+def _hint(_: Held) -> Hint:
+    """A node is in another zone, or tells none any more; or the volume says something else."""
+    labels = tuple((Change.NODE_LABELS, key) for key in _KEYS)
+    return Hint(here=labels, anywhere=((Change.STORAGE, None),))
+
+
 RULE = Rule(
     name=ZONE,
     reasons=(Reason("node(s) had no available volume zone", resolvable=False),),
     domain=Domain(concerns=concerns, needs=_needs, tallies=_tallies, is_wide=never),
     helped_by=Change.NODE_ADDED | Change.NODE_LABELS | Change.STORAGE,
+    hint=_hint,
 )

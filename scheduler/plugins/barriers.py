@@ -1,0 +1,53 @@
+"""What keeps pods off nodes, as bits of the table's reasons, and what each rule says that ends it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.api.door.decisions import Barriers
+from scheduler.plugins.contract import ANYTHING, Asked, Held, Hint, Rule
+from scheduler.plugins.rules import claims, node_affinity, resources_fit
+from scheduler.plugins.table import REASONS, RULES, Needs
+from scheduler.schema import columns as c
+
+_COUNTING = tuple(rule for rule in RULES if rule.domain)
+
+
+def _first(rule: Rule) -> int:
+    return 1 << next(i for i, (owner, _) in enumerate(REASONS) if owner is rule)
+
+
+_SHORT = _first(resources_fit.RULE)
+# Of a pod that cannot go anywhere for its claims, and of nodes without a label that is asked.
+OF_CLAIMS, LACKS_LABEL = Barriers(_first(claims.RULE)), Barriers(_first(node_affinity.RULE))
+
+
+def of_bits(bits: c.Ints) -> Barriers:
+    """Of rows that all are refused, by their refusal bits [W, n]."""
+    lowest = bits[0] & -bits[0]
+    reasons = int(np.bitwise_or.reduce(lowest))
+    if not reasons & _SHORT:
+        return Barriers(reasons)
+    words = np.bitwise_or.reduce(bits[:, lowest == _SHORT], axis=1).tolist()
+    whole = sum(word << (c.WORD * i) for i, word in enumerate(words))
+    return Barriers(reasons, whole >> len(REASONS))
+
+
+def is_short_of(position: int) -> Barriers:
+    """Of what is asked, by its place in it, nodes have too little."""
+    return Barriers(_SHORT, 1 << position)
+
+
+def hints(asked: Asked, needs: Needs, found: Barriers) -> list[Hint]:
+    """What each rule says that keeps such pods off nodes; ``needs`` is what rules about other pods need of them."""
+    wanted = resources_fit.wanted(asked)
+    short = tuple(one for i, one in enumerate(wanted) if found.short >> i & 1)
+    rules = {rule: None for i, (rule, _) in enumerate(REASONS) if found.reasons >> i & 1}
+    of_others = dict(zip(_COUNTING, needs, strict=True))
+    return [
+        Hint(here=(ANYTHING,))
+        if rule.hint is None
+        else rule.hint(Held(asked.template, of_others.get(rule), short))
+        for rule in rules
+        if rule.domain is None or of_others[rule] is not None
+    ]

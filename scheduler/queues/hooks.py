@@ -1,0 +1,169 @@
+"""Which kinds of waiting pods what happened could help: found by what it was, never by asking every kind.
+
+Every rule that keeps a kind off a node says what may end that (``contract.Hint``), and the kind hangs on these
+hooks until it waits no longer.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from scheduler.api.selectors import Labels
+from scheduler.plugins.contract import VOLUMES_IN_USE, Change, Hint, Trigger
+from scheduler.queues.amounts import Amounts
+from scheduler.queues.peers import Seekers, Shunned
+from scheduler.state.counting.owned import Stance, owned_by
+from scheduler.state.pods import PodRecord
+
+_Kind = Hashable
+# With more rows than this, what is free on each is no longer told apart.
+_ROWS_MAX = 16
+_NO_LABELS: dict[str, str] = {}
+
+
+@dataclass(slots=True)
+class News:
+    """What happened.
+
+    Attributes:
+        is_unknown: nobody can say what did.
+        added: rows of nodes that were added, or that may take pods for reasons that nothing else tells.
+        moved: rows on which anything happened.
+        triggers: what happened on which rows.
+        rises: by resource the rows on which more of it is free, with how much was before and is now.
+        came, left: pods that came to a node, or left one; of those that rules cannot tell apart one.
+    """
+
+    is_unknown: bool = False
+    added: set[int] = field(default_factory=set)
+    moved: set[int] = field(default_factory=set)
+    triggers: defaultdict[Trigger, set[int]] = field(default_factory=lambda: defaultdict(set))
+    rises: defaultdict[str, list[tuple[int, int, int]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    came: dict[Hashable, PodRecord] = field(default_factory=dict)
+    left: dict[Hashable, PodRecord] = field(default_factory=dict)
+
+
+class Hooks:
+    """One writer, like the queue."""
+
+    def __init__(self, labels_of: Callable[[str], Labels]) -> None:
+        """``labels_of`` tells the labels of a namespace."""
+        self._labels_of = labels_of
+        self._held: dict[_Kind, dict[Hint, None]] = {}
+        # Whether what happened may help a kind on any node.
+        self._triggers: dict[Trigger, dict[_Kind, bool]] = {}
+        self._amounts: defaultdict[str, Amounts] = defaultdict(Amounts)
+        self._comers, self._leavers, self._shunned = Seekers(), Seekers(), Shunned()
+        # Hints that wait for what pods hold beside amounts, such as ports.
+        self._n_of_pods = 0
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    @property
+    def follows_pods(self) -> bool:
+        """Whether it matters to anybody which pods come and go, beside what they take."""
+        return bool(self._comers or self._leavers or self._shunned or self._n_of_pods)
+
+    def has(self, trigger: Trigger) -> bool:
+        """Whether anybody waits for it."""
+        return trigger in self._triggers
+
+    def hang(self, kind: _Kind, hints: Iterable[Hint]) -> None:
+        """A kind waits, and these are to wake it, too."""
+        held = self._held.setdefault(kind, {})
+        for hint in hints:
+            if hint not in held:
+                held[hint] = None
+                self._hang(kind, hint)
+
+    def take_off(self, kind: _Kind) -> None:
+        """A kind waits no longer."""
+        for hint in self._held.pop(kind, ()):
+            self._n_of_pods -= _waits_for_pods(hint)
+            for trigger in (*hint.here, *hint.anywhere):
+                there = self._triggers.get(trigger, {})
+                there.pop(kind, None)
+                if not there:
+                    self._triggers.pop(trigger, None)
+            for resource, amount in hint.amounts:
+                self._amounts[resource].drop(kind, amount)
+                if not self._amounts[resource]:
+                    del self._amounts[resource]
+            for peers in hint.came:
+                self._comers.drop(kind, peers)
+            for peers in hint.left:
+                self._leavers.drop(kind, peers)
+            if hint.shunned is not None:
+                self._shunned.drop(kind, hint.shunned)
+
+    def woken(self, news: News) -> Iterator[tuple[_Kind, set[int] | None]]:
+        """The kinds that it could help, some of them twice, and where: rows, None for all.
+
+        Nodes that were added help anybody, and are not looked at here.
+        """
+        if news.is_unknown:
+            yield from ((kind, None) for kind in self._held)
+            return
+        for trigger, rows in news.triggers.items():
+            for kind, is_wide in self._triggers.get(trigger, {}).items():
+                yield kind, None if is_wide else rows
+        for resource, rises in news.rises.items():
+            yield from self._risen(resource, rises)
+        for pod in news.came.values():
+            yield from ((kind, None) for kind in self._meeting(self._comers, pod))
+        for pod in news.left.values():
+            yield from ((kind, None) for kind in self._meeting(self._leavers, pod))
+            yield from ((kind, None) for kind in self._freed(pod))
+
+    def _hang(self, kind: _Kind, hint: Hint) -> None:
+        self._n_of_pods += _waits_for_pods(hint)
+        for trigger in hint.here:
+            self._triggers.setdefault(trigger, {}).setdefault(kind, False)
+        for trigger in hint.anywhere:
+            self._triggers.setdefault(trigger, {})[kind] = True
+        for resource, amount in hint.amounts:
+            self._amounts[resource].add(kind, amount)
+        for peers in hint.came:
+            self._comers.add(kind, peers)
+        for peers in hint.left:
+            self._leavers.add(kind, peers)
+        if hint.shunned is not None:
+            self._shunned.add(kind, hint.shunned)
+
+    def _risen(
+        self, resource: str, rises: list[tuple[int, int, int]]
+    ) -> Iterator[tuple[_Kind, set[int]]]:
+        waiting = self._amounts.get(resource)
+        if waiting is None:
+            return
+        if len(rises) > _ROWS_MAX:
+            lowest, highest = min(low for _, low, _ in rises), max(high for _, _, high in rises)
+            rows = {row for row, _, _ in rises}
+            yield from ((kind, rows) for kind in waiting.within(lowest, highest))
+            return
+        for row, low, high in rises:
+            yield from ((kind, {row}) for kind in waiting.within(low, high))
+
+    def _meeting(self, seekers: Seekers, pod: PodRecord) -> Iterator[_Kind]:
+        if seekers:
+            there = self._labels_of(pod.namespace)
+            yield from seekers.of(pod.namespace, there, pod.labels or _NO_LABELS)
+
+    def _freed(self, pod: PodRecord) -> Iterator[_Kind]:
+        """Those whom a pod that left has kept away."""
+        if not self._shunned or not pod.template.anti_affinity:
+            return
+        everywhere = {name: self._labels_of(name) for name in self._shunned.namespaces()}
+        for term in owned_by(pod.template, pod.namespace, pod.labels or _NO_LABELS):
+            if term.stance == Stance.REFUSES:
+                yield from self._shunned.by(term.peers, everywhere)
+
+
+def _waits_for_pods(hint: Hint) -> bool:
+    triggers = (*hint.here, *hint.anywhere)
+    return any(one[0] == Change.POD_LEFT or one == VOLUMES_IN_USE for one in triggers)
