@@ -15,6 +15,8 @@ from scheduler.api.selectors import NodeTerm
 
 # More than the own weights of all scores come to.
 _OWN_WEIGHTS_MOST = 64
+# (utilization 0..100, score 0..10) points, utilization rising.
+Curve = tuple[tuple[int, int], ...]
 FIT, BALANCED = "NodeResourcesFit", "NodeResourcesBalancedAllocation"
 
 
@@ -31,12 +33,12 @@ class FitScore(NamedTuple):
 
     Attributes:
         resources: (name, weight 1..100), in the order given.
-        shape: (utilization 0..100, score 0..10) points of RequestedToCapacityRatio.
+        shape: of RequestedToCapacityRatio.
     """
 
     strategy: Strategy = Strategy.LEAST
     resources: tuple[tuple[str, int], ...] = ((names.CPU, 1), (names.MEMORY, 1))
-    shape: tuple[tuple[int, int], ...] = ((0, 0), (100, 10))
+    shape: Curve = ((0, 0), (100, 10))
 
 
 class AddedAffinity(NamedTuple):
@@ -59,10 +61,10 @@ class Preemption(NamedTuple):
 
 
 class VolumeBinding(NamedTuple):
-    """How long the binding of volumes is waited for, and points as of ``FitScore.shape`` by how full they get."""
+    """How long the binding of volumes is waited for, and points by how full they or the room for them get."""
 
     timeout_seconds: int = 600
-    shape: tuple[tuple[int, int], ...] = ((0, 10), (100, 0))
+    shape: Curve = ((0, 10), (100, 0))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -67,8 +67,8 @@ class Views:
         stored = None
         if pod.volumes is not None:
             stored = storage.of_pod(pod, self._cluster.storage)
-            if stored is not None and placement.kube.not_asked:
-                stored = storage.without(stored, placement.kube.not_asked)
+            if stored is not None:
+                stored = storage.by_profile(stored, placement.kube)
         elif self._alone.get(template) == version:
             return ALONE
         elif not table.has_peers(template, self._cluster):

@@ -19,6 +19,12 @@ def ints(*values: int) -> Ints:
 
 
 @lru_cache(maxsize=64)
+def curve(points: tuple[tuple[int, int], ...]) -> Ints:
+    """[2, points] utilization percent and score 0..100, of points whose score is 0..10."""
+    return np.ascontiguousarray((np.array(points, np.int64) * (1, 10)).T)
+
+
+@lru_cache(maxsize=64)
 def every(size: int) -> Flags:
     """An array of so many flags, all of them set."""
     return np.ones(size, np.bool_)

@@ -3,9 +3,10 @@
 Where kube-scheduler may take any of several that are as good, this takes the first by name.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
-from tests.oracles import selectors
+from tests.oracles import kube_scores, selectors
 from tests.oracles.volumes import (
     AFFINITY,
     MISSING,
@@ -24,13 +25,18 @@ from tests.oracles.volumes import (
 )
 
 Json = dict[str, Any]
+Shape = Sequence[tuple[int, int]]
+# Points of utilisation and score, as kube-scheduler has them if nothing else is said.
+DEFAULT = ((0, 10), (100, 0))
 
 
 def binding(world: World, pod: Json, node: Json) -> list[str]:
     return plan(world, pod, node)[0]
 
 
-def plan(world: World, pod: Json, node: Json) -> tuple[list[str], int, dict[str, str]]:
+def plan(
+    world: World, pod: Json, node: Json, shape: Shape = DEFAULT
+) -> tuple[list[str], int, dict[str, str]]:
     """Why the claims cannot be used or bound on a node, else its score and the volume of each unbound claim."""
     namespace, labels = pod["metadata"]["namespace"], node["metadata"].get("labels", {})
     name = node["metadata"]["name"]
@@ -49,23 +55,24 @@ def plan(world: World, pod: Json, node: Json) -> tuple[list[str], int, dict[str,
             found.append(AFFINITY)
             break
     unbound = {one: claim for one, claim in claims if not is_bound(claim)}
-    bits, score, given = _bind(world, unbound, name, labels)
+    bits, taken, given = _bind(world, unbound, name, labels)
     found += bits
     if missing:
         found.append(MISSING)
-    return found, score, given
+    return found, _score(taken, shape), given
 
 
 def _bind(
     world: World, unbound: dict[str, Any], node: str, labels: Json
-) -> tuple[list[str], int, dict[str, str]]:
+) -> tuple[list[str], dict[str, list[int]], dict[str, str]]:
+    """Why not, else by class what is taken of how much, and what each claim is given."""
     selected = {
         one: claim["metadata"]["annotations"][SELECTED]
         for one, claim in unbound.items()
         if SELECTED in claim["metadata"].get("annotations", {})
     }
     if any(value != node for value in selected.values()):
-        return [NO_MATCH], 0, {}
+        return [NO_MATCH], {}, {}
     volumes = world.of("PersistentVolume")
     given = dict.fromkeys(unbound, "")
     to_find = [one for one in unbound if one not in selected]
@@ -82,8 +89,8 @@ def _bind(
     for one in [*selected, *left]:
         why = _make(world, unbound[one], labels, made)
         if why:
-            return [why], 0, {}
-    return [], _score(bound or made), given
+            return [why], {}, {}
+    return [], bound or made, given
 
 
 def _make(world: World, claim: Any, labels: Json, made: dict[str, list[int]]) -> str:
@@ -194,10 +201,11 @@ def _room(world: World, claim: Json, labels: Json) -> Json | None:
     return None
 
 
-def _score(of_classes: dict[str, list[int]]) -> int:
+def _score(of_classes: dict[str, list[int]], shape: Shape) -> int:
     if not of_classes:
         return 0
-    points = [0 if not most or asked > most else 100 - asked * 100 // most for asked, most in of_classes.values()]  # fmt: skip
+    used = [100 if not most or asked > most else asked * 100 // most for asked, most in of_classes.values()]  # fmt: skip
+    points = [kube_scores.on_shape(percent, shape) for percent in used]
     mean = sum(points) / len(points)
     return int(mean + 0.5)
 

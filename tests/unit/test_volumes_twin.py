@@ -8,6 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.api import storage, wire
+from scheduler.api.kube_plugins import KubePlugins, VolumeBinding
+from scheduler.api.placement import Placement
+from scheduler.config import Config
 from scheduler.cycle import verdicts
 from scheduler.cycle.schedule import Cycle
 from scheduler.state import checks
@@ -20,6 +23,9 @@ from tests.oracles import volumes as twin
 from tests.oracles.volumes import World
 
 Json = dict[str, Any]
+SHAPES = st.just(dict(bound.DEFAULT)) | st.dictionaries(
+    st.integers(0, 100), st.integers(0, 10), min_size=1, max_size=4
+)
 
 
 def see_storage(cluster: Cluster, body: Json) -> None:
@@ -42,7 +48,9 @@ def see(cluster: Cluster, body: Json) -> None:
         cluster.see_node(msgspec.convert(body, wire.Node))
 
 
-def compare(world: World, cluster: Cluster, cycle: Cycle, pod: Json) -> None:
+def compare(
+    world: World, cluster: Cluster, cycle: Cycle, pod: Json, shape: bound.Shape = bound.DEFAULT
+) -> None:
     """What every node says of a pod, and what it is told where all refuse it."""
     record = see_pod(cluster, pod)
     refusal = twin.refusal(world, pod)
@@ -64,20 +72,24 @@ def compare(world: World, cluster: Cluster, cycle: Cycle, pod: Json) -> None:
             status = "unresolvable" if lasting & set(wanted) else "unschedulable"
             assert found[name]["status"] == status
         else:
-            assert found[name]["scores"].get("VolumeBinding", 0) == bound.plan(world, pod, node)[1]
+            points = bound.plan(world, pod, node, shape)[1]
+            assert found[name]["scores"].get("VolumeBinding", 0) == points
 
 
-@given(worlds.worlds(), worlds.pods("p"), st.randoms(use_true_random=False))
+@given(worlds.worlds(), worlds.pods("p"), SHAPES, st.randoms(use_true_random=False))
 @settings(max_examples=400, deadline=None)
 def test_nodes_are_judged_and_scored_as_the_twin_does_whatever_is_heard_first(
-    world: World, pod: Json, order: Any
+    world: World, pod: Json, shape: dict[int, int], order: Any
 ) -> None:
     cluster = Cluster()
     news = [*world.nodes, *world.storage, *world.pods]
     order.shuffle(news)
     for one in news:
         see(cluster, one)
-    compare(world, cluster, make.cycle(cluster=cluster), pod)
+    points = VolumeBinding(shape=tuple(sorted(shape.items())))
+    placed = Placement(plugins=KubePlugins(volume_binding=points))
+    cycle = make.cycle(cluster=cluster, config=Config(placement=placed))
+    compare(world, cluster, cycle, pod, points.shape)
 
 
 @given(worlds.worlds(), worlds.pods("p"), st.data())

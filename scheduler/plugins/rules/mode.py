@@ -5,8 +5,6 @@ Mode ``kube-scheduler`` is both of them, each with its own weight.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 
 from scheduler.api import names
@@ -83,15 +81,14 @@ def _compile(asked: Asked, cluster: Cluster) -> Compiled:
         names.CPU, names.MEMORY, None, None, placement.iops_resource, placement.network_resource
     )  # fmt: skip
     shape = placement.kube.fit.shape if placement.is_kube else placement.curve
-    weights, curve = _settings(placement.weights, shape)
     return Compiled(
         {
             "mode": _mode(asked),
             "kube": kube_scores.compiled(asked, nodes) if placement.is_kube else empty.kube_term(),
-            "weights": weights,
+            "weights": shared.ints(*placement.weights),
             "dims": shared.ints(*(-1 if name is None else nodes.row_asked(name) for name in dims)),
             "dim_amounts": np.array([amounts.get(name or "", 0) for name in dims], np.int64),
-            "curve": curve,
+            "curve": shared.curve(shape),
             "sizes": shared.ints(*map(nodes.row_asked, _totals(asked))),
         }
     )
@@ -99,15 +96,6 @@ def _compile(asked: Asked, cluster: Cluster) -> Compiled:
 
 def _totals(asked: Asked) -> tuple[str, ...]:
     return SIZES if AWARE.get(in_force(asked.template, asked.placement)) == aware.CLUSTERING else ()
-
-
-@lru_cache(maxsize=64)
-def _settings(
-    weights: tuple[int, ...], curve: tuple[tuple[int, int], ...]
-) -> tuple[c.Ints, c.Ints]:
-    """``Ask.weights`` and ``Ask.curve``; shared, for nobody writes to them."""
-    points = np.ascontiguousarray((np.array(curve, np.int64) * (1, 10)).T)
-    return np.array(weights, np.int64), points
 
 
 def _mode(asked: Asked) -> c.ModeTerm:

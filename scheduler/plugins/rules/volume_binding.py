@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scheduler.api.kube_plugins import Curve
 from scheduler.plugins.contract import (
     Change,
     Domain,
@@ -48,17 +49,18 @@ _REASONS = (
 class _Needs(NamedTuple):
     bound: tuple[Bound, ...]
     unbound: tuple[Unbound, ...]
+    curve: Curve
 
 
 def _needs(pod: Standing, _: Cluster) -> _Needs | None:
     storage = pod.storage
     if storage is None or not (storage.bound or storage.unbound):
         return None
-    return _Needs(storage.bound, storage.unbound)
+    return _Needs(storage.bound, storage.unbound, storage.curve)
 
 
 def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
-    verdict = binding.verdict(cluster, needs.bound, needs.unbound)
+    verdict = binding.verdict(cluster, needs.bound, needs.unbound, needs.curve)
     if needs.unbound:
         figures = [binding.AFFINITY, binding.NO_MATCH, binding.NO_ROOM, binding.MISSING]
     else:

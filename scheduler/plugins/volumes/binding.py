@@ -11,12 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scheduler.api.kube_plugins import Curve
 from scheduler.api.selectors import Labels, NodeTerm
 from scheduler.plugins import node_terms
 from scheduler.plugins.volumes import choosing
 from scheduler.plugins.volumes.choosing import Choice, Provisioning, There
 from scheduler.plugins.volumes.index import ByLabel, Word, words_of
 from scheduler.plugins.volumes.needs import Bound, Unbound
+from scheduler.schema import shared
 from scheduler.schema.columns import Flags, Ints
 from scheduler.state.cluster import Cluster
 from scheduler.state.volumes.objects import Capacity, Class, Terms, Volume
@@ -40,10 +42,15 @@ class Verdict:
     """
 
     def __init__(
-        self, cluster: Cluster, bound: tuple[Bound, ...], unbound: tuple[Unbound, ...]
+        self,
+        cluster: Cluster,
+        bound: tuple[Bound, ...],
+        unbound: tuple[Unbound, ...],
+        curve: Curve,
     ) -> None:
         self._nodes, self._storage = cluster.nodes, cluster.storage
         self._bound = bound
+        self._curve = shared.curve(curve)
         volumes = self._storage.volumes
         self._unbound = tuple(
             one._replace(
@@ -73,7 +80,7 @@ class Verdict:
         self._near: ByLabel[str] = ByLabel()
         self._capacities: dict[tuple[str, str], Capacity] = {}
         self._room_near: ByLabel[tuple[str, str]] = ByLabel()
-        self._provisioning = Provisioning({}, ())
+        self._provisioning = Provisioning({}, (), self._curve)
 
     def refresh(self) -> None:
         """Judge again what may be otherwise than before."""
@@ -152,7 +159,9 @@ class Verdict:
             name: storage.classes[name] for name in self._of_classes if name in storage.classes
         }
         self._provisioning = Provisioning(
-            classes, {name for name, one in classes.items() if self._tells_capacity(one)}
+            classes,
+            {name for name, one in classes.items() if self._tells_capacity(one)},
+            self._curve,
         )
         names = {*self._own, *(name for one in self._of_classes for name in storage.free(one))}
         self._there = {name: storage.volumes[name] for name in sorted(names)}
@@ -300,11 +309,13 @@ class Figures:
         return found
 
 
-def verdict(cluster: Cluster, bound: tuple[Bound, ...], unbound: tuple[Unbound, ...]) -> Verdict:
+def verdict(
+    cluster: Cluster, bound: tuple[Bound, ...], unbound: tuple[Unbound, ...], curve: Curve
+) -> Verdict:
     """What nodes are to pods whose claims need this, kept as long as somebody has it."""
     judged = cluster.storage.judged
-    key = bound, unbound
+    key = bound, unbound, curve
     found: Verdict | None = judged.get(key)
     if found is None:
-        found = judged[key] = Verdict(cluster, bound, unbound)
+        found = judged[key] = Verdict(cluster, bound, unbound, curve)
     return found

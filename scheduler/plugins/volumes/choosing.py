@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 from scheduler.api import selectors
 from scheduler.api.selectors import Labels, Requirement
+from scheduler.kernels.modes import score
 from scheduler.plugins.volumes.needs import Unbound
+from scheduler.schema.columns import Ints
 from scheduler.state.volumes.objects import Capacity, Class, Terms, Volume, Wish
 
 NO_MATCH, NO_ROOM = 1, 2
@@ -48,10 +50,17 @@ class Choice(NamedTuple):
 
 
 class Provisioning(NamedTuple):
-    """What is known of the classes of a pod's claims, and of those whose drivers tell how much room there is."""
+    """What is known of the classes of a pod's claims, and what a choice is worth.
+
+    Attributes:
+        classes: by name.
+        telling: those whose drivers tell how much room there is.
+        curve: [2, points] points by how much is taken of a volume or of the room, see ``score.on_curve``.
+    """
 
     classes: dict[str, Class]
     telling: Collection[str]
+    curve: Ints
 
 
 def choose(claims: Sequence[Unbound], there: There, provisioning: Provisioning) -> Choice:
@@ -80,7 +89,8 @@ def choose(claims: Sequence[Unbound], there: There, provisioning: Provisioning) 
             # One that tells only how large a volume may be says nothing of how much is left.
             asked.append((known.name, wish.request, room.room))
     bound = [(claims[i].wish, there.volumes[name]) for i, name in enumerate(given) if name]
-    return Choice(0, _score_bound(bound) if bound else _score_made(asked), tuple(given))
+    taken = _taken_of_volumes(bound) if bound else _taken_of_room(asked)
+    return Choice(0, _points(taken, provisioning.curve), tuple(given))
 
 
 def could_be(wish: Wish, volume: Volume) -> bool:
@@ -133,31 +143,32 @@ def _room(wish: Wish, there: There) -> Capacity | None:
     return None
 
 
-def _score_bound(bound: Sequence[tuple[Wish, Volume]]) -> int:
+def _taken_of_volumes(bound: Sequence[tuple[Wish, Volume]]) -> list[tuple[int, int]]:
+    """By class what is asked of how much."""
     sums: dict[str, list[int]] = {}
     for wish, volume in bound:
         of_class = sums.setdefault(volume.of_class, [0, 0])
         of_class[0] += wish.bytes
         of_class[1] += volume.capacity
-    return _mean([(asked, capacity) for asked, capacity in sums.values()])
+    return [(asked, capacity) for asked, capacity in sums.values()]
 
 
-def _score_made(asked: Sequence[tuple[str, int, int]]) -> int:
+def _taken_of_room(asked: Sequence[tuple[str, int, int]]) -> list[tuple[int, int]]:
     sums: dict[str, tuple[int, int]] = {}
     for name, request, room in asked:
         sums[name] = sums.get(name, (0, 0))[0] + request, room
-    return _mean(list(sums.values()))
+    return list(sums.values())
 
 
-def _mean(figures: Sequence[tuple[int, int]]) -> int:
-    """The less is left of what is taken, the more points; of several classes the mean, halves rounded up."""
-    if not figures:
+def _points(taken: Sequence[tuple[int, int]], curve: Ints) -> int:
+    """Of several classes the mean, halves rounded up."""
+    if not taken:
         return 0
     points = sum(
-        0 if capacity == 0 or asked > capacity else 100 - asked * 100 // capacity
-        for asked, capacity in figures
+        score.on_curve(curve, 100 if asked > most or not most else asked * 100 // most)
+        for asked, most in taken
     )
-    return (2 * points + len(figures)) // (2 * len(figures))
+    return (2 * points + len(taken)) // (2 * len(taken))
 
 
 def _meets(one: Requirement, labels: Labels) -> bool:

@@ -15,7 +15,7 @@ def given(pod: PodRecord, needs: Needs | None, cluster: Cluster, row: int) -> tu
     """Of each claim that is not bound, in order; ``needs`` are those by which the node was chosen."""
     if needs is None or not needs.unbound or pod.volumes is None:
         return _NOTHING
-    choice = binding.verdict(cluster, needs.bound, needs.unbound).choice(row)
+    choice = binding.verdict(cluster, needs.bound, needs.unbound, needs.curve).choice(row)
     claims = cluster.storage.claims
     waiting = [
         one.name for one in pod.volumes.claims if not claims[pod.namespace, one.name].is_bound

@@ -11,10 +11,10 @@ volumerestrictions/volume_restrictions.go: what their PreFilter does, in the ord
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 from scheduler.api.in_tree import Handle
+from scheduler.api.kube_plugins import DEFAULT, Curve, KubePlugins
 from scheduler.api.pods.volumes import ClaimName, Disk, PodVolumes
 from scheduler.state.pods import PodRecord
 from scheduler.state.volumes.objects import Claim, ClaimKey, Terms, Wish, Zone
@@ -79,6 +79,7 @@ class Needs(NamedTuple):
         drivers: those that must run where it goes, and whether that holds only for nodes that say what runs there.
         bound, unbound: its claims, in order.
         zones: where its volumes say that they are.
+        curve: points by how much of a volume, or of the room for it, the claims that wait take.
         is_single: another pod of its kind may find nodes otherwise once it is placed, beyond what is counted.
     """
 
@@ -91,6 +92,7 @@ class Needs(NamedTuple):
     bound: tuple[Bound, ...] = ()
     unbound: tuple[Unbound, ...] = ()
     zones: tuple[Zone, ...] = ()
+    curve: Curve = DEFAULT.volume_binding.shape
     is_single: bool = False
 
 
@@ -103,8 +105,11 @@ _OF_RULES: dict[str, dict[str, Any]] = {
 }
 
 
-def without(needs: Needs, not_asked: AbstractSet[str]) -> Needs:
-    """What is left when a profile does not ask these rules."""
+def by_profile(needs: Needs, plugins: KubePlugins) -> Needs:
+    """What is left of it by what a profile says."""
+    not_asked, curve = plugins.not_asked, plugins.volume_binding.shape
+    if curve != needs.curve:
+        needs = needs._replace(curve=curve)
     for rule in not_asked & _OF_RULES.keys():
         needs = needs._replace(**_OF_RULES[rule])
     if needs.refusal is not None and needs.refusal.rule in not_asked:
