@@ -244,6 +244,9 @@ class Storage:
         for attachment in list(self._attached.get(name, ())):
             self._attach(self._attachments[attachment], old, -1)
             self._attach(self._attachments[attachment], new, 1)
+        if old is not None and new is not None and not (old.is_free or new.is_free):
+            # Labels are what claims select by, and its claim is chosen. Where it is was read of them already.
+            old = old._replace(labels=new.labels)
         return Waking() if new is None or _same(old, new) else self._woken_by(name, new)
 
     def _woken_by(self, name: str, new: Volume) -> Waking:
