@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import sys
+from functools import partial
 from typing import Annotated, Literal
 
 import typer
-import yaml
 
-from scheduler import printing, progress
-from scheduler.cli import options, sources
-from scheduler.errors import BadInput
+from scheduler import printing
+from scheduler.cli import answering, options
 
 Output = Literal["table", "json", "yaml"]
 
@@ -52,20 +49,11 @@ def explain(
     request = command.Request(
         config=options.config(config_file), what=what, name=name, files=file or ()
     )
-    is_live = not file or kubeconfig is not None or context is not None
-    try:
-        command.check(request)
-        with progress.stages() as tell:
-            live = sources.whole_cluster(kubeconfig, context, tell) if is_live else None
-            answer = command.answer(request, live, sys.stdin, tell)
-    except BadInput as error:
-        options.refuse(str(error))
-    if output == "json":
-        typer.echo(json.dumps(answer.printed, indent=2))
-    elif output == "yaml":
-        typer.echo(yaml.safe_dump(answer.printed, sort_keys=False), nl=False)
-    else:
-        report.show(answer.printed, printing.console())
-    for text in answer.complaints:
-        typer.echo(text, err=True)
-    raise typer.Exit(answer.code)
+    answer = answering.read(
+        file,
+        kubeconfig,
+        context,
+        partial(command.check, request),
+        partial(command.answer, request),
+    )
+    answering.give(answer, output, lambda: report.show(answer.printed, printing.console()))

@@ -39,18 +39,23 @@ async def _end(world: World, name: str) -> None:
     await world.call("PATCH", f"{PODS}/{name}", {"metadata": {"finalizers": None}})
 
 
-def _condition(found: Json, kind: str) -> Json:
-    conditions = found["status"].get("conditions", [])
-    return next((one for one in conditions if one["type"] == kind), {})
-
-
-async def a_pod_waits_for_those_that_make_room_and_takes_their_place(world: World) -> None:
+async def _full_of_one_that_is_held(world: World) -> None:
+    """A node on which a pod takes all, that goes no sooner than ``_end`` says."""
     await _classes(world)
     await world.create(nodes.plain_node("n0", cpu="4"))
     held = _of("low", "low", "4")
     held["metadata"]["finalizers"] = [_HOLD]
     await world.create(held)
     await world.bound("low")
+
+
+def _condition(found: Json, kind: str) -> Json:
+    conditions = found["status"].get("conditions", [])
+    return next((one for one in conditions if one["type"] == kind), {})
+
+
+async def a_pod_waits_for_those_that_make_room_and_takes_their_place(world: World) -> None:
+    await _full_of_one_that_is_held(world)
     (high,) = await world.create(_of("high", "high", "3"))
     low = await _is_going(world, "low")
     said = _condition(low, "DisruptionTarget")
@@ -77,12 +82,7 @@ async def a_pod_waits_for_those_that_make_room_and_takes_their_place(world: Worl
 
 
 async def a_pod_goes_elsewhere_when_there_is_room_sooner(world: World) -> None:
-    await _classes(world)
-    await world.create(nodes.plain_node("n0", cpu="4"))
-    held = _of("low", "low", "4")
-    held["metadata"]["finalizers"] = [_HOLD]
-    await world.create(held)
-    await world.bound("low")
+    await _full_of_one_that_is_held(world)
     await world.create(_of("high", "high", "3"))
     await _is_going(world, "low")
     await world.create(nodes.plain_node("n1", cpu="4"))

@@ -1,0 +1,72 @@
+"""What `simulate` and `explain` do alike: read what decides, answer, and print the answer."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TextIO, TypeVar
+
+import typer
+import yaml
+
+from scheduler import progress
+from scheduler.cli import options, sources
+from scheduler.errors import BadInput
+from scheduler.progress import Tell
+
+if TYPE_CHECKING:
+    from scheduler.simulate.reading.gathering import Live
+
+
+class Answer(Protocol):
+    """What a command found."""
+
+    @property
+    def printed(self) -> dict[str, Any]:
+        """What JSON and YAML hold."""
+
+    @property
+    def complaints(self) -> list[str]:
+        """For standard error."""
+
+    @property
+    def code(self) -> int:
+        """How the command ends."""
+
+
+A = TypeVar("A", bound=Answer)
+
+
+def read(
+    files: Sequence[str] | None,
+    kubeconfig: str | None,
+    context: str | None,
+    check: Callable[[], None],
+    answer: Callable[[Live | None, TextIO, Tell], A],
+) -> A:
+    """Answer of files alone, or of a cluster when one is named or there are no files; bad input ends the command.
+
+    ``check`` finds what is wrong before anything is read.
+    """
+    is_live = not files or kubeconfig is not None or context is not None
+    try:
+        check()
+        with progress.stages() as tell:
+            live = sources.whole_cluster(kubeconfig, context, tell) if is_live else None
+            return answer(live, sys.stdin, tell)
+    except BadInput as error:
+        options.refuse(str(error))
+
+
+def give(answer: Answer, output: str, show: Callable[[], None]) -> NoReturn:
+    """Print an answer as JSON or YAML, or as ``show`` does, and end the command."""
+    if output == "json":
+        typer.echo(json.dumps(answer.printed, indent=2))
+    elif output == "yaml":
+        typer.echo(yaml.safe_dump(answer.printed, sort_keys=False), nl=False)
+    else:
+        show()
+    for text in answer.complaints:
+        typer.echo(text, err=True)
+    raise typer.Exit(answer.code)
