@@ -14,7 +14,7 @@ from scheduler.cycle.boards import Boards, Key, Shape
 from scheduler.cycle.cold import Cold
 from scheduler.cycle.keys import Keys
 from scheduler.cycle.policies import PolicyBook
-from scheduler.cycle.preemption.attempts import Attempts, Made
+from scheduler.cycle.preemption.attempts import NOTHING, Attempts, Made
 from scheduler.cycle.preemption.promised import Overlay, Promised
 from scheduler.cycle.rooms import Rooms
 from scheduler.cycle.views import ALONE
@@ -306,6 +306,8 @@ class Cycle:
                 return
             key = self._key_of(pod) if self._policies.preempts(pod) else None
             if key is None:
+                # Whoever promised it room, nobody makes any.
+                made.nominates += self.attempts.carry_out(pod, NOTHING)
                 made.holds.append(Hold(pod.uid, found.why, barriers=found.barriers))
                 continue
             tried = self.attempts.make(pod, key, found.why)

@@ -186,15 +186,17 @@ class Chores:
                 yield
 
     def _help_to_take(self, changed: Changed, now: float) -> Iterator[None]:
-        """Pods that by now could take the place of others, as more is free beside these."""
+        """Pods that by now could take the place of others, as more is free beside these; who is promised room waits."""
+        nominations = self._cluster.nominations
         kinds = self._parked.kinds()[:_HUNTS_MAX]
         lowest = changed.lowest_priority() if kinds else 0
         for kind in kinds:
-            pod = self._parked.one_of(kind)
+            pod = self._parked.one_of(kind, lambda one: not nominations.node_of(one.uid))
             if pod is not None and pod.preempts and pod.priority > lowest:
-                if not self._cluster.nominations.node_of(pod.uid) and self._cycle.could_take(pod):
+                if self._cycle.could_take(pod):
                     for one in self._parked.alike(kind):
-                        self._pending.help_promised(one.uid, now)
+                        if not nominations.node_of(one.uid):
+                            self._pending.help_promised(one.uid, now)
                 yield
 
     def _is_kept_off(self, kind: Hashable, changed: Changed) -> bool:

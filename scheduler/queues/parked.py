@@ -84,8 +84,9 @@ class Parked:
         """The pods of a kind; none when all have moved on."""
         return [entry.pod for entry in self._kinds.get(kind, {}).values()]
 
-    def one_of(self, kind: Hashable) -> PodRecord | None:
-        """A pod of a kind; None when all have moved on."""
-        for entry in self._kinds.get(kind, {}).values():
-            return entry.pod
-        return None
+    def one_of(
+        self, kind: Hashable, is_meant: Callable[[PodRecord], bool] = lambda _: True
+    ) -> PodRecord | None:
+        """A pod of a kind, of those that are meant; None when all such have moved on."""
+        pods = (entry.pod for entry in self._kinds.get(kind, {}).values())
+        return next(filter(is_meant, pods), None)

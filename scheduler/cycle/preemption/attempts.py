@@ -41,6 +41,10 @@ class Made(NamedTuple):
     keeps: bool = False
 
 
+# Of a pod whose profile takes the place of nobody.
+NOTHING = Made(Attempt())
+
+
 class Attempts:
     """Looks for room that others have to make.
 
@@ -58,7 +62,7 @@ class Attempts:
     def make(self, pod: PodRecord, key: Key, why: Diagnosis | None) -> Made:
         """Decide for a pod that fits nowhere, for these reasons; None: nobody will read. Nothing is changed yet."""
         if not pod.preempts:
-            return Made(Attempt(why=NEVER), keeps=True)
+            return Made(Attempt(why=NEVER), keeps=bool(self._cluster.nodes.rows))
         if self.waits(pod, key):
             return Made(Attempt(why=WAITS), keeps=True)
         if not self._has_lower(pod.priority):

@@ -108,9 +108,12 @@ def _figures(judged: Judged, told: Told, k: int) -> str:
     total, used = nodes.columns.allocatable[at, rows], nodes.columns.requested[at, rows]
     best = int(np.argmax(total - used))
     node, free = nodes.name_of(int(rows[best])), int(total[best] - used[best])
+    amount = int(judged.ask.amounts[k])
+    asked, left = words.pair(resource, amount, max(0, free))
+    if free >= amount:
+        return f"asked {asked}, what is free on {node} is promised to pods that come first"
     if resource == names.PODS:
         return f"{node} has {used[best]} of at most {total[best]}"
-    asked, left = words.pair(resource, int(judged.ask.amounts[k]), max(0, free))
     if free > 0:
         return f"asked {asked}, the most free is {left}{shares} on {node}"
     if total.any():
