@@ -21,6 +21,9 @@ NO_NODES = "no nodes available to schedule pods"
 # Room for the words that say how many reasons, or figures, were left out.
 _REST = 32
 _MORE = " And more figures."
+# When the pod itself is refused, kube-scheduler's plugin for resource claims has not seen it, which it tells in the
+# place of what comes of preemption.
+_AFTER_REFUSAL = " not found"
 
 
 class Saying(NamedTuple):
@@ -59,7 +62,7 @@ def sentence(hold: Hold) -> str:
         return str(hold.problem)
     if hold.diagnosis is None or hold.diagnosis.n_nodes == 0:
         return NO_NODES
-    return fit_error(hold.diagnosis) + _preemption(hold.attempt, MESSAGE_MAX)
+    return fit_error(hold.diagnosis) + _after(hold.diagnosis, hold.attempt, MESSAGE_MAX)
 
 
 def fit_error(diagnosis: Diagnosis, most: int = MESSAGE_MAX) -> str:
@@ -86,8 +89,10 @@ def fit_error(diagnosis: Diagnosis, most: int = MESSAGE_MAX) -> str:
     return f"{head}{', '.join(parts)}."
 
 
-def _preemption(attempt: Attempt | None, most: int) -> str:
+def _after(diagnosis: Diagnosis, attempt: Attempt | None, most: int) -> str:
     """What came of looking whose place the pod could take, behind why it fits nowhere."""
+    if diagnosis.of_pod:
+        return _AFTER_REFUSAL
     if attempt is None or attempt == Attempt():
         return ""
     if attempt.node:
@@ -99,7 +104,7 @@ def _preemption(attempt: Attempt | None, most: int) -> str:
 
 
 def _with_details(diagnosis: Diagnosis, attempt: Attempt | None, most: int) -> str:
-    tried = _preemption(attempt, most // 4)
+    tried = _after(diagnosis, attempt, most // 4)
     details = [f" {detail.text}." for detail in diagnosis.details]
     room = max(most // 2, most - sum(map(_size, details))) - _size(tried)
     text = fit_error(diagnosis, room) + tried
@@ -115,7 +120,7 @@ def _with_details(diagnosis: Diagnosis, attempt: Attempt | None, most: int) -> s
 
 @lru_cache(maxsize=512)
 def _of(diagnosis: Diagnosis, attempt: Attempt | None) -> Saying:
-    told = _preemption(attempt, MESSAGE_MAX) if attempt and not attempt.diagnosis else ""
+    told = _after(diagnosis, attempt, MESSAGE_MAX) if attempt and not attempt.diagnosis else ""
     tried = attempt.diagnosis if attempt else None
     about = (
         diagnosis.n_nodes,

@@ -94,6 +94,7 @@ def _term(rng: Random, world: World) -> Json:
         operator = rng.choice(["In", "NotIn"])
         term["matchFields"] = [
             {"key": "metadata.name", "operator": operator, "values": [rng.choice(names)]}
+            for _ in range(rng.choice([1, 1, 1, 2]))
         ]
     return term
 
