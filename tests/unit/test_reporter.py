@@ -170,6 +170,67 @@ async def test_of_thousands_whose_figures_change_a_few_a_second_are_told(
     assert talk.after(100) == []
 
 
+async def test_of_thousands_whose_reasons_change_so_many_a_second_are_told_and_only_the_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A node that comes or goes gives all that wait another text, and one that does so again and again ever others."""
+    talk = Talk(monkeypatch)
+    pods = [talk.pod(f"p{i}") for i in range(2000)]
+    for pod in pods:
+        talk.reporter.unschedulable(pod, saying(5))
+    # Who has been told nothing is told at once.
+    assert len(talk.said()) == 2000
+    for nodes in (4, 5):
+        for pod in pods:
+            talk.reporter.unschedulable(pod, saying(5, nodes=nodes))
+    # The first were told at once what was not the last.
+    assert talk.said() == [saying(5, nodes=4).note] * 100
+    talk.reporter.unschedulable(talk.pod("new"), saying(5))
+    assert talk.said() == [saying(5).note]
+    assert talk.after(1) == [saying(5, nodes=5).note] * 100
+    # It is as it was: nothing is to be said of those who were not told otherwise; nor of those who wait no more.
+    for pod in pods[1000:1500]:
+        talk.reporter.unschedulable(pod, saying(5))
+    for pod in pods[1500:]:
+        talk.reporter.forget(pod.uid)
+    assert len(talk.after(8)) == 800
+    assert len(talk.after(1)) == 100
+    assert talk.after(300) == []
+
+
+async def test_new_figures_of_a_pod_that_awaits_its_turn_for_new_reasons_wait_for_that_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    talk = Talk(monkeypatch)
+    pods = [talk.pod(f"p{i}") for i in range(300)]
+    for text in (saying(5), saying(4)):
+        for pod in pods:
+            talk.reporter.unschedulable(pod, text)
+    talk.now += 61.0
+    for pod in pods:
+        talk.reporter.unschedulable(pod, saying(4, "Insufficient memory"))
+    talk.said()
+    assert talk.after(1) == [saying(4, "Insufficient memory").note] * 100
+    assert talk.after(1) == [saying(4, "Insufficient memory").note] * 100
+    assert talk.after(300) == []
+
+
+async def test_who_has_the_old_reasons_again_loses_its_turn_and_is_told_new_figures_in_theirs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    talk = Talk(monkeypatch)
+    pods = [talk.pod(f"p{i}") for i in range(250)]
+    for text in (saying(5), saying(5, "Insufficient memory")):
+        for pod in pods:
+            talk.reporter.unschedulable(pod, text)
+    for pod in pods[150:]:
+        talk.reporter.unschedulable(pod, saying(4))
+    talk.said()
+    assert talk.after(2) == [saying(5, "Insufficient memory").note] * 50
+    assert talk.after(57) == []
+    assert talk.after(1) == [saying(4).note] * 10
+
+
 async def test_a_pod_that_waits_no_more_is_told_nothing_late(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

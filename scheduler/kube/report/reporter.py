@@ -2,7 +2,8 @@
 
 A text is said once, not every cycle. Why a pod waits has figures in it that differ after almost every bind: new
 reasons are said at once, new figures only when the pod has been told nothing else for a minute, and to few pods
-a second. How what is said gets to the API server is told in ``outbox``.
+a second. One node that comes or goes can give all that wait new reasons: then so many pods a second are told them.
+How what is said gets to the API server is told in ``outbox``.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from scheduler.state.pods import PodRecord
 _CONDITION = "condition"
 # How long a text stands while only its figures change, and how many such texts are said at once, each second.
 _STANDS_SECONDS, _LATER_SECONDS, _LATER_MOST = 60.0, 1.0, 10
+# To how many pods that have been told something new reasons are said each second.
+_ANEW_MOST = 100
 
 
 @dataclass(slots=True)
@@ -37,7 +40,8 @@ class _Said:
     Attributes:
         about: what it was about, apart from its figures.
         at: when, in seconds of the loop.
-        later: what to say once the text has stood for long enough: it differs in figures only.
+        later: what to say once the text has stood for long enough, if it differs in figures only, or once it is the
+            pod's turn.
     """
 
     text: str
@@ -75,6 +79,9 @@ class Reporter:
         # When to look whether new figures are to be said of a pod; each is in it once at most.
         self._later: list[tuple[float, str]] = []
         self._queued: set[str] = set()
+        # Pods that have new reasons, and how many of these may be said before the next look.
+        self._anew: dict[str, None] = {}
+        self._anew_left = _ANEW_MOST
 
     @property
     def dropped(self) -> int:
@@ -98,15 +105,22 @@ class Reporter:
     def unschedulable(self, pod: PodRecord, saying: Saying) -> None:
         """The pod stays pending; event and condition, when the text is new."""
         said = self._said.get(pod.uid)
-        if said is not None and said.text == saying.message:
+        if said is None:
+            self._say_why(pod, saying)
+            return
+        if said.text == saying.message:
             said.later = None
             return
-        if said is not None and said.about == saying.about:
-            # Also when the text has stood for long: one change can give all pods that wait new figures at once.
-            said.later = partial(self._say_why, pod, saying)
+        said.later = partial(self._say_why, pod, saying)
+        if said.about == saying.about:
+            # Also when the text has stood for long: one change can give all that wait new figures at once.
+            self._anew.pop(pod.uid, None)
             self._look_later(pod.uid, said)
-            return
-        self._say_why(pod, saying)
+        elif self._anew_left and not self._anew:
+            self._anew_left -= 1
+            said.later()
+        else:
+            self._anew[pod.uid] = None
 
     def _look_later(self, uid: str, said: _Said) -> None:
         """When the text has stood for long enough."""
@@ -195,19 +209,29 @@ class Reporter:
             self.catch_up()
 
     def catch_up(self) -> None:
-        """Say the new figures of the pods whose text has stood the longest, if it has stood for long enough."""
+        """Say new reasons of the pods that have had them for longest, and new figures of texts that stood for longest."""
+        self._anew_left = _ANEW_MOST
+        while self._anew_left and self._anew:
+            uid = next(iter(self._anew))
+            del self._anew[uid]
+            self._anew_left -= self._catches_up(uid)
         now, left = asyncio.get_running_loop().time(), _LATER_MOST
         while left and self._later and self._later[0][0] <= now:
             _, uid = heapq.heappop(self._later)
             self._queued.discard(uid)
             said = self._said.get(uid)
-            if said is None or said.later is None:
-                continue
-            if now < said.at + _STANDS_SECONDS:
+            if said is not None and said.later is not None and now < said.at + _STANDS_SECONDS:
                 self._look_later(uid, said)
-            elif self._still_waits(uid):
-                said.later()
-                left -= 1
+            elif uid not in self._anew:
+                left -= self._catches_up(uid)
+
+    def _catches_up(self, uid: str) -> bool:
+        """Say what is to be said of a pod, if it still waits; whether it was."""
+        said = self._said.get(uid)
+        if said is None or said.later is None or not self._still_waits(uid):
+            return False
+        said.later()
+        return True
 
     async def drain(self, seconds: float) -> None:
         """Wait until all is written, or the time is up."""
