@@ -157,6 +157,18 @@ def test_after_a_failed_bind_a_pod_sits_out_its_backoff_whatever_else_there_is_t
     assert pending.next_due() == 11.0
 
 
+def test_a_pod_that_is_helped_by_what_is_promised_sits_out_its_backoff_whatever_else_there_is_to_do() -> (
+    None
+):
+    pending = parked(pod("helped"), pod("promised", cpu=2), at=10.0)
+    pending.help_promised("default/promised", 10.5)
+    assert popped(pending, 10.5) == []
+    assert pending.next_due() == 11.0
+    pending.help_one("default/helped", 10.5)
+    assert popped(pending, 10.5) == ["helped"]
+    assert popped(pending, 11.0) == ["promised"]
+
+
 def test_a_gated_pod_waits_until_its_gates_are_gone() -> None:
     pending = waiting(pod("g", gated=True))
     assert popped(pending) == []

@@ -55,7 +55,7 @@ def _tell(judged: Judged) -> Told:
 
 
 def _hint(_: Held) -> Hint:
-    """Who names a claim that is another is tried again without being asked; what remains is its class."""
+    """There is another class; who names a claim or a volume that is another is tried again without asking."""
     return Hint(anywhere=((Change.STORAGE, None),))
 
 

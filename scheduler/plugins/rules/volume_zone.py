@@ -70,9 +70,8 @@ def _tallies(zones: _Zones, cluster: Cluster) -> tuple[Tally, ...]:
 
 
 def _hint(_: Held) -> Hint:
-    """A node is in another zone, or tells none any more; or the volume says something else."""
-    labels = tuple((Change.NODE_LABELS, key) for key in _KEYS)
-    return Hint(here=labels, anywhere=((Change.STORAGE, None),))
+    """A node is in another zone, or tells none any more; who names a volume that is another is tried without asking."""
+    return Hint(here=tuple((Change.NODE_LABELS, key) for key in _KEYS))
 
 
 RULE = Rule(
