@@ -107,8 +107,10 @@ def judge_all(board: c.Board) -> None:
     """As ``judge`` for all rows, and score those on which the pod fits. O(tallies · (N + domains))."""
     mine = _bits(board.domains)
     prepare(board.domains)
-    for row in range(board.part.size):
-        _judge_row(board, mine, row)
+    # Preferences alone refuse no node.
+    if mine != 0:
+        for row in range(board.part.size):
+            _judge_row(board, mine, row)
     for g in range(board.domains.scores.shape[0]):
         if board.domains.scores[g, c.NORM_HOW] == c.OF_BOTH:
             _score_spread(board, g)
