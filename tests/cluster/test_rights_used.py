@@ -10,7 +10,7 @@ import pytest
 
 from scheduler.embedded.agents import nodes
 from tests.controlplane.auditlog import AuditLog
-from tests.operator import cases_locks, cases_preemption, installed, servers
+from tests.operator import cases_locks, cases_preemption, cases_volumes, installed, servers
 from tests.operator.manifests import pod, policy, vgpu
 from tests.operator.world import POLICIES, World, enter
 
@@ -79,6 +79,11 @@ async def _do_everything(world: World) -> None:
     await cases_locks.a_lock_whose_pod_is_done_is_taken_over(world)
     await world.clear()
     await cases_preemption.a_pod_waits_for_those_that_make_room_and_takes_their_place(world)
+    # A claim is told its node, and a volume is given to a claim.
+    await world.clear()
+    await cases_volumes.a_claim_is_provisioned_on_the_node_of_its_pod(world)
+    await world.clear()
+    await cases_volumes.a_free_volume_is_given_to_the_claim_and_the_pod_goes_where_it_is(world)
 
 
 async def _role(server: servers.Server, path: str) -> Json:
