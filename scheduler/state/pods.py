@@ -49,6 +49,7 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
         evicted: it is being deleted to make room for another.
         volumes: its storage, None for most pods.
         given: what its claims are given, as long as it is assumed.
+        generation: of the object; conditions tell of which one they speak.
     """
 
     uid: str
@@ -75,6 +76,7 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
     evicted: bool = False
     volumes: PodVolumes | None = None
     given: tuple[Given, ...] = ()
+    generation: int = 0
 
     @property
     def asks(self) -> claims.Asks:

@@ -92,6 +92,7 @@ class Records:
             evicted=_is_evicted(pod),
             # What a pod says of storage cannot be changed.
             volumes=volumes.of_pod(pod) if old is None else old.volumes,
+            generation=meta.generation,
         )
 
     def _template(self, pod: wire.Pod) -> templates.PodTemplate:

@@ -61,6 +61,8 @@ async def a_pod_waits_for_those_that_make_room_and_takes_their_place(world: Worl
     said = _condition(low, "DisruptionTarget")
     assert (said["status"], said["reason"]) == ("True", "PreemptionByScheduler")
     assert said["message"] == "evenkeel: preempting to accommodate a higher priority pod"
+    # Of the spec that was decided about; the deletion counts as a change.
+    assert said["observedGeneration"] == low["metadata"]["generation"] - 1 == 1
     (event,) = await world.wait_until(lambda: world.events("Preempted", "low"))
     assert (event["type"], event["action"]) == ("Normal", "Preempting")
     assert event["note"] == f"Preempted by pod {high['metadata']['uid']} on node n0"

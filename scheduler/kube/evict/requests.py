@@ -18,6 +18,7 @@ async def condition(api: ApiClient, victim: PodRecord, scheduler: str) -> None:
     """
     said = {
         "type": names.DISRUPTION_TARGET,
+        "observedGeneration": victim.generation,
         "status": "True",
         "reason": names.PREEMPTED_BY_SCHEDULER,
         "message": f"{scheduler}: preempting to accommodate a higher priority pod",

@@ -134,6 +134,7 @@ class Reporter:
         self._pod_event(pod, "Warning", "FailedScheduling", "Scheduling", saying.note)
         condition = {
             "type": "PodScheduled",
+            "observedGeneration": pod.generation,
             "status": "False",
             "reason": saying.reason,
             "message": saying.message,
