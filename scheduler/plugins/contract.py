@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from enum import Flag, auto
+from enum import Enum, auto
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -36,21 +36,17 @@ from scheduler.state.counting.terms import Seen
 from scheduler.state.nodes import NodeTable
 
 
-class Change(Flag):
+class Change(Enum):
     """What may happen in a cluster that makes a node acceptable to a pod it was not acceptable to before."""
 
-    NONE = 0
-    NODE_ADDED = auto()
+    ANY = auto()
     NODE_LABELS = auto()
     NODE_TAINTS = auto()
-    NODE_CAPACITY = auto()
     NODE_DEVICES = auto()
     # A kubelet declares other features.
     NODE_FEATURES = auto()
-    # A pod left a node, or holds less there.
+    # A pod left a node, with what it held there.
     POD_LEFT = auto()
-    # A pod came to a node.
-    POD_CAME = auto()
     # A claim, a volume, a class, a driver or what is told of its room is there or another.
     STORAGE = auto()
 
@@ -59,7 +55,7 @@ class Change(Flag):
 # feature; None for any, or where the change says all.
 Trigger = tuple[Change, Hashable]
 # Whatever happens on a node.
-ANYTHING: Trigger = (Change.NONE, None)
+ANYTHING: Trigger = (Change.ANY, None)
 # A pod with storage came to a node or left it: other volumes are in use there.
 VOLUMES_IN_USE: Trigger = (Change.STORAGE, "in use")
 
@@ -338,8 +334,7 @@ class Rule:
         sum_up: where there is more to say of many rows than how many gave which text; rows come by rank.
         lasting: which of the rows no eviction would help, where ``tell`` takes long to say so.
         texts: what ``tell`` and ``sum_up`` may say, with ``{}`` for a name that they put in.
-        helped_by: what could make it accept a node that it refuses.
-        hint: the same closer, for pods that it keeps off nodes; None: whatever happens on a node.
+        hint: what could make it accept a node that it refuses to pods; None: whatever happens on a node.
         is_of_pod: it refuses all nodes or none, for what the pod says by itself: told once, and not by node.
     """
 
@@ -353,7 +348,6 @@ class Rule:
     sum_up: Callable[[Judged], Summary] | None = None
     lasting: Callable[[Judged], c.Flags] | None = None
     texts: tuple[str, ...] = ()
-    helped_by: Change = Change.NONE
     hint: Callable[[Held], Hint] | None = None
     is_of_pod: bool = False
 

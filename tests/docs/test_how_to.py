@@ -7,7 +7,7 @@ import numpy as np
 
 from scheduler.devices.contract import CardDriver
 from scheduler.plugins import table
-from scheduler.plugins.contract import Change, Rule
+from scheduler.plugins.contract import Change, Held, Hint, Rule
 from tests import make
 from tests.docs import blocks
 
@@ -33,7 +33,11 @@ def test_the_rule_that_is_shown_refuses_what_it_says() -> None:
     assert rule.filter is not None
     rows = np.array([cluster.nodes.row_of(name) for name in ("a", "b")], np.int64)
     assert rule.filter.refuses(True, cluster.nodes, rows).tolist() == [True, False]
-    assert Change.NODE_ADDED in rule.helped_by
+    pod = cluster.see_pod(make.pod())
+    assert pod is not None
+    assert rule.hint is not None
+    gone = Change.NODE_LABELS, "example.com/maintenance"
+    assert rule.hint(Held(pod.template, None, ())) == Hint(here=(gone,))
     assert rule.name not in {one.name for one in table.RULES}
 
 

@@ -11,7 +11,6 @@ from scheduler.cycle.boards import Key, Shape
 from scheduler.cycle.schedule import Cycle
 from scheduler.kernels import place
 from scheduler.plugins import table
-from scheduler.plugins.contract import Change
 from scheduler.plugins.rules import claims, named_nodes, node_affinity
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
@@ -53,8 +52,8 @@ def test_every_reason_has_a_bit_of_the_first_word_and_a_name_of_its_own() -> Non
 
 def test_every_rule_that_refuses_says_what_could_change_its_mind() -> None:
     for rule, _ in table.REASONS:
-        # A node that was not there before may pass any rule.
-        assert Change.NODE_ADDED in rule.helped_by or rule.is_of_pod
+        # What a profile asks of nodes beside the pod is looked at again whatever happens.
+        assert rule.hint is not None or rule is node_affinity.ENFORCED
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -73,7 +73,6 @@ RULE = Rule(
         words.IMMEDIATE,
         words.NO_VOLUME,
     ),
-    helped_by=Change.STORAGE,
     hint=_hint,
     is_of_pod=True,
 )

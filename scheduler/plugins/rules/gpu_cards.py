@@ -139,6 +139,5 @@ RULE = Rule(
     sum_up=_sum_up,
     lasting=_lasting,
     texts=(_REFUSED, *_SILENT),
-    helped_by=Change.NODE_ADDED | Change.NODE_DEVICES | Change.POD_LEFT,
     hint=_hint,
 )

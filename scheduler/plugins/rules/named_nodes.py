@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.api.pods.templates import Whereabouts
-from scheduler.plugins.contract import Change, Filter, Held, Hint, Reason, Rule
+from scheduler.plugins.contract import Filter, Held, Hint, Reason, Rule
 from scheduler.schema.columns import Flags, Ints
 from scheduler.state.nodes import NodeTable
 
@@ -41,7 +41,6 @@ OTHERS = Rule(
     name=_NAME,
     reasons=(Reason("node(s) didn't satisfy plugin(s) [NodeAffinity]", resolvable=False),),
     filter=Filter(needs=_names, refuses=_others, lasting=False),
-    helped_by=Change.NODE_ADDED,
     hint=_hint,
 )
 CONTRADICTION = Rule(

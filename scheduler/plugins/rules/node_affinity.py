@@ -88,13 +88,11 @@ ENFORCED = Rule(
     name=_NAME,
     reasons=(Reason("node(s) didn't match scheduler-enforced node affinity", resolvable=False),),
     filter=Filter(needs=_nothing, refuses=refuses, of_profile=_enforced),
-    helped_by=Change.NODE_ADDED | Change.NODE_LABELS,
 )
 RULE = Rule(
     name=_NAME,
     reasons=(Reason("node(s) didn't match Pod's node affinity/selector", resolvable=False),),
     filter=Filter(needs=_needs, refuses=refuses),
     score=Score(wants=_wants, raw=_preference, how=c.OF_MOST, weight=2, adds=_preferred),
-    helped_by=Change.NODE_ADDED | Change.NODE_LABELS,
     hint=_hint,
 )

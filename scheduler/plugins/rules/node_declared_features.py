@@ -31,6 +31,5 @@ RULE = Rule(
     name="NodeDeclaredFeatures",
     reasons=(Reason("node(s) didn't match Pod's required features", resolvable=False),),
     filter=Filter(needs=_needs, refuses=_refuses),
-    helped_by=Change.NODE_ADDED | Change.NODE_FEATURES,
     hint=_hint,
 )

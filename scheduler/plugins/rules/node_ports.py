@@ -47,6 +47,5 @@ RULE = Rule(
     name=_NAME,
     reasons=(Reason("node(s) didn't have free ports for the requested pod ports"),),
     domain=Domain(concerns=_concerns, needs=_needs, tallies=_tallies, is_wide=never),
-    helped_by=Change.NODE_ADDED | Change.POD_LEFT,
     hint=_hint,
 )

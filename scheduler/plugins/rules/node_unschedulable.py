@@ -28,6 +28,5 @@ RULE = Rule(
     name="NodeUnschedulable",
     reasons=(Reason("node(s) were unschedulable", resolvable=False),),
     filter=Filter(needs=_needs, refuses=_refuses, lasting=False),
-    helped_by=Change.NODE_ADDED | Change.NODE_TAINTS,
     hint=_hint,
 )

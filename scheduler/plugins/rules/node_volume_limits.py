@@ -160,6 +160,5 @@ RULE = Rule(
     reasons=(Reason(_MISSING), Reason("node(s) exceed max volume count")),
     domain=Domain(concerns=concerns, needs=_needs, tallies=_tallies, is_wide=never),
     tell=_tell,
-    helped_by=Change.NODE_ADDED | Change.POD_LEFT | Change.STORAGE,
     hint=_hint,
 )

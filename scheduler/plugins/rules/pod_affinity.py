@@ -207,6 +207,5 @@ RULE = Rule(
         tallies=_tallies,
         score=DomainScore(how=c.OF_SPAN, weight=_WEIGHT),
     ),
-    helped_by=Change.NODE_ADDED | Change.NODE_LABELS | Change.POD_LEFT | Change.POD_CAME,
     hint=_hint,
 )

@@ -10,7 +10,6 @@ from scheduler.devices.table import INNER_RESOURCES, place_of
 from scheduler.plugins import words
 from scheduler.plugins.contract import (
     Asked,
-    Change,
     Compiled,
     Held,
     Hint,
@@ -148,6 +147,5 @@ RULE = Rule(
     sum_up=_sum_up,
     lasting=_lasting,
     texts=(_TOO_MANY, _INSUFFICIENT),
-    helped_by=Change.NODE_ADDED | Change.NODE_CAPACITY | Change.POD_LEFT,
     hint=_hint,
 )

@@ -76,6 +76,5 @@ RULE = Rule(
     reasons=(Reason("node(s) had untolerated taint(s)", resolvable=False),),
     filter=Filter(needs=_needs, refuses=refuses),
     score=Score(wants=_wants, raw=_soft_count, how=c.LESS_OF_MOST, weight=3),
-    helped_by=Change.NODE_ADDED | Change.NODE_TAINTS,
     hint=_hint,
 )

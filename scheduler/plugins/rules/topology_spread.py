@@ -227,10 +227,5 @@ RULE = Rule(
         score=DomainScore(how=c.OF_BOTH, weight=_WEIGHT),
     ),
     # A pod that came elsewhere may have filled the emptiest domain.
-    helped_by=Change.NODE_ADDED
-    | Change.NODE_LABELS
-    | Change.NODE_TAINTS
-    | Change.POD_LEFT
-    | Change.POD_CAME,
     hint=_hint,
 )

@@ -94,6 +94,5 @@ RULE = Rule(
     ),
     tell=_tell,
     texts=tuple(one.text for one in _REASONS),
-    helped_by=Change.NODE_ADDED | Change.NODE_LABELS | Change.STORAGE,
     hint=_hint,
 )

@@ -86,6 +86,5 @@ RULE = Rule(
         ),
     ),
     domain=Domain(concerns=concerns, needs=_needs, tallies=_tallies, is_wide=_is_wide),
-    helped_by=Change.NODE_ADDED | Change.POD_LEFT | Change.STORAGE,
     hint=_hint,
 )

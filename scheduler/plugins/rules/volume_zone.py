@@ -78,6 +78,5 @@ RULE = Rule(
     name=ZONE,
     reasons=(Reason("node(s) had no available volume zone", resolvable=False),),
     domain=Domain(concerns=concerns, needs=_needs, tallies=_tallies, is_wide=never),
-    helped_by=Change.NODE_ADDED | Change.NODE_LABELS | Change.STORAGE,
     hint=_hint,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler.api.pods.templates import Whereabouts
-from scheduler.plugins.contract import Change, Filter, Held, Hint, Reason, Rule
+from scheduler.plugins.contract import Filter, Held, Hint, Reason, Rule
 from scheduler.schema.columns import Flags, Ints
 from scheduler.state.nodes import NodeTable
 
@@ -26,6 +26,5 @@ RULE = Rule(
     name="NodeWellFormed",
     reasons=(Reason("node(s) had malformed annotations or quantities", resolvable=False),),
     filter=Filter(needs=_needs, refuses=_refuses, lasting=False),
-    helped_by=Change.NODE_ADDED | Change.NODE_DEVICES | Change.NODE_CAPACITY,
     hint=_hint,
 )
