@@ -117,7 +117,8 @@ class Chores:
             self._take_news()
         position = self._cluster.moved.position
         rest = max(pace.explain, len(self._parked) / pace.explain_rate)
-        if self._explained_position != position and now - self._explained_at >= rest:
+        is_due = now - self._explained_at >= rest and not self._is_unfinished
+        if is_due and self._explained_position != position:
             self._explained_position, self._explained_at = position, now
             self._explaining = self._explain_again()
 
