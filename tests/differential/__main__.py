@@ -43,7 +43,7 @@ def main() -> int:
             print(f"{tally.cases} cases, {told}", file=sys.stderr, flush=True)
 
     async def ask() -> run.Tally:
-        async with oracle.start() as kube_scheduler:
+        async with oracle.start(chosen.seed) as kube_scheduler:
             plan = run.Plan(chosen.seed, chosen.cases, chosen.world, chosen.feature)
             return await run.run(kube_scheduler, plan, tell)
 

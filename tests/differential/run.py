@@ -146,16 +146,16 @@ async def _cases(
             if patiently:
                 there = await oracle.load(world, patiently=True)
             asked = await oracle.ask(pod)
-            mine = ours.answer(there, asked.pod)
+            mine = ours.answer(there, asked.pod, ours.settings(world.seed // _WORLDS))
             found = differences(asked.answer, mine)
             if not found:
                 tally.again += patiently
                 break
         yield Case(world.seed, index, names, [*there, asked.pod], asked.answer, mine, found)
-        if asked.answer.is_binding:
-            return  # its volumes are given away half way
         gone = asked.answer.victims
-        there = [one for one in there if _key(one) not in gone]
+        # A pod whose volumes were being bound is gone, and its claims and volumes are as they were written.
+        now = await oracle.found(world) if asked.answer.is_binding else there
+        there = [one for one in now if _key(one) not in gone]
         world.pods = [one for one in world.pods if _key(one) not in gone]
         if asked.bound is not None:
             # For the API server and for a world that is loaded anew.
@@ -171,10 +171,13 @@ def _key(body: Json) -> str:
 
 
 def write(case: Case, folder: Path) -> Path:
-    """The cluster of a case and both answers, in a file that ``evenkeel simulate`` reads."""
+    """The cluster of a case and both answers, in a file that ``evenkeel simulate`` reads; beside it the settings."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / (case.name.replace(" ", "-") + ".yaml")
-    told = [case.name, f"features: {', '.join(case.features)}"]
+    seed = case.seed // _WORLDS
+    file = folder / f"config-{seed}.json"
+    file.write_text(json.dumps(ours.file(seed), indent=1) + "\n", encoding="utf-8")
+    told = [case.name, f"features: {', '.join(case.features)}", f"settings: {file.name}"]
     told += [
         f"{one.what}\n  kube-scheduler: {one.theirs}\n  Evenkeel: {one.ours}" for one in case.found
     ]

@@ -17,6 +17,8 @@ from tests.differential.worlds import World
 Json = dict[str, Any]
 # So many pods come to a world.
 PER_WORLD = 6
+SEED = 1
+SETTINGS = ours.settings(SEED)
 
 
 class Echo:
@@ -37,7 +39,7 @@ class Echo:
         return [*self._there]
 
     async def ask(self, pod: Json) -> Asked:
-        answer = ours.answer(self._there, pod)
+        answer = ours.answer(self._there, pod, SETTINGS)
         bound = None
         if answer.node:
             bound = pod | {"spec": pod["spec"] | {"nodeName": answer.node}}
@@ -52,7 +54,7 @@ class Echo:
 
 
 async def asked(echo: Echo, n_cases: int) -> run.Tally:
-    plan = run.Plan(seed=1, n_cases=n_cases)
+    plan = run.Plan(seed=SEED, n_cases=n_cases)
     return await run.run(cast("Oracle", echo), plan, lambda _tally: None)
 
 
@@ -77,7 +79,7 @@ async def test_what_differs_twice_is_kept_in_a_file_that_simulate_reads(tmp_path
     assert "DIFFERENT, 1 cases: feasible" in tally.report()
     path = run.write(case, tmp_path)
     assert case.name in path.read_text(encoding="utf-8")
-    result = schedule(files.read(str(path), StringIO()), config=ours.CONFIG, with_nodes=True)
+    result = schedule(files.read(str(path), StringIO()), config=SETTINGS, with_nodes=True)
     pod = case.objects[-1]["metadata"]["name"]
     (row,) = [one for one in result["pods"] if one["name"] == pod]
     assert row["node"] == case.ours.node

@@ -1,6 +1,7 @@
 """Lines of kube-scheduler's log become answers."""
 
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
@@ -41,6 +42,11 @@ ALONE = rf"""
 {HEAD} schedule_one.go:483] "Successfully bound pod to node" pod="blue/p" node="a" evaluatedNodes=2 feasibleNodes=1
 """
 
+BINDS = rf"""
+{HEAD} schedule_one.go:984] "Plugin scored node for pod" pod="blue/p" plugin="VolumeBinding" node="a" score=50
+{HEAD} binder.go:558] "BindPodVolumes" pod="blue/p" node="a"
+"""
+
 
 @pytest.mark.parametrize(
     ("lines", "answer"),
@@ -50,6 +56,7 @@ ALONE = rf"""
         (FAILS, Answer(None, frozenset(), {}, 'error: plugin "X" failed')),
         (PREEMPTS, FOR_IT),
         (ALONE, Answer("a", frozenset("a"), {}, "")),
+        (BINDS, Answer("a", frozenset("a"), {"a": {"VolumeBinding": 50}}, "", is_binding=True)),
     ],
 )
 def test_an_answer_is_read_from_what_is_printed_of_the_pod(
@@ -63,6 +70,20 @@ def test_an_answer_is_read_from_what_is_printed_of_the_pod(
     with path.open("a") as file:
         file.write(lines)
     assert log.answer("blue/p") == answer
+    log.close()
+
+
+def test_it_is_waited_until_a_pod_that_is_gone_is_given_up(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("")
+    log = Log(path)
+    of_another = FAILS.replace("blue/p", "blue/other")
+    path.write_text(of_another)
+    later = Timer(0.05, lambda: path.write_text(of_another + FAILS))
+    later.start()
+    log.wait_for_failure("blue/p")
+    assert path.read_text() == of_another + FAILS
+    later.join()
     log.close()
 
 

@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 def answers(world: World) -> list[Answer]:
     """To each of the pods that come, as if it were the first."""
-    return [ours.answer(world.objects, pod) for pod in world.incoming]
+    return [ours.answer(world.objects, pod, ours.settings(1)) for pod in world.incoming]
 
 
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)

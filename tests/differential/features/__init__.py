@@ -9,7 +9,17 @@ from collections.abc import Sequence
 from itertools import combinations
 from random import Random
 
-from tests.differential.features import local, peers, priorities, resources, running, words
+from tests.differential.features import (
+    in_tree,
+    local,
+    peers,
+    priorities,
+    profiles,
+    resources,
+    running,
+    volumes,
+    words,
+)
 from tests.differential.worlds import Feature
 
 FEATURES: tuple[Feature, ...] = (
@@ -19,6 +29,9 @@ FEATURES: tuple[Feature, ...] = (
     *local.FEATURES,
     *peers.FEATURES,
     *running.FEATURES,
+    *volumes.FEATURES,
+    *in_tree.FEATURES,
+    *profiles.FEATURES,
 )
 
 

@@ -13,6 +13,8 @@ _KEYS = (HOST, ZONE, ZONE, "rack")
 _HARD = "requiredDuringSchedulingIgnoredDuringExecution"
 _SOFT = "preferredDuringSchedulingIgnoredDuringExecution"
 _LABELS = {"app": APPS, "tier": TIERS, "version": ("v1", "v2")}
+# Of these kinds a pod can be; Services select pods that are none of theirs.
+_OWNERS = {"ReplicationController", "StatefulSet", "ReplicaSet"}
 _NAMESPACE_LABELS = {"team": ("a", "b"), "env": ("prod", "dev")}
 
 
@@ -167,7 +169,7 @@ def _owner(rng: Random, space: str, app: str) -> Json:
 
 def _owned(rng: Random, world: World, pod: Json) -> None:
     """Of an owner in its own namespace, often; else of whichever Service selects it."""
-    owners = [one for one in world.others if one["kind"] != "Service"]
+    owners = [one for one in world.others if one["kind"] in _OWNERS]
     if owners and rng.random() < 0.7:
         owner = rng.choice(owners)
         pod["metadata"]["namespace"] = owner["metadata"]["namespace"]
