@@ -147,6 +147,10 @@ class Cycle:
         """Whether all filters are asked for a pod, and of all that it asks: its profile disables none."""
         return self._policies.resolve(pod).placement.plugins is None
 
+    def is_wide(self, pod: PodRecord) -> bool:
+        """Whether what changes on one node may let a pod in on another."""
+        return self.keys.views.of(pod, self._policies.resolve(pod).placement).is_wide
+
     def could_place(self, pod: PodRecord) -> bool:
         """Whether a pending pod fits on any node now, without placing it."""
         return self.look(pod, None) is None

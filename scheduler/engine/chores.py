@@ -178,11 +178,15 @@ class Chores:
         nominations, nodes = self._cluster.nominations, self._cluster.nodes
         # A node that is gone keeps no promise.
         rows = None if changed.rows is None else {-1, *changed.rows.tolist()}
-        for name in nominations.nodes():
-            if rows is not None and nodes.row_of(name) not in rows:
+        promised = [(uid, name) for name in nominations.nodes() for uid in nominations.on(name)]
+        for i, (uid, name) in enumerate(promised):
+            if i % _STRIDE == 0:
+                yield
+            if not self._pending.is_parked(uid):
                 continue
-            for uid in list(nominations.on(name)):
-                if self._pending.is_parked(uid) and self._cycle.could_take(self._cluster.pods[uid]):
+            pod = self._cluster.pods[uid]
+            if rows is None or nodes.row_of(name) in rows or self._cycle.is_wide(pod):
+                if self._cycle.could_take(pod):
                     self._pending.help_promised(uid, now)
                 yield
 
@@ -193,12 +197,16 @@ class Chores:
         lowest = changed.lowest_priority() if kinds else 0
         for kind in kinds:
             pod = self._parked.one_of(kind, lambda one: not nominations.node_of(one.uid))
-            if pod is not None and pod.preempts and pod.priority > lowest:
+            if pod is not None and pod.preempts and self._may_take(pod, lowest):
                 if self._cycle.could_take(pod):
                     for one in self._parked.alike(kind):
                         if not nominations.node_of(one.uid):
                             self._pending.help_promised(one.uid, now)
                 yield
+
+    def _may_take(self, pod: PodRecord, lowest: int) -> bool:
+        """Whether there may be anybody to go, ``lowest`` being the lowest priority where something has changed."""
+        return pod.priority > lowest or self._cycle.is_wide(pod)
 
     def _is_kept_off(self, kind: Hashable, changed: Changed) -> bool:
         """Whether no pod of a kind fits there for a reason that is seen without looking closer."""

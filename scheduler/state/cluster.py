@@ -252,6 +252,9 @@ class Cluster:
             nominations.put(new.uid, new.nominated, new.priority)
         elif nominations:
             node = "" if new.node else nominations.node_of(new.uid)
+            if (new.template, new.labels) != (old.template, old.labels):
+                # What it is promised is another room.
+                nominations.drop(new.uid)
             nominations.put(new.uid, node, new.priority)
 
     def begin_list(self, scheduler: str) -> bool:

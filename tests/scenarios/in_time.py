@@ -31,13 +31,17 @@ _ROUNDS = 100
 
 
 class Town:
-    """An engine, and as much of an API server as scenarios need: binds and nominations are written and come back."""
+    """An engine, and as much of an API server as scenarios need: binds and nominations are written and come back.
+
+    Attributes:
+        pods: as the API server has them, by uid.
+    """
 
     def __init__(self, config: Config, objects: Iterable[Json]) -> None:
         """A town of objects for which nothing is decided yet."""
         self.engine = Engine(config, pace=_PACE, is_shared=False)
         self.at = 0.0
-        self._pods: dict[str, wire.Pod] = {}
+        self.pods: dict[str, wire.Pod] = {}
         self._held: set[str] = set()
         self._come(objects)
         # What came of the last step.
@@ -83,7 +87,7 @@ class Town:
 
     def names(self, uids: Iterable[str]) -> list[str]:
         """What pods are called."""
-        return [self._pods[uid].metadata.name for uid in uids]
+        return [self.pods[uid].metadata.name for uid in uids]
 
     def _decide(self, until: float) -> None:
         for _ in range(_ROUNDS):
@@ -100,16 +104,16 @@ class Town:
         for evict in outcome.evicts:
             self.victims[evict.uid] = self.names(evict.victims)
         for nominate in outcome.nominates:
-            if nominate.uid in self._pods:
-                self._pods[nominate.uid].status.nominated_node_name = nominate.node
-                self._tell(events.PodSeen(self._pods[nominate.uid]))
+            if nominate.uid in self.pods:
+                self.pods[nominate.uid].status.nominated_node_name = nominate.node
+                self._tell(events.PodSeen(self.pods[nominate.uid]))
         for bind in outcome.binds:
             self.binds.append(bind.uid)
-            if self._pods[bind.uid].metadata.name not in self._held:
+            if self.pods[bind.uid].metadata.name not in self._held:
                 self._is_bound(bind.uid, bind.node)
 
     def _is_bound(self, uid: str, node: str) -> None:
-        pod = self._pods[uid]
+        pod = self.pods[uid]
         self._held.discard(pod.metadata.name)
         pod.spec.node_name, pod.status.nominated_node_name = node, ""
         self._tell(events.BindDone(uid))
@@ -117,7 +121,7 @@ class Town:
 
     def _leaves(self, uid: str) -> None:
         """Its time to go has come, and it is not gone before it likes."""
-        pod = self._pods[uid]
+        pod = self.pods[uid]
         pod.metadata.deletion_timestamp = "2026-01-01T00:00:00Z"
         if uid in self.engine.cluster.nominations.going:
             self._tell(events.EvictDone(uid))
@@ -135,7 +139,7 @@ class Town:
         elif kind == "Pod":
             uid = self._uid(name)
             self._held.discard(name)
-            del self._pods[uid]
+            del self.pods[uid]
             self._tell(events.PodGone(uid))
         else:
             namespace = "default" if kind in {"PersistentVolumeClaim", "CSIStorageCapacity"} else ""
@@ -151,16 +155,16 @@ class Town:
 
     def _is_written(self, pod: wire.Pod) -> None:
         """Who changes a pod leaves alone what was written on it here."""
-        before = self._pods.get(pod.metadata.uid)
+        before = self.pods.get(pod.metadata.uid)
         if before is not None:
             pod.spec.node_name = pod.spec.node_name or before.spec.node_name
             pod.status.nominated_node_name = (
                 pod.status.nominated_node_name or before.status.nominated_node_name
             )
-        self._pods[pod.metadata.uid] = pod
+        self.pods[pod.metadata.uid] = pod
 
     def _uid(self, name: str) -> str:
-        found = [uid for uid, pod in self._pods.items() if pod.metadata.name == name]
+        found = [uid for uid, pod in self.pods.items() if pod.metadata.name == name]
         assert len(found) == 1, f"{name} is {found}"
         return found[0]
 

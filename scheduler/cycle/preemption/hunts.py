@@ -235,7 +235,7 @@ class Hunt:
         return found
 
     def _by_node(self, rows: c.Ints) -> tuple[c.Ints, c.Ints]:
-        """``Prey.first`` and ``pods``, at least of these rows, which are ascending where they are few."""
+        """``Prey.first`` and ``pods``, at least of these rows."""
         cluster = self._cluster
         first = np.zeros(cluster.nodes.capacity + 1, np.int64)
         if rows.size > _FEW:
@@ -244,7 +244,7 @@ class Hunt:
             kernel.by_node(node, first, pods)
             return first, pods
         found: list[int] = []
-        for row in rows.tolist():
+        for row in sorted(rows.tolist()):
             there = cluster.pods_on.get(cluster.nodes.name_of(row), {})
             first[row] = len(found)
             found += sorted(pod.row for pod in there.values())
