@@ -41,7 +41,7 @@ class PodLimits:
         tolerations: likewise.
         ports: host ports.
         resources: names of resources, over all containers.
-        containers: containers and init containers.
+        containers: containers and init containers; volumes that are images; volumes that are claims or disks.
         labels: the pod's own.
         names: cards or types in one annotation.
         text: bytes of one field as JSON; above it the field is not even decoded.
@@ -182,6 +182,8 @@ def _lists(pod: wire.Pod, limits: PodLimits) -> _Lists:
     yield field, limits.resources, iter((_resource_names(spec, limits.resources),))
     volumes = [volume for volume in spec.volumes or () if volume.image]
     yield "spec.volumes (images)", limits.containers, iter((volumes,))
+    stored = [volume for volume in spec.volumes or () if volume.is_storage]
+    yield "spec.volumes (claims and disks)", limits.containers, iter((stored,))
     if spec.affinity is not None:
         if spec.affinity.node_affinity is not None:
             yield from _affinity(spec.affinity.node_affinity, limits)

@@ -290,8 +290,11 @@ class Cycle:
         return None
 
     def _put(self, pod: PodRecord, shape: Shape, row: int) -> None:
-        """As if the pod were placed on a row, where its cards suffice."""
-        self._assume(shape, [pod], self._rooms.put_at(pod, shape, row), Outcome())
+        """As if the pod were placed on a row, where its cards suffice; its claims are given nothing yet."""
+        placed = self._rooms.put_at(pod, shape, row)
+        slots = self._rooms.cards(shape, placed, 0)
+        self._cluster.assume_charged(pod.uid, row, slots, int(placed.pod[0]))
+        self._cluster.moved.add(row)
 
     def _place_cold(self, shape: Shape, pod: PodRecord, outcome: Outcome) -> bool:
         """Place a pod of a shape that has no board; whether it fits anywhere."""

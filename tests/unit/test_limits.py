@@ -141,6 +141,11 @@ CASES: dict[str, tuple[wire.Pod, wire.Pod, str]] = {
         make.pod(spec={"volumes": [{"image": {"reference": "x"}}] * 3}),
         "spec.volumes (images)",
     ),
+    "claims and disks": (
+        make.pod(spec={"volumes": [{"persistentVolumeClaim": {"claimName": "x"}}] * 2}),
+        make.pod(spec={"volumes": [{"persistentVolumeClaim": {"claimName": "x"}}] * 3}),
+        "spec.volumes (claims and disks)",
+    ),
     "long images of volumes": (
         make.pod(spec={"volumes": [{"image": {"reference": "x" * 1000}}]}),
         make.pod(spec={"volumes": [{"image": {"reference": "x" * 1001}}]}),

@@ -49,7 +49,7 @@ class PodVolumes(NamedTuple):
 
     Attributes:
         claims: by name, none twice.
-        disks: that may be in the way of others.
+        disks: that may be in the way of others, none twice.
         handles: disks that a CSI driver looks after in the place of the code that they were written for.
     """
 
@@ -65,7 +65,7 @@ def of_pod(pod: wire.Pod) -> PodVolumes | None:
         return None
     return PodVolumes(
         tuple(dict.fromkeys(claim for one in given if (claim := _claim(pod, one)))),
-        tuple(disk for one in given if (disk := _disk(one))),
+        tuple(dict.fromkeys(disk for one in given if (disk := _disk(one)))),
         tuple(handle for one in given if (handle := in_tree.handle(one, {}))),
     )
 

@@ -35,13 +35,16 @@ class DiskConflicts(Count):
 
     def __init__(self, wanted: tuple[Disk, ...]) -> None:
         super().__init__(0)
-        self._wanted = wanted
+        # By kind and name: others have nothing to do with each other.
+        self._wanted: defaultdict[tuple[str, str], list[Disk]] = defaultdict(list)
+        for one in wanted:
+            self._wanted[one[:2]].append(one)
         #: How many of its own are in the way of one more pod that wants the same.
         self.of_one = sum(map(self.with_disk, wanted))
 
     def with_disk(self, held: Disk) -> int:
         """How many of the disks wanted cannot be beside one that is held."""
-        return sum(held.conflicts(one) for one in self._wanted)
+        return sum(held.conflicts(one) for one in self._wanted.get(held[:2], ()))
 
 
 class Uses:
