@@ -160,8 +160,8 @@ def test_the_job_of_a_pod_that_is_gone_waits_no_more() -> None:
     scene = Scene()
     scene.see(claim(2))
     scene.begin()
-    assert scene.claims.pod_gone("somebody else") is None
-    assert scene.claims.pod_gone(scene.job.uid) is scene.job
+    assert scene.claims.drop(scene.job)
+    assert not scene.claims.drop(scene.job)
     scene.see(claim(3, volume="v", bound=True), volume(4))
     assert scene.ended == []
 

@@ -53,15 +53,19 @@ class Api:
 
 @asynccontextmanager
 async def binder(
-    api: Api, *, term: Callable[[], int] = lambda: 1, in_flight: int = 2
+    api: Api,
+    *,
+    term: Callable[[], int] = lambda: 1,
+    in_flight: int = 2,
+    storage: Storage | None = None,
 ) -> AsyncIterator[tuple[Binder, list[events.Event]]]:
     reported: list[events.Event] = []
 
     async def quiet(_: str) -> None:
         """Nothing else is written."""
 
-    storage = Storage(NodeTable(()))
-    known = Known(lambda: storage, lambda _: {}, lambda _: 600.0)
+    stored = storage or Storage(NodeTable(()))
+    known = Known(lambda: stored, lambda _: {}, lambda _: 600.0)
     fence = Fence(api, identity="test")  # type: ignore[arg-type]
     made = Binder(
         Writes(

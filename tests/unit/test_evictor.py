@@ -120,6 +120,16 @@ async def test_a_victim_that_is_gone_by_itself_is_no_trouble() -> None:
     assert stage.told == []
 
 
+async def test_a_conflict_does_not_say_that_a_victim_goes() -> None:
+    """It may be about words that were written at the same time: whoever waits for the victim would wait for ever."""
+    stage, victims = Stage(), records("a", "b")
+    stage.api.trouble["PATCH", "a"] = ApiError(409, "Conflict", "the object has been modified")
+    stage.evictor.evict(evict(victims), preemptor(), victims)
+    await stage.work(2)
+    assert stage.api.order("DELETE") == []
+    assert all(isinstance(one, EvictFailed) for one in stage.reported)
+
+
 async def test_who_leads_no_more_writes_nothing() -> None:
     """The next leader may have decided otherwise."""
     stage, victims = Stage(), records("a", "b")

@@ -44,7 +44,7 @@ def test_room_is_promised_to_a_pod_whose_claim_is_another_by_now() -> None:
     """A card is promised to it, and there is no volume for it any more: others are decided for all the same."""
     engine = Engine(Config(), pace=PROMPT, is_shared=False)
     engine.handle(events.NodeSeen(make.hami_node(name="n", cards=1)), 0.0)
-    ask = {"gpu": 1, "gpumem": 15000}
+    ask: Json = {"gpu": 1, "gpumem": 15000}
     held = {names.HAMI_NODE: "n", names.HAMI_ALLOCATED: "n-GPU-0,NVIDIA,15000,0:;"}
     victim = make.pod(name="low", node="n", annotations=held, **ask)
     engine.handle(events.PodSeen(victim), 0.0)

@@ -115,7 +115,7 @@ class Binder:
         """The pod is gone: do not write if that has not begun."""
         self._open.pod_gone(uid)
         self._do(self._turns.pod_gone(uid))
-        if job := self._claims.pod_gone(uid):
+        if (job := self._open.of(uid)) and self._claims.drop(job):
             self._end(job, BindFailed(uid, "the pod is gone", gone=True))
 
     def withdraw(self, uid: str, why: str) -> bool:
@@ -126,6 +126,8 @@ class Binder:
         job.withdrawn = why
         if job.takes_turns and job in self._turns.waiting(job.node):
             self._do(self._turns.withdrawn(job, why))
+        elif self._claims.drop(job):
+            self._end(job, BindFailed(uid, why))
         return True
 
     def reconcile(self, pods: Container[str]) -> None:
@@ -248,8 +250,9 @@ class Binder:
 
     def _wait(self, job: Job, asked: tuple[Asked, ...]) -> None:
         """Until the claims have what they are given; no worker is held up."""
-        if job.pod_is_gone:
-            self._end(job, BindFailed(job.uid, "the pod is gone", gone=True))
+        if job.pod_is_gone or job.withdrawn:
+            why = job.withdrawn or "the pod is gone"
+            self._end(job, BindFailed(job.uid, why, gone=job.pod_is_gone))
         else:
             self._go_on(self._claims.begun(job, asked, _now()))
 

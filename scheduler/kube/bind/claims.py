@@ -92,12 +92,12 @@ class Claims:
         """Nothing can be bound for a node that is not there."""
         return self._look([job for job in self._asked if job.node == node])
 
-    def pod_gone(self, uid: str) -> Job | None:
-        """The job of a pod that is gone, which waits no more; None when it did not."""
-        job = next((job for job in self._asked if job.uid == uid), None)
-        if job is not None:
+    def drop(self, job: Job) -> bool:
+        """A job waits no more; whether it did."""
+        waited = job in self._asked
+        if waited:
             self._forget(job)
-        return job
+        return waited
 
     def given_up(self, why: str) -> list[Start | GiveBack]:
         """Nothing that waits shall be carried out."""

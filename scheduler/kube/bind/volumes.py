@@ -1,8 +1,8 @@
 """What is written before a bind for claims that are not bound: which volume is whose, or for which node to make one.
 
-Each write carries the version of what it changes as it was when that was decided, so none lands on another state,
-however late. Nothing is taken back: a volume that was given to a claim stays its own, and whoever is to bind them
-goes on.
+A decision may be old when its turn comes: it is written only if what is known by now allows it still, and each write
+carries the version of what it changes as it is known, so none lands on another state. Nothing is taken back: a volume
+that was given to a claim stays its own, and whoever is to bind them goes on.
 
 Source: kube-scheduler's volumebinding/binder.go, bindAPIUpdate.
 """
@@ -21,6 +21,7 @@ from scheduler.kube import client
 from scheduler.kube.bind.claims import Asked, Known
 from scheduler.kube.bind.jobs import Job
 from scheduler.kube.client import ApiClient
+from scheduler.plugins.volumes import choosing
 from scheduler.state.volumes.objects import Claim, Volume
 
 Json = dict[str, Any]
@@ -66,13 +67,14 @@ class VolumeWriter:
             raise _gone(f'PVC "{given.claim}"')
         path = f"/api/v1/namespaces/{key[0]}/persistentvolumeclaims/{key[1]}"
         body, version = _selected(claim, job.node), claim.version
+        volume = storage.volumes.get(given.volume)
         if given.volume:
-            volume = storage.volumes.get(given.volume)
             if volume is None:
                 raise _gone(f'PV "{given.volume}"')
             path = f"/api/v1/persistentvolumes/{given.volume}"
             body, version = _claimed(volume, claim), volume.version
         if body is not None:
+            _check(claim, volume)
             if not may_write():
                 raise ApiError(0, "NotLeading", "no longer the leader")
             answer = await self._api.send("PATCH", path, body, content_type=client.MERGE_PATCH)
@@ -105,6 +107,26 @@ def _claimed(volume: Volume, claim: Claim) -> Json | None:
         "resourceVersion": claim.version,
     }
     return {"metadata": metadata, "spec": {"claimRef": reference}}
+
+
+def _check(claim: Claim, volume: Volume | None) -> None:
+    """Whether a claim may be given a volume, None for one that is to be made.
+
+    Raises:
+        ApiError: somebody else has decided otherwise meanwhile.
+    """
+    if claim.volume not in {"", volume.name if volume else ""}:
+        raise ApiError(0, "Conflict", f'binding volumes: PVC "{claim.key[1]}" has a volume by now')
+    if volume is None:
+        if claim.selected is not None:
+            text = f'PVC "{claim.key[1]}" is provisioned for node "{claim.selected}" by now'
+            raise ApiError(0, "Conflict", f"binding volumes: {text}")
+        return
+    could = choosing.could_be if volume.is_for(claim) else choosing.suits
+    is_left = volume.is_free or volume.is_for(claim)
+    if not (is_left and could(claim.wish, volume)):
+        text = f'PV "{volume.name}" is not for PVC "{claim.key[1]}" any more'
+        raise ApiError(0, "Conflict", f"binding volumes: {text}")
 
 
 def _gone(what: str) -> ApiError:

@@ -117,11 +117,13 @@ class Evictor:
                         return False
                     await write(self._api, victim, job.pod.profile)
             except ApiError as error:
-                if not answers.is_not_found(error) and not answers.is_conflict(error):
+                # A conflict may be about another pod of its name, or about words written at the same time: who knows
+                # no better than that it stays tries again, and hears of a pod that is gone by itself.
+                if not answers.is_not_found(error):
                     _log.warning("a pod was not evicted", pod=victim.key, error=str(error))
                     self._end(victim, str(error))
                     return False
-                # It is gone, or another pod has its name by now.
+                # It is gone by itself.
                 self._end(victim, "")
                 return True
         self._tell(victim, note)
