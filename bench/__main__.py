@@ -1,9 +1,9 @@
 """``make bench``: everything, as one JSON document on standard output, with progress on standard error.
 
-``ARGS="kernels replay trials small distinct engine end-to-end scale hostile recording storm"`` picks parts. ``--rows``,
-``--nodes``, ``--pods``, ``--turns`` and ``--schedulers`` pick what ``engine`` and ``end-to-end`` measure;
-``--quick`` runs the smallest sizes of every part. Every figure that has a floor is told as met or missed; with
-``--strict`` a missed one fails the run.
+``ARGS="kernels replay trials small distinct engine end-to-end scale hostile recording storm storm-served"`` picks
+parts. ``--rows``, ``--nodes``, ``--pods``, ``--turns`` and ``--schedulers`` pick what ``engine`` and ``end-to-end``
+measure; ``--quick`` runs the smallest sizes of every part. Every figure that has a floor is told as met or missed;
+with ``--strict`` a missed one fails the run.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from bench import distinct, floors, hostile, kernels, recording, replay, scale, small, storm, trials
+from bench import distinct, floors, hostile, kernels, recording, replay, scale, small, trials
 from bench.floors import Floor
 from bench.rows import alone, comparing, measuring, printed, table
 from bench.rows.comparing import Plan
+from bench.storms import alone as storm
+from bench.storms import served
 
 _SIZES, _QUICK_SIZES = (1_000, 5_000), (1_000,)
 _PODS, _QUICK_PODS = 5_000, 2_000
@@ -58,6 +60,7 @@ _PARTS: dict[str, tuple[_Run, _Floors]] = {
     "hostile": (lambda given: hostile.run(given.quick), lambda _: hostile.FLOORS),
     "recording": (lambda given: recording.run(given.quick), lambda _: recording.FLOORS),
     "storm": (lambda given: storm.run(given.quick), lambda _: storm.FLOORS),
+    "storm-served": (lambda given: served.run(given.quick), lambda _: served.FLOORS),
 }
 
 
