@@ -56,6 +56,7 @@ class Chores:
         # Rows that moved and are to be looked at for pods that preempt; None for all.
         self._moved: set[int] | None = set()
         self._taking: Iterator[None] = iter(())
+        self._taken_version: Hashable = None
         self._explaining: Iterator[None] = iter(())
         self._outcome = Outcome()
         self._is_unfinished = False
@@ -192,21 +193,21 @@ class Chores:
 
     def _help_to_take(self, changed: Changed, now: float) -> Iterator[None]:
         """Pods that by now could take the place of others, as more is free beside these; who is promised room waits."""
-        nominations = self._cluster.nominations
+        nominations, version = self._cluster.nominations, self._cycle.version
+        # What kept pods off whole zones may be gone.
+        is_all_else, self._taken_version = version != self._taken_version, version
         kinds = self._parked.kinds()[:_HUNTS_MAX]
         lowest = changed.lowest_priority() if kinds else 0
         for kind in kinds:
             pod = self._parked.one_of(kind, lambda one: not nominations.node_of(one.uid))
-            if pod is not None and pod.preempts and self._may_take(pod, lowest):
+            if pod is None or not pod.preempts:
+                continue
+            if is_all_else or pod.priority > lowest or self._cycle.is_wide(pod):
                 if self._cycle.could_take(pod):
                     for one in self._parked.alike(kind):
                         if not nominations.node_of(one.uid):
                             self._pending.help_promised(one.uid, now)
                 yield
-
-    def _may_take(self, pod: PodRecord, lowest: int) -> bool:
-        """Whether there may be anybody to go, ``lowest`` being the lowest priority where something has changed."""
-        return pod.priority > lowest or self._cycle.is_wide(pod)
 
     def _is_kept_off(self, kind: Hashable, changed: Changed) -> bool:
         """Whether no pod of a kind fits there for a reason that is seen without looking closer."""
