@@ -4,7 +4,7 @@
 - ``features``: what nodes, running pods and incoming pods may say, one feature a function or two, in one table.
 - ``oracle``: kube-scheduler on a real API server; ``scheduler_log`` reads its log, where it prints every score.
 - ``ours``: the engine on the same objects, as the API server gives them back.
-- ``compare``: what is the same and what is not.
+- ``compare``: what is the same and what is not; ``known``: differences that stay, with a reason each.
 - ``run``: many worlds, counts, and a file for each case that differs.
 
 A world gives several cases: what kube-scheduler chose for one pod is where both find it for the next one.

@@ -17,7 +17,7 @@ _EVERY = 500
 
 
 def main() -> int:
-    """Run; 1 if any case differs."""
+    """Run; 1 if any case differs for a reason that is not known."""
     parser = argparse.ArgumentParser(prog="python -m tests.differential", description=__doc__)
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1, help="another seed, other clusters")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.controlplane import objects
-from tests.differential import ours
+from tests.differential import known, ours
 from tests.differential.answers import Answer
 from tests.differential.compare import Difference, differences
 from tests.differential.features import choices
@@ -78,7 +78,8 @@ class Tally:
         again: in how many the two differed at first and not when asked again, more patiently.
         fits: in how many no node, some and all nodes fit.
         features: how many had each.
-        failed: those that differ.
+        known: how many differ for each known reason.
+        failed: those that differ for another.
     """
 
     cases: int = 0
@@ -86,6 +87,7 @@ class Tally:
     again: int = 0
     fits: Counter[str] = field(default_factory=Counter)
     features: Counter[str] = field(default_factory=Counter)
+    known: Counter[str] = field(default_factory=Counter)
     failed: list[Case] = field(default_factory=list)
 
     def add(self, case: Case) -> None:
@@ -95,7 +97,9 @@ class Tally:
         fitting = len(case.theirs.feasible)
         self.fits["none" if not fitting else "all" if fitting == n_nodes else "some"] += 1
         self.features.update(case.features)
-        if case.found:
+        reasons = [known.reason(one, case.objects) for one in case.found]
+        self.known.update({one.title for one in reasons if one is not None})
+        if None in reasons:
             self.failed.append(case)
 
     def report(self) -> str:
@@ -107,6 +111,9 @@ class Tally:
         lines.append(f"asked again because kube-scheduler had not seen all yet: {self.again}")
         if self.lost:
             lines.append(f"worlds given up because the API server was too slow: {self.lost}")
+        lines += [
+            f"known difference, {n} cases: {title}" for title, n in sorted(self.known.items())
+        ]
         kinds = Counter(kind for case in self.failed for kind in {one.what for one in case.found})
         lines += [f"DIFFERENT, {n} cases: {kind}" for kind, n in kinds.most_common()]
         by_feature = Counter(name for case in self.failed for name in case.features)
@@ -148,10 +155,11 @@ async def _cases(
             asked = await oracle.ask(pod)
             mine = ours.answer(there, asked.pod, ours.settings(world.seed // _WORLDS))
             found = differences(asked.answer, mine)
-            if not found:
+            everything = [*there, asked.pod]
+            if all(known.reason(one, everything) for one in found):
                 tally.again += patiently
                 break
-        yield Case(world.seed, index, names, [*there, asked.pod], asked.answer, mine, found)
+        yield Case(world.seed, index, names, everything, asked.answer, mine, found)
         gone = asked.answer.victims
         # A pod whose volumes were being bound is gone, and its claims and volumes are as they were written.
         now = await oracle.found(world) if asked.answer.is_binding else there

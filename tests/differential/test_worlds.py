@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.differential import ours
+from tests.differential import known, ours
 from tests.differential.answers import Answer
-from tests.differential.compare import differences
+from tests.differential.compare import Difference, differences
 from tests.differential.features import FEATURES, choices
 from tests.differential.run import sample
 from tests.differential.worlds import Feature, World, build
@@ -81,3 +81,32 @@ WAITS = Answer(None, frozenset(), {}, "0/1 nodes are available: 1 Insufficient c
 )  # fmt: skip
 def test_what_differs_is_told(theirs: Answer, ours: Answer, what: list[str]) -> None:
     assert [one.what for one in differences(theirs, ours)] == what
+
+
+def test_a_known_difference_is_of_victims_where_a_volume_is_shared_only() -> None:
+    found = Difference("victims", ["a/one"], ["a/other"])
+    assert known.reason(found, pods_with_volumes("u", "w")) is None
+    assert known.reason(found, pods_with_volumes("v", "w")) is not None
+    shared = pods_with_volumes("w", "w")
+    assert known.reason(found, shared) is not None
+    assert known.reason(found._replace(what="feasible"), shared) is None
+    shared[0]["spec"]["drivers"][0].pop("allocatable")
+    assert known.reason(found, shared) is None
+
+
+def pods_with_volumes(*handles: str) -> list[Json]:
+    """Pods of one node, and last one without a node, whose volume is ``v``; the drivers of that node first."""
+    found: list[Json] = [
+        {"kind": "CSINode", "spec": {"drivers": [{"name": "d", "allocatable": {"count": 1}}]}}
+    ]
+    for i, handle in enumerate((*handles, "v")):
+        meta = {"namespace": "a", "name": f"p{i}"}
+        volumes = [{"persistentVolumeClaim": {"claimName": f"p{i}"}}]
+        csi = {"driver": "d", "volumeHandle": handle}
+        found += [
+            {"kind": "PersistentVolume", "metadata": meta, "spec": {"csi": csi}},
+            {"kind": "PersistentVolumeClaim", "metadata": meta, "spec": {"volumeName": f"p{i}"}},
+            {"kind": "Pod", "metadata": meta, "spec": {"nodeName": "n", "volumes": volumes}},
+        ]
+    del found[-1]["spec"]["nodeName"]
+    return found

@@ -53,7 +53,7 @@ def _profile(rng: Random, name: str) -> Json:
 
 
 def _plugins(rng: Random) -> Json:
-    off = {one for one in _FILTERS if rng.random() < 0.08}
+    off = {one for one in _FILTERS if rng.random() < 0.08} - {"ImageLocality"}
     everywhere: Json = {"enabled": [], "disabled": [{"name": one} for one in sorted(off)]}
     score: Json = {"enabled": [], "disabled": []}
     for name in _SCORES:
@@ -69,6 +69,9 @@ def _plugins(rng: Random) -> Json:
                 score["disabled"].append({"name": name})
     if rng.random() < 0.1 and score["enabled"]:
         score["disabled"] = [{"name": "*"}]
+        if not any(one["name"] == "ImageLocality" for one in score["enabled"]):
+            # It scores every pod. Of those that nothing scores the log does not tell where they fit.
+            score["enabled"].append({"name": "ImageLocality", "weight": 1})
     return {"multiPoint": everywhere, "score": score}
 
 

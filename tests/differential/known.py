@@ -1,0 +1,77 @@
+"""Differences that stay, each with its reason; any other fails a run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from tests.differential.compare import Difference
+
+Json = dict[str, Any]
+
+
+class Known(NamedTuple):
+    """A difference that stays.
+
+    Attributes:
+        title: what is different and why, in a line.
+        holds: whether a difference in a case of these objects, the pod last, is of this kind.
+    """
+
+    title: str
+    holds: Callable[[Difference, Sequence[Json]], bool]
+
+
+def _is_of_shared_volumes(difference: Difference, objects: Sequence[Json]) -> bool:
+    """Only who is evicted, only of a pod with volumes, and only where pods of one node share one that counts."""
+    told = f"{difference.theirs} {difference.ours}"
+    of_victims = difference.what in {"nominated", "victims"} or "preemption: " in told
+    return of_victims and bool(objects[-1]["spec"].get("volumes")) and _is_shared(objects)
+
+
+def _is_shared(objects: Sequence[Json]) -> bool:
+    """Whether two pods of a node, or the last and one of a node, have the same volume of a driver with limits."""
+    limited = {
+        driver["name"]
+        for one in objects
+        if one["kind"] == "CSINode"
+        for driver in one["spec"].get("drivers") or ()
+        if driver.get("allocatable")
+    }
+    volumes = {
+        one["metadata"]["name"]: (source["driver"], source["volumeHandle"])
+        for one in objects
+        if one["kind"] == "PersistentVolume" and (source := one["spec"].get("csi"))
+    }
+    claims = {
+        (one["metadata"]["namespace"], one["metadata"]["name"]): one["spec"].get("volumeName")
+        for one in objects
+        if one["kind"] == "PersistentVolumeClaim"
+    }
+
+    def held(pod: Json) -> Iterator[tuple[str, str]]:
+        for one in pod["spec"].get("volumes", ()):
+            claim = one.get("persistentVolumeClaim", {}).get("claimName")
+            found = volumes.get(claims.get((pod["metadata"]["namespace"], claim)) or "")
+            if found is not None and found[0] in limited:
+                yield found
+
+    pods = [one for one in objects if one["kind"] == "Pod"]
+    own = set(held(pods[-1]))
+    on_nodes = Counter((pod["spec"].get("nodeName"), one) for pod in pods[:-1] for one in held(pod))
+    return any(n > 1 or one in own for (_, one), n in on_nodes.items())
+
+
+KNOWN: tuple[Known, ...] = (
+    Known(
+        "who is evicted where pods of a node share a volume that counts against its limit: each pod is looked at"
+        " by itself, so that what only several free together is not found (docs/limits.md)",
+        _is_of_shared_volumes,
+    ),
+)
+
+
+def reason(difference: Difference, objects: Sequence[Json]) -> Known | None:
+    """Which known difference it is, None when it is another."""
+    return next((one for one in KNOWN if one.holds(difference, objects)), None)
