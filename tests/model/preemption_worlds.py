@@ -37,7 +37,8 @@ def nodes(draw: st.DrawFn) -> list[Json]:
                 "status": {"allocatable": there},
             }
         )
-    return found
+    # Nodes need not come in the order of their names.
+    return draw(st.permutations(found))
 
 
 @st.composite
