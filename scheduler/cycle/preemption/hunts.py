@@ -91,11 +91,11 @@ class Hunt:
         if not before:
             return self._ask(pod, rows, self._shape, ())
         found = self._ask(pod, rows[~np.isin(rows, list(before))], self._shape, ())
-        for row in rows.tolist():
-            if row in before:
-                with self._promised.kept({row: before[row]}):
-                    shape = self._boards.unscored(self._key)
-                    found = self._ask(pod, np.array([row], np.int64), shape, before[row])
+        asked = {row: before[row] for row in rows.tolist() if row in before}
+        for part in self._promised.tried(pod, asked) if asked else ():
+            shape = self._boards.unscored(self._key)
+            kept = [one for pods in part.values() for one in pods]
+            found = self._ask(pod, np.array(list(part), np.int64), shape, kept)
         return found
 
     def ask_own(self, pod: PodRecord, row: int) -> None:

@@ -95,17 +95,32 @@ class Promised:
 
     def refusals(self, pod: PodRecord, promised: ByRow) -> c.Ints:
         """[W, n] why a pod does not fit beside those nominated to n rows, in the order given; 0 where it does."""
-        rows = np.array(list(promised), np.int64)
+        return np.concatenate(
+            [
+                self._judged(pod, np.array(list(part), np.int64))
+                for part in self.tried(pod, promised)
+            ],
+            axis=1,
+        )
+
+    def tried(self, pod: PodRecord, promised: ByRow) -> Iterator[ByRow]:
+        """Its parts, each while those pods are on their nodes: what is promised elsewhere in a domain does not count.
+
+        It is one part, unless somebody in it is counted for the pod, or says something of it.
+        """
         key = self._key_of(pod)
-        if key is not None and not key.view.is_wide and not self._have_terms():
-            with self.kept(promised):
-                return self._judged(pod, rows)
-        # Each by itself: what is promised elsewhere in a domain does not count.
-        found = []
+        is_alone = key is None or not (key.view.is_wide or self._have_terms())
+        counted = self._boards.unscored(key).counted if key is not None else None
+        versions = counted.versions() if counted is not None else ()
+        with self.kept(promised):
+            if is_alone or (
+                counted is not None and counted.versions() == versions and self._key_of(pod) == key
+            ):
+                yield promised
+                return
         for row, pods in promised.items():
             with self.kept({row: pods}):
-                found.append(self._judged(pod, np.array([row], np.int64)))
-        return np.concatenate(found, axis=1)
+                yield {row: pods}
 
     def _judged(self, pod: PodRecord, rows: c.Ints) -> c.Ints:
         key = self._key_of(pod)

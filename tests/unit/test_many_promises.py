@@ -1,0 +1,65 @@
+"""Many promises: they are tried at once where they have nothing to do with a pod, and each by itself where they have."""
+
+from typing import Any
+
+import pytest
+
+from scheduler.cycle.preemption.promised import Promised
+from tests import make
+from tests.unit.test_nominations import engine_of, nominated, placed, see
+
+Json = dict[str, Any]
+ZONE = "topology.kubernetes.io/zone"
+LABELS = {"app": "x"}
+
+
+def spread() -> Json:
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": LABELS},
+    }
+    return {"topologySpreadConstraints": [constraint]}
+
+
+def apart_from(label: str) -> Json:
+    term = {"topologyKey": ZONE, "labelSelector": {"matchLabels": {label: "x"}}}
+    rules = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    return {"affinity": {"podAntiAffinity": rules}}
+
+
+@pytest.mark.parametrize("spec", [{}, apart_from("nobody")])
+def test_what_is_promised_to_many_costs_others_no_trial_for_each(
+    spec: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tenant may have thousands of pods that wait for room, with terms about others: nobody else's pods wait for it."""
+    nodes = [make.node(name=f"n{i}", cpu=4, labels={ZONE: "abc"[i % 3]}) for i in range(30)]
+    engine = engine_of(*nodes)
+    see(engine, *(nominated(f"p{i}", f"n{i}", spec=spec) for i in range(29)))
+    tried: list[int] = []
+    kept = Promised.kept
+
+    def counted(self: Promised, promised: Any) -> Any:
+        tried.append(len(promised))
+        return kept(self, promised)
+
+    monkeypatch.setattr(Promised, "kept", counted)
+    see(engine, make.pod(name="q", cpu=2, labels=LABELS, spec=spread()))
+    assert placed(engine) == {"default/q": "n29"}
+    assert tried == [29]
+
+
+def test_what_is_promised_elsewhere_makes_nothing_even() -> None:
+    """With both promises kept the zones would be even; but each may yet be kept, and the other not."""
+    engine = engine_of(*(make.node(name=z, cpu=8, labels={ZONE: z}) for z in "ab"))
+    see(engine, *(nominated(f"p{z}", z, labels=LABELS) for z in "ab"))
+    see(engine, make.pod(name="q", cpu=1, labels=LABELS, spec=spread()))
+    assert placed(engine) == {}
+
+
+def test_what_promised_pods_say_of_others_holds_on_their_nodes_alone() -> None:
+    engine = engine_of(*(make.node(name=f"n{i}", cpu=8, labels={ZONE: "a"}) for i in range(3)))
+    see(engine, *(nominated(f"p{i}", f"n{i}", spec=apart_from("app")) for i in range(2)))
+    see(engine, make.pod(name="q", cpu=1, labels=LABELS))
+    assert placed(engine) == {"default/q": "n2"}
