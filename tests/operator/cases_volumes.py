@@ -108,6 +108,8 @@ async def pods_whose_claims_wait_hold_up_no_others(world: World) -> None:
         assert await world.bound("quick") == ["n0"]
         waiting = [one for one in await world.pods() if not one["spec"].get("nodeName")]
         assert len(waiting) == len(names)
+        # An autoscaler need not make a node for them.
+        assert {one["status"].get("nominatedNodeName") for one in waiting} == {"n0"}
         provisioner.holds = False
         await world.bound(*names, seconds=60.0)
 

@@ -13,11 +13,12 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+import structlog
 
 from scheduler.api import names
 from scheduler.api.storage import Given
 from scheduler.errors import ApiError
-from scheduler.kube import client
+from scheduler.kube import client, pod_status
 from scheduler.kube.bind.claims import Asked, Known
 from scheduler.kube.bind.jobs import Job
 from scheduler.kube.client import ApiClient
@@ -25,6 +26,7 @@ from scheduler.plugins.volumes import choosing
 from scheduler.state.volumes.objects import Claim, Volume
 
 Json = dict[str, Any]
+_log = structlog.get_logger("evenkeel.binder")
 
 
 class _Meta(msgspec.Struct, rename="camel"):
@@ -52,11 +54,17 @@ class VolumeWriter:
     async def write(self, job: Job, may_write: Callable[[], bool]) -> tuple[Asked, ...]:
         """Write all that a job's claims are given; volumes first, as kube-scheduler does.
 
+        As that may take long, the pod is nominated before: an autoscaler makes no node for it meanwhile.
         ``may_write`` is asked before every write.
 
         Raises:
             ApiError: something is gone or has changed meanwhile, or the API server refused, or it may not be written.
         """
+        if job.pod.nominated != job.node and may_write():
+            try:
+                await pod_status.nominate(self._api, job.pod, job.node)
+            except ApiError as error:
+                _log.warning("a nomination was not written", pod=job.pod.key, error=str(error))
         volumes_first = sorted(job.bind.given, key=lambda one: not one.volume)
         return tuple([await self._give(job, given, may_write) for given in volumes_first])
 

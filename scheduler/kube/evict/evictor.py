@@ -15,7 +15,7 @@ import structlog
 from scheduler.api.door.decisions import Evict
 from scheduler.api.door.events import EvictDone, EvictFailed
 from scheduler.errors import ApiError
-from scheduler.kube import answers
+from scheduler.kube import answers, pod_status
 from scheduler.kube.client import ApiClient
 from scheduler.kube.evict import requests
 from scheduler.state.pods import PodRecord
@@ -141,7 +141,7 @@ class Evictor:
             if not self._may_write(job):
                 continue
             try:
-                await requests.nominate(self._api, job.pod, job.node)
+                await pod_status.nominate(self._api, job.pod, job.node)
             except ApiError as error:
                 if not answers.is_not_found(error) and not answers.is_conflict(error):
                     _log.warning("a nomination was not written", pod=job.pod.key, error=str(error))

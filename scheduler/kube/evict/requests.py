@@ -1,11 +1,9 @@
-"""The three requests of a preemption. Each names the pod's uid: another pod of its name is left alone."""
+"""The requests that send a pod away. Each names the pod's uid: another pod of its name is left alone."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from scheduler.api import names
-from scheduler.kube import client, wall_clock
+from scheduler.kube import pod_status, wall_clock
 from scheduler.kube.client import ApiClient
 from scheduler.state.pods import PodRecord
 
@@ -24,7 +22,7 @@ async def condition(api: ApiClient, victim: PodRecord, scheduler: str) -> None:
         "message": f"{scheduler}: preempting to accommodate a higher priority pod",
         "lastTransitionTime": wall_clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
-    await _patch_status(api, victim, {"conditions": [said]})
+    await pod_status.patch(api, victim, {"conditions": [said]})
 
 
 async def delete(api: ApiClient, victim: PodRecord, _: str) -> None:
@@ -38,22 +36,4 @@ async def delete(api: ApiClient, victim: PodRecord, _: str) -> None:
         "kind": "DeleteOptions",
         "preconditions": {"uid": victim.uid},
     }
-    await api.send("DELETE", _path(victim), options)
-
-
-async def nominate(api: ApiClient, pod: PodRecord, node: str) -> None:
-    """Write which node a pod is nominated to; none when that is empty.
-
-    Raises:
-        ApiError: as ``condition``.
-    """
-    await _patch_status(api, pod, {"nominatedNodeName": node or None})
-
-
-async def _patch_status(api: ApiClient, pod: PodRecord, status: dict[str, Any]) -> None:
-    body = {"metadata": {"uid": pod.uid}, "status": status}
-    await api.send("PATCH", f"{_path(pod)}/status", body, content_type=client.STRATEGIC_PATCH)
-
-
-def _path(pod: PodRecord) -> str:
-    return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
+    await api.send("DELETE", pod_status.path(victim), options)
