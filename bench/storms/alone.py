@@ -6,7 +6,6 @@ import gc
 import itertools
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -39,9 +38,7 @@ def run(quick: bool) -> list[dict[str, Any]]:
 
 
 def _storm(n_nodes: int, *, alike: bool, seconds: float) -> dict[str, Any]:
-    before = _rss()
     storm = Storm(n_nodes)
-    nodes_mib = _rss()
     began = time.thread_time()
     for i in range(weather.WAITING):
         storm.see(weather.waiting(i, alike=alike))
@@ -51,8 +48,6 @@ def _storm(n_nodes: int, *, alike: bool, seconds: float) -> dict[str, Any]:
     row = {
         "size": f"{n_nodes} nodes, {weather.WAITING} pods wait, {'alike' if alike else 'all different'}",
         "park_us_a_pod": round(parking / weather.WAITING * 1e6, 1),
-        "bytes_a_pod": round((_rss() - nodes_mib) * 2**20 / weather.WAITING),
-        "nodes_mib": nodes_mib - before,
     }
     return row | storm.blow(seconds)
 
@@ -124,10 +119,3 @@ def _merged(old: Any, patch: Any) -> Any:
     if not isinstance(patch, dict) or not isinstance(old, dict):
         return patch
     return old | {key: _merged(old.get(key), value) for key, value in patch.items()}
-
-
-def _rss() -> int:
-    """MiB of this process by now."""
-    status = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    (line,) = (line for line in status if line.startswith("VmRSS:"))
-    return int(line.split()[1]) // 1024

@@ -1,13 +1,14 @@
 """A storm on a real API server: seconds from a pod's creation to its binding, as others see it.
 
-Evenkeel runs as installed. Before the storm it has been told of all pods that wait, and has told them why. An API
-server in a storm is slow for everyone: beside each pod that fits comes one that is bound as soon as it is seen, by a
-scheduler that does not think.
+Evenkeel runs as installed. Before the storm it has looked at all pods that wait, and told them why as far as there was
+time: what it has not said by then it writes in the storm. An API server in a storm is slow for everyone: beside each
+pod that fits comes one that is bound as soon as it is seen, by a scheduler that does not think.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import json
 import sys
@@ -24,11 +25,13 @@ from tests.controlplane import objects, plane
 
 FLOORS = weather.FLOORS
 _PODS = "/api/v1/namespaces/default/pods"
+# Changes that are being written at once: where the API server is slower, there are fewer a second.
+_UNDER_WAY_MOST = 16
 # Who does not think.
 _NULL = "null"
 _WAIT, _UNTOLD = 'scheduler_pending_pods{queue="unschedulable"}', "evenkeel_reports_waiting"
 # The first start compiles the kernels.
-_START_SECONDS, _TOLD_SECONDS, _LATE_SECONDS = 300.0, 600.0, 60.0
+_START_SECONDS, _PARKED_SECONDS, _TOLD_SECONDS, _LATE_SECONDS = 300.0, 600.0, 120.0, 60.0
 
 
 class _Size(NamedTuple):
@@ -52,20 +55,24 @@ def _storm(size: _Size, *, alike: bool) -> dict[str, Any]:
         asyncio.run(objects.create_many(cp, map(weather.node, range(size.nodes))))
         command = [sys.executable, "-m", "scheduler", "run", "--port", "0"]
         cp.spawn("evenkeel", [*command, "--kubeconfig", str(cp.kubeconfig())])
-        _until(lambda: '"event": "leading"' in cp.logs("evenkeel"), _START_SECONDS)
+        if not _until(lambda: '"event": "leading"' in cp.logs("evenkeel"), _START_SECONDS):
+            raise RuntimeError(f"it does not lead: {cp.logs('evenkeel')}")
         scheduler = _scheduler(cp)
         began = time.monotonic()
         pods = (weather.waiting(i, alike=alike) for i in range(size.waiting))
         asyncio.run(objects.create_many(cp, pods))
         created = time.monotonic() - began
-        _until(lambda: _read(scheduler, _WAIT) >= size.waiting, _TOLD_SECONDS)
+        if not _until(lambda: _read(scheduler, _WAIT) >= size.waiting, _PARKED_SECONDS):
+            raise RuntimeError("not all pods wait")
+        parked = time.monotonic() - began
         _until(lambda: _read(scheduler, _UNTOLD) == 0, _TOLD_SECONDS)
-        told, cpu = time.monotonic() - began, cp.cpu_seconds("evenkeel")
+        untold, cpu = _read(scheduler, _UNTOLD), cp.cpu_seconds("evenkeel")
         blown = asyncio.run(_Storm(cp, size).blow())
         return {
             "size": f"{size.nodes} nodes, {size.waiting} pods wait, {'alike' if alike else 'all different'}",
             "created_seconds": round(created, 1),
-            "told_seconds": round(told, 1),
+            "parked_seconds": round(parked, 1),
+            "reports_untold": round(untold),
             **blown,
             "busy": round((cp.cpu_seconds("evenkeel") - cpu) / size.seconds, 3),
             "rss_mib": round(cp.rss("evenkeel") / 2**20),
@@ -114,16 +121,24 @@ class _Storm:
         }
 
     async def _change(self, session: aiohttp.ClientSession) -> None:
+        changes = weather.changes(self._size.nodes)
+        under_way: set[asyncio.Task[None]] = set()
         async with asyncio.TaskGroup() as group:
-            changes = weather.changes(self._size.nodes)
-            await self._at_a_rate(
-                weather.CHANGES, lambda: group.create_task(self._patch(session, next(changes)))
-            )
+
+            def begin() -> None:
+                if len(under_way) < _UNDER_WAY_MOST:
+                    task = group.create_task(self._patch(session, next(changes)))
+                    under_way.add(task)
+                    task.add_done_callback(under_way.discard)
+
+            await self._at_a_rate(weather.CHANGES, begin)
 
     async def _patch(self, session: aiohttp.ClientSession, patch: weather.Patch) -> None:
         path = f"/api/v1/nodes/{weather.node(patch.node)['metadata']['name']}"
-        await objects.call(session, "PATCH", path + "/status" * patch.of_status, patch.body)
-        self._n_changes += 1
+        # What is not written in time is not counted.
+        with contextlib.suppress(objects.CallError):
+            await objects.call(session, "PATCH", path + "/status" * patch.of_status, patch.body)
+            self._n_changes += 1
 
     async def _fit(self, session: aiohttp.ClientSession) -> None:
         async with asyncio.TaskGroup() as group:
@@ -140,8 +155,9 @@ class _Storm:
             await self._at_a_rate(weather.FITTING, begin)
 
     async def _create(self, session: aiohttp.ClientSession, pod: objects.Manifest) -> None:
-        await objects.call(session, "POST", _PODS, pod)
-        self._created[pod["metadata"]["name"]] = asyncio.get_running_loop().time()
+        with contextlib.suppress(objects.CallError):
+            await objects.call(session, "POST", _PODS, pod)
+            self._created[pod["metadata"]["name"]] = asyncio.get_running_loop().time()
 
     async def _watch(self, session: aiohttp.ClientSession) -> None:
         loop = asyncio.get_running_loop()
@@ -162,7 +178,8 @@ class _Storm:
     async def _bind(self, session: aiohttp.ClientSession, pod: objects.Manifest) -> None:
         node = weather.node(1)["metadata"]["name"]
         binding = objects.binding(pod, node, pod["metadata"]["uid"])
-        await objects.call(session, "POST", objects.collection(binding), binding)
+        with contextlib.suppress(objects.CallError):
+            await objects.call(session, "POST", objects.collection(binding), binding)
 
     @staticmethod
     async def _at_a_rate(a_second: float, begin: Callable[[], object]) -> None:
@@ -199,9 +216,9 @@ def _read(url: str, metric: str) -> float:
     return next(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(f"{metric} "))
 
 
-def _until(holds: Callable[[], bool], seconds: float) -> None:
+def _until(holds: Callable[[], bool], seconds: float) -> bool:
+    """Whether something holds in time."""
     deadline = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > deadline:
-            raise RuntimeError("not in time")
+    while not (found := holds()) and time.monotonic() < deadline:
         time.sleep(0.2)
+    return found
