@@ -17,9 +17,8 @@ from scheduler.state.pods import PodRecord
 
 # Kinds that a bound rules out take next to no time: so many of them are one piece of work.
 _STRIDE = 64
-# Kinds that are asked after a change whose place they could take: each may have to ask all nodes.
-_HUNTS_MAX = 64
 _NEVER = float("inf")
+_ENDED = object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +104,7 @@ class Chores:
         self._begin(now)
         self._outcome = outcome
         self._is_unfinished = True
-        for chore in (self._help(now), self._take(now), self._explaining):
+        for chore in (self._help(now), _in_turns(self._take(now), self._explaining)):
             for _ in chore:
                 if not budget.allows(Work.CHORE):
                     return
@@ -147,13 +146,17 @@ class Chores:
         passed = 0
         while self._looks:
             kind = next(iter(self._looks))
-            changed = self._seen.on(self._looks.pop(kind))
+            rows = self._looks.pop(kind)
+            changed = self._seen.on(rows)
             if self._is_kept_off(kind, changed):
                 passed += 1
                 if passed % _STRIDE == 0:
                     yield
                 continue
-            for alike, pod in self._each(kind):
+            kinds = list(self._each(kind))
+            for other, _ in kinds[1:]:
+                self._note(other, rows)
+            for alike, pod in kinds[:1]:
                 found = self._cycle.look(pod, changed.rows)
                 if found is None:
                     self._pending.helped(alike, now)
@@ -164,7 +167,9 @@ class Chores:
     def _take(self, now: float) -> Iterator[None]:
         """Goes on with the pods that preempt, then begins with what moved meanwhile."""
         while True:
-            yield from self._taking
+            # Not "yield from": who ends this one for now would end that one, too.
+            for _ in self._taking:
+                yield
             if self._moved == set():
                 return
             changed, self._moved = self._seen.on(self._moved), set()
@@ -196,11 +201,13 @@ class Chores:
         nominations, version = self._cluster.nominations, self._cycle.version
         # What kept pods off whole zones may be gone.
         is_all_else, self._taken_version = version != self._taken_version, version
-        kinds = self._parked.kinds()[:_HUNTS_MAX]
+        kinds = self._parked.takers(self._seen.on(None).lowest_priority()) if self._parked else []
         lowest = changed.lowest_priority() if kinds else 0
-        for kind in kinds:
+        for i, kind in enumerate(kinds):
+            if i % _STRIDE == 0:
+                yield
             pod = self._parked.one_of(kind, lambda one: not nominations.node_of(one.uid))
-            if pod is None or not pod.preempts:
+            if pod is None:
                 continue
             if is_all_else or pod.priority > lowest or self._cycle.is_wide(pod):
                 if self._cycle.could_take(pod):
@@ -268,4 +275,15 @@ class Chores:
                 hold = holds[now]
                 if hold is not None and self._pending.is_parked(pod.uid):
                     self._outcome.explained.append(hold.of(pod.uid))
+                yield
+
+
+def _in_turns(*chores: Iterator[None]) -> Iterator[None]:
+    """One piece of each after another: what never ends does not keep the others from their end."""
+    left = list(chores)
+    while left:
+        for chore in tuple(left):
+            if next(chore, _ENDED) is _ENDED:
+                left.remove(chore)
+            else:
                 yield

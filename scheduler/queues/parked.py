@@ -30,6 +30,9 @@ class Parked:
         self.versions: dict[Hashable, Hashable] = {}
         self._kinds: dict[Hashable, dict[str, Entry]] = {}
         self._needs = Needs()
+        # Kinds that may take the place of others, by their priority; and that of each.
+        self._takers: dict[int, dict[Hashable, None]] = {}
+        self._priorities: dict[Hashable, int] = {}
         self._n = 0
 
     def __len__(self) -> int:
@@ -41,6 +44,9 @@ class Parked:
         if kind not in self._kinds:
             self._kinds[kind] = {}
             self._needs.add(kind, entry.pod.template)
+            if entry.pod.preempts:
+                self._priorities[kind] = entry.pod.priority
+                self._takers.setdefault(entry.pod.priority, {})[kind] = None
         self._kinds[kind][entry.pod.uid] = entry
         self._n += 1
 
@@ -65,8 +71,21 @@ class Parked:
             self.hooks.take_off(kind)
             self.barriers.pop(kind, None)
             self.versions.pop(kind, None)
+            self._drop_taker(kind)
         entry.kind = None
         self._n -= 1
+
+    def _drop_taker(self, kind: Hashable) -> None:
+        priority = self._priorities.pop(kind, None)
+        if priority is not None:
+            del self._takers[priority][kind]
+            if not self._takers[priority]:
+                del self._takers[priority]
+
+    def takers(self, above: int) -> list[Hashable]:
+        """The kinds that may take the place of others, of a higher priority than this: the highest first."""
+        urgent = sorted((priority for priority in self._takers if priority > above), reverse=True)
+        return [kind for priority in urgent for kind in self._takers[priority]]
 
     def kinds(self) -> list[Hashable]:
         """The kinds of pods that wait."""
