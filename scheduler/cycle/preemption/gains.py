@@ -1,4 +1,7 @@
-"""What each pod on a node adds to what a shape counts in domains: what would be counted less, were it gone."""
+"""What each pod on a node adds to what a shape counts in domains: what would be counted less, were it gone.
+
+Of pods that are counted by their labels and terms alone, which hardly ever are alike, ``terms`` knows it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _NOTHING: c.Ints = np.zeros((0, 0), np.int64)
 
 
 class Gains:
-    """Found by taking one pod of each kind away as if; pods that are alike add the same."""
+    """Of pods with storage or ports found by taking one of each kind away as if; pods that are alike add the same."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -29,11 +32,20 @@ class Gains:
             return _NOTHING
         cluster, counts = self._cluster, counted.refusing()
         gains = np.zeros((len(counts), cluster.ledger.pods.columns.node.size), np.int64)
+        at: dict[int, list[int]] = {}
+        for t, one in enumerate(counts):
+            at.setdefault(id(one), []).append(t)
         for row in rows.tolist():
             there = cluster.pods_on.get(cluster.nodes.name_of(row), {})
             for pod in list(there.values()):
-                if pod.priority < priority:
+                if pod.priority >= priority:
+                    continue
+                if pod.volumes is not None or pod.template.ports:
                     gains[:, pod.row] = self._gain(counts, pod)
+                    continue
+                for count, each in cluster.terms.counted(pod):
+                    for t in at.get(id(count), ()):
+                        gains[t, pod.row] = each
         return gains
 
     def set_apart(self, counted: Counted, pod: PodRecord) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from weakref import WeakValueDictionary, ref
@@ -160,6 +160,14 @@ class Terms:
                 del self._classes[key]
                 if self.owned.drop(one.owned):
                     self.version += 1
+
+    def counted(self, pod: PodRecord) -> Iterator[tuple[Count, int]]:
+        """Where a pod on a node is counted, and what it counts there."""
+        one = self._classes.get(key_of(pod))
+        for reference, each in one.counts if one else ():
+            count = reference()
+            if count is not None:
+                yield count, each
 
     def peers(self, all_of: tuple[Peers, ...], *, with_deleting: bool) -> Count:
         """The pods on each row that are among all of these peers, kept up as long as somebody has it."""
