@@ -272,18 +272,20 @@ class Cycle:
         if shape is None:
             return False
         self._assume(shape, [pod], self._rooms.put_at(pod, shape, row), outcome)
-        self._keep_no_room([pod])
+        self._keep_promises(shape, [pod], outcome)
         return True
 
-    def _keep_no_room(self, pods: Sequence[PodRecord]) -> None:
-        """Pods that are placed need none that was promised to them."""
-        for pod in pods if self._cluster.nominations else ():
+    def _keep_promises(self, shape: Shape, pods: Sequence[PodRecord], outcome: Outcome) -> None:
+        """Pods that are placed need no room that was promised to them, and take no cards that were to others."""
+        if not (self._cluster.nominations and pods):
+            return
+        for pod in pods:
             self._cluster.nominations.drop(pod.uid)
+        outcome.binds[-1] = self.promised.spared(pods[-1], shape, outcome.binds[-1])
 
     def _fits_own(self, key: Key, pod: PodRecord, row: int) -> Shape | None:
         """The pod's shape if it fits on the row that it is nominated to, also beside others that are."""
-        plain = key._replace(yields=None)
-        shape = self.boards.unscored(plain)
+        shape = self.boards.unscored(key._replace(yields=None))
         fits = not self.boards.refusals(shape, np.array([row], np.int64))[0, 0]
         if fits and self.promised.leaves(pod, np.array([row], np.int64), but=pod.uid):
             return shape
@@ -302,7 +304,7 @@ class Cycle:
         fits = self.cold.place(shape, self.boards.scratch, placed)
         if fits:
             self._assume(shape, [pod], placed, outcome)
-            self._keep_no_room([pod])
+            self._keep_promises(shape, [pod], outcome)
         return fits
 
     def _hold(self, pods: list[PodRecord], found: _Nowhere, made: Outcome) -> None:
@@ -349,8 +351,7 @@ class Cycle:
     def _nowhere(self, shape: Shape, *, explain: bool) -> _Nowhere:
         rows = diagnosis.all_rows(self._cluster)
         bits = self._refused(shape, rows)
-        why = self._why(shape, rows, bits) if explain else None
-        return _Nowhere(why, barriers.of_bits(bits))
+        return _Nowhere(self._why(shape, rows, bits) if explain else None, barriers.of_bits(bits))
 
     def _refused(self, shape: Shape, rows: c.Ints) -> c.Ints:
         """A board knows too little to tell: what a node lacks by its words is not asked for anything else there."""
@@ -378,7 +379,7 @@ class Cycle:
         )
         self._assume(shape, part[:n], placed, outcome)
         self.boards.placed(shape)
-        self._keep_no_room(part[:n])
+        self._keep_promises(shape, part[:n], outcome)
         return n
 
     def _assume(

@@ -28,7 +28,9 @@ async def test_with_the_rights_of_the_manifests_none_is_missing(world: World) ->
     await world.leads(operator)
     assert operator.get("/readyz") == (200, "ok\n")
     assert not operator.said("a right is missing")
-    assert not operator.said("rights cannot be asked for")
+    # A machine that is busy may be late with an answer; a refusal would be a right too few.
+    unasked = operator.said("rights cannot be asked for")
+    assert all("Timeout" in line["error"] for line in unasked), unasked
 
 
 async def test_missing_rights_are_named_and_what_is_mended_is_noticed(world: World) -> None:

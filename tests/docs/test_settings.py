@@ -124,3 +124,9 @@ def test_the_flags_of_the_commands() -> None:
 
 def test_the_exit_codes_of_the_commands() -> None:
     assert named("### Exit codes") == COMMANDS.keys()
+
+
+def test_the_file_of_kube_schedulers_that_is_shown_is_read() -> None:
+    (shown,) = re.findall(r"```yaml\n([^`]*kind: KubeSchedulerConfiguration[^`]*)```", PAGE)
+    found = config.parse(yaml.safe_load(shown))
+    assert found.scheduler_names == ("default-scheduler", "pack-gpus")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from scheduler.api import names, wire
@@ -14,6 +14,8 @@ from scheduler.engine.engine import Engine
 from tests import make
 
 Ask = dict[str, Any]
+SMALL: Ask = {"gpu": 1, "cpu": 0, "gpumem": 1000, "gpucores": 0}
+PAIR = SMALL | {"gpu": 2}
 
 
 @st.composite
@@ -76,6 +78,11 @@ def test_as_many_go_as_must_and_then_the_pod_fits(
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(holders(), min_size=5, max_size=9), asks(), asks())
+@example(
+    [*[("a", 0, SMALL, [0])] * 3, ("a", 0, PAIR, [0, 1]), ("b", 0, PAIR, [0, 1])],
+    SMALL,
+    SMALL | {"gpucores": 30},
+)
 def test_what_is_promised_of_cards_is_there_when_the_victims_are_gone(
     there: list[tuple[str, int, Ask, list[int]]], ask: Ask, other: Ask
 ) -> None:

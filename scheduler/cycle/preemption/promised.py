@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 
+from scheduler.api.door.decisions import Bind
 from scheduler.cycle.boards import Boards, Key, Shape
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
@@ -102,6 +104,22 @@ class Promised:
             ],
             axis=1,
         )
+
+    def spared(self, pod: PodRecord, shape: Shape, bind: Bind) -> Bind:
+        """The bind of a pod that is placed, with other cards where its node has promised cards to those before it.
+
+        That there is room for all of them does not say that any cards would do.
+        """
+        before = self.before(pod.priority, pod.uid, [bind.node]) if bind.slots else {}
+        if not any(one.template.most for pods in before.values() for one in pods):
+            return bind
+        cluster, (row,) = self._cluster, before
+        cluster.forget(pod.uid)
+        with self.kept(before):
+            self._put(pod, shape, row)
+            slots = cluster.pods[pod.uid].claim
+        cluster.assume(pod.uid, bind.node, slots, bind.given)
+        return replace(bind, slots=slots)
 
     def tried(self, pod: PodRecord, promised: ByRow) -> Iterator[ByRow]:
         """Its parts, each while those pods are on their nodes: what is promised elsewhere in a domain does not count.
