@@ -51,8 +51,7 @@ def _is_shared(objects: Sequence[Json]) -> bool:
     }
 
     def held(pod: Json) -> Iterator[tuple[str, str]]:
-        for one in pod["spec"].get("volumes", ()):
-            claim = one.get("persistentVolumeClaim", {}).get("claimName")
+        for claim in _claims(pod):
             found = volumes.get(claims.get((pod["metadata"]["namespace"], claim)) or "")
             if found is not None and found[0] in limited:
                 yield found
@@ -63,11 +62,43 @@ def _is_shared(objects: Sequence[Json]) -> bool:
     return any(n > 1 or one in own for (_, one), n in on_nodes.items())
 
 
+def _is_of_a_namesake(difference: Difference, objects: Sequence[Json]) -> bool:
+    """Only who is evicted, and only where a pod elsewhere has a claim by the name of one that the pod may use alone."""
+    told, pod = f"{difference.theirs} {difference.ours}", objects[-1]
+    if difference.what not in {"nominated", "victims"} and "preemption: " not in told:
+        return False
+    alone = {
+        one["metadata"]["name"]
+        for one in objects
+        if one["kind"] == "PersistentVolumeClaim"
+        and one["metadata"]["namespace"] == pod["metadata"]["namespace"]
+        and "ReadWriteOncePod" in one["spec"].get("accessModes", ())
+    } & set(_claims(pod))
+    return any(
+        one["metadata"]["namespace"] != pod["metadata"]["namespace"]
+        and one["spec"].get("nodeName")
+        and not alone.isdisjoint(_claims(one))
+        for one in objects
+        if one["kind"] == "Pod"
+    )
+
+
+def _claims(pod: Json) -> Iterator[str]:
+    for one in pod["spec"].get("volumes", ()):
+        if claim := one.get("persistentVolumeClaim"):
+            yield claim["claimName"]
+
+
 KNOWN: tuple[Known, ...] = (
     Known(
         "who is evicted where pods of a node share a volume that counts against its limit: each pod is looked at"
         " by itself, so that what only several free together is not found (docs/limits.md)",
         _is_of_shared_volumes,
+    ),
+    Known(
+        "who is evicted for a claim of ReadWriteOncePod: kube-scheduler takes a pod of another namespace for its user,"
+        " where a claim there has the same name (docs/limits.md)",
+        _is_of_a_namesake,
     ),
 )
 

@@ -94,6 +94,26 @@ def test_a_known_difference_is_of_victims_where_a_volume_is_shared_only() -> Non
     assert known.reason(found, shared) is None
 
 
+def test_another_is_of_a_claim_by_the_name_of_one_that_is_used_alone_only() -> None:
+    found = Difference("victims", ["b/p0"], [])
+    volumes = [{"persistentVolumeClaim": {"claimName": "c"}}]
+    there = {
+        "kind": "Pod",
+        "metadata": {"namespace": "b"},
+        "spec": {"nodeName": "n", "volumes": volumes},
+    }
+    pod = {"kind": "Pod", "metadata": {"namespace": "a"}, "spec": {"volumes": volumes}}
+    claim = {
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"namespace": "a", "name": "c"},
+        "spec": {"accessModes": ["ReadWriteOncePod"]},
+    }
+    assert known.reason(found, [claim, there, pod]) is not None
+    assert known.reason(found._replace(what="feasible"), [claim, there, pod]) is None
+    assert known.reason(found, [claim, there | {"metadata": {"namespace": "a"}}, pod]) is None
+    assert known.reason(found, [claim | {"spec": {}}, there, pod]) is None
+
+
 def pods_with_volumes(*handles: str) -> list[Json]:
     """Pods of one node, and last one without a node, whose volume is ``v``; the drivers of that node first."""
     found: list[Json] = [
