@@ -274,6 +274,11 @@ def test_a_speed_is_that_of_nearly_all_pods(
     assert measuring.speed(stamps, n_pods) == expected
 
 
+def test_the_last_few_are_waited_for_less_than_those_without_whom_there_is_no_speed() -> None:
+    assert measuring.speed([1.0 + i for i in range(198)], 200) == 1.0
+    assert measuring._patience(197, 200) > measuring._patience(198, 200)
+
+
 def test_the_table_has_a_line_for_each_row_and_size() -> None:
     schedulers = {"evenkeel": figures(1_850.2, rss_mib=200), "null": figures(2_000.0, unbound=1)}
     compared = {
