@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scheduler.api import wire
@@ -31,6 +31,7 @@ KIT = Kit(
     taints=0.3,
     beside=0.2,
 )
+ZONE = "topology.kubernetes.io/zone"
 STATE = {"key": "node.kubernetes.io/not-ready", "value": "", "effect": "NoExecute"}
 
 
@@ -136,7 +137,22 @@ def test_every_kind_of_step_is_advised_on_some_cluster() -> None:
     assert kinds == {"askLess", "drop", "tolerate", "bringBack", "end", "wait"}
 
 
+# The end of one pod lets the other in on each node of its zone.
+SHARED_ZONE = peer_worlds.World(
+    pod={"metadata": {"name": "p", "namespace": "default"}, "spec": {"affinity": {"podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": ZONE, "labelSelector": {}}],
+    }}}},
+    nodes=[
+        {"metadata": {"name": name, "uid": name, "labels": {ZONE: "z"}}, "status": {"allocatable": {"pods": 9}}}
+        for name in ("n0", "n1")
+    ],
+    pods=[{"metadata": {"name": "q", "namespace": "default", "uid": "q"}, "spec": {"nodeName": "n0"}}],
+    namespaces={}, owners=[], candidates=[],
+)  # fmt: skip
+
+
 @given(peer_worlds.worlds())
+@example(SHARED_ZONE)
 @settings(max_examples=60)
 def test_advice_about_other_pods_is_true(world: peer_worlds.World) -> None:
     objects = [advised.as_object("Node", one) for one in world.nodes]

@@ -57,12 +57,12 @@ def bound(engine: Engine, at: float) -> list[tuple[str, str]]:
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(holders(), min_size=1, max_size=7), asks(), st.integers(0, 6))
+@given(st.lists(holders(), min_size=4, max_size=8), asks(), st.integers(0, 6))
 def test_as_many_go_as_must_and_then_the_pod_fits(
     there: list[tuple[str, int, Ask, list[int]]], ask: Ask, spared: int
 ) -> None:
     engine = engine_of(there)
-    see(engine, make.pod(name="p", priority=10, **ask))
+    see(engine, make.pod(name="p", priority=10, **ask | {"gpu": 3}))
     outcome = engine.decide(0.0, Unlimited())
     assume(outcome.evicts)
     (evict,) = outcome.evicts

@@ -89,12 +89,7 @@ def of(asking: Asking, pod: PodRecord, known: Known) -> list[Advice]:
 def _leaving(asking: Asking, pod: PodRecord) -> list[Advice]:
     shape = asking.shape(pod)
     pods = ending.leaving(asking, shape) if shape else ()
-    if not pods:
-        return []
-    with asking.cluster.trial() as trial:
-        for one in pods:
-            trial.take_away(one.uid)
-        return [Advice((Leaving(pods),), asking.fitting(pod))]
+    return [Advice((Leaving(pods),), _rows_without(asking, pod, pods))] if pods else []
 
 
 def _less(asking: Asking, pod: PodRecord, words: wire.Pod) -> list[Advice]:
@@ -246,4 +241,15 @@ def _ending(asking: Asking, pod: PodRecord, known: Known) -> list[Advice]:
             break
         tried.append(ending.on(asking, shape, row, known.may_end))
     found = sorted((one for one in tried if one), key=lambda one: one.cost)
-    return [Advice((one,), np.array([one.row])) for one in found[:_TOLD]]
+    # Those whose end lets the pod in on several nodes are told once.
+    each = {frozenset(other.uid for other in one.pods): one for one in reversed(found)}
+    told = sorted(each.values(), key=lambda one: one.cost)[:_TOLD]
+    return [Advice((one,), _rows_without(asking, pod, one.pods)) for one in told]
+
+
+def _rows_without(asking: Asking, pod: PodRecord, others: Sequence[PodRecord]) -> c.Ints:
+    """The nodes on which a pod fits when others have ended."""
+    with asking.cluster.trial() as trial:
+        for one in others:
+            trial.take_away(one.uid)
+        return asking.fitting(pod)
