@@ -25,9 +25,17 @@ class Known(NamedTuple):
 
 def _is_of_shared_volumes(difference: Difference, objects: Sequence[Json]) -> bool:
     """Only who is evicted, only of a pod with volumes, and only where pods of one node share one that counts."""
-    told = f"{difference.theirs} {difference.ours}"
-    of_victims = difference.what in {"nominated", "victims"} or "preemption: " in told
-    return of_victims and bool(objects[-1]["spec"].get("volumes")) and _is_shared(objects)
+    if not _is_of_who_goes(difference):
+        return False
+    return bool(objects[-1]["spec"].get("volumes")) and _is_shared(objects)
+
+
+def _is_of_who_goes(difference: Difference) -> bool:
+    """Whether both say the same of all but who is evicted."""
+    if difference.what != "message":
+        return difference.what in {"nominated", "victims"}
+    theirs, ours = (str(one).partition(" preemption: ") for one in difference[1:])
+    return theirs[:2] == ours[:2] and bool(ours[1])
 
 
 def _is_shared(objects: Sequence[Json]) -> bool:
@@ -64,9 +72,9 @@ def _is_shared(objects: Sequence[Json]) -> bool:
 
 def _is_of_a_namesake(difference: Difference, objects: Sequence[Json]) -> bool:
     """Only who is evicted, and only where a pod elsewhere has a claim by the name of one that the pod may use alone."""
-    told, pod = f"{difference.theirs} {difference.ours}", objects[-1]
-    if difference.what not in {"nominated", "victims"} and "preemption: " not in told:
+    if not _is_of_who_goes(difference):
         return False
+    pod = objects[-1]
     alone = {
         one["metadata"]["name"]
         for one in objects

@@ -90,6 +90,7 @@ def test_a_known_difference_is_of_victims_where_a_volume_is_shared_only() -> Non
     shared = pods_with_volumes("w", "w")
     assert known.reason(found, shared) is not None
     assert known.reason(found._replace(what="feasible"), shared) is None
+    assert_is_of_who_goes(shared)
     shared[0]["spec"]["drivers"][0].pop("allocatable")
     assert known.reason(found, shared) is None
 
@@ -110,8 +111,22 @@ def test_another_is_of_a_claim_by_the_name_of_one_that_is_used_alone_only() -> N
     }
     assert known.reason(found, [claim, there, pod]) is not None
     assert known.reason(found._replace(what="feasible"), [claim, there, pod]) is None
+    assert_is_of_who_goes([claim, there, pod])
     assert known.reason(found, [claim, there | {"metadata": {"namespace": "a"}}, pod]) is None
     assert known.reason(found, [claim | {"spec": {}}, there, pod]) is None
+
+
+def assert_is_of_who_goes(objects: list[Json]) -> None:
+    """In a case of these objects only that part of a message is known to differ which is about who is evicted."""
+    full, nobody = "0/1 nodes are available: 1 Too many pods.", " preemption: 1 nobody."
+
+    def is_known(theirs: str, ours: str) -> bool:
+        return known.reason(Difference("message", theirs, ours), objects) is not None
+
+    assert is_known(full + nobody, f"{full} preemption: 1 not helpful.")
+    assert not is_known(full + nobody, f"0/1 nodes are available: 1 Insufficient cpu.{nobody}")
+    assert not is_known(full + nobody, full)
+    assert not is_known(full, "0/1 nodes are available: 1 Insufficient cpu.")
 
 
 def pods_with_volumes(*handles: str) -> list[Json]:
