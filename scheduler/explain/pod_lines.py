@@ -155,11 +155,16 @@ def _advice(pod: Json) -> Iterator[Line]:
     if not pod["advice"]:
         if pod["state"] == "waits":
             yield from heading("What would let it in")
-            yield Line("Nothing was found that would, but other nodes.", 2, 0)
+            yield Line(f"Nothing was found that would{_or_else(pod['ofPod'])}.", 2, 0)
         return
     yield from heading("What would let it in, the cheapest first; each was tried")
     for i, one in enumerate(pod["advice"], 1):
         yield Line(f"{i}. {one['text']}", 2, 3)
+
+
+def _or_else(of_pod: str | None) -> str:
+    """Other nodes would help, unless what the pod says by itself keeps it from any."""
+    return f", nor would other nodes: {of_pod}" if of_pod else ", but other nodes"
 
 
 def _best(pod: Json, width: int) -> Iterator[Line]:

@@ -83,6 +83,7 @@ def _judged(scene: Scene, pod: PodRecord, words: wire.Pod, node: str) -> Json:
     found: Json = {
         "message": saying.message if saying else "",
         "problem": problem,
+        "ofPod": hold.diagnosis.of_pod or None if hold and hold.diagnosis else None,
         "nodes": {
             "total": len(asking.cluster.nodes.rows),
             "fitting": int(rows.size),

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from scheduler.api import names, wire
 from scheduler.api.cards import Slots
 from scheduler.api.limits import DEFAULT, PodLimits
+from scheduler.api.pods import volumes
 from scheduler.api.storage import Given
 from scheduler.devices.table import FAMILIES, Families
 from scheduler.errors import BrokenInvariant, Mistake
@@ -222,7 +223,9 @@ class Cluster:
 
     def as_if(self, pod: wire.Pod) -> PodRecord:
         """The record that a pod with these words would have, which is not kept: nothing is seen of it."""
-        return self._records.of(pod, self.pods.get(pod.metadata.uid))
+        record = self._records.of(pod, self.pods.get(pod.metadata.uid))
+        # What a pod says of storage cannot be changed: its record goes by the words that were seen first.
+        return replace(record, volumes=volumes.of_pod(pod))
 
     def pod_gone(self, uid: str) -> None:
         """A pod was deleted or finished."""

@@ -53,6 +53,8 @@ def _drop(objects: list[Json], pod: Json, step: Json) -> list[Json]:
         del spec["nodeSelector"][value.partition("=")[0]]
     elif field == "metadata.annotations":
         del pod["metadata"]["annotations"][value.partition("=")[0]]
+    elif field.startswith("spec.volumes"):
+        del spec["volumes"][index]
     elif field.startswith("spec.topologySpreadConstraints"):
         del spec["topologySpreadConstraints"][index]
     elif "nodeAffinity" in field:

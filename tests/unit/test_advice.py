@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
-from scheduler.api import wire
+from scheduler.api import names, storage, wire
 from scheduler.cycle.advice import advise, nearest
 from scheduler.cycle.advice.asking import Asking
 from scheduler.explain import sentences
@@ -16,15 +17,23 @@ HOST = "kubernetes.io/hostname"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def asking(nodes: Sequence[wire.Node], pods: Sequence[wire.Pod] = ()) -> Asking:
+def asking(
+    nodes: Sequence[wire.Node], pods: Sequence[wire.Pod] = (), stored: Sequence[Json] = ()
+) -> Asking:
     cluster = make.cluster(nodes=nodes, pods=pods)
+    for one in stored:
+        cluster.storage.see(msgspec.convert(one, storage.KINDS[one["kind"]]))
     return Asking(cluster, make.cycle(cluster=cluster))
 
 
 def advised(
-    pod: wire.Pod, nodes: Sequence[wire.Node], pods: Sequence[wire.Pod] = (), silent: str = ""
+    pod: wire.Pod,
+    nodes: Sequence[wire.Node],
+    pods: Sequence[wire.Pod] = (),
+    silent: str = "",
+    stored: Sequence[Json] = (),
 ) -> list[Json]:
-    of = asking(nodes, pods)
+    of = asking(nodes, pods, stored)
     if silent:
         of.cluster.close_cards(silent, closed=True)
     record = of.cluster.see_pod(pod)
@@ -118,6 +127,48 @@ def test_the_one_thing_that_a_pod_insists_on_in_vain_is_named(figures: Json, fie
     assert texts(make.pod(cpu=1, **figures), nodes) == [f"drop {field}: it fits on g"]
 
 
+def claiming(*claims: str) -> Json:
+    own: Json = {"ephemeral": {}}
+    return {
+        "volumes": [
+            {"name": name}
+            | (own if name == "own" else {"persistentVolumeClaim": {"claimName": name}})
+            for name in claims
+        ]
+    }
+
+
+def bound_in(zone: str) -> list[Json]:
+    """A claim and its volume, which only nodes of a zone can use."""
+    terms = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": [zone]}]}]
+    meta = {"name": "far", "namespace": "default", "uid": "c", "annotations": {names.BIND_COMPLETED: "yes"}}  # fmt: skip
+    reference = {"name": "far", "namespace": "default", "uid": "c"}
+    affinity = {"required": {"nodeSelectorTerms": terms}}
+    return [
+        {"kind": "PersistentVolumeClaim", "metadata": meta, "spec": {"volumeName": "v"}},
+        {"kind": "PersistentVolume", "metadata": {"name": "v"},
+         "spec": {"claimRef": reference, "nodeAffinity": affinity}},
+    ]  # fmt: skip
+
+
+def test_a_claim_that_is_not_there_or_ties_a_pod_to_other_nodes_can_be_dropped() -> None:
+    nodes = [make.node(name="a", labels={"zone": "y"})]
+    stored = bound_in("x")
+
+    def said(*claims: str) -> list[str]:
+        pod = make.pod(cpu=1, spec=claiming(*claims))
+        return [one["text"] for one in advised(pod, nodes, stored=stored)]
+
+    assert said("nope") == ["drop spec.volumes[0] claim nope: it fits on a"]
+    assert said("own") == ["drop spec.volumes[0] ephemeral claim: it fits on a"]
+    assert said("far") == ["drop spec.volumes[0] claim far: it fits on a"]
+    assert said("far", "nope") == [
+        "drop spec.volumes[0] claim far and drop spec.volumes[1] claim nope: it fits on a"
+    ]
+    nodes.append(make.node(name="b", labels={"zone": "x"}))
+    assert said("far", "nope") == ["drop spec.volumes[1] claim nope: it fits on b"]
+
+
 def test_a_port_and_a_pod_that_is_shunned_can_be_dropped_or_end() -> None:
     nodes = [make.node(name="a")]
     running = make.pod(name="r", node="a", labels={"app": "r"}, host_ports=[80])
@@ -135,8 +186,10 @@ def test_who_is_shunned_in_a_zone_may_be_on_another_node() -> None:
     running = make.pod(name="r", node="b", labels={"app": "r"})
     shunning = make.pod(spec=peers("podAntiAffinity", "zone", app="r"))
     found = advised(shunning, nodes, [*others, running])
-    ends = [one["steps"][0] for one in found if one["steps"][0]["do"] == "end"]
-    assert [[pod["name"] for pod in one["pods"]] for one in ends] == [["r"], ["r"]]
+    ends = [one for one in found if one["steps"][0]["do"] == "end"]
+    # It opens both nodes, and is told once.
+    assert [one["names"] for one in ends] == [["a", "b"]]
+    assert [pod["name"] for pod in ends[0]["steps"][0]["pods"]] == ["r"]
     # A pod that runs may shun the one that waits.
     term = peers("podAntiAffinity", "zone", app="w")
     owner = make.pod(name="owner", node="b", spec=term)

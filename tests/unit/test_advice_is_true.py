@@ -11,15 +11,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from scheduler.api import wire
+from scheduler.api import storage, wire
 from scheduler.cycle.advice import advise
 from scheduler.cycle.advice.asking import Asking
 from scheduler.explain import sentences
 from scheduler.simulate import schedule
 from scheduler.state import checks
 from tests import make
-from tests.model import advised, clusters, peer_worlds, workloads
+from tests.model import advised, clusters, peer_worlds, volume_worlds, workloads
 from tests.model.clusters import Kit
+from tests.oracles.volumes import World
 
 Json = dict[str, Any]
 KIT = Kit(
@@ -38,11 +39,14 @@ STATE = {"key": "node.kubernetes.io/not-ready", "value": "", "effect": "NoExecut
 def engine_of(objects: list[Json], pod: Json) -> tuple[Asking, wire.Pod]:
     """A cluster that has seen all objects and the pod, which waits."""
     kinds: dict[str, type[wire.Node | wire.Pod]] = {"Node": wire.Node, "Pod": wire.Pod}
-    typed = [msgspec.convert(one, kinds[one["kind"]]) for one in objects]
+    typed = [msgspec.convert(one, kinds[one["kind"]]) for one in objects if one["kind"] in kinds]
     cluster = make.cluster(
         nodes=[one for one in typed if isinstance(one, wire.Node)],
         pods=[one for one in typed if isinstance(one, wire.Pod)],
     )
+    for one in objects:
+        if one["kind"] in storage.KINDS:
+            cluster.storage.see(msgspec.convert(one, storage.KINDS[one["kind"]]))
     words = msgspec.convert(pod, wire.Pod)
     cluster.see_pod(words)
     return Asking(cluster, make.cycle(cluster=cluster)), words
@@ -160,3 +164,11 @@ def test_advice_about_other_pods_is_true(world: peer_worlds.World) -> None:
     meta = world.pod["metadata"] | {"name": "waits", "uid": "waits"}
     spec = world.pod["spec"] | {"schedulerName": "evenkeel"}
     check_all(objects, world.pod | {"metadata": meta, "spec": spec})
+
+
+@given(volume_worlds.worlds(), volume_worlds.pods("p"))
+@settings(max_examples=60)
+def test_advice_about_storage_is_true(world: World, pod: Json) -> None:
+    objects = [advised.as_object("Node", one) for one in world.nodes]
+    objects += [advised.as_object("Pod", one) for one in world.pods]
+    check_all(objects + world.storage, pod)

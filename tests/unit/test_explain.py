@@ -23,7 +23,7 @@ from tests.unit.test_simulate_what_if import gpu_node, node, pod, workload
 Json = dict[str, Any]
 POD_KEYS = {
     "kind", "namespace", "name", "uid", "scheduler", "priority", "node", "state", "message", "remarks",
-    "queue", "problem", "preemption", "nodes", "reasons", "details", "nearest", "advice", "now", "best", "weights",
+    "queue", "problem", "ofPod", "preemption", "nodes", "reasons", "details", "nearest", "advice", "now", "best", "weights",
 }  # fmt: skip
 NODE_KEYS = {
     "kind",
@@ -276,3 +276,16 @@ def test_whose_place_a_pod_takes_or_would_take_if_it_might() -> None:
     assert "  Preempting pod default/low on a would let it in; it is not done, for its preemptionPolicy is Never." in lines  # fmt: skip
     found = answer("pod", "default/p", objects=[*objects, pod("p", cpu=2)])
     assert (found["state"], found["preemption"]) == ("waits", None)
+
+
+def test_a_pod_that_is_refused_for_what_it_says_is_not_told_to_look_for_other_nodes() -> None:
+    claims = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "nope"}}]}
+    full = node("a")
+    full["status"]["allocatable"]["pods"] = "0"
+    lines = said("pod", "p", objects=[full, pod("p", spec=claims)])
+    refusal = 'persistentvolumeclaim "nope" not found'
+    assert lines[-1] == f"  Nothing was found that would, nor would other nodes: {refusal}."
+    assert answer("pod", "p", objects=[full, pod("p", spec=claims)])["ofPod"] == refusal
+    assert said("pod", "p", objects=[full, pod("p")])[-1] == (
+        "  Nothing was found that would, but other nodes."
+    )

@@ -164,7 +164,7 @@ def _ports(pod: wire.Pod) -> Iterator[Wish]:
 
 def _volumes(pod: wire.Pod) -> Iterator[Wish]:
     for i, volume in enumerate(pod.spec.volumes or ()):
-        if not (volume.persistent_volume_claim or volume.ephemeral):
+        if volume.persistent_volume_claim is None and volume.ephemeral is None:
             continue
 
         def drop(changed: wire.Pod, volume: wire.Volume = volume) -> None:
