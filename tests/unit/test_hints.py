@@ -111,6 +111,21 @@ def test_a_change_is_looked_at_only_for_those_it_can_help(
     assert len(world.parked()) == 80 - woken
 
 
+def test_more_of_what_was_enough_before_helps_nobody() -> None:
+    """A pod that is short of CPU on one node, and refused for a taint on another that has exactly what it asks."""
+    small = make.node(name="small", cpu=1)
+    world = a_crowd(make.pod(cpu="2"), nodes=[CLOSED, small])
+    world.see_node(make.node(**FULL | {"cpu": 3}))
+    world.settle()
+    assert world.looks == 0
+    world.see_node(make.node(name="small", cpu="1999m"))
+    world.settle()
+    assert world.looks == 0
+    world.see_node(make.node(name="small", cpu=2))
+    world.settle()
+    assert not world.parked()
+
+
 def test_a_pod_that_comes_is_looked_at_only_for_those_who_look_for_it() -> None:
     world = a_crowd(*all_sorts(20), nodes=[CLOSED])
     world.see_running(make.pod(name="other", node="n", labels={"app": "a3"}, scheduler_name="x"))
