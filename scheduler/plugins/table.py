@@ -302,14 +302,14 @@ def told_by_each(judged: Judged) -> list[tuple[str, c.Ints, Told]]:
     for rule in RULES:
         if not rule.reasons:
             continue
-        mine = ((1 << len(rule.reasons)) - 1) << _FIRST_BIT[rule]
+        first = _FIRST_BIT[rule]
+        mine = ((1 << len(rule.reasons)) - 1) << first
         at = np.flatnonzero(judged.bits[0] & mine)
         if at.size:
             bits = judged.bits[:, at]
             bits[0] &= ~(_OF_REASONS & ~mine)
-            found.append(
-                (rule.name, at, _told(rule, judged._replace(rows=judged.rows[at], bits=bits)))
-            )
+            part = judged._replace(rows=judged.rows[at], bits=bits, first=first)
+            found.append((rule.name, at, _told(rule, part)))
     return found
 
 

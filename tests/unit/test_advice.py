@@ -10,6 +10,7 @@ from scheduler.api import names, storage, wire
 from scheduler.cycle.advice import advise, nearest
 from scheduler.cycle.advice.asking import Asking
 from scheduler.explain import sentences
+from scheduler.plugins import table
 from tests import make
 
 Json = dict[str, Any]
@@ -138,6 +139,9 @@ def claiming(*claims: str) -> Json:
     }
 
 
+CSI = {"driver": "d.csi", "volumeHandle": "h"}
+
+
 def bound_in(zone: str) -> list[Json]:
     """A claim and its volume, which only nodes of a zone can use."""
     terms = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": [zone]}]}]
@@ -147,7 +151,7 @@ def bound_in(zone: str) -> list[Json]:
     return [
         {"kind": "PersistentVolumeClaim", "metadata": meta, "spec": {"volumeName": "v"}},
         {"kind": "PersistentVolume", "metadata": {"name": "v"},
-         "spec": {"claimRef": reference, "nodeAffinity": affinity}},
+         "spec": {"claimRef": reference, "nodeAffinity": affinity, "csi": CSI}},
     ]  # fmt: skip
 
 
@@ -294,3 +298,49 @@ def test_the_closest_node_lacks_the_least_and_is_told_by_every_rule() -> None:
     assert of.cluster.nodes.name_of(one.row) == "g"
     assert [lack.rule for lack in one.lacks] == ["NodeUnschedulable", "GpuCards"]
     assert (one.wanted, [card.refusal for card in one.cards]) == (3, [None, None])
+
+
+def test_every_rule_tells_of_a_node_the_same_whether_it_is_asked_alone_or_among_all() -> None:
+    nodes = [make.hami_node(name="g", cards=1, cpu=4, labels={"zone": "y"})]
+    driver = {
+        "kind": "CSIDriver",
+        "metadata": {"name": "d.csi"},
+        "spec": {"preventPodSchedulingIfMissing": True},
+    }
+    there = {"kind": "CSINode", "metadata": {"name": "g"}, "spec": {"drivers": []}}
+    of = asking(nodes, stored=[*bound_in("x"), driver, there])
+    pod = make.pod(cpu=8, gpu=2, gpumem=100, spec=claiming("far"))
+    record = of.cluster.see_pod(pod)
+    assert record is not None
+    shape = of.shape(record)
+    assert shape is not None
+    judged = of.judged(shape)
+    for bit, (rule, reason) in enumerate(table.REASONS):
+        bits = judged.bits.copy()
+        # What is short of each resource stays.
+        bits[0] = bits[0] >> len(table.REASONS) << len(table.REASONS) | 1 << bit
+        part = judged._replace(bits=bits)
+        ((_, alone),) = table.told(part)
+        ((name, _, among),) = table.told_by_each(part)
+        assert name == rule.name
+        assert alone.texts == among.texts, (rule.name, reason)
+        assert alone.which.tolist() == among.which.tolist(), (rule.name, reason)
+        assert alone.which.any(), (rule.name, reason)
+
+
+def test_the_closest_node_is_not_one_on_which_a_volume_cannot_be_used() -> None:
+    nodes = [
+        make.node(name="a", cpu=12, labels={"zone": "y"}),
+        make.node(name="b", cpu=12, labels={"zone": "x"}),
+    ]
+    of = asking(nodes, [make.pod(name="r", node="b", cpu=12)], bound_in("x"))
+    record = of.cluster.see_pod(make.pod(cpu=2, spec=claiming("far")))
+    assert record is not None
+    found = nearest.ordered(of, record)
+    assert found is not None
+    one, other = (nearest.of_row(of, found.judged, int(at)) for at in found.order)
+    assert of.cluster.nodes.name_of(one.row) == "b"
+    assert [lack.texts for lack in one.lacks] == [("Insufficient cpu",)]
+    assert [lack.texts for lack in other.lacks] == [
+        ("node(s) didn't match PersistentVolume's node affinity",)
+    ]
