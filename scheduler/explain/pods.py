@@ -218,9 +218,13 @@ def _nearest(scene: Scene, pod: PodRecord, node: str) -> Json | None:
 
 
 def _queue(scene: Scene, words: wire.Pod, pod: PodRecord) -> Json | None:
-    """Its place among those that are to be tried, by priority and age; None where it is in no queue of ours."""
+    """Its place among those that are to be tried, by priority and age; None where it is in no queue of ours.
+
+    A pod that somebody must mend is held, and nobody waits behind it.
+    """
     gates = [gate.name for gate in words.spec.scheduling_gates or ()]
-    active = scene.engine.pending.in_order()
+    problem_of = scene.engine.cycle.keys.problem_of
+    active = [one for one in scene.engine.pending.in_order() if problem_of(one) is None]
     place = next((i for i, one in enumerate(active, 1) if one.uid == pod.uid), None)
     if place is None and not gates:
         return None

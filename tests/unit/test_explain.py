@@ -289,3 +289,17 @@ def test_a_pod_that_is_refused_for_what_it_says_is_not_told_to_look_for_other_no
     assert said("pod", "p", objects=[full, pod("p")])[-1] == (
         "  Nothing was found that would, but other nodes."
     )
+
+
+def test_nobody_waits_behind_a_pod_that_somebody_must_mend() -> None:
+    held = pod("held", priority=9, spec={"resourceClaims": [{"name": "r"}]})
+    wrong = pod("wrong", priority=8, gpu=1, gpumem="lots")
+    objects = [node("a"), held, wrong, pod("first", priority=7), pod("p")]
+
+    def queue(name: str) -> Json | None:
+        found: Json = json.loads(explain("pod", name, "-o", "json", objects=objects).stdout)
+        place: Json | None = found["queue"]
+        return place
+
+    assert queue("p") == {"place": 2, "of": 2, "ahead": ["default/first"], "gates": []}
+    assert (queue("held"), queue("wrong")) == (None, None)
