@@ -241,6 +241,17 @@ def test_of_pods_that_would_have_to_end_the_least_important_and_the_fewest_are_n
     assert texts(make.pod(cpu=2), nodes, *small, important)[-1] == (
         "end pods default/s2, default/s3 (priority 0 at most): it fits on a"
     )
+    # Three of 2 would do as well.
+    sizes = [3, 3, 2, 2, 2]
+    mixed = [make.pod(name=f"r{i}", node="a", cpu=size) for i, size in enumerate(sizes)]
+    assert texts(make.pod(cpu=6), [make.node(name="a", cpu=12)], *mixed)[-1] == (
+        "end pods default/r0, default/r1 (priority 0 at most): it fits on a"
+    )
+    # Of less important ones three are cheaper than two.
+    mixed[0].spec.priority = 1
+    assert texts(make.pod(cpu=6), [make.node(name="a", cpu=12)], *mixed)[-1] == (
+        "end pods default/r2, default/r3, default/r4 (priority 0 at most): it fits on a"
+    )
 
 
 def test_pods_that_end_already_come_first() -> None:

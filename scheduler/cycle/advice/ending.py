@@ -8,7 +8,6 @@ from typing import NamedTuple
 from scheduler.cycle.advice.asking import Asking
 from scheduler.cycle.boards import Shape
 from scheduler.state.pods import PodRecord
-from scheduler.state.trials import Trial
 
 # Pods of other nodes that are looked at for one node, and pods that end already, at most.
 _ELSEWHERE_MAX, _LEAVING_MAX = 200, 200
@@ -42,8 +41,7 @@ def leaving(asking: Asking, shape: Shape) -> tuple[PodRecord, ...]:
     def fits() -> bool:
         return not asking.judged(shape).bits[0].all()
 
-    with asking.cluster.trial() as trial:
-        return _needed(trial, going, fits)
+    return _needed(asking, going, fits)
 
 
 def on(
@@ -62,43 +60,46 @@ def on(
 
     # What is put back first stays: the important, then the large.
     pods.sort(key=lambda pod: (-pod.priority, -share(pod), pod.key))
-    with asking.cluster.trial() as trial:
-        needed = _needed(trial, pods, fits)
-    single = _single(asking, pods, fits) if len(needed) > 1 else None
-    if single is not None and single.priority <= max(pod.priority for pod in needed):
-        needed = (single,)
-    return Ending(row, needed, sum(map(share, needed))) if needed else None
+    needed = _needed(asking, pods, fits)
+    found = [needed]
+    if len(needed) > 1:
+        # Where the small stay and not the large, fewer may be enough.
+        small = sorted(pods, key=lambda pod: (-pod.priority, share(pod), pod.key))
+        found += [_single(asking, pods, fits), _needed(asking, small, fits)]
+    endings = [Ending(row, some, sum(map(share, some))) for some in found if some]
+    return min(endings, key=lambda one: one.cost, default=None)
 
 
 def _needed(
-    trial: Trial, pods: Iterable[PodRecord], fits: Callable[[], bool]
+    asking: Asking, pods: Iterable[PodRecord], fits: Callable[[], bool]
 ) -> tuple[PodRecord, ...]:
     """Those of some pods that have to go; in the order given each stays that may. None when all are not enough."""
     going = list(pods)
-    for pod in going:
-        trial.take_away(pod.uid)
-    if not fits():
-        return ()
-    needed = []
-    for pod in going:
-        trial.put_back(pod.uid)
-        if not fits():
+    with asking.cluster.trial() as trial:
+        for pod in going:
             trial.take_away(pod.uid)
-            needed.append(pod)
-    return tuple(needed)
+        if not fits():
+            return ()
+        needed = []
+        for pod in going:
+            trial.put_back(pod.uid)
+            if not fits():
+                trial.take_away(pod.uid)
+                needed.append(pod)
+        return tuple(needed)
 
 
 def _single(
     asking: Asking, pods: Iterable[PodRecord], fits: Callable[[], bool]
-) -> PodRecord | None:
-    """The least important pod whose end alone would be enough, and of several the one that holds the least."""
+) -> tuple[PodRecord, ...]:
+    """The least important pod whose end alone would be enough, and of several the one that holds the least; or none."""
     with asking.cluster.trial() as trial:
         for pod in reversed(list(pods)):
             trial.take_away(pod.uid)
             if fits():
-                return pod
+                return (pod,)
             trial.put_back(pod.uid)
-    return None
+    return ()
 
 
 def _behind(asking: Asking, shape: Shape, row: int) -> list[PodRecord]:
