@@ -109,7 +109,7 @@ class Cycle:
         if self.boards.has(key):
             shape = self._shape(key, pod)
             self.boards.refresh(shape)
-            bits = self._refused(shape, asked)
+            bits = self.refusals(shape, asked)
         else:
             # Thousands that wait must not displace what is live.
             bits = self.boards.refusals(self.boards.unscored(key), asked)
@@ -350,11 +350,11 @@ class Cycle:
 
     def _nowhere(self, shape: Shape, *, explain: bool) -> _Nowhere:
         rows = diagnosis.all_rows(self._cluster)
-        bits = self._refused(shape, rows)
+        bits = self.refusals(shape, rows)
         return _Nowhere(self._why(shape, rows, bits) if explain else None, barriers.of_bits(bits))
 
-    def _refused(self, shape: Shape, rows: c.Ints) -> c.Ints:
-        """A board knows too little to tell: what a node lacks by its words is not asked for anything else there."""
+    def refusals(self, shape: Shape, rows: c.Ints) -> c.Ints:
+        """[W, n] why a live shape does not fit on n rows; its board tells too little of what a node lacks by its words."""
         bits = self.boards.refusals(shape, rows)
         if shape.promised is not None:
             bits |= shape.promised.bits[:, rows]

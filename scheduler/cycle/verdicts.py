@@ -41,7 +41,7 @@ def all_nodes(cluster: Cluster, cycle: Cycle, pod: PodRecord) -> Verdicts:
         return Verdicts({}, weights)
     cycle.boards.refresh(shape)
     rows = diagnosis.all_rows(cluster)
-    bits = cycle.boards.refusals(shape, rows)
+    bits = cycle.refusals(shape, rows)
     why = _reasons(diagnosis.judged(cluster, shape, cycle.boards.scratch, rows, bits))
     result: dict[str, dict[str, Any]] = {}
     for i in np.argsort(cluster.nodes.columns.rank[rows]).tolist():

@@ -151,6 +151,19 @@ def test_explain_says_of_every_node_whether_why_and_how_good() -> None:
     assert said["s"] == nothing | {"status": "unresolvable", "reasons": ["Insufficient cpu"]}
 
 
+def test_explain_says_that_a_node_has_promised_its_room_to_others() -> None:
+    small = msgspec.to_builtins(make.node(name="s", cpu=2)) | {"kind": "Node"}
+    gates = [{"name": "later"}]
+    waits = pod("w", containers=[make.container(cpu=2)], schedulingGates=gates)
+    waits["status"] = {"nominatedNodeName": "s"}
+    asking = pod(containers=[make.container(cpu=1)])
+    found = answer("-f", "-", "--explain", stdin=yaml.safe_dump_all([NODE, small, waits, asking]))
+    said = next(row["nodes"] for row in found["pods"] if row["name"] == "p")
+    assert said["a"]["feasible"]
+    assert not said["s"]["feasible"]
+    assert (said["s"]["status"], said["s"]["reasons"]) == ("unschedulable", ["Insufficient cpu"])
+
+
 def test_without_explain_there_is_no_word_of_nodes() -> None:
     assert "nodes" not in answer("-f", "-", stdin=yaml.safe_dump_all([NODE, pod()]))["pods"][0]
 
