@@ -66,7 +66,8 @@ def _is_shared(objects: Sequence[Json]) -> bool:
 
     pods = [one for one in objects if one["kind"] == "Pod"]
     own = set(held(pods[-1]))
-    on_nodes = Counter((pod["spec"].get("nodeName"), one) for pod in pods[:-1] for one in held(pod))
+    running = [pod for pod in pods[:-1] if pod["spec"].get("nodeName")]
+    on_nodes = Counter((pod["spec"]["nodeName"], one) for pod in running for one in held(pod))
     return any(n > 1 or one in own for (_, one), n in on_nodes.items())
 
 

@@ -161,8 +161,10 @@ async def _cases(
                 break
         yield Case(world.seed, index, names, everything, asked.answer, mine, found)
         gone = asked.answer.victims
-        # A pod whose volumes were being bound is gone, and its claims and volumes are as they were written.
-        now = await oracle.found(world) if asked.answer.is_binding else there
+        # A pod whose volumes were being bound is gone, and its claims and volumes are as they were written; and who
+        # was nominated to the node of one that sends others away, and comes after it, is so no longer.
+        is_written = asked.answer.is_binding or asked.answer.nominated
+        now = await oracle.found(world) if is_written else there
         there = [one for one in now if _key(one) not in gone]
         world.pods = [one for one in world.pods if _key(one) not in gone]
         if asked.bound is not None:

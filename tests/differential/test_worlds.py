@@ -90,6 +90,8 @@ def test_a_known_difference_is_of_victims_where_a_volume_is_shared_only() -> Non
     shared = pods_with_volumes("w", "w")
     assert known.reason(found, shared) is not None
     assert known.reason(found._replace(what="feasible"), shared) is None
+    waiting = [one | {"spec": one["spec"] | {"nodeName": ""}} for one in shared]
+    assert known.reason(found, waiting) is None
     assert_is_of_who_goes(shared)
     shared[0]["spec"]["drivers"][0].pop("allocatable")
     assert known.reason(found, shared) is None

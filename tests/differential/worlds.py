@@ -45,7 +45,7 @@ class World:
     Attributes:
         seed: what it was made from.
         nodes: in the order of their names.
-        pods: those that have a node.
+        pods: those that have a node, or are nominated to one.
         others: all else, such as Services.
         incoming: pods without a node, in the order in which they come.
     """

@@ -12,6 +12,7 @@ from random import Random
 from tests.differential.features import (
     in_tree,
     local,
+    nominated,
     peers,
     priorities,
     profiles,
@@ -24,6 +25,7 @@ from tests.differential.worlds import Feature
 
 FEATURES: tuple[Feature, ...] = (
     *priorities.FEATURES,
+    *nominated.FEATURES,
     *resources.FEATURES,
     *words.FEATURES,
     *local.FEATURES,

@@ -31,14 +31,15 @@ def _crowd(rng: Random, world: World) -> None:
                 container["resources"]["requests"]["cpu"] = f"{asked}m"
             world.pods.append(one)
     for one in world.pods:
-        _rank(rng, one)
+        rank(rng, one)
     minutes = rng.sample(range(24 * 60), len(world.pods))
     for one, minute in zip(world.pods, minutes, strict=True):
         started = f"2026-01-02T{minute // 60:02}:{minute % 60:02}:00Z"
         one["status"] = one.get("status", {"phase": "Running"}) | {"startTime": started}
 
 
-def _rank(rng: Random, pod: Json) -> None:
+def rank(rng: Random, pod: Json) -> None:
+    """Give a pod a priority, or none."""
     name = rng.choice(["", "low", "low", "middle", "high"])
     if name:
         pod["spec"] |= {"priorityClassName": name, "priority": PRIORITIES[name][0]}

@@ -137,7 +137,9 @@ def _pod_level_world(rng: Random, world: World) -> None:
 def _full_world(rng: Random, world: World) -> None:
     for node in world.nodes:
         if rng.random() < 0.6:
-            here = sum(pod["spec"]["nodeName"] == node["metadata"]["name"] for pod in world.pods)
+            here = sum(
+                pod["spec"].get("nodeName") == node["metadata"]["name"] for pod in world.pods
+            )
             _offer(node, "pods", str(max(0, here + rng.choice([-1, 0, 1, 2]))))
 
 
