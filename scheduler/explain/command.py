@@ -106,6 +106,8 @@ def _unknown(what: str, name: str, there: Iterable[str]) -> BadInput:
     if not names:
         return BadInput(f"{what} {name}", f"is not there, and no other {what} is")
     near = difflib.get_close_matches(name, names, _NAMED, cutoff=0.6) or names[:_NAMED]
+    more = "…" if len(near) < len(names) else ""
     return BadInput(
-        f"{what} {name}", f"is not among the {len(names)} {what}s; there are {', '.join(near)}…"
+        f"{what} {name}",
+        f"is not among the {len(names)} {what}s; there are {', '.join(near)}{more}",
     )

@@ -178,6 +178,14 @@ def test_what_is_not_there_is_refused_with_what_is_near(
     assert text in result.stderr
 
 
+@pytest.mark.parametrize(("n", "ending"), [(5, "default/p-4"), (6, "default/p-4…")])
+def test_that_there_are_more_is_said_where_not_all_are_named(n: int, ending: str) -> None:
+    objects = [pod(f"p-{i}") for i in range(n)]
+    result = explain("pod", "default/zzzzzzzzzzzzzzzz", objects=objects)
+    named = ", ".join(f"default/p-{i}" for i in range(4))
+    assert result.stderr.strip().endswith(f"among the {n} pods; there are {named}, {ending}")
+
+
 def test_mistakes_of_other_objects_are_told_and_do_not_stop_the_answer() -> None:
     broken = pod("broken") | {"spec": {"containers": "none"}}
     bad = node("bad", cpu="many")
