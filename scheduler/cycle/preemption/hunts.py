@@ -93,7 +93,8 @@ class Hunt:
         found = self._ask(pod, rows[~np.isin(rows, list(before))], self._shape, ())
         asked = {row: before[row] for row in rows.tolist() if row in before}
         for part in self._promised.tried(pod, asked) if asked else ():
-            shape = self._boards.unscored(self._key)
+            # What those that the pod yields to say of it counts as well.
+            shape = self._boards.unscored(self._promised.key_of(pod) or self._key)
             kept = [one for pods in part.values() for one in pods]
             found = self._ask(pod, np.array(list(part), np.int64), shape, kept)
         return found

@@ -36,9 +36,11 @@ class Promised:
         put: Callable[[PodRecord, Shape, int], None],
     ) -> None:
         """With ``key_of`` a pod, and with ``put`` a pod of a shape is placed on a row, whose cards suffice for it."""
-        self._cluster, self._boards, self._key_of, self._put = cluster, boards, key_of, put
+        self._cluster, self._boards, self.key_of, self._put = cluster, boards, key_of, put
         self._nominations = cluster.nominations
-        self._looked_at, self._has_terms = -1, False
+        self._looked_at = -1
+        # The nodes of nominated pods that say anything of other pods.
+        self._with_terms: set[str] = set()
 
     def yields(self, pod: PodRecord) -> Hashable:
         """Equal for pods that yield alike; None for a pod that yields to nobody."""
@@ -126,13 +128,13 @@ class Promised:
 
         It is one part, unless somebody in it is counted for the pod, or says something of it.
         """
-        key = self._key_of(pod)
+        key = self.key_of(pod)
         is_alone = key is None or not (key.view.is_wide or self._have_terms())
         counted = self._boards.unscored(key).counted if key is not None else None
         versions = counted.versions() if counted is not None else ()
         with self.kept(promised):
             if is_alone or (
-                counted is not None and counted.versions() == versions and self._key_of(pod) == key
+                counted is not None and counted.versions() == versions and self.key_of(pod) == key
             ):
                 yield promised
                 return
@@ -141,7 +143,7 @@ class Promised:
                 yield {row: pods}
 
     def _judged(self, pod: PodRecord, rows: c.Ints) -> c.Ints:
-        key = self._key_of(pod)
+        key = self.key_of(pod)
         if key is None:
             # Nothing is decided for a pod on which something must be mended.
             return np.zeros((1, rows.size), np.int64)
@@ -159,7 +161,7 @@ class Promised:
             trial.take_away(uid)
         for pod in pods:
             # Most pods ask no cards, and are charged without being asked what they are.
-            key = self._key_of(pod) if pod.template.most else None
+            key = self.key_of(pod) if pod.template.most else None
             shape = self._boards.unscored(key) if key is not None else None
             if shape is None or not self._takes_cards(shape, row):
                 cluster.assume(pod.uid, name, ())
@@ -179,15 +181,19 @@ class Promised:
 
     def _have_terms(self) -> bool:
         """Whether a nominated pod says anything of other pods."""
-        if self._looked_at != self._nominations.version:
-            pods = self._cluster.pods
-            self._looked_at = self._nominations.version
-            self._has_terms = any(
-                uid in pods and pods[uid].template.has_terms
-                for name in self._nominations.nodes()
-                for uid in self._nominations.on(name)
-            )
-        return self._has_terms
+        nominations, pods = self._nominations, self._cluster.pods
+        if self._looked_at != nominations.version:
+            names = nominations.since(self._looked_at) if self._looked_at >= 0 else None
+            if names is None:
+                self._with_terms.clear()
+            self._looked_at = nominations.version
+            for name in nominations.nodes() if names is None else names:
+                there = nominations.on(name)
+                if any(uid in pods and pods[uid].template.has_terms for uid in there):
+                    self._with_terms.add(name)
+                else:
+                    self._with_terms.discard(name)
+        return bool(self._with_terms)
 
 
 class Overlay:
