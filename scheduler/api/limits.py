@@ -8,6 +8,7 @@ asks, and what only says where it would have liked to go is not read.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sized
 from dataclasses import dataclass
 
@@ -65,24 +66,35 @@ DEFAULT = PodLimits()
 
 def exceeded(pod: wire.Pod, limits: PodLimits) -> Mistake | None:
     """The first bound that a pod exceeds, None when it exceeds none. O(what is within bounds)."""
-    return measured(pod, limits)[0]
+    return measured(pod, limits)[0] or own(pod, limits)
+
+
+def own(pod: wire.Pod, limits: PodLimits) -> Mistake | None:
+    """The first bound that a pod exceeds in what pods of one template may differ in."""
+    return _counted(_own_lists(pod, limits))[0]
 
 
 def measured(pod: wire.Pod, limits: PodLimits) -> tuple[Mistake | None, int]:
-    """The first bound that a pod exceeds, and, of one that exceeds none, ``words``: in one walk."""
+    """The first bound that the template of a pod exceeds, and, of one that exceeds none, its words: in one walk."""
     if pod.oversized:
         return pod.oversized, 0
+    problem, counted = _counted(_lists(pod, limits))
+    steering = _steering(pod)
+    problem = problem or _long_text(pod, steering, limits)
+    return problem, 0 if problem else counted + _commas(steering)
+
+
+def _counted(lists: _Lists) -> tuple[Mistake | None, int]:
+    """The first list that is longer than its bound, and how many entries there are in all if none is."""
     counted = 0
-    for field, most, sizes in _lists(pod, limits):
+    for field, most, sizes in lists:
         total = 0
         for part in sizes:
             total += len(part)
             if total > most:
                 return Mistake(field, f"has more than {most} entries, the most that is read"), 0
         counted += total
-    steering = _steering(pod)
-    problem = _long_text(pod, steering, limits)
-    return problem, 0 if problem else counted + _commas(steering)
+    return None, counted
 
 
 def _long_text(pod: wire.Pod, steering: list[tuple[str, str]], limits: PodLimits) -> Mistake | None:
@@ -114,8 +126,9 @@ def shortened(text: str, most: int) -> str:
 
 
 def words(pod: wire.Pod) -> int:
-    """How much a pod says that has to be compiled: entries of all lists above."""
-    counted = sum(len(part) for _, _, sizes in _lists(pod, DEFAULT) for part in sizes)
+    """How much a pod says that has to be read and compiled: entries of all lists that are bounded."""
+    lists = itertools.chain(_own_lists(pod, DEFAULT), _lists(pod, DEFAULT))
+    counted = sum(len(part) for _, _, sizes in lists for part in sizes)
     return counted + _commas(_steering(pod))
 
 
@@ -169,11 +182,17 @@ def cut(pod: wire.Pod, limits: PodLimits, problem: Mistake) -> wire.Pod:
 _Lists = Iterator[tuple[str, int, Iterator[Sized]]]
 
 
+def _own_lists(pod: wire.Pod, limits: PodLimits) -> _Lists:
+    """As ``_lists``, of what is the pod's and not its template's: see ``templates.key``."""
+    yield "metadata.labels", limits.labels, iter((pod.metadata.labels or {},))
+    stored = [volume for volume in pod.spec.volumes or () if volume.is_storage]
+    yield "spec.volumes (claims and disks)", limits.containers, iter((stored,))
+
+
 def _lists(pod: wire.Pod, limits: PodLimits) -> _Lists:
-    """Every list that is bounded: its field, the bound, and its parts, counted no further than needed."""
+    """Every list of a template that is bounded: its field, the bound, and its parts, counted no further than needed."""
     spec = pod.spec
     yield "spec.containers", limits.containers, iter((spec.containers, spec.init_containers or ()))
-    yield "metadata.labels", limits.labels, iter((pod.metadata.labels or {},))
     yield "spec.tolerations", limits.tolerations, iter((spec.tolerations or (),))
     yield "spec.nodeSelector", limits.keys, iter((spec.node_selector or {},))
     ports = ([p for p in c.ports or () if p.host_port] for c in _containers(spec))
@@ -182,8 +201,6 @@ def _lists(pod: wire.Pod, limits: PodLimits) -> _Lists:
     yield field, limits.resources, iter((_resource_names(spec, limits.resources),))
     volumes = [volume for volume in spec.volumes or () if volume.image]
     yield "spec.volumes (images)", limits.containers, iter((volumes,))
-    stored = [volume for volume in spec.volumes or () if volume.is_storage]
-    yield "spec.volumes (claims and disks)", limits.containers, iter((stored,))
     if spec.affinity is not None:
         if spec.affinity.node_affinity is not None:
             yield from _affinity(spec.affinity.node_affinity, limits)

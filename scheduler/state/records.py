@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from weakref import WeakValueDictionary
 
-from scheduler.api import names, wire
+from scheduler.api import limits, names, wire
 from scheduler.api.cards import Slots
 from scheduler.api.limits import PodLimits
 from scheduler.api.pods import gpus, templates, volumes
@@ -53,7 +53,7 @@ class Records:
         meta, spec = pod.metadata, pod.spec
         template = self._template(pod)
         node = spec.node_name or ""
-        problem = None if node else template.problem
+        problem = None if node else template.problem or limits.own(pod, self._limits)
         # Of a pod without a node nobody has run anything, whatever its status says.
         initialized = bool(node) and _init_done(pod, template)
         claim: Slots = ()

@@ -10,6 +10,7 @@ from scheduler.api.limits import PodLimits
 from scheduler.api.pods import bounded, gpus, templates
 from scheduler.errors import Mistake
 from scheduler.kube.watch import listing
+from scheduler.state.cluster import Cluster
 from tests import make
 from tests.operator import attacks
 
@@ -33,6 +34,10 @@ def affinity(*terms: Json) -> Json:
     return {
         "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
     }
+
+
+def claims(n: int) -> list[Json]:
+    return [{"name": f"v{i}", "persistentVolumeClaim": {"claimName": f"c{i}"}} for i in range(n)]
 
 
 def term(*keys: str, values: int = 1) -> Json:
@@ -181,6 +186,11 @@ CASES: dict[str, tuple[wire.Pod, wire.Pod, str]] = {
         make.pod(labels=dict.fromkeys("abc", "x")),
         "metadata.labels",
     ),
+    "volumes": (
+        make.pod(spec={"volumes": claims(2)}),
+        make.pod(spec={"volumes": claims(3)}),
+        "spec.volumes (claims and disks)",
+    ),
     "names": (
         make.pod(gpu=1, annotations={names.USE_UUID: "a,b"}),
         make.pod(gpu=1, annotations={names.USE_UUID: "a,b,c"}),
@@ -199,10 +209,29 @@ def test_a_pod_at_a_bound_passes_and_one_beyond_is_held_by_the_name_of_the_field
     within: wire.Pod, beyond: wire.Pod, field: str
 ) -> None:
     assert limits.exceeded(within, SMALL) is None
-    problem = templates.of_pod(beyond, SMALL).problem
+    problem = limits.exceeded(beyond, SMALL)
     assert problem is not None
     assert problem.field == field
     assert "the most that is read" in problem.text
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize(("within", "beyond", "field"), CASES.values(), ids=CASES)
+def test_a_pod_beyond_a_bound_is_held_and_none_that_is_like_it_otherwise(
+    within: wire.Pod, beyond: wire.Pod, field: str, is_first: bool
+) -> None:
+    """Also one of another tenant, and whoever of them comes first."""
+    cluster = Cluster(limits=SMALL)
+    plain = make.pod(name="plain")
+    pods = {"within": within, "beyond": beyond, "plain": plain}
+    for name in ("beyond", "within", "plain") if is_first else ("plain", "within", "beyond"):
+        meta = msgspec.structs.replace(pods[name].metadata, namespace=name, name=name, uid=name)
+        cluster.see_pod(msgspec.structs.replace(pods[name], metadata=meta))
+    problems = {uid: pod.problem for uid, pod in cluster.pods.items()}
+    held = problems.pop("beyond")
+    assert held is not None
+    assert held.field == field
+    assert problems == {"within": None, "plain": None}
 
 
 def test_the_bounds_are_so_wide_that_no_real_manifest_meets_them() -> None:
