@@ -110,7 +110,8 @@ def test_whoever_holds_the_lease_decides_and_never_both(shared: Shared) -> None:
 
         first = shared.start_evenkeel()
         assert first.get("/readyz") == (200, "ok\n")  # it stands by, which is as it should be
-        assert first.metrics()['evenkeel_lease_holder{holder="peer"}'] == 1.0
+        stands_by = 'evenkeel_lease_holder{holder="peer"}'
+        _until(lambda: first.metrics()[stands_by] == 1.0, first.metrics)
         shared.goes_on(KUBE)
         shared.plane.terminate("kube-scheduler")  # gives the lease back
         shared.goes_on(OURS)
