@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from scheduler.api import kube_plugins
 from scheduler.cycle.topologies import Topologies, Topology
 from scheduler.kernels import domains as kernel
 from scheduler.plugins import table
-from scheduler.plugins.contract import Points
+from scheduler.plugins.contract import Points, Tally
 from scheduler.schema import columns as c
 from scheduler.schema import empty
 from scheduler.state.cluster import Cluster
@@ -72,13 +74,29 @@ class Counted:
         for t, (_, tally) in enumerate(self._tallied.tallies):
             if tallies[t, c.TALLY_KIND] not in {c.APART, c.EVEN} or tally.count is None:
                 continue
-            by_row, topology = tally.count.by_row(self.arrays.raw.shape[1]), self._topologies[t]
-            if topology is None:
-                found.update([row] if by_row[row] else [])
-            elif topology.domain[row] >= 0:
-                same = topology.domain == topology.domain[row]
-                found.update(np.flatnonzero(same & (by_row > 0)).tolist())
+            by_row = tally.count.by_row(self.arrays.raw.shape[1])
+            found.update(np.flatnonzero(self._domain(t, row) & (by_row > 0)).tolist())
         return np.array(sorted(found), np.int64)
+
+    def refusing_at(self, row: int) -> Iterator[tuple[Tally, c.Ints, c.Flags]]:
+        """The tallies that refuse a row, with their ``columns.TALLY_*`` and [N] the rows of its domain that count."""
+        arrays, bits = self.arrays, np.zeros(1, np.int64)
+        for t, (_, tally) in enumerate(self._tallied.tallies):
+            tallies, counts, there = arrays.tallies[[t]], arrays.counts[[t]], arrays.there[[t]]
+            figures = arrays.figures.copy()
+            alone = arrays._replace(tallies=tallies, counts=counts, there=there, figures=figures)
+            bits[0] = 0
+            kernel.refusals(alone, np.array([row], np.int64), bits)
+            if bits[0]:
+                same, mask = self._domain(t, row), tallies[0, c.TALLY_MASK]
+                yield tally, tallies[0], same & arrays.counted[mask] if mask >= 0 else same
+
+    def _domain(self, t: int, row: int) -> c.Flags:
+        """[N] which rows are in one domain of a tally with a row; none where that is in none."""
+        topology, rows = self._topologies[t], np.arange(self.arrays.raw.shape[1])
+        domain = rows if topology is None else topology.domain
+        same: c.Flags = (domain == domain[row]) & (domain >= 0)
+        return same
 
     def versions(self) -> tuple[int, ...]:
         """Changes when a pod that is counted comes or goes."""

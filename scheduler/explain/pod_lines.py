@@ -113,6 +113,7 @@ def _nearest(nearest: Json, pod: Json) -> Iterator[Line]:
         for reason in lack["reasons"]:
             more = [text for resource, text in figures.items() if reason.endswith(f" {resource}")]
             yield Line(": ".join([reason, *more[:1]]), 2, 2)
+        yield from (Line(text, 4, 2) for text in lack["counted"])
     if nearest["taints"]:
         yield Line(f"taints there: {', '.join(map(sentences.taint, nearest['taints']))}", 2, 2)
     if nearest["cards"]:

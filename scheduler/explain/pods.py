@@ -10,7 +10,7 @@ from msgspec import structs
 from scheduler.api import wire
 from scheduler.api.door.decisions import Diagnosis
 from scheduler.cycle import explain
-from scheduler.cycle.advice import advise, best, nearest, wishes
+from scheduler.cycle.advice import advise, best, blocking, nearest, wishes
 from scheduler.cycle.preemption.attempts import Made
 from scheduler.explain import devices, sentences
 from scheduler.explain.scene import Scene
@@ -195,7 +195,8 @@ def _nearest(scene: Scene, pod: PodRecord, node: str) -> Json | None:
             return None
         at = int(there[0])
     one = nearest.of_row(asking, judged, at)
-    facts = asking.cluster.nodes.facts[one.row]
+    facts, shape = asking.cluster.nodes.facts[one.row], asking.shape(pod)
+    counted = blocking.found(asking, shape, one.row) if shape is not None else {}
     return {
         "node": asking.cluster.nodes.name_of(one.row),
         "cordoned": bool(facts and facts.unschedulable),
@@ -204,7 +205,12 @@ def _nearest(scene: Scene, pod: PodRecord, node: str) -> Json | None:
             for key, value, effect in (facts.taints if facts else ())
         ],
         "lacks": [
-            {"rule": lack.rule, "reasons": list(lack.texts), "evictionCouldHelp": lack.resolvable}
+            {
+                "rule": lack.rule,
+                "reasons": list(lack.texts),
+                "counted": counted.get(lack.rule, []),
+                "evictionCouldHelp": lack.resolvable,
+            }
             for lack in one.lacks
         ],
         "resources": [short._asdict() for short in one.short],

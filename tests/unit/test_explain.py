@@ -311,3 +311,60 @@ def test_nobody_waits_behind_a_pod_that_somebody_must_mend() -> None:
 
     assert queue("p") == {"place": 2, "of": 2, "ahead": ["default/first"], "gates": []}
     assert (queue("held"), queue("wrong")) == (None, None)
+
+
+def _alike(**words: Any) -> Json:
+    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "w"}}, **words}
+    return {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+
+
+def _even(**words: Any) -> Json:
+    one = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule",
+           "labelSelector": {"matchLabels": {"app": "w"}}}  # fmt: skip
+    return {"topologySpreadConstraints": [one | words]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "texts"),
+    [
+        (
+            {"affinity": {"podAntiAffinity": _alike()}},
+            [["in the way in zone=x: default/w-0, default/w-1"]],
+        ),
+        (
+            {"affinity": {"podAffinity": _alike(labelSelector={"matchLabels": {"app": "none"}})}},
+            [["no pod that all of its affinity terms ask for is in zone=x"]],
+        ),
+        (
+            {"affinity": {"podAffinity": _alike(topologyKey="rack")}},
+            [["it has no label rack"]],
+        ),
+        (_even(), [["counted in zone=x: 2; the fewest that counts: 0; maxSkew 1"]]),
+        (
+            _even(maxSkew=2, minDomains=9),
+            [["counted in zone=x: 2; the fewest that counts: 0; maxSkew 2"]],
+        ),
+    ],
+)  # fmt: skip
+def test_which_pods_are_in_the_way_on_the_closest_node_is_told(
+    spec: Json, texts: list[list[str]]
+) -> None:
+    nodes = [
+        node("a", labels={"zone": "x"}),
+        node("b", labels={"zone": "x"}),
+        node("c", labels={"zone": "y"}, unschedulable=True),
+    ]
+    there = [pod(f"w-{i}", node=name, labels={"app": "w"}) for i, name in enumerate("ab")]
+    asked = pod("p", spec=spec, labels={"app": "w"})
+    objects = [*nodes, *there, pod("other", node="a"), asked]
+    found = answer("pod", "p", objects=objects)["nearest"]
+    assert [one["counted"] for one in found["lacks"]] == texts
+    assert f"    {texts[0][0]}" in said("pod", "p", objects=objects)
+
+
+def test_whose_anti_affinity_keeps_a_pod_off_the_closest_node_is_told() -> None:
+    shunning = pod("shy", node="b", spec={"affinity": {"podAntiAffinity": _alike()}})
+    nodes = [node("a", labels={"zone": "x"}), node("b", labels={"zone": "x"})]
+    objects = [*nodes, shunning, pod("other", node="a"), pod("p", labels={"app": "w"})]
+    (lack,) = answer("pod", "p", objects=objects)["nearest"]["lacks"]
+    assert lack["counted"] == ["in the way in zone=x: default/shy"]
