@@ -141,7 +141,7 @@ def test_ratio_follows_every_shape_rising_falling_and_bent(
         (score.LEAST, (1000, 800), (950, 100), (51, 100), 37),
         (score.MOST, (1000, 800), (950, 100), (51, 100), 62),
         (score.RATIO, (1000, 800), (150, 100), (100, 100), 25),
-        # No change of balance is 75 in Kubernetes 1.36; a change moves half as far.
+        # No change of balance is 75 in Kubernetes 1.37; a change moves half as far.
         (score.BALANCED, (1000, 1000), (100, 100), (100, 100), 75),
         (score.BALANCED, (1000, 1000), (0, 0), (1000, 0), 50),
         (score.BALANCED, (1000, 1000), (1000, 0), (0, 1000), 100),

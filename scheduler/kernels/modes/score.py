@@ -31,7 +31,7 @@ def uses_nonzero(mode: int) -> bool:
 def fit_strategy(ask: c.Ask, s: c.Scratch, lanes: int) -> None:
     """NodeResourcesFit: least-allocated, most-allocated, requested-to-capacity-ratio.
 
-    Source: kubernetes 1.36 ``plugins/noderesources``; integer arithmetic, truncating.
+    Source: kubernetes 1.37 ``plugins/noderesources``; integer arithmetic, truncating.
     """
     mode = ask.mode.blind
     for lane in range(lanes):
@@ -76,7 +76,7 @@ def on_curve(curve: c.Ints, percent: int) -> int:
 
 @kernel
 def balanced(ask: c.Ask, s: c.Scratch, lanes: int) -> None:
-    """NodeResourcesBalancedAllocation of Kubernetes 1.36: 50 + (50 + B(with) − B(without)) / 2.
+    """NodeResourcesBalancedAllocation of Kubernetes 1.37: 50 + (50 + B(with) − B(without)) / 2.
 
     B = int((1 − deviation) · 100); deviation of the used shares, population, halved gap for two.
     """
