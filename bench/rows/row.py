@@ -50,6 +50,7 @@ class Row:
         before: what else there is before them, claims and bound pods included; of pods the scheduler's name is set.
         beside: programs of ``bench.beside`` that run beside the scheduler.
         arrive: incoming pods are made by such a program as others are bound, not all before the start.
+        from_start: time counts from the scheduler's start on, and not from the first bind.
         alike: the pods of a batch differ in nothing that decides, so a batch should cost less than its pods.
         times_kube_scheduler: the floor at 5,000 nodes, 0 for none.
         of_null_scheduler: the floor at every size, 0 for none.
@@ -64,6 +65,7 @@ class Row:
     before: Callable[[Size], Iterable[Manifest]] = _nothing
     beside: tuple[str, ...] = ()
     arrive: bool = False
+    from_start: bool = False
     alike: bool = True
     times_kube_scheduler: float = 0.0
     of_null_scheduler: float = 0.85

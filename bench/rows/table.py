@@ -337,6 +337,8 @@ ROWS = (
         before=_full,
         decide=_with_victim,
         beside=("kubelet",),
+        # kube-scheduler makes room for all that wait before it binds the first, and then binds them at once.
+        from_start=True,
         times_kube_scheduler=3.0,
         of_null_scheduler=0.0,
     ),

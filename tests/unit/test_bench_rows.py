@@ -274,6 +274,10 @@ def test_a_speed_is_that_of_nearly_all_pods(
     assert measuring.speed(stamps, n_pods) == expected
 
 
+def test_a_speed_may_count_from_the_start() -> None:
+    assert measuring.speed([11.0, 12.0], 2, 10.0) == 1.0
+
+
 def test_the_last_few_are_waited_for_less_than_those_without_whom_there_is_no_speed() -> None:
     assert measuring.speed([1.0 + i for i in range(198)], 200) == 1.0
     assert measuring._patience(197, 200) > measuring._patience(198, 200)
