@@ -68,8 +68,7 @@ def rescore(
         domains.judge(board, rows)
     most_moved = board.scores.shape[0] > 0 and _most_moved(board)
     if is_wide or most_moved:
-        for row in range(board.part.size):
-            _set_key(nodes, ask, board, row)
+        _set_keys(nodes, ask, board)
         for block in range(board.best.size):
             _elect(nodes, board, block)
         return
@@ -132,6 +131,26 @@ def _set_key(nodes: c.Nodes, ask: c.Ask, board: c.Board, row: int) -> None:
         points += board.domains.scores[g, c.NORM_WEIGHT] * board.domains.points[g, row]
     tier = 1 if ask.rules.avoid_gpu and not nodes.has_gpu[row] else 0
     board.key[row] = tier * parts.TIER + ask.mode.unit * points * 1000 + board.part[row]
+
+
+@inlined
+def _set_keys(nodes: c.Nodes, ask: c.Ask, board: c.Board) -> None:
+    """As ``_set_key`` for all rows, score by score: loops without conditions take half as long."""
+    n, unit = board.part.size, ask.mode.unit * 1000
+    tier = parts.TIER if ask.rules.avoid_gpu else 0
+    for row in range(n):
+        board.key[row] = board.base[0] * unit + tier * (1 - nodes.has_gpu[row]) + board.part[row]
+    for i in range(board.scores.shape[0]):
+        weight = board.norms[i, c.NORM_WEIGHT] * unit
+        for row in range(n):
+            board.key[row] += weight * normalised(board, i, row)
+    for g in range(board.domains.scores.shape[0]):
+        weight = board.domains.scores[g, c.NORM_WEIGHT] * unit
+        for row in range(n):
+            board.key[row] += weight * board.domains.points[g, row]
+    for row in range(n):
+        if not domains.fits(board, row):
+            board.key[row] = -1
 
 
 @inlined
