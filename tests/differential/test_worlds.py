@@ -13,6 +13,8 @@ from tests.differential.features import FEATURES, choices
 from tests.differential.run import sample
 from tests.differential.worlds import Feature, World, build
 
+pytestmark = pytest.mark.many
+
 Json = dict[str, Any]
 
 

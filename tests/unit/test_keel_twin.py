@@ -15,6 +15,8 @@ from tests.unit import twin_worlds
 from tests.unit.test_demand_twin import WHOLE, asking, one_node
 from tests.unit.twin_worlds import World
 
+pytestmark = pytest.mark.many
+
 PUBLISHED = tuple(mode for mode in twin_worlds.MODES if mode not in {"keel", "fgd"})
 ANY = Kit(even=False)
 # What is left out here is tried in test_twin_corners.py.

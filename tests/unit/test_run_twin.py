@@ -21,6 +21,8 @@ from scheduler.state.pods import PodRecord
 from tests.oracles import demand, fleet, hami, keel, published, replay
 from tests.unit import twin_worlds
 
+pytestmark = pytest.mark.many
+
 # Cores, GPUs, model, how many of ten; pods: share of a GPU, how many of a hundred. As in openb.
 NODES = ((96, 8, "G2", 4), (104, 2, "T4", 3), (16, 2, "P100", 1), (32, 4, "V100M16", 1), (128, 8, "G3", 1))  # fmt: skip
 SHARES = {1000: 45, 810: 14, 650: 4, 500: 12, 460: 8, 360: 4, 250: 7, 220: 3, 90: 3}

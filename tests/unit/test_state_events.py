@@ -11,6 +11,8 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life
 from tests.model.wild import OFTEN, Wild
 
+pytestmark = pytest.mark.many
+
 steps = st.lists(
     st.tuples(st.sampled_from(OFTEN * 8 + ["seventy_nodes_come"]), st.integers(0, 2**20)),
     min_size=10,

@@ -13,6 +13,8 @@ from tests.virtual.replica import Replica
 from tests.virtual.test_interleavings import cordon, led
 from tests.virtual.world import World
 
+pytestmark = pytest.mark.many
+
 SEEDS = range(16)
 REFUSED = Faults(refused=1.0, refusals=(503,))
 NODE = "/api/v1/nodes/node-0"

@@ -16,6 +16,8 @@ from tests.virtual.network import Faults
 from tests.virtual.replica import Replica
 from tests.virtual.world import World
 
+pytestmark = pytest.mark.many
+
 SEEDS = range(16)
 LATE_NEWS = Faults(lag=1.0, lag_seconds=8.0)
 

@@ -14,6 +14,8 @@ from tests.virtual.replica import Replica
 from tests.virtual.test_interleavings import LATE_NEWS, cordon, led
 from tests.virtual.world import World
 
+pytestmark = pytest.mark.many
+
 SEEDS = range(8)
 HOUR = 3600.0
 # As many as all cards together can have at most: one pod fits, or the others do.
