@@ -7,6 +7,8 @@ import pytest
 from scheduler.api.kube_plugins import BALANCED, FIT, KubePlugins
 from scheduler.api.placement import NODE_POLICIES, WEIGHT_MAX, Mode, Placement
 from scheduler.config import Config
+from scheduler.cycle.boards import Shape
+from scheduler.cycle.schedule import Cycle
 from scheduler.kernels.devices import gpus
 from scheduler.state.cluster import Cluster
 from tests import make
@@ -113,3 +115,30 @@ def test_whatever_kube_scheduler_takes_for_weights_no_key_overflows(
             # Coarser than float32, and fine enough to tell points apart.
             assert 30 <= unit < HAMI_UNIT
             assert part <= unit * WEIGHT_MAX * POINTS
+
+
+def test_a_key_made_again_by_itself_is_the_key_that_all_rows_would_get() -> None:
+    """A board with preferences makes all keys score by score, and later those of the rows that changed."""
+    nodes = [make.node(name=f"node-{i}", labels={"zone": "ab"[i % 2]}) for i in range(4)]
+    cluster = make.cluster(nodes=nodes)
+    wanted = make.pod(name="p", cpu="1", preferred=[(100, "zone", "a")])
+    record = cluster.see_pod(wanted)
+    assert record is not None
+
+    def shape_of(cycle: Cycle) -> Shape:
+        shape = cycle.shape_of(record)
+        assert shape is not None
+        cycle.boards.refresh(shape)
+        return shape
+
+    cycle = make.cycle(cluster=cluster)
+    before = shape_of(cycle).board.key.copy()
+    cluster.see_pod(make.pod(name="other", node="node-0", cpu="2"))
+    by_row = shape_of(cycle).board
+    # Points that all nodes have are in every key, one score differs.
+    assert by_row.base[0] > 0
+    assert by_row.scores.shape[0] == 1
+    changed = [name for name, row in cluster.nodes.rows.items() if by_row.key[row] != before[row]]
+    assert changed == ["node-0"]
+    anew = shape_of(make.cycle(cluster=cluster)).board
+    assert by_row.key.tolist() == anew.key.tolist()
