@@ -119,13 +119,13 @@ def of_wire(given: wire.LabelSelector | None, field: str) -> Selector:
     found = []
     for key, label in (given.match_labels or {}).items():
         check_name(key, f"{field}.matchLabels")
-        _check_value(label, f"{field}.matchLabels[{key}]")
+        check_value(label, f"{field}.matchLabels[{key}]")
         found.append(Requirement(key, "In", (label,)))
     for i, expression in enumerate(given.match_expressions or ()):
         where = f"{field}.matchExpressions[{i}]"
         check_name(expression.key, f"{where}.key")
         for j, value in enumerate(expression.values or ()):
-            _check_value(value, f"{where}.values[{j}]")
+            check_value(value, f"{where}.values[{j}]")
         found.append(_requirement(expression.key, expression.operator, expression.values, where))
     return all_of(found)
 
@@ -163,7 +163,12 @@ def quoted(text: str) -> str:
     return repr(limits.shortened(text, _QUOTED_MAX))
 
 
-def _check_value(value: str, field: str) -> None:
+def check_value(value: str, field: str) -> None:
+    """Refuse what is no label's value: nothing, or at most 63 letters, digits and ``-_.``.
+
+    Raises:
+        BadInput: names the field.
+    """
     if value and (len(value) > names.LABEL_VALUE_MAX or not _NAME.fullmatch(value)):
         raise BadInput(field, f"{quoted(value)} is not a label's value")
 

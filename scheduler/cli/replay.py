@@ -30,7 +30,9 @@ def replay(
     ],
     experiment: Annotated[
         words.Experiment,
-        typer.Option(help="How pods come and go; in a fill they only come, until it is full."),
+        typer.Option(
+            help="How pods come and go; in a fill they only come, until it is full, and recorded is as it happened."
+        ),
     ] = "fill",
     mode: Annotated[
         list[str] | None,
@@ -53,9 +55,15 @@ def replay(
     ] = None,
     load: Annotated[
         float | None,
-        typer.Option(help="GPUs asked, 1 being all there are. Default: 1.3 for fill, else 1."),
+        typer.Option(
+            help="GPUs asked, 1 being all there are; without GPUs in the trace, of what is scarcest. "
+            "Default: 1.3 for fill, else 1; not for recorded."
+        ),
     ] = None,
-    arrivals: Annotated[int, typer.Option(help="Pods that arrive; not for fill.")] = 50_000,
+    arrivals: Annotated[
+        int | None,
+        typer.Option(help="Pods that arrive; not for fill and recorded. Default: 50000."),
+    ] = None,
     queue: Annotated[
         bool, typer.Option("--queue", help="What does not fit waits; else it is lost.")
     ] = False,

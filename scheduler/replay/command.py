@@ -12,10 +12,11 @@ from rich.console import Console
 
 from scheduler import printing
 from scheduler.errors import BadInput
-from scheduler.replay import fan_out, plots, results, traces, words, workloads
+from scheduler.replay import fan_out, results, traces, words, workloads
 from scheduler.replay.experiment import RunOptions
 from scheduler.replay.fan_out import Engine, Job
-from scheduler.replay.measures import Record
+from scheduler.replay.measures.averages import Record
+from scheduler.replay.plots import picture
 
 SEED_MAX = 2**32 - 1
 SEEDS_MAX = 10_000
@@ -29,7 +30,7 @@ class Request:
     """The arguments of ``evenkeel replay`` as they were typed.
 
     Attributes:
-        load: None takes the experiment's own.
+        load, arrivals: None takes the experiment's own.
     """
 
     trace: Path
@@ -38,7 +39,7 @@ class Request:
     seeds: str = "42"
     variants: Sequence[str] = (traces.DEFAULT,)
     load: float | None = None
-    arrivals: int = workloads.ARRIVALS
+    arrivals: int | None = None
     queue: bool = False
     learn: words.Learning = "seen"
     processes: int = 1
@@ -67,6 +68,9 @@ def execute(
     _check_outputs(request)
     variants = list(dict.fromkeys(job.variant for job in jobs))
     known = {variant: traces.read(request.trace, variant) for variant in variants}
+    if request.experiment == "recorded":
+        for trace in known.values():
+            workloads.check_recorded(trace)
     finished = fan_out.run(
         jobs,
         known,
@@ -77,7 +81,7 @@ def execute(
     )
     _tell(request, [one.record for one in finished], out)
     if request.plot is not None:
-        plots.draw(finished, known, request.plot)
+        picture.draw(finished, known, request.plot)
 
 
 def plan(request: Request) -> list[Job]:
@@ -91,19 +95,13 @@ def plan(request: Request) -> list[Job]:
         if mode not in words.MODES:
             raise BadInput("--mode", f"{mode} is not one of {', '.join(words.MODES)}")
     is_fill = request.experiment == "fill"
-    load = request.load
-    if load is None:
-        load = workloads.FILL_LOAD if is_fill else workloads.STREAM_LOAD
-    if not 0 < load <= LOAD_MAX:
-        raise BadInput("--load", f"{load:g} is not above 0 and at most {LOAD_MAX:g}")
-    if not 1 <= request.arrivals <= ARRIVALS_MAX:
-        raise BadInput("--arrivals", f"{request.arrivals} is not within 1..{ARRIVALS_MAX}")
+    load, arrivals = _load_of(request), _arrivals_of(request)
     if is_fill and request.queue:
         raise BadInput(
             "--queue", "in a fill nobody leaves, so nobody who waits would ever be placed"
         )
     return [
-        Job(variant, request.experiment, load, request.arrivals, RunOptions(
+        Job(variant, request.experiment, load, arrivals, RunOptions(
             mode, request.learn, request.queue, seed,
             measure_frag=is_fill or request.plot is not None,
         ))
@@ -111,6 +109,32 @@ def plan(request: Request) -> list[Job]:
             _listed("--variant", request.variants), modes, seeds_of(request.seeds)
         )
     ]  # fmt: skip
+
+
+def _load_of(request: Request) -> float | None:
+    load = request.load
+    if request.experiment == "recorded":
+        if load is not None:
+            raise BadInput(
+                "--load",
+                "what is recorded has the load that it has; for more of it take nodes out of nodes.csv",
+            )
+        return None
+    if load is None:
+        load = workloads.FILL_LOAD if request.experiment == "fill" else workloads.STREAM_LOAD
+    if not 0 < load <= LOAD_MAX:
+        raise BadInput("--load", f"{load:g} is not above 0 and at most {LOAD_MAX:g}")
+    return load
+
+
+def _arrivals_of(request: Request) -> int:
+    if request.arrivals is None:
+        return workloads.ARRIVALS
+    if request.experiment == "recorded":
+        raise BadInput("--arrivals", "what is recorded has as many as it has")
+    if not 1 <= request.arrivals <= ARRIVALS_MAX:
+        raise BadInput("--arrivals", f"{request.arrivals} is not within 1..{ARRIVALS_MAX}")
+    return request.arrivals
 
 
 def seeds_of(text: str) -> list[int]:
@@ -147,7 +171,7 @@ def _check_outputs(request: Request) -> None:
             raise BadInput("--output-file", "is needed with --output parquet")
         results.check_parquet()
     if request.plot is not None:
-        plots.check(request.plot)
+        picture.check(request.plot)
     printing.check_writable("--output-file", request.output_file)
     printing.check_writable("--plot", request.plot)
 

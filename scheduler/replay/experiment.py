@@ -1,13 +1,14 @@
 """What a replay is given and what it answers: the words between readers, engine and reports.
 
-GPU amounts are milli-GPU: 1000 is one whole GPU. A node of the trace is known by its index in
+GPU amounts are milli-GPU: 1000 is one whole GPU. Extended resources are (name, whole number), by name. A node of the trace is known by its index in
 ``Trace.nodes``, a pod by its index in ``Trace.pods``; an arrival is one visit of such a pod.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,17 +22,22 @@ Floats = NDArray[np.float64]
 Tell = Callable[[float], None]
 
 WHOLE = 1000  # milli of one GPU
+# In experiments whose unit of time is the mean lifetime, this is how long one is.
+LIFETIME_SECONDS = 3600.0
+
+Amounts = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TraceNode:
-    """A node: CPU in 1/1000 core, host memory in MiB, whole GPUs, their model."""
+    """A node: CPU in 1/1000 core, host memory in MiB, whole GPUs, their model, extended resources."""
 
     name: str
     cpu_milli: int
     memory_mib: int
     gpus: int
     model: str
+    extended: Amounts = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,10 @@ class TracePod:
         gpu_milli: share of each of them, 1..1000; below 1000 only when ``gpus`` is 1, 0 when it is 0.
         models: GPU models it may run on; empty: any.
         gpu_mib: MiB on each GPU; 0: the same share of the memory as ``gpu_milli``.
+        extended: what it asks of extended resources.
+        app: its label ``app``; empty: none.
+        max_per_node: at most so many pods of its app on one node; 0: no limit.
+        arrival, departure: when it came and left, in seconds; inf: it never left.
     """
 
     name: str
@@ -55,20 +65,42 @@ class TracePod:
     gpu_milli: int
     models: tuple[str, ...]
     gpu_mib: int = 0
+    extended: Amounts = ()
+    app: str = ""
+    max_per_node: int = 0
+    arrival: float = 0.0
+    departure: float = math.inf
+
+    @property
+    def kind(self) -> TracePod:
+        """All of it that decides where it may go, as a pod: its name and its times do not."""
+        return replace(self, name="", arrival=0.0, departure=math.inf)
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A cluster and the pods once sent to it."""
+    """A cluster and the pods once sent to it.
+
+    Attributes:
+        name: that of its folder.
+        nodes, pods: in the order of their files.
+        is_recorded: its pods tell when they came.
+    """
 
     name: str
     nodes: tuple[TraceNode, ...]
     pods: tuple[TracePod, ...]
+    is_recorded: bool = False
 
     @property
     def capacity(self) -> int:
         """Milli-GPU of all nodes."""
         return WHOLE * sum(node.gpus for node in self.nodes)
+
+    @property
+    def has_gpus(self) -> bool:
+        """Whether GPUs are asked for. If not, those of its nodes do not matter."""
+        return any(pod.gpus for pod in self.pods)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +113,14 @@ class Workload:
         pod: [A] index into the trace's pods.
         at: [A] time of arrival, ascending; pods that come together share it.
         lifetime: [A] time it runs once placed; inf: it never leaves.
+        unit_seconds: how long one unit of these times is: backoff of the queue is in seconds.
     """
 
     order: Ints
     pod: Ints
     at: Floats
     lifetime: Floats
+    unit_seconds: float = LIFETIME_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +143,28 @@ class RunOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class Samples:
+    """Looks at the cluster at S instants, as far apart in time as each other, the last after the last arrival.
+
+    Attributes:
+        at: [S] when, in the times of the workload.
+        after: [S] index of the last arrival before it.
+        stranded: [S, R] stranded, by the resources of a ``demand.Demand``.
+    """
+
+    at: Floats
+    after: Ints
+    stranded: Floats
+
+
+@dataclass(frozen=True, slots=True)
 class Series:
     """What happened, N nodes and A arrivals.
 
     Attributes:
-        asked: [A] milli-GPU that have arrived, this arrival included.
-        allocated: [A] milli-GPU allocated right after this arrival was decided.
+        asked: [A] of the resource that load is of (milli-GPU in a trace with GPUs): all that has arrived,
+            this arrival included.
+        allocated: [A] of that resource, right after this arrival was decided.
         frag: [A] fragment amount of the cluster in milli-GPU after it; nan when not measured.
         placed_at: [A] time of placement; nan: never.
         node: [A] index of the node; -1: never placed.
@@ -123,6 +173,7 @@ class Series:
         gpu_used: milli in use on each GPU of each node at the end.
         occupied: [A] nodes with anything on them.
         seconds: wall time of the run.
+        samples: None when nobody looked.
     """
 
     asked: Ints
@@ -135,6 +186,7 @@ class Series:
     gpu_used: tuple[tuple[int, ...], ...]
     occupied: Ints
     seconds: float
+    samples: Samples | None = None
 
 
 def ignore(_part: float) -> None:

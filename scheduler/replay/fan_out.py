@@ -20,10 +20,12 @@ from rich.console import Console
 
 from scheduler import progress
 from scheduler.errors import BadInput, EvenkeelError
-from scheduler.replay import measures, workloads
+from scheduler.replay import demand, workloads
 from scheduler.replay import processes as pool
 from scheduler.replay.experiment import Ints, RunOptions, Series, Tell, Trace, Workload, ignore
-from scheduler.replay.measures import Curve, Record
+from scheduler.replay.measures import fill, recorded, streams, usage
+from scheduler.replay.measures.averages import Record
+from scheduler.replay.measures.curve import Curve
 
 Engine = Callable[[Trace, Workload, RunOptions, Tell], Series]
 Traces = Mapping[str, Trace]
@@ -35,11 +37,16 @@ class JobFailed(EvenkeelError):  # noqa: N818 - reads as what happened
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One run: which pods, how they arrive, how they are placed, and the seed."""
+    """One run: which pods, how they arrive, how they are placed, and the seed.
+
+    Attributes:
+        load: None where it is what was recorded.
+        arrivals: of streams that are drawn.
+    """
 
     variant: str
     experiment: str
-    load: float
+    load: float | None
     arrivals: int
     options: RunOptions
 
@@ -54,14 +61,14 @@ class Finished:
     Attributes:
         record: its figures, flat, after what it was: trace, variant, experiment, mode, ...
         curve: its lines.
-        cpu_used: [N] 1/1000 core in use at the end.
+        used: [R, N] in use on each node at the end, by the resources of a ``demand.Demand``.
         gpu_used: milli in use on each GPU of each node at the end.
     """
 
     job: Job
     record: Record
     curve: Curve
-    cpu_used: Ints
+    used: Ints
     gpu_used: tuple[tuple[int, ...], ...]
 
 
@@ -129,17 +136,10 @@ def run(
 
 def run_one(job: Job, trace: Trace, engine: Engine, tell: Tell = ignore) -> Finished:
     """One run, measured; ``tell`` hears how far it has come."""
-    if job.experiment == "fill":
-        workload = workloads.fill(trace, job.options.seed, job.load)
-    else:
-        draw = workloads.STREAMS[job.experiment]
-        workload = draw(trace, job.options.seed, job.load, job.arrivals)
+    asked = demand.of_trace(trace)
+    workload = _workload(job, trace)
     series = engine(trace, workload, job.options, tell)
-    if job.experiment == "fill":
-        figures, curve = measures.fill(trace, series), measures.fill_curve(trace, series)
-    else:
-        figures = measures.stream(trace, workload, series, is_queued=job.options.queue)
-        curve = measures.stream_curve(trace, workload, series)
+    figures, curve = _measured(job, trace, workload, series)
     record: Record = {
         "trace": trace.name,
         "variant": job.variant,
@@ -147,13 +147,33 @@ def run_one(job: Job, trace: Trace, engine: Engine, tell: Tell = ignore) -> Fini
         "mode": job.options.mode,
         "seed": job.options.seed,
         "load": job.load,
+        "load_of": asked.load_name,
+        "binding": ", ".join(asked.names[row] for row in asked.binding_rows),
         "queue": job.options.queue,
         "learn": job.options.learn,
         "arrivals": len(workload.pod),
         **figures,
         "seconds": series.seconds,
     }
-    return Finished(job, record, curve, series.cpu_used, series.gpu_used)
+    used = usage.at_end(asked, workload, series)
+    return Finished(job, record, curve, used, series.gpu_used)
+
+
+def _workload(job: Job, trace: Trace) -> Workload:
+    seed = job.options.seed
+    if job.experiment == "recorded" or job.load is None:
+        return workloads.recorded(trace, seed)
+    if job.experiment == "fill":
+        return workloads.fill(trace, seed, job.load)
+    return workloads.STREAMS[job.experiment](trace, seed, job.load, job.arrivals)
+
+
+def _measured(job: Job, trace: Trace, workload: Workload, series: Series) -> tuple[Record, Curve]:
+    if job.experiment == "fill":
+        return fill.figures(trace, workload, series), fill.curve(trace, series)
+    kind = recorded if job.experiment == "recorded" else streams
+    figures = kind.figures(trace, workload, series, is_queued=job.options.queue)
+    return figures, kind.curve(trace, workload, series)
 
 
 def _try(

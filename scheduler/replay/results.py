@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,18 +13,23 @@ from rich.console import Console
 from rich.table import Table
 
 from scheduler.errors import BadInput
-from scheduler.replay import measures
-from scheduler.replay.measures import Record, Value
+from scheduler.replay import demand
+from scheduler.replay.measures import summary as over_seeds
+from scheduler.replay.measures.averages import Record, Value
 
 # Runs that differ in one of these are summarised apart; runs that differ only in their seed, together.
-GROUP = ("trace", "variant", "experiment", "load", "queue", "learn", "mode")
+GROUP = (
+    "trace", "variant", "experiment", "load", "load_of", "binding", "queue", "learn", "mode",
+)  # fmt: skip
 _NO_FIGURES = ("seed", "arrivals")
+_OF_RESOURCE = re.compile(r"(allocated|stranded)_(.+)_percent(?:_at_(\w+))?")
+_LOADS_SHOWN = ("100", "end")
 _ENDLESS = 10_000  # columns, more than any table has
 
 
 def summary(records: Sequence[Record]) -> list[Record]:
-    """Mean and spread over the seeds, see ``measures.summarise``."""
-    return measures.summarise(records, GROUP, _NO_FIGURES)
+    """Mean and spread over the seeds, see ``measures.summary``."""
+    return over_seeds.summarise(records, GROUP, _NO_FIGURES)
 
 
 def as_json(records: Sequence[Record]) -> str:
@@ -72,6 +78,8 @@ def write_parquet(records: Sequence[Record], path: Path) -> None:
 def show(records: Sequence[Record], console: Console) -> None:
     """A table per experiment: figures down, modes across, mean ± spread over the seeds.
 
+    JSON and Parquet hold more: what is told of every resource at every load would be a page.
+
     Modes that do not fit beside the others stand in a table below; off a terminal all of them fit.
     """
     groups: dict[tuple[Value, ...], list[Record]] = {}
@@ -87,8 +95,11 @@ def show(records: Sequence[Record], console: Console) -> None:
 
 
 def _title(one: Record) -> str:
+    load = "" if one["load"] is None else f", load {one['load']}"
+    if load and one["load_of"] != demand.GPU:
+        load += f" of {one['load_of']}"
     waiting = ", queued" if one["queue"] else ""
-    return f"{one['experiment']} of {one['trace']}, {one['variant']}, load {one['load']}{waiting}"
+    return f"{one['experiment']} of {one['trace']}, {one['variant']}{load}{waiting}"
 
 
 def _abreast(group: Sequence[Record], console: Console) -> int:
@@ -112,12 +123,26 @@ def _table(group: Sequence[Record]) -> Table:
     for one in group:
         table.add_column(str(one["mode"]), justify="right", no_wrap=True)
     for name in first:
-        if name in GROUP or name == "runs" or name.endswith("_sd"):
+        if name in GROUP or name == "runs" or name.endswith("_sd") or not _is_shown(name, first):
             continue
         cells = [_cell(one[name], one[f"{name}_sd"]) for one in group]
         if any(cells):
             table.add_row(name.replace("_percent", " %").replace("_", " "), *cells)
     return table
+
+
+def _is_shown(name: str, one: Record) -> bool:
+    """Whether a figure is worth a line: what is told of every resource at every load is for files.
+
+    Of GPUs the lines without a name tell what is allocated, where there are such.
+    """
+    match = _OF_RESOURCE.fullmatch(name)
+    if match is None:
+        return True
+    figure, resource, load = match.groups()
+    if figure == "allocated" and resource == demand.GPU:
+        return one["experiment"] == "recorded"
+    return load in {None, *_LOADS_SHOWN} or (figure == "allocated" and resource == one["load_of"])
 
 
 def _cell(mean: Value, spread: Value) -> str:

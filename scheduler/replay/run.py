@@ -1,7 +1,6 @@
 """One run of an experiment in virtual time: the operator's engine, no cluster.
 
-Nodes and pods enter the state as the objects that an API server would serve. A share of a card is the same share of its cores and of its memory,
-rounded up to whole percent.
+Nodes and pods enter the state as ``objects`` makes them: as an API server would serve them.
 """
 
 from __future__ import annotations
@@ -16,80 +15,40 @@ from dataclasses import replace
 import numpy as np
 
 from scheduler.api import placement, wire
-from scheduler.api.cards import Card
 from scheduler.api.door import events
 from scheduler.api.pods import templates
 from scheduler.config import Config
-from scheduler.devices import objects
 from scheduler.engine.budget import Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
 from scheduler.modes.demand_tables import Counts
 from scheduler.modes.fragmentation import FragmentGauge
+from scheduler.replay import demand, objects, workloads
 from scheduler.replay.experiment import (
     RunOptions,
     Series,
     Tell,
     Trace,
-    TraceNode,
     TracePod,
     Workload,
     ignore,
 )
+from scheduler.replay.measures.stranded import Looks, StrandedGauge, typical
 from scheduler.schema import columns as c
 from scheduler.schema.columns import Floats, Ints
 from scheduler.state.demand import DemandShape, shape_of
 
-# Sharers per card, and pods per node: so many that neither decides.
-_SHARERS, _PODS = 100, 1001
-# MiB of the models that are known, and of those that are not disclosed.
-_CARD_MIB = {"T4": 15360, "P100": 16384, "V100M16": 16384, "V100M32": 32768, "A10": 24576}
-_OTHER_MIB = 81920
 _NAMESPACE = "replay"
-# Backoff is in seconds, lifetimes are in units of their mean.
-_LIFETIME_SECONDS = 3600.0
 _UNLIMITED = Unlimited()
 _TOLD = 200  # times in a run
-
-
-def node_object(node: TraceNode, place: int) -> wire.Node:
-    """The node as the API server would serve it; names sort in the order of their places."""
-    name = f"{place:05d}-{node.name}"
-    allocatable: wire.Quantities = {
-        "cpu": f"{node.cpu_milli}m",
-        "memory": f"{node.memory_mib}Mi",
-        "pods": _PODS,
-    }
-    cards = [
-        Card(
-            id=f"{name}-{i}",
-            index=i,
-            sharers=_SHARERS,
-            mib=_CARD_MIB.get(node.model, _OTHER_MIB),
-            cores=100,
-            model=objects.model_word(node.model),
-        )
-        for i in range(node.gpus)
-    ]
-    return objects.node(name, allocatable, cards)
-
-
-def pod_spec(pod: TracePod, scheduler_name: str) -> tuple[wire.PodSpec, dict[str, str]]:
-    """The spec and the annotations of a pod of the trace."""
-    limits: wire.Quantities = {"cpu": f"{pod.cpu_milli}m", "memory": f"{pod.memory_mib}Mi"}
-    if pod.gpus:
-        percent = -(-pod.gpu_milli // 10)
-        limits |= objects.limits(cards=pod.gpus, cores=percent, mib=pod.gpu_mib)
-    container = wire.Container("main", wire.Resources(requests=limits, limits=limits))
-    spec = wire.PodSpec(scheduler_name=scheduler_name, containers=[container])
-    return spec, objects.only_models(pod.models)
 
 
 def run(trace: Trace, workload: Workload, options: RunOptions, tell: Tell = ignore) -> Series:
     """Play a workload on a trace's cluster; ``tell`` hears how far it has come.
 
     Without a queue a pod that fits nowhere is lost. With one it waits as in the operator, backoff and
-    all; a mean lifetime is then an hour.
+    all; the workload says how long a unit of its time is. Who leaves at some moment makes room for all
+    who come then, and for those who wait before them.
 
     Raises:
         BadInput: a node of the trace is malformed.
@@ -115,24 +74,25 @@ class Replay:
             seed=options.seed,
         )
         self._nodes: dict[str, int] = {}
+        has_hostname = objects.need_hostnames(trace)
         for place, index in enumerate(workload.order.tolist()):
-            self._see_node(index, place)
+            node = objects.node_object(trace.nodes[index], place, has_hostname=has_hostname)
+            self.engine.handle(events.NodeSeen(node), 0.0)
+            self._nodes[node.metadata.name] = index
         # Like pods share one spec, as those of one Job do.
-        spec = functools.cache(lambda pod: pod_spec(pod, self._config.scheduler_name))
-        self._specs = [spec(_nameless(pod)) for pod in trace.pods]
-        self._amounts = [pod.gpus * pod.gpu_milli for pod in trace.pods]
+        spec = functools.cache(
+            lambda pod: objects.pod_spec(pod, self._config.scheduler_name, len(trace.nodes))
+        )
+        self._specs = [spec(pod.kind) for pod in trace.pods]
+        self._labels = [objects.labels_of(pod) for pod in trace.pods]
+        self._amounts = workloads.of_load(trace)[0].tolist()
         self._leaving: list[tuple[float, int]] = []
         self._allocated = 0
         # The queue's backoff is in seconds, so all times inside are.
-        self._seconds: list[float] = (workload.at * _LIFETIME_SECONDS).tolist()
+        self._seconds: list[float] = (workload.at * workload.unit_seconds).tolist()
         n = workload.pod.size
         self._placed_at = np.full(n, np.nan)
         self._node = np.full(n, -1, np.int64)
-
-    def _see_node(self, index: int, place: int) -> None:
-        node = node_object(self._trace.nodes[index], place)
-        self.engine.handle(events.NodeSeen(node), 0.0)
-        self._nodes[node.metadata.name] = index
 
     def play(self, tell: Tell = ignore) -> Series:
         """Play the workload, once."""
@@ -140,23 +100,34 @@ class Replay:
         workload, n = self._workload, self._workload.pod.size
         allocated, occupied = np.zeros(n, np.int64), np.zeros(n, np.int64)
         frag = np.full(n, np.nan)
-        gauge = self._gauge() if self._options.measure_frag else None
+        has_gauge = self._options.measure_frag and self._trace.has_gpus
+        gauge = self._gauge() if has_gauge else None
+        looks = Looks(self._stranded(), self._seconds)
         pods_on = self.engine.cluster.pods_on
         at, kinds = self._seconds, workload.pod.tolist()
         often = max(1, n // _TOLD)
         for i in range(n):
             if i % often == 0:
                 tell(i / n)
+            while looks.next_at < at[i]:
+                self._until(looks.next_at)
+                looks.look(i - 1)
             self._until(at[i])
             self._arrive(i, kinds[i], at[i])
             allocated[i], occupied[i] = self._allocated, len(pods_on)
             if gauge is not None:
                 frag[i] = gauge.read()
+        looks.look(n - 1)
         asked = np.cumsum(np.array(self._amounts, np.int64)[workload.pod])
-        return self._series(asked, allocated, frag, occupied, time.perf_counter() - began)
+        series = self._series(asked, allocated, frag, occupied, time.perf_counter() - began)
+        return replace(series, samples=looks.samples(workload.unit_seconds))
 
     def _gauge(self) -> FragmentGauge:
         return FragmentGauge(self.engine.cluster, demand_of(self._trace, self._config))
+
+    def _stranded(self) -> StrandedGauge:
+        kinds = typical(self._trace, functools.partial(_shape, config=self._config))
+        return StrandedGauge(self.engine.cluster, kinds, demand.of_trace(self._trace).names)
 
     # Virtual time, in seconds.
 
@@ -169,7 +140,8 @@ class Replay:
             if min(leaving, tried) > at:
                 return
             if leaving <= tried:
-                self._leave(leaving)
+                while self._leaving and self._leaving[0][0] == leaving:
+                    self._leave(leaving)
             if len(self.engine.pending):
                 self._decide(min(leaving, tried))
 
@@ -181,7 +153,7 @@ class Replay:
     def _arrive(self, i: int, which: int, at: float) -> None:
         spec, annotations = self._specs[which]
         uid = str(i)
-        meta = wire.Meta(name=uid, namespace=_NAMESPACE, uid=uid, annotations=annotations)
+        meta = wire.Meta(uid, _NAMESPACE, uid, labels=self._labels[which], annotations=annotations)
         self.engine.handle(events.PodSeen(wire.Pod(meta, spec=spec)), at)
         self._decide(at)
 
@@ -196,11 +168,11 @@ class Replay:
 
     def _placed(self, i: int, node: str, at: float) -> None:
         workload = self._workload
-        waited = (at - self._seconds[i]) / _LIFETIME_SECONDS
+        waited = (at - self._seconds[i]) / workload.unit_seconds
         self._placed_at[i] = workload.at[i] + waited
         self._node[i] = self._nodes[node]
         self._allocated += self._amounts[workload.pod[i]]
-        lifetime = float(workload.lifetime[i]) * _LIFETIME_SECONDS
+        lifetime = float(workload.lifetime[i]) * workload.unit_seconds
         if lifetime < math.inf:
             heapq.heappush(self._leaving, (at + lifetime, i))
 
@@ -237,12 +209,12 @@ class Replay:
 def demand_of(trace: Trace, config: Config) -> Counts:
     """The demand of a whole trace, as if every pod of it had been seen once."""
     counts: Counter[DemandShape] = Counter()
-    for pod, n in Counter(map(_nameless, trace.pods)).items():
-        spec, annotations = pod_spec(pod, config.scheduler_name)
-        template = templates.of_pod(wire.Pod(wire.Meta(annotations=annotations), spec=spec))
-        counts[shape_of(template)] += n
+    for pod, n in Counter(pod.kind for pod in trace.pods).items():
+        counts[_shape(pod, config)] += n
     return dict(counts)
 
 
-def _nameless(pod: TracePod) -> TracePod:
-    return replace(pod, name="")
+def _shape(pod: TracePod, config: Config) -> DemandShape:
+    spec, annotations = objects.pod_spec(pod, config.scheduler_name)
+    template = templates.of_pod(wire.Pod(wire.Meta(annotations=annotations), spec=spec))
+    return shape_of(template)

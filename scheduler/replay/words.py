@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from scheduler.api.placement import Mode
 
-Experiment = Literal["fill", "churn", "bursts", "daily", "heavy-tail"]
+Experiment = Literal["fill", "churn", "bursts", "daily", "heavy-tail", "recorded"]
 # What a mode may learn the mix of pods from: those that arrived, or the whole trace.
 Learning = Literal["seen", "trace"]
 Output = Literal["table", "json", "parquet"]

@@ -1,8 +1,10 @@
 """Who arrives when, drawn from a trace and a seed; equal seeds give equal workloads for every mode.
 
 ``fill`` is the published experiment of "Beware of Fragmentation" (USENIX ATC'23): pods arrive and
-stay. The others are our own: pods come and go while the load (milli-GPU asked by all that would run
-if nothing were lost, over the capacity) keeps its mean. Their unit of time is the mean lifetime.
+stay. The next are our own: pods come and go while the load (what all that would run if nothing were
+lost ask, over the capacity) keeps its mean. Their unit of time is the mean lifetime. Load is of GPUs where
+the trace has any, else of the resource that binds, see ``demand``. ``recorded`` is what really happened,
+in seconds.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from scheduler.errors import BadInput
+from scheduler.replay import demand
 from scheduler.replay.experiment import WHOLE, Ints, Trace, Workload
 
 FILL_LOAD, STREAM_LOAD = 1.3, 1.0
@@ -36,14 +39,14 @@ def fill(trace: Trace, seed: int, load: float = FILL_LOAD) -> Workload:
     pod's milli per GPU once, not times its GPUs. Arrivals are at 0, 1, 2, ... and never leave.
 
     Raises:
-        BadInput: the load is too little for any pod that asks GPUs.
+        BadInput: the load is too little for any pod that asks what it is of.
     """
     rng = np.random.default_rng(seed)
     by_name = np.array(sorted(range(len(trace.pods)), key=lambda i: trace.pods[i].name))
-    asked, once = milli_asked(trace), np.array([pod.gpu_milli for pod in trace.pods])
-    target = round(
-        load * trace.capacity
-    )  # rounded to a milli: a load such as 0.1 is no exact double
+    asked, capacity = of_load(trace)
+    once = np.array([pod.gpu_milli for pod in trace.pods]) if trace.has_gpus else asked
+    # Rounded to a milli: a load such as 0.1 is no exact double.
+    target = round(load * capacity)
     pods = rng.permutation(by_name)
     total = int(asked.sum())
     if total > target:
@@ -60,12 +63,7 @@ def fill(trace: Trace, seed: int, load: float = FILL_LOAD) -> Workload:
         parts.append(kept)
     pod = np.concatenate(parts)
     if not asked[pod].any():
-        least = int(asked[asked > 0].min(initial=WHOLE))
-        raise BadInput(
-            "--load",
-            f"{load:g} of {trace.capacity / WHOLE:g} GPUs is less than the {least / WHOLE:g} that the "
-            "smallest pod asks, or by chance none was left: ask for more",
-        )
+        raise BadInput("--load", _too_little(trace, load))
     at = np.arange(len(pod), dtype=np.float64)
     return Workload(_order(rng, trace), pod, at, np.full(len(pod), np.inf))
 
@@ -133,6 +131,36 @@ def heavy_tail(
     return Workload(_order(rng, trace), pod, at, lifetime)
 
 
+def recorded(trace: Trace, seed: int) -> Workload:
+    """The pods as they came and left, in seconds; those that came at once in the order of their file.
+
+    The seed gives the fixed order of the nodes, nothing else.
+
+    Raises:
+        BadInput: nobody has recorded when they came.
+    """
+    check_recorded(trace)
+    arrival = np.array([pod.arrival for pod in trace.pods])
+    pod = np.argsort(arrival, kind="stable")
+    lifetime = np.array([pod.departure for pod in trace.pods]) - arrival
+    order = _order(np.random.default_rng(seed), trace)
+    return Workload(order, pod, arrival[pod], lifetime[pod], unit_seconds=1.0)
+
+
+def check_recorded(trace: Trace) -> None:
+    """Refuse a trace that does not tell when its pods came.
+
+    Raises:
+        BadInput: says what is missing.
+    """
+    if not trace.is_recorded:
+        raise BadInput(
+            "--experiment",
+            f"recorded: the pods of {trace.name} have no times; needed is the column arrival in pods.csv "
+            "(of openb creation_time, which its multigpu lists do not have)",
+        )
+
+
 STREAMS: dict[str, Stream] = {
     "churn": churn,
     "bursts": bursts,
@@ -142,13 +170,38 @@ STREAMS: dict[str, Stream] = {
 
 
 def rate(trace: Trace, load: float) -> float:
-    """Arrivals per mean lifetime such that load x capacity = rate x mean milli-GPU asked."""
-    return load * trace.capacity / float(milli_asked(trace).mean())
+    """Arrivals per mean lifetime such that load x capacity = rate x mean amount asked."""
+    asked, capacity = of_load(trace)
+    return load * capacity / float(asked.mean())
+
+
+def of_load(trace: Trace) -> tuple[Ints, int]:
+    """[pods] what each asks of the resource that load is of, and how much of that there is."""
+    if trace.has_gpus:
+        return milli_asked(trace), trace.capacity
+    asked = demand.of_trace(trace)
+    return asked.amounts[asked.load_row], int(asked.total[asked.load_row])
 
 
 def milli_asked(trace: Trace) -> Ints:
     """[pods] milli-GPU that each pod of the trace asks for."""
     return np.array([pod.gpus * pod.gpu_milli for pod in trace.pods], dtype=np.int64)
+
+
+def _too_little(trace: Trace, load: float) -> str:
+    asked, capacity = of_load(trace)
+    least = int(asked[asked > 0].min(initial=capacity))
+    if trace.has_gpus:
+        of, smallest = f"{capacity / WHOLE:g} GPUs", f"{least / WHOLE:g}"
+    else:
+        of, smallest = (
+            f"the {demand.of_trace(trace).load_name} there is",
+            f"{least / capacity:g} of it",
+        )
+    return (
+        f"{load:g} of {of} is less than the {smallest} that the smallest pod asks, or by chance none was "
+        "left: ask for more"
+    )
 
 
 def _order(rng: np.random.Generator, trace: Trace) -> Ints:

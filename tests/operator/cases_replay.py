@@ -13,8 +13,8 @@ import numpy as np
 
 from scheduler.api import names
 from scheduler.embedded.agents import cards, nodes
+from scheduler.replay import objects, traces
 from scheduler.replay import run as engine
-from scheduler.replay import traces
 from scheduler.replay.experiment import RunOptions, Trace, Workload
 from tests.operator.manifests import pod
 from tests.operator.world import PODS, World
@@ -45,7 +45,7 @@ def _story() -> tuple[Trace, Workload]:
 
 
 def _node(trace: Trace, index: int, place: int) -> Json:
-    seen = engine.node_object(trace.nodes[index], place)
+    seen = objects.node_object(trace.nodes[index], place)
     registered = json.loads((seen.metadata.annotations or {})[names.HAMI_REGISTER])
     hardware = cards.Hardware(
         cards=tuple(
@@ -67,7 +67,7 @@ def _node(trace: Trace, index: int, place: int) -> Json:
 
 
 def _pod(trace: Trace, which: int, name: str) -> Json:
-    spec, annotations = engine.pod_spec(trace.pods[which], "evenkeel")
+    spec, annotations = objects.pod_spec(trace.pods[which], "evenkeel")
     limits = msgspec.to_builtins(spec.containers)[0]["resources"]["limits"]
     extended = {key: n for key, n in limits.items() if "/" in key}
     return pod(name, requests=limits, limits=extended, annotations=annotations)

@@ -59,7 +59,7 @@ def test_help_fits_the_terminal_and_names_every_option_whole(command: str, colum
 
 def test_help_lists_the_words_that_an_option_takes() -> None:
     told = in_one_line(evenkeel("replay", "--help").stdout)
-    assert "<fill|churn|bursts|daily|heavy-tail>" in told
+    assert "<fill|churn|bursts|daily|heavy-tail|recorded>" in told
     assert "<seen|trace>" in told
     assert "<table|json|parquet>" in told
     assert ", ".join(words.MODES) in told

@@ -84,7 +84,7 @@ def test_files_are_written_and_nothing_is_printed(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--experiment", "drain"], "'--experiment': Value error, 'drain' is not one of 'fill', 'churn', 'bursts', 'daily', 'heavy-tail'"),
+        (["--experiment", "drain"], "'--experiment': Value error, 'drain' is not one of 'fill', 'churn', 'bursts', 'daily', 'heavy-tail', 'recorded'"),
         (["--mode", "best"], "--mode: best is not one of keel, fgd, best-fit"),
         (["--mode", "keel,"], "--mode: is empty"),
         (["--learn", "all"], "'--learn': Value error, 'all' is not one of 'seen', 'trace'"),

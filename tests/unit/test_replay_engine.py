@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from scheduler.replay import objects, traces, workloads
 from scheduler.replay import run as engine
-from scheduler.replay import traces, workloads
 from scheduler.replay.experiment import (
     RunOptions,
     Series,
@@ -112,7 +112,7 @@ def test_a_model_is_not_another_whose_name_holds_its_own() -> None:
 
 
 def test_a_share_that_is_no_whole_percent_is_rounded_up() -> None:
-    spec, _ = engine.pod_spec(TracePod("p", 1, 1, 1, 333, ()), "evenkeel")
+    spec, _ = objects.pod_spec(TracePod("p", 1, 1, 1, 333, ()), "evenkeel")
     resources = spec.containers[0].resources
     assert resources is not None
     assert resources.limits is not None

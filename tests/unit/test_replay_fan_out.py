@@ -39,7 +39,7 @@ def told(finished: list[Finished]) -> list[object]:
     """All there is of runs, arrays as bytes."""
     return [
         [
-            one.job, one.record, one.gpu_used, one.cpu_used.tobytes(),
+            one.job, one.record, one.gpu_used, one.used.tobytes(),
             *(getattr(one.curve, field.name).tobytes() for field in dataclasses.fields(one.curve)),
         ]
         for one in finished
@@ -163,5 +163,5 @@ def test_without_an_engine_the_rooms_own_is_taken(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(fan_out, "_own_engine", lambda: replay_engine.first_fit)
     (own,) = fan_out.run([job()], TRACES)
     (given,) = fan_out.run([job()], TRACES, engine=replay_engine.first_fit)
-    assert np.array_equal(own.cpu_used, given.cpu_used)
+    assert np.array_equal(own.used, given.used)
     assert own.record == given.record

@@ -9,9 +9,10 @@ import pytest
 from matplotlib import image
 
 from scheduler.errors import BadInput
-from scheduler.replay import fan_out, plots
+from scheduler.replay import fan_out
 from scheduler.replay.experiment import RunOptions
 from scheduler.replay.fan_out import Finished, Job
+from scheduler.replay.plots import look, picture
 from tests.unit import replay_engine
 
 TRACES = {"default": replay_engine.small_trace(), "other": replay_engine.small_trace()}
@@ -45,7 +46,7 @@ def words(path: Path) -> str:
 
 def test_an_svg_names_modes_axes_and_models(tmp_path: Path) -> None:
     path = tmp_path / "picture.svg"
-    plots.draw(finished(), TRACES, path)
+    picture.draw(finished(), TRACES, path)
     said = words(path)
     for word in (
         "first-fit", "random", "Allocated, % of all GPUs: fill of default", "Fragments, % of all",
@@ -57,7 +58,7 @@ def test_an_svg_names_modes_axes_and_models(tmp_path: Path) -> None:
 
 def test_a_png_has_content_in_colour(tmp_path: Path) -> None:
     path = tmp_path / "picture.png"
-    plots.draw(finished(seeds=(1,)), TRACES, path)
+    picture.draw(finished(seeds=(1,)), TRACES, path)
     pixels = image.imread(path)[:, :, :3]
     height, width, _ = pixels.shape
     assert (width, height) == (1800, 1320)
@@ -71,7 +72,7 @@ def test_a_stream_is_drawn_over_time_and_without_fragments_when_none_were_measur
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "stream.svg"
-    plots.draw(finished("churn", seeds=(1,), is_measured=False), TRACES, path)
+    picture.draw(finished("churn", seeds=(1,), is_measured=False), TRACES, path)
     said = words(path)
     assert "time, mean lifetimes" in said
     assert "Fragments" not in said
@@ -82,20 +83,20 @@ def test_every_mode_there_is_and_every_variant_fit_in_one_picture(tmp_path: Path
     path = tmp_path / "all.svg"
     modes = tuple(f"mode-{i}" for i in range(13))
     runs = finished("churn", modes, (1,), ("default", "other"))
-    plots.draw(runs, TRACES, path)
+    picture.draw(runs, TRACES, path)
     said = words(path)
     assert "churn of other" in said
     assert [said.count(f"{mode}: the cluster at the end") for mode in modes] == [1] * 13
 
 
 def test_thirteen_lines_all_look_different() -> None:
-    looks = {tuple(plots.look_of(i).values()) for i in range(13)}
+    looks = {tuple(look.look_of(i).values()) for i in range(13)}
     assert len(looks) == 13
 
 
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"--plot: .*gone"):
-        plots.draw(finished(seeds=(1,)), TRACES, tmp_path / "gone/picture.png")
+        picture.draw(finished(seeds=(1,)), TRACES, tmp_path / "gone/picture.png")
 
 
 def test_without_matplotlib_the_error_names_the_extra(
@@ -103,4 +104,4 @@ def test_without_matplotlib_the_error_names_the_extra(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(BadInput, match=r"needs the extra plot: pip install .*\[plot\]"):
-        plots.draw([], TRACES, tmp_path / "picture.svg")
+        picture.draw([], TRACES, tmp_path / "picture.svg")

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from bench import small
-from scheduler.replay import measures, traces, workloads
 from scheduler.replay import run as engine
+from scheduler.replay import traces, workloads
 from scheduler.replay.experiment import RunOptions, Series, Trace, TraceNode, TracePod, Workload
+from scheduler.replay.measures import fill
 from scheduler.replay.words import Learning
 
 pytestmark = pytest.mark.many
@@ -48,7 +49,7 @@ def options(mode: str, learn: Learning = "seen") -> RunOptions:
 def at_100_and_130(mode: str, learn: Learning, seed: int = SEED) -> tuple[float, float]:
     workload = workloads.fill(DEFAULT, seed)
     series = engine.run(DEFAULT, workload, options(mode, learn))
-    found = measures.fill(DEFAULT, series)
+    found = fill.figures(DEFAULT, workload, series)
     return float(found["allocated_percent_at_100"] or 0), float(
         found["allocated_percent_at_130"] or 0
     )

@@ -13,13 +13,13 @@ from rich.console import Console
 from scheduler import printing
 from scheduler.errors import BadInput
 from scheduler.replay import results
-from scheduler.replay.measures import Record
+from scheduler.replay.measures.averages import Record
 
 
 def record(mode: str, seed: int, percent: float | None, **more: float | None) -> Record:
     return {
         "trace": "t", "variant": "default", "experiment": "churn", "mode": mode, "seed": seed,
-        "load": 1.0, "queue": False, "learn": "seen", "arrivals": 10,
+        "load": 1.0, "load_of": "gpu", "binding": "gpu", "queue": False, "learn": "seen", "arrivals": 10,
         "allocated_percent": percent, **more,
     }  # fmt: skip
 

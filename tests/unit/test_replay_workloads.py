@@ -15,7 +15,7 @@ STREAMS = sorted(workloads.STREAMS)
 
 
 def test_every_experiment_that_can_be_asked_for_can_be_drawn() -> None:
-    assert set(words.EXPERIMENTS) == {"fill", *workloads.STREAMS}
+    assert set(words.EXPERIMENTS) == {"fill", "recorded", *workloads.STREAMS}
 
 
 def asked(trace: Trace, workload: Workload) -> np.ndarray:
@@ -136,7 +136,7 @@ def test_a_heavy_tail_is_in_its_steady_state_from_the_start() -> None:
     assert np.log(later).std() == pytest.approx(2.0, rel=0.01)
 
 
-@pytest.mark.parametrize("name", words.EXPERIMENTS)
+@pytest.mark.parametrize("name", ["fill", *STREAMS])
 def test_a_seed_draws_the_same_again_and_another_seed_something_else(name: str) -> None:
     trace = replay_engine.small_trace()
 

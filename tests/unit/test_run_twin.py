@@ -13,6 +13,7 @@ import pytest
 from scheduler.api.door.decisions import Outcome
 from scheduler.cycle.schedule import Cycle
 from scheduler.engine import engine as engine_room
+from scheduler.replay import objects
 from scheduler.replay import run as engine
 from scheduler.replay.experiment import RunOptions, Trace, TraceNode, TracePod, Workload
 from scheduler.schema import columns as c
@@ -112,7 +113,7 @@ class Twin:
         self.nodes, self.most = nodes, published.largest(nodes)
         self.cluster = Cluster()
         for place, n in enumerate(work.order.tolist()):
-            self.cluster.see_node(engine.node_object(trace.nodes[n], place))
+            self.cluster.see_node(objects.node_object(trace.nodes[n], place))
         self.known: Counter[demand.Shape] | None = None
         if options.learn == "trace":
             self.known = Counter(demand.shape_of(twin_pod(pod)) for pod in trace.pods)

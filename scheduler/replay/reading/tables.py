@@ -6,6 +6,8 @@ import csv
 import gzip
 import io
 import lzma
+import math
+import re
 import zlib
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
@@ -13,11 +15,19 @@ from pathlib import Path
 
 from scheduler.api import quantities
 from scheduler.errors import BadInput
+from scheduler.replay.experiment import WHOLE
 
 MIB = 2**20
 # Far beyond any machine, and small enough that sums over a trace stay within int64.
 AMOUNT_MAX = 2**36
+GPUS_MAX = 64  # of one node
+# Seconds: three thousand years. A time of Unix is one, in milliseconds it is not.
+TIME_MAX = 10**11
+# Times are kept in parts of a second that a double holds exactly, so that what leaves makes room for what
+# comes at that very moment.
+_TICKS = 1024
 _ENDINGS = (".csv", ".csv.gz", ".csv.xz")
+_TIME = re.compile(r"\d+(\.\d+)?", re.ASCII)
 _UNPACK = {".gz": gzip.decompress, ".xz": lzma.decompress}
 
 
@@ -31,7 +41,11 @@ class Row:
 
     def bad(self, column: str, problem: str) -> BadInput:
         """The error that names this line and ``column``."""
-        return BadInput(f"{self.path.name}, line {self.line}, column {column}", problem)
+        return BadInput(self.place(column), problem)
+
+    def place(self, column: str) -> str:
+        """Where a cell stands, for an error."""
+        return f"{self.path.name}, line {self.line}, column {column}"
 
     def text(self, column: str) -> str:
         """The cell, never empty."""
@@ -71,6 +85,14 @@ class Row:
             raise self.bad(column, f'"{value}" {allowed}')
         return milli
 
+    def seconds(self, column: str) -> float:
+        """A time in seconds from 0, to 1/1024 of a second."""
+        value = self.cells[column]
+        time = float(value) if _TIME.fullmatch(value) else math.inf
+        if time > TIME_MAX:
+            raise self.bad(column, f'"{value[:64]}" is not a time from 0 to {TIME_MAX} seconds')
+        return round(time * _TICKS) / _TICKS
+
     def models(self, column: str) -> tuple[str, ...]:
         """GPU models joined with a bar, sorted, each once; empty is any model."""
         value = self.cells.get(column, "")
@@ -95,27 +117,63 @@ def find(folder: Path, stem: str) -> Path | None:
     return next((path for path in found if path.is_file()), None)
 
 
-def rows(path: Path, needed: Collection[str], optional: Collection[str]) -> Iterator[Row]:
+def check_share(row: Row, gpus: int, milli: int, column: str) -> None:
+    """Refuse a share of several GPUs.
+
+    Raises:
+        BadInput: names the line and ``column``.
+    """
+    if gpus > 1 and milli < WHOLE:
+        raise row.bad(
+            column, f'"{row.cells[column]}": a share is for 1 GPU, and {gpus} are asked for'
+        )
+
+
+def header(path: Path) -> list[str]:
+    """The names of the columns.
+
+    Raises:
+        BadInput: unreadable.
+    """
+    return [name.strip() for name in next(csv.reader(io.StringIO(_text(path), newline="")), [])]
+
+
+def rows(
+    path: Path, needed: Collection[str], optional: Collection[str], prefix: str | None = None
+) -> Iterator[Row]:
     """All lines below the header, cells without blanks around them.
+
+    Args:
+        path: the file.
+        needed: columns that must be there.
+        optional: columns that may be.
+        prefix: any column that begins so may be there too; None: there are no such.
 
     Raises:
         BadInput: unreadable, a column missing or unknown, or a line with another number of cells.
     """
     reader = csv.reader(io.StringIO(_text(path), newline=""))
     try:
-        header = [name.strip() for name in next(reader, [])]
-        _check_header(path, header, needed, optional)
+        columns = [name.strip() for name in next(reader, [])]
+        _check_header(path, columns, needed, (*optional, *_named(columns, prefix)))
         for cells in reader:
-            if len(cells) == len(header):
+            if len(cells) == len(columns):
                 stripped = (cell.strip() for cell in cells)
-                yield Row(path, reader.line_num, dict(zip(header, stripped, strict=True)))
+                yield Row(path, reader.line_num, dict(zip(columns, stripped, strict=True)))
             elif cells:
                 raise BadInput(
                     f"{path.name}, line {reader.line_num}",
-                    f"has {len(cells)} cells where the header has {len(header)}",
+                    f"has {len(cells)} cells where the header has {len(columns)}",
                 )
     except csv.Error as error:
         raise BadInput(f"{path.name}, line {reader.line_num}", str(error)) from error
+
+
+def _named(columns: list[str], prefix: str | None) -> list[str]:
+    """The columns that begin so, each once; without any, how one is written."""
+    if prefix is None:
+        return []
+    return list(dict.fromkeys(n for n in columns if n.startswith(prefix))) or [f"{prefix}NAME"]
 
 
 def _text(path: Path) -> str:
@@ -128,17 +186,17 @@ def _text(path: Path) -> str:
 
 
 def _check_header(
-    path: Path, header: list[str], needed: Collection[str], optional: Collection[str]
+    path: Path, columns: list[str], needed: Collection[str], optional: Collection[str]
 ) -> None:
     where = f"{path.name}, line 1"
     allowed = f"needed are {', '.join(needed)}"
     if optional:
         allowed += f"; allowed besides {', '.join(optional)}"
-    for name in header:
+    for name in columns:
         if name not in needed and name not in optional:
             raise BadInput(f'{where}, column "{name}"', f"is unknown: {allowed}")
-        if header.count(name) > 1:
+        if columns.count(name) > 1:
             raise BadInput(f"{where}, column {name}", "is there more than once")
     for name in needed:
-        if name not in header:
+        if name not in columns:
             raise BadInput(f"{where}, column {name}", f"is missing: {allowed}")

@@ -1,0 +1,19 @@
+"""The sizes that pods ask of GPUs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.replay.experiment import WHOLE, Ints, Trace
+
+# 3 GPUs count among those of 4, 5 and more among those of 8.
+CLASSES = ("cpu", "share", "1", "2", "4", "8")
+
+
+def of_pods(trace: Trace) -> Ints:
+    """[pods] index into ``CLASSES`` of what each pod asks for."""
+    bounds = [0, 1, 2, 4]  # a pod above the i-th bound is in a later class than i
+    gpus = np.array([pod.gpus for pod in trace.pods])
+    is_whole = np.array([pod.gpu_milli == WHOLE for pod in trace.pods])
+    found = np.searchsorted(bounds, gpus, side="left") + 1
+    return np.where(gpus == 0, 0, np.where(is_whole, found, 1)).astype(np.int64)

@@ -1,0 +1,82 @@
+"""Figures of a fill-up: by the load, which is what has arrived in percent of the capacity."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.replay import demand, workloads
+from scheduler.replay.experiment import Floats, Series, Trace, Workload
+from scheduler.replay.measures import averages, by_resource
+from scheduler.replay.measures.averages import Record, Steps
+from scheduler.replay.measures.curve import Curve
+
+LOADS = (80, 90, 95, 100, 110, 120, 130)
+FRAG_LOADS = (20, 40, 60, 80, 90, 100)
+OCCUPIED_LOAD = 50
+
+
+def figures(trace: Trace, workload: Workload, series: Series) -> Record:
+    """Figures of a fill-up, each the mean over the arrivals whose load rounds to that percent.
+
+    On a small cluster one pod is many percent, and no arrival may round to the one that is asked for: then
+    the figure is what the arrival before has left, for until the next one nothing changes. Of loads beyond
+    the last arrival nothing is known; ``asked_percent_at_end`` is that last load. Fragment amount is of
+    capacity, ratio of what is idle; ``frag_ratio_mean_percent`` is the mean of the ratios at loads 0..100.
+    What is stranded is known where somebody looked; what is lost is of all arrivals.
+    """
+    loads, capacity = _percents(trace, series), workloads.of_load(trace)[1]
+    allocated = 100.0 * series.allocated / capacity
+    of_gpus = allocated if trace.has_gpus else np.full(len(allocated), np.nan)
+    frag = 100.0 * series.frag / capacity
+    idle = capacity - series.allocated
+    ratio = np.divide(series.frag, idle, out=np.full(len(idle), np.nan), where=idle > 0)
+    ratio *= 100.0
+    record: Record = {
+        f"allocated_percent_at_{load}": averages.at_step(loads, of_gpus, load) for load in LOADS
+    }
+    record["allocated_percent_at_end"] = averages.mean(of_gpus[-1:])
+    record["asked_percent_at_end"] = 100.0 * float(series.asked[-1]) / capacity
+    for load in FRAG_LOADS:
+        record[f"frag_percent_at_{load}"] = averages.at_step(loads, frag, load)
+        record[f"frag_ratio_percent_at_{load}"] = averages.at_step(loads, ratio, load)
+    steps, ratios = averages.by_step(loads, ratio)
+    record["frag_ratio_mean_percent"] = averages.mean(ratios[steps <= 100])
+    occupied = series.occupied.astype(np.float64)
+    record[f"occupied_nodes_at_{OCCUPIED_LOAD}"] = averages.at_step(loads, occupied, OCCUPIED_LOAD)
+    record["nodes_occupied_percent"] = averages.mean(100.0 * occupied / len(trace.nodes))
+    record["dropped_pods"] = int((series.node < 0).sum())
+    return record | _by_resource(trace, workload, series, loads)
+
+
+def curve(trace: Trace, series: Series) -> Curve:
+    """Lines over the load, at every whole percent that some arrival rounds to."""
+    loads, capacity = _percents(trace, series), workloads.of_load(trace)[1]
+    steps, allocated = averages.by_step(loads, 100.0 * series.allocated / capacity)
+    frag = averages.by_step(loads, 100.0 * series.frag / capacity)[1]
+    occupied = averages.by_step(loads, 100.0 * series.occupied / len(trace.nodes))[1]
+    return Curve(steps, allocated, frag, occupied)
+
+
+def _by_resource(trace: Trace, workload: Workload, series: Series, loads: Steps) -> Record:
+    asked = demand.of_trace(trace)
+    is_placed, record = series.node >= 0, Record()
+    for row, name in enumerate(asked.names):
+        held = np.cumsum(asked.amounts[row][workload.pod] * is_placed)
+        allocated: Floats = 100.0 * held / max(1, int(asked.total[row]))
+        for load in LOADS:
+            record[f"allocated_{name}_percent_at_{load}"] = averages.at_step(loads, allocated, load)
+        record[f"allocated_{name}_percent_at_end"] = float(allocated[-1])
+    for row, name in enumerate(asked.names):
+        for load in FRAG_LOADS:
+            found = None
+            if series.samples is not None:
+                stranded = by_resource.stranded(asked, series, row)
+                found = averages.at_step(loads[series.samples.after], stranded, load)
+            record[f"stranded_{name}_percent_at_{load}"] = found
+    everyone = np.ones(len(is_placed), np.bool_)
+    return record | by_resource.lost(asked, workload, series, everyone)
+
+
+def _percents(trace: Trace, series: Series) -> Steps:
+    """[A] the load that each arrival makes, in whole percent."""
+    return np.rint(100.0 * series.asked / workloads.of_load(trace)[1]).astype(int)

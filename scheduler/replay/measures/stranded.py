@@ -1,0 +1,189 @@
+"""What is free and stranded, read now and then while a trace is played.
+
+It is what ``audit`` means by the word, for extended resources too: what the typical pod, in expectation,
+cannot take although it is free. The typical pods are the most frequent kinds of the trace that together make
+95 % of its pods, at most 64 that ask GPUs and 64 that do not. Pod k fits a node when all that it asks is free
+there; what an app may have on one node does not count. Only pods count that fit the node when it is empty.
+
+- CPU, memory, extended: the share of the free amount that is stranded is, over the typical pods that ask some
+  of it, the chance that the next unit asked is kept off by something else: Σ over pods k that do not fit
+  though the free amount itself would do, over Σ over all, each weighted by its number times what it asks.
+  Pods that find no cards on the node have no say.
+- GPU: Σ over the typical pods that ask GPUs, weighted by number, of what is free on cards that k cannot take:
+  all of it where k does not fit the node. All is stranded where no typical pod could ever run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduler.devices import card_order
+from scheduler.measure import cards as all_cards
+from scheduler.replay import demand
+from scheduler.replay.experiment import WHOLE, Samples, Trace, TracePod
+from scheduler.schema import columns as c
+from scheduler.schema.columns import Flags, Floats, Ints
+from scheduler.state.cluster import Cluster
+from scheduler.state.demand import DemandShape
+
+_COVERED, _MOST = 0.95, 64
+# A look costs as much as a dozen decisions or two.
+LOOKS = 100
+_MIB = 2**20
+
+
+class Kinds(NamedTuple):
+    """The typical pods, K of them, those that ask GPUs first.
+
+    Attributes:
+        pods: of each kind, one.
+        counts: [K] how many there are.
+        shapes: as the state knows those that ask GPUs.
+    """
+
+    pods: tuple[TracePod, ...]
+    counts: Floats
+    shapes: tuple[DemandShape, ...]
+
+
+def typical(trace: Trace, shape_of: Callable[[TracePod], DemandShape]) -> Kinds:
+    """The typical pods of a trace."""
+    counts = Counter(pod.kind for pod in trace.pods)
+    found: list[tuple[TracePod, int]] = []
+    for asks_gpus in (True, False):
+        ordered = [one for one in counts.most_common() if bool(one[0].gpus) is asks_gpus]
+        total, covered = sum(n for _, n in ordered), 0
+        for pod, n in ordered[:_MOST]:
+            if covered >= _COVERED * total:
+                break
+            covered += n
+            found.append((pod, n))
+    pods = tuple(pod for pod, _ in found)
+    shapes = tuple(shape_of(pod) for pod in pods if pod.gpus)
+    return Kinds(pods, np.array([n for _, n in found], np.float64), shapes)
+
+
+class StrandedGauge:
+    """Keeps the figures of every node; reading looks only at those that changed."""
+
+    def __init__(self, cluster: Cluster, kinds: Kinds, names: Sequence[str]) -> None:
+        """``names`` are the resources of a ``demand.Demand``. Nodes must be all there."""
+        self._cluster, self._kinds = cluster, kinds
+        plain = [name for name in names if name != demand.GPU]
+        self._plain = np.array([names.index(name) for name in plain])[:, None]
+        self._gpu = names.index(demand.GPU) if demand.GPU in names else -1
+        self._rows = np.array([self._row_of(name) for name in plain])[:, None]
+        self._units = np.array([_MIB if name == demand.MEMORY else 1 for name in names])
+        asked = [[_asked(pod, name) for pod in kinds.pods] for name in plain]
+        self._asked = np.array(asked, np.int64)[:, :, None]  # [R, K, 1], as the state counts
+        # Many kinds ask the same of cards, and cards are many.
+        asks = [shape._replace(cpu=0, memory=0, cards=1) for shape in kinds.shapes]
+        models = cluster.cards.models.values
+        self._asks = [(ask, card_order.models_ok(ask, models)) for ask in dict.fromkeys(asks)]
+        distinct = list(dict.fromkeys(asks))
+        self._ask_of = np.array([distinct.index(ask) for ask in asks], np.int64)
+        self._n_cards = np.array([[shape.cards] for shape in kinds.shapes], np.int64)
+        self._by_row: Floats = np.zeros((len(names), cluster.nodes.capacity))
+        self._moved = -1
+
+    def read(self) -> Floats:
+        """[R] what is stranded on all nodes, in the units of a ``demand.Demand``."""
+        cluster = self._cluster
+        rows = cluster.moved.since(self._moved) if self._moved >= 0 else None
+        if rows is None:
+            rows = np.flatnonzero(cluster.nodes.columns.valid)
+        if rows.size:
+            self._look(rows)
+        self._moved = cluster.moved.position
+        stranded: Floats = self._by_row.sum(axis=1) / self._units
+        return stranded
+
+    def _row_of(self, name: str) -> int:
+        always = {demand.CPU: c.CPU, demand.MEMORY: c.MEMORY}
+        return always[name] if name in always else self._cluster.nodes.resources.find(name)
+
+    def _look(self, rows: Ints) -> None:
+        """Judge n nodes anew."""
+        nodes = self._cluster.nodes.columns
+        there = nodes.allocatable[self._rows, rows]
+        free = np.maximum(there - nodes.requested[self._rows, rows], 0)
+        lacks = free[:, None] < self._asked  # [R, K, n]
+        hosts = (there[:, None] >= self._asked).all(axis=0)  # [K, n]
+        fits = ~lacks.any(axis=0)
+        if self._gpu >= 0:
+            hosts &= self._look_at_cards(rows, hosts, fits)
+        weight = self._kinds.counts[:, None] * self._asked * hosts
+        blocked, total = (weight * (~fits & ~lacks)).sum(axis=1), weight.sum(axis=1)
+        share = np.divide(blocked, total, out=np.zeros(total.shape), where=total > 0)
+        self._by_row[self._plain, rows] = share * free
+
+    def _look_at_cards(self, rows: Ints, hosts: Flags, fits: Flags) -> Flags:
+        """Judge the cards of the nodes, and tell [K, n] who has a say in what else is free there.
+
+        Of the pods that ask cards ``fits`` is narrowed to those that find them.
+        """
+        cards, n = all_cards.of_rows(self._cluster, rows), rows.size
+        g = self._n_cards.shape[0]  # pods that ask GPUs
+        suiting, finding = np.zeros((2, len(self._asks), n))
+        nows = []
+        for i, (shape, models) in enumerate(self._asks):
+            suits, now = cards.takes(shape, models)
+            suiting[i] = np.bincount(cards.owner, suits * cards.n_all, n)
+            finding[i] = np.bincount(cards.owner, now * cards.n_left, n)
+            nows.append(now)
+        can = hosts[:g] & (suiting[self._ask_of] >= self._n_cards)
+        has_say = np.ones(hosts.shape, np.bool_)
+        has_say[:g] = can & (finding[self._ask_of] >= self._n_cards)
+        fits[:g] &= has_say[:g]
+        counts = self._kinds.counts[:g]
+        weight = (counts @ can)[cards.owner]
+        taken = np.zeros(cards.owner.size)
+        for i, now in enumerate(nows):
+            asking = self._ask_of == i
+            taken += (counts[asking] @ fits[:g][asking])[cards.owner] * now
+        useful = np.divide(taken, weight, out=np.zeros(weight.size), where=weight > 0)
+        free = (cards.capacity[0] - cards.used[0]) * cards.usable
+        self._by_row[self._gpu, rows] = np.bincount(cards.owner, WHOLE * free * (1.0 - useful), n)
+        return has_say
+
+
+class Looks:
+    """When to read the gauge in a run, and what it said.
+
+    Attributes:
+        next_at: the next time, in seconds; after the last one, inf.
+    """
+
+    def __init__(self, gauge: StrandedGauge, seconds: Sequence[float]) -> None:
+        """``seconds`` are the times of all arrivals, ascending."""
+        n = LOOKS if seconds[-1] > seconds[0] else 1
+        self._gauge = gauge
+        self._at = [*np.linspace(seconds[0], seconds[-1], n + 1)[1:].tolist(), math.inf]
+        self._after: list[int] = []
+        self._found: list[Floats] = []
+        self.next_at: float = self._at[0]
+
+    def look(self, after: int) -> None:
+        """Look, after so many arrivals and one."""
+        self._after.append(after)
+        self._found.append(self._gauge.read())
+        self.next_at = self._at[len(self._after)]
+
+    def samples(self, unit_seconds: float) -> Samples:
+        """All that was seen, with the times in units of so many seconds."""
+        at = np.array(self._at[: len(self._after)]) / unit_seconds
+        return Samples(at, np.array(self._after, np.int64), np.array(self._found))
+
+
+def _asked(pod: TracePod, name: str) -> int:
+    """As the state counts it: milli-CPU, bytes, and numbers of what is extended."""
+    if name == demand.CPU:
+        return pod.cpu_milli
+    if name == demand.MEMORY:
+        return pod.memory_mib * _MIB
+    return dict(pod.extended).get(name, 0)
