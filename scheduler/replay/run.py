@@ -88,6 +88,7 @@ class Replay:
         self._amounts = workloads.of_load(trace)[0].tolist()
         self._leaving: list[tuple[float, int]] = []
         self._allocated = 0
+        self._now = -math.inf
         # The queue's backoff is in seconds, so all times inside are.
         self._seconds: list[float] = (workload.at * workload.unit_seconds).tolist()
         n = workload.pod.size
@@ -114,6 +115,9 @@ class Replay:
                 looks.look(i - 1)
             self._until(at[i])
             self._arrive(i, kinds[i], at[i])
+            if len(self.engine.pending):
+                # Those who wait had to let it go first, and may be tried at the same moment.
+                self._until(at[i])
             allocated[i], occupied[i] = self._allocated, len(pods_on)
             if gauge is not None:
                 frag[i] = gauge.read()
@@ -136,7 +140,8 @@ class Replay:
         while True:
             leaving = self._leaving[0][0] if self._leaving else math.inf
             due = self.engine.pending.next_due()
-            tried = math.inf if due is None else due
+            # Who is due already is tried now: time does not go back.
+            tried = math.inf if due is None else max(due, self._now)
             if min(leaving, tried) > at:
                 return
             if leaving <= tried:
@@ -146,6 +151,7 @@ class Replay:
                 self._decide(min(leaving, tried))
 
     def _leave(self, at: float) -> None:
+        self._now = at
         _, i = heapq.heappop(self._leaving)
         self.engine.handle(events.PodGone(str(i)), at)
         self._allocated -= self._amounts[self._workload.pod[i]]
@@ -158,6 +164,7 @@ class Replay:
         self._decide(at)
 
     def _decide(self, at: float) -> None:
+        self._now = at
         outcome = self.engine.decide(at, _UNLIMITED)
         for bind in outcome.binds:
             self.engine.handle(events.BindDone(bind.uid), at)
