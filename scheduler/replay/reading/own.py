@@ -111,7 +111,8 @@ def _stay(row: Row) -> tuple[float, float]:
         return arrival, math.inf
     departure = row.seconds(DEPARTURE)
     if departure <= arrival:
-        raise row.bad(DEPARTURE, f'"{row.cells[DEPARTURE]}" is not after the arrival, {arrival:g}')
+        came = row.cells.get(ARRIVAL) or "0"
+        raise row.bad(DEPARTURE, f'"{row.cells[DEPARTURE]}" is not after the arrival, {came}')
     return arrival, departure
 
 
