@@ -101,6 +101,9 @@ def test_files_are_written_and_nothing_is_printed(folder: Path) -> None:
         (["-o", "parquet"], "--output-file: is needed with --output parquet"),
         (["--plot", "picture.pdf"], "--plot: picture.pdf does not end in .svg or .png"),
         (["--plot", "gone/picture.svg"], "--plot: gone/picture.svg cannot be written: No such file or directory"),
+        (["--experiment", "recorded", "--load", "1"], "--load: what is recorded has the load that it has; for more of it take nodes out of nodes.csv"),
+        (["--experiment", "recorded", "--arrivals", "9"], "--arrivals: what is recorded has as many as it has"),
+        (["--experiment", "recorded"], "--experiment: recorded: the pods of"),
         (["--variant", "gpuspec33"], 'variant: "gpuspec33": a trace of nodes.csv and pods.csv'),
     ],
 )  # fmt: skip
@@ -108,6 +111,40 @@ def test_a_wrong_argument_is_told_with_what_is_allowed(
     folder: Path, arguments: list[str], said: str
 ) -> None:
     assert said in refused(folder, *arguments)
+
+
+@pytest.mark.parametrize("queue", [False, True])
+def test_what_is_recorded_is_played_and_told(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, queue: bool
+) -> None:
+    monkeypatch.undo()
+    pods = "name,cpu,memory,arrival,departure\n" + "".join(
+        f"p{i},20,1Gi,{60 * i},{60 * i + 150}\n" for i in range(20)
+    )
+    (folder / "pods.csv").write_text(pods, encoding="utf-8")
+    modes = ("--mode", "keel,least-allocated")
+    waiting = ["--queue"] if queue else []
+    result = replay(folder, "--experiment", "recorded", *modes, *waiting)
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0] == f"recorded of {folder.name}, default{', queued' if queue else ''}"
+    assert max(map(len, lines)) <= 80
+    said = {line.strip().split("  ")[0] for line in lines}
+    assert said >= {"allocated cpu %", "stranded memory %", "nodes occupied %"}
+    assert ("wait mean seconds" in said) is queue
+    assert ("lost %" in said) is not queue
+    assert not [name for name in said if "gpu" in name]
+
+
+def test_times_do_not_matter_to_other_experiments(folder: Path) -> None:
+    before = json.loads(replay(folder, "-o", "json").stdout)["runs"]
+    rows = PODS.splitlines()
+    timed = [
+        f"{rows[0]},arrival,departure",
+        *(f"{row},{i},{i + 5}" for i, row in enumerate(rows[1:])),
+    ]
+    (folder / "pods.csv").write_text("\n".join(timed), encoding="utf-8")
+    assert json.loads(replay(folder, "-o", "json").stdout)["runs"] == before
 
 
 def test_a_wrong_cell_of_the_trace_is_told(folder: Path) -> None:

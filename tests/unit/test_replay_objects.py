@@ -54,16 +54,17 @@ def test_one_of_an_app_is_anti_affinity_and_more_are_a_spread_that_counts_the_em
     spec, _ = objects.pod_spec(one, "evenkeel", 7)
     assert spec.affinity is not None
     assert spec.affinity.pod_anti_affinity is not None
-    (term,) = (
-        spec.affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution or ()
-    )
+    terms = spec.affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution
+    assert terms is not None
+    (term,) = terms
     assert term.topology_key == names.HOSTNAME
     assert term.label_selector is not None
     assert term.label_selector.match_labels == {"app": "web"} == objects.labels_of(one)
     assert spec.topology_spread_constraints is None
     spec, _ = objects.pod_spec(two, "evenkeel", 7)
     assert spec.affinity is None
-    (spread,) = spec.topology_spread_constraints or ()
+    assert spec.topology_spread_constraints is not None
+    (spread,) = spec.topology_spread_constraints
     assert (spread.max_skew, spread.min_domains) == (2, 8)
     assert (spread.topology_key, spread.when_unsatisfiable) == (names.HOSTNAME, "DoNotSchedule")
 

@@ -1,5 +1,6 @@
 """Pictures of a replay are valid files that show what they should."""
 
+import dataclasses
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -10,11 +11,12 @@ from matplotlib import image
 
 from scheduler.errors import BadInput
 from scheduler.replay import fan_out
-from scheduler.replay.experiment import RunOptions
+from scheduler.replay.experiment import RunOptions, Trace, TraceNode, TracePod
 from scheduler.replay.fan_out import Finished, Job
 from scheduler.replay.plots import look, picture
 from tests.unit import replay_engine
 
+IOPS = "example.com/iops"
 TRACES = {"default": replay_engine.small_trace(), "other": replay_engine.small_trace()}
 
 
@@ -77,6 +79,57 @@ def test_a_stream_is_drawn_over_time_and_without_fragments_when_none_were_measur
     assert "time, mean lifetimes" in said
     assert "Fragments" not in said
     assert "band" not in said
+
+
+def plain() -> Trace:
+    """Three nodes of two kinds, no GPU, and pods that came over two hours."""
+    nodes = [TraceNode(f"n{i}", 8000, 16_384, 0, "", ((IOPS, 200),) if i else ()) for i in range(3)]
+    pods = [
+        TracePod(f"p{i}", 2000, 1024, 0, 0, (), extended=((IOPS, 40),) if i % 2 else (), arrival=t, departure=t + 900)
+        for i, t in enumerate(range(0, 12_000, 100))
+    ]  # fmt: skip
+    return Trace("plain", tuple(nodes), tuple(pods), is_recorded=True)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "expected"),
+    [
+        ("recorded", {"Allocated, % of all CPU: recorded of default", "Nodes in use, % of all: recorded", "time, hours from the first arrival"}),
+        ("fill", {"Allocated, % of all CPU: fill of default", "arrived, % of all CPU"}),
+        ("churn", {"Allocated, % of all CPU: churn of default", "time, mean lifetimes"}),
+    ],
+)  # fmt: skip
+def test_without_gpus_lines_and_nodes_are_of_the_resources_there_are(
+    tmp_path: Path, experiment: str, expected: set[str]
+) -> None:
+    load = None if experiment == "recorded" else 1.1
+    traces = {"default": plain()}
+    jobs = [
+        Job("default", experiment, load, 200, RunOptions(mode, "seen", False, 1, True))
+        for mode in ("keel", "least-allocated")
+    ]
+    path = tmp_path / "plain.svg"
+    picture.draw(fan_out.run(jobs, traces), traces, path)
+    said = words(path)
+    for word in (*expected, "keel: the cluster at the end", "% of cpu allocated", "memory", IOPS):
+        assert word in said
+    assert "Fragments" not in said
+    assert "GPU" not in said
+
+
+def test_recorded_gpus_have_their_fragments_too(tmp_path: Path) -> None:
+    trace = replay_engine.small_trace()
+    pods = tuple(
+        dataclasses.replace(pod, arrival=float(i), departure=i + 9.0)
+        for i, pod in enumerate(trace.pods)
+    )
+    traces = {"default": dataclasses.replace(trace, pods=pods, is_recorded=True)}
+    job = Job("default", "recorded", None, 1, RunOptions("keel", "seen", False, 1, True))
+    path = tmp_path / "recorded.svg"
+    picture.draw(fan_out.run([job], traces), traces, path)
+    said = words(path)
+    for word in ("Allocated, % of all GPUs", "Nodes in use", "Fragments", "time, seconds from"):
+        assert word in said
 
 
 def test_every_mode_there_is_and_every_variant_fit_in_one_picture(tmp_path: Path) -> None:

@@ -76,6 +76,45 @@ def test_off_a_terminal_all_modes_stand_in_one_table_a_row_a_line() -> None:
     assert text.splitlines() == [line.rstrip() for line in text.splitlines()]
 
 
+def test_of_every_resource_the_table_tells_what_matters_and_files_all() -> None:
+    figures = dict.fromkeys(
+        [
+            *(f"allocated_{n}_percent_at_{at}" for n in ("cpu", "gpu", "a.b/io") for at in (80, 100, "end")),
+            *(f"stranded_{n}_percent_at_{at}" for n in ("cpu", "gpu", "a.b/io") for at in (80, 100)),
+            "lost_a.b/io_percent",
+        ],
+        5.0,
+    )  # fmt: skip
+    of_gpus = record("keel", 1, 90.0, **figures)
+    names = [line.rsplit("  ", 1)[0].strip() for line in shown([of_gpus])[3:]]
+    # What is allocated of GPUs stands in the line without a name.
+    assert names == [
+        "allocated %", "allocated cpu % at 100", "allocated cpu % at end", "allocated a.b/io % at 100",
+        "allocated a.b/io % at end", "stranded cpu % at 100", "stranded gpu % at 100",
+        "stranded a.b/io % at 100", "lost a.b/io %",
+    ]  # fmt: skip
+    of_cpu: Record = {**record("keel", 1, None, **figures), "load_of": "cpu"}
+    lines = shown([of_cpu])
+    assert lines[0] == "churn of t, default, load 1.0 of cpu"
+    assert [line for line in lines if line.startswith("allocated cpu % at 80")]
+    assert not [line for line in lines if line.startswith("allocated %")]
+    run = json.loads(results.as_json([of_cpu]))["runs"][0]
+    assert run.keys() >= figures.keys()
+
+
+def test_what_is_recorded_has_no_load_in_its_title_and_its_gpus_have_a_line() -> None:
+    given: Record = {
+        **record("keel", 1, None),
+        "experiment": "recorded",
+        "load": None,
+        "queue": True,
+    }
+    given["allocated_gpu_percent"] = 7.0
+    lines = shown([given])
+    assert lines[0] == "recorded of t, default, queued"
+    assert lines[-1].split() == ["allocated", "gpu", "%", "7.00"]
+
+
 def test_json_holds_every_run_and_the_summary() -> None:
     found = json.loads(results.as_json(RECORDS))
     assert found["runs"] == RECORDS

@@ -11,7 +11,7 @@ from scheduler.measure import figures
 from scheduler.measure.typical import Typical, TypicalPod
 from scheduler.replay import run as engine
 from scheduler.replay import traces, workloads
-from scheduler.replay.experiment import RunOptions, Trace, TraceNode, TracePod
+from scheduler.replay.experiment import RunOptions, Trace, TraceNode, TracePod, Workload
 from scheduler.replay.measures.stranded import LOOKS, Looks, StrandedGauge, typical
 from scheduler.state.demand import DemandShape
 
@@ -72,7 +72,7 @@ def test_what_is_free_beside_what_is_gone_is_stranded() -> None:
     quick = TracePod("quick", 1000, 1024, 0, 0, (), extended=((IOPS, 100),))
     trace = Trace("t", (node,) * 3, (even, plain, quick))
     order = np.arange(3)
-    workload = workloads.Workload(order, np.array([1, 2]), np.array([0.0, 1.0]), np.full(2, np.inf))
+    workload = Workload(order, np.array([1, 2]), np.array([0.0, 1.0]), np.full(2, np.inf))
     samples = engine.run(trace, workload, options()).samples
     assert samples is not None
     # First node: no CPU, 7 GiB and all iops free, and each pod lacks nothing but CPU: all is stranded.
