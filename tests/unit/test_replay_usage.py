@@ -18,9 +18,9 @@ OPENB = Path(__file__).parents[2] / "bench/data/openb"
 @pytest.mark.parametrize("queue", [False, True])
 def test_it_is_what_the_run_saw_after_every_arrival_and_at_its_end(name: str, queue: bool) -> None:
     whole = traces.read(OPENB)
-    trace = Trace("small", whole.nodes[::40], whole.pods)
+    trace = Trace("small", whole.nodes[::100], whole.pods)
     asked = demand.of_trace(trace)
-    workload = workloads.STREAMS[name](trace, 2, 1.1, 700)
+    workload = workloads.STREAMS[name](trace, 2, 1.1, 400)
     options = RunOptions("first-fit", "seen", queue, 1, measure_frag=False)
     series = engine.run(trace, workload, options)
     is_placed = series.node >= 0
