@@ -64,6 +64,11 @@ def place_of(family: str) -> int:
     return _PLACE_OF.get(family, -1)
 
 
+def is_of_devices(resource: str) -> bool:
+    """Whether it is how devices of a family are asked, or a part of them that only their driver reads."""
+    return resource in _NAMES
+
+
 def cards_of(driver: str) -> CardDriver:
     """The driver of cards that a decision names."""
     return _CARDS[driver]

@@ -343,7 +343,7 @@ class Engine:
         return _NOTHING
 
     def _demand_recalled(self, event: events.DemandRecalled, _: float) -> Sequence[Note]:
-        self.cluster.demand.recall(event.departures, event.horizon)
+        self.cluster.demand.recall(event)
         return _NOTHING
 
     # What another engine knew, in whose place this one goes on.

@@ -21,7 +21,7 @@ from scheduler.api.door.events import Event
 from scheduler.config import Config
 from scheduler.cycle import explain
 
-FORMAT = 3
+FORMAT = 4
 _READ = frozenset(
     value for key, value in vars(names).items() if key.isupper() and isinstance(value, str)
 )

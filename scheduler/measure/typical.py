@@ -72,7 +72,7 @@ def of_cluster(cluster: Cluster, fixed: Collection[str] = ()) -> Typical:
             # Together they weigh as much as the pods that were seen.
             scale = max(seen, 1) / sum(assumed.values())
             asking += [TypicalPod(shape, count * scale) for shape, count in assumed.items()]
-    gpu_seen = cluster.demand.seen
+    gpu_seen = cluster.demand.devices.seen
     plain, asking_nothing = _plain(cluster, fixed)
     plain_seen = round(sum(pod.pods for pod in plain))
     plain_assumed = plain_seen < ENOUGH
@@ -89,7 +89,10 @@ def of_cluster(cluster: Cluster, fixed: Collection[str] = ()) -> Typical:
 
 
 def _plain(cluster: Cluster, fixed: Collection[str]) -> tuple[list[TypicalPod], int]:
-    """Shapes without GPU, from the pods themselves, and how many ask nothing: the demand knows only their CPU."""
+    """Shapes without GPU, from the pods themselves, and how many ask nothing.
+
+    Where they may go is not in the demand.
+    """
     asking_nothing = 0
     counts: dict[DemandShape, int] = {}
     # Templates are few beside pods, and a look at one takes longer than counting its pods.

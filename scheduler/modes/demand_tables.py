@@ -258,7 +258,7 @@ def _keel_typical(nodes: EmptyNodes, counts: Counts) -> list[Pick]:
 
 
 def _fgd_typical(nodes: EmptyNodes, counts: Counts) -> list[Pick]:
-    merged = _merged((shape._replace(memory=0), n) for shape, n in counts.items())
+    merged = _merged((shape._replace(memory=0, others=()), n) for shape, n in counts.items())
     picked = _most_frequent(nodes, merged)[:_FGD_TYPICAL_MAX]
     covered = sum(n for _, n in picked)
     return [(shape, n / covered) for shape, n in picked]

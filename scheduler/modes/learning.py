@@ -54,8 +54,7 @@ class Learner:
 
     def learn(self, *, anew: bool = False) -> bool:
         """Make the tables anew if enough has changed, or ``anew``; whether they changed."""
-        demand = self._cluster.demand
-        departures = demand.departures
+        departures = self._cluster.demand.devices.departures
         described = self._cluster.described.position
         if (
             not anew

@@ -3,6 +3,12 @@
 Every pod that is seen for the first time counts, whoever schedules it, so a start finds the demand again
 in the pods that are there. Shapes are much coarser than templates: of a thousand jobs with a name of their
 own in their spec all that counts is what they ask and where they may go.
+
+Pods with devices and pods without are counted apart: one mean of how fast both leave would be that of neither,
+and whichever are many would make the others forgotten.
+
+A pod that its spec binds to a node by name, as a DaemonSet's, is nobody's demand: it comes to its node wherever
+others go.
 """
 
 from __future__ import annotations
@@ -14,17 +20,15 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from scheduler.api import limits, names
+from scheduler.api.door.events import DemandRecalled
 from scheduler.api.pods import gpus
 from scheduler.api.pods.templates import PodTemplate, TolerationKey
 from scheduler.api.selectors import NodeTerm
+from scheduler.devices.table import is_of_devices
+from scheduler.state.structures.tally import Tally
 
-# A pod counts half after so many others that ask GPUs (or, for the others, so many of any kind).
-HALF_LIFE = 20_000
-# Departures are averaged over about so many arrivals, and begin as if so many had come and none left.
-_HORIZON, _PRIOR = 1000, 20
-# A cluster has hundreds of shapes; what asks a figure of its own for every pod must not grow for ever.
-_SHAPES_MAX = 4096
-_UNIT_MAX = 1e100
+# What a shape has a field for.
+_TOLD = frozenset({names.CPU, names.MEMORY})
 Whereabouts = tuple[
     tuple[tuple[str, str], ...],
     tuple[NodeTerm, ...] | None,
@@ -39,9 +43,10 @@ class DemandShape(NamedTuple):
 
     Attributes:
         cpu, memory: milli-CPU and bytes.
-        cards: 0 for pods without GPU, and then only ``cpu`` is told.
+        cards: 0 for pods without devices, and then only ``cpu``, ``memory`` and ``others`` are told.
         mib, percent, cores: on each card; ``percent`` of its memory counts where ``mib`` is 0.
         family: the resource by which the cards are asked, empty where none are.
+        others: (resource, amount) of all else that a pod without devices asks, sorted, in base units.
     """
 
     cpu: int
@@ -56,6 +61,7 @@ class DemandShape(NamedTuple):
     use_types: tuple[str, ...] = ()
     nouse_types: tuple[str, ...] = ()
     family: str = ""
+    others: tuple[tuple[str, int], ...] = ()
 
     @property
     def node_names(self) -> None:
@@ -77,16 +83,21 @@ class DemandShape(NamedTuple):
         return core, charged * gpus.WHOLE_MILLI // mib
 
 
+def is_bound_by_name(template: PodTemplate) -> bool:
+    """Whether the spec names the nodes that the pod may go to, as a DaemonSet's does."""
+    return template.node_names is not None
+
+
 def shape_of(template: PodTemplate) -> DemandShape:
     """The shape of a template."""
     asked = dict(template.requests.amounts)
-    cpu = asked.get(names.CPU, 0)
+    cpu, memory = asked.get(names.CPU, 0), asked.get(names.MEMORY, 0)
     if template.gpu is None:
-        return DemandShape(cpu)
+        return DemandShape(cpu, memory, others=_others(template))
     ask = gpus.total(template.gpu)
     return DemandShape(
         cpu,
-        asked.get(names.MEMORY, 0),
+        memory,
         ask.cards,
         ask.mem_mib,
         0 if ask.mem_mib else ask.mem_percent,
@@ -109,28 +120,29 @@ def _whereabouts(template: PodTemplate) -> Whereabouts:
     )
 
 
+def _others(template: PodTemplate) -> tuple[tuple[str, int], ...]:
+    """What is asked beside CPU, memory and devices; of a pod that says very much nothing, as above."""
+    if template.words > limits.LIGHT_WORDS:
+        return ()
+    return tuple(
+        (name, amount)
+        for name, amount in template.requests.amounts
+        if name not in _TOLD and not is_of_devices(name)
+    )
+
+
 class Demand:
-    """The histogram. One writer, like the cluster.
+    """The histograms. One writer, like the cluster.
 
     Attributes:
-        departures: pods that left their node, per arrival, over about ``horizon`` arrivals; of pods with devices.
-        horizon: grows with the arrivals up to 1,000.
+        devices, plain: pods with devices, and without.
     """
 
     def __init__(self) -> None:
+        self.devices: Tally[DemandShape] = Tally()
+        self.plain: Tally[DemandShape] = Tally()
         self._seen: Counter[str] = Counter()
-        self.departures = 0.0
-        self._left = self._watched = 0
-        self.horizon = _PRIOR
-        self._counts: dict[DemandShape, float] = {}
         self._shapes: WeakKeyDictionary[PodTemplate, DemandShape] = WeakKeyDictionary()
-        # Instead of shrinking all counts, what is new counts more and more.
-        self._unit = 1.0
-
-    @property
-    def seen(self) -> int:
-        """Pods that asked devices, ever."""
-        return self._seen.total()
 
     def seen_of(self, family: str) -> int:
         """Pods that asked devices of a family, ever."""
@@ -138,64 +150,48 @@ class Demand:
 
     def arrived(self, template: PodTemplate, *, listed: bool = False) -> None:
         """A pod was seen for the first time; ``listed``: it came before anybody watched."""
+        if is_bound_by_name(template):
+            return
         shape = self._shapes.get(template)
         if shape is None:
             shape = self._shapes[template] = shape_of(template)
-        if shape not in self._counts and len(self._counts) >= _SHAPES_MAX:
-            self._drop_rarest()
-        if shape.cards:
+        if template.gpu is not None:
             self._seen[shape.family] += 1
-            self._age()
-            if not listed:
-                # At first over the few that came: a small cluster is full after as many.
-                mean = self.departures + (self._left - self.departures) / self.horizon
-                self.horizon = min(_HORIZON, self.horizon + 1)
-                # A thousand pods deleted at once must not stand for those to come for ever.
-                self.departures = min(1.0, mean)
-                self._left = 0
-                self._watched += 1
-        self._counts[shape] = self._counts.get(shape, 0.0) + self._unit
+        self._tally(template).arrived(shape, listed=listed)
 
     def left(self, template: PodTemplate) -> None:
         """A pod left the node that it was on."""
-        if template.gpu is not None:
-            self._left += 1
+        if not is_bound_by_name(template):
+            self._tally(template).left()
 
-    def recall(self, departures: float, horizon: int) -> None:
-        """What another has learnt of departures over so many arrivals, until enough were watched."""
-        if self._watched < _HORIZON:
-            self.departures = min(1.0, departures)
-            self.horizon = max(_PRIOR, min(_HORIZON, horizon))
+    def recall(self, told: DemandRecalled) -> None:
+        """What another leader has learnt of departures, until enough were watched here."""
+        self.devices.recall(told.departures, told.horizon)
+        if told.plain_horizon:
+            self.plain.recall(told.plain_departures, told.plain_horizon)
 
     def known(self) -> dict[str, Any]:
         """All that is known, as plain values for ``restore``."""
         return {
             "seen": dict(self._seen),
-            "departures": self.departures,
-            "left": self._left,
-            "watched": self._watched,
-            "horizon": self.horizon,
-            "unit": self._unit,
-            "counts": list(self._counts.items()),
+            "devices": self.devices.known(),
+            "plain": self.plain.known(),
         }
 
     def restore(self, known: dict[str, Any]) -> None:
         """Know what another has known, and nothing else."""
-        self._seen, self.departures = Counter(known["seen"]), known["departures"]
-        self._left, self._watched = known["left"], known["watched"]
-        self.horizon, self._unit = known["horizon"], known["unit"]
-        self._counts = dict(msgspec.convert(known["counts"], list[tuple[DemandShape, float]]))
+        self._seen = Counter(known["seen"])
+        self.devices.restore(known["devices"], _read)
+        self.plain.restore(known["plain"], _read)
 
     def counts(self) -> dict[DemandShape, float]:
-        """Pods of each shape; one seen just now counts 1."""
-        return {shape: count / self._unit for shape, count in self._counts.items()}
+        """Pods of each shape, with devices and without; one seen just now counts 1."""
+        return self.devices.counts() | self.plain.counts()
 
-    def _age(self) -> None:
-        if self._unit > _UNIT_MAX:
-            self._counts = self.counts()
-            self._unit = 1.0
-        self._unit *= 2.0 ** (1 / HALF_LIFE)
+    def _tally(self, template: PodTemplate) -> Tally[DemandShape]:
+        return self.plain if template.gpu is None else self.devices
 
-    def _drop_rarest(self) -> None:
-        kept = sorted(self._counts.items(), key=lambda item: -item[1])[: _SHAPES_MAX // 2]
-        self._counts = dict(kept)
+
+def _read(kept: Any) -> DemandShape:
+    """A shape that may have been written as JSON."""
+    return msgspec.convert(kept, DemandShape)

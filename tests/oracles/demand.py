@@ -78,7 +78,7 @@ class Shape:
 def shape_of(pod: fleet.Pod) -> Shape:
     """All cards of the pod, on each the most that any container asks."""
     if pod.gpu is None:
-        return Shape(pod.cpu)
+        return Shape(pod.cpu, pod.memory)
     mib = max(one.mem for one in pod.asking)
     percents = [0 if one.percent == hami.PERCENT_UNSET else one.percent for one in pod.asking]
     return Shape(
@@ -95,12 +95,12 @@ def shape_of(pod: fleet.Pod) -> Shape:
 
 
 def counted(arrivals: Sequence[fleet.Pod]) -> dict[Shape, float]:
-    """Pods of each shape, half after so many later ones that ask GPUs."""
+    """Pods of each shape, half after so many later ones; of those that ask GPUs and of those that ask none."""
     counts: dict[Shape, float] = defaultdict(float)
-    later = 0
-    for pod in reversed(arrivals):
-        counts[shape_of(pod)] += 2.0 ** (-later / HALF_LIFE)
-        later += pod.gpu is not None
+    for asks_gpus in (True, False):
+        some = [pod for pod in arrivals if (pod.gpu is not None) is asks_gpus]
+        for later, pod in enumerate(reversed(some)):
+            counts[shape_of(pod)] += 2.0 ** (-later / HALF_LIFE)
     return dict(counts)
 
 

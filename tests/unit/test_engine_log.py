@@ -199,7 +199,7 @@ def test_a_log_whose_last_line_was_cut_is_run_as_far_as_it_goes() -> None:
     [
         ([b"what\n"], "line 1: is no line of an engine's log"),
         ([log.encode(log.Decided(0.0, 1, (0, 0, 0)))], "line 1: comes before the line with the"),
-        ([log.encode(log.Head(99, "x", Config()))], "line 1: format 99 is not 3"),
+        ([log.encode(log.Head(99, "x", Config()))], "line 1: format 99 is not 4"),
     ],
 )
 def test_what_is_no_log_is_refused_by_its_line(lines: list[bytes], said: str) -> None:

@@ -118,10 +118,11 @@ async def test_what_was_listed_first_is_no_arrival_though_it_waits_to_be_compile
         node = "n" if meanwhile == "bound" else ""
         parts.put(events.PodSeen(make.pod(name="dear", gpu=1, node_selector=KEYS, node=node)))
     parts.turns_until(lambda: "default/dear" in parts.cluster.pods)
-    assert (parts.cluster.demand.seen, parts.cluster.demand._watched) == (1, 0)
+    devices = parts.cluster.demand.devices
+    assert (devices.seen, devices._watched) == (1, 0)
     parts.put(events.PodSeen(make.pod(name="comes", gpu=1, node_selector=KEYS)))
     parts.turns_until(lambda: "default/comes" in parts.cluster.pods)
-    assert (parts.cluster.demand.seen, parts.cluster.demand._watched) == (2, 1)
+    assert (devices.seen, devices._watched) == (2, 1)
 
 
 @pytest.mark.usefixtures("ticking")

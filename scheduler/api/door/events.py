@@ -184,10 +184,17 @@ class EvictFailed(_Event, frozen=True):
 
 
 class DemandRecalled(_Event, frozen=True):
-    """How fast pods leave, in departures per arrival, as an earlier leader has learnt it."""
+    """How fast pods leave, in departures per arrival, as an earlier leader has learnt it.
+
+    Attributes:
+        departures, horizon: of pods with devices, a mean over so many arrivals.
+        plain_departures, plain_horizon: of pods without; over 0 where nothing is known of them.
+    """
 
     departures: float
     horizon: int
+    plain_departures: float = 0.0
+    plain_horizon: int = 0
 
 
 class PodAssumed(_Event, frozen=True):

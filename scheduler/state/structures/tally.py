@@ -1,0 +1,94 @@
+"""What came, by its shape: a histogram that forgets slowly, and how much left meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, TypeVar
+
+S = TypeVar("S", bound=Hashable)
+
+# An arrival counts half after so many others.
+HALF_LIFE = 20_000
+# Departures are averaged over about so many arrivals, and begin as if so many had come and none left.
+HORIZON, _PRIOR = 1000, 20
+# A cluster has hundreds of shapes; what asks a figure of its own every time must not grow for ever.
+_SHAPES_MAX = 4096
+_UNIT_MAX = 1e100
+
+
+class Tally(Generic[S]):
+    """Arrivals of each shape, and departures of any. One writer.
+
+    Attributes:
+        seen: arrivals, ever.
+        departures: per arrival, over about ``horizon`` arrivals.
+        horizon: grows with the arrivals up to 1,000.
+    """
+
+    def __init__(self) -> None:
+        self.seen = 0
+        self.departures = 0.0
+        self.horizon = _PRIOR
+        self._left = self._watched = 0
+        self._counts: dict[S, float] = {}
+        # Instead of shrinking all counts, what is new counts more and more.
+        self._unit = 1.0
+
+    def arrived(self, shape: S, *, listed: bool = False) -> None:
+        """One came; ``listed``: before anybody watched."""
+        if shape not in self._counts and len(self._counts) >= _SHAPES_MAX:
+            self._drop_rarest()
+        self.seen += 1
+        self._age()
+        if not listed:
+            # At first over the few that came: a small cluster is full after as many.
+            mean = self.departures + (self._left - self.departures) / self.horizon
+            self.horizon = min(HORIZON, self.horizon + 1)
+            # A thousand pods deleted at once must not stand for those to come for ever.
+            self.departures = min(1.0, mean)
+            self._left = 0
+            self._watched += 1
+        self._counts[shape] = self._counts.get(shape, 0.0) + self._unit
+
+    def left(self) -> None:
+        """One left."""
+        self._left += 1
+
+    def recall(self, departures: float, horizon: int) -> None:
+        """What another has learnt of departures over so many arrivals, until enough were watched."""
+        if self._watched < HORIZON:
+            self.departures = min(1.0, departures)
+            self.horizon = max(_PRIOR, min(HORIZON, horizon))
+
+    def counts(self) -> dict[S, float]:
+        """Arrivals of each shape; one of just now counts 1."""
+        return {shape: count / self._unit for shape, count in self._counts.items()}
+
+    def known(self) -> dict[str, Any]:
+        """All that is known, as plain values for ``restore``; shapes stay as they are."""
+        return {
+            "seen": self.seen,
+            "departures": self.departures,
+            "left": self._left,
+            "watched": self._watched,
+            "horizon": self.horizon,
+            "unit": self._unit,
+            "counts": list(self._counts.items()),
+        }
+
+    def restore(self, known: dict[str, Any], shape: Callable[[Any], S]) -> None:
+        """Know what another has known, and nothing else; ``shape`` makes one of what was kept of it."""
+        self.seen, self.departures = known["seen"], known["departures"]
+        self._left, self._watched = known["left"], known["watched"]
+        self.horizon, self._unit = known["horizon"], known["unit"]
+        self._counts = {shape(kept): count for kept, count in known["counts"]}
+
+    def _age(self) -> None:
+        if self._unit > _UNIT_MAX:
+            self._counts = self.counts()
+            self._unit = 1.0
+        self._unit *= 2.0 ** (1 / HALF_LIFE)
+
+    def _drop_rarest(self) -> None:
+        kept = sorted(self._counts.items(), key=lambda item: -item[1])[: _SHAPES_MAX // 2]
+        self._counts = dict(kept)
