@@ -14,8 +14,9 @@ GROUP = "scheduling.evenkeel.dev"
 VERSION = "v1alpha1"
 POLICIES = "balancepolicies"
 
-# Our own pod annotation; the two axes are steered by HAMi's.
+# Our own pod annotations; the two axes are steered by HAMi's.
 MODE = "scheduling.evenkeel.dev/mode"
+OBJECTIVE = "scheduling.evenkeel.dev/objective"
 
 # Who touched a pod, and when, so that earlier binds cannot land on it; where annotations are full, also the
 # type of a condition.
@@ -82,7 +83,7 @@ VGPU_MODE = "nvidia.com/vgpu-mode"
 
 # The annotations that decide where a pod goes: part of its template.
 STEERING = frozenset({
-    MODE, HAMI_NODE_POLICY, HAMI_GPU_POLICY, HAMI_WEIGHTS,
+    MODE, OBJECTIVE, HAMI_NODE_POLICY, HAMI_GPU_POLICY, HAMI_WEIGHTS,
     USE_TYPE, NOUSE_TYPE, USE_UUID, NOUSE_UUID, NUMA_BIND, VGPU_MODE,
 })  # fmt: skip
 

@@ -37,6 +37,8 @@ class Mode(StrEnum):
 MODES = tuple(mode for mode in Mode if mode != Mode.RANDOM)
 # The six dimensions of every mode, in the order of all arrays.
 DIMENSIONS = ("cpu", "memory", "gpuCompute", "gpuMemory", "iops", "network")
+# What keel looks at among placements that lose nearly nothing.
+SPREAD, PACK = OBJECTIVES = ("spread", "pack")
 NODE_POLICIES = ("binpack", "spread")
 GPU_POLICY_WORDS = ("binpack", "spread", "topology-aware", "mutex", "numa")
 WEIGHT_MAX = 100
@@ -49,8 +51,10 @@ class Placement:
     """What the pod's annotations, its policy and the configuration come to.
 
     Attributes:
-        mode: None lets the pod decide: keel when it asks GPUs, else least-allocated (on nodes with GPUs
-            keel, so that what is left of them stays of use).
+        mode: the formula by which nodes are scored.
+        objective: keel's second objective, among placements that lose (nearly) nothing: ``spread`` prefers
+            emptier nodes, ``pack`` fuller ones, so that whole nodes stay free for scale-down. Empty: what
+            the pod is decides; pods without devices spread, pods with devices keep the fixed order.
         weights: one per dimension, 0..100.
         iops_resource, network_resource: extended resources that the last two dimensions read.
         curve: (utilization 0..100, score 0..10) points of requested-to-capacity-ratio.
@@ -64,7 +68,8 @@ class Placement:
             Only a profile sets it.
     """
 
-    mode: Mode | None = None
+    mode: Mode = Mode.KEEL
+    objective: str = ""
     weights: tuple[int, int, int, int, int, int] = (1, 1, 1, 1, 1, 1)
     iops_resource: str = names.IOPS
     network_resource: str = names.NETWORK
@@ -94,6 +99,7 @@ def from_annotations(given: Mapping[str, str]) -> dict[str, Any]:
     """
     parsers = {
         names.MODE: ("mode", mode),
+        names.OBJECTIVE: ("objective", objective),
         names.HAMI_NODE_POLICY: ("node_policy", node_policy),
         names.HAMI_GPU_POLICY: ("gpu_policy", gpu_policy),
         names.HAMI_WEIGHTS: ("device_weights", device_weights),
@@ -103,6 +109,7 @@ def from_annotations(given: Mapping[str, str]) -> dict[str, Any]:
         for key, (attribute, parse) in parsers.items()
         if key in given
     }
+    _settle(changes, f"metadata.annotations[{names.OBJECTIVE}]")
     if "mode" in changes:
         # A node policy stands in the mode's place: one that the pod did not ask for must not.
         changes.setdefault("node_policy", "")
@@ -118,6 +125,17 @@ def mode(text: str, field: str) -> Mode:
     if text not in MODES:
         raise BadInput(field, f'"{text}" is not a mode: {_allowed(MODES)}')
     return Mode(text)
+
+
+def objective(text: str, field: str) -> str:
+    """An objective of keel.
+
+    Raises:
+        BadInput: no such objective.
+    """
+    if text not in OBJECTIVES:
+        raise BadInput(field, f'"{text}" is not an objective: {_allowed(OBJECTIVES)}')
+    return text
 
 
 def node_policy(text: str, field: str) -> str:
@@ -181,10 +199,10 @@ def parse(raw: Any, field: str) -> dict[str, Any]:
     values.known(given, field, ("scoring", "nodePolicy", "gpuPolicy"))
     where = f"{field}.scoring"
     scoring = values.mapping(given.get("scoring"), where)
-    values.known(scoring, where, ("mode", "weights", "iopsResource", "networkResource", "curve"))
-    changes: dict[str, Any] = {}
-    if "mode" in scoring:
-        changes["mode"] = mode(str(scoring["mode"]), f"{where}.mode")
+    values.known(
+        scoring, where, ("mode", "objective", "weights", "iopsResource", "networkResource", "curve")
+    )
+    changes = _mode_and_objective(scoring, where)
     if "weights" in scoring:
         weights = values.mapping(scoring["weights"], f"{where}.weights")
         changes["weights"] = _weights(weights, f"{where}.weights")
@@ -220,12 +238,13 @@ def not_in_force(changes: Mapping[str, Any], configured: Mapping[str, str]) -> s
         word
         for field, word in (
             ("mode", f"mode {changes.get('mode')}"),
+            ("objective", f"objective {changes.get('objective')}"),
             ("weights", "weights"),
             ("curve", "curve"),
             ("iops_resource", "iopsResource"),
             ("network_resource", "networkResource"),
         )
-        if field in changes
+        if changes.get(field)
     ]
     if not scoring:
         return ""
@@ -243,6 +262,33 @@ def not_in_force(changes: Mapping[str, Any], configured: Mapping[str, str]) -> s
         f"nodes are scored by nodePolicy {changes['node_policy']}, which stands in the place of scoring: "
         f"{', '.join(scoring)} not in force; cards are chosen {by}"
     )
+
+
+def _mode_and_objective(scoring: Mapping[str, Any], where: str) -> dict[str, Any]:
+    changes: dict[str, Any] = {
+        key: read(str(scoring[key]), f"{where}.{key}")
+        for key, read in (("mode", mode), ("objective", objective))
+        if key in scoring
+    }
+    _settle(changes, f"{where}.objective")
+    return changes
+
+
+def _settle(changes: dict[str, Any], field: str) -> None:
+    """What mode and objective of one level mean for those of weaker levels: each says both.
+
+    Raises:
+        BadInput: the objective, which stands in ``field``, does not belong to the mode.
+    """
+    if "objective" in changes:
+        if changes.setdefault("mode", Mode.KEEL) != Mode.KEEL:
+            raise BadInput(
+                field,
+                f"belongs to mode {Mode.KEEL}, not to {changes['mode']}: allowed beside it is "
+                f"{Mode.KEEL}, or no mode",
+            )
+    elif "mode" in changes:
+        changes["objective"] = ""
 
 
 def _resource(raw: Any, field: str) -> str:

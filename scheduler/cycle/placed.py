@@ -10,7 +10,6 @@ from scheduler.cycle.boards import Shape
 from scheduler.cycle.explain import NOTE_MAX
 from scheduler.cycle.policies import Resolved
 from scheduler.kernels import parts
-from scheduler.plugins.rules import mode
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 
@@ -42,8 +41,10 @@ def how(pod: PodRecord, resolved: Resolved) -> str:
     words = [
         f"node policy {placement.node_policy}"
         if placement.node_policy
-        else f"mode {mode.in_force(template, placement)}"
+        else f"mode {placement.mode}"
     ]
+    if placement.objective and not placement.node_policy:
+        words.append(f"objective {placement.objective}")
     if template.gpu and placement.gpu_policy:
         words.append(_gpu_policy(placement.gpu_policy))
     wishes = ["the pod's annotations"] if has_own else []
@@ -56,7 +57,7 @@ def cards_by(cluster: Cluster, shape: Shape, row: int) -> str:
     """What orders the cards of a node for pods of a shape: the mode, or the GPU policy where that does."""
     asked, ask = shape.asked, shape.ask
     if parts.is_aware(cluster.nodes.columns, ask, row) and not ask.rules.walk:
-        return f"mode {mode.in_force(asked.template, asked.placement)}"
+        return f"mode {asked.placement.mode}"
     policy = asked.placement.gpu_policy
     told = _gpu_policy(policy) if policy else "GPU policy binpack, for none is set"
     return f"{told}, all on one NUMA node" if ask.rules.numa_bind else told

@@ -22,9 +22,9 @@ _POINTS = 100_000
 
 
 @inlined
-def is_aware(nodes: c.Nodes, ask: c.Ask, row: int) -> bool:
+def is_aware(nodes: c.Nodes, ask: c.Ask, row: int) -> bool:  # noqa: ARG001 (what is asked of a node)
     """Whether the pod is judged card by card on a node."""
-    return bool(ask.mode.aware >= 0 and (ask.mode.everywhere or nodes.has_gpu[row]))
+    return bool(ask.mode.aware >= 0)
 
 
 @kernel

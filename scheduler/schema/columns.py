@@ -118,13 +118,17 @@ class Ledger(NamedTuple):
     parts: Ints
 
 
+# What keel prefers among placements that lose nearly nothing: what it meets first, emptier nodes, fuller nodes.
+NO_OBJECTIVE, SPREAD_NODES, PACK_NODES = 0, 1, 2
+
+
 class ModeTerm(NamedTuple):
     """How a pod's term is made; modes by the numbers that ``kernels/modes`` gives them."""
 
     blind: int  # the mode of nodes that are judged without their cards, or the node policy in its place
     weight: int  # of the term
     aware: int  # the mode that knows cards, -1 for none
-    everywhere: bool  # whether that mode judges nodes without GPUs, too
+    objective: int  # NO_OBJECTIVE, SPREAD_NODES or PACK_NODES
     unit: int  # what a milli-point of the term counts in a key
 
 

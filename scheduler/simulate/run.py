@@ -98,7 +98,7 @@ def _with_mode(config: Config, mode: Mode | None) -> Config:
         return config
 
     def changed(placement: Placement) -> Placement:
-        return replace(placement, mode=mode, node_policy="")
+        return replace(placement, mode=mode, objective="", node_policy="")
 
     profiles = tuple(replace(one, placement=changed(one.placement)) for one in config.profiles)
     return replace(config, placement=changed(config.placement), profiles=profiles)

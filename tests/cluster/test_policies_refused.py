@@ -16,6 +16,12 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "gpu-list": ({"gpuPolicy": "numa,pack"}, "spec.gpuPolicy", "binpack"),
     "priority": ({"priority": "high", "nodePolicy": "spread"}, "spec.priority", "integer"),
     "mode": ({"scoring": {"mode": "best"}}, "spec.scoring.mode", "lambda-g"),
+    "objective": ({"scoring": {"objective": "fill"}}, "spec.scoring.objective", '"spread", "pack"'),
+    "objective-of-another-mode": (
+        {"scoring": {"mode": "fgd", "objective": "pack"}},
+        "spec.scoring.objective",
+        "belongs to mode keel",
+    ),
     "weight": ({"scoring": {"weights": {"cpu": 101}}}, "spec.scoring.weights.cpu", "100"),
     "negative": ({"scoring": {"weights": {"iops": -1}}}, "spec.scoring.weights.iops", "0"),
     "all-zero": ({"scoring": {"weights": {"cpu": 0}}}, "spec.scoring.weights", "above 0"),

@@ -73,6 +73,16 @@ def test_a_profile_has_what_it_says_and_the_rest_of_the_first() -> None:
     ]
 
 
+def test_a_profile_may_say_an_objective_which_is_one_of_keel() -> None:
+    given = {
+        "placement": {"scoring": {"mode": "fgd"}},
+        "profiles": [{"schedulerName": "pack", "placement": {"scoring": {"objective": "pack"}}}],
+    }
+    found = config.parse(given)
+    assert found.placement == Placement(mode=Mode.FGD)
+    assert found.profile("pack").placement == Placement(mode=Mode.KEEL, objective="pack")
+
+
 @pytest.mark.parametrize(
     ("raw", "field"),
     [
@@ -114,6 +124,11 @@ def test_a_profile_has_what_it_says_and_the_rest_of_the_first() -> None:
         ({"placement": {"priority": 1}}, "placement.priority"),
         ({"placement": {"gpuPolicy": "fast"}}, "placement.gpuPolicy"),
         ({"placement": {"scoring": {"mode": "kiel"}}}, "placement.scoring.mode"),
+        ({"placement": {"scoring": {"objective": "fill"}}}, "placement.scoring.objective"),
+        (
+            {"placement": {"scoring": {"mode": "fgd", "objective": "pack"}}},
+            "placement.scoring.objective",
+        ),
         ({"metrics": []}, "metrics"),
         ({"metrics": {"perCards": True}}, "metrics.perCards"),
         ({"metrics": {"perCard": 1}}, "metrics.perCard"),

@@ -120,7 +120,7 @@ def test_raw_scores_are_what_each_score_counts_and_weights_are_told_once() -> No
     there = [as_json(make.pod(name=f"q{i}", node="b", labels={"app": "x"})) for i in range(3)]
     (row,) = schedule([*nodes_that_differ(), *there, pod_that_prefers()], with_nodes=True)["pods"]
     assert row["weights"] == {
-        "least-allocated": 5, "TaintToleration": 3, "NodeAffinity": 2, "ImageLocality": 1,
+        "keel": 5, "TaintToleration": 3, "NodeAffinity": 2, "ImageLocality": 1,
         "PodTopologySpread": 2, "InterPodAffinity": 2, "KeepsGpuNodesFree": 0,
     }  # fmt: skip
     raw = {name: node["raw"] for name, node in row["nodes"].items()}
@@ -139,7 +139,7 @@ def test_raw_scores_are_what_each_score_counts_and_weights_are_told_once() -> No
     }.items():
         assert ((raw["a"][name], raw["b"][name]), (scores["a"][name], scores["b"][name])) == figures
     for node in row["nodes"].values():
-        assert node["raw"]["least-allocated"] == node["scores"]["least-allocated"]
+        assert node["raw"]["keel"] == node["scores"]["keel"]
         assert node["raw"].keys() == node["scores"].keys() == node["weighted"].keys()
         for name, points in node["scores"].items():
             assert node["weighted"][name] == pytest.approx(row["weights"][name] * points)

@@ -193,6 +193,7 @@ def test_the_user_guide_lists_every_mode_and_the_annotation_that_chooses_one() -
     cells = re.findall(r"^\| (`.+?) \|", section, re.MULTILINE)
     assert set(re.findall(r"`([a-z0-9-]+)`", " ".join(cells))) == set(map(str, MODES))
     assert names.MODE in guide
+    assert names.OBJECTIVE in guide
 
 
 def version() -> str:

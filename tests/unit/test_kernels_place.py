@@ -10,7 +10,7 @@ import pytest
 
 from scheduler.api import names
 from scheduler.api.door.decisions import Outcome
-from scheduler.api.placement import MODES, NODE_POLICIES, Mode, Placement
+from scheduler.api.placement import MODES, NODE_POLICIES, OBJECTIVES, Mode, Placement
 from scheduler.config import Config
 from scheduler.cycle.boards import Boards, Key, Shape
 from scheduler.cycle.schedule import Cycle
@@ -28,14 +28,14 @@ from tests.unit import compiled
 PLACEMENTS = [
     *(Placement(mode=mode) for mode in MODES),
     *(Placement(node_policy=policy) for policy in NODE_POLICIES),
-    Placement(),
+    *(Placement(objective=word) for word in OBJECTIVES),
     Placement(mode=Mode.REQUESTED_TO_CAPACITY_RATIO, curve=((50, 5),)),
     Placement(mode=Mode.LAMBDA_G, gpu_policy="numa,spread"),
 ]
 
 
 def placement_name(placement: Placement) -> str:
-    words = [placement.mode or "own", placement.node_policy, placement.gpu_policy]
+    words = [placement.mode, placement.objective, placement.node_policy, placement.gpu_policy]
     return "-".join(str(word) for word in words if word) + f"-{len(placement.curve)}"
 
 

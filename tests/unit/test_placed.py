@@ -63,6 +63,8 @@ def test_of_a_pod_without_gpus_only_a_wish_is_told() -> None:
     assert note(make.pod(), node) == bare
     own = {names.MODE: "most-allocated"}
     assert note(make.pod(annotations=own), node) == f"{bare}; mode most-allocated, by the pod's annotations"  # fmt: skip
+    own = {names.OBJECTIVE: "pack"}
+    assert note(make.pod(annotations=own), node) == f"{bare}; mode keel, objective pack, by the pod's annotations"  # fmt: skip
     assert note(make.pod(), node, policy=POLICY) == f"{bare}; mode fgd, by policy team-a"
     packing = parse({"placement": {"scoring": {"mode": "most-allocated"}}})
     assert note(make.pod(), node, config=packing) == f"{bare}; mode most-allocated, by profile evenkeel"  # fmt: skip

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 import yaml
 
-from scheduler.api import names
+from scheduler.api import names, placement
 from scheduler.api.door import events, notes
 from scheduler.api.placement import (
     DIMENSIONS,
     GPU_POLICY_WORDS,
     MODES,
     NODE_POLICIES,
+    OBJECTIVES,
     WEIGHT_MAX,
     Mode,
     Placement,
@@ -143,6 +144,57 @@ def test_a_malformed_annotation_is_the_pods_problem_and_names_itself() -> None:
     assert found.problem.field == f"metadata.annotations[{names.MODE}]"
 
 
+@pytest.mark.parametrize(
+    ("config", "policy", "own", "wanted"),
+    [
+        ({}, {}, {}, ("keel", "")),
+        ({"objective": "pack"}, {}, {}, ("keel", "pack")),
+        ({"objective": "pack"}, {"mode": "keel"}, {}, ("keel", "")),
+        ({"objective": "pack"}, {"mode": "fgd"}, {}, ("fgd", "")),
+        ({"objective": "pack"}, {"weights": {"cpu": 1}}, {}, ("keel", "pack")),
+        ({"mode": "fgd"}, {"objective": "spread"}, {}, ("keel", "spread")),
+        ({}, {"objective": "spread", "mode": "keel"}, {}, ("keel", "spread")),
+        ({}, {"mode": "fgd"}, {names.OBJECTIVE: "pack"}, ("keel", "pack")),
+        ({}, {"objective": "pack"}, {names.OBJECTIVE: "spread"}, ("keel", "spread")),
+        ({}, {"objective": "pack"}, {names.MODE: "best-fit"}, ("best-fit", "")),
+        ({}, {}, {names.MODE: "keel", names.OBJECTIVE: "pack"}, ("keel", "pack")),
+    ],
+)
+def test_an_objective_means_keel_and_a_mode_drops_the_objective_of_a_weaker_level(
+    config: Json, policy: Json, own: dict[str, str], wanted: tuple[str, str]
+) -> None:
+    default = Placement(**placement.parse({"scoring": config}, "placement"))
+    found = resolved(book(body({"scoring": policy}), default=default), annotations=own)
+    assert (found.placement.mode, found.placement.objective) == wanted
+    assert found.problem is None
+
+
+def test_the_pods_own_objective_takes_the_place_of_a_node_policy_that_it_did_not_ask_for() -> None:
+    built = book(body({"nodePolicy": "spread"}))
+    own = {names.OBJECTIVE: "pack"}
+    assert resolved(built, annotations=own).placement == Placement(objective="pack")
+    own[names.HAMI_NODE_POLICY] = "binpack"
+    wanted = Placement(objective="pack", node_policy="binpack")
+    assert resolved(built, annotations=own).placement == wanted
+
+
+@pytest.mark.parametrize(
+    ("own", "allowed"),
+    [
+        ({names.OBJECTIVE: "fill"}, "allowed are spread, pack"),
+        ({names.OBJECTIVE: ""}, "allowed are spread, pack"),
+        ({names.OBJECTIVE: "pack", names.MODE: "fgd"}, "allowed beside it is keel, or no mode"),
+    ],
+)
+def test_an_objective_that_is_none_or_of_another_mode_is_refused(
+    own: dict[str, str], allowed: str
+) -> None:
+    problem = resolved(book(), annotations=own).problem
+    assert problem is not None
+    assert problem.field == f"metadata.annotations[{names.OBJECTIVE}]"
+    assert allowed in str(problem)
+
+
 GOOD: list[Json] = [
     {"gpuPolicy": "binpack"},
     {"gpuPolicy": "numa,spread"},
@@ -150,6 +202,8 @@ GOOD: list[Json] = [
     {"nodePolicy": "spread"},
     {"scoring": {}},
     {"scoring": {"mode": "lambda-g"}, "priority": -5},
+    {"scoring": {"objective": "pack"}},
+    {"scoring": {"mode": "keel", "objective": "spread"}},
     {"scoring": {"weights": {"cpu": 0, "gpuMemory": 100}}},
     {"scoring": {"iopsResource": "x.dev/iops", "networkResource": "x.dev/net_1"}},
     {"scoring": {"mode": "requested-to-capacity-ratio", "curve": [{"utilization": 0, "score": 10}]}},
@@ -176,6 +230,8 @@ BAD: list[tuple[Any, str]] = [
     ({"gpuPolicy": "numa", "priority": 1.5}, "spec.priority"),
     ({"scoring": []}, "spec.scoring"),
     ({"scoring": {"mode": "fastest"}}, "spec.scoring.mode"),
+    ({"scoring": {"objective": "fill"}}, "spec.scoring.objective"),
+    ({"scoring": {"objective": 1}}, "spec.scoring.objective"),
     ({"scoring": {"weights": {"cpu": 101}}}, "spec.scoring.weights.cpu"),
     ({"scoring": {"weights": {"cpu": -1}}}, "spec.scoring.weights.cpu"),
     ({"scoring": {"weights": {"cpu": "1"}}}, "spec.scoring.weights.cpu"),
@@ -200,6 +256,7 @@ BAD_BY_CEL: list[tuple[Any, str]] = [
     ({"scoring": {"weights": {}}}, "spec.scoring.weights"),
     ({"scoring": {"weights": {"cpu": 0}}}, "spec.scoring.weights"),
     ({"scoring": {"curve": [{"utilization": 5, "score": 1}]}}, "spec.scoring.curve"),
+    ({"scoring": {"mode": "fgd", "objective": "pack"}}, "spec.scoring.objective"),
     ({"scoring": {"iopsResource": "a.dev/x", "networkResource": "a.dev/x"}}, "spec.scoring.networkResource"),
     ({"scoring": {"mode": RATIO, "curve": [{"utilization": 5, "score": 1}] * 2}}, "spec.scoring.curve"),
     (selecting({"key": "a", "operator": "In"}), "spec.podSelector.matchExpressions[0].values"),
@@ -248,6 +305,7 @@ def test_an_unknown_field_is_refused_where_no_api_server_prunes_it(spec: Any, fi
 def test_the_crd_lists_the_words_that_the_code_knows() -> None:
     scoring = SPEC["properties"]["scoring"]["properties"]
     assert scoring["mode"]["enum"] == [str(mode) for mode in MODES]
+    assert tuple(scoring["objective"]["enum"]) == OBJECTIVES
     assert tuple(scoring["weights"]["properties"]) == DIMENSIONS
     assert {w["maximum"] for w in scoring["weights"]["properties"].values()} == {WEIGHT_MAX}
     assert tuple(SPEC["properties"]["nodePolicy"]["enum"]) == NODE_POLICIES
@@ -259,7 +317,12 @@ def test_the_crd_lists_the_words_that_the_code_knows() -> None:
     ("spec", "said"),
     [
         ({"scoring": {"mode": "keel"}}, []),
+        ({"scoring": {"objective": "pack"}}, []),
         ({"nodePolicy": "spread", "gpuPolicy": "binpack"}, []),
+        (
+            {"scoring": {"objective": "pack"}, "nodePolicy": "spread"},
+            ["mode keel, objective pack not in force"],
+        ),
         (
             {"scoring": {"mode": "keel", "weights": {"cpu": 1}}, "nodePolicy": "spread"},
             ["by nodePolicy spread", "mode keel, weights not in force", "by binpack"],

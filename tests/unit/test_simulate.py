@@ -106,18 +106,14 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
 
 
 def test_explain_names_the_mode_that_scored_each_node() -> None:
-    """Keel is for nodes with GPUs: a pod without any is scored by it there, and there only."""
+    """Keel scores nodes with and without GPUs, for pods that ask some and for others."""
     gpu = msgspec.to_builtins(make.hami_node(name="g")) | {"kind": "Node"}
     asking = pod("p", containers=[make.container(cpu=1, gpu=1)])
-    for given, on_gpu, elsewhere in (
-        (pod("q"), "keel", "least-allocated"),
-        (asking, "keel", None),
-    ):
+    for given, fits_elsewhere in ((pod("q"), True), (asking, False)):
         found = answer("-f", "-", "--explain", stdin=yaml.safe_dump_all([NODE, gpu, given]))
         (row,) = found["pods"]
-        assert on_gpu in row["nodes"]["g"]["scores"]
-        scores = row["nodes"]["a"]["scores"]
-        assert elsewhere in scores if elsewhere else not scores
+        assert "keel" in row["nodes"]["g"]["scores"]
+        assert ("keel" in row["nodes"]["a"]["scores"]) == fits_elsewhere
 
 
 def test_explain_says_of_every_node_whether_why_and_how_good() -> None:
@@ -136,11 +132,11 @@ def test_explain_says_of_every_node_whether_why_and_how_good() -> None:
     assert total == pytest.approx(sum(weighted.values()))
     assert said["a"] == {"feasible": True, "status": "fit", "reasons": []}
     assert scores.keys() == {
-        "least-allocated", "TaintToleration", "NodeAffinity", "ImageLocality", "PodTopologySpread",
+        "keel", "TaintToleration", "NodeAffinity", "ImageLocality", "PodTopologySpread",
         "InterPodAffinity", "KeepsGpuNodesFree",
     }  # fmt: skip
     assert total == pytest.approx(
-        5 * scores["least-allocated"] + 3 * scores["TaintToleration"] + 2 * scores["NodeAffinity"]
+        5 * scores["keel"] + 3 * scores["TaintToleration"] + 2 * scores["NodeAffinity"]
     )
     nothing = {"feasible": False, "raw": {}, "scores": {}, "weighted": {}, "total": None}
     assert said["c"] == nothing | {

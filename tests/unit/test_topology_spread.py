@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from scheduler.api.placement import Mode, Placement
+from scheduler.config import Config
 from scheduler.cycle import boards, verdicts
 from tests import make
 from tests.model import peer_objects as objects
@@ -73,6 +75,33 @@ def test_shapes_with_many_tallies_leave_room_for_others(monkeypatch: pytest.Monk
         assert sum(len(one.counted) for one in live) <= 40
         assert shape in live
     assert len(live) > 3
+
+
+@pytest.mark.parametrize(
+    ("said", "asks", "spreads"),
+    [
+        ({}, {}, True),
+        ({"objective": "spread"}, {}, True),
+        ({"objective": "pack"}, {}, False),
+        ({"mode": Mode.LEAST_ALLOCATED}, {}, True),
+        ({"mode": Mode.FGD}, {}, False),
+        ({"node_policy": "spread"}, {}, False),
+        ({}, {"gpu": 1}, False),
+        ({"objective": "spread"}, {"gpu": 1}, False),
+    ],
+)
+def test_pods_of_a_service_are_spread_where_nothing_packs_them(
+    said: dict[str, Any], asks: dict[str, Any], *, spreads: bool
+) -> None:
+    service = {"kind": "Service", "metadata": {"name": "web", "namespace": "default"}, "spec": {"selector": {"app": "web"}}}  # fmt: skip
+    cluster = cluster_of([labelled("a", "1")], [], owners=[service])
+    cycle = make.cycle(cluster=cluster, config=Config(placement=Placement(**said)))
+    record = cluster.see_pod(make.pod(labels={"app": "web"}, **asks))
+    assert record is not None
+    shape = cycle.shape_of(record)
+    assert shape is not None
+    cycle.boards.refresh(shape)
+    assert bool(len(shape.counted)) == spreads
 
 
 def test_pods_are_not_counted_as_long_as_no_rule_looks_at_pods() -> None:

@@ -89,4 +89,6 @@ def with_mode(config: Config, mode: Mode | None) -> Config:
     if mode is None:
         return config
     # A node policy would stand in the mode's place.
-    return replace(config, placement=replace(config.placement, mode=mode, node_policy=""))
+    return replace(
+        config, placement=replace(config.placement, mode=mode, objective="", node_policy="")
+    )

@@ -8,9 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.api import names
-from scheduler.api.placement import Mode, Placement
+from scheduler.api.placement import PACK, SPREAD, Mode, Placement
 from scheduler.api.pods.gpus import SIZES
-from scheduler.api.pods.templates import PodTemplate
 from scheduler.devices import card_order
 from scheduler.devices.table import place_of
 from scheduler.kernels import parts
@@ -43,6 +42,7 @@ AWARE = {
 }
 # In so many steps of a point of a node policy no two float32 scores are the same.
 _STEPS = 1 << 26
+_OBJECTIVES = {SPREAD: c.SPREAD_NODES, PACK: c.PACK_NODES}
 _NODE_POLICIES = {"binpack": score.NODE_BINPACK, "spread": score.NODE_SPREAD}
 # Modes that read what was learnt of the demand.
 _LEARNING = frozenset(
@@ -50,27 +50,12 @@ _LEARNING = frozenset(
 )
 
 
-def in_force(template: PodTemplate, placement: Placement) -> Mode:
-    """The mode that a pod is placed by."""
-    if placement.mode is not None:
-        return placement.mode
-    return Mode.KEEL if template.gpu else Mode.LEAST_ALLOCATED
-
-
 def _is_learning(ask: c.Ask) -> bool:
     return int(ask.mode.aware) in _LEARNING
 
 
 def _draws_lots(asked: Asked) -> bool:
-    return in_force(asked.template, asked.placement) == Mode.RANDOM
-
-
-def _mode_on(asked: Asked, *, has_gpu: bool) -> Mode:
-    """The mode that scores nodes with GPUs, or those without: keel is for the former only."""
-    if asked.placement.mode is None and has_gpu:
-        return Mode.KEEL
-    mode = in_force(asked.template, asked.placement)
-    return Mode.MOST_ALLOCATED if mode == Mode.KEEL and not has_gpu else mode
+    return asked.placement.mode == Mode.RANDOM
 
 
 def _compile(asked: Asked, cluster: Cluster) -> Compiled:
@@ -95,21 +80,26 @@ def _compile(asked: Asked, cluster: Cluster) -> Compiled:
 
 
 def _totals(asked: Asked) -> tuple[str, ...]:
-    return SIZES if AWARE.get(in_force(asked.template, asked.placement)) == aware.CLUSTERING else ()
+    return SIZES if AWARE.get(asked.placement.mode) == aware.CLUSTERING else ()
 
 
 def _mode(asked: Asked) -> c.ModeTerm:
-    """A node policy takes the mode's place; keel is for nodes with GPUs only."""
-    policy, gpu = asked.placement.node_policy, asked.template.gpu
-    mode = in_force(asked.template, asked.placement)
-    aware_mode, everywhere = AWARE.get(mode, -1), mode != Mode.KEEL
-    blind = BLIND.get(mode, score.MOST)
+    """A node policy takes the mode's place."""
+    placement = asked.placement
+    policy, weight, unit = placement.node_policy, placement.mode_weight, _unit(placement)
     if policy:
-        blind, aware_mode = _NODE_POLICIES[policy], -1
-    elif asked.placement.mode is None and gpu is None:
-        aware_mode, everywhere = aware.KEEL, False
-    weight, unit = asked.placement.mode_weight, _unit(asked.placement)
-    return c.ModeTerm(blind, weight, aware_mode, everywhere, unit)
+        return c.ModeTerm(_NODE_POLICIES[policy], weight, -1, c.NO_OBJECTIVE, unit)
+    blind, aware_mode = BLIND.get(placement.mode, score.MOST), AWARE.get(placement.mode, -1)
+    return c.ModeTerm(blind, weight, aware_mode, _objective(asked), unit)
+
+
+def _objective(asked: Asked) -> int:
+    """Nodes with room on each of them serve pods without devices best; devices are better left whole."""
+    placement = asked.placement
+    if placement.objective:
+        return _OBJECTIVES[placement.objective]
+    by_itself = placement.mode == Mode.KEEL and not asked.template.gpu
+    return c.SPREAD_NODES if by_itself else c.NO_OBJECTIVE
 
 
 def _unit(placement: Placement) -> int:
@@ -138,8 +128,7 @@ def _points(
         raw = float(gpus.node_score(nodes, pool, row))
         name = card_order.node_score_name(policy)
         return (Points(name, raw, points / _unit(placement), weight),)
-    name = str(_mode_on(asked, has_gpu=bool(nodes.has_gpu[row])))
-    return (Points(name, points, points, weight),)
+    return (Points(str(placement.mode), points, points, weight),)
 
 
 RULE = Rule(

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.api import names, selectors
-from scheduler.api.placement import Mode
+from scheduler.api.placement import PACK, Mode
 from scheduler.api.pods.affinity import Peers
 from scheduler.api.pods.spread import SYSTEM_DEFAULTS, Constraint, Constraints
 from scheduler.api.pods.templates import PodTemplate, TolerationKey
@@ -31,7 +31,7 @@ from scheduler.plugins.contract import (
     Tally,
     Trigger,
 )
-from scheduler.plugins.rules import mode, node_affinity, taints
+from scheduler.plugins.rules import node_affinity, taints
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.nodes import NodeTable
@@ -134,7 +134,11 @@ def _spreads(pod: Standing) -> bool:
     placement = pod.placement
     if placement.is_kube:
         return True
-    return not placement.node_policy and mode.in_force(pod.template, placement) in _SPREADING
+    if placement.node_policy:
+        return False
+    if placement.mode == Mode.KEEL:
+        return not pod.template.gpu and placement.objective != PACK
+    return placement.mode in _SPREADING
 
 
 def _spread(pod: Standing, one: Constraint, together: tuple[Constraint, ...]) -> _Spread:

@@ -10,7 +10,6 @@ from scheduler.api.door.decisions import Bind, Hold, Outcome
 from scheduler.api.door.events import BindDone, BindFailed, PluginSilent
 from scheduler.engine.engine import Engine
 from scheduler.kube.report.metrics.counting import Metrics
-from scheduler.plugins.rules import mode
 from scheduler.queues.entries import Where
 
 _MOST_ATTEMPTS = 15
@@ -87,7 +86,7 @@ class Tally:
         engine, uid = self._engine, bind.uid
         pod, entry = engine.cluster.pods[uid], engine.pending.entry(uid)
         resolved = engine.policies.resolve(pod)
-        by = resolved.placement.node_policy or mode.in_force(pod.template, resolved.placement)
+        by = resolved.placement.node_policy or resolved.placement.mode
         since = now if entry is None or entry.since is None else entry.since
         attempts = 1 if entry is None else entry.attempts
         self._journeys[uid] = _Journey(now, since, attempts, pod.profile, (by, resolved.policy))
