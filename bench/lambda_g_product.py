@@ -57,6 +57,8 @@ def place(workload: Workload, mode: Mode) -> list[int]:
     placement = []
     for i, asked in enumerate(workload.pods):
         record = cluster.see_pod(_pod(f"pod-{i:03}", asked))
+        # As the engine does between two batches.
+        cycle.learn()
         outcome = cycle.schedule([record] if record else [])
         for hold in outcome.holds:
             if hold.problem:

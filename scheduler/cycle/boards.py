@@ -63,8 +63,8 @@ class Key(NamedTuple):
 class Shape:
     """One shape, its compiled request and its board.
 
-    ``moved`` is the position in the state's log up to which the board has read, ``learnt`` the generation of
-    the tables it was scored by, ``judged`` that of ``static``, what static rules say; ``most_picks`` the most
+    ``moved`` is the position in the state's log up to which the board has read, ``learnt`` the
+    tables it was scored by, ``judged`` that of ``static``, what static rules say; ``most_picks`` the most
     cards that a pod of the shape can be given, at least 1; ``promised`` says where it yields to others.
     """
 
@@ -76,7 +76,7 @@ class Shape:
     judged: int = -1
     counted: Counted = field(default_factory=Counted)
     moved: int = -1
-    learnt: int = -1
+    learnt: c.Demand | None = None
     most_picks: int = 1
     words: tuple[int, ...] = ()
     promised: Promised | None = None
@@ -183,7 +183,9 @@ class Boards:
         if moved is None or shape.words != words:
             shape.words = words
             self._compile_request(shape)
-        stale = shape.learnt != self._learner.generation and table.is_learning(shape.ask)
+        stale = shape.learnt is not self._learner.of(shape.ask.pool) and table.is_learning(
+            shape.ask
+        )
         counted = shape.counted.refresh(cluster, self._topologies)
         if moved is not None and shape.promised is not None:
             moved = np.union1d(moved, shape.promised.changed)
@@ -207,7 +209,7 @@ class Boards:
         """A decision of the mode that draws lots: every node's lot is drawn anew."""
         self.refresh(shape)
         shape.ask = shape.ask._replace(rules=shape.ask.rules._replace(draw=number))
-        shape.learnt = -1
+        shape.learnt = None
 
     def placed(self, shape: Shape) -> None:
         """The placing kernel has scored the rows that were stale, and those that it changed, the last that moved."""
@@ -217,7 +219,7 @@ class Boards:
 
     def _scored(self, shape: Shape) -> None:
         shape.moved = self._cluster.moved.position
-        shape.learnt = self._learner.generation
+        shape.learnt = self._learner.of(shape.ask.pool)
         if shape.promised is not None:
             shape.promised.read()
 

@@ -33,7 +33,7 @@ class _Kept:
 
     figures: schema.Cold = field(default_factory=lambda: schema.empty(0, 0))
     moved: int = -1
-    generation: int = -1
+    tables: c.Demand | None = None
 
 
 class Cold:
@@ -94,7 +94,7 @@ class Cold:
 
     def _changed(self, kept: _Kept, pool: int) -> c.Ints:
         """The rows that moved since the last decision; all, where everything is to be read anew."""
-        cluster, learner = self._cluster, self._learner
+        cluster, tables = self._cluster, self._learner.of(pool)
         # Pods that ask no devices find nodes with cards of any family.
         has_cards = pool < 0 or cluster.registers.cards(pool) is not None
         n_cards = cluster.cards.columns.numa.size if has_cards else 0
@@ -102,10 +102,18 @@ class Cold:
         moved = cluster.moved.since(kept.moved) if kept.moved >= 0 else None
         if (
             moved is None
-            or kept.generation != learner.generation
+            or (kept.tables is not tables and not _only_places(kept.tables, tables))
             or sizes != (kept.figures.known.fresh.size, len(kept.figures.known.card))
         ):
             kept.figures = schema.empty(*sizes)
-            kept.generation = learner.generation
             moved = np.arange(cluster.nodes.capacity)
+        elif kept.tables is not tables:
+            # What tells nodes apart is as before.
+            kept.figures.known.fresh[:] = False
+        kept.tables = tables
         return moved
+
+
+def _only_places(before: c.Demand | None, now: c.Demand) -> bool:
+    """Whether tables differ in the places of nodes alone."""
+    return before is not None and before.price is now.price and before.fgd is now.fgd

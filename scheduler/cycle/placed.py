@@ -53,10 +53,10 @@ def how(pod: PodRecord, resolved: Resolved) -> str:
     return f"{', '.join(words)}, by {' and '.join(wishes) or f'profile {pod.profile}'}"
 
 
-def cards_by(cluster: Cluster, shape: Shape, row: int) -> str:
+def cards_by(shape: Shape) -> str:
     """What orders the cards of a node for pods of a shape: the mode, or the GPU policy where that does."""
     asked, ask = shape.asked, shape.ask
-    if parts.is_aware(cluster.nodes.columns, ask, row) and not ask.rules.walk:
+    if parts.is_aware(ask) and not ask.rules.walk:
         return f"mode {asked.placement.mode}"
     policy = asked.placement.gpu_policy
     told = _gpu_policy(policy) if policy else "GPU policy binpack, for none is set"

@@ -16,7 +16,6 @@ import numpy as np
 
 from scheduler.kernels import domains, fit, parts
 from scheduler.kernels._jit import inlined, kernel
-from scheduler.kernels.modes import aware
 from scheduler.schema import columns as c
 
 
@@ -46,10 +45,9 @@ def rescore(
         elif not fit.fits(nodes, ask, row):
             board.part[row] = -1
             fit.note(nodes, ask, row, row, board.refused)
-        elif parts.is_aware(nodes, ask, row):
-            points = aware.place(nodes, cards, ask, demand, row, s)
-            board.part[row] = points * ask.mode.weight if points >= 0 else -1
-            if points < 0:
+        elif parts.is_aware(ask):
+            board.part[row] = parts.judged(nodes, cards, ask, demand, row, s)
+            if board.part[row] < 0:
                 board.refused[0, row] = 1 << ask.bits[c.BIT_CARDS]
         elif parts.gather(nodes, cards, ask, row, s, lanes):
             s.rows[lanes] = row

@@ -22,8 +22,8 @@ _POINTS = 100_000
 
 
 @inlined
-def is_aware(nodes: c.Nodes, ask: c.Ask, row: int) -> bool:  # noqa: ARG001 (what is asked of a node)
-    """Whether the pod is judged card by card on a node."""
+def is_aware(ask: c.Ask) -> bool:
+    """Whether the pod is judged by a mode that knows cards."""
     return bool(ask.mode.aware >= 0)
 
 
@@ -35,8 +35,35 @@ def by_cards(
 
     A call of its own, for it takes long to compile: what scores all nodes has ``aware.place`` in itself.
     """
+    return judged(nodes, cards, ask, demand, row, s)
+
+
+@inlined
+def judged(
+    nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, row: int, s: c.Scratch
+) -> int:
+    """As ``by_cards``, within the caller."""
     points = aware.place(nodes, cards, ask, demand, row, s)
-    return int(points * ask.mode.weight if points >= 0 else -1)
+    return int(points * ask.mode.weight * ask.mode.unit + s.second[0] if points >= 0 else -1)
+
+
+@kernel
+def lost(
+    nodes: c.Nodes,
+    cards: c.Cards,
+    ask: c.Ask,
+    demand: c.Demand,
+    told: c.Demand,
+    row: int,
+    s: c.Scratch,
+) -> float:
+    """What a pod of mode ``keel`` loses on a node by the tables ``told``, with the cards it gets by ``demand``.
+
+    Losses are linear in what tables say: with all but one figure at 0 it is what that one stands for.
+    """
+    if by_cards(nodes, cards, ask, demand, row, s) < 0:
+        return np.nan
+    return aware.lost(nodes, cards, ask, told, row, s)
 
 
 @inlined
@@ -44,7 +71,7 @@ def choose(
     nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, row: int, s: c.Scratch
 ) -> int:
     """Pick the pod's cards on a node with cards, by its mode: the number of picks, or -1."""
-    if not is_aware(nodes, ask, row):
+    if not is_aware(ask):
         return gpus.choose(nodes, cards, ask, row, s)
     return int(s.n_picks[0] if by_cards(nodes, cards, ask, demand, row, s) >= 0 else -1)
 

@@ -22,7 +22,7 @@ Shapes that no node holds even when it is empty count for nothing.
 Before 60 pods are seen an assumed demand stands in (not for prices): without any, nothing keeps runs of cards
 together. In clusters of fewer than 1,000 cards those 60 are a large part of all, so best fit counts beside it.
 
-What else was tried, and what came of it: docs/placement.md.
+What else was tried, and what came of it: docs/placement-figures.md.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ import numpy as np
 from scheduler.kernels.modes import cutting, keel
 from scheduler.modes.empty_nodes import EmptyNodes
 from scheduler.schema import columns as c
+from scheduler.schema import places
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
 
@@ -115,6 +116,8 @@ def made(
         close=np.stack([_reciprocal(typical.cards), _reciprocal(typical.cpu)]),
         fgd=_typical(nodes, _fgd_typical(nodes, expected), everywhere=False),
         rates=rates,
+        places=places.empty(),
+        single=places.empty(),
     )
 
 

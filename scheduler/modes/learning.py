@@ -1,14 +1,15 @@
 """Learns the demand: when the tables that ``keel`` and ``fgd`` score by are made anew.
 
 It learns between batches, never within: after 30 % more pods were seen, when nodes or their words have
-changed, or when pods leave at another rate. What the tables hold: ``modes/demand_tables.py``.
+changed, or when pods leave at another rate. What the tables hold: ``modes/demand_tables.py``; of nodes without
+devices, ``modes/plain.py``.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from scheduler.modes import demand_tables
+from scheduler.modes import demand_tables, plain, single
 from scheduler.modes.demand_tables import Counts
 from scheduler.modes.empty_nodes import EmptyNodes, pools_of
 from scheduler.schema import columns as c
@@ -26,8 +27,7 @@ _DEPARTURES_STEP = 0.1
 class Learner:
     """Keeps the tables, of every family of which some node has devices.
 
-    Attributes:
-        generation: rises with every change of any table, after which all nodes must be scored again.
+    Tables that change are replaced, after which all nodes must be scored again by them.
     """
 
     def __init__(self, cluster: Cluster, known: Counts | None = None) -> None:
@@ -39,14 +39,11 @@ class Learner:
         # By family; how many pods that ask it are seen when its tables are made again.
         self._next: dict[int, int] = {}
         self._hosts: dict[int, dict[DemandShape, c.Flags]] = {}
-        self.generation = 0
+        self._plain = plain.PlainPlaces(cluster, known)
         self._sizes = self._sizes_now()
         self._tables = {0: demand_tables.made(EmptyNodes(cluster, 0), {}, 0.0, {}, assume=True)}
-
-    @property
-    def tables(self) -> c.Demand:
-        """The tables that pods without devices are judged by: those of the first family there is."""
-        return self._tables[min(self._tables)]
+        self.tables = self._tables[0]
+        """The tables that pods without devices are judged by: those of the first family there is, and places."""
 
     def of(self, pool: int) -> c.Demand:
         """The tables that pods are judged by that ask a family; -1: that ask none."""
@@ -54,6 +51,13 @@ class Learner:
 
     def learn(self, *, anew: bool = False) -> bool:
         """Make the tables anew if enough has changed, or ``anew``; whether they changed."""
+        changed = self._learn_devices(anew=anew)
+        if self._plain.refresh(anew=anew) or changed:
+            self.tables = self._tables[min(self._tables)]._replace(places=self._plain.places)
+            return True
+        return False
+
+    def _learn_devices(self, *, anew: bool) -> bool:
         departures = self._cluster.demand.devices.departures
         described = self._cluster.described.position
         if (
@@ -70,13 +74,14 @@ class Learner:
             self._hosts.clear()
             self._described = described
         made, self._sizes = self._made(), self._sizes_now()
-        if made.keys() == self._tables.keys() and all(
-            _same(made[pool], self._tables[pool]) for pool in made
-        ):
-            return False
-        self._tables = made
-        self.generation += 1
-        return True
+        before = self._tables
+        self._tables = {
+            pool: before[pool] if pool in before and _same(tables, before[pool]) else tables
+            for pool, tables in made.items()
+        }
+        return self._tables.keys() != before.keys() or any(
+            self._tables[pool] is not before[pool] for pool in before
+        )
 
     def _made(self) -> dict[int, c.Demand]:
         """The tables by now; and when they are to be made again."""
@@ -85,15 +90,16 @@ class Learner:
         for pool in pools_of(self._cluster):
             seen = self._seen_of(pool)
             enough = self._known is not None or seen >= ENOUGH
+            nodes = EmptyNodes(self._cluster, pool)
             made[pool] = demand_tables.made(
-                EmptyNodes(self._cluster, pool),
+                nodes,
                 counts,
                 self._departures,
                 self._hosts.setdefault(pool, {}),
                 assume=not enough,
-            )
+            )._replace(single=single.made(self._cluster, nodes, pool, counts))
             more = max(_MORE_LEAST, min(_MORE_MOST, int(seen * _MORE)))
-            self._next[pool] = seen + more if enough else ENOUGH
+            self._next[pool] = seen + more if enough else plain.next_early(seen)
         return made
 
     def _are_due(self) -> bool:
@@ -119,4 +125,4 @@ def _same(a: c.Demand, b: c.Demand) -> bool:
 
 
 def _columns(a: c.Demand) -> tuple[c.Ints | c.Flags | c.Floats, ...]:
-    return (*a.keel, a.close, *a.fgd, a.price, a.value, a.rates)
+    return (*a.keel, a.close, *a.fgd, a.price, a.value, a.rates, *a.single)

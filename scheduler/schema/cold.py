@@ -48,6 +48,7 @@ class Known(NamedTuple):
     rooms: Shorts  # [D, 2] milli of cores and of memory that are free on each card of the list, within 0..1000
     card_rates: Floats  # [D, N_CARD_RATES]
     rounded: Floats  # [1] milli-GPU that fragments can differ by for being whole numbers
+    held: Floats  # [N] of nodes without devices, what typical pods and the best filling come to
 
 
 # Idle milli-GPU; milli-CPU that have to stay free so that no typical pod stops to fit for want of CPU; cards in
@@ -116,6 +117,7 @@ def empty(capacity: int, cards: int) -> Cold:
             rooms=np.zeros((cards, 2), np.int16),
             card_rates=np.zeros((cards, N_CARD_RATES)),
             rounded=np.zeros(1),
+            held=np.zeros(capacity),
         ),
         best=np.zeros(N_BEST, np.int64),
         refused=np.zeros(capacity, np.int64),

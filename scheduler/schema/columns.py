@@ -13,9 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-Floats = NDArray[np.float64]
+from scheduler.schema import arrays
+from scheduler.schema.places import Places
+
+Ints = arrays.Ints
+Flags = arrays.Flags
+Floats = arrays.Floats
 
 BLOCK = 64
 N_DIMS = 6
@@ -118,18 +121,18 @@ class Ledger(NamedTuple):
     parts: Ints
 
 
-# What keel prefers among placements that lose nearly nothing: what it meets first, emptier nodes, fuller nodes.
-NO_OBJECTIVE, SPREAD_NODES, PACK_NODES = 0, 1, 2
-
-
 class ModeTerm(NamedTuple):
     """How a pod's term is made; modes by the numbers that ``kernels/modes`` gives them."""
 
     blind: int  # the mode of nodes that are judged without their cards, or the node policy in its place
     weight: int  # of the term
     aware: int  # the mode that knows cards, -1 for none
-    objective: int  # NO_OBJECTIVE, SPREAD_NODES or PACK_NODES
+    objective: int  # of keel: which of nodes that lose alike comes first, see below
     unit: int  # what a milli-point of the term counts in a key
+
+
+# ModeTerm.objective: the first in order, the emptier or the fuller node.
+NO_OBJECTIVE, SPREAD_NODES, PACK_NODES = 0, 1, 2
 
 
 class KubeTerm(NamedTuple):
@@ -307,6 +310,8 @@ class Demand(NamedTuple):
     close: Ints  # [2, K of keel] 2^PER_SHIFT · PER_WHOLE over the cards and over the milli-CPU asked, rounded up
     fgd: Typical
     rates: Floats  # [N_RATES] see RATE_*
+    places: Places  # of nodes without devices
+    single: Places  # of nodes with one device each, empty where the cluster has others
 
 
 # Milli-GPU that a milli-CPU can serve, 0: any; departures per arrival; what the weights of each of the two
@@ -360,6 +365,9 @@ class Scratch(NamedTuple):
     frag: Ints  # [K] and what is idle on those that will not
     fits_with: Ints  # [K] likewise, with the pod
     frag_with: Ints  # [K]
+    room: Floats  # [ROOM_END, RESOURCES_MAX] what is free, its used share, 1 / what there is; see schema/places.py
+    places: Floats  # [TYPICAL_MAX] how many typical pods fit
+    second: Ints  # [1] the second objective of the node at hand, below ``ModeTerm.unit``
 
 
 # Idle milli-GPU and milli-CPU, and the fragment measure.

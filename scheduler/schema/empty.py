@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from scheduler.schema import columns as c
+from scheduler.schema import places
 
 
 def containers() -> c.Ints:
@@ -87,4 +88,7 @@ def scratch(most_cards: int, most_picks: int, typical: int) -> c.Scratch:
         frag=np.zeros(typical, np.int64),
         fits_with=np.zeros(typical, np.int64),
         frag_with=np.zeros(typical, np.int64),
+        room=np.zeros((places.ROOM_END, places.RESOURCES_MAX)),
+        places=np.zeros(places.TYPICAL_MAX),
+        second=np.zeros(1, np.int64),
     )

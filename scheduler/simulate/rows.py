@@ -107,7 +107,7 @@ class Rows:
         there = cluster.registers.cards_of(pod.uid, cluster.registers.pool_of(pod), row)
         columns = cluster.cards.columns
         return {
-            "by": placed.cards_by(cluster, seen.shape, row),
+            "by": placed.cards_by(seen.shape),
             "before": [
                 {
                     "id": cluster.cards.uuid_of(d),

@@ -46,7 +46,7 @@ class DemandShape(NamedTuple):
         cards: 0 for pods without devices, and then only ``cpu``, ``memory`` and ``others`` are told.
         mib, percent, cores: on each card; ``percent`` of its memory counts where ``mib`` is 0.
         family: the resource by which the cards are asked, empty where none are.
-        others: (resource, amount) of all else that a pod without devices asks, sorted, in base units.
+        others: (resource, amount) of all else that a pod asks, sorted, in base units; without those of devices.
     """
 
     cpu: int
@@ -104,6 +104,7 @@ def shape_of(template: PodTemplate) -> DemandShape:
         ask.cores,
         *_whereabouts(template),
         template.gpu.family,
+        _others(template),
     )
 
 

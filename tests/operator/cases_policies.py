@@ -44,14 +44,13 @@ async def _in_force(world: World, *names: str) -> None:
 async def _three_with_one_pod(world: World) -> None:
     """Three nodes, one of them with a pod, so that packing and spreading differ."""
     await world.create(*(nodes.plain_node(f"n{i}", cpu="8", memory="8Gi") for i in range(3)))
-    await world.create(pod("first", requests={"cpu": "1"}))
+    await world.create(pod("first", requests={"cpu": "2", "memory": "2Gi"}))
     await world.bound("first")
 
 
 def _pair(stem: str, **more: Any) -> list[Json]:
-    return [
-        pod(f"{stem}{i}", requests={"cpu": "100m", "memory": "100Mi"}, **more) for i in range(2)
-    ]
+    """Two pods of an eighth of a node: by default much smaller ones may share what is in use already."""
+    return [pod(f"{stem}{i}", requests={"cpu": "1", "memory": "1Gi"}, **more) for i in range(2)]
 
 
 async def a_policy_takes_effect_without_a_restart_and_ends_with_its_deletion(world: World) -> None:

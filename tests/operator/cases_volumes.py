@@ -17,9 +17,9 @@ from tests.operator.provisioner import (
 from tests.operator.world import Json, World
 
 
-def with_claim(name: str, used: str = "") -> Json:
+def with_claim(name: str, used: str = "", **requests: str) -> Json:
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": used or name}}]
-    return pod(name, volumes=volumes)
+    return pod(name, volumes=volumes, requests=requests)
 
 
 async def a_claim_is_provisioned_on_the_node_of_its_pod(world: World) -> None:
@@ -29,7 +29,8 @@ async def a_claim_is_provisioned_on_the_node_of_its_pod(world: World) -> None:
         await world.call("POST", CLASSES, storage_class("made"))
         for name in names:
             await world.call("POST", CLAIMS, claim(name, "made"))
-        await world.create(*map(with_claim, names))
+        # An eighth of a node each: by default they are spread, where those that ask nothing need not be.
+        await world.create(*(with_claim(name, cpu="4", memory="16Gi") for name in names))
         placed = await world.bound(*names)
         assert set(placed) == {"n0", "n1"}
         for name, node in zip(names, placed, strict=True):

@@ -16,6 +16,8 @@ from tests import make
 POINTS = 100_000
 TIER = 2**60
 HAMI_UNIT = 30 * 2**26
+# Steps of keel's second objective.
+KEEL_UNIT = 2**10
 SOFT = [(f"soft-{i}", "", "PreferNoSchedule") for i in range(3)]
 # Without the JIT numpy says of the arithmetic by which lots are drawn that it wraps around.
 RANDOM = pytest.param(Mode.RANDOM, marks=pytest.mark.filterwarnings("ignore:overflow encountered"))
@@ -54,7 +56,10 @@ def test_at_the_highest_weight_the_tiers_hold_and_nothing_overflows(
     assert shape is not None
     cycle.learn()
     cycle.boards.refresh(shape)
-    unit = HAMI_UNIT if policy else 1
+    unit = HAMI_UNIT if policy else KEEL_UNIT if mode == Mode.KEEL else 1
+    # Beside the points.
+    second_most = unit - 1 if mode == Mode.KEEL and not policy else 0
+    assert shape.ask.mode.unit == unit
     # kube-scheduler's own sum knows no GPUs.
     avoids_gpus = not figures and (mode != Mode.KUBE_SCHEDULER or bool(policy))
     keys: dict[str, int] = {}
@@ -66,7 +71,7 @@ def test_at_the_highest_weight_the_tiers_hold_and_nothing_overflows(
         if policy:
             steps = min(unit, int(float(gpus.node_score(cluster.nodes.columns, 0, row)) * 2**26))
             assert part == (unit - steps if policy == "spread" else steps) * WEIGHT_MAX * POINTS
-        assert 0 <= part <= unit * WEIGHT_MAX * POINTS
+        assert 0 <= part <= unit * WEIGHT_MAX * POINTS + second_most
         assert shape.static is not None
         scores = {
             one.name: one.points for one in shape.static.points(shape.board, row, shape.weights)
@@ -82,7 +87,7 @@ def test_at_the_highest_weight_the_tiers_hold_and_nothing_overflows(
 
 
 @pytest.mark.parametrize("policy", ["", *NODE_POLICIES])
-@pytest.mark.parametrize("mode", [Mode.KUBE_SCHEDULER, Mode.MOST_ALLOCATED])
+@pytest.mark.parametrize("mode", [Mode.KUBE_SCHEDULER, Mode.MOST_ALLOCATED, Mode.KEEL])
 def test_whatever_kube_scheduler_takes_for_weights_no_key_overflows(
     mode: Mode, policy: str
 ) -> None:
@@ -118,7 +123,11 @@ def test_whatever_kube_scheduler_takes_for_weights_no_key_overflows(
 
 
 def test_a_key_made_again_by_itself_is_the_key_that_all_rows_would_get() -> None:
-    """A board with preferences makes all keys score by score, and later those of the rows that changed."""
+    """A board with preferences makes all keys score by score, and later those of the rows that changed.
+
+    By a mode of which a node's score changes as soon as a pod is there: keel knows nothing before it has learnt.
+    """
+    least = Config(placement=Placement(mode=Mode.LEAST_ALLOCATED))
     nodes = [make.node(name=f"node-{i}", labels={"zone": "ab"[i % 2]}) for i in range(4)]
     cluster = make.cluster(nodes=nodes)
     wanted = make.pod(name="p", cpu="1", preferred=[(100, "zone", "a")])
@@ -131,7 +140,7 @@ def test_a_key_made_again_by_itself_is_the_key_that_all_rows_would_get() -> None
         cycle.boards.refresh(shape)
         return shape
 
-    cycle = make.cycle(cluster=cluster)
+    cycle = make.cycle(cluster=cluster, config=least)
     before = shape_of(cycle).board.key.copy()
     cluster.see_pod(make.pod(name="other", node="node-0", cpu="2"))
     by_row = shape_of(cycle).board
@@ -140,5 +149,5 @@ def test_a_key_made_again_by_itself_is_the_key_that_all_rows_would_get() -> None
     assert by_row.scores.shape[0] == 1
     changed = [name for name, row in cluster.nodes.rows.items() if by_row.key[row] != before[row]]
     assert changed == ["node-0"]
-    anew = shape_of(make.cycle(cluster=cluster)).board
+    anew = shape_of(make.cycle(cluster=cluster, config=least)).board
     assert by_row.key.tolist() == anew.key.tolist()

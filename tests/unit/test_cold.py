@@ -198,9 +198,10 @@ def test_nodes_whose_cards_differ_in_more_than_amounts_are_not_alike(
 def test_images_that_nodes_have_count_without_a_board() -> None:
     """Nodes that are alike in amounts differ in them, and of pods that ask nothing they decide."""
     rng, cluster = np.random.default_rng(5), Cluster()
-    images = ["a", "b", "c"]
+    images, on = ["a:1", "b:1", "c:1"], {}
     for i in range(70):
         has = {name: int(rng.integers(1, 3000)) for name in images if rng.random() < 0.5}
+        on[f"n{i:02}"] = has
         cluster.see_node(msgspec.convert(peer_objects.node(f"n{i:02}", images=has), wire.Node))
     pods = [peer_objects.pod(images=[str(rng.choice(images)), "elsewhere"]) for _ in range(30)]
     cycle, chosen = make.cycle(cluster=cluster), set()
@@ -208,7 +209,9 @@ def test_images_that_nodes_have_count_without_a_board() -> None:
         record = cluster.see_pod(msgspec.convert(pod, wire.Pod))
         assert record is not None
         assert decide(cycle, cluster, record) == "placed"
-        chosen.add(cluster.pods[record.uid].node)
+        node = cluster.pods[record.uid].node
+        assert pod["spec"]["containers"][0]["image"] in on[node]
+        chosen.add(node)
     assert 1 < len(chosen) < len(pods)
 
 
@@ -229,16 +232,16 @@ def test_no_bound_is_less_than_what_it_bounds(seed: int, kit: Kit) -> None:
         assert shape is not None
         cycle.boards.refresh(shape)
         tables, kept = cycle.learner.of(shape.ask.pool), cold_figures(cycle, cluster, shape.ask)
-        weight = shape.ask.mode.weight
+        weight, points = shape.ask.mode.weight, shape.board.part // shape.ask.mode.unit
         if shape.ask.rules.walk:
             continue
         for row in np.flatnonzero(nodes.has_gpu & (shape.board.part >= 0)).tolist():
             given = nodes, cards, shape.ask, tables, kept, row
-            assert keel.points(bounds.of_node(*given)) * weight >= shape.board.part[row]
+            assert keel.points(bounds.of_node(*given)) * weight >= points[row]
             if nodes.managed[shape.ask.pool, row] and shape.ask.containers.shape[1]:
-                assert keel.points(bounds.of_cards(*given)) * weight >= shape.board.part[row]
+                assert keel.points(bounds.of_cards(*given)) * weight >= points[row]
                 if choose.is_plain(shape.ask, kept, row):
-                    assert keel.points(bounds.of_rooms(*given)) * weight >= shape.board.part[row]
+                    assert keel.points(bounds.of_rooms(*given)) * weight >= points[row]
 
 
 def test_what_is_free_on_cards_bounds_shares_more_closely_than_amounts_do() -> None:
@@ -287,7 +290,8 @@ def test_a_closed_card_of_another_kind_says_nothing_of_what_is_taken_of_the_othe
     nodes, cards = cluster.nodes.columns, cluster.cards.columns
     row, kept = cluster.nodes.row_of("n"), cold_figures(cycle, cluster, shape.ask)
     cost = bounds.of_node(nodes, cards, shape.ask, tables, kept, row)
-    assert keel.points(cost) * shape.ask.mode.weight >= shape.board.part[row] > 0
+    points = shape.board.part[row] // shape.ask.mode.unit
+    assert keel.points(cost) * shape.ask.mode.weight >= points > 0
 
 
 def cold_figures(cycle: Cycle, cluster: Cluster, ask: c.Ask) -> Any:

@@ -44,11 +44,11 @@ class Judge:
             return keel.judged(node, pod, self.tables)
         return list(published.scored(mode, node, pod, self.most, self.typical))
 
-    def agrees(self, mode: str, best: float, part: int) -> bool:
-        """Whether the scheduler's part is that of a cost or a score."""
+    def agrees(self, mode: str, best: float, points: int) -> bool:
+        """Whether the scheduler's points, by their weight, are those of a cost or a score."""
         if mode != "keel":
-            return part == int(best) * 1000 * self.weight
-        off = abs(part - keel.points(best) * self.weight)
+            return points == int(best) * 1000 * self.weight
+        off = abs(points - keel.points(best) * self.weight)
         return off <= (keel.POINTS_A_STEP * self.weight if keel.is_at_a_step(best) else 0)
 
 
@@ -83,9 +83,12 @@ def try_one(world: World, cycle: Cycle, judge: Judge, pod: fleet.Pod, mode: str)
         part = int(shape.board.part[world.cluster.nodes.row_of(name)])
         judged = judge.choices(mode, node, pod)
         assert (part >= 0) == bool(judged), (name, pod)
-        # keel is for nodes with GPUs; others are filled by a mode that knows no cards.
+        # This twin of keel is for nodes with GPUs. Others are judged as a whole, see test_places_twin.py.
         if judged and (mode != "keel" or node.has_gpu):
-            assert judge.agrees(mode, judged[0][0], part), (node, pod, part, judged[0])
+            points, second = divmod(part, shape.ask.mode.unit)
+            assert judge.agrees(mode, judged[0][0], points), (node, pod, part, judged[0])
+            # Of cards there is no second objective.
+            assert not second
         if judged:
             parts[name] = part
     outcome = cycle.schedule([record], explain=False)

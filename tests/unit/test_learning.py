@@ -28,15 +28,16 @@ def test_it_is_learnt_again_when_a_third_more_was_seen() -> None:
     assert learnt[:7] == [60, 110, 160, 210, 273, 354, 460]
 
 
-def test_nothing_new_is_no_new_generation_and_no_board_is_scored_again() -> None:
+def test_nothing_new_is_no_new_table_and_no_board_is_scored_again() -> None:
     cluster = make.cluster(nodes=[make.hami_node(name="a")])
     cycle = make.cycle(cluster=cluster)
     for i in range(60):
         cluster.see_pod(gpu_pod(i))
     assert cycle.learn()
+    tables = cycle.learner.of(0)
     assert not cycle.learn()
     assert not cycle.learn(anew=True)
-    assert cycle.learner.generation == 1
+    assert cycle.learner.of(0) is tables
 
 
 def test_nodes_that_came_after_it_was_learnt_have_their_figures_before_they_are_scored() -> None:

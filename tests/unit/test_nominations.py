@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from scheduler.api import wire
+from scheduler.api import names, wire
 from scheduler.api.door import events
 from scheduler.config import Config
 from scheduler.engine.budget import Unlimited
@@ -66,10 +66,12 @@ def test_room_is_given_back_when_the_nomination_ends() -> None:
 
 
 def test_the_node_that_a_pod_is_nominated_to_is_tried_alone() -> None:
+    """By a mode that would have it on the other node, as a pod alike shows."""
     engine = engine_of(make.node(name="a", cpu=4), make.node(name="b", cpu=64))
-    mine = make.pod(name="mine", cpu=1, priority=1)
+    emptiest = {names.MODE: "least-allocated"}
+    mine = make.pod(name="mine", cpu=1, priority=1, annotations=emptiest)
     mine.status.nominated_node_name = "a"
-    see(engine, mine, make.pod(name="other", cpu=1))
+    see(engine, mine, make.pod(name="other", cpu=1, annotations=emptiest))
     assert placed(engine) == {"default/mine": "a", "default/other": "b"}
 
 

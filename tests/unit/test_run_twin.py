@@ -69,13 +69,12 @@ def learnt(monkeypatch: pytest.MonkeyPatch) -> list[c.Demand]:
     log: list[c.Demand] = []
 
     class Watched(Cycle):
-        generation = -1
+        known: c.Demand | None = None
 
         def schedule(self, batch: Sequence[PodRecord], *, explain: bool = True) -> Outcome:
-            learner = self.learner
-            new = learner.generation != self.generation
-            log.append(copy.deepcopy(learner.tables) if new else log[-1])
-            self.generation = learner.generation
+            tables = self.learner.tables
+            log.append(log[-1] if tables is self.known else copy.deepcopy(tables))
+            self.known = tables
             return super().schedule(batch, explain=explain)
 
     monkeypatch.setattr(engine_room, "Cycle", Watched)

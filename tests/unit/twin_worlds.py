@@ -125,12 +125,16 @@ def cycle_of(made: World, *, weight: int = 5) -> Cycle:
 
 
 def parts(made: World, pod: fleet.Pod, mode: str) -> dict[str, int]:
-    """What the scheduler, having learnt, scores every node for a pod."""
+    """What the scheduler, having learnt, scores every node for a pod: points by their weight.
+
+    Without keel's second objective, which is less than one of a milli-point.
+    """
     cycle = cycle_of(made)
     shape = cycle.shape_of(made.cluster.pods[made.see(pod, mode)])
     assert shape is not None
     cycle.boards.refresh(shape)
-    return {name: int(shape.board.part[row]) for name, row in made.cluster.nodes.rows.items()}
+    points = shape.board.part // shape.ask.mode.unit
+    return {name: int(points[row]) for name, row in made.cluster.nodes.rows.items()}
 
 
 def counts(made: World) -> tuple[dict[demand.Shape, float], bool]:

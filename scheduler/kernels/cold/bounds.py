@@ -34,12 +34,12 @@ def of_node(
     """A bound of what the pod loses on a node where its amounts fit; ``NOWHERE`` where its cards are too full."""
     if ask.containers.shape[1] == 0:
         cost = _of_node(nodes, ask, demand, known, row, 0.0)
-        return _safe(cost - _drop(nodes, ask, demand, known, row))
+        return safe(cost - _drop(nodes, ask, demand, known, row))
     if not pools.is_by_cards(nodes, ask, row):
         taken = ask.rules.whole * c.WHOLE
         cost = _of_node(nodes, ask, demand, known, row, float(taken)) + demand.price[row] * taken
         rate = known.node_rates[row, k.RATE_BASE] + _half(known, row, taken // c.WHOLE)
-        return _safe(cost - _shrunk(demand, known, row, rate * taken))
+        return safe(cost - _shrunk(demand, known, row, rate * taken))
     slot, start = ask.rules.only, _start(nodes, ask, row)
     cores, wanted = ask.containers[c.ASK_CORES, slot], ask.containers[c.N_CARDS, slot]
     if known.node[row, k.NODE_CORES] < cores:
@@ -66,7 +66,7 @@ def of_node(
         kink = known.node[row, k.NODE_IDLE] - cpu * demand.rates[c.RATE_CPU]
         taken_least = max(least, min(most, kink))
     cost = _of_node(nodes, ask, demand, known, row, taken_least) + slope * taken_least
-    return _safe(cost - _shrunk(demand, known, row, 0.0))
+    return safe(cost - _shrunk(demand, known, row, 0.0))
 
 
 @inlined
@@ -117,7 +117,7 @@ def of_rooms(
     cost = found + min(0.0, slope * _ROUNDED) + demand.rates[c.RATE_LEFT] * idle
     cost += demand.rates[c.RATE_LEFT_CPU] * left_cpu
     cost -= demand.rates[c.RATE_SHORT] * keel.short(demand, idle, cpu)
-    return _safe(cost - _shrunk(demand, known, row, 0.0))
+    return safe(cost - _shrunk(demand, known, row, 0.0))
 
 
 @inlined
@@ -126,8 +126,8 @@ def of_cards(
 ) -> float:
     """A closer bound, for pods that ask cards on a node that has some; ``NOWHERE`` where they do not suffice."""
     if ask.containers[c.N_CARDS, ask.rules.only] == 1:
-        return _safe(_of_one(nodes, cards, ask, demand, known, row))
-    return _safe(_of_several(nodes, cards, ask, demand, known, row))
+        return safe(_of_one(nodes, cards, ask, demand, known, row))
+    return safe(_of_several(nodes, cards, ask, demand, known, row))
 
 
 @inlined
@@ -263,5 +263,6 @@ def _half(known: Known, row: int, wanted: int) -> float:
 
 
 @inlined
-def _safe(cost: float) -> float:
+def safe(cost: float) -> float:
+    """A bound that holds although sums of floats differ by their order."""
     return float(cost - (abs(cost) * _RELATIVE + _ABSOLUTE)) if cost < NOWHERE else cost

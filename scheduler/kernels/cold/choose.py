@@ -12,7 +12,7 @@ from scheduler.kernels import fit, parts, place
 from scheduler.kernels._jit import inlined, kernel
 from scheduler.kernels.cold import bounds, classes, known
 from scheduler.kernels.devices import pools
-from scheduler.kernels.modes import aware, keel
+from scheduler.kernels.modes import aware, keel, places
 from scheduler.schema import cold as k
 from scheduler.schema import columns as c
 from scheduler.schema.cold import (
@@ -25,10 +25,12 @@ from scheduler.schema.cold import (
     Cold,
     Known,
 )
+from scheduler.schema.places import ROOM_KEPT, STEP, Places
 
 # Of so many nodes one is looked at first.
 _STRIDE = 32
 _MILLI, _WHOLE_PERCENT = 1000, 100
+_FEW = 8
 
 
 @kernel
@@ -50,7 +52,7 @@ def place_one(
     classes.update(nodes, cards, demand, cold.classes, ask.pool, cold.moved)
     for i in range(cold.moved.size):
         cold.known.fresh[cold.moved[i]] = False
-    _prepare(ask, demand, cold)
+    _prepare(ask, demand, cold, s)
     # Nodes with GPUs come second for pods that ask none: only when there is no other.
     avoids = ask.rules.avoid_gpu
     tier = 0 if avoids else -1
@@ -65,7 +67,8 @@ def place_one(
 
 
 @inlined
-def _prepare(ask: c.Ask, demand: c.Demand, cold: Cold) -> None:
+def _prepare(ask: c.Ask, demand: c.Demand, cold: Cold, s: c.Scratch) -> None:
+    places.ask_of(ask, demand.places, (0, 0), s, ROOM_KEPT)
     cold.best[BEST_KEY], cold.best[BEST_RANK], cold.best[BEST_ROW] = -1, 0, -1
     most = 0
     for i in range(cold.weights.size):
@@ -101,7 +104,7 @@ def _look(
                 continue
             if (tier >= 0 and nodes.has_gpu[row] != (tier > 0)) or not fit.fits(nodes, ask, row):
                 continue
-            if not parts.is_aware(nodes, ask, row):
+            if not parts.is_aware(ask):
                 if step == 1 and parts.gather(nodes, cards, ask, row, s, lanes):
                     s.rows[lanes] = row
                     lanes += 1
@@ -109,6 +112,9 @@ def _look(
                         lanes = _score(nodes, ask, cold, s, lanes)
                 continue
             if bounded and step == 1 and number % _STRIDE == 0:
+                continue
+            if bounded and not nodes.has_gpu[row]:
+                _consider(nodes, ask, cold, row, _part_whole(nodes, ask, demand, cold, row, s))
                 continue
             if bounded and not _may_win(nodes, cards, ask, demand, cold, row, s):
                 continue
@@ -128,6 +134,9 @@ def _may_win(
     s: c.Scratch,
 ) -> bool:
     """Whether bounds leave it open that a node of the row's class is better than the best so far."""
+    if aware.is_whole(nodes, demand, row):
+        # Of those with a device each there is no bound: they are looked at one by one, class by class.
+        return True
     if not cold.known.fresh[row]:
         pool = pools.of(nodes, ask, row)
         known.refresh(nodes, cards, demand, cold.known, pool, row, s)
@@ -136,14 +145,46 @@ def _may_win(
         cost = bounds.of_rooms(nodes, cards, ask, demand, cold.known, row)
     else:
         cost = bounds.of_node(nodes, cards, ask, demand, cold.known, row)
-    if cost >= bounds.NOWHERE or _loses(nodes, ask, cold, row, keel.points(cost) * ask.mode.weight):
+    if cost >= bounds.NOWHERE or _loses(nodes, ask, cold, row, _most_part(ask, cost)):
         return False
     if not by_cards:
         return True
     cost = bounds.of_cards(nodes, cards, ask, demand, cold.known, row)
-    return not (
-        cost >= bounds.NOWHERE or _loses(nodes, ask, cold, row, keel.points(cost) * ask.mode.weight)
-    )
+    return not (cost >= bounds.NOWHERE or _loses(nodes, ask, cold, row, _most_part(ask, cost)))
+
+
+@inlined
+def _most_part(ask: c.Ask, cost: float) -> int:
+    """The highest part of a loss."""
+    return int(keel.points(cost) * ask.mode.weight * ask.mode.unit)
+
+
+@inlined
+def _part_whole(
+    nodes: c.Nodes, ask: c.Ask, demand: c.Demand, cold: Cold, row: int, s: c.Scratch
+) -> int:
+    """As ``parts.judged`` on a node without devices, of which what it held is known; -1 where a bound tells that it loses."""
+    found, objective = demand.places, ask.mode.objective
+    places.read(nodes, found, nodes.pool[row], row, s)
+    if not cold.known.fresh[row]:
+        cold.known.held[row] = places.held(found, s)
+        cold.known.fresh[row] = True
+    was_used = places.used(found, s)
+    places.take(found, s, ROOM_KEPT)
+    was, rest = cold.known.held[row], places.beside(found, objective, was_used, s)
+    second = places.second(objective, was_used, ask.mode.unit)
+    # A bound takes as long as a few typical pods.
+    if found.worth.size > _FEW:
+        most = _whole(ask, found, bounds.safe(was - places.most_held(found, s) + rest)) + second
+        if _loses(nodes, ask, cold, row, most):
+            return -1
+    return _whole(ask, found, was - places.held(found, s) + rest) + second
+
+
+@inlined
+def _whole(ask: c.Ask, found: Places, cost: float) -> int:
+    """The part of a loss, but for the second objective."""
+    return int(places.points(cost, found.weights[STEP]) * ask.mode.weight * ask.mode.unit)
 
 
 @inlined

@@ -12,8 +12,9 @@ import numpy as np
 
 from scheduler.kernels._jit import inlined
 from scheduler.kernels.devices import free, gpus, pools
-from scheduler.kernels.modes import fragments, keel, published
+from scheduler.kernels.modes import fragments, keel, places, published
 from scheduler.schema import columns as c
+from scheduler.schema.places import ROOM_ASKED, STEP, Places
 
 # Ask.mode.aware.
 KEEL, FGD, BEST_FIT, FIRST_FIT, DOT_PRODUCT, PACKING, CLUSTERING, RANDOM = range(8)
@@ -31,6 +32,9 @@ def place(
     O(cards · (cards + typical shapes)).
     """
     mode, pool = ask.mode.aware, pools.of(nodes, ask, row)
+    s.second[0] = 0
+    if mode == KEEL and is_whole(nodes, demand, row):
+        return _place_whole(nodes, cards, ask, demand, row, s)
     n = free.read(nodes, cards, pool, row, s)
     idle, cpu = free.idle(s.states, n), free.cpu(nodes, row)
     s.was[c.WAS_IDLE], s.was[c.WAS_CPU], s.was[c.WAS_MEASURE] = idle, cpu, 0
@@ -73,6 +77,67 @@ def place(
 
 
 @inlined
+def is_whole(nodes: c.Nodes, demand: c.Demand, row: int) -> bool:
+    """Whether ``keel`` judges a node as a whole, instead of its devices."""
+    return bool(not nodes.has_gpu[row] or demand.single.resources.size > 0)
+
+
+@inlined
+def places_of(nodes: c.Nodes, demand: c.Demand, row: int) -> Places:
+    """The places of nodes like this one."""
+    return demand.single if nodes.has_gpu[row] else demand.places
+
+
+@inlined
+def _place_whole(
+    nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, row: int, s: c.Scratch
+) -> int:
+    pool = pools.of(nodes, ask, row)
+    if pools.is_by_cards(nodes, ask, row):
+        s.tried[0] = 0
+        if nodes.card_count[pool, row] > 1:
+            free.read(nodes, cards, pool, row, s)
+        s.n_picks[0] = pick(nodes, cards, ask, demand, row, s)
+        if s.n_picks[0] < 0:
+            return -1
+    found = places_of(nodes, demand, row)
+    cost, was_used = _lost_whole(nodes, ask, found, row, s)
+    s.second[0] = places.second(ask.mode.objective, was_used, ask.mode.unit)
+    return places.points(cost, found.weights[STEP])
+
+
+@inlined
+def _lost_whole(
+    nodes: c.Nodes, ask: c.Ask, found: Places, row: int, s: c.Scratch
+) -> tuple[float, float]:
+    """What a node loses as a whole when the pod has what stands in ``s.peak``; the share that was in use."""
+    pool = pools.of(nodes, ask, row)
+    taken = (0, 0)
+    if pools.is_by_cards(nodes, ask, row):
+        for j in range(nodes.card_count[pool, row]):
+            taken = (taken[0] + s.peak[c.CORES, j], taken[1] + s.peak[c.MIB, j])
+    elif ask.containers.shape[1] > 0:
+        taken = (ask.rules.whole * pools.WHOLE_CORES, ask.rules.whole * pools.WHOLE_CORES)
+    places.read(nodes, found, pool, row, s)
+    was, was_used = places.held(found, s), places.used(found, s)
+    places.ask_of(ask, found, taken, s, ROOM_ASKED)
+    places.take(found, s, ROOM_ASKED)
+    cost = was - places.held(found, s) + places.beside(found, ask.mode.objective, was_used, s)
+    return cost, was_used
+
+
+@inlined
+def lost(
+    nodes: c.Nodes, cards: c.Cards, ask: c.Ask, told: c.Demand, row: int, s: c.Scratch
+) -> float:
+    """What ``keel`` loses by the tables ``told``, with what ``place`` has left in the scratch."""
+    if is_whole(nodes, told, row):
+        return _lost_whole(nodes, ask, places_of(nodes, told, row), row, s)[0]
+    n = free.read(nodes, cards, pools.of(nodes, ask, row), row, s)
+    return _lost(nodes, cards, ask, told, row, n, s)
+
+
+@inlined
 def pick(
     nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, row: int, s: c.Scratch
 ) -> int:
@@ -92,8 +157,9 @@ def pick(
     wanted = ask.containers[c.N_CARDS, slot]
     if passing < wanted:
         return -1
-    tries = ask.mode.aware in (KEEL, FGD) and wanted == 1 and passing > 1
-    if tries:
+    # A node that is judged as a whole loses alike by all its cards.
+    tries = ask.mode.aware == FGD or (ask.mode.aware == KEEL and not is_whole(nodes, demand, row))
+    if tries and wanted == 1 and passing > 1:
         _try_each(nodes, cards, ask, demand, row, passing, s)
     else:
         _take_tightest(ask, passing, wanted, s)

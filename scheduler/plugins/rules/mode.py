@@ -42,6 +42,8 @@ AWARE = {
 }
 # In so many steps of a point of a node policy no two float32 scores are the same.
 _STEPS = 1 << 26
+# So finely keel tells nodes apart on which a pod loses alike.
+_SECOND_STEPS = 1 << 10
 _OBJECTIVES = {SPREAD: c.SPREAD_NODES, PACK: c.PACK_NODES}
 _NODE_POLICIES = {"binpack": score.NODE_BINPACK, "spread": score.NODE_SPREAD}
 # Modes that read what was learnt of the demand.
@@ -103,15 +105,18 @@ def _objective(asked: Asked) -> int:
 
 
 def _unit(placement: Placement) -> int:
-    """What a milli-point counts in a key: where a node policy is scored, as much as keys have room for."""
-    if not placement.node_policy:
+    """What a milli-point counts in a key: in steps of a node policy or of keel's second objective, if keys have room."""
+    if placement.node_policy:
+        least, steps = parts.POLICY_MOST, _STEPS
+    elif placement.mode == Mode.KEEL:
+        least, steps = 1, _SECOND_STEPS
+    else:
         return 1
     # The most milli-points that all terms add up to.
     most = (placement.kube.weight_most + placement.mode_weight) * 100_000
-    steps = _STEPS
-    while parts.POLICY_MOST * steps * most >= parts.TIER:
+    while least * steps * (most + 1) >= parts.TIER and steps > 1:
         steps >>= 1
-    return parts.POLICY_MOST * steps
+    return least * steps
 
 
 def _points(
@@ -122,12 +127,14 @@ def _points(
     if placement.is_kube:
         return kube_scores.points(asked, nodes, ask, row)
     policy, weight = placement.node_policy, placement.mode_weight
-    points = float(board.part[row]) / weight / 1000
     if policy:
+        points = float(board.part[row]) / weight / 1000
         pool = place_of(asked.template.family) if asked.template.gpu else int(nodes.pool[row])
         raw = float(gpus.node_score(nodes, pool, row))
         name = card_order.node_score_name(policy)
         return (Points(name, raw, points / _unit(placement), weight),)
+    # Without the second objective, which is less than one of a milli-point.
+    points = float(board.part[row] // _unit(placement)) / weight / 1000
     return (Points(str(placement.mode), points, points, weight),)
 
 

@@ -1,0 +1,187 @@
+"""What a placement costs a node as a whole: places for typical pods, and the value of the best filling.
+
+    lost = H(before) − H(after) + rest · val(after) + used · U(before) + uneven · var(after) + square · U(after)²
+    H(s) = full · Σ_k worth_k · (⌊n_k⌋ + part · (n_k − ⌊n_k⌋)³) + mix · min_r v_r(s_r)
+
+- n_k: how many pods of typical shape k fit in what is free, s: the least over resources of s_r / asked.
+- v_r(x): the most that pods of the sizes seen are worth that share x of one resource (a knapsack).
+- val(s) = Σ_r price_r · s_r; U: the mean of used shares, var: their variance, over resources that bind.
+
+Where it is to be packed, ``packed`` stands in for ``rest``, and used shares count for nothing. What the pod itself
+is worth is the same on all nodes, and left out. Figures that are learnt: ``modes/places.py``.
+"""
+
+from __future__ import annotations
+
+import math
+
+from scheduler.kernels._jit import inlined, kernel
+from scheduler.kernels.devices import pools
+from scheduler.schema import columns as c
+from scheduler.schema import places as p
+from scheduler.schema.places import Places
+
+# Losses beyond so many steps are told apart in coarser ones: what is left of a mode's range has room for more.
+_FINE, _COARSE, _STEP_POINTS, _MIDDLE = 4000, 16, 10, 50_000
+_EPSILON = 1e-9
+
+
+@inlined
+def points(lost: float, step: float) -> int:
+    """Milli-points of a loss, 10 less for every step, 10 / 16 beyond 4,000 of them; within 0..100,000."""
+    steps = int(max(-1e6, min(1e6, math.floor(-lost / step + _EPSILON))))
+    found = max(-_FINE, min(_FINE, steps))
+    beyond = steps - found
+    found = _MIDDLE + _STEP_POINTS * found + _STEP_POINTS * beyond // _COARSE
+    return max(0, min(2 * _MIDDLE, found))
+
+
+@inlined
+def read(nodes: c.Nodes, places: Places, pool: int, row: int, s: c.Scratch) -> None:
+    """What is free on the node of each resource, and its share, to ``s.room`` and ``s.share``."""
+    for b in range(places.resources.size):
+        r = places.resources[b]
+        if r >= 0:
+            there, used = nodes.allocatable[r, row], nodes.requested[r, row]
+        else:
+            figure = c.CORES if r == p.OF_CORES else c.MIB
+            there, used = nodes.gpu_total[pool, figure, row], nodes.gpu_used[pool, figure, row]
+            if not nodes.managed[pool, row]:
+                there = nodes.allocatable[c.DEVICES_AT + pool, row] * pools.WHOLE_CORES
+                used = pools.counted(nodes, pool, row) * pools.WHOLE_CORES
+                # Of devices that are only counted memory is not known: it is used as they are.
+        inverse = 1.0 / there if there > 0 else 0.0
+        s.room[0, b] = max(0, there - used)
+        s.room[1, b] = min(1.0, used * inverse) if there > 0 else 1.0
+        s.room[2, b] = inverse
+
+
+@inlined
+def ask_of(ask: c.Ask, places: Places, taken: tuple[int, int], s: c.Scratch, at: int) -> None:
+    """What the pod asks of each resource, of cards so many percent and MiB, to row ``at`` of ``s.room``."""
+    for b in range(places.resources.size):
+        r = places.resources[b]
+        amount = 0
+        if r == p.OF_CORES:
+            amount = taken[0]
+        elif r == p.OF_MIB:
+            amount = taken[1]
+        else:
+            for i in range(ask.resources.size):
+                if ask.resources[i] == r:
+                    amount = ask.amounts[i]
+        s.room[at, b] = amount
+
+
+@inlined
+def take(places: Places, s: c.Scratch, at: int) -> None:
+    """Take from what is free in ``s.room`` what stands in its row ``at``."""
+    for b in range(places.resources.size):
+        amount = s.room[at, b]
+        s.room[0, b] = max(0.0, s.room[0, b] - amount)
+        s.room[1, b] = min(1.0, s.room[1, b] + amount * s.room[2, b])
+
+
+@inlined
+def held(places: Places, s: c.Scratch) -> float:
+    """H of what stands in ``s.room``, in units. O(B · K)."""
+    n, most = places.resources.size, places.worth.size
+    for k in range(most):
+        s.places[k] = p.ANY
+    for b in range(n):
+        room = s.room[0, b]
+        for k in range(most):
+            fits = room * places.per[b, k] + places.beyond[b, k]
+            s.places[k] = fits if fits < s.places[k] else s.places[k]
+    total, part = 0.0, places.weights[p.PART]
+    for k in range(most):
+        whole = math.floor(s.places[k])
+        rest = s.places[k] - whole
+        total += places.worth[k] * (whole + part * rest * rest * rest)
+    total *= places.weights[p.FULL]
+    if places.weights[p.MIX] > 0 and places.value.shape[1] > 0:
+        total += places.weights[p.MIX] * _filling(places, s)
+    return float(total)
+
+
+@inlined
+def _filling(places: Places, s: c.Scratch) -> float:
+    """The best filling of what is free, by the resource of which it is worth least."""
+    found = p.ANY
+    for b in range(places.resources.size):
+        if places.price[b] > 0:
+            at = min(places.value.shape[1] - 1, int(s.room[0, b] * places.cell[b] + _EPSILON))
+            found = min(found, places.value[b, at])
+    return float(found if found < p.ANY else 0.0)
+
+
+@inlined
+def most_held(places: Places, s: c.Scratch) -> float:
+    """No less than ``held``, by one look for each resource."""
+    found, last = p.ANY, places.most.shape[1] - 1
+    for b in range(places.resources.size):
+        # One cell more: what lies between two cells has no more than the higher.
+        at = min(last, int(s.room[0, b] * places.wide[b]) + 1)
+        found = min(found, places.most[b, at])
+    return float(found)
+
+
+@inlined
+def used(places: Places, s: c.Scratch) -> float:
+    """The mean share in use of what stands in ``s.room``, 0..1."""
+    total = 0.0
+    for b in range(places.resources.size):
+        total += places.level[b] * s.room[1, b]
+    return float(total)
+
+
+@inlined
+def beside(places: Places, objective: int, was_used: float, s: c.Scratch) -> float:
+    """All of the loss but H, with what stands in ``s.room`` after the pod."""
+    weights, worth = places.weights, 0.0
+    for b in range(places.resources.size):
+        worth += places.price[b] * s.room[0, b]
+    if objective == c.PACK_NODES:
+        return float(weights[p.PACKED] * worth)
+    cost = weights[p.REST] * worth + weights[p.USED] * was_used
+    if weights[p.UNEVEN] > 0 or weights[p.SQUARE] > 0:
+        mean = used(places, s)
+        cost += weights[p.UNEVEN] * _uneven(places, mean, s) + weights[p.SQUARE] * mean * mean
+    return float(cost)
+
+
+@inlined
+def _uneven(places: Places, mean: float, s: c.Scratch) -> float:
+    """The variance of used shares, whose mean is given."""
+    squares = 0.0
+    for b in range(places.resources.size):
+        apart = s.room[1, b] - mean
+        squares += places.level[b] * apart * apart
+    return squares
+
+
+@inlined
+def second(objective: int, was_used: float, steps: int) -> int:
+    """Which of equal placements comes first, 0 up to ``steps`` exclusively: by how full the node was."""
+    if objective == c.NO_OBJECTIVE:
+        return 0
+    share = was_used if objective == c.PACK_NODES else 1.0 - was_used
+    return int(share * (steps - 1) + _EPSILON)
+
+
+@kernel
+def count(nodes: c.Nodes, places: Places, rows: c.Ints, s: c.Scratch, out: c.Floats) -> None:
+    """Add to ``out`` [2 + K] of each of ``rows`` the units that are free and in use, and its whole places."""
+    for i in range(rows.size):
+        row = rows[i]
+        read(nodes, places, nodes.pool[row], row, s)
+        for b in range(places.resources.size):
+            free = s.room[0, b] * places.price[b]
+            out[0] += free
+            if s.room[2, b] > 0:
+                out[1] += places.price[b] / s.room[2, b] - free
+        for k in range(places.worth.size):
+            fits = p.ANY
+            for b in range(places.resources.size):
+                fits = min(fits, s.room[0, b] * places.per[b, k] + places.beyond[b, k])
+            out[2 + k] += math.floor(fits)

@@ -1,0 +1,67 @@
+"""The places of nodes with one device each: such a node is one bundle of resources, its card among them.
+
+Where nine tenths of a family's devices are alone on their nodes, there are no runs of cards to keep together, and
+a remainder of a card is of use only with the CPU, the memory and the bandwidth of its own node. So a node is
+judged as one without devices is, over all of them; and unevenness counts, for what is used up first strands all
+the rest.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.kernels.devices.pools import WHOLE_CORES
+from scheduler.modes import places
+from scheduler.modes.empty_nodes import EmptyNodes
+from scheduler.modes.places import Counts, Nodes
+from scheduler.schema import columns as c
+from scheduler.schema import places as schema
+from scheduler.schema.places import Places
+from scheduler.state.cluster import Cluster
+from scheduler.state.demand import DemandShape
+
+_ALONE = 0.9
+# Of fewer nodes the choice is too small for it to matter which is left uneven.
+_NODES_LEAST = 10
+_STEP, _FULL, _PART, _UNEVEN, _SQUARE = 30.0, 1.0, 0.5, 12_000.0, 2_400.0
+
+
+def made(cluster: Cluster, nodes: EmptyNodes, pool: int, counts: Counts) -> Places:
+    """Of a family; empty where the cluster has nodes with several of its devices."""
+    total, alone = float(nodes.count.sum()), float((nodes.count == 1).sum())
+    if alone < max(_NODES_LEAST, _ALONE * total):
+        return schema.empty()
+    asking = {shape: n for shape, n in counts.items() if 0 < shape.cards <= 1}
+    sort = _nodes(cluster, nodes, pool, asking)
+    told = {shape: _told(shape, nodes, sort) for shape in asking}
+    learnt = places.learnt(sort, places.asked(cluster, sort, told, asking), believed=False)
+    if learnt is None:
+        return schema.empty()
+    weights = np.zeros(schema.N_WEIGHTS)
+    weights[schema.STEP], weights[schema.FULL], weights[schema.PART] = _STEP, _FULL, _PART
+    weights[schema.UNEVEN], weights[schema.SQUARE] = _UNEVEN, _SQUARE
+    return places.weighed(learnt.places, learnt.places.worth, weights)
+
+
+def _nodes(cluster: Cluster, nodes: EmptyNodes, pool: int, counts: Counts) -> Nodes:
+    columns = cluster.nodes.columns
+    rows = np.flatnonzero(columns.valid & (nodes.count == 1))
+    # How many pods a node takes is no part of the bundle.
+    told = c.CPU, c.MEMORY
+    listed = [*told, *places.others(cluster, counts, (*told, c.PODS))]
+    there = [columns.allocatable[row, rows].astype(np.float64) for row in listed]
+    if columns.managed[pool, rows].all():
+        figures = columns.gpu_total[pool][:, rows].astype(np.float64)
+        listed += [schema.OF_CORES, schema.OF_MIB]
+        there += [figures[c.CORES], figures[c.MIB]]
+    else:
+        listed.append(schema.OF_CORES)
+        there.append(np.full(rows.size, float(WHOLE_CORES)))
+    return Nodes(rows, np.array(listed, np.int64), np.array(there))
+
+
+def _told(shape: DemandShape, nodes: EmptyNodes, sort: Nodes) -> places.Amounts:
+    told = {c.CPU: shape.cpu, c.MEMORY: shape.memory, schema.OF_CORES: shape.cores}
+    if schema.OF_MIB in sort.resources:
+        told[schema.OF_MIB] = shape.mib or int(nodes.mean_mib * shape.percent / WHOLE_CORES)
+    return told
