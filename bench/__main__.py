@@ -1,9 +1,10 @@
 """``make bench``: everything, as one JSON document on standard output, with progress on standard error.
 
-``ARGS="kernels replay trials small distinct engine end-to-end scale hostile recording storm storm-served"`` picks
-parts. ``--rows``, ``--nodes``, ``--pods``, ``--turns`` and ``--schedulers`` pick what ``engine`` and ``end-to-end``
-measure; ``--quick`` runs the smallest sizes of every part. Every figure that has a floor is told as met or missed;
-with ``--strict`` a missed one fails the run.
+``ARGS="kernels replay trials small distinct engine end-to-end scale hostile recording storm storm-served everywhere"``
+picks parts. ``--rows``, ``--nodes``, ``--pods``, ``--turns`` and ``--schedulers`` pick what ``engine`` and
+``end-to-end`` measure; ``--modes``, ``--seeds``, ``--scenarios`` and ``--only`` what ``everywhere`` plays.
+``--quick`` runs the smallest sizes of every part. Every figure that has a floor is told as met or missed; with
+``--strict`` a missed one fails the run.
 """
 
 from __future__ import annotations
@@ -17,11 +18,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from bench import distinct, floors, hostile, kernels, recording, replay, scale, small, trials
+from bench.everywhere import running as everywhere
+from bench.everywhere.cases import MODES
 from bench.floors import Floor
 from bench.rows import alone, comparing, measuring, printed, table
 from bench.rows.comparing import Plan
 from bench.storms import alone as storm
 from bench.storms import served
+from scheduler.errors import BadInput
+from scheduler.replay.command import seeds_of
 
 _SIZES, _QUICK_SIZES = (1_000, 5_000), (1_000,)
 _PODS, _QUICK_PODS = 5_000, 2_000
@@ -29,11 +34,12 @@ _TURNS, _QUICK_TURNS = 3, 1
 
 
 class _Given(NamedTuple):
-    """What the command line says: whether to be quick, and the plan of the rows."""
+    """What the command line says: whether to be quick, the plan of the rows, and of the table of all modes."""
 
     quick: bool
     plan: Plan
     nodes_alone: tuple[int, ...]
+    everywhere: everywhere.Request
 
 
 def _end_to_end(given: _Given) -> dict[str, Any]:
@@ -61,6 +67,10 @@ _PARTS: dict[str, tuple[_Run, _Floors]] = {
     "recording": (lambda given: recording.run(given.quick), lambda _: recording.FLOORS),
     "storm": (lambda given: storm.run(given.quick), lambda _: storm.FLOORS),
     "storm-served": (lambda given: served.run(given.quick), lambda _: served.FLOORS),
+    "everywhere": (
+        lambda given: everywhere.run(given.everywhere),
+        lambda given: everywhere.floors(given.quick),
+    ),
 }
 
 
@@ -103,6 +113,10 @@ def _parser() -> argparse.ArgumentParser:
         default=comparing.COMPARED,
         help=", ".join(measuring.SCHEDULERS),
     )
+    parser.add_argument("--modes", type=_chosen(MODES), default=(), help=", ".join(MODES))
+    parser.add_argument("--seeds", type=_seeds, default=(), help="such as 1..3, below 1000")
+    parser.add_argument("--scenarios", type=_seeds, default=(), help="seeds of the five scenarios")
+    parser.add_argument("--only", default="", help="rows whose names match this expression")
     return parser
 
 
@@ -117,7 +131,10 @@ def _asked(given: argparse.Namespace) -> _Given:
         schedulers=given.schedulers,
     )
     usual = alone.QUICK_SIZES if quick else alone.SIZES
-    return _Given(quick, plan, given.nodes or usual)
+    table_of_modes = everywhere.Request(
+        quick, given.modes, given.seeds, given.scenarios, given.only
+    )
+    return _Given(quick, plan, given.nodes or usual, table_of_modes)
 
 
 def _chosen(known: Sequence[str] | dict[str, Any]) -> Callable[[str], tuple[str, ...]]:
@@ -131,6 +148,17 @@ def _chosen(known: Sequence[str] | dict[str, Any]) -> Callable[[str], tuple[str,
         return found
 
     return read
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    """Seeds as replay reads them; those that weights are chosen on are no sample."""
+    try:
+        found = tuple(seeds_of(text))
+    except BadInput as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    if max(found) >= everywhere.TRAINING:
+        raise argparse.ArgumentTypeError(f"{everywhere.TRAINING} and up are for training")
+    return found
 
 
 def _numbers(text: str) -> tuple[int, ...]:

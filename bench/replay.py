@@ -1,6 +1,6 @@
 """How fast the simulator's runs are, which is how fast the core decides: no API server, one core.
 
-``fill`` and ``churn`` are the experiments of docs/placement.md on openb; ``decisions`` is churn on larger
+``fill`` and ``churn`` are the experiments of docs/placement-figures.md on openb; ``decisions`` is churn on larger
 clusters: the nodes of spot_gpu_2026 (memory, which that table does not tell, as 8 GiB a core), once and
 until there are 20,000, with openb's pods. ``learn`` is what it takes to learn the demand anew.
 """
