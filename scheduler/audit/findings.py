@@ -11,7 +11,7 @@ import numpy as np
 from scheduler.api import names, wire
 from scheduler.api.placement import Mode
 from scheduler.api.pods import gpus
-from scheduler.audit import comparison, reasons, unread
+from scheduler.audit import comparison, reasons, unread, upcoming
 from scheduler.audit.again import staying
 from scheduler.audit.prices import rates as rates_of
 from scheduler.audit.prices.book import PriceBook
@@ -122,6 +122,7 @@ def audit(
         "waiting": [
             _asks(pod) for pod in sorted(waiting, key=lambda pod: (pod.created, pod.order))
         ],
+        "next": upcoming.of(cluster, pods, parted.own, config),
         "replay": comparison.of(compared, question.modes, question.orders, config, tell),
     }
 

@@ -33,12 +33,32 @@ def show(audit: Json, console: Console) -> None:
         for node in worst:
             if node["reason"]:
                 _say(console, f"{node['name']}: {node['reason']}")
+    _next(audit["next"], console)
+    _replay(audit, console)
+
+
+def _next(kinds: list[Json], console: Console) -> None:
+    if not kinds:
+        return
+    console.print()
+    _say(
+        console,
+        "One more pod of a kind that is there: where it would go, what it loses, and why there",
+    )
+    for kind in kinds:
+        like, node, loss, why = words.upcoming(kind)
+        lost = f", loses {loss}" if loss else ""
+        _say(console, f"{like}: {node}{lost}. {why}".rstrip())
+
+
+def _replay(audit: Json, console: Console) -> None:
     replay = audit["replay"]
-    if replay["modes"]:
-        console.print(_modes(replay, audit["total"]))
-        for line in (*words.moved(audit), replay["note"]):
-            _say(console, line)
-        _say(console, f"Advice: {replay['advice']['text']}")
+    if not replay["modes"]:
+        return
+    console.print(_modes(replay, audit["total"]))
+    for line in (*words.moved(audit), replay["note"]):
+        _say(console, line)
+    _say(console, f"Advice: {replay['advice']['text']}")
 
 
 def _say(console: Console, text: str) -> None:

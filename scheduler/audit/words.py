@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler.audit import unread
+from scheduler.cycle.advice import weighed
 
 Json = dict[str, Any]
 TITLES = {
@@ -206,3 +207,14 @@ def moved(audit: Json) -> list[str]:
             f"With {', '.join(left_over)} some found no place: less is stranded there because less is placed."
         )
     return lines
+
+
+def upcoming(one: Json) -> tuple[str, ...]:
+    """Of one more pod of a kind: what is like it, where it goes, what it loses there and of what, and why there."""
+    like = f"{one['asks'] or 'nothing'}, as {counted(one['pods'], 'pod')} like {one['like']}"
+    if not one["nodes"]:
+        return like, "nowhere: no node takes it", "", ""
+    first = one["nodes"][0]
+    loss = first["loss"]
+    told = weighed.said(loss) if loss else ""
+    return like, first["node"], told, one["why"] or "It is the only node that takes it."

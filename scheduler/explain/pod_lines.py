@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scheduler.explain import sentences
+from scheduler.explain import losses, sentences
 from scheduler.explain.layout import Line, heading, some
 from scheduler.plugins import words
 from scheduler.printing import counted
@@ -40,6 +40,7 @@ def of(pod: Json, width: int) -> Iterator[Line]:
         yield from _nearest(pod["nearest"], pod)
     yield from _advice(pod)
     yield from _best(pod, width)
+    yield from losses.lines(pod)
 
 
 def _queue(pod: Json) -> Iterator[Line]:

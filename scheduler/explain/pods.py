@@ -10,7 +10,7 @@ from msgspec import structs
 from scheduler.api import wire
 from scheduler.api.door.decisions import Diagnosis
 from scheduler.cycle import explain
-from scheduler.cycle.advice import advise, best, blocking, nearest, wishes
+from scheduler.cycle.advice import advise, best, blocking, nearest, weighed, wishes
 from scheduler.cycle.preemption.attempts import Made
 from scheduler.explain import devices, sentences
 from scheduler.explain.scene import Scene
@@ -106,6 +106,7 @@ def _judged(scene: Scene, pod: PodRecord, words: wire.Pod, node: str) -> Json:
         "now": None,
         "best": [],
         "weights": {},
+        "objective": "",
     }
     if rows.size:
         found |= _scored(scene, pod, node) | {"now": _decision(scene, pod)}
@@ -173,11 +174,13 @@ def _scored(scene: Scene, pod: PodRecord, node: str) -> Json:
                 "node": asking.cluster.nodes.name_of(one.row),
                 "place": one.place,
                 **one.scores,
+                "loss": weighed.values(one.loss) if one.loss else None,
                 "after": [usage._asdict() for usage in one.after],
             }
             for one in found.nodes
         ],
         "weights": found.weights,
+        "objective": found.objective,
     }
 
 

@@ -23,7 +23,7 @@ from tests.unit.test_simulate_what_if import gpu_node, node, pod, workload
 Json = dict[str, Any]
 POD_KEYS = {
     "kind", "namespace", "name", "uid", "scheduler", "priority", "node", "state", "message", "remarks",
-    "queue", "problem", "ofPod", "preemption", "nodes", "reasons", "details", "nearest", "advice", "now", "best", "weights",
+    "queue", "problem", "ofPod", "preemption", "nodes", "reasons", "details", "nearest", "advice", "now", "best", "weights", "objective",
 }  # fmt: skip
 NODE_KEYS = {
     "kind",
@@ -118,7 +118,8 @@ def test_a_pod_that_fits_is_told_where_it_would_go_and_how_nodes_score() -> None
 
 
 def test_a_pod_with_a_node_is_judged_as_if_it_came_now_and_nothing_is_changed() -> None:
-    objects = [node("a", cpu=4), node("b", cpu=16), on("p", "a", cpu=2), on("q", "b", cpu=1)]
+    # Where q is, no place for half a node is left to lose.
+    objects = [node("a", cpu=8), node("b", cpu=8), on("p", "a", cpu=2), on("q", "b", cpu=5)]
     found = answer("pod", "default/p", objects=objects)
     assert (found["state"], found["node"], found["queue"]) == ("bound", "a", None)
     assert "taken away in a trial" in found["remarks"][0]

@@ -58,6 +58,15 @@ def render(audit: Json) -> str:
         "<h2>Where the most is stranded, in dollars</h2>",
         _worst(audit),
     ]
+    if audit["next"]:
+        body += [
+            "<h2>One more pod of a kind that is there</h2>",
+            parts.table(
+                ("it asks", "goes to", "and loses", "why there"),
+                [words.upcoming(kind) for kind in audit["next"]],
+                words=2,
+            ),
+        ]
     if replay["modes"]:
         body += [
             "<h2>The same pods placed by other modes</h2>",

@@ -7,10 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scheduler.api import names
+from scheduler.api.placement import PACK, SPREAD
 from scheduler.cycle import diagnosis, verdicts
+from scheduler.cycle.advice import losses
 from scheduler.cycle.advice.asking import Asking
+from scheduler.cycle.advice.losses import Loss
 from scheduler.cycle.boards import Shape
+from scheduler.schema import columns as c
 from scheduler.state.pods import PodRecord
+
+_OBJECTIVES = {c.NO_OBJECTIVE: "", c.SPREAD_NODES: SPREAD, c.PACK_NODES: PACK}
 
 
 class Usage(NamedTuple):
@@ -27,28 +33,31 @@ class Scored(NamedTuple):
     Attributes:
         place: 1 is where the pod would go.
         scores: as ``verdicts.scores``.
+        loss: by mode ``keel``, None by another.
         after: of every resource that the pod asks, and of CPU and memory in any case: what modes score by.
     """
 
     row: int
     place: int
     scores: dict[str, Any]
+    loss: Loss | None
     after: tuple[Usage, ...]
 
 
 class Best(NamedTuple):
-    """The best nodes, how many there are in all, and the weight of each score."""
+    """The best nodes, how many there are in all, the weight of each score, and which of equals comes first."""
 
     nodes: tuple[Scored, ...]
     n_fitting: int
     weights: dict[str, int]
+    objective: str
 
 
 def of(asking: Asking, pod: PodRecord, most: int, also: int = -1) -> Best:
     """So many of the nodes that take a pod, the best first, and that of the row ``also`` if it is one."""
     shape = asking.cycle.shape_of(pod)
     if shape is None:
-        return Best((), 0, {})
+        return Best((), 0, {}, "")
     asking.cycle.boards.refresh(shape)
     rows = diagnosis.all_rows(asking.cluster)
     key = shape.board.key[rows]
@@ -62,11 +71,12 @@ def of(asking: Asking, pod: PodRecord, most: int, also: int = -1) -> Best:
             row,
             place,
             verdicts.scores(verdicts.points_on(asking.cluster, shape, row), weights),
+            losses.of(asking, shape, row),
             tuple(_after(asking, shape, row)),
         )
         for place, row in told
     )
-    return Best(nodes, n_fitting, weights)
+    return Best(nodes, n_fitting, weights, _OBJECTIVES[shape.ask.mode.objective])
 
 
 def _after(asking: Asking, shape: Shape, row: int) -> list[Usage]:

@@ -1,0 +1,32 @@
+"""What a pod would lose on the best nodes, and why one comes before the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from scheduler.cycle.advice import weighed
+from scheduler.explain.layout import Line, heading
+
+Json = Mapping[str, Any]
+
+
+def lines(pod: Json) -> Iterator[Line]:
+    """Nothing for a pod that is not judged by what it loses."""
+    best = [one for one in pod["best"] if one["loss"]]
+    if not best:
+        return
+    unit = best[0]["loss"]["unit"]
+    yield from heading(f"What it loses there, in {weighed.UNITS.get(unit, unit)}")
+    for one in best:
+        loss = one["loss"]
+        other = (
+            "" if loss["unit"] == unit else f" (in {weighed.UNITS.get(loss['unit'], loss['unit'])})"
+        )
+        yield Line(f"{one['node']}: {weighed.terms(loss)}{other}", 2, 2)
+        for place in loss["places"]:
+            yield Line(
+                f"{weighed.figure(place['lost'])} for pods like {place['text']}", 6, 2, "dim"
+            )
+    if len(pod["best"]) > 1:
+        yield Line(weighed.why(pod["best"], pod["weights"], pod["objective"]), 2, 2)
