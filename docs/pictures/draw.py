@@ -1,7 +1,8 @@
 """Draw the pictures of the docs anew: ``make pictures``.
 
 ``demo.svg`` is what ``make demo`` shows, ``fleet.png`` the headline and the fleet of the audit's page in a browser, of the
-cluster in ``fleet``, and ``replay.png`` what ``evenkeel replay --plot`` draws. What a picture needs and is not here is
+cluster in ``fleet``, ``weighed.svg`` what ``evenkeel explain`` tells of the pod in ``docs/examples/weighed.yaml``, and
+``replay.png`` what ``evenkeel replay --plot`` draws. What a picture needs and is not here is
 said, and the picture left as it is. ``dashboard.png`` is drawn by ``bench/dashboard.py``.
 """
 
@@ -21,7 +22,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.terminal_theme import MONOKAI
 
-from docs.pictures import fleet
+from docs.pictures import fleet, weighed
 from scheduler.demo import run
 from tests.unit import browser
 
@@ -94,6 +95,7 @@ def replay(folder: Path) -> None:
 def main() -> None:
     """Draw all that can be drawn here."""
     demo(_FOLDER)
+    (_FOLDER / "weighed.svg").write_text(weighed.drawn(), encoding="utf-8")
     try:
         audit(_FOLDER)
     except browser.NoBrowserError as missing:

@@ -1,4 +1,4 @@
-"""The picture of the audit's page shows what the audit says of the cluster that it is drawn of."""
+"""Pictures show what the audit and the explanation say of the clusters that they are drawn of."""
 
 import importlib
 import re
@@ -19,3 +19,14 @@ def test_the_fleet_is_as_the_readme_describes_it(tmp_path: Path) -> None:
     assert re.findall(r"\d+", told[1]) == [
         str(n) for n in (200, half + quarter + less, usable, full, closed)
     ]
+
+
+def test_the_placement_weighed_is_what_is_told_of_the_example() -> None:
+    picture = blocks.ROOT / "docs" / "pictures" / "weighed.svg"
+    drawn = importlib.import_module("docs.pictures.weighed").drawn()
+    assert drawn == picture.read_text(encoding="utf-8")
+    names = re.findall(r">(node-[a-d])<", drawn)
+    page = (blocks.ROOT / "docs" / "placement.md").read_text(encoding="utf-8")
+    told = re.search(r"!\[([^\]]+)\]\(pictures/weighed.svg\)", page)
+    assert told
+    assert re.findall(r"node-[a-d]", told[1]) == names
