@@ -41,6 +41,8 @@ from scheduler.state.demand import DemandShape
 
 Counts = Mapping[DemandShape, float]
 Pick = tuple[DemandShape, float]
+# What pods of each shape ask of one resource, in base units.
+Asked = Mapping[DemandShape, int]
 
 _COVERED = 0.95
 _CPU_SLACK, _MARGIN = 0.85, 0.25
@@ -89,16 +91,23 @@ def made(
         if 0 < shape.cards <= largest
     }
     judged = _hosted(nodes, asking, hosts)
-    memory = _plenty(nodes, judged, sum(n * s.memory for s, n in judged.items()), nodes.memory)
-    plenty = min(
-        memory, _plenty(nodes, judged, sum(n * s.cpu for s, n in judged.items()), nodes.cpu)
+    by_cpu = {shape: shape.cpu for shape in judged}
+    others = _others(nodes, judged)
+    beside = min(
+        (
+            _plenty(nodes, judged, asked, nodes.columns.allocatable[r])
+            for r, asked in others.items()
+        ),
+        default=1.0,
     )
+    plenty = min(beside, _plenty(nodes, judged, by_cpu, nodes.cpu))
     if assume and nodes.count.sum() < _FEW_CARDS:
         left, left_cpu = 1.0, 1.0
     else:
-        left, left_cpu = 1 - memory, 1 - plenty
+        left, left_cpu = 1 - beside, 1 - plenty
+    serving = {r: rate for r, asked in others.items() if (rate := _milli_per(nodes, judged, asked))}
     rates = np.zeros(c.N_RATES)
-    rates[c.RATE_CPU] = _milli_per_cpu(nodes, judged)
+    rates[c.RATE_CPU] = _milli_per(nodes, judged, by_cpu)
     rates[c.RATE_SHORT] = keel.LEFT_WEIGHT * plenty
     rates[c.RATE_LEFT] = keel.LEFT_WEIGHT * left
     rates[c.RATE_LEFT_CPU] = (
@@ -116,6 +125,8 @@ def made(
         close=np.stack([_reciprocal(typical.cards), _reciprocal(typical.cpu)]),
         fgd=_typical(nodes, _fgd_typical(nodes, expected), everywhere=False),
         rates=rates,
+        serving=np.array(list(serving), np.int64),
+        served=np.array(list(serving.values())),
         places=places.empty(),
         single=places.empty(),
     )
@@ -165,10 +176,21 @@ def assumed_demand(cluster: Cluster, pool: int) -> Counts:
     return _assumed(EmptyNodes(cluster, pool))
 
 
-def _milli_per_cpu(nodes: EmptyNodes, counts: Counts) -> float:
-    """1 / (0.85 κ) in milli-GPU per milli-CPU, 0 when the pods ask no CPU."""
+def _others(nodes: EmptyNodes, counts: Counts) -> Mapping[int, Asked]:
+    """What else than CPU the pods ask, by row of the resource and shape."""
+    found: dict[int, dict[DemandShape, int]] = {c.MEMORY: {shape: shape.memory for shape in counts}}
+    for shape in counts:
+        for name, amount in shape.others:
+            row = nodes.table.row_asked(name)
+            if row >= 0:
+                found.setdefault(row, dict.fromkeys(counts, 0))[shape] = amount
+    return dict(sorted(found.items()))
+
+
+def _milli_per(nodes: EmptyNodes, counts: Counts, amounts: Asked) -> float:
+    """1 / (0.85 κ) in milli-GPU per unit of what pods ask so much of, 0 when most ask none."""
     pairs = sorted(
-        (shape.cpu / nodes.asked(shape), n * nodes.asked(shape)) for shape, n in counts.items()
+        (amounts[shape] / nodes.asked(shape), n * nodes.asked(shape)) for shape, n in counts.items()
     )
     if not pairs:
         return 0.0
@@ -186,8 +208,9 @@ def _milli_per_free_cpu(nodes: EmptyNodes, rate: float) -> float:
     return min(rate, 2 * float(nodes.capacity.sum()) / cpu) if cpu else 0.0
 
 
-def _plenty(nodes: EmptyNodes, counts: Counts, asked: float, there: c.Ints) -> float:
+def _plenty(nodes: EmptyNodes, counts: Counts, amounts: Asked, there: c.Ints) -> float:
     """1 where the nodes have 1.25 times what pods would ask for all their cards, 0 where they lack any."""
+    asked = sum(n * amounts[shape] for shape, n in counts.items())
     cards = sum(n * nodes.asked(shape) for shape, n in counts.items())
     has = nodes.count > 0
     if not asked or not has.any():

@@ -65,6 +65,9 @@ class EmptyNodes:
             & (self.cpu >= shape.cpu)
             & (self.memory >= shape.memory)
         )
+        for name, amount in shape.others:
+            row = self.table.row_asked(name)
+            fitting &= self.columns.allocatable[row] >= amount if row >= 0 else amount <= 0
         return fitting & self.allowed(shape)
 
     def allowed(self, shape: DemandShape) -> c.Flags:

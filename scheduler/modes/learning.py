@@ -125,4 +125,4 @@ def _same(a: c.Demand, b: c.Demand) -> bool:
 
 
 def _columns(a: c.Demand) -> tuple[c.Ints | c.Flags | c.Floats, ...]:
-    return (*a.keel, a.close, *a.fgd, a.price, a.value, a.rates, *a.single)
+    return (*a.keel, a.close, *a.fgd, a.price, a.value, a.rates, a.serving, a.served, *a.single)

@@ -310,6 +310,8 @@ class Demand(NamedTuple):
     close: Ints  # [2, K of keel] 2^PER_SHIFT · PER_WHOLE over the cards and over the milli-CPU asked, rounded up
     fgd: Typical
     rates: Floats  # [N_RATES] see RATE_*
+    serving: Ints  # [R] rows of what else than CPU devices cannot be used without
+    served: Floats  # [R] milli-GPU that one of it serves
     places: Places  # of nodes without devices
     single: Places  # of nodes with one device each, empty where the cluster has others
 
@@ -365,6 +367,9 @@ class Scratch(NamedTuple):
     frag: Ints  # [K] and what is idle on those that will not
     fits_with: Ints  # [K] likewise, with the pod
     frag_with: Ints  # [K]
+    served: (
+        Floats  # [2] milli-GPU that CPU and the like serve on the node, before the pod and with it
+    )
     room: Floats  # [ROOM_END, RESOURCES_MAX] what is free, its used share, 1 / what there is; see schema/places.py
     places: Floats  # [TYPICAL_MAX] how many typical pods fit
     second: Ints  # [1] the second objective of the node at hand, below ``ModeTerm.unit``

@@ -88,6 +88,7 @@ def scratch(most_cards: int, most_picks: int, typical: int) -> c.Scratch:
         frag=np.zeros(typical, np.int64),
         fits_with=np.zeros(typical, np.int64),
         frag_with=np.zeros(typical, np.int64),
+        served=np.zeros(2),
         room=np.zeros((places.ROOM_END, places.RESOURCES_MAX)),
         places=np.zeros(places.TYPICAL_MAX),
         second=np.zeros(1, np.int64),

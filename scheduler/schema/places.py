@@ -18,8 +18,9 @@ RESOURCES_MAX, TYPICAL_MAX = 8, 32
 # Stands for 'any number' where a typical pod asks none of a resource.
 ANY = 1e15
 CELLS = 1024
-# Rows of ``Scratch.room`` for what a pod asks: of the node at hand, and of all nodes without devices.
-ROOM_ASKED, ROOM_KEPT, ROOM_END = 3, 4, 5
+# Rows of ``Scratch.room`` for what a pod asks, of the node at hand and of all nodes without devices; below each what
+# it adds to shares in use.
+ROOM_ASKED, ROOM_KEPT, ROOM_END = 3, 5, 7
 
 
 class Places(NamedTuple):

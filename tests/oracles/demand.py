@@ -163,10 +163,10 @@ def milli(shape: Shape, card: Mean) -> int:
     return shape.cards * int(min(fleet.WHOLE, max(shape.asks(card))))
 
 
-def kappa(counts: Mapping[Shape, float], card: Mean) -> float:
-    """The median of milli-CPU per GPU, weighted by GPU."""
+def kappa(counts: Mapping[Shape, float], card: Mean, resource: str = "cpu") -> float:
+    """The median of milli-CPU, or bytes of memory, per GPU, weighted by GPU."""
     return median([
-        (fleet.WHOLE * shape.cpu / milli(shape, card), n * milli(shape, card))
+        (fleet.WHOLE * getattr(shape, resource) / milli(shape, card), n * milli(shape, card))
         for shape, n in counts.items()
         if shape.cards and milli(shape, card)
     ])  # fmt: skip

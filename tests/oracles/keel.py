@@ -17,6 +17,7 @@ class Tables:
         price: by node name, 0..1.
         value: by kind of card, the most that a free remainder of each milli can hold.
         kappa: milli-CPU per GPU.
+        kappa_memory: bytes per GPU.
         typical: the shapes of F.
         departures: D.
         short: what a milli-GPU short of CPU counts.
@@ -27,6 +28,7 @@ class Tables:
     price: Mapping[str, float]
     value: Mapping[fleet.Kind, Sequence[float]]
     kappa: float
+    kappa_memory: float
     typical: Sequence[fragments.Typical]
     departures: float
     short: float
@@ -34,11 +36,17 @@ class Tables:
     left_cpu: float
 
 
-def short(node: fleet.Node, kappa: float) -> float:
-    """Idle milli for which there is no CPU left."""
-    if kappa <= 0:
-        return 0.0
-    return max(0.0, sum(fleet.idles(node)) - (node.cpu - node.cpu_used) / (0.85 * kappa / 1000))
+def short(node: fleet.Node, tables: Tables) -> float:
+    """Idle milli for which there is no CPU or no memory left."""
+    served = [
+        free / (0.85 * kappa / 1000)
+        for free, kappa in (
+            (node.cpu - node.cpu_used, tables.kappa),
+            (node.memory - node.memory_used, tables.kappa_memory),
+        )
+        if kappa > 0
+    ]
+    return max(0.0, sum(fleet.idles(node)) - min(served)) if served else 0.0
 
 
 def cost(node: fleet.Node, pod: fleet.Pod, charge: fleet.Charge, tables: Tables) -> float:
@@ -46,7 +54,7 @@ def cost(node: fleet.Node, pod: fleet.Pod, charge: fleet.Charge, tables: Tables)
     after = fleet.placed(node, pod, charge)
     taken = sum(fleet.idles(node)) - sum(fleet.idles(after))
     result = tables.price.get(node.name, 1.0) * taken if taken else 0.0
-    result += tables.short * (short(after, tables.kappa) - short(node, tables.kappa))
+    result += tables.short * (short(after, tables) - short(node, tables))
     for card, later in zip(node.cards, after.cards, strict=True):
         if card.uuid not in charge:
             continue

@@ -20,6 +20,8 @@ Json = dict[str, Any]
 LAST_BIT = Fraction(1, 10**7)
 # Pods that are seen before a filling of them is believed.
 ENOUGH = 60
+# What kube-scheduler takes a pod to use that does not say: it counts in shares, not in what is free.
+SHOWN = {CPU: 100, MEMORY: 200 << 20}
 HALF_LIFE = 20_000
 # Of the mean node, and how many pods of it are assumed.
 ASSUMED = {Fraction(1, 2): 3, Fraction(1, 4): 6, Fraction(1, 8): 12, Fraction(1, 16): 24}
@@ -33,6 +35,7 @@ class Node:
     name: str
     there: dict[str, int]
     used: dict[str, int] = field(default_factory=dict)
+    shown: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, body: Json) -> "Node":
@@ -45,7 +48,8 @@ class Node:
     def share(self, resource: str) -> Fraction:
         """In use, 0..1; of what the node has none of, all."""
         there = self.there.get(resource, 0)
-        return min(Fraction(1), Fraction(self.used.get(resource, 0), there)) if there else one()
+        used = (self.shown if resource in SHOWN else self.used).get(resource, 0)
+        return min(Fraction(1), Fraction(used, there)) if there else one()
 
     def holds(self, pod: Mapping[str, int]) -> bool:
         """Whether there is room; what a pod asks nothing of may be used up."""
@@ -53,7 +57,8 @@ class Node:
 
     def with_pod(self, pod: Mapping[str, int]) -> "Node":
         used = {r: self.used.get(r, 0) + pod.get(r, 0) for r in {*self.used, *pod}}
-        return Node(self.name, self.there, used)
+        shown = {r: self.shown.get(r, 0) + pod.get(r, n) for r, n in SHOWN.items()}
+        return Node(self.name, self.there, used, shown)
 
     def empty(self) -> "Node":
         return Node(self.name, self.there)
@@ -158,7 +163,8 @@ def points(cost: Fraction, step: float) -> int:
 
 def second(node: Node, places: Places, objective: str, steps: int) -> Fraction:
     """How far up among equal placements, 0..``steps`` − 1, before it is rounded down."""
-    share = used(node, places)
+    # Some pods ask nothing at all.
+    share = (9 * used(node, places) + node.share(PODS)) / 10
     return {"": Fraction(0), "pack": share, "spread": 1 - share}[objective] * (steps - 1)
 
 

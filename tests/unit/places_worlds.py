@@ -61,7 +61,7 @@ class World:
         }
         self.arrivals.append(pod)
         if node in self.nodes:
-            self.nodes[node] = self.nodes[node].with_pod(pod)
+            self.nodes[node] = self.nodes[node].with_pod({PODS: 1, **asks})
         return record
 
     def resources(self) -> list[str]:

@@ -181,7 +181,7 @@ def test_nodes_with_one_card_each_are_bundles_with_the_card_in_them(
         see_share(cluster, f"past-{i}", pod, there)
         arrivals.append(pod)
         if there:
-            nodes[there] = node.with_pod(pod)
+            nodes[there] = node.with_pod({PODS: 1, **pod})
     cycle = places_worlds.cycle_of(cluster)
     tables = places_worlds.told(cluster, cycle.learner.tables.single)
     compare(tables, nodes, arrivals)

@@ -141,6 +141,7 @@ class Twin:
             demand.prices(possible, self.nodes, used) if seen else {},
             twin_worlds.values(self.cluster, self.told),
             demand.kappa(possible, card),
+            demand.kappa(possible, card, "memory"),
             demand.keel_typical(possible, card),
             used,
             short=weights.short,

@@ -154,6 +154,7 @@ def tables(made: World, learnt: c.Demand) -> keel.Tables:
         price=demand.prices(known, nodes, float(learnt.rates[c.RATE_DEPARTURES])) if seen else {},
         value=values(made.cluster, learnt),
         kappa=demand.kappa(known, card),
+        kappa_memory=demand.kappa(known, card, "memory"),
         typical=demand.keel_typical(known, card),
         departures=float(learnt.rates[c.RATE_DEPARTURES]),
         short=weights.short,
@@ -188,6 +189,12 @@ def wrong(
     kappa, rate = demand.kappa(known, card), float(learnt.rates[c.RATE_CPU])
     if (kappa > 0) != (rate > 0) or (kappa and abs(rate * 0.85 * kappa / 1000 - 1) > 1e-9):
         found.append(f"milli-GPU per milli-CPU: {rate} where kappa is {kappa}")
+    memory = demand.kappa(known, card, "memory")
+    served = dict(zip(learnt.serving.tolist(), learnt.served.tolist(), strict=True))
+    if served.keys() != ({c.MEMORY} if memory else set()) or any(
+        abs(rate * 0.85 * memory / 1000 - 1) > 1e-9 for rate in served.values()
+    ):
+        found.append(f"milli-GPU per byte: {served} where kappa is {memory}")
     for kind, value in values(cluster, learnt).items():
         found += [
             f"{kind}: {text}" for text in demand.holds(value, demand.share_sizes(known, kind))

@@ -31,7 +31,7 @@ _OF_NODES: Mapping[str, tuple[int, ...]] = {
     "what is left, to pack": (p.PACKED,),
 }
 _OF_RATES: Mapping[str, tuple[int, ...]] = {
-    "GPUs without CPU": (c.RATE_SHORT,),
+    "GPUs short of CPU or the like": (c.RATE_SHORT,),
     "what is left on the node": (c.RATE_LEFT, c.RATE_LEFT_CPU),
     "holes that come back": (c.RATE_DEPARTURES,),
 }

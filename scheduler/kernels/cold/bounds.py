@@ -57,13 +57,12 @@ def of_node(
     slope = demand.price[row] - _weight(demand) * rate
     fall = demand.rates[c.RATE_LEFT]
     least, most = float(wanted * low), float(wanted * high)
-    cpu = free.cpu(nodes, row) - ask.dim_amounts[0]
     if slope <= fall:
         taken_least = most
-    elif slope >= fall + demand.rates[c.RATE_SHORT] or demand.rates[c.RATE_CPU] <= 0:
+    elif slope >= fall + demand.rates[c.RATE_SHORT]:
         taken_least = least
     else:
-        kink = known.node[row, k.NODE_IDLE] - cpu * demand.rates[c.RATE_CPU]
+        kink = known.node[row, k.NODE_IDLE] - keel.served(nodes, ask, demand, row)[1]
         taken_least = max(least, min(most, kink))
     cost = _of_node(nodes, ask, demand, known, row, taken_least) + slope * taken_least
     return safe(cost - _shrunk(demand, known, row, 0.0))
@@ -91,11 +90,11 @@ def of_rooms(
     least_cores, least_mib = int(of_cores - _EPSILON), int(of_mib - _EPSILON)
     kind = known.node[row, k.NODE_KIND]
     filled = demand.value[kind, size] if size < c.WHOLE else 0.0
-    cpu, idle = free.cpu(nodes, row), known.node[row, k.NODE_IDLE]
-    left_cpu = cpu - ask.dim_amounts[0]
+    idle, served = known.node[row, k.NODE_IDLE], keel.served(nodes, ask, demand, row)
+    left_cpu = free.cpu(nodes, row) - ask.dim_amounts[0]
     # Beyond what a milli-GPU costs that is taken: what is short falls until nothing is.
-    per_short = demand.rates[c.RATE_SHORT] if demand.rates[c.RATE_CPU] > 0 else 0.0
-    surplus = idle - _ROUNDED - left_cpu * demand.rates[c.RATE_CPU]
+    per_short = demand.rates[c.RATE_SHORT]
+    surplus = idle - _ROUNDED - served[1]
     slope = demand.price[row] - demand.rates[c.RATE_LEFT]
     slope -= _weight(demand) * known.node_rates[row, k.RATE_ONE]
     found = NOWHERE
@@ -116,7 +115,7 @@ def of_rooms(
         return NOWHERE
     cost = found + min(0.0, slope * _ROUNDED) + demand.rates[c.RATE_LEFT] * idle
     cost += demand.rates[c.RATE_LEFT_CPU] * left_cpu
-    cost -= demand.rates[c.RATE_SHORT] * keel.short(demand, idle, cpu)
+    cost -= per_short * keel.short(idle, served[0])
     return safe(cost - _shrunk(demand, known, row, 0.0))
 
 
@@ -225,9 +224,9 @@ def _of_node(
     nodes: c.Nodes, ask: c.Ask, demand: c.Demand, known: Known, row: int, most: float
 ) -> float:
     """What at least is short or left when no more than so many milli-GPU are taken."""
-    cpu = free.cpu(nodes, row)
+    cpu, served = free.cpu(nodes, row), keel.served(nodes, ask, demand, row)
     idle, left = known.node[row, k.NODE_IDLE], known.node[row, k.NODE_IDLE] - most
-    short = keel.short(demand, left, cpu - ask.dim_amounts[0]) - keel.short(demand, idle, cpu)
+    short = keel.short(left, served[1]) - keel.short(idle, served[0])
     cost = demand.rates[c.RATE_SHORT] * short
     cost += demand.rates[c.RATE_LEFT] * left
     cost += demand.rates[c.RATE_LEFT_CPU] * (cpu - ask.dim_amounts[0])

@@ -155,8 +155,9 @@ def _may_win(
 
 @inlined
 def _most_part(ask: c.Ask, cost: float) -> int:
-    """The highest part of a loss."""
-    return int(keel.points(cost) * ask.mode.weight * ask.mode.unit)
+    """The highest part of a loss: with the most that a second objective adds."""
+    most = keel.points(cost) * ask.mode.weight * ask.mode.unit
+    return int(most + ask.mode.unit - 1 if ask.mode.objective != c.NO_OBJECTIVE else most)
 
 
 @inlined
@@ -172,7 +173,7 @@ def _part_whole(
     was_used = places.used(found, s)
     places.take(found, s, ROOM_KEPT)
     was, rest = cold.known.held[row], places.beside(found, objective, was_used, s)
-    second = places.second(objective, was_used, ask.mode.unit)
+    second = places.second(objective, places.full(nodes, row, was_used), ask.mode.unit)
     # A bound takes as long as a few typical pods.
     if found.worth.size > _FEW:
         most = _whole(ask, found, bounds.safe(was - places.most_held(found, s) + rest)) + second

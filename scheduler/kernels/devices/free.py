@@ -56,6 +56,15 @@ def is_open(cards: c.Cards, d: int) -> bool:
 
 
 @inlined
+def used(nodes: c.Nodes, pool: int, row: int, idle: int) -> float:
+    """The share of a node's devices that is not idle, 0..1."""
+    count = nodes.allocatable[c.DEVICES_AT + pool, row]
+    if nodes.managed[pool, row]:
+        count = nodes.card_count[pool, row]
+    return 1.0 - idle / (count * c.WHOLE) if count > 0 else 1.0
+
+
+@inlined
 def cpu(nodes: c.Nodes, row: int) -> int:
     """Milli-CPU that nobody asked for."""
     return int(nodes.allocatable[c.CPU, row] - nodes.requested[c.CPU, row])

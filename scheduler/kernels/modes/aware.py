@@ -37,11 +37,17 @@ def place(
         return _place_whole(nodes, cards, ask, demand, row, s)
     n = free.read(nodes, cards, pool, row, s)
     idle, cpu = free.idle(s.states, n), free.cpu(nodes, row)
+    asks = ask.containers.shape[1] > 0
     s.was[c.WAS_IDLE], s.was[c.WAS_CPU], s.was[c.WAS_MEASURE] = idle, cpu, 0
+    if mode == KEEL:
+        s.served[0], s.served[1] = keel.served(nodes, ask, demand, row)
+        if asks:
+            s.second[0] = places.second(
+                ask.mode.objective, free.used(nodes, pool, row, idle), ask.mode.unit
+            )
     if _measures(ask, demand):
         fragments.count(_typical(ask, demand), n, s)
         s.was[c.WAS_MEASURE] = _measure(ask, demand, row, cpu, idle, (s.fits, s.frag))
-    asks = ask.containers.shape[1] > 0
     s.tried[0] = 0
     if asks and nodes.managed[pool, row]:
         s.n_picks[0] = pick(nodes, cards, ask, demand, row, s)
@@ -102,7 +108,8 @@ def _place_whole(
             return -1
     found = places_of(nodes, demand, row)
     cost, was_used = _lost_whole(nodes, ask, found, row, s)
-    s.second[0] = places.second(ask.mode.objective, was_used, ask.mode.unit)
+    fullness = places.full(nodes, row, was_used)
+    s.second[0] = places.second(ask.mode.objective, fullness, ask.mode.unit)
     return places.points(cost, found.weights[STEP])
 
 
@@ -237,7 +244,7 @@ def _try_each(
             fragments.change(typical, cards.kind[start + j], 1, was, now, s)
             measure = _measure(ask, demand, row, cpu, idle, (s.fits_with, s.frag_with))
         if ask.mode.aware == KEEL:
-            cost = keel.lost(demand, row, s.was, idle, cpu, measure)
+            cost = keel.lost(demand, row, s, idle, cpu, measure)
             cost += _cut(cards, demand, start, j, s)
         else:
             # As published: the whole score, so that cards tie within a step and the first is taken.
@@ -285,7 +292,7 @@ def _lost(
     if _measures(ask, demand):
         _put(nodes, cards, ask, demand.keel, row, n, s)
         measure = _measure(ask, demand, row, cpu, idle, (s.fits_with, s.frag_with))
-    cost = keel.lost(demand, row, s.was, idle, cpu, measure)
+    cost = keel.lost(demand, row, s, idle, cpu, measure)
     if pools.is_by_cards(nodes, ask, row):
         pool = ask.pool
         start = nodes.card_start[pool, row]

@@ -5,8 +5,9 @@
 - taken: idle milli-GPU of the cards that the pod takes away. A card gives the lesser of its free cores and
   its free memory, so a pod that fills up the dimension that is left over takes little.
 - price: what a milli-GPU of this node is worth to pods that can go to few nodes, 0..1.
-- short: idle milli-GPU for which the node has no CPU left. It counts less where CPU is scarce for the pods as
-  a whole, and nothing where GPUs must be left over whatever one does.
+- short: idle milli-GPU for which the node has no CPU left, no memory, or none of another resource that the pods
+  ask. It counts less where one of these is scarce for the pods as a whole, and nothing where GPUs must be left
+  over whatever one does.
 - left: milli-GPU of which the node keeps the CPU: best fit by CPU. It counts as much as short counts less:
   where CPU is what runs out, nodes are to be filled up with it. Where memory runs out, and before the demand is
   known in clusters of less than 1,000 cards, the milli-GPU that are left count as well: best fit by both.
@@ -27,6 +28,7 @@ import math
 from scheduler.kernels._jit import inlined
 from scheduler.kernels.devices import free
 from scheduler.schema import columns as c
+from scheduler.schema.places import ANY
 
 LEFT_WEIGHT, CUT_WEIGHT, REST_WEIGHT, FRAGMENT_WEIGHT = 0.3, 3.0, 0.07, 2.0
 STEP = 30.0
@@ -44,14 +46,15 @@ def points(lost: float) -> int:
 
 
 @inlined
-def lost(demand: c.Demand, row: int, was: c.Ints, idle: int, cpu: int, measure: int) -> float:
+def lost(demand: c.Demand, row: int, s: c.Scratch, idle: int, cpu: int, measure: int) -> float:
     """What a pod costs that leaves so much idle, of the CPU and of fragments; but for the cut of a card.
 
-    ``was`` is what the node has without it, as ``Scratch.was``; measures in weight · milli-GPU.
+    What the node has without it stands in ``Scratch.was`` and ``served``; measures in weight · milli-GPU.
     """
+    was = s.was
     cost = demand.price[row] * (was[c.WAS_IDLE] - idle)
-    short_before = short(demand, was[c.WAS_IDLE], was[c.WAS_CPU])
-    cost += demand.rates[c.RATE_SHORT] * (short(demand, idle, cpu) - short_before)
+    short_before = short(was[c.WAS_IDLE], s.served[0])
+    cost += demand.rates[c.RATE_SHORT] * (short(idle, s.served[1]) - short_before)
     rate = demand.rates[c.RATE_KEEL]
     cost += (
         FRAGMENT_WEIGHT
@@ -83,7 +86,25 @@ def cut(
 
 
 @inlined
-def short(demand: c.Demand, idle: int, cpu: int) -> float:
-    """Idle milli-GPU for which there is no CPU."""
+def short(idle: float, served: float) -> float:
+    """Idle milli-GPU beyond those that can be served."""
+    return max(0.0, idle - served)
+
+
+@inlined
+def served(nodes: c.Nodes, ask: c.Ask, demand: c.Demand, row: int) -> tuple[float, float]:
+    """How many milli-GPU what else a node has can serve, before a pod and with it. O(R · resources asked)."""
+    before = after = ANY
     rate = demand.rates[c.RATE_CPU]
-    return max(0.0, idle - cpu * rate) if rate > 0 else 0.0
+    if rate > 0:
+        cpu = free.cpu(nodes, row)
+        before, after = cpu * rate, (cpu - ask.dim_amounts[0]) * rate
+    for i in range(demand.serving.size):
+        r = demand.serving[i]
+        left = nodes.allocatable[r, row] - nodes.requested[r, row]
+        before = min(before, left * demand.served[i])
+        for k in range(ask.resources.size):
+            if ask.resources[k] == r:
+                left -= ask.amounts[k]
+        after = min(after, left * demand.served[i])
+    return before, after

@@ -24,6 +24,7 @@ from scheduler.schema.places import Places
 # Losses beyond so many steps are told apart in coarser ones: what is left of a mode's range has room for more.
 _FINE, _COARSE, _STEP_POINTS, _MIDDLE = 4000, 16, 10, 50_000
 _EPSILON = 1e-9
+_BY_PODS = 0.1
 
 
 @inlined
@@ -38,7 +39,10 @@ def points(lost: float, step: float) -> int:
 
 @inlined
 def read(nodes: c.Nodes, places: Places, pool: int, row: int, s: c.Scratch) -> None:
-    """What is free on the node of each resource, and its share, to ``s.room`` and ``s.share``."""
+    """What is free on the node of each resource, and the share in use, to ``s.room``.
+
+    A share has in it what kube-scheduler takes pods to use that do not say: many of them do fill a node.
+    """
     for b in range(places.resources.size):
         r = places.resources[b]
         if r >= 0:
@@ -52,6 +56,8 @@ def read(nodes: c.Nodes, places: Places, pool: int, row: int, s: c.Scratch) -> N
                 # Of devices that are only counted memory is not known: it is used as they are.
         inverse = 1.0 / there if there > 0 else 0.0
         s.room[0, b] = max(0, there - used)
+        if r in (c.CPU, c.MEMORY):
+            used = nodes.nonzero[r, row]
         s.room[1, b] = min(1.0, used * inverse) if there > 0 else 1.0
         s.room[2, b] = inverse
 
@@ -71,15 +77,15 @@ def ask_of(ask: c.Ask, places: Places, taken: tuple[int, int], s: c.Scratch, at:
                 if ask.resources[i] == r:
                     amount = ask.amounts[i]
         s.room[at, b] = amount
+        s.room[at + 1, b] = ask.nonzero[r] if r in (c.CPU, c.MEMORY) else amount
 
 
 @inlined
 def take(places: Places, s: c.Scratch, at: int) -> None:
     """Take from what is free in ``s.room`` what stands in its row ``at``."""
     for b in range(places.resources.size):
-        amount = s.room[at, b]
-        s.room[0, b] = max(0.0, s.room[0, b] - amount)
-        s.room[1, b] = min(1.0, s.room[1, b] + amount * s.room[2, b])
+        s.room[0, b] = max(0.0, s.room[0, b] - s.room[at, b])
+        s.room[1, b] = min(1.0, s.room[1, b] + s.room[at + 1, b] * s.room[2, b])
 
 
 @inlined
@@ -161,11 +167,19 @@ def _uneven(places: Places, mean: float, s: c.Scratch) -> float:
 
 
 @inlined
-def second(objective: int, was_used: float, steps: int) -> int:
+def full(nodes: c.Nodes, row: int, was_used: float) -> float:
+    """How full a node is, 0..1: by the mean share in use, and a little by pods, for some ask nothing at all."""
+    most = nodes.allocatable[c.PODS, row]
+    pods = min(1.0, nodes.requested[c.PODS, row] / most) if most > 0 else 1.0
+    return (1.0 - _BY_PODS) * was_used + _BY_PODS * pods
+
+
+@inlined
+def second(objective: int, fullness: float, steps: int) -> int:
     """Which of equal placements comes first, 0 up to ``steps`` exclusively: by how full the node was."""
     if objective == c.NO_OBJECTIVE:
         return 0
-    share = was_used if objective == c.PACK_NODES else 1.0 - was_used
+    share = fullness if objective == c.PACK_NODES else 1.0 - fullness
     return int(share * (steps - 1) + _EPSILON)
 
 
