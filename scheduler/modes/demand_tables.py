@@ -11,11 +11,12 @@ What is in them, of shapes k seen n_k times (pods that ask devices of the family
   shape of several cards, weighed by cards; pods of one whole card are left out.
 - typical pods of ``fgd``, as published: the most frequent (cpu, cards, share, models) that make 95 % of all
   pods, those without GPU among them; ties by larger CPU, share, cards, models.
-- what a milli-GPU short of CPU counts: 0.3 where nodes with GPUs have 1.25 times the CPU and the memory that
-  their GPUs would be asked with, falling to 0 where they have just as much of either: there GPUs are left
-  over whatever one does. The rest up to 0.3 is what a CPU counts that is left on a node and, where memory
-  runs out, what a GPU counts that is left there.
-- milli-GPU that a milli-CPU serves: 1 / (0.85 κ), κ the median of CPU asked per GPU asked, weighed by GPU.
+- what a milli-GPU counts that is short of CPU, memory or an extended resource: 0.3 where nodes with GPUs have
+  1.25 times as much of each as their GPUs would be asked with, falling to 0 where they have just as much of any:
+  there GPUs are left over whatever one does. The rest up to 0.3 is what a CPU counts that is left on a node and,
+  where another resource runs out, what a GPU counts that is left there.
+- milli-GPU that one of a resource serves: 1 / (0.85 κ), κ the median of what is asked of it per GPU asked, weighed
+  by GPU. A resource that most do not ask limits nothing.
 
 Shapes that no node holds even when it is empty count for nothing.
 
