@@ -49,6 +49,7 @@ def _one(asking: Asking, example: wire.Pod, n: int, config: Config) -> Json:
     nodes = [
         {
             "node": asking.cluster.nodes.name_of(one.row),
+            "preference": one.preference,
             "scores": one.scores["scores"],
             "weighted": one.scores["weighted"],
             "loss": weighed.values(one.loss) if one.loss else None,

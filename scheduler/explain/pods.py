@@ -173,6 +173,7 @@ def _scored(scene: Scene, pod: PodRecord, node: str) -> Json:
             {
                 "node": asking.cluster.nodes.name_of(one.row),
                 "place": one.place,
+                "preference": one.preference,
                 **one.scores,
                 "loss": weighed.values(one.loss) if one.loss else None,
                 "after": [usage._asdict() for usage in one.after],

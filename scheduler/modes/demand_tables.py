@@ -94,19 +94,17 @@ def made(
     judged = _hosted(nodes, asking, hosts)
     by_cpu = {shape: shape.cpu for shape in judged}
     others = _others(nodes, judged)
+    serving = {r: rate for r, asked in others.items() if (rate := _milli_per(nodes, judged, asked))}
+    # What few ask limits few, however little there is of it.
     beside = min(
-        (
-            _plenty(nodes, judged, asked, nodes.columns.allocatable[r])
-            for r, asked in others.items()
-        ),
-        default=1.0,
+        _plenty(nodes, judged, others[r], nodes.columns.allocatable[r])
+        for r in {c.MEMORY, *serving}
     )
     plenty = min(beside, _plenty(nodes, judged, by_cpu, nodes.cpu))
     if assume and nodes.count.sum() < _FEW_CARDS:
         left, left_cpu = 1.0, 1.0
     else:
         left, left_cpu = 1 - beside, 1 - plenty
-    serving = {r: rate for r, asked in others.items() if (rate := _milli_per(nodes, judged, asked))}
     rates = np.zeros(c.N_RATES)
     rates[c.RATE_CPU] = _milli_per(nodes, judged, by_cpu)
     rates[c.RATE_SHORT] = keel.LEFT_WEIGHT * plenty
@@ -142,14 +140,21 @@ def _of_family(nodes: EmptyNodes, counts: Counts) -> Counts:
 def _hosted(
     nodes: EmptyNodes, counts: Counts, hosts: dict[DemandShape, c.Flags]
 ) -> dict[DemandShape, float]:
-    """The counts without those of the heaviest shapes that no node can hold even when it is empty."""
+    """The counts without shapes that no node can hold even when it is empty; of the lightest only amounts are compared."""
     heaviest = _heaviest(nodes, counts)
     for forgotten in hosts.keys() - set(heaviest):
         del hosts[forgotten]
     for shape in heaviest:
         if shape not in hosts:
             hosts[shape] = nodes.hosts(shape)
-    return {shape: n for shape, n in counts.items() if shape not in hosts or hosts[shape].any()}
+    cpu, memory = nodes.cpu.max(initial=0), nodes.memory.max(initial=0)
+
+    def fits(shape: DemandShape) -> bool:
+        if shape in hosts:
+            return bool(hosts[shape].any())
+        return bool(shape.cpu <= cpu and shape.memory <= memory)
+
+    return {shape: n for shape, n in counts.items() if fits(shape)}
 
 
 def _heaviest(nodes: EmptyNodes, counts: Counts) -> list[DemandShape]:

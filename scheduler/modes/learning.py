@@ -34,7 +34,7 @@ class Learner:
         """With ``known`` the demand is given instead of learnt; departures are counted all the same."""
         self._cluster = cluster
         self._known = known
-        self._described = -1
+        self._shaped = -1
         self._departures = 0.0
         # By family; how many pods that ask it are seen when its tables are made again.
         self._next: dict[int, int] = {}
@@ -59,20 +59,20 @@ class Learner:
 
     def _learn_devices(self, *, anew: bool) -> bool:
         departures = self._cluster.demand.devices.departures
-        described = self._cluster.described.position
+        shaped = self._cluster.shaped
         if (
             not anew
             and not self._are_due()
-            and described == self._described
+            and shaped == self._shaped
             and self.fits_nodes()
             and abs(departures - self._departures) <= _DEPARTURES_STEP
         ):
             return False
         if abs(departures - self._departures) > _DEPARTURES_STEP:
             self._departures = departures
-        if described != self._described:
+        if shaped != self._shaped:
             self._hosts.clear()
-            self._described = described
+            self._shaped = shaped
         made, self._sizes = self._made(), self._sizes_now()
         before = self._tables
         self._tables = {

@@ -4,7 +4,8 @@ All in units: an average node is worth 1,000 of them.
 
 - price_r: of what is asked over what there is, ρ_r, s_r = clip(1 − (1 − ρ_r / max ρ) / 0.25, 0, 1); then
   price_r = 1000 · s_r / Σ s / the mean node's r. A resource of which there is a quarter more than of the scarcest
-  costs nothing. Before pods are seen CPU and memory count alike.
+  costs nothing, nor does one that less than a quarter of the pods ask. Before pods are seen CPU and memory count
+  alike.
 - typical pods: the shapes seen, in bins where they are more than 64, beside 45 assumed ones of 1/2, 1/4, 1/8 and
   1/16 of the mean node; of them the 32 with the most at stake.
 - worth_k = share_k · val_k · C / S_k: the demand for k by value, times what one place of it is of all that the
@@ -42,6 +43,11 @@ _ASSUMED = ((0.5, 3), (0.25, 6), (0.125, 12), (0.0625, 24))
 _SIZES_MAX, _CELLS_MAX = 32, 1920
 # Pods that are seen before a filling of them is believed.
 ENOUGH = 60
+# More nodes that differ are told apart to so many parts of a power of two.
+_KINDS_MAX, _ROUGH = 64, 1 << 11
+# What counts whoever asks it; a resource that a smaller part of the pods asks has no price, and one that fewer of the
+# nodes have is not assumed to be asked.
+_USUAL, _COMMON, _MOST = (c.CPU, c.MEMORY, c.PODS), 0.25, 0.5
 # Of whole places, what makes up for the last bit of a quotient.
 _LAST_BIT = 1e-7
 
@@ -52,6 +58,9 @@ class Nodes(NamedTuple):
     rows: c.Ints  # [n]
     resources: c.Ints  # [B] as in Places
     there: c.Floats  # [B, n]
+    largest: (
+        c.Floats
+    )  # [B] the most that any node has that is judged by them, also one that does not count
 
 
 class Pods(NamedTuple):
@@ -102,7 +111,7 @@ def others(cluster: Cluster, counts: Counts, told: Iterable[int]) -> list[int]:
 
 
 def learnt(nodes: Nodes, pods: Pods, *, believed: bool) -> Learnt | None:
-    """What follows from the demand; None where there are no nodes.
+    """What follows from the demand; None where there are no nodes, or most of them have nothing.
 
     Args:
         nodes: the nodes.
@@ -111,17 +120,20 @@ def learnt(nodes: Nodes, pods: Pods, *, believed: bool) -> Learnt | None:
     """
     if not nodes.rows.size or not nodes.there.any():
         return None
-    kinds, number = np.unique(nodes.there, axis=1, return_counts=True)
+    kinds, number = _kinds(nodes.there)
     pods = _that_fit(kinds, pods)
     mean_node = nodes.there.mean(axis=1)
-    assumed = _assumed(nodes.resources, mean_node)
+    assumed = _assumed(nodes, mean_node)
     use = _use(nodes, pods)
     if not use.any():
         # Nothing is asked that nodes have.
         use = _use(nodes, assumed)
-    kept = np.argsort(-use, kind="stable")[: p.RESOURCES_MAX]
-    kept = np.sort(kept[use[kept] > 0])
-    scarce = np.clip(1 - (1 - use[kept] / use[kept].max()) / _SLACK, 0, 1)
+    if not use.any():
+        return None
+    usual = np.isin(nodes.resources, _USUAL)
+    kept = np.argsort(np.where(usual & (use > 0), -np.inf, -use), kind="stable")
+    kept = np.sort(kept[use[kept] > 0][: p.RESOURCES_MAX])
+    scarce = _scarce(use[kept], (usual | _are_common(nodes, pods))[kept])
     price = _UNITS * scarce / scarce.sum() / mean_node[kept]
     kinds = kinds[kept]
     seen = Pods(pods.amounts[:, kept], pods.counts)
@@ -155,12 +167,42 @@ def learnt(nodes: Nodes, pods: Pods, *, believed: bool) -> Learnt | None:
         value=value,
         cell=cell,
         most=np.zeros((kept.size, 0)),
-        wide=p.CELLS / np.maximum(kinds.max(axis=1), 1.0),
+        wide=p.CELLS / np.maximum(nodes.largest[kept], 1.0),
         weights=weights,
     )
     counts = typical.counts.sum()
     mean = float((typical.counts * val).sum() / counts)
     return Learnt(nodes.rows, places, val[most], above, mean)
+
+
+def _kinds(there: c.Floats) -> tuple[c.Floats, c.Ints]:
+    """[B, kinds] the nodes that differ, and how many there are of each.
+
+    Where very many do, by some KiB of memory for the most part, they are told apart to a thousandth.
+    """
+    kinds, number = np.unique(there, axis=1, return_counts=True)
+    if number.size > _KINDS_MAX:
+        part, exponent = np.frexp(there)
+        rough = np.ldexp(np.floor(part * _ROUGH) / _ROUGH, exponent)
+        kinds, number = np.unique(rough, axis=1, return_counts=True)
+    return kinds, number
+
+
+def _are_common(nodes: Nodes, pods: Pods) -> c.Flags:
+    """[B] whether enough pods ask a resource for it to be what runs out; few may wait for what hardly any node has."""
+    total = pods.counts.sum()
+    if not total:
+        return np.ones(nodes.resources.size, np.bool_)
+    found: c.Flags = pods.counts @ (pods.amounts > 0) >= _COMMON * total
+    return found
+
+
+def _scarce(use: c.Floats, common: c.Flags) -> c.Floats:
+    """[B] how near a resource is to what runs out first, 0..1."""
+    most = use[common].max(initial=0.0)
+    if not most:
+        common, most = np.ones_like(common), use.max()
+    return np.where(common, np.clip(1 - (1 - use / most) / _SLACK, 0, 1), 0.0)
 
 
 def _use(nodes: Nodes, pods: Pods) -> c.Floats:
@@ -231,10 +273,11 @@ def _places_of(kinds: c.Floats, amounts: c.Floats) -> c.Floats:
     return found
 
 
-def _assumed(resources: c.Ints, mean_node: c.Floats) -> Pods:
-    """Pods that look like the nodes."""
+def _assumed(nodes: Nodes, mean_node: c.Floats) -> Pods:
+    """Pods that look like most nodes."""
     shares = np.array([share for share, _ in _ASSUMED])
-    amounts = np.where(resources == c.PODS, 1.0, shares[:, None] * mean_node)
+    most_have = (nodes.there > 0).mean(axis=1) >= _MOST
+    amounts = np.where(nodes.resources == c.PODS, 1.0, shares[:, None] * mean_node * most_have)
     return Pods(amounts, np.array([float(n) for _, n in _ASSUMED]))
 
 

@@ -18,6 +18,7 @@ from scheduler.schema.places import Places
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
 
+_SOFT = "PreferNoSchedule"
 # Learnt anew after so many pods, then after a part more, as long as it is within a most.
 _FIRST = (1, 8, 16, 32, 60)
 _MORE, _MORE_MOST = 0.3, 5000
@@ -40,7 +41,7 @@ class PlainPlaces:
         """With ``known`` the demand is given instead of learnt."""
         self._cluster, self._known = cluster, known
         self._learnt: Learnt | None = None
-        self._next = self._described = self._judged_at = -1
+        self._next = self._shaped = self._judged_at = -1
         self._departures = self._new = 0.0
         self._scarcity: Scarcity | None = None
         self._scratch = empty.scratch(1, 1, 1)
@@ -50,11 +51,11 @@ class PlainPlaces:
         """Learn and judge if it is due, or ``anew``; whether the places are others than before."""
         cluster, before = self._cluster, self.places
         departures = cluster.demand.plain.departures
-        seen, described = self._seen(), cluster.described.position
+        seen, shaped = self._seen(), cluster.shaped
         has_left = abs(departures - self._departures) > _DEPARTURES_STEP
-        if anew or seen >= self._next or described != self._described or has_left:
+        if anew or seen >= self._next or shaped != self._shaped or has_left:
             self._departures = departures
-            self._described = described
+            self._shaped = shaped
             self._next = _next(seen)
             self._learn(seen)
         elif cluster.moved.position - self._judged_at < self._patience():
@@ -114,10 +115,27 @@ def _next(seen: int) -> int:
 
 def _nodes(cluster: Cluster, counts: Counts) -> Nodes:
     columns = cluster.nodes.columns
-    rows = np.flatnonzero(columns.valid & ~columns.has_gpu)
+    rows = np.flatnonzero(_taking(cluster) & ~columns.has_gpu)
     always = c.CPU, c.MEMORY, c.PODS
     resources = np.array([*always, *places.others(cluster, counts, always)], np.int64)
-    return Nodes(rows, resources, columns.allocatable[np.ix_(resources, rows)].astype(np.float64))
+    there = columns.allocatable[np.ix_(resources, rows)].astype(np.float64)
+    every = np.flatnonzero(columns.valid & ~columns.has_gpu)
+    largest = columns.allocatable[np.ix_(resources, every)].max(axis=1, initial=0)
+    return Nodes(rows, resources, there, largest.astype(np.float64))
+
+
+def _taking(cluster: Cluster) -> c.Flags:
+    """[N] whether a node takes pods that say nothing of it; where most do not, every node that is not cordoned.
+
+    Room on others is no room for most pods, and a virtual node may say that it has any amount of it.
+    """
+    nodes = cluster.nodes
+    open_ones: c.Flags = nodes.columns.valid & ~nodes.unschedulable
+    keeps_off = [
+        any(effect != _SOFT for _, _, effect in taints) for taints in nodes.taint_sets.values
+    ]
+    taking: c.Flags = open_ones & ~np.array(keeps_off, np.bool_)[nodes.taint_set]
+    return taking if 2 * taking.sum() >= open_ones.sum() else open_ones
 
 
 def _told(shape: DemandShape) -> places.Amounts:

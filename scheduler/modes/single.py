@@ -31,7 +31,11 @@ def made(cluster: Cluster, nodes: EmptyNodes, pool: int, counts: Counts) -> Plac
     total, alone = float(nodes.count.sum()), float((nodes.count == 1).sum())
     if alone < max(_NODES_LEAST, _ALONE * total):
         return schema.empty()
-    asking = {shape: n for shape, n in counts.items() if 0 < shape.cards <= 1}
+    asking = {
+        shape: n
+        for shape, n in counts.items()
+        if 0 < shape.cards <= 1 and shape.family == nodes.family
+    }
     sort = _nodes(cluster, nodes, pool, asking)
     told = {shape: _told(shape, nodes, sort) for shape in asking}
     learnt = places.learnt(sort, places.asked(cluster, sort, told, asking), believed=False)
@@ -57,7 +61,8 @@ def _nodes(cluster: Cluster, nodes: EmptyNodes, pool: int, counts: Counts) -> No
     else:
         listed.append(schema.OF_CORES)
         there.append(np.full(rows.size, float(WHOLE_CORES)))
-    return Nodes(rows, np.array(listed, np.int64), np.array(there))
+    amounts = np.array(there)
+    return Nodes(rows, np.array(listed, np.int64), amounts, amounts.max(axis=1))
 
 
 def _told(shape: DemandShape, nodes: EmptyNodes, sort: Nodes) -> places.Amounts:

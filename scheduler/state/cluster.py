@@ -61,6 +61,7 @@ class Cluster:
         storage: claims, volumes and what of them is used where.
         moved: rows whose free resources may differ.
         described: rows whose labels, taints or cards may differ (also in ``moved``).
+        shaped: counts changes of what the demand is measured against: what nodes have and whom they take.
         demand: what the pods seen so far ask.
         nominations: who waits for room that is promised, and who goes to make it.
         budgets: how many of the pods that they cover may go.
@@ -84,6 +85,7 @@ class Cluster:
         self.storage = Storage(self.nodes)
         self.roster.followers += (self.terms, self.storage)
         self.described = Changes()
+        self.shaped = 0
         self.demand = Demand()
         self.nominations, self.budgets = Nominations(self._promised), Budgets()
         self._records = Records(schedulers, limits, self.nodes.resources, families)
@@ -122,6 +124,9 @@ class Cluster:
         self.moved.add(row)
         if is_static or old is None or old.problem != new.problem:
             self.described.add(row)
+        # What images a node has is told often, and nothing is learnt of it.
+        if old is None or old._replace(images=new.images) != new:
+            self.shaped += 1
         self._look_again(had_signed=had_signed)
         return new
 
@@ -143,6 +148,7 @@ class Cluster:
         self._resources_moved((), self.nodes.remove(name))
         self.moved.add(row)
         self.described.add(row)
+        self.shaped += 1
         self._look_again(had_signed=had_signed)
 
     def has_cards(self, name: str, uuids: Iterable[str]) -> bool:
@@ -160,6 +166,7 @@ class Cluster:
             self.registers.cordon(row)
             self.moved.add(row)
             self.described.add(row)
+            self.shaped += 1
 
     def _register(self, row: int, *, is_another: bool = False) -> None:
         """A node's cards may be others; ``is_another``: they are of another node with the same name."""
@@ -178,6 +185,7 @@ class Cluster:
             self.registers.sum_up(row)
             self.moved.add(row)
             self.described.add(row)
+            self.shaped += 1
 
     def keep_totals(self, wanted: Iterable[str]) -> None:
         """From now on know for each node what pods add up to by these names, though no node offers it."""

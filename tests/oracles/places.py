@@ -213,8 +213,13 @@ def learnt(
     empty = [node.empty() for node in nodes]
     mean_node = {r: Fraction(sum(n.there.get(r, 0) for n in empty), len(empty)) for r in resources}
     seen = [shape for shape in shapes if any(node.holds(shape.asks) for node in empty)]
+    had = [
+        r
+        for r in resources
+        if r == PODS or 2 * sum(node.there.get(r, 0) > 0 for node in empty) >= len(empty)
+    ]
     assumed: list[tuple[Fraction, Amounts]] = [
-        (Fraction(n), {r: one() if r == PODS else part * mean_node[r] for r in resources})
+        (Fraction(n), {r: one() if r == PODS else part * mean_node[r] for r in had})
         for part, n in ASSUMED.items()
     ]
     came: list[tuple[Fraction, Amounts]] = [(shape.count, shape.asks) for shape in seen]
@@ -223,9 +228,18 @@ def learnt(
         for r in resources
         if mean_node[r]
     }
-    most = max(use.values())
+    total = sum(n for n, _ in came)
+    common = {
+        r
+        for r, share in use.items()
+        if share > 0
+        and (r in (CPU, MEMORY, PODS) or 4 * sum(n for n, asks in came if asks.get(r)) >= total)
+    } or {r for r, share in use.items() if share > 0}
+    most = max(use[r] for r in common)
     scarce = {
         r: min(one(), max(Fraction(0), 1 - (1 - share / most) / Fraction(1, 4)))
+        if r in common
+        else Fraction(0)
         for r, share in use.items()
         if share > 0
     }

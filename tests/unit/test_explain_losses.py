@@ -20,11 +20,15 @@ def test_what_a_pod_would_lose_is_told_term_by_term_and_why_the_first_comes_firs
     assert lines[at + 1].startswith(f"  b: {b['total']:,.1f} = places for typical pods ")
     apart = found["best"][0]["total"] - found["best"][1]["total"]
     assert f"  b comes before a by {apart:.6g} points: keel {apart:+.6g}." in lines
-    alike = said("pod", "default/p", objects=[node("a"), node("b"), pod("p")])
+    empty = said("pod", "default/p", objects=[node("a"), node("b"), pod("p")])
+    assert "  a and b score alike: the first by name comes first." in empty
+    idle = on("idle", "a", cpu=0)
+    alike = said("pod", "default/p", objects=[node("a"), node("b"), idle, pod("p")])
     spread = "the one that is less in use comes first (objective spread)"
-    assert f"  a and b score alike: {spread}." in alike
+    assert f"  b and a score alike: {spread}." in alike
     packed = pod("p", annotations={"scheduling.evenkeel.dev/objective": "pack"})
-    told = "\n".join(said("pod", "default/p", objects=[node("a"), node("b"), packed]))
+    idles = [on(f"idle-{i}", "a", cpu=0) for i in range(3)]
+    told = "\n".join(said("pod", "default/p", objects=[node("a"), node("b"), *idles, packed]))
     assert "(objective pack)" in told
     assert "what is left, to pack" in told
     other = pod("p", annotations={"scheduling.evenkeel.dev/mode": "most-allocated"})

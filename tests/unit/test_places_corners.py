@@ -96,6 +96,12 @@ def test_an_empty_cluster_knows_no_places() -> None:
     assert goes(World.of([]), SMALL) == ""
 
 
+def test_nodes_that_have_nothing_for_the_most_part() -> None:
+    nothing = [make.node(name=name, cpu=0, memory=0, pods=0) for name in "abc"]
+    world = World.of([*nothing, make.node(name="z", cpu=0, memory=0, allocatable={IOPS: 10})])
+    assert goes(world, {}) == "z"
+
+
 def test_nodes_that_take_no_pods() -> None:
     assert goes(World.of([make.node(name="a", pods=0)]), SMALL) == ""
 

@@ -133,20 +133,28 @@ def occupied(series: Series) -> int:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_without_any_gpu_it_packs_as_a_packing_scheduler_does(seed: int) -> None:
+def test_without_any_gpu_it_spreads_while_there_is_room_and_then_loses_least(seed: int) -> None:
     rng = np.random.default_rng(seed)
     nodes = tuple(TraceNode(f"n{i}", 32_000, 131_072, 0, "") for i in range(40))
     pods = tuple(
         TracePod(f"p{i}", int(rng.integers(1, 17)) * 500, int(rng.integers(1, 17)) * 2048, 0, 0, ())
         for i in range(60)
     )
-    workload = Workload(
-        rng.permutation(40), rng.integers(60, size=120), np.arange(120.0), np.full(120, math.inf)
-    )
-    trace = Trace("no GPU", nodes, pods)
-    runs = {
-        mode: occupied(engine.run(trace, workload, options(mode)))
+    trace, at_once = Trace("no GPU", nodes, pods), rng.permutation(40)
+
+    def run(mode: str, arrivals: int) -> Series:
+        drawn = np.random.default_rng(seed).integers(60, size=arrivals)
+        times = np.arange(float(arrivals))
+        return engine.run(
+            trace, Workload(at_once, drawn, times, np.full(arrivals, math.inf)), options(mode)
+        )
+
+    # Less than half full, then asked for more than there is.
+    half = {mode: occupied(run(mode, 120)) for mode in ("keel", "best-fit", "least-allocated")}
+    assert half["least-allocated"] == 40
+    assert half["keel"] > 1.4 * half["best-fit"]
+    full = {
+        mode: int(run(mode, 360).allocated[-1])
         for mode in ("keel", "best-fit", "most-allocated", "least-allocated")
     }
-    assert runs["keel"] <= min(runs["best-fit"], runs["most-allocated"]) + 1
-    assert runs["keel"] < runs["least-allocated"]
+    assert full.pop("keel") >= max(full.values())

@@ -32,6 +32,7 @@ class Scored(NamedTuple):
 
     Attributes:
         place: 1 is where the pod would go.
+        preference: among nodes that score alike the highest comes first, by the objective.
         scores: as ``verdicts.scores``.
         loss: by mode ``keel``, None by another.
         after: of every resource that the pod asks, and of CPU and memory in any case: what modes score by.
@@ -39,6 +40,7 @@ class Scored(NamedTuple):
 
     row: int
     place: int
+    preference: int
     scores: dict[str, Any]
     loss: Loss | None
     after: tuple[Usage, ...]
@@ -70,6 +72,7 @@ def of(asking: Asking, pod: PodRecord, most: int, also: int = -1) -> Best:
         Scored(
             row,
             place,
+            int(shape.board.part[row]) % shape.ask.mode.unit,
             verdicts.scores(verdicts.points_on(asking.cluster, shape, row), weights),
             losses.of(asking, shape, row),
             tuple(_after(asking, shape, row)),

@@ -13,6 +13,8 @@ Json = Mapping[str, Any]
 # What a loss of a unit is counted in, as a reader is told it.
 UNITS = {MILLI_NODE: "thousandths of an average empty node"}
 _ROUND = 3
+# Less would be written as 0.
+_TOLD = 0.05
 _OBJECTIVES = {
     "spread": "the one that is less in use comes first (objective spread)",
     "pack": "the one that is more in use comes first (objective pack)",
@@ -25,10 +27,13 @@ def values(loss: Loss) -> dict[str, Any]:
     return {
         "unit": loss.unit,
         "total": round(loss.total, _ROUND),
-        "terms": {name: round(lost, _ROUND) for name, lost in loss.terms.items()},
+        "terms": {
+            name: round(lost, _ROUND) for name, lost in loss.terms.items() if abs(lost) >= _TOLD
+        },
         "places": [
             {"asks": one.asks, "text": asks(one.asks), "lost": round(one.lost, _ROUND)}
             for one in loss.places
+            if one.lost >= _TOLD
         ],
     }
 
@@ -68,7 +73,9 @@ def why(best: Sequence[Json], weights: Mapping[str, int], objective: str) -> str
     }
     apart = {name: one for name, one in apart.items() if abs(one) >= 10**-_ROUND}
     if not apart:
-        return f"{first['node']} and {then['node']} score alike: {_OBJECTIVES[objective]}."
+        equal = first["preference"] == then["preference"]
+        which = _OBJECTIVES["" if equal else objective]
+        return f"{first['node']} and {then['node']} score alike: {which}."
     ordered = sorted(apart.items(), key=lambda one: -one[1])
     scores = ", ".join(f"{name} {one:+.6g}" for name, one in ordered)
     return f"{first['node']} comes before {then['node']} by {sum(apart.values()):.6g} points: {scores}."
