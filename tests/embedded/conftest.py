@@ -202,6 +202,19 @@ class Api:
         }
         return await self.post(f"{self.pods}/{name}/binding", body)
 
+    async def bound(self, name: str, node: str) -> None:
+        """Bind a pod that is to be deleted, and wait until the server's own cache knows its node.
+
+        A real API server tries a delete on the cached pod first. If that has no node yet, it takes away the
+        grace period for good, and the pod is gone at once.
+        """
+        reply = await self.bind(name, node)
+        assert reply.code == 201, reply
+        await World.wait_until(
+            lambda: self.get(f"{self.pods}/{name}", resourceVersion="0"),
+            lambda cached: cached.code == 200 and cached["spec"].get("nodeName") == node,
+        )
+
     @asynccontextmanager
     async def watch(self, path: str, **query: Any) -> AsyncIterator[Watch]:
         accept = query.pop("accept", None)

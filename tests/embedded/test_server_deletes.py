@@ -25,7 +25,7 @@ async def test_a_pod_without_a_node_goes_at_once(api: Api) -> None:
 
 async def test_a_bound_pod_waits_for_its_kubelet(api: Api) -> None:
     made = await api.pod()
-    await api.bind("p", "n1")
+    await api.bound("p", "n1")
     reply = await api.delete(f"{api.pods}/p")
     assert (reply.code, reply["kind"]) == (200, "Pod")
     read = await api.get(f"{api.pods}/p")
@@ -45,7 +45,7 @@ async def test_a_bound_pod_waits_for_its_kubelet(api: Api) -> None:
 
 async def test_a_finished_pod_goes_at_once(api: Api) -> None:
     await api.pod()
-    await api.bind("p", "n1")
+    await api.bound("p", "n1")
     await api.merge(f"{api.pods}/p/status", {"status": {"phase": "Failed"}})
     await api.delete(f"{api.pods}/p")
     assert (await api.get(f"{api.pods}/p")).code == 404
@@ -53,7 +53,7 @@ async def test_a_finished_pod_goes_at_once(api: Api) -> None:
 
 async def test_the_grace_period_of_the_pod_counts(api: Api) -> None:
     await api.pod(terminationGracePeriodSeconds=7)
-    await api.bind("p", "n1")
+    await api.bound("p", "n1")
     await api.delete(f"{api.pods}/p")
     meta = (await api.get(f"{api.pods}/p"))["metadata"]
     assert meta["deletionGracePeriodSeconds"] == 7
@@ -94,7 +94,7 @@ async def test_a_pod_with_a_finalizer_and_a_node_needs_both_to_let_go(api: Api) 
         "spec": {"containers": [{"name": "c", "image": "i:1"}]},
     }
     await api.made(api.pods, body)
-    await api.bind("p", "n1")
+    await api.bound("p", "n1")
     await api.delete(f"{api.pods}/p")
     await api.merge(f"{api.pods}/p", {"metadata": {"finalizers": None}})
     assert (await api.get(f"{api.pods}/p")).code == 200
@@ -126,7 +126,7 @@ async def test_a_collection_is_deleted_by_selector(api: Api) -> None:
 @pytest.mark.usefixtures("cluster")
 async def test_a_namespace_takes_its_content_along(api: Api) -> None:
     await api.pod()
-    await api.bind("p", "n1")
+    await api.bound("p", "n1")
     await api.made(api.at("configmaps"), {"metadata": {"name": "a"}})
     reply = await api.delete(f"/api/v1/namespaces/{api.namespace}")
     assert reply["status"]["phase"] == "Terminating"
@@ -148,7 +148,7 @@ async def test_an_eviction_deletes_unless_a_budget_forbids(api: Api) -> None:
     spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}}
     budget = await api.made(budgets, {"metadata": {"name": "b"}, "spec": spec})
     await api.pod(labels={"app": "x"})
-    await api.bind("p", "n1")
+    await api.bound("p", "n1")
     ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
     await api.merge(f"{api.pods}/p/status", {"status": ready})
     eviction = {
