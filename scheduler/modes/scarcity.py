@@ -14,7 +14,7 @@ much again of its own swing:
 
 where P_k is the worth of all its places, in parts of ``soon``. The best filling counts in full where what is left
 is what is soon asked for, and not at all where it is half as much again. Spreading rules while the nodes are in
-use by less than two fifths, packing from nine tenths on.
+use by less than two fifths (unevenness counts a tenth then), packing from nine tenths on.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ _STEPS = 20
 _FULL, _MIX, _REST, _USED, _UNEVEN = 2.0, 6.0, 0.1, 50.0, 30_000.0
 # By how much the sizes of the demand being new takes from the worth of places and fillings, and adds to parts.
 _NEW_FULL, _NEW_MIX, _NEW_PART = 0.7, 0.8, 0.5
+# ``Scarcity.packs`` where spreading rules; on nodes that are mostly empty what is uneven has room enough.
+_SPREADS, _UNEVEN_EARLY = -1.0, 0.1
 # Departures make fillings matter less: what is filled up today is not so tomorrow.
 _MIX_FALL = 2.0 / 3.0
 
@@ -75,6 +77,8 @@ def weights(scarcity: Scarcity, departures: float, new: float) -> c.Floats:
     out[p.REST] = _REST * max(0.0, scarcity.packs)
     out[p.USED] = _USED * max(0.0, -scarcity.packs)
     out[p.UNEVEN] = _UNEVEN * new * max(0.0, 1 - 2 * departures)
+    if scarcity.packs <= _SPREADS:
+        out[p.UNEVEN] *= _UNEVEN_EARLY
     out[p.PACKED] = _REST
     return out
 

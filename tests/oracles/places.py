@@ -340,7 +340,7 @@ def weights(scarcity: Scarcity, departures: float, new: float) -> Weights:
         mix=6 * (1 - departures * 2 / 3) * (1 - 0.8 * new) * scarcity.mix,
         rest=0.1 * max(0.0, scarcity.packs),
         used=50 * max(0.0, -scarcity.packs),
-        uneven=30_000 * new * max(0.0, 1 - 2 * departures),
+        uneven=30_000 * new * max(0.0, 1 - 2 * departures) * (0.1 if scarcity.packs <= -1 else 1),
         packed=0.1,
     )
 
