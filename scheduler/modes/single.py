@@ -21,15 +21,13 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
 
 _ALONE = 0.9
-# Of fewer nodes the choice is too small for it to matter which is left uneven.
-_NODES_LEAST = 10
 _STEP, _FULL, _PART, _UNEVEN, _SQUARE = 30.0, 1.0, 0.5, 12_000.0, 2_400.0
 
 
 def made(cluster: Cluster, nodes: EmptyNodes, pool: int, counts: Counts) -> Places:
     """Of a family; empty where the cluster has nodes with several of its devices."""
     total, alone = float(nodes.count.sum()), float((nodes.count == 1).sum())
-    if alone < max(_NODES_LEAST, _ALONE * total):
+    if not alone or alone < _ALONE * total:
         return schema.empty()
     asking = {
         shape: n
