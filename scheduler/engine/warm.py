@@ -16,6 +16,7 @@ from scheduler.config import Config
 from scheduler.devices import objects
 from scheduler.engine.budget import Unlimited
 from scheduler.engine.engine import Engine
+from scheduler.modes import places
 from scheduler.modes.fragmentation import FragmentGauge
 
 # Nodes that a pod of higher priority asks all at once.
@@ -58,6 +59,12 @@ def warm(config: Config) -> None:
     # Who waits is judged by a kernel of its own.
     for record in list(engine.cluster.pods.values()):
         engine.cycle.why_not(record)
+    # Of so many pods on a node without devices a filling of it is learnt.
+    engine.handle(events.NodeSeen(objects.node("bare", {"cpu": 2, "pods": 20}, [])), 0.0)
+    small = wire.Container("toy", wire.Resources(requests={"cpu": "10m"}))
+    for _ in range(places.ENOUGH):
+        _see(engine, small, "bare")
+    engine.decide(0.0, Unlimited())
     FragmentGauge(engine.cluster, engine.cluster.demand.counts()).read()
 
 

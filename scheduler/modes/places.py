@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scheduler.kernels.modes import filling
+from scheduler.kernels.modes import filling, rooms
 from scheduler.schema import columns as c
 from scheduler.schema import places as p
 from scheduler.schema.places import Places
@@ -43,13 +43,11 @@ _ASSUMED = ((0.5, 3), (0.25, 6), (0.125, 12), (0.0625, 24))
 _SIZES_MAX, _CELLS_MAX = 32, 1920
 # Pods that are seen before a filling of them is believed.
 ENOUGH = 60
-# More nodes that differ are told apart to so many parts of a power of two.
-_KINDS_MAX, _ROUGH = 64, 1 << 11
 # What counts whoever asks it; a resource that a smaller part of the pods asks has no price, and one that fewer of the
 # nodes have is not assumed to be asked.
 _USUAL, _COMMON, _MOST = (c.CPU, c.MEMORY, c.PODS), 0.25, 0.5
-# Of whole places, what makes up for the last bit of a quotient.
-_LAST_BIT = 1e-7
+# Of whole places, what makes up for the last bit of a quotient; of worth, for that of a sum.
+_LAST_BIT, _AS_MUCH = 1e-7, 1 - 1e-9
 
 
 class Nodes(NamedTuple):
@@ -78,6 +76,7 @@ class Learnt(NamedTuple):
     val: c.Floats  # [K] units of a typical pod
     above: c.Floats  # [K] share of the demand, by value, of pods that are worth at least as much
     mean: float  # units of a pod
+    new: float  # of the pods the part whose size is one of a kind, in what has a price
 
 
 def asked(
@@ -92,22 +91,30 @@ def asked(
         counts: how many there are of each.
     """
     at = {int(row): b for b, row in enumerate(nodes.resources)}
-    shapes = sorted(told, key=lambda shape: (sorted(told[shape].items()), shape.others))
-    amounts = np.zeros((len(shapes), nodes.resources.size))
-    for i, shape in enumerate(shapes):
-        others = ((cluster.nodes.row_asked(name), amount) for name, amount in shape.others)
-        for resource, amount in (*told[shape].items(), *others):
-            if resource in at:
-                amounts[i, at[resource]] = amount
+    column = {name: at.get(cluster.nodes.row_asked(name)) for name in _names(told)}
+    amounts = np.zeros((len(told), nodes.resources.size))
+    for i, (shape, amounts_told) in enumerate(told.items()):
+        for resource, amount in amounts_told.items():
+            amounts[i, at[resource]] = amount
+        for name, amount in shape.others:
+            b = column[name]
+            if b is not None:
+                amounts[i, b] = amount
             elif amount:
                 amounts[i, 0] = np.inf
-    return Pods(amounts, np.array([counts[shape] for shape in shapes]))
+    number = np.array([counts[shape] for shape in told])
+    order = np.lexsort((number, *amounts.T[::-1]))
+    return Pods(np.ascontiguousarray(amounts[order]), number[order])
 
 
 def others(cluster: Cluster, counts: Counts, told: Iterable[int]) -> list[int]:
     """The resources that pods ask beside those told, of which any node has some."""
-    asked = {cluster.nodes.row_asked(name) for shape in counts for name, _ in shape.others}
+    asked = {cluster.nodes.row_asked(name) for name in _names(counts)}
     return sorted(asked - {c.UNKNOWN, *told})
+
+
+def _names(shapes: Iterable[DemandShape]) -> set[str]:
+    return {name for shape in shapes for name, _ in shape.others}
 
 
 def learnt(nodes: Nodes, pods: Pods, *, believed: bool) -> Learnt | None:
@@ -120,8 +127,7 @@ def learnt(nodes: Nodes, pods: Pods, *, believed: bool) -> Learnt | None:
     """
     if not nodes.rows.size or not nodes.there.any():
         return None
-    kinds, number = _kinds(nodes.there)
-    pods = _that_fit(kinds, pods)
+    pods = _that_fit(nodes.there, pods)
     mean_node = nodes.there.mean(axis=1)
     assumed = _assumed(nodes, mean_node)
     use = _use(nodes, pods)
@@ -135,7 +141,7 @@ def learnt(nodes: Nodes, pods: Pods, *, believed: bool) -> Learnt | None:
     kept = np.sort(kept[use[kept] > 0][: p.RESOURCES_MAX])
     scarce = _scarce(use[kept], (usual | _are_common(nodes, pods))[kept])
     price = _UNITS * scarce / scarce.sum() / mean_node[kept]
-    kinds = kinds[kept]
+    there = nodes.there[kept]
     seen = Pods(pods.amounts[:, kept], pods.counts)
     assumed = Pods(assumed.amounts[:, kept], assumed.counts)
     binned = _binned(seen)
@@ -146,22 +152,25 @@ def learnt(nodes: Nodes, pods: Pods, *, believed: bool) -> Learnt | None:
     val = typical.amounts @ price
     share = typical.counts * val
     share = share / share.sum()
-    holds = _places_of(kinds, typical.amounts) @ number
-    whole = float(price @ (kinds @ number))
-    worth = np.where(holds > 0, share * whole / np.maximum(holds, 1), 0.0)
     most = np.argsort(-share * val, kind="stable")[: p.TYPICAL_MAX]
-    above = np.array([share[val >= one].sum() for one in val[most]])
-    value, cell = _fillings(binned, price, kinds.max(axis=1), believed=believed)
+    above = np.array([share[val >= one * _AS_MUCH].sum() for one in val[most]])
+    value, cell = _fillings(binned, price, there.max(axis=1), believed=believed)
     with np.errstate(divide="ignore"):
         per = np.where(typical.amounts[most] > 0, 1 / typical.amounts[most], 0.0).T
+    # Arrays that lie otherwise are of another type to kernels.
+    per = np.ascontiguousarray(per)
+    beyond = np.ascontiguousarray(np.where(per > 0, _LAST_BIT, p.ANY))
+    holds = np.zeros(most.size)
+    rooms.count(np.ascontiguousarray(there), per, beyond, holds)
+    whole = float(price @ there.sum(axis=1))
+    worth = np.where(holds > 0, share[most] * whole / np.maximum(holds, 1), 0.0)
     weights = np.zeros(p.N_WEIGHTS)
     weights[p.STEP] = weights[p.FULL] = 1.0
     places = Places(
         resources=nodes.resources[kept],
-        # Arrays that lie otherwise are of another type to kernels.
-        per=np.ascontiguousarray(per),
-        beyond=np.ascontiguousarray(np.where(per > 0, _LAST_BIT, p.ANY)),
-        worth=worth[most],
+        per=per,
+        beyond=beyond,
+        worth=worth,
         price=price,
         level=_level(nodes.resources[kept]),
         value=value,
@@ -172,20 +181,15 @@ def learnt(nodes: Nodes, pods: Pods, *, believed: bool) -> Learnt | None:
     )
     counts = typical.counts.sum()
     mean = float((typical.counts * val).sum() / counts)
-    return Learnt(nodes.rows, places, val[most], above, mean)
+    return Learnt(nodes.rows, places, val[most], above, mean, _newness(seen, price))
 
 
-def _kinds(there: c.Floats) -> tuple[c.Floats, c.Ints]:
-    """[B, kinds] the nodes that differ, and how many there are of each.
-
-    Where very many do, by some KiB of memory for the most part, they are told apart to a thousandth.
-    """
-    kinds, number = np.unique(there, axis=1, return_counts=True)
-    if number.size > _KINDS_MAX:
-        part, exponent = np.frexp(there)
-        rough = np.ldexp(np.floor(part * _ROUGH) / _ROUGH, exponent)
-        kinds, number = np.unique(rough, axis=1, return_counts=True)
-    return kinds, number
+def _newness(pods: Pods, price: c.Floats) -> float:
+    """How many sizes there are for each pod. What costs nothing does not tell sizes apart: it may be noise."""
+    if not pods.counts.size:
+        return 0.0
+    sizes = np.unique(pods.amounts[:, price > 0], axis=0)
+    return float(len(sizes) / pods.counts.sum())
 
 
 def _are_common(nodes: Nodes, pods: Pods) -> c.Flags:
@@ -254,23 +258,11 @@ def _value_at(places: Places, n: int) -> c.Floats:
     return out
 
 
-def _that_fit(kinds: c.Floats, pods: Pods) -> Pods:
+def _that_fit(there: c.Floats, pods: Pods) -> Pods:
     """Without those that no empty node holds."""
-    if not pods.counts.size:
-        return pods
-    fits = _places_of(kinds, pods.amounts).any(axis=1)
+    fits = np.zeros(pods.counts.size, np.bool_)
+    rooms.fitting(np.ascontiguousarray(there.T), there.max(axis=1), pods.amounts, fits)
     return Pods(pods.amounts[fits], pods.counts[fits])
-
-
-def _places_of(kinds: c.Floats, amounts: c.Floats) -> c.Floats:
-    """[m, kinds] how many pods of each shape an empty node of each kind holds."""
-    fits = np.full((len(amounts), kinds.shape[1]), p.ANY)
-    for b, there in enumerate(kinds):
-        asked = amounts[:, b]
-        asks = asked > 0
-        fits[asks] = np.minimum(fits[asks], there / asked[asks, None] + _LAST_BIT)
-    found: c.Floats = np.floor(fits)
-    return found
 
 
 def _assumed(nodes: Nodes, mean_node: c.Floats) -> Pods:

@@ -81,9 +81,8 @@ class PlainPlaces:
         told = {shape: _told(shape) for shape in counts}
         pods = places.asked(self._cluster, nodes, told, counts)
         self._learnt = places.learnt(nodes, pods, believed=believed)
-        total = sum(counts.values())
-        ratio = len(counts) / total if total else 0.0
-        self._new = min(1.0, max(0.0, (ratio - _NEW_FROM) / _NEW_SPAN))
+        new = 0.0 if self._learnt is None else self._learnt.new
+        self._new = min(1.0, max(0.0, (new - _NEW_FROM) / _NEW_SPAN))
         self._scarcity = None
 
     def _judge(self) -> None:

@@ -345,10 +345,18 @@ def weights(scarcity: Scarcity, departures: float, new: float) -> Weights:
     )
 
 
-def new_sizes(shapes: Sequence[Shape]) -> float:
-    """0 where of ten pods seven sizes are not seen before or fewer, 1 where all are."""
-    seen = float(sum(shape.count for shape in shapes))
-    return _clip((len(shapes) / seen - 0.7) / 0.3) if seen else 0.0
+def new_sizes(
+    nodes: Sequence[Node], shapes: Sequence[Shape], price: Mapping[str, Fraction]
+) -> float:
+    """0 where of ten pods seven sizes are not seen before or fewer, 1 where all are.
+
+    Sizes are told apart by what costs something, and those that no node holds are none.
+    """
+    fitting = [shape for shape in shapes if any(node.empty().holds(shape.asks) for node in nodes)]
+    seen = float(sum(shape.count for shape in fitting))
+    dear = [r for r, one in price.items() if one > 0]
+    sizes = {tuple(shape.asks.get(r, 0) for r in dear) for shape in fitting}
+    return _clip((len(sizes) / seen - 0.7) / 0.3) if seen else 0.0
 
 
 def _clip(x: float) -> float:

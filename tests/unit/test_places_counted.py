@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scheduler.modes import places
+from scheduler.kernels.modes import rooms
+from scheduler.schema import places as schema
 from scheduler.schema.places import Places
 from scheduler.state.cluster import Cluster
 from tests import make
@@ -108,16 +109,60 @@ def test_tables_know_no_row_that_is_another_resource_by_now() -> None:
         assert cluster.nodes.row_asked(other) not in used
 
 
-def test_very_many_nodes_that_differ_by_some_kib_are_few_kinds() -> None:
-    rng = np.random.default_rng(1)
-    cpu = rng.choice([16_000.0, 64_000.0], 3000)
-    memory = cpu * 4 * GIB / 1000 - rng.integers(0, 4096, 3000) * 1024
-    kinds, number = places._kinds(np.array([cpu, memory]))
-    assert number.sum() == 3000
-    assert kinds.shape[1] < 10
-    assert np.allclose(kinds[1] / kinds[0], 4 * GIB / 1000, rtol=2e-3)
-    exact, _ = places._kinds(np.array([cpu[:50], memory[:50]]))
-    assert exact.shape[1] > 10
+def test_noise_in_what_costs_nothing_makes_no_size_new() -> None:
+    """Memory that nobody is short of tells pods of one size apart by name alone."""
+    nodes = [make.node(name=f"n{i:02}", cpu=64, memory="4Ti") for i in range(20)]
+    quiet, noisy = make.cluster(nodes=nodes), make.cluster(nodes=nodes)
+    for i in range(100):
+        for cluster, mib in ((quiet, 1000), (noisy, 1000 + i)):
+            cluster.see_pod(make.pod(name=f"past-{i}", cpu=(2, 4, 8)[i % 3], memory=f"{mib}Mi"))
+    for cluster in (quiet, noisy):
+        weights = places_worlds.cycle_of(cluster).learner.tables.places.weights
+        assert weights[schema.UNEVEN] == 0
+        assert weights[schema.PART] == 0
+
+
+def test_pods_that_fit_nowhere_make_no_size_new() -> None:
+    cluster = make.cluster(nodes=[make.node(name="n", cpu=64, memory="256Gi")])
+    for i in range(20):
+        cluster.see_pod(make.pod(name=f"past-{i}", cpu=2, memory="8Gi"))
+        for k in range(9):
+            cluster.see_pod(make.pod(name=f"huge-{i}-{k}", cpu=100 + 9 * i + k, memory="1Gi"))
+    places_now = places_worlds.cycle_of(cluster).learner.tables.places
+    assert places_now.resources.size
+    assert places_now.weights[schema.PART] == 0
+
+
+def test_sizes_that_all_differ_are_new() -> None:
+    cluster = make.cluster(
+        nodes=[make.node(name=f"n{i}", cpu=64, memory="256Gi") for i in range(9)]
+    )
+    for i in range(40):
+        cluster.see_pod(make.pod(name=f"past-{i}", cpu=f"{1000 + 37 * i}m", memory="2Gi"))
+    assert places_worlds.cycle_of(cluster).learner.tables.places.weights[schema.PART] == 0.5
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_nodes_hold_is_what_dividing_says(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    there = np.floor(rng.uniform(0, 8, (3, 8)))
+    amounts = np.floor(rng.uniform(0, 9, (40, 3)))
+    amounts[:, 0] = np.maximum(amounts[:, 0], 1)
+    amounts[0] = 10
+    fits = np.zeros(40, np.bool_)
+    rooms.fitting(np.ascontiguousarray(there.T), there.max(axis=1), amounts, fits)
+    assert fits.tolist() == [any((pod <= node).all() for node in there.T) for pod in amounts]
+    assert fits.any()
+    assert not fits.all()
+    with np.errstate(divide="ignore"):
+        per = np.ascontiguousarray(np.where(amounts > 0, 1 / amounts, 0.0).T)
+    beyond = np.where(per > 0, 1e-7, schema.ANY)
+    held = np.zeros(40)
+    rooms.count(there, per, beyond, held)
+    assert held.tolist() == [
+        sum(min(int(n // a) for n, a in zip(node, pod, strict=True) if a) for node in there.T)
+        for pod in amounts
+    ]
 
 
 def test_a_bundle_knows_only_pods_of_its_family() -> None:

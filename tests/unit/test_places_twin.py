@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from scheduler.api import names
@@ -84,6 +84,7 @@ def test_pods_go_where_the_twin_loses_least(seed: int, objective: str, *, cold: 
 
 
 @many
+@example(seed=781)  # two pods are worth the same but for the last bit
 @given(seed=SEEDS)
 def test_what_is_learnt_is_what_the_twin_learns(seed: int) -> None:
     world, _ = places_worlds.world(seed)
@@ -104,7 +105,7 @@ def test_what_is_learnt_is_what_the_twin_learns(seed: int) -> None:
         assert not values or near(found.cell[r], wanted.cell[r])
     assert near(known.mean, expected.mean)
     judged = twin.scarcity(expected, list(world.nodes.values()), departures)
-    new = twin.new_sizes(shapes)
+    new = twin.new_sizes(list(world.nodes.values()), shapes, wanted.price)
     assert plain._scarcity is not None
     assert abs(plain._scarcity.mix - judged.mix) <= 0.025 + RELATIVE
     assert abs(plain._scarcity.packs - judged.packs) <= 0.025 + RELATIVE
