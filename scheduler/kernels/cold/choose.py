@@ -155,9 +155,10 @@ def _may_win(
 
 @inlined
 def _most_part(ask: c.Ask, cost: float) -> int:
-    """The highest part of a loss: with the most that a second objective adds."""
+    """The highest part of a loss: with the most that a second objective adds, which pods without devices have none of."""
     most = keel.points(cost) * ask.mode.weight * ask.mode.unit
-    return int(most + ask.mode.unit - 1 if ask.mode.objective != c.NO_OBJECTIVE else most)
+    is_open = ask.mode.objective != c.NO_OBJECTIVE and ask.containers.shape[1] > 0
+    return int(most + ask.mode.unit - 1 if is_open else most)
 
 
 @inlined
