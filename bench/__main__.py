@@ -1,6 +1,6 @@
 """``make bench``: everything, as one JSON document on standard output, with progress on standard error.
 
-``ARGS="kernels replay trials small distinct engine end-to-end scale hostile recording storm storm-served everywhere"``
+``ARGS="kernels replay trials small distinct learning engine end-to-end scale hostile recording storm storm-served everywhere"``
 picks parts. ``--rows``, ``--nodes``, ``--pods``, ``--turns`` and ``--schedulers`` pick what ``engine`` and
 ``end-to-end`` measure; ``--modes``, ``--seeds``, ``--scenarios`` and ``--only`` what ``everywhere`` plays.
 ``--quick`` runs the smallest sizes of every part. Every figure that has a floor is told as met or missed; with
@@ -17,7 +17,18 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from bench import distinct, floors, hostile, kernels, recording, replay, scale, small, trials
+from bench import (
+    distinct,
+    floors,
+    hostile,
+    kernels,
+    learning,
+    recording,
+    replay,
+    scale,
+    small,
+    trials,
+)
 from bench.everywhere import running as everywhere
 from bench.everywhere.cases import MODES
 from bench.floors import Floor
@@ -60,6 +71,7 @@ _PARTS: dict[str, tuple[_Run, _Floors]] = {
     "trials": (lambda given: trials.run(given.quick), lambda _: trials.FLOORS),
     "small": (lambda given: small.run(given.quick), lambda _: small.FLOORS),
     "distinct": (lambda given: distinct.run(given.quick), lambda _: distinct.FLOORS),
+    "learning": (lambda given: learning.run(given.quick), lambda _: learning.FLOORS),
     "engine": (_alone, lambda given: alone.floors(given.plan.rows, given.nodes_alone)),
     "end-to-end": (_end_to_end, lambda given: given.plan.floors()),
     "scale": (lambda given: scale.run(given.quick), lambda _: scale.FLOORS),

@@ -18,6 +18,7 @@ Shapes that no node holds even when it is empty count for nothing. How scarce pl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -91,17 +92,22 @@ def asked(
         counts: how many there are of each.
     """
     at = {int(row): b for b, row in enumerate(nodes.resources)}
-    column = {name: at.get(cluster.nodes.row_asked(name)) for name in _names(told)}
-    amounts = np.zeros((len(told), nodes.resources.size))
-    for i, (shape, amounts_told) in enumerate(told.items()):
+    column: dict[str, int | None] = {}
+    rows = []
+    for shape, amounts_told in told.items():
+        row = [0.0] * nodes.resources.size
         for resource, amount in amounts_told.items():
-            amounts[i, at[resource]] = amount
+            row[at[resource]] = amount
         for name, amount in shape.others:
+            if name not in column:
+                column[name] = at.get(cluster.nodes.row_asked(name))
             b = column[name]
             if b is not None:
-                amounts[i, b] = amount
+                row[b] = amount
             elif amount:
-                amounts[i, 0] = np.inf
+                row[0] = math.inf
+        rows.append(row)
+    amounts = np.array(rows, np.float64).reshape(len(rows), nodes.resources.size)
     number = np.array([counts[shape] for shape in told])
     order = np.lexsort((number, *amounts.T[::-1]))
     return Pods(np.ascontiguousarray(amounts[order]), number[order])
@@ -109,12 +115,9 @@ def asked(
 
 def others(cluster: Cluster, counts: Counts, told: Iterable[int]) -> list[int]:
     """The resources that pods ask beside those told, of which any node has some."""
-    asked = {cluster.nodes.row_asked(name) for name in _names(counts)}
+    names = {name for shape in counts for name, _ in shape.others}
+    asked = {cluster.nodes.row_asked(name) for name in names}
     return sorted(asked - {c.UNKNOWN, *told})
-
-
-def _names(shapes: Iterable[DemandShape]) -> set[str]:
-    return {name for shape in shapes for name, _ in shape.others}
 
 
 def learnt(nodes: Nodes, pods: Pods, *, believed: bool) -> Learnt | None:
