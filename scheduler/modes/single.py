@@ -21,13 +21,15 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
 
 _ALONE = 0.9
+# With a single one there is nothing to choose.
+_NODES_LEAST = 2
 _STEP, _FULL, _PART, _UNEVEN, _SQUARE = 30.0, 1.0, 0.5, 12_000.0, 2_400.0
 
 
 def made(cluster: Cluster, nodes: EmptyNodes, pool: int, counts: Counts) -> Places:
     """Of a family; empty where the cluster has nodes with several of its devices."""
     total, alone = float(nodes.count.sum()), float((nodes.count == 1).sum())
-    if not alone or alone < _ALONE * total:
+    if alone < max(_NODES_LEAST, _ALONE * total):
         return schema.empty()
     asking = {
         shape: n

@@ -105,7 +105,9 @@ def singles(alone: int, pairs: int, **pod: Any) -> Places:
     return places_worlds.cycle_of(cluster).learner.tables.single
 
 
-@pytest.mark.parametrize(("alone", "pairs", "known"), [(1, 0, True), (18, 1, True), (17, 1, False)])
+@pytest.mark.parametrize(
+    ("alone", "pairs", "known"), [(1, 0, False), (2, 0, True), (18, 1, True), (17, 1, False)]
+)
 def test_nodes_are_bundles_where_nine_cards_of_ten_are_alone(
     alone: int, pairs: int, *, known: bool
 ) -> None:
