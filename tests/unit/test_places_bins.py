@@ -58,8 +58,11 @@ def waiting(n: int) -> Cluster:
     return cluster
 
 
-def bind(cluster: Cluster, i: int) -> None:
-    cluster.see_pod(make.pod(name=f"pod-{i}", node=f"n{i % 12:02}", cpu=1, memory="4Gi"))
+def bind(cluster: Cluster, i: int) -> str:
+    """A pod runs from now on; its uid."""
+    bound = make.pod(name=f"pod-{i}", node=f"n{i % 12:02}", cpu=1, memory="4Gi")
+    cluster.see_pod(bound)
+    return bound.metadata.uid
 
 
 def test_places_are_judged_anew_when_enough_has_moved_though_nothing_new_came() -> None:
@@ -82,17 +85,12 @@ def test_places_are_learnt_anew_when_pods_begin_to_leave() -> None:
     plain = PlainPlaces(cluster, None)
     plain.refresh()
     for i in range(50):
-        bind(cluster, i)
-        cluster.pod_gone(cluster_uid(cluster, f"pod-{i}"))
+        cluster.pod_gone(bind(cluster, i))
         cluster.see_pod(make.pod(name=f"more-{i}", cpu=1, memory="4Gi"))
     departures = cluster.demand.plain.departures
     assert departures > 0.1
     plain.refresh()
     assert plain._departures == departures
-
-
-def cluster_uid(cluster: Cluster, name: str) -> str:
-    return next(uid for uid, record in cluster.pods.items() if record.name == name)
 
 
 def singles(alone: int, pairs: int, **pod: Any) -> Places:

@@ -175,7 +175,7 @@ def test_nodes_with_one_card_each_are_bundles_with_the_card_in_them(
     seed: int, objective: str
 ) -> None:
     rng = random.Random(seed)
-    bodies = one_card_each(rng, rng.randrange(10, 16))
+    bodies = one_card_each(rng, rng.randrange(2, 16))
     cluster = make.cluster(nodes=bodies)
     nodes = {node.name: node for node in map(twin.Node.of, map(make.raw, bodies))}
     for node in nodes.values():

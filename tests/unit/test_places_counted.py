@@ -110,7 +110,7 @@ def test_tables_know_no_row_that_is_another_resource_by_now() -> None:
 
 
 def test_noise_in_what_costs_nothing_makes_no_size_new() -> None:
-    """Memory that nobody is short of tells pods of one size apart by name alone."""
+    """Pods that differ only in memory, of which nobody is short, are of one size."""
     nodes = [make.node(name=f"n{i:02}", cpu=64, memory="4Ti") for i in range(20)]
     quiet, noisy = make.cluster(nodes=nodes), make.cluster(nodes=nodes)
     for i in range(100):
