@@ -39,29 +39,30 @@ FLOORS = (
 
 
 def run(quick: bool) -> dict[str, Any]:
-    """Plain pods and pods with a card or more, on new clusters and on worn ones."""
+    """Plain pods and pods with a card or more, on new clusters and on worn ones; plain ones on nodes without cards, too."""
     engine = []
     usual = gc.get_threshold()
     for n_nodes in (5_000,) if quick else (5_000, 20_000):
         for worn in (False, True):
-            for gpu in (True, False):
-                engine.append(_row(n_nodes, gpu=gpu, worn=worn))
+            for gpu, bare in ((True, False), (False, False), (False, True)):
+                engine.append(_row(n_nodes, gpu=gpu, worn=worn, bare=bare))
                 print(f"bench: {engine[-1]}", file=sys.stderr, flush=True)
                 gc.unfreeze()
     gc.set_threshold(*usual)
     return {"engine": engine}
 
 
-def _row(n_nodes: int, *, gpu: bool, worn: bool) -> dict[str, Any]:
+def _row(n_nodes: int, *, gpu: bool, worn: bool, bare: bool) -> dict[str, Any]:
+    """``bare``: the nodes have no cards."""
     rng = random.Random(1)
-    cluster, config = _cluster(rng, n_nodes, worn=worn), Config()
+    cluster, config = _cluster(rng, n_nodes, worn=worn, bare=bare), Config()
     cycle = Cycle(cluster, PolicyBook(config))
     # As the operator does before its first decision.
     heap.freeze()
     distinct = [_pod(rng, f"distinct-{i}", gpu=gpu) for i in range(_UNTIMED + _PODS)]
     like = [_pod(random.Random(2), f"like-{i}", gpu=gpu) for i in range(_UNTIMED + _LIKE)]
     row = {
-        "size": f"{'GPU' if gpu else 'plain'}, {n_nodes} nodes",
+        "size": f"{'GPU' if gpu else 'plain'}, {n_nodes} {'bare ' if bare else ''}nodes",
         "cluster": "has run for a while" if worn else "new",
         "us_a_pod": _microseconds(cluster, cycle, distinct, batch=1),
         "like_us_a_pod": _microseconds(cluster, cycle, like, batch=500),
@@ -84,14 +85,14 @@ def _decide(cluster: Cluster, cycle: Cycle, pods: list[wire.Pod], batch: int) ->
         cycle.schedule([pod for pod in seen if pod is not None])
 
 
-def _cluster(rng: random.Random, n_nodes: int, *, worn: bool) -> Cluster:
+def _cluster(rng: random.Random, n_nodes: int, *, worn: bool, bare: bool) -> Cluster:
     cluster = Cluster()
     for i in range(n_nodes):
         cpu, gib, n_cards, mib = rng.choice(_KINDS) if worn else _KINDS[0]
         name = f"node-{i:05}"
         cards = [
             Card(id=f"{name}-{j}", index=j, sharers=10, mib=mib, cores=100, model=f"{mib} MiB", numa=j // 4)
-            for j in range(n_cards)
+            for j in range(0 if bare else n_cards)
         ]  # fmt: skip
         size: wire.Quantities = {"cpu": f"{cpu}m", "memory": f"{gib}Gi", "pods": 256}
         cluster.see_node(objects.node(name, size, cards))
@@ -102,7 +103,7 @@ def _cluster(rng: random.Random, n_nodes: int, *, worn: bool) -> Cluster:
 
 def _hold(cluster: Cluster, rng: random.Random, node: str, name: str, cards: list[Card]) -> None:
     """A pod comes to a node, if it fits there, and may leave again."""
-    seen = cluster.see_pod(_pod(rng, name, gpu=rng.random() < 0.7))
+    seen = cluster.see_pod(_pod(rng, name, gpu=bool(cards) and rng.random() < 0.7))
     assert seen is not None
     held: Slots = ()
     if seen.template.gpu is not None:
