@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from scheduler.api.cards import CardUse, Slots
+from scheduler.api.door.decisions import Bind
 from scheduler.cycle.boards import Boards, Shape
 from scheduler.kernels import place
 from scheduler.modes.learning import Learner
+from scheduler.plugins.volumes import giving
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
@@ -77,3 +79,33 @@ class Rooms:
             placed,
         )
         return placed
+
+    def put(self, pod: PodRecord, shape: Shape, row: int) -> None:
+        """As if the pod were placed on a row, where its cards suffice; its claims are given nothing yet."""
+        placed = self.put_at(pod, shape, row)
+        slots = self.cards(shape, placed, 0)
+        self._cluster.assume_charged(pod.uid, row, slots, int(placed.pod[0]))
+        self._cluster.moved.add(row)
+
+    def assume(self, shape: Shape, pods: Sequence[PodRecord], placed: place.Placed) -> list[Bind]:
+        """Charge pods, which are the first of ``placed``, and say how they are to be bound."""
+        cluster, n, binds = self._cluster, len(pods), []
+        rows = placed.row[:n].tolist()
+        n_picks, pod_rows = placed.n_picks[:n].tolist(), placed.pod[:n].tolist()
+        driver = cluster.registers.driver_name(shape.ask.pool)
+        for k in range(n):
+            uid = pods[k].uid
+            slots = self.cards(shape, placed, k) if n_picks[k] else ()
+            given = giving.given(pods[k], shape.view.storage, cluster, rows[k])
+            node = cluster.assume_charged(uid, rows[k], slots, pod_rows[k], given)
+            binds.append(Bind(uid, node, slots, driver if slots else "", given))
+        cluster.moved.add_many(rows)
+        return binds
+
+    def assume_at(self, shape: Shape, pod: PodRecord, row: int, slots: Slots) -> Bind:
+        """Charge a pod to a row with just these cards, and say how it is to be bound."""
+        cluster, node = self._cluster, self._cluster.nodes.name_of(row)
+        given = giving.given(pod, shape.view.storage, cluster, row)
+        cluster.assume(pod.uid, node, slots, given)
+        cluster.moved.add(row)
+        return Bind(pod.uid, node, slots, cluster.registers.driver_name(shape.ask.pool), given)

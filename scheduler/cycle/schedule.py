@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scheduler.api.door.decisions import Barriers, Bind, Diagnosis, Hold, Outcome
+from scheduler.api.door.decisions import Barriers, Diagnosis, Hold, Outcome
 from scheduler.api.pods import gpus
 from scheduler.cycle import diagnosis, runs
 from scheduler.cycle.boards import Boards, Key, Shape
@@ -23,7 +23,6 @@ from scheduler.modes.demand_tables import Counts
 from scheduler.modes.learning import Learner
 from scheduler.plugins import barriers, table
 from scheduler.plugins.contract import Asked, Hint
-from scheduler.plugins.volumes import giving
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
@@ -63,9 +62,9 @@ class Cycle:
         self.boards = Boards(cluster, self.learner)
         self.cold = Cold(cluster, self.learner, self.boards.statics)
         self.keys = Keys(cluster, policies)
-        self.promised = Promised(cluster, self.boards, self.keys.of, self._put)
-        self.attempts = Attempts(cluster, self.boards, self.promised)
         self._rooms = Rooms(cluster, self.boards, self.learner)
+        self.promised = Promised(cluster, self.boards, self.keys.of, self._rooms.put)
+        self.attempts = Attempts(cluster, self.boards, self.promised)
 
     def learn(self, *, anew: bool = False) -> bool:
         """Learn from the pods seen, if enough came or went (or ``anew``); whether scores changed.
@@ -271,8 +270,12 @@ class Cycle:
         shape = self._fits_own(key, pod, row) if row >= 0 else None
         if shape is None:
             return False
-        self._assume(shape, [pod], self._rooms.put_at(pod, shape, row), outcome)
-        self._keep_promises(shape, [pod], outcome)
+        if slots := self.promised.own_cards(pod, shape, row):
+            self._cluster.nominations.drop(pod.uid)
+            outcome.binds.append(self._rooms.assume_at(shape, pod, row, slots))
+        else:
+            outcome.binds += self._rooms.assume(shape, [pod], self._rooms.put_at(pod, shape, row))
+            self._keep_promises(shape, [pod], outcome)
         return True
 
     def _keep_promises(self, shape: Shape, pods: Sequence[PodRecord], outcome: Outcome) -> None:
@@ -286,24 +289,17 @@ class Cycle:
     def _fits_own(self, key: Key, pod: PodRecord, row: int) -> Shape | None:
         """The pod's shape if it fits on the row that it is nominated to, also beside others that are."""
         shape = self.boards.unscored(key._replace(yields=None))
-        fits = not self.boards.refusals(shape, np.array([row], np.int64))[0, 0]
+        fits = not self.promised.refusals_of(pod, shape, np.array([row], np.int64))[0, 0]
         if fits and self.promised.leaves(pod, np.array([row], np.int64), but=pod.uid):
             return shape
         return None
-
-    def _put(self, pod: PodRecord, shape: Shape, row: int) -> None:
-        """As if the pod were placed on a row, where its cards suffice; its claims are given nothing yet."""
-        placed = self._rooms.put_at(pod, shape, row)
-        slots = self._rooms.cards(shape, placed, 0)
-        self._cluster.assume_charged(pod.uid, row, slots, int(placed.pod[0]))
-        self._cluster.moved.add(row)
 
     def _place_cold(self, shape: Shape, pod: PodRecord, outcome: Outcome) -> bool:
         """Place a pod of a shape that has no board; whether it fits anywhere."""
         placed = self._rooms.of([pod], shape)
         fits = self.cold.place(shape, self.boards.scratch, placed)
         if fits:
-            self._assume(shape, [pod], placed, outcome)
+            outcome.binds += self._rooms.assume(shape, [pod], placed)
             self._keep_promises(shape, [pod], outcome)
         return fits
 
@@ -377,23 +373,7 @@ class Cycle:
             self.boards.scratch,
             placed,
         )
-        self._assume(shape, part[:n], placed, outcome)
+        outcome.binds += self._rooms.assume(shape, part[:n], placed)
         self.boards.placed(shape)
         self._keep_promises(shape, part[:n], outcome)
         return n
-
-    def _assume(
-        self, shape: Shape, pods: list[PodRecord], placed: place.Placed, outcome: Outcome
-    ) -> None:
-        """The first of ``placed`` are these pods, and are charged."""
-        cluster, n = self._cluster, len(pods)
-        rows = placed.row[:n].tolist()
-        n_picks, pod_rows = placed.n_picks[:n].tolist(), placed.pod[:n].tolist()
-        driver = cluster.registers.driver_name(shape.ask.pool)
-        for k in range(n):
-            uid = pods[k].uid
-            slots = self._rooms.cards(shape, placed, k) if n_picks[k] else ()
-            given = giving.given(pods[k], shape.view.storage, cluster, rows[k])
-            node = cluster.assume_charged(uid, rows[k], slots, pod_rows[k], given)
-            outcome.binds.append(Bind(uid, node, slots, driver if slots else "", given))
-        cluster.moved.add_many(rows)

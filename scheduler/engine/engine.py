@@ -362,7 +362,7 @@ class Engine:
     def _pod_nominated(self, event: events.PodNominated, _: float) -> Sequence[Note]:
         pod = self.cluster.pods.get(event.uid)
         if pod is not None and pod.life == Life.PENDING:
-            self.cluster.nominations.put(event.uid, event.node, pod.priority)
+            self.cluster.nominations.put(event.uid, event.node, pod.priority, event.cards)
         return _NOTHING
 
     def _pod_going(self, event: events.PodGoing, _: float) -> Sequence[Note]:

@@ -116,7 +116,7 @@ class Recorded(Engine):
         nominations = self.cluster.nominations
         for name in nominations.nodes():
             for uid in nominations.on(name):
-                yield events.PodNominated(uid, name)
+                yield events.PodNominated(uid, name, nominations.cards_of(uid))
         for uid, makes_room_for in nominations.going.items():
             yield events.PodGoing(uid, makes_room_for)
         yield events.DemandKnown(self.cluster.demand.known())

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from scheduler.api import wire
+from scheduler.api import hami, wire
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Outcome
 from scheduler.config import Config
@@ -110,6 +110,10 @@ class Town:
         for bind in outcome.binds:
             self.binds.append(bind.uid)
             if self.pods[bind.uid].metadata.name not in self._held:
+                annotations = self.pods[bind.uid].metadata.annotations or {}
+                if bind.slots:
+                    annotations |= hami.bind_annotations(bind.node, bind.slots, int(self.at))
+                self.pods[bind.uid].metadata.annotations = annotations
                 self._is_bound(bind.uid, bind.node)
 
     def _is_bound(self, uid: str, node: str) -> None:

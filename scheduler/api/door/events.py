@@ -207,10 +207,11 @@ class PodAssumed(_Event, frozen=True):
 
 
 class PodNominated(_Event, frozen=True):
-    """A pod was nominated to a node before the engine made a fresh start."""
+    """A pod was nominated to a node, and promised these cards, before the engine made a fresh start."""
 
     uid: str
     node: str
+    cards: Slots = ()
 
 
 class PodGoing(_Event, frozen=True):

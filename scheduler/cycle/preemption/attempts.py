@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scheduler.api.cards import Slots
 from scheduler.api.door.decisions import Attempt, Diagnosis, Evict, Nominate
 from scheduler.cycle import diagnosis
 from scheduler.cycle.boards import Boards, Key
@@ -33,11 +34,13 @@ class Made(NamedTuple):
     """What an attempt came to.
 
     Attributes:
+        cards: what the pod is promised, of the cards that are free once the victims are gone.
         keeps: the pod stays nominated where it is.
     """
 
     attempt: Attempt
     evict: Evict | None = None
+    cards: Slots = ()
     keeps: bool = False
 
 
@@ -75,7 +78,8 @@ class Attempts:
         victims = hunt.victims(pod, row)
         node = self._cluster.nodes.name_of(row)
         evict = Evict(pod.uid, node, tuple(one.uid for one in victims))
-        return Made(Attempt(node, len(victims)), evict)
+        cards = self._promised.choose_cards(pod, row, evict.victims)
+        return Made(Attempt(node, len(victims)), evict, cards)
 
     def is_cheap(self, pod: PodRecord, key: Key) -> bool:
         """Whether what ``make`` answers is known but for what has changed since it was asked last."""
@@ -120,7 +124,7 @@ class Attempts:
         ]
         for uid in later:
             nominations.drop(uid)
-        nominations.put(pod.uid, evict.node, pod.priority)
+        nominations.put(pod.uid, evict.node, pod.priority, made.cards)
         return [*self._if_new(pod), *(Nominate(uid, "") for uid in later)]
 
     def _if_new(self, pod: PodRecord) -> list[Nominate]:

@@ -1,8 +1,9 @@
 """Room that is promised: a node counts the pods nominated to it as if they ran there, for pods that do not come first.
 
 A pod yields to nominated pods of its own priority or a higher one. It has to fit both with them and without them,
-as they may end up elsewhere; what they would hold of cards is chosen by their own modes, of the cards that will be
-free once those that are leaving have left.
+as they may end up elsewhere. A promise holds the very cards that were chosen when the victims were: by the pod's own
+mode, of the cards that are free once those that are leaving have left. Where nobody has chosen them (the nomination was
+read from the API server), or they do not suffice any more, they are chosen each time.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from scheduler.api.cards import Slots
 from scheduler.api.door.decisions import Bind
 from scheduler.cycle.boards import Boards, Key, Shape
+from scheduler.cycle.preemption.reserved import Reserved
+from scheduler.kernels.devices import gpus
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
@@ -41,6 +45,42 @@ class Promised:
         self._looked_at = -1
         # The nodes of nominated pods that say anything of other pods.
         self._with_terms: set[str] = set()
+
+    def choose_cards(self, pod: PodRecord, row: int, victims: Sequence[str]) -> Slots:
+        """The cards that a pod would get on a row once its victims and all that leave are gone.
+
+        Empty where it asks none that are given away one by one.
+        """
+        key = self.key_of(pod) if pod.template.most else None
+        if key is None:
+            return ()
+        cluster, name = self._cluster, self._cluster.nodes.name_of(row)
+        with self.kept(self.before(pod.priority, pod.uid, [name])) as trial:
+            for uid in {*self._leaving(name, pod.priority), *victims}:
+                trial.take_away(uid)
+            shape = self._boards.unscored(key)
+            if not self._takes_cards(shape, row):
+                return ()
+            self._put(pod, shape, row)
+            return cluster.pods[pod.uid].claim
+
+    def own_cards(self, pod: PodRecord, shape: Shape, row: int) -> Slots:
+        """The cards that were promised to a pod on a row, if it could have them now; else nothing."""
+        slots = self._nominations.cards_of(pod.uid)
+        pool = shape.ask.pool
+        if not slots or pool < 0 or not self._cluster.nodes.columns.managed[pool, row]:
+            return ()
+        there = self._cluster.registers.cards_of(pod.uid, pool, row)
+        picks = [(there.get(use.uuid, -1), i) for i, uses in enumerate(slots) for use in uses]
+        suffices = gpus.suffices(
+            self._cluster.nodes.columns,
+            self._cluster.cards.columns,
+            shape.ask,
+            row,
+            np.array(picks, np.int64),
+            self._boards.scratch,
+        )
+        return slots if suffices else ()
 
     def yields(self, pod: PodRecord) -> Hashable:
         """Equal for pods that yield alike; None for a pod that yields to nobody."""
@@ -74,11 +114,14 @@ class Promised:
     def kept(self, promised: ByRow) -> Iterator[Trial]:
         """A trial in which these pods are on their nodes; it is rolled back, and no board is brought up to date in it."""
         moved = self._cluster.moved
-        position = moved.position
-        with self._cluster.trial() as trial:
-            for row, pods in promised.items():
-                self._move_in(trial, row, pods)
-            yield trial
+        position, reserved = moved.position, Reserved(self._cluster.cards.columns)
+        try:
+            with self._cluster.trial() as trial:
+                for row, pods in promised.items():
+                    self._move_in(trial, row, pods, reserved)
+                yield trial
+        finally:
+            reserved.undo()
         # Boards need not look again at what is as it was.
         moved.rewind(position)
 
@@ -95,6 +138,15 @@ class Promised:
         if before:
             at = {row: i for i, row in enumerate(rows.tolist())}
             bits[:, [at[row] for row in before]] = self.refusals(pod, before)
+        return bits
+
+    def refusals_of(self, pod: PodRecord, shape: Shape, rows: c.Ints) -> c.Ints:
+        """[W, n] why a pod does not fit on n rows as they are; on its own node the cards that it was promised will do."""
+        bits = self._boards.refusals(shape, rows)
+        own = self._cluster.nodes.row_of(self._nominations.node_of(pod.uid))
+        for i in np.flatnonzero(rows == own).tolist() if own >= 0 else ():
+            if bits[0, i] and self.own_cards(pod, shape, own):
+                bits[0, i] &= ~(1 << int(shape.ask.bits[c.BIT_CARDS]))
         return bits
 
     def refusals(self, pod: PodRecord, promised: ByRow) -> c.Ints:
@@ -147,28 +199,49 @@ class Promised:
         if key is None:
             # Nothing is decided for a pod on which something must be mended.
             return np.zeros((1, rows.size), np.int64)
-        return self._boards.refusals(self._boards.unscored(key), rows)
+        return self.refusals_of(pod, self._boards.unscored(key), rows)
 
-    def _move_in(self, trial: Trial, row: int, pods: Sequence[PodRecord]) -> None:
-        cluster, name = self._cluster, self._cluster.nodes.name_of(row)
-        going = self._nominations.going
-        leaving = [
-            one.uid
-            for one in list(cluster.pods_on.get(name, {}).values())
-            if (one.deleting or one.uid in going) and one.priority < pods[0].priority
-        ]
+    def _move_in(
+        self, trial: Trial, row: int, pods: Sequence[PodRecord], reserved: Reserved
+    ) -> None:
+        leaving = self._leaving(self._cluster.nodes.name_of(row), pods[0].priority)
         for uid in leaving:
             trial.take_away(uid)
         for pod in pods:
-            # Most pods ask no cards, and are charged without being asked what they are.
-            key = self.key_of(pod) if pod.template.most else None
-            shape = self._boards.unscored(key) if key is not None else None
-            if shape is None or not self._takes_cards(shape, row):
-                cluster.assume(pod.uid, name, ())
-            else:
-                self._put(pod, shape, row)
+            self._promise(pod, row, reserved)
         for uid in leaving:
             trial.put_back(uid)
+
+    def _leaving(self, node: str, priority: int) -> list[str]:
+        """Who is on the way out of a node, of those that go for a pod of a priority."""
+        going, there = self._nominations.going, self._cluster.pods_on.get(node, {})
+        return [
+            one.uid
+            for one in there.values()
+            if (one.deleting or one.uid in going) and one.priority < priority
+        ]
+
+    def _promise(self, pod: PodRecord, row: int, reserved: Reserved) -> None:
+        """Charge a pod to the row that it is promised, with its cards."""
+        cluster, name = self._cluster, self._cluster.nodes.name_of(row)
+        # Most pods ask no cards, and are charged without being asked what they are.
+        key = self.key_of(pod) if pod.template.most else None
+        if key is None:
+            cluster.assume(pod.uid, name, ())
+            return
+        shape = self._boards.unscored(key)
+        slots = self.own_cards(pod, shape, row)
+        if slots or not self._takes_cards(shape, row):
+            cluster.assume(pod.uid, name, slots)
+        else:
+            self._put(pod, shape, row)
+        claim = cluster.pods[pod.uid].claim
+        if not claim:
+            return
+        there = cluster.registers.cards_of(pod.uid, shape.ask.pool, row)
+        if shape.ask.rules.mutex:
+            reserved.close(there[use.uuid] for uses in claim for use in uses)
+        reserved.keep_a_core(there[use.uuid] for uses in claim for use in uses if not use.cores)
 
     def _takes_cards(self, shape: Shape, row: int) -> bool:
         """Whether cards are to be chosen for a pod on a row, and suffice."""

@@ -188,6 +188,31 @@ def choose(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scratch) -
     return n_picks
 
 
+@kernel
+def suffices(
+    nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, picks: c.Ints, s: c.Scratch
+) -> bool:
+    """Whether a pod could have just these cards of a node now.
+
+    ``picks`` [p, 2]: row of the card and number of the container, in the order in which containers are served;
+    a row of -1 is a card that is not there. The rule on NUMA nodes is left out: whoever chose the cards kept it.
+    Writes ``s.held``. O(p).
+    """
+    start, count = nodes.card_start[ask.pool, row], nodes.card_count[ask.pool, row]
+    for j in range(count):
+        for i in range(3):
+            s.held[i, j] = 0
+    for p in range(picks.shape[0]):
+        d, slot = picks[p, 0], picks[p, 1]
+        if d < start or d >= start + count or not accepts(cards, ask, slot, start, d - start, s):
+            return False
+        if ask.containers[c.KIND, slot] != c.KIND_INIT:
+            s.held[c.CORES, d - start] += ask.containers[c.ASK_CORES, slot]
+            s.held[c.MIB, d - start] += mib_asked(cards, ask, slot, d)
+            s.held[c.SLOTS, d - start] += 1
+    return True
+
+
 @inlined
 def _choose_for(
     cards: c.Cards, ask: c.Ask, slot: int, start: int, count: int, n_picks: int, s: c.Scratch

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from scheduler.api.cards import Slots
+
 # Of whatever priority a pod is, nobody is nominated before it.
 _BELOW_ALL = -(1 << 62)
 # So many changes are remembered, at least.
@@ -25,6 +27,8 @@ class Nominations:
         self._tell = changed
         self._node_of: dict[str, str] = {}
         self._on: dict[str, dict[str, int]] = {}
+        # The cards that are promised to a pod, where they were chosen.
+        self._cards: dict[str, Slots] = {}
         # The node of each change, for readers that catch up; those before ``_from`` are forgotten.
         self._changed: list[str] = []
         self._from = 0
@@ -47,6 +51,10 @@ class Nominations:
         """The pods nominated to a node, with their priorities."""
         return self._on.get(node, _NONE)
 
+    def cards_of(self, uid: str) -> Slots:
+        """The cards that are promised to a pod; empty where it asks none, or nobody has chosen them."""
+        return self._cards.get(uid, ())
+
     def nodes(self) -> list[str]:
         """The nodes that any pod is nominated to."""
         return list(self._on)
@@ -55,14 +63,24 @@ class Nominations:
         """The nodes for which something has changed since a version; None when it is too long ago to say."""
         return set(self._changed[version - self._from :]) if version >= self._from else None
 
-    def put(self, uid: str, node: str, priority: int) -> None:
-        """A pod is nominated to a node; to none when that is empty."""
-        if self._node_of.get(uid, "") == node and self._on.get(node, _NONE).get(uid) == priority:
+    def put(self, uid: str, node: str, priority: int, cards: Slots = ()) -> None:
+        """A pod is nominated to a node, and these cards are promised to it; to no node when ``node`` is empty.
+
+        Whoever repeats a nomination without cards leaves the cards as they are.
+        """
+        is_same = self._node_of.get(uid, "") == node
+        if (
+            is_same
+            and self._on.get(node, _NONE).get(uid) == priority
+            and (not cards or cards == self.cards_of(uid))
+        ):
             return
         self.drop(uid)
         if node:
             self._node_of[uid] = node
             self._on.setdefault(node, {})[uid] = priority
+            if cards:
+                self._cards[uid] = cards
             self.top = max(self.top, priority)
             self._note(node)
 
@@ -71,6 +89,7 @@ class Nominations:
         node = self._node_of.pop(uid, "")
         if not node:
             return
+        self._cards.pop(uid, None)
         there = self._on[node]
         priority = there.pop(uid)
         if not there:
