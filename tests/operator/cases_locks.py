@@ -7,6 +7,7 @@ import datetime as dt
 from scheduler.embedded.agents import hami_plugin, nodes
 from tests.operator import audit
 from tests.operator.cases_hami import NODE_POLICY
+from tests.operator.cases_preemption import create_classes
 from tests.operator.manifests import pod, vgpu
 from tests.operator.world import NODES, PODS, World, bound_by_another
 
@@ -36,6 +37,29 @@ async def a_lock_of_another_schedulers_pod_is_waited_for(world: World) -> None:
     await world.annotate(f"{NODES}/g0", {audit.LOCK: None})
     async with world.agents():
         await world.running("ours", "ours-too")
+
+
+async def a_pod_that_waits_for_a_lock_is_taken_back_for_one_of_higher_priority(
+    world: World,
+) -> None:
+    """It has no node yet, so nobody deletes it: it waits again."""
+    await create_classes(world)
+    await world.create(nodes.gpu_node("g0", cards=1))
+    await bound_by_another(world, "foreign", "g0")
+    await world.annotate(f"{NODES}/g0", _lock("foreign"))
+    (low,) = await world.create(vgpu("low", mem=15_000, priorityClassName="low"))
+    await world.settle()
+    assert not await world.events("FailedScheduling", "low")
+    await world.create(vgpu("high", mem=15_000, priorityClassName="high"))
+    (event,) = await world.wait_until(lambda: world.events("Preempted", "low"))
+    assert event["note"].endswith("on node g0 (in kube-scheduler memory).")
+    await world.annotate(f"{PODS}/foreign", {"hami.io/bind-phase": "success"})
+    await world.annotate(f"{NODES}/g0", {audit.LOCK: None})
+    assert await world.bound("high") == ["g0"]
+    found = (await world.pod("low"))["metadata"]
+    assert found["uid"] == low["metadata"]["uid"]
+    assert "deletionTimestamp" not in found
+    await world.refused("low", "1 node(s) had no fitting GPU")
 
 
 async def a_lock_whose_pod_is_gone_is_taken_over(world: World) -> None:
@@ -133,6 +157,7 @@ async def pods_behind_a_silent_plugin_move_to_a_node_with_room(world: World) -> 
 
 ALL = (
     a_lock_of_another_schedulers_pod_is_waited_for,
+    a_pod_that_waits_for_a_lock_is_taken_back_for_one_of_higher_priority,
     a_lock_whose_pod_is_gone_is_taken_over,
     a_lock_whose_pod_is_done_is_taken_over,
     a_lock_older_than_five_minutes_is_taken_over,

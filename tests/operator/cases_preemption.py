@@ -11,7 +11,8 @@ _HOLD = "example.com/hold"
 _BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 
 
-async def _classes(world: World) -> None:
+async def create_classes(world: World) -> None:
+    """Three classes of priority: low, mid and high."""
     for name, value in (("low", 1), ("mid", 500), ("high", 1000)):
         body = {
             "apiVersion": "scheduling.k8s.io/v1",
@@ -41,7 +42,7 @@ async def _end(world: World, name: str) -> None:
 
 async def _full_of_one_that_is_held(world: World) -> None:
     """A node on which a pod takes all, that goes no sooner than ``_end`` says."""
-    await _classes(world)
+    await create_classes(world)
     await world.create(nodes.plain_node("n0", cpu="4"))
     held = _of("low", "low", "4")
     held["metadata"]["finalizers"] = [_HOLD]
@@ -96,7 +97,7 @@ async def a_pod_goes_elsewhere_when_there_is_room_sooner(world: World) -> None:
 
 
 async def a_pod_whose_policy_is_never_evicts_nobody(world: World) -> None:
-    await _classes(world)
+    await create_classes(world)
     await world.create(nodes.plain_node("n0", cpu="4"), _of("low", "low", "4"))
     await world.bound("low")
     polite = {
@@ -113,7 +114,7 @@ async def a_pod_whose_policy_is_never_evicts_nobody(world: World) -> None:
 
 
 async def a_budget_spares_pods_where_others_can_go(world: World) -> None:
-    await _classes(world)
+    await create_classes(world)
     await world.create(nodes.plain_node("n0", cpu="4"), nodes.plain_node("n1", cpu="4"))
     spared = _of("spared", "low", "4")
     spared["metadata"]["labels"] = {"app": "db"}

@@ -1,6 +1,8 @@
 """The binder before a node that HAMi's plugin serves: what is written, in which order, for whom."""
 
 import asyncio
+import datetime as dt
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -119,3 +121,93 @@ async def test_a_stop_gives_back_what_waits_and_finishes_what_is_under_way() -> 
     assert reported == [
         events.BindFailed("default/q", "stopped before its turn"), events.BindDone("default/p")
     ]  # fmt: skip
+
+
+class Held(Server):
+    """The lock is another scheduler's; ``meanwhile`` is called with each request, before its answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        since = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        self.annotations = {names.HAMI_LOCK: f"{since},default,foreign"}
+        self.meanwhile: Callable[[str], None] = lambda _: None
+
+    def _answer(self, method: str, path: str) -> Any:
+        self.meanwhile(f"{method} {path}")
+        if path.endswith("/pods/foreign"):
+            return {"metadata": {}, "spec": {"nodeName": "n", "schedulerName": "other"}}
+        return super()._answer(method, path)
+
+
+async def test_a_pod_that_waits_for_its_nodes_lock_is_taken_back() -> None:
+    """Its bind was never sent: who takes its place need not delete it."""
+    server = Held()
+    async with binder(server) as (made, reported):
+        submit(made, "p")
+        await until(
+            lambda: server.asked[-1:] == [("GET", "/api/v1/namespaces/default/pods/foreign")]
+        )
+        await asyncio.sleep(0.01)
+        assert made.withdraw("default/p", "preempted")
+        assert reported == [events.BindFailed("default/p", "preempted")]
+        assert made.backlog == 0
+        submit(made, "q")
+        server.annotations = {}
+        made.see_node(server.seen())
+        await until(lambda: len(reported) == 2)
+    assert server.did() == ["lock", "q"]
+    assert reported[1] == events.BindDone("default/q")
+
+
+async def test_a_pod_is_taken_back_while_its_node_is_found_locked() -> None:
+    server = Held()
+    taken: list[bool] = []
+
+    def withdraw(request: str) -> None:
+        if request.endswith("/pods/foreign"):
+            taken.append(made.withdraw("default/p", "preempted"))
+
+    server.meanwhile = withdraw
+    async with binder(server) as (made, reported):
+        submit(made, "p")
+        await until(lambda: bool(reported))
+        assert made.backlog == 0
+    assert taken == [True]
+    assert reported == [events.BindFailed("default/p", "preempted")]
+    assert server.did() == []
+
+
+async def test_a_pod_that_is_taken_back_while_it_takes_the_lock_gives_the_lock_back() -> None:
+    server = Held()
+    server.annotations = {}
+    taken: list[bool] = []
+
+    def withdraw(request: str) -> None:
+        if request.startswith("PATCH") and not taken:
+            taken.append(made.withdraw("default/p", "preempted"))
+
+    server.meanwhile = withdraw
+    async with binder(server) as (made, reported):
+        submit(made, "p")
+        await until(lambda: bool(reported))
+    assert taken == [True]
+    assert reported == [events.BindFailed("default/p", "preempted")]
+    assert server.did() == ["lock", "lock"]
+    assert server.annotations == {}
+
+
+async def test_a_pod_whose_bind_is_sent_is_not_taken_back() -> None:
+    server = Held()
+    server.annotations = {}
+    taken: list[bool] = []
+
+    def withdraw(request: str) -> None:
+        if request.endswith("/binding"):
+            taken.append(made.withdraw("default/p", "preempted"))
+
+    server.meanwhile = withdraw
+    async with binder(server) as (made, reported):
+        submit(made, "p")
+        await until(lambda: bool(reported))
+    assert taken == [False]
+    assert reported == [events.BindDone("default/p")]

@@ -119,16 +119,21 @@ class Binder:
             self._end(job, BindFailed(uid, "the pod is gone", gone=True))
 
     def withdraw(self, uid: str, why: str) -> bool:
-        """Take a decision back that no worker has begun to carry out; whether there was one."""
+        """Take a decision back of which no bind was sent; whether there was one."""
         job = self._open.of(uid)
-        if job is None or job.is_under_way or job.withdrawn:
+        if job is None or job.is_sent or job.withdrawn:
             return False
         job.withdrawn = why
-        if job.takes_turns and job in self._turns.waiting(job.node):
-            self._do(self._turns.withdrawn(job, why))
-        elif self._claims.drop(job):
+        if self._claims.drop(job):
             self._end(job, BindFailed(uid, why))
+        else:
+            self._stop_waiting(job)
         return True
+
+    def _stop_waiting(self, job: Job) -> None:
+        """End a job that was withdrawn, if it waits for its turn; otherwise the worker that has it ends it."""
+        if job.takes_turns and job in self._turns.waiting(job.node):
+            self._do(self._turns.withdrawn(job, job.withdrawn))
 
     def reconcile(self, pods: Container[str]) -> None:
         """After a list: pods that are not among these are gone."""
@@ -233,9 +238,10 @@ class Binder:
             asked = await self._volumes.write(job, lambda: self._may_write(job))
             self._wait(job, asked)
             return
-        job.is_under_way = True
         if not await self._steps.take(job, lambda: self._may_write(job)):
             self._do(self._turns.contended(job, _now()))
+            if job.withdrawn:
+                self._stop_waiting(job)
             return
         if job.takes_turns:
             self._do(self._turns.taken(job))
@@ -243,7 +249,7 @@ class Binder:
         fate, message = await self._binding.settle(
             job.bind,
             job.pod,
-            obstacle=lambda: self._obstacle(job),
+            obstacle=lambda: self._begin_to_send(job),
             doubt=lambda: self._doubt(job),
         )
         await self._settle(job, fate, message)
@@ -274,6 +280,12 @@ class Binder:
         A decision made while the lease lapsed has none.
         """
         return job.term != 0 and job.term == self._permit.term()
+
+    def _begin_to_send(self, job: Job) -> str:
+        """Why no bind may be sent at this moment; when nothing is in the way, it is sent now."""
+        obstacle = self._obstacle(job)
+        job.is_sent = job.is_sent or not obstacle
+        return obstacle
 
     def _obstacle(self, job: Job) -> str:
         """Why nothing may be written for a decision at this moment, empty when nothing is in the way."""

@@ -41,7 +41,7 @@ class Job:
         term: the term of leadership it was made in, 0 when that had lapsed.
         submitted_at: loop time.
         pod_is_gone: the pod was deleted meanwhile.
-        is_under_way: a worker has begun with it.
+        is_sent: a bind of it was sent, and may take effect.
         withdrawn: why it was taken back before that; empty when it was not.
         begun: the steps that may have taken effect, in the order they were begun.
         claims_are_bound: what its claims were given is theirs by now.
@@ -53,7 +53,7 @@ class Job:
     submitted_at: float
     pod_is_gone: bool = False
     begun: list[Step] = field(default_factory=list)
-    is_under_way: bool = False
+    is_sent: bool = False
     withdrawn: str = ""
     claims_are_bound: bool = False
 
