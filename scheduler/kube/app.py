@@ -30,9 +30,10 @@ from scheduler.kube.inbox import Inbox
 from scheduler.kube.lead.heads import Heads
 from scheduler.kube.lead.leading import Leading
 from scheduler.kube.lead.lease import AlwaysLeader, Lease, Place
-from scheduler.kube.lead.lifeline import Lifeline, NotesAcross
+from scheduler.kube.lead.lifeline import NotesAcross
 from scheduler.kube.lead.memory import DemandNotes
 from scheduler.kube.loop import Hands, Loop
+from scheduler.kube.loop_thread import LoopThread
 from scheduler.kube.options import Options
 from scheduler.kube.parts import Parts
 from scheduler.kube.report.health import Health
@@ -69,7 +70,7 @@ class Operator:
     _api: ApiClient = field(init=False)
     # What has to be closed in the end, the last first.
     _open: AsyncExitStack = field(default_factory=AsyncExitStack)
-    _lifeline: Lifeline = field(init=False)
+    _lifeline: LoopThread = field(init=False)
     _schedulers: tuple[str, ...] = field(init=False)
     _sources: tuple[Source[Any], ...] = field(init=False)
     _rare: Rare = field(init=False)
@@ -111,6 +112,7 @@ class Operator:
                 self.options.access,
                 self._rare,
                 start=self._start,
+                again=self._read_rare,
                 stop=self._stop,
                 stop_flag=self._stop_flag,
             )
@@ -134,8 +136,7 @@ class Operator:
             await self._parts.end()
             await self._open.aclose()
             if isinstance(error, asyncio.CancelledError):
-                # Told to stop before there was anything to finish. kopf waits for this flag, see ``_stop``.
-                self._stop_flag.set()
+                # Told to stop before there was anything to finish.
                 _log.info("stopped before it had started")
             raise
         self._run_parts()
@@ -148,7 +149,7 @@ class Operator:
             _log.warning("the API server's certificate is not verified: anyone between can read the token")  # fmt: skip
         api = ApiClient(options.access)
         self._open.push_async_callback(api.close)
-        self._lifeline = Lifeline()
+        self._lifeline = LoopThread("lifeline")
         self._open.push_async_callback(self._lifeline.stop)
         side_api = await self._lifeline.call(_client(options.access))
         self._open.push_async_callback(self._there, side_api.close)
@@ -165,19 +166,21 @@ class Operator:
         except UnicodeError as error:  # before anybody is asked for its address
             problem = "cannot be the name of a host: parts of 1 to 63 letters, digits or -, with dots between them"
             raise BadInput("--host", f"{options.host} {problem}") from error
+        _log.info("answering probes", port=self.health.port)
         for work in (self._signs.rights.run(), probes.tell()):
             self._parts.keep(self._lifeline.call(work))
         _log.info("getting kernels ready", note="minutes when none are in the cache, else seconds")
         with hosting.ends_at_once():
             warm(options.config)
         _log.info("listing", server=options.access.url)
+        await self._read_rare()
+
+    async def _read_rare(self) -> None:
         await self._rare.read(self._api)
 
     async def _stop(self) -> None:
         """Finish binds in flight, give the lease back, then let go of everything."""
         self._stopping = True
-        # kopf waits five seconds for its own watcher of this flag unless someone sets it.
-        self._stop_flag.set()
         await self._binder.drain(_DRAIN_SECONDS)
         await self._parts.end(but=self._reporting)
         # With a bind still on its way the next leader has to fence before it decides.
@@ -335,7 +338,7 @@ class Operator:
             *(stream.run() for stream in self._streams),
             self.loop.run(),
             self._leading.run(),
-            verify(self.engine, self._streams),
+            verify(self.engine, self._streams, self._rare, self._api),
             self._policy_status.run(self.loop.count_governed),
             self._stranded.run(),
         ):

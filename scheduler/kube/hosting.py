@@ -1,4 +1,9 @@
-"""kopf hosts the process: it starts and stops the scheduler, logs in, and tells of the rare kinds."""
+"""The process: how the scheduler starts and stops, and kopf beside it, which tells of the rare kinds.
+
+kopf has a thread and an event loop of its own. It ends at answers that it does not expect, such as a watch that is
+refused with 410, and then cancels every task of its loop that it did not find there at its start. It is started again;
+the scheduler goes on meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +13,21 @@ import os
 import signal
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import kopf
+import structlog
 
-from scheduler.kube.client import Access
+from scheduler.kube.client import Access, backoff
+from scheduler.kube.loop_thread import LoopThread
 from scheduler.kube.watch.rare import Rare
 
+# Whoever has run for so long has recovered from what ended the run before.
+_RECOVERED_SECONDS = 60.0
+# kopf gets so long to end its watches.
+_END_SECONDS = 5.0
+_log = structlog.get_logger("evenkeel")
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 Act = Callable[[], Awaitable[None]]
 
@@ -39,7 +51,7 @@ def ends_at_once() -> Iterator[None]:
 
 
 def _hear_signals(stop_flag: asyncio.Event) -> None:
-    """A signal sets the flag, as often as it comes; kopf's own handlers take one for an error that comes twice."""
+    """A signal sets the flag, as often as it comes."""
     if threading.current_thread() is threading.main_thread():
         for number in _SIGNALS:
             asyncio.get_running_loop().add_signal_handler(number, stop_flag.set)
@@ -49,51 +61,113 @@ def _end(number: int, _frame: object) -> None:
     os._exit(128 + number)
 
 
-@contextmanager
-def _told_by_the_caller(failed: list[Exception]) -> Iterator[None]:
-    """Of a start that failed kopf logs nothing: the caller is given the error, and tells it in words of its own."""
-    log = logging.getLogger("kopf.activities.startup")
-
-    def is_wanted(_: logging.LogRecord) -> bool:
-        return not failed
-
-    log.addFilter(is_wanted)
-    try:
-        yield
-    finally:
-        log.removeFilter(is_wanted)
-
-
 async def host(
-    access: Access, rare: Rare, *, start: Act, stop: Act, stop_flag: asyncio.Event
+    access: Access, rare: Rare, *, start: Act, again: Act, stop: Act, stop_flag: asyncio.Event
 ) -> None:
     """Run until SIGTERM or until the flag is set.
 
     Args:
         access: how kopf is let in.
         rare: what kopf watches.
-        start: called once kopf is up.
-        stop: called before kopf goes.
-        stop_flag: set by whoever wants the end, and here when the start failed.
+        start: called first; cancelled when the flag is set meanwhile.
+        again: called before kopf is started again after an error: nobody knows what it has missed.
+        stop: called when the flag is set.
+        stop_flag: set by whoever wants the end.
 
     Raises:
         Exception: what the start met.
     """
-    failed: list[Exception] = []
-
-    async def starts(**_: Any) -> None:
-        try:
-            await start()
-        except Exception as error:
-            # kopf would try again for ever; a port that is taken, say, will not become free.
-            failed.append(error)
-            stop_flag.set()
-            raise kopf.PermanentError(str(error)) from error
-        _hear_signals(stop_flag)
-
-    async def stops(**_: Any) -> None:
+    _hear_signals(stop_flag)
+    if not await _is_started(start, stop_flag):
+        return
+    watching = asyncio.create_task(_keep_kopf(access, rare, again, stop_flag))
+    try:
+        await stop_flag.wait()
+    finally:
         await stop()
+        await asyncio.wait({watching}, timeout=_END_SECONDS)
 
+
+async def _is_started(start: Act, stop_flag: asyncio.Event) -> bool:
+    """Start, unless the flag is set before that has come to its end."""
+    starting = asyncio.ensure_future(start())
+    stopping = asyncio.create_task(stop_flag.wait())
+    try:
+        await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if starting.done():
+            starting.result()
+            return True
+        return False
+    finally:
+        for task in (starting, stopping):
+            task.cancel()
+        await asyncio.gather(starting, stopping, return_exceptions=True)
+
+
+async def _keep_kopf(access: Access, rare: Rare, again: Act, stop_flag: asyncio.Event) -> None:
+    """Run kopf until the flag is set, and start it again whenever it ends before."""
+    thread = LoopThread("kopf")
+    registry = _make_registry(access, rare)
+    for name in ("running", "orchestration"):
+        logging.getLogger(f"kopf._core.reactor.{name}").addFilter(_is_news)
+    loop = asyncio.get_running_loop()
+    attempt = 0
+    while not stop_flag.is_set():
+        began = loop.time()
+        error = await _run_kopf(thread, registry, stop_flag)
+        if stop_flag.is_set():
+            break
+        attempt = 0 if loop.time() - began > _RECOVERED_SECONDS else attempt + 1
+        wait = backoff(attempt, first=1.0, most=30.0)
+        _log.warning(
+            "changes of policies and namespaces are not heard of for a moment",
+            error=repr(error),
+            retry_seconds=wait,
+        )
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stop_flag.wait(), wait)
+        if not stop_flag.is_set():
+            await again()
+    await thread.stop()
+
+
+async def _run_kopf(
+    thread: LoopThread, registry: kopf.OperatorRegistry, stop_flag: asyncio.Event
+) -> Exception | None:
+    """Run kopf until it ends or the flag is set; the error at which it has ended."""
+    settings = kopf.OperatorSettings()
+    settings.posting.enabled = False
+    # Otherwise kopf kills the process ten minutes after it has ended.
+    settings.process.ultimate_exiting_timeout = None
+    end = asyncio.Event()
+    running = asyncio.create_task(
+        thread.call(
+            kopf.operator(
+                registry=registry,
+                settings=settings,
+                clusterwide=True,
+                standalone=True,
+                stop_flag=end,
+            )
+        )
+    )
+    stopping = asyncio.create_task(stop_flag.wait())
+    await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if not running.done():
+        await thread.call(_set(end))
+    try:
+        await running
+    except Exception as error:  # noqa: BLE001 - whatever it is, the scheduler goes on
+        return error
+    return None
+
+
+async def _set(flag: asyncio.Event) -> None:
+    flag.set()
+
+
+def _make_registry(access: Access, rare: Rare) -> kopf.OperatorRegistry:
     def logs_in(**_: Any) -> kopf.ConnectionInfo:
         return kopf.ConnectionInfo(
             server=access.url,
@@ -105,24 +179,11 @@ async def host(
         )
 
     registry = kopf.OperatorRegistry()
-    kopf.on.startup(registry=registry)(starts)
-    kopf.on.cleanup(registry=registry)(stops)
     kopf.on.login(registry=registry)(logs_in)
     rare.register(registry)
-    settings = kopf.OperatorSettings()
-    settings.posting.enabled = False
-    try:
-        with _told_by_the_caller(failed):
-            await kopf.operator(
-                registry=registry,
-                settings=settings,
-                clusterwide=True,
-                standalone=True,
-                stop_flag=stop_flag,
-            )
-    except Exception:
-        # Of a start that failed kopf says only that it did.
-        if not failed:
-            raise
-    if failed:
-        raise failed[0]
+    return registry
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Kopf warns that it hears no signals outside of the main thread; they are heard here."""
+    return "OS signals are ignored" not in record.getMessage()

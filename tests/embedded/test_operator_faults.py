@@ -5,13 +5,15 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from scheduler.api.names import GROUP
 from scheduler.embedded.agents import hami_plugin, nodes
 from tests.operator import servers, shared
 from tests.operator.cases_hami import NODE_POLICY
+from tests.operator.cases_policies import in_force
 from tests.operator.faults import Call, Fault, injected, inside
-from tests.operator.manifests import pod, vgpu
+from tests.operator.manifests import pod, policy, vgpu
 from tests.operator.process import Operator
-from tests.operator.world import NODES, PODS, World, enter, nothing_waits
+from tests.operator.world import NODES, PODS, POLICIES, World, enter, nothing_waits
 
 _UNANSWERED = 6.0  # the operator waits five seconds for an answer
 
@@ -225,3 +227,34 @@ async def test_a_lock_that_cannot_be_taken_for_now_is_tried_again(world: World) 
         async with world.agents(knobs=hami_plugin.Knobs(delay_seconds=0.01)):
             await world.create(*(vgpu(f"p{i}", mem=101) for i in range(6)))
             await world.running(*(f"p{i}" for i in range(6)))
+
+
+@pytest.mark.parametrize("status", [400, 404, 410])
+async def test_a_watch_of_policies_that_is_refused_ends_nothing(
+    world: World, operator: Operator, status: int
+) -> None:
+    """kopf ends at such an answer. Pods are placed meanwhile; what has changed is heard of afterwards."""
+    await world.create(nodes.plain_node("n0"), policy("first", scoring={"mode": "most-allocated"}))
+    await in_force(world, "first")
+    lasts = True
+
+    def choose(call: Call) -> Fault | None:
+        return Fault(status=status) if lasts and call.path == POLICIES else None
+
+    async def ended() -> bool:
+        return bool(
+            operator.said("changes of policies and namespaces are not heard of for a moment")
+        )
+
+    with injected(world.server, choose):
+        inside(world).run(lambda cluster: cluster.store.drop_watches(f"balancepolicies.{GROUP}"))
+        await world.wait_until(ended)
+        await world.create(pod("meanwhile"))
+        await world.bound("meanwhile")
+        await world.delete(f"{POLICIES}/first")
+        await world.create(policy("second", nodePolicy="spread"))
+        lasts = False
+        await in_force(world, "second")
+    recorded = operator.record_path.read_text()
+    assert '"type":"PolicyGone","name":"first"' in recorded
+    assert operator.is_running

@@ -35,7 +35,8 @@ async def _spread_of(world: World, *names: str) -> int:
     return len(set(await world.bound(*names)))
 
 
-async def _in_force(world: World, *names: str) -> None:
+async def in_force(world: World, *names: str) -> None:
+    """Wait until policies have a status for what they say now."""
     for name in names:
         generation = (await world.call("GET", f"{POLICIES}/{name}"))["metadata"]["generation"]
         await _status(world, name, observedGeneration=generation)
@@ -58,17 +59,17 @@ async def a_policy_takes_effect_without_a_restart_and_ends_with_its_deletion(wor
     await world.create(*_pair("before"))
     assert await _spread_of(world, "first", "before0", "before1") == 3
     await world.create(policy("pack", scoring={"mode": "most-allocated"}))
-    await _in_force(world, "pack")
+    await in_force(world, "pack")
     await world.create(*_pair("during"))
     assert await _spread_of(world, "during0", "during1", "first") == 1
     await world.call(
         "PATCH", f"{POLICIES}/pack", {"spec": {"scoring": {"mode": "least-allocated"}}}
     )
-    await _in_force(world, "pack")
+    await in_force(world, "pack")
     await world.create(*_pair("changed"))
     assert await _spread_of(world, "changed0", "changed1", "first") == 3
     await world.call("PATCH", f"{POLICIES}/pack", {"spec": {"scoring": {"mode": "most-allocated"}}})
-    await _in_force(world, "pack")
+    await in_force(world, "pack")
     assert world.operator is not None
     heard = world.operator.heard
     before = heard(_PACK_IS_GONE)
@@ -87,7 +88,7 @@ async def the_highest_priority_governs_and_ties_go_by_name(world: World) -> None
         policy("c-pack", nodePolicy="binpack"),
         policy("a-else", nodePolicy="binpack", podSelector={"matchLabels": {"no": "body"}}),
     )
-    await _in_force(world, "a-else", "b-spread", "c-pack")
+    await in_force(world, "a-else", "b-spread", "c-pack")
     await world.create(*_pair("tie", labels={"x": "1"}))
     await world.bound("tie0", "tie1")
     await _status(world, "b-spread", governedPods=3)
@@ -122,7 +123,7 @@ async def selectors_choose_pods_and_namespaces(world: World) -> None:
             namespaceSelector={"matchLabels": {"kubernetes.io/metadata.name": "team-blue"}},
         ),
     )
-    await _in_force(world, "red", "web", "blue-by-name")
+    await in_force(world, "red", "web", "blue-by-name")
     await world.create(
         pod("p1", namespace="team-red", labels={"app": "web"}),
         pod("p2", namespace="team-red"),
@@ -179,7 +180,7 @@ async def the_status_says_which_part_is_in_force(world: World) -> None:
 async def pods_own_annotations_stand_above_a_policy(world: World) -> None:
     await world.create(nodes.gpu_node("g0"), nodes.gpu_node("g1"))
     await world.create(policy("pack", nodePolicy="binpack", gpuPolicy="binpack"))
-    await _in_force(world, "pack")
+    await in_force(world, "pack")
     spread = {"hami.io/node-scheduler-policy": "spread", "hami.io/gpu-scheduler-policy": "spread"}
     async with world.agents():
         await world.create(vgpu("a0", mem=100), vgpu("a1", mem=100))
@@ -195,7 +196,7 @@ async def a_policy_for_cards_takes_effect(world: World) -> None:
     async with world.agents():
         for word, n_cards in (("binpack", 1), ("spread", 3)):
             await world.create(policy(word, gpuPolicy=word, priority=n_cards))
-            await _in_force(world, word)
+            await in_force(world, word)
             names = [f"{word}{i}" for i in range(3)]
             await world.create(*(vgpu(name, mem=101) for name in names))
             used = {audit.devices(one)[0][0][0] for one in await world.running(*names)}

@@ -95,7 +95,7 @@ class Faults:
             self.under_way -= 1
 
     def _of(self, request: web.BaseRequest) -> Fault | None:
-        if not request.headers.get("User-Agent", "").startswith("evenkeel"):
+        if not request.headers.get("User-Agent", "").startswith(("evenkeel", "kopf")):
             return None
         key = (request.method, request.path)
         self._counts[key] += 1

@@ -1,5 +1,6 @@
 """The rare kinds: read before the first pod, and followed where kopf does not find them."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from typing import Any, cast
@@ -15,6 +16,7 @@ from scheduler.errors import ApiError
 from scheduler.kube.client import ApiClient
 from scheduler.kube.watch import kinds, rare, sources
 from scheduler.kube.watch.rare import Rare
+from scheduler.kube.watch.sources import Source
 
 Json = dict[str, Any]
 NOT_THERE = ApiError(404, "NotFound", "no such kind")
@@ -59,7 +61,13 @@ def policy(name: str) -> Json:
 async def tell(to: Rare, kind: str, name: str) -> None:
     """As kopf tells of a policy."""
     (source,) = (one for one in TABLE if one.kind == kinds.POLICIES)
-    await to._handler(source)(event={"type": kind}, body=policy(name))
+    await hear(to, source, kind, policy(name))
+
+
+async def hear(to: Rare, source: Source[Any], kind: str | None, body: Json) -> None:
+    await to._handler(source, asyncio.get_running_loop())(event={"type": kind}, body=body)
+    # kopf is in another thread: what it tells comes with the next turn of the loop.
+    await asyncio.sleep(0)
 
 
 @pytest.fixture(autouse=True)
@@ -126,6 +134,48 @@ async def test_what_kopf_tells_is_newer_than_a_list_under_way() -> None:
     assert told == [events.PolicySeen(policy("from-kopf"))]
 
 
+async def test_what_is_read_again_hands_in_what_has_changed_and_what_is_gone() -> None:
+    """kopf was away, and nobody knows what it has missed."""
+    server = Server(["a", "b"], ["b", "c"])
+    made, told = await started(server)
+    del told[:]
+    await tell(made, "ADDED", "by-kopf")
+    await made.read(server.api)
+    assert told[1:] == [
+        events.NamespaceSeen("team", {"a": "b"}),
+        events.PolicySeen(policy("b")),
+        events.PolicySeen(policy("c")),
+        events.PolicyGone("a"),
+        events.PolicyGone("by-kopf"),
+    ]
+
+
+async def test_objects_whose_version_is_known_are_not_handed_in_again() -> None:
+    made, told = await started(Server([]))
+    (source,) = (one for one in TABLE if one.kind == kinds.POLICIES)
+    bodies = {version: {"metadata": {"name": "a", "resourceVersion": version}} for version in "12"}
+    del told[:]
+    for version in "1122":
+        made._take(source, [bodies[version]])
+    await hear(made, source, "DELETED", bodies["2"])
+    made._take(source, [])
+    assert told == [
+        events.PolicySeen(bodies["1"]), events.PolicySeen(bodies["2"]), events.PolicyGone("a")
+    ]  # fmt: skip
+
+
+async def test_a_list_during_which_kopf_tells_of_a_change_is_not_compared() -> None:
+    server = Server(["a"], ["too late"], BUSY, ["a"])
+    made, told = await started(server)
+    del told[:]
+    for _ in range(2):
+        await made.relist(server.api)
+    policies = [one for one in told if not isinstance(one, events.NamespaceSeen)]
+    assert policies == [events.PolicySeen(policy("from-kopf"))]
+    await made.relist(server.api)
+    assert told[-1] == events.PolicyGone("from-kopf")
+
+
 async def test_what_kopf_tells_becomes_the_events_of_the_table() -> None:
     made, told = await started(Server([]))
     del told[:]
@@ -134,14 +184,14 @@ async def test_what_kopf_tells_becomes_the_events_of_the_table() -> None:
     (source,) = (one for one in TABLE if one.kind == kinds.NAMESPACES)
     body = {"metadata": {"name": "team", "labels": None}}
     for kind in (None, "DELETED"):
-        await made._handler(source)(event={"type": kind}, body=body)
+        await hear(made, source, kind, body)
     # What a namespace's pods were placed by holds as long as they are there.
     assert told == [
         events.PolicySeen(policy("a")), events.PolicyGone("a"), events.NamespaceSeen("team", {})
     ]  # fmt: skip
 
 
-def test_kopf_watches_the_rare_kinds_and_no_others() -> None:
+async def test_kopf_watches_the_rare_kinds_and_no_others() -> None:
     registry = kopf.OperatorRegistry()
     Rare(TABLE, lambda _: None).register(registry)
     found = {(one.group, one.version, one.plural or one.any_name) for one in registry._watching.get_all_selectors()}  # fmt: skip

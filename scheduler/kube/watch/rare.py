@@ -1,9 +1,11 @@
-"""The rare kinds: read once before the first pod, then heard through kopf."""
+"""The rare kinds: read before the first pod and whenever kopf starts anew, heard through kopf, and compared now and then."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import kopf
@@ -39,11 +41,18 @@ class Rare:
         # Names of those that the API server did not serve at the start, and of those kopf has told of.
         self._absent: set[str] = set()
         self._heard: set[str] = set()
+        # The versions of the objects that were handed in, by source and name.
+        self._versions: dict[str, dict[str, str]] = {}
+        # How many changes kopf has told of, by source.
+        self._changes: Counter[str] = Counter()
 
     def register(self, registry: kopf.OperatorRegistry) -> None:
-        """Let kopf tell of what changes."""
+        """Let kopf, which runs in a thread of its own, tell the running loop of what changes."""
+        loop = asyncio.get_running_loop()
         for source in self._sources:
-            kopf.on.event(*source.kind, registry=registry, id=source.name)(self._handler(source))
+            kopf.on.event(*source.kind[:3], registry=registry, id=source.name)(
+                self._handler(source, loop)
+            )
 
     async def read(self, api: ApiClient) -> None:
         """Hand in all there is; tries until it can be read, so that no pod is placed without."""
@@ -61,6 +70,17 @@ class Rare:
                 await asyncio.sleep(wait)
             else:
                 return
+
+    async def relist(self, api: ApiClient) -> None:
+        """Compare what is known with fresh lists: kopf does not tell of what goes while it lists anew."""
+        for source in self._sources:
+            changes = self._changes[source.name]
+            try:
+                found = await _all(api, source)
+            except _UNREAD:
+                continue  # it is compared next time
+            if changes == self._changes[source.name]:
+                self._take(source, found)
 
     async def follow(self, api: ApiClient) -> None:
         """Hand in what there is of kinds that were not served at the start, until kopf tells of them.
@@ -82,10 +102,9 @@ class Rare:
                 _log.warning(source.absent, needed_by=source.needed_by)
             return
         self._absent.discard(source.name)
-        self._hand_in(source.words.of_list(found))
+        self._take(source, found)
 
     async def _follow(self, api: ApiClient, source: Source[Json]) -> None:
-        known: dict[str, Json] = {}
         while source.name not in self._heard:
             await asyncio.sleep(_LATE_SECONDS)
             try:
@@ -94,23 +113,47 @@ class Rare:
                 continue  # not there yet, and the rest of trouble others tell of
             if source.name in self._heard:
                 return
-            self._hand_in(source.words.of_list(found))
-            there = {body["metadata"]["name"]: body for body in found}
-            for name in known.keys() - there:
-                self._hand_in(source.words.of_change(known[name], is_gone=True))
-            known = there
+            self._take(source, found)
 
-    def _handler(self, source: Source[Json]) -> Any:
+    def _take(self, source: Source[Json], found: list[Json]) -> None:
+        """All objects of a source: hand in those that are new or changed, and those that are gone."""
+        known = self._versions.get(source.name, {})
+        there = {body["metadata"]["name"]: _version(body) for body in found}
+        changed = [
+            body
+            for body in found
+            if not (version := _version(body)) or known.get(body["metadata"]["name"]) != version
+        ]
+        self._hand_in(source.words.of_list(changed))
+        for name in sorted(known.keys() - there.keys()):
+            self._hand_in(source.words.of_change({"metadata": {"name": name}}, is_gone=True))
+        self._versions[source.name] = there
+
+    def _handler(self, source: Source[Json], loop: asyncio.AbstractEventLoop) -> Any:
         async def hear(event: Any, body: Any, **_: Any) -> None:
-            self._heard.add(source.name)
             is_gone = event["type"] == "DELETED"
-            self._hand_in(source.words.of_change(dict(body), is_gone=is_gone))
+            loop.call_soon_threadsafe(partial(self._hear, source, dict(body), is_gone=is_gone))
 
         return hear
+
+    def _hear(self, source: Source[Json], body: Json, *, is_gone: bool) -> None:
+        """Kopf tells of a change."""
+        self._heard.add(source.name)
+        self._changes[source.name] += 1
+        versions, name = self._versions.setdefault(source.name, {}), body["metadata"]["name"]
+        if is_gone:
+            versions.pop(name, None)
+        else:
+            versions[name] = _version(body)
+        self._hand_in(source.words.of_change(body, is_gone=is_gone))
 
     def _hand_in(self, news: list[Heard]) -> None:
         for event in news:
             self._put(event)
+
+
+def _version(body: Mapping[str, Any]) -> str:
+    return body["metadata"].get("resourceVersion") or ""
 
 
 async def _all(api: ApiClient, source: Source[Json]) -> list[Json]:

@@ -6,13 +6,15 @@ import asyncio
 from typing import Any
 
 from scheduler.engine.engine import Engine
+from scheduler.kube.client import ApiClient
+from scheduler.kube.watch.rare import Rare
 from scheduler.kube.watch.streams import Stream
 from scheduler.state import checks
 
 _SECONDS = 600.0
 
 
-async def verify(engine: Engine, streams: list[Stream[Any]]) -> None:
+async def verify(engine: Engine, streams: list[Stream[Any]], rare: Rare, api: ApiClient) -> None:
     """Recount every total and read everything anew, now and then, until cancelled.
 
     Raises:
@@ -22,4 +24,4 @@ async def verify(engine: Engine, streams: list[Stream[Any]]) -> None:
         await asyncio.sleep(_SECONDS)
         for _ in checks.verify_by_node(engine.cluster):
             await asyncio.sleep(0)
-        await asyncio.gather(*(stream.relist() for stream in streams))
+        await asyncio.gather(*(stream.relist() for stream in streams), rare.relist(api))
