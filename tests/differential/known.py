@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from tests.differential.compare import Difference
 
 Json = dict[str, Any]
+_LIMITS_FAIL = 'error: running "NodeVolumeLimits" filter plugin: PVC '
+_NOT_OWNER = "(pod is not owner)"
 
 
 class Known(NamedTuple):
@@ -92,6 +94,20 @@ def _is_of_a_namesake(difference: Difference, objects: Sequence[Json]) -> bool:
     )
 
 
+def _is_of_a_strangers_claim(difference: Difference, objects: Sequence[Json]) -> bool:
+    """Only where NodeVolumeLimits fails: the pod, or one on a node, has a claim that was made for another."""
+    if difference.what == "message":
+        theirs = str(difference.theirs)
+        return theirs.startswith(_LIMITS_FAIL) and theirs.endswith(_NOT_OWNER)
+    pods = [one for one in objects if one["kind"] == "Pod" and one["spec"].get("nodeName")]
+    return difference.what == "feasible" and not difference.theirs and any(map(_has_own, pods))
+
+
+def _has_own(pod: Json) -> bool:
+    """Whether a pod has a claim of its own: in these worlds nobody makes it, so what has its name is another's."""
+    return any("ephemeral" in one for one in pod["spec"].get("volumes", ()))
+
+
 def _claims(pod: Json) -> Iterator[str]:
     for one in pod["spec"].get("volumes", ()):
         if claim := one.get("persistentVolumeClaim"):
@@ -108,6 +124,11 @@ KNOWN: tuple[Known, ...] = (
         "who is evicted for a claim of ReadWriteOncePod: kube-scheduler takes a pod of another namespace for its user,"
         " where a claim there has the same name (docs/limits.md)",
         _is_of_a_namesake,
+    ),
+    Known(
+        "a claim that was made for another pod, where VolumeBinding is disabled: in kube-scheduler NodeVolumeLimits fails,"
+        " for pods beside it as well; Evenkeel refuses nodes to the pod alone (docs/limits.md)",
+        _is_of_a_strangers_claim,
     ),
 )
 

@@ -118,7 +118,8 @@ def of_class(given: storage.StorageClass) -> Class:
             and all(one.values for one in term.match_label_expressions)
         )
     waits = given.volume_binding_mode == _WAITS
-    return Class(given.metadata.name, given.provisioner, waits, topologies)
+    has_mode = given.volume_binding_mode is not None
+    return Class(given.metadata.name, given.provisioner, waits, topologies, has_mode)
 
 
 def of_node(node: storage.CSINode) -> NodeDrivers:
