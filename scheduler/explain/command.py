@@ -12,6 +12,7 @@ from scheduler.errors import BadInput, visible
 from scheduler.explain import nodes, pods
 from scheduler.explain.scene import Scene
 from scheduler.progress import Tell
+from scheduler.simulate import gaps
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.reading.gathering import CLUSTER, Live, gather
 from scheduler.simulate.situation import prepare
@@ -67,7 +68,7 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> An
         gathered.objects,
         Changes(),
         strict=False,
-        unlisted=live.unlisted if live else {},
+        unlisted=live.unlisted if live else None,
         remarks=gathered.remarks,
     )
     scene = Scene(situation, request.config, is_live=live is not None)
@@ -77,6 +78,7 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> An
     said = [visible(gathered.origins[one.position].before(str(one))) for one in problems]
     more = len(said) - _TOLD_MAX
     complaints = [*said[:_TOLD_MAX], *([f"and {more} more"] if more > 0 else [])]
+    complaints += [f"warning: {text}" for text in gaps.unlisted_kinds(situation.unlisted or {})]
     mine = any(gathered.origins[one.position].file != CLUSTER for one in problems)
     return Answer(printed, complaints, MISTAKES if mine else OK)
 

@@ -125,7 +125,7 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> An
             gathered.objects,
             changes,
             strict=request.strict,
-            unlisted=live.unlisted if live else {},
+            unlisted=live.unlisted if live else None,
             remarks=gathered.remarks,
         )
         results = {

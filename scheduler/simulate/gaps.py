@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from scheduler.api import names, wire
+from scheduler.api.storage import KINDS as STORAGE_KINDS
 from scheduler.simulate.reading import kinds, objects
 from scheduler.simulate.reading.inventory import Inventory
 
@@ -15,16 +17,24 @@ _OF_NAMESPACES = (
     "scheduler.alpha.kubernetes.io/node-selector",
     "scheduler.alpha.kubernetes.io/defaultTolerations",
 )
-# What is lost when objects of a kind may not be listed; of others only where it matters, see below.
-_LOST = {
-    "BalancePolicy": "pods are placed as if there were no policy",
-    "Service": "pods of a Service are spread as if it were not there",
-    "LimitRange": "defaults of requests are not looked for",
-}
 _NO_PODS_MADE = "pods that it has yet to make are left out"
+_NOT_SPREAD = "pods of {} are spread as if it were not there"
+_NO_STORAGE = "pods whose volumes depend on one are judged as if there were none"
+# What is lost when objects of a kind may not be listed; of ``ASKED_FOR`` only where it matters, see below.
+LOST = {
+    "BalancePolicy": "pods are placed as if there were no policy",
+    "PodDisruptionBudget": "pods that must make room are chosen as if no budget protected any",
+    "LimitRange": "defaults of requests are not looked for",
+    "Service": _NOT_SPREAD.format("a Service"),
+    "ReplicationController": f"{_NOT_SPREAD.format('one')}, and {_NO_PODS_MADE}",
+    "ReplicaSet": f"{_NOT_SPREAD.format('one')}, and {_NO_PODS_MADE}",
+    "StatefulSet": f"{_NOT_SPREAD.format('one')}, and {_NO_PODS_MADE}",
+    **dict.fromkeys(("Deployment", "DaemonSet", "Job", "CronJob"), _NO_PODS_MADE),
+    **dict.fromkeys(STORAGE_KINDS, _NO_STORAGE),
+}
 # Where a workload says how many pods it has.
 _COUNTED = ("replicas", "active", "currentNumberScheduled")
-_ASKED_FOR = ("Namespace", "PriorityClass")
+ASKED_FOR = ("Namespace", "PriorityClass")
 
 
 def told(inventory: Inventory, unlisted: Mapping[str, str], *, is_mode_given: bool) -> list[str]:
@@ -37,7 +47,7 @@ def told(inventory: Inventory, unlisted: Mapping[str, str], *, is_mode_given: bo
     """
     return [
         *_no_nodes(inventory),
-        *_unlisted(unlisted),
+        *unlisted_kinds(unlisted),
         *_unknown_kinds(inventory),
         *_priorities(inventory),
         *_namespaces(inventory, unlisted),
@@ -56,10 +66,20 @@ def _no_nodes(inventory: Inventory) -> Iterator[str]:
     yield f"the objects hold no Node: give nodes or --context{rest}"
 
 
-def _unlisted(unlisted: Mapping[str, str]) -> Iterator[str]:
+def unlisted_kinds(unlisted: Mapping[str, str]) -> Iterator[str]:
+    """What is lost of kinds that a cluster would not list."""
     for kind, reason in unlisted.items():
-        if kind not in _ASKED_FOR:
-            yield f"objects of kind {kind} cannot be listed ({reason}): {_LOST.get(kind, _NO_PODS_MADE)}"
+        if kind not in ASKED_FOR:
+            yield f"objects of kind {kind} cannot be listed ({reason}): {LOST[kind]}"
+
+
+def budgets(inventory: Inventory, rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """That no budget was given, where pods of a dump must make room for others; a cluster may have none."""
+    if inventory.budgets or not any(row["victims"] for row in rows):
+        return []
+    told = "pods that must make room are chosen as if no budget protected any"
+    add = "add `poddisruptionbudgets` to the dump"
+    return [f"no PodDisruptionBudget is among the objects: {told}; {add}"]
 
 
 def _unknown_kinds(inventory: Inventory) -> Iterator[str]:

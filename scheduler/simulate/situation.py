@@ -29,14 +29,14 @@ class Situation:
         inventory: what was read, with the pods that were made.
         making: which pods were made, and whose all pods are.
         displaced: the node that a pod had to leave, by uid.
-        unlisted: kinds that a cluster would not list, and why.
+        unlisted: kinds that a cluster would not list, and why; None where all objects are of files.
         remarks: what else is to be known of where the objects come from.
     """
 
     inventory: Inventory
     making: Making
     displaced: Mapping[str, str] = field(default_factory=dict)
-    unlisted: Mapping[str, str] = field(default_factory=dict)
+    unlisted: Mapping[str, str] | None = None
     remarks: Sequence[str] = ()
 
 
@@ -68,7 +68,7 @@ def prepare(
         # What is not there may have been left out for its mistake.
         inventory.refuse_mistakes()
         raise
-    return Situation(inventory, make(inventory, scaled), displaced, unlisted or {}, remarks)
+    return Situation(inventory, make(inventory, scaled), displaced, unlisted, remarks)
 
 
 def engine_of(inventory: Inventory, config: Config, *, only_ours: bool = False) -> Engine:

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from scheduler import cli
 from scheduler.embedded.agents import nodes
+from scheduler.kube.watch import kinds, snapshot
 from tests.controlplane import objects
 from tests.controlplane.plane import ControlPlane
 from tests.operator import manifests
@@ -22,11 +23,7 @@ APP = {"app": "simulated"}
 # The API server is shared: pods that other tests left waiting would fill these nodes up in what is simulated.
 _ONLY = {"key": "app", "value": "simulated", "effect": "NoSchedule"}
 _TOLERATED: Json = {"tolerations": [{"key": "app", "operator": "Exists"}]}
-KINDS = (
-    "nodes,pods,namespaces,priorityclasses,services,limitranges,replicationcontrollers,replicasets,"
-    "statefulsets,deployments,daemonsets,jobs,cronjobs,persistentvolumeclaims,persistentvolumes,"
-    "storageclasses,csinodes,csidrivers,csistoragecapacities,volumeattachments"
-)
+KINDS = ",".join(kind.plural for kind in snapshot.READ if kind != kinds.POLICIES)
 
 
 @pytest.fixture

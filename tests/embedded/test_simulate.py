@@ -106,6 +106,62 @@ async def test_what_may_not_be_listed_is_said_and_only_nodes_and_pods_are_needed
     assert not without.stdout
 
 
+async def test_budgets_of_a_cluster_say_who_makes_room_and_their_absence_is_said(
+    tmp_path: Path,
+) -> None:
+    is_refused = False
+
+    async def around(request: web.BaseRequest, serve: Serve) -> web.StreamResponse:
+        if is_refused and request.path.endswith("/poddisruptionbudgets"):
+            raise ApiError(403, "Forbidden", "no")
+        return await serve(request)
+
+    def fits_one(name: str, **spec: Any) -> Json:
+        body = pod(name, **spec)
+        body["metadata"]["labels"] = {"app": name}
+        body["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": "2"}}
+        return body
+
+    async with embedded.start() as cluster:
+        cluster.add(nodes.gpu_node("g1", cards=2), nodes.gpu_node("g2", cards=2))
+        for value in (1, 2, 9):
+            what = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+            cluster.add(what | {"metadata": {"name": f"p{value}"}, "value": value})
+        # Without a budget the node of the pod of the lowest priority is taken.
+        cluster.add(
+            fits_one("guarded", nodeName="g1", priorityClassName="p1"),
+            fits_one("free", nodeName="g2", priorityClassName="p2"),
+            fits_one("high", schedulerName="evenkeel", priorityClassName="p9"),
+        )
+        cluster.add(
+            {
+                "apiVersion": "policy/v1",
+                "kind": "PodDisruptionBudget",
+                "metadata": {"name": "b", "namespace": "default"},
+                "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "guarded"}}},
+                "status": {"disruptionsAllowed": 0},
+            }
+        )
+        cluster.server.around = around
+        told = await simulate(cluster, tmp_path)
+        is_refused = True
+        untold = await simulate(cluster, tmp_path)
+        kubeconfig = str(cluster.write_kubeconfig(tmp_path / "kubeconfig"))
+        command = ["explain", "pod", "high", "--kubeconfig", kubeconfig]
+        explained = await asyncio.to_thread(CliRunner().invoke, cli.app, command)
+
+    def victims(result: Result) -> list[str]:
+        (high,) = (one for one in json.loads(result.stdout)["pods"] if one["name"] == "high")
+        return [one["name"] for one in high["victims"]]
+
+    assert (victims(told), json.loads(told.stdout)["warnings"]) == (["free"], [])
+    said = "objects of kind PodDisruptionBudget cannot be listed (403 Forbidden): "
+    (warning,) = json.loads(untold.stdout)["warnings"]
+    assert victims(untold) == ["guarded"]
+    assert warning.startswith(said)
+    assert f"warning: {said}" in explained.stderr
+
+
 async def test_a_kind_that_is_not_served_has_no_objects() -> None:
     async with embedded.start() as cluster:
         fill(cluster)

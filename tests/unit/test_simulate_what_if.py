@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from scheduler import cli
 from scheduler.config import Config
+from scheduler.kube.watch import snapshot
 from scheduler.simulate import command, gaps, schedule
 from scheduler.simulate.changes import what_if
 from scheduler.simulate.changes.what_if import Changes
@@ -318,6 +319,22 @@ def test_kinds_that_a_cluster_would_not_list_are_told_where_they_matter() -> Non
         "objects of kind BalancePolicy cannot be listed (403 Forbidden): pods are placed as if there were no policy",
         "objects of kind Job cannot be listed (403 Forbidden): pods that it has yet to make are left out",
     ]  # fmt: skip
+    read = {kind.name for kind in snapshot.READ} - {"Node", "Pod"}
+    assert read == gaps.LOST.keys() | set(gaps.ASKED_FOR)
+
+
+def test_a_dump_without_budgets_says_so_where_pods_must_make_room() -> None:
+    low = pod("low", node="a", cpu=2) | {"status": {"phase": "Running"}}
+    high = pod("high", cpu=2)
+    high["spec"]["priority"] = 9
+    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}}
+    objects = [node("a", cpu=2), low, high]
+    found = answer(objects=objects)
+    assert [one["name"] for one in found["pods"][0]["victims"]] == ["low"]
+    (warning,) = found["warnings"]
+    assert warning.startswith("no PodDisruptionBudget is among the objects")
+    assert answer(objects=[*objects, budget | {"spec": {}}])["warnings"] == []
+    assert answer(objects=objects[:2])["warnings"] == []
 
 
 def test_a_pod_on_its_way_out_is_not_displaced_with_its_node() -> None:

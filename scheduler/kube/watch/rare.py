@@ -43,7 +43,9 @@ class Rare:
     def register(self, registry: kopf.OperatorRegistry) -> None:
         """Let kopf tell of what changes."""
         for source in self._sources:
-            kopf.on.event(*source.kind, registry=registry, id=source.name)(self._handler(source))
+            group, version, plural, _ = source.kind
+            told = kopf.on.event(group, version, plural, registry=registry, id=source.name)
+            told(self._handler(source))
 
     async def read(self, api: ApiClient) -> None:
         """Hand in all there is; tries until it can be read, so that no pod is placed without."""
