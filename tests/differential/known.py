@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tests.differential.compare import Difference
+from tests.oracles import filters
 
 Json = dict[str, Any]
 _LIMITS_FAIL = 'error: running "NodeVolumeLimits" filter plugin: PVC '
@@ -108,6 +109,30 @@ def _has_own(pod: Json) -> bool:
     return any("ephemeral" in one for one in pod["spec"].get("volumes", ()))
 
 
+def _is_of_an_unreadable_wish(_: Difference, objects: Sequence[Json]) -> bool:
+    """Only of a pod whose preferred node affinity has a requirement that cannot be read."""
+    nodes = objects[-1]["spec"].get("affinity", {}).get("nodeAffinity", {})
+    terms = nodes.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+    return not all(
+        filters.is_readable(expression)
+        for term in terms
+        for expression in term["preference"].get("matchExpressions") or ()
+    )
+
+
+def _is_of_shared_ports(difference: Difference, objects: Sequence[Json]) -> bool:
+    """Only who is evicted for a host port, and only where pods of one node have the same already."""
+    if not (_is_of_who_goes(difference) and filters.ports(objects[-1])):
+        return False
+    there = Counter(
+        (one["spec"]["nodeName"], *port)
+        for one in objects[:-1]
+        if one["kind"] == "Pod" and one["spec"].get("nodeName")
+        for port in filters.ports(one)
+    )
+    return any(n > 1 for n in there.values())
+
+
 def _claims(pod: Json) -> Iterator[str]:
     for one in pod["spec"].get("volumes", ()):
         if claim := one.get("persistentVolumeClaim"):
@@ -129,6 +154,16 @@ KNOWN: tuple[Known, ...] = (
         "a claim that was made for another pod, where VolumeBinding is disabled: in kube-scheduler NodeVolumeLimits fails,"
         " for pods beside it as well; Evenkeel refuses nodes to the pod alone (docs/limits.md)",
         _is_of_a_strangers_claim,
+    ),
+    Known(
+        "a pod whose preferred node affinity cannot be read waits, and says so; kube-scheduler finds it out where two"
+        " nodes and more fit, if its profile scores by node affinity (docs/limits.md)",
+        _is_of_an_unreadable_wish,
+    ),
+    Known(
+        "who is evicted for a host port that two pods of a node have already: kube-scheduler takes it for free when one"
+        " of the two has gone",
+        _is_of_shared_ports,
     ),
 )
 
