@@ -8,12 +8,11 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from scheduler.api import names, placement, values
 from scheduler.api.kubescheduler import file as kube_file
 from scheduler.api.limits import PodLimits
 from scheduler.api.placement import Mode, Placement
+from scheduler.documents import reading
 from scheduler.errors import BadInput, one_line, unreadable
 
 # A scheduler's name stands in field selectors, which have no way to quote.
@@ -108,10 +107,10 @@ def load(path: Path | None) -> Config:
     if path is None:
         return Config()
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        raw = reading.read(reading.decoded(path.read_bytes())) or {}
     except (OSError, UnicodeError) as error:
         raise BadInput("file", unreadable(error)) from error
-    except (ValueError, yaml.YAMLError) as error:
+    except ValueError as error:
         raise BadInput("file", one_line(error)) from error
     return parse(raw)
 

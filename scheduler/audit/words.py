@@ -144,7 +144,8 @@ def not_judged(audit: Json) -> list[str]:
             continue
         lines.append(f"{counted(len(wrong), 'object')} with mistakes {told}:")
         lines += [
-            f"  {one['object']}: {one['field']}: {one['problem']}" for one in wrong[:_MISTAKES_MAX]
+            "  " + ": ".join(filter(None, map(one.get, ("object", "field", "problem"))))
+            for one in wrong[:_MISTAKES_MAX]
         ]
         if len(wrong) > _MISTAKES_MAX:
             lines.append(f"  and {len(wrong) - _MISTAKES_MAX:,} more, which -o json names.")

@@ -106,6 +106,8 @@ def _check(objects: Sequence[Mapping[str, Any]], changes: Changes) -> None:
         *((body, "BalancePolicy", f"{names.GROUP}/{names.VERSION}") for body in changes.policies),
     ]
     for position, (body, kind, version) in enumerate(wanted, len(objects)):
+        if isinstance(body, kinds.Illegible):
+            raise InputProblem(position, "", BadInput("", body.problem))
         if kinds.known(body) != kind:
             # Who writes another version of the right kind sees the kind, and not what is wrong with it.
             field, allowed = ("apiVersion", version) if body.get("kind") == kind else ("kind", kind)

@@ -5,11 +5,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import yaml
 from aiohttp import web
 from typer.testing import CliRunner, Result
 
 from scheduler import cli
+from scheduler.documents import writing
 from scheduler.embedded import cluster as embedded
 from scheduler.embedded.agents import nodes
 from scheduler.embedded.api.server import Serve
@@ -33,7 +33,7 @@ def job(folder: Path, **more: Any) -> str:
     asks = manifests.pod("x", limits={"nvidia.com/gpu": 2})
     body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "mine"}, "spec": {"template": {"spec": asks["spec"]}} | more}  # fmt: skip
     path = folder / "job.yaml"
-    path.write_text(yaml.safe_dump(body))
+    path.write_text(writing.dump(body))
     return str(path)
 
 
@@ -72,7 +72,7 @@ async def test_a_file_stands_in_the_place_of_what_the_cluster_has(tmp_path: Path
         web_app = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec | {"replicas": 1}}  # fmt: skip
         cluster.add(web_app)
         path = tmp_path / "web.yaml"
-        path.write_text(yaml.safe_dump(web_app | {"spec": spec | {"replicas": 3}}))
+        path.write_text(writing.dump(web_app | {"spec": spec | {"replicas": 3}}))
         result = await simulate(cluster, tmp_path, "-f", str(path))
         plain = await simulate(cluster, tmp_path, "--scale", "deploy/web=2")
     found: Json = json.loads(result.stdout)

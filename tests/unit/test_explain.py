@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 
 from scheduler import cli
 from scheduler.config import Config
+from scheduler.documents import writing
 from scheduler.explain import pods, report
 from scheduler.explain.scene import Scene
 from scheduler.simulate.changes.what_if import Changes
@@ -39,7 +40,7 @@ NODE_KEYS = {
 
 
 def explain(*arguments: str, objects: list[Json]) -> Result:
-    stdin = yaml.safe_dump_all(objects)
+    stdin = writing.dump_all(objects)
     return CliRunner().invoke(cli.app, ["explain", *arguments, "-f", "-"], input=stdin)
 
 
