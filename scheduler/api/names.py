@@ -81,6 +81,11 @@ NOUSE_UUID = "nvidia.com/nouse-gpuuuid"
 NUMA_BIND = "nvidia.com/numa-bind"
 VGPU_MODE = "nvidia.com/vgpu-mode"
 
+# Labels by which NVIDIA's feature discovery tells of a node's GPUs.
+GPU_PRODUCT = "nvidia.com/gpu.product"
+GPU_COUNT = "nvidia.com/gpu.count"
+GPU_REPLICAS = "nvidia.com/gpu.replicas"
+
 # The annotations that decide where a pod goes: part of its template.
 STEERING = frozenset({
     MODE, OBJECTIVE, HAMI_NODE_POLICY, HAMI_GPU_POLICY, HAMI_WEIGHTS,

@@ -72,6 +72,12 @@ class DemandShape(NamedTuple):
         """Nor what it needs of a kubelet."""
         return ()
 
+    @property
+    def card_wishes(self) -> gpus.CardWishes | None:
+        """Of its wishes those for types."""
+        found = gpus.CardWishes(self.use_types, self.nouse_types)
+        return found if found.is_by_type else None
+
     def milli(self, cores: int, mib: int) -> tuple[int, int]:
         """Milli of the cores and of the memory that the pod is charged on a card with so many of each."""
         core = self.cores * gpus.WHOLE_MILLI // cores if cores else 0

@@ -70,3 +70,33 @@ def test_one_file_that_cannot_be_read_is_a_mistake_beside_others(tmp_path: Path)
         alone = run(command, "-f", bad)
         assert alone.exit_code == 2
         assert alone.stderr.startswith(f"{bad}: neither YAML nor JSON")
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "node"),
+    [
+        ("nvidia.com/use-gpuuuid", "GPU-s1", "shared"),
+        ("nvidia.com/nouse-gpuuuid", "GPU-s0", "shared"),
+        ("nvidia.com/numa-bind", "true", "shared"),
+        ("nvidia.com/vgpu-mode", "hami-core", "shared"),
+        ("nvidia.com/vgpu-mode", "mps", None),
+        ("nvidia.com/use-gpuuuid", "GPU-p", None),
+        ("nvidia.com/use-gputype", "RTX 3090", "shared"),
+        ("nvidia.com/use-gputype", "P4", "plain"),
+        ("nvidia.com/nouse-gputype", "RTX", "plain"),
+        ("nvidia.com/use-gputype", "H100", None),
+    ],
+)
+def test_a_wish_that_only_a_card_can_grant_is_not_dropped(
+    annotation: str, value: str, node: str | None
+) -> None:
+    pod = {
+        "kind": "Pod",
+        "metadata": {"name": "p", "annotations": {annotation: value}},
+        "spec": {"containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": 1}}}]},
+    }
+    nodes = FOLDER / "card-wishes-on-plain-nodes/in.yaml"
+    found = simulated(nodes, "-", stdin=json.dumps(pod).encode())["pods"][0]
+    assert found["node"] == node, found["message"]
+    if node is None:
+        assert "annotations" in found["message"]

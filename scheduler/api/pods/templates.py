@@ -90,6 +90,11 @@ class PodTemplate:
         return names.GPU if self.most else ""
 
     @property
+    def card_wishes(self) -> gpus.CardWishes | None:
+        """Which cards it wants, None for any."""
+        return gpus.wishes_of(self.gpu)
+
+    @property
     def has_terms(self) -> bool:
         """Whether it has terms about other pods, of which any pod that has a node is one for others."""
         return bool(
@@ -113,6 +118,8 @@ class Whereabouts(Protocol):
     def tolerations(self) -> tuple[TolerationKey, ...]: ...  # noqa: D102
     @property
     def features(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def card_wishes(self) -> gpus.CardWishes | None: ...  # noqa: D102
 
 
 def key(pod: wire.Pod) -> bytes:
