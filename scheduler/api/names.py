@@ -85,6 +85,9 @@ VGPU_MODE = "nvidia.com/vgpu-mode"
 GPU_PRODUCT = "nvidia.com/gpu.product"
 GPU_COUNT = "nvidia.com/gpu.count"
 GPU_REPLICAS = "nvidia.com/gpu.replicas"
+GPU_PRESENT = "nvidia.com/gpu.present"
+# Resources under which plugins offer GPUs in ways that nobody here counts; ``*`` stands for any end.
+GPU_RESOURCES = ("nvidia.com/gpu.shared", "nvidia.com/mig-*")
 
 # The annotations that decide where a pod goes: part of its template.
 STEERING = frozenset({

@@ -1,7 +1,9 @@
 """What a scalar and a key of YAML are, by the rules that kubectl and the API server read them by.
 
-YAML 1.1 with ``y`` and ``n`` for true and false, exponents without a dot, and underscores in numbers; without numbers
-to the base of 60, dates, or ``=``. Keys become text.
+YAML 1.1 with exponents without a dot and underscores in numbers; without numbers to the base of 60, dates, or ``=``.
+Keys become text. One rule is left out on purpose: kubectl takes the single letters ``y`` and ``n`` for true and false,
+and is then refused by the API server wherever Kubernetes wants text. No field of ours is a truth that anybody writes in
+one letter, and many a name and a label is one, so here they are text.
 
 Source: go.yaml.in/yaml/v2 (resolve.go), sigs.k8s.io/yaml (convertToJSONableObject).
 """
@@ -22,9 +24,11 @@ _SHORT = "tag:yaml.org,2002:"
 _RESOLVED = frozenset(
     f"{_SHORT}{one}" for one in ("str", "bool", "int", "float", "null", "timestamp")
 )
+# What kubectl takes for true and false, and nobody here does.
+LETTERS = frozenset("yYnN")
 _WORDS: dict[str, Any] = {
-    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
-    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
+    **dict.fromkeys(("yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
+    **dict.fromkeys(("no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
     **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), math.inf),

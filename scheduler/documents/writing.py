@@ -18,7 +18,7 @@ class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[mi
 
 
 def _text(dumper: Any, value: str) -> yaml.ScalarNode:
-    is_text = isinstance(scalars.resolved(value), str)
+    is_text = isinstance(scalars.resolved(value), str) and value not in scalars.LETTERS
     style = None if is_text else "'"
     node: yaml.ScalarNode = dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
     return node

@@ -73,10 +73,8 @@ class DemandShape(NamedTuple):
         return ()
 
     @property
-    def card_wishes(self) -> gpus.CardWishes | None:
-        """Of its wishes those for types."""
-        found = gpus.CardWishes(self.use_types, self.nouse_types)
-        return found if found.is_by_type else None
+    def card_wishes(self) -> None:
+        """Nor which cards it wants where none are reported: a node may report them tomorrow."""
 
     def milli(self, cores: int, mib: int) -> tuple[int, int]:
         """Milli of the cores and of the memory that the pod is charged on a card with so many of each."""

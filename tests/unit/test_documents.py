@@ -17,8 +17,8 @@ from tests.unit import yaml_words
 @pytest.mark.parametrize(
     ("words", "value"),
     [
-        ("y Y yes Yes YES on On ON true True TRUE", True),
-        ("n N no No NO off Off OFF false False FALSE", False),
+        ("yes Yes YES on On ON true True TRUE", True),
+        ("no No NO off Off OFF false False FALSE", False),
         ("~ null Null NULL", None),
         ("15 +15 017 0o17 0xF 0b1111 1_5 15.0 1.5e1 15e0 .15e2", 15),
         ("08 8. 0_10", 8),
@@ -74,7 +74,7 @@ def test_keys_become_text_as_json_needs_them() -> None:
     text = "{1: a, y: b, 0x10: c, 1.5: d, 1e6: e, 08: f, 2001-01-01: g, 0.00001: h}"
     assert list(reading.read(text)) == [
         "1",
-        "true",
+        "y",
         "16",
         "1.5",
         "1e+06",
@@ -156,6 +156,11 @@ values = st.recursive(
 def test_what_is_written_is_read_as_it_was(value: Any) -> None:
     assert reading.read(writing.dump(value)) == value
     assert reading.read(json.dumps(value)) == value
+
+
+def test_letters_that_kubectl_takes_for_true_and_false_are_text_and_written_in_quotes() -> None:
+    assert reading.read("{y: n, a: [Y, N]}") == {"y": "n", "a": ["Y", "N"]}
+    assert writing.dump({"y": "n", "a": "yy"}) == "'y': 'n'\na: yy\n"
 
 
 def test_without_the_parser_in_c_the_values_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,7 +69,7 @@ BY_CARD = Rule(
             "node(s) reported no single GPUs for the pod's annotations to choose", resolvable=False
         ),
     ),
-    filter=Filter(needs=_by_card, refuses=_has_no_cards),
+    filter=Filter(needs=_by_card, refuses=_has_no_cards, lasting=False),
     hint=_hint,
 )
 TYPE_UNKNOWN = Rule(
@@ -80,7 +80,7 @@ TYPE_UNKNOWN = Rule(
             resolvable=False,
         ),
     ),
-    filter=Filter(needs=_by_type, refuses=_is_of_no_type),
+    filter=Filter(needs=_by_type, refuses=_is_of_no_type, lasting=False),
     hint=_hint,
 )
 BY_TYPE = Rule(
@@ -88,6 +88,6 @@ BY_TYPE = Rule(
     reasons=(
         Reason("node(s) had GPUs of another type than the pod's annotations ask", resolvable=False),
     ),
-    filter=Filter(needs=_by_type, refuses=_is_of_another_type),
+    filter=Filter(needs=_by_type, refuses=_is_of_another_type, lasting=False),
     hint=_hint,
 )
