@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from scheduler.api import names, wire
+from scheduler.api import names, storage, wire
 from scheduler.api.storage import KINDS as STORAGE_KINDS
+from scheduler.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from scheduler.simulate.reading import kinds, objects
 from scheduler.simulate.reading.inventory import Inventory
 
@@ -53,6 +54,8 @@ def told(inventory: Inventory, unlisted: Mapping[str, str], *, is_mode_given: bo
         *_namespaces(inventory, unlisted),
         *_owners(inventory),
         *_lost_pods(inventory),
+        *_classes(inventory),
+        *_ages(inventory),
         *_admission(inventory),
         *(_modes(inventory) if is_mode_given else ()),
     ]
@@ -172,6 +175,52 @@ def _lost_pods(inventory: Inventory) -> Iterator[str]:
         yield (
             "workloads say that they have pods, and no Pod is among the objects: what those hold is not "
             "charged, and all of them are placed anew"
+        )
+
+
+def _classes(inventory: Inventory) -> Iterator[str]:
+    """Storage classes that claims without a volume name, by the class, with the pods that wait for them."""
+    there = {one.metadata.name for one in inventory.storage if isinstance(one, StorageClass)}
+    volumes = {one.metadata.name for one in inventory.storage if isinstance(one, PersistentVolume)}
+    claims = {
+        (one.metadata.namespace, one.metadata.name): storage.class_of(one)
+        for one in inventory.storage
+        if isinstance(one, PersistentVolumeClaim) and one.spec.volume_name not in volumes
+    }
+    waiting: dict[str, dict[str, None]] = {}
+    for pod in inventory.pods:
+        for claim in () if pod.spec.node_name else _claims_of(pod):
+            name = claims.get((pod.metadata.namespace, claim), "")
+            if name and name not in there:
+                waiting.setdefault(name, {})[f"{pod.metadata.namespace}/{pod.metadata.name}"] = None
+    for name, pods in waiting.items():
+        yield (
+            f"StorageClass {name} is not among the objects: pods whose claims name it wait: {_some(pods)}; "
+            "add `storageclasses` to the dump"
+        )
+
+
+def _claims_of(pod: wire.Pod) -> Iterator[str]:
+    for volume in pod.spec.volumes or ():
+        if volume.persistent_volume_claim is not None:
+            yield volume.persistent_volume_claim.claim_name
+        elif volume.ephemeral is not None:
+            yield f"{pod.metadata.name}-{volume.name}"
+
+
+def _ages(inventory: Inventory) -> Iterator[str]:
+    """The queue goes by age, and a manifest has none."""
+    waiting = [
+        pod
+        for pod in inventory.pods
+        if not pod.spec.node_name and pod.metadata.uid not in inventory.templates
+    ]
+    young = [one for one in waiting if one.metadata.creation_timestamp == objects.NOT_YET]
+    if young and len(young) < len(waiting):
+        which = "pod has" if len(young) == 1 else "pods have"
+        yield (
+            f"{len(young)} waiting {which} no creationTimestamp, so among pods of equal priority those that have "
+            f"one are decided first: {_some(f'{one.metadata.namespace}/{one.metadata.name}' for one in young)}"
         )
 
 

@@ -17,6 +17,12 @@ from scheduler.simulate import explained
 Json = dict[str, Any]
 _NAMED_MAX = 5
 _GAP = 2
+# Why workloads have no pods and make none.
+_IDLE = {
+    "suspended": "suspended",
+    "finished": "finished",
+    "unsuited": "refused by every node for its selector, affinity or taints",
+}
 
 
 def show(results: Mapping[str, Json], console: Console) -> None:
@@ -100,12 +106,12 @@ def _summary(result: Json, console: Console) -> None:
     lines = [f"{summary['scheduled']} of {pods} scheduled on {nodes}"]
     if passed := result["passedOver"]:
         lines.append("passed over: " + ", ".join(f"{n} {kind}" for kind, n in passed.items()))
-    for why in ("suspended", "finished"):
+    for why, said in _IDLE.items():
         told = [
             f"{len(names)} {kind} ({_some(names)})" for kind, names in result.get(why, {}).items()
         ]
         if told:
-            lines.append(f"{why}, so without pods: {', '.join(told)}")
+            lines.append(f"{said}, so without pods: {', '.join(told)}")
     lines += _removed(result.get("removed", ()))
     console.print("\n" + "\n".join(lines), highlight=False, markup=False)
 

@@ -102,6 +102,7 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
         ],
         "suspended": {},
         "finished": {},
+        "unsuited": {},
         "removed": [],
     }
 

@@ -22,9 +22,22 @@ Json = dict[str, Any]
         ({"nodeSelector": ["a"]}, "spec.nodeSelector: must be a map, is a list"),
         ({"priority": "high"}, "spec.priority: must be a whole number, is text"),
         ({"schedulerName": {}}, "spec.schedulerName: must be text, is a map"),
-        ({"nodeSelector": {"a": True}}, "spec.nodeSelector[...]: must be text, is true or false"),
+        ({"nodeSelector": {"a": True}}, "spec.nodeSelector[a]: must be text, is true or false"),
+        (
+            {"nodeSelector": {"a": "b", "c.d/e": 5}},
+            "spec.nodeSelector[c.d/e]: must be text, is a whole number",
+        ),
+        (
+            {
+                "containers": [
+                    {"name": "c"},
+                    {"name": "d", "resources": {"limits": {"cpu": 1, "memory": []}}},
+                ]
+            },
+            "spec.containers[1].resources.limits[memory]: must be a number or text, is a list",
+        ),
         ({"containers": [None]}, "spec.containers[0]: must be a map, is empty"),
-        ({"overhead": {"cpu": []}}, "spec.overhead[...]: must be a number or text, is a list"),
+        ({"overhead": {"cpu": []}}, "spec.overhead[cpu]: must be a number or text, is a list"),
     ],
 )
 def test_a_value_of_another_type_is_told_in_words_of_yaml(spec: Json, said: str) -> None:

@@ -323,20 +323,6 @@ def test_kinds_that_a_cluster_would_not_list_are_told_where_they_matter() -> Non
     assert read == gaps.LOST.keys() | set(gaps.ASKED_FOR)
 
 
-def test_a_dump_without_budgets_says_so_where_pods_must_make_room() -> None:
-    low = pod("low", node="a", cpu=2) | {"status": {"phase": "Running"}}
-    high = pod("high", cpu=2)
-    high["spec"]["priority"] = 9
-    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}}
-    objects = [node("a", cpu=2), low, high]
-    found = answer(objects=objects)
-    assert [one["name"] for one in found["pods"][0]["victims"]] == ["low"]
-    (warning,) = found["warnings"]
-    assert warning.startswith("no PodDisruptionBudget is among the objects")
-    assert answer(objects=[*objects, budget | {"spec": {}}])["warnings"] == []
-    assert answer(objects=objects[:2])["warnings"] == []
-
-
 def test_a_pod_on_its_way_out_is_not_displaced_with_its_node() -> None:
     going = pod("going", node="a")
     going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
