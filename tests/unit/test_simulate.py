@@ -62,6 +62,7 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
                 "owner": None,
                 "displacedFrom": None,
                 "file": "-",
+                "own": False,
                 "node": "g",
                 "annotations": {
                     "hami.io/vgpu-node": "g",
@@ -82,6 +83,7 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
                 "owner": None,
                 "displacedFrom": None,
                 "file": "-",
+                "own": False,
                 "node": None,
                 "annotations": {},
                 "devices": [],

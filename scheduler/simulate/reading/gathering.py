@@ -40,6 +40,25 @@ class Gathered:
     origins: list[Origin] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
+    @property
+    def own(self) -> frozenset[str]:
+        """The files that somebody asks about: those beside a cluster, or beside a dump of one.
+
+        A dump holds nodes, or pods that have one. Without a cluster or a dump no file is beside anything.
+        """
+        files = {origin.file for origin in self.origins}
+        if CLUSTER in files:
+            return frozenset(files - {CLUSTER})
+        pairs = zip(self.origins, self.objects, strict=True)
+        dumps = {origin.file for origin, body in pairs if _is_of_a_cluster(body)}
+        return frozenset(files - dumps) if dumps else frozenset()
+
+
+def _is_of_a_cluster(body: Mapping[str, Any]) -> bool:
+    kind, spec = kinds.known(body), body.get("spec")
+    has_node = isinstance(spec, Mapping) and bool(spec.get("nodeName"))
+    return kind == "Node" or (kind == "Pod" and has_node)
+
 
 def gather(names: Iterable[str], live: Live, stdin: TextIO, tell: Tell) -> Gathered:
     """What the cluster has, where no file has an object of the same name, and then what the files have.
