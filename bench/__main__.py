@@ -1,6 +1,6 @@
 """``make bench``: everything, as one JSON document on standard output, with progress on standard error.
 
-``ARGS="kernels replay trials small distinct learning engine end-to-end scale hostile recording storm storm-served everywhere"``
+``ARGS="kernels replay trials small distinct learning engine end-to-end scale hostile recording dumps storm storm-served everywhere"``
 picks parts. ``--rows``, ``--nodes``, ``--pods``, ``--turns`` and ``--schedulers`` pick what ``engine`` and
 ``end-to-end`` measure; ``--modes``, ``--seeds``, ``--scenarios`` and ``--only`` what ``everywhere`` plays.
 ``--quick`` runs the smallest sizes of every part. Every figure that has a floor is told as met or missed; with
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from bench import (
     distinct,
+    dumps,
     floors,
     hostile,
     kernels,
@@ -77,6 +78,7 @@ _PARTS: dict[str, tuple[_Run, _Floors]] = {
     "scale": (lambda given: scale.run(given.quick), lambda _: scale.FLOORS),
     "hostile": (lambda given: hostile.run(given.quick), lambda _: hostile.FLOORS),
     "recording": (lambda given: recording.run(given.quick), lambda _: recording.FLOORS),
+    "dumps": (lambda given: dumps.run(given.quick), lambda _: dumps.FLOORS),
     "storm": (lambda given: storm.run(given.quick), lambda _: storm.FLOORS),
     "storm-served": (lambda given: served.run(given.quick), lambda _: served.FLOORS),
     "everywhere": (

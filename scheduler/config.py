@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from scheduler.api import names, placement, values
 from scheduler.api.kubescheduler import file as kube_file
 from scheduler.api.limits import PodLimits
 from scheduler.api.placement import Mode, Placement
+from scheduler.documents import reading
 from scheduler.errors import BadInput, one_line, unreadable
 
 # A scheduler's name stands in field selectors, which have no way to quote.
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9._]{0,251}[A-Za-z0-9])?")
 _OF_PROFILES = ("schedulerName", "placement", "modeWeight", "preemption")
+_RESOURCE = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/([-\w.]+\*?|\*)", re.ASCII)
 _LABEL = re.compile(r"([a-zA-Z0-9._-]+/)?[a-zA-Z0-9._-]+(=[a-zA-Z0-9._-]*)?|")
 
 
@@ -61,6 +61,7 @@ class Config:
         binds_in_flight: requests to the API server at once.
         slice_pods: most pods decided between two looks at the streams.
         hami_node_label: key=value, or a key, of the nodes on which HAMi's device plugin runs; empty for none.
+        gpu_resources: resources by which nodes offer GPUs that nobody counts, ``*`` for any end.
         lock_timeout_seconds: age at which a HAMi node lock may be taken over.
         pod_limits: how much one pod may say, see ``api/limits.py``.
         metrics: how much the metrics tell.
@@ -75,6 +76,7 @@ class Config:
     binds_in_flight: int = 32
     slice_pods: int = 64
     hami_node_label: str = names.HAMI_NODE_LABEL
+    gpu_resources: tuple[str, ...] = names.GPU_RESOURCES
     lock_timeout_seconds: float = 300.0
     pod_limits: PodLimits = field(default_factory=PodLimits)
     metrics: MetricsConfig = field(default_factory=MetricsConfig)
@@ -108,10 +110,10 @@ def load(path: Path | None) -> Config:
     if path is None:
         return Config()
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        raw = reading.read(reading.decoded(path.read_bytes())) or {}
     except (OSError, UnicodeError) as error:
         raise BadInput("file", unreadable(error)) from error
-    except (ValueError, yaml.YAMLError) as error:
+    except ValueError as error:
         raise BadInput("file", one_line(error)) from error
     return parse(raw)
 
@@ -142,12 +144,8 @@ def parse(raw: Any) -> Config:
             continue
         if key == "profiles":
             changes["profiles"] = _further(given, first)
-        elif key == "podLimits":
-            changes["pod_limits"] = _pod_limits(given)
-        elif key == "metrics":
-            changes["metrics"] = _metrics(given)
-        elif key == "hamiNodeLabel":
-            changes["hami_node_label"] = _label(key, given)
+        elif key in _READ:
+            changes[known[key]] = _READ[key](given)
         else:
             changes[known[key]] = _number(key, given, getattr(Config(), known[key]))
     return Config(**changes)
@@ -239,12 +237,6 @@ def _camel(name: str) -> str:
     return first + "".join(word.title() for word in rest)
 
 
-def _label(key: str, given: Any) -> str:
-    if not isinstance(given, str) or not _LABEL.fullmatch(given):
-        raise BadInput(key, f'{given!r} is neither "key=value" nor "key" nor empty')
-    return given
-
-
 def _number(key: str, given: Any, default: float) -> int | float:
     wanted = (int,) if isinstance(default, int) else (int, float)
     # Neither .inf nor .nan is within: no comparison holds for nan.
@@ -252,3 +244,29 @@ def _number(key: str, given: Any, default: float) -> int | float:
         kind = "a whole number" if isinstance(default, int) else "a number"
         raise BadInput(key, f"{given!r} is not {kind} above 0")
     return type(default)(given)
+
+
+def _label(given: Any) -> str:
+    if not isinstance(given, str) or not _LABEL.fullmatch(given):
+        raise BadInput("hamiNodeLabel", f'{given!r} is neither "key=value" nor "key" nor empty')
+    return given
+
+
+def _resources(given: Any) -> tuple[str, ...]:
+    found = values.items(given, "gpuResources", str)
+    for i, one in enumerate(found):
+        if not _RESOURCE.fullmatch(one):
+            raise BadInput(
+                f"gpuResources[{i}]",
+                f'{one!r} is no resource such as "example.com/gpu", with or without "*" at its end',
+            )
+    return tuple(found)
+
+
+# What is neither a number nor a part of profiles.
+_READ: dict[str, Callable[[Any], Any]] = {
+    "podLimits": _pod_limits,
+    "metrics": _metrics,
+    "hamiNodeLabel": _label,
+    "gpuResources": _resources,
+}

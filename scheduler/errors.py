@@ -66,21 +66,22 @@ class Mistake(NamedTuple):
     text: str
 
     def __str__(self) -> str:
-        return visible(f"{self.field}: {self.text}")
+        return visible(": ".join(filter(None, self)))
 
 
 class BadInput(EvenkeelError):  # noqa: N818 - the word a user would say
     """Something a person wrote cannot be understood.
 
     Attributes:
-        field: path of the field inside the object, e.g. ``spec.containers[0].resources.limits``.
+        field: path of the field inside the object, e.g. ``spec.containers[0].resources.limits``; empty where it
+            is the whole.
         problem: what is wrong with it and what is allowed.
     """
 
     def __init__(self, field: str, problem: str) -> None:
         self.field = visible(field)
         self.problem = visible(problem)
-        super().__init__(f"{self.field}: {self.problem}")
+        super().__init__(": ".join(filter(None, (self.field, self.problem))))
 
     @property
     def mistake(self) -> Mistake:

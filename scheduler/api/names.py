@@ -81,6 +81,14 @@ NOUSE_UUID = "nvidia.com/nouse-gpuuuid"
 NUMA_BIND = "nvidia.com/numa-bind"
 VGPU_MODE = "nvidia.com/vgpu-mode"
 
+# Labels by which NVIDIA's feature discovery tells of a node's GPUs.
+GPU_PRODUCT = "nvidia.com/gpu.product"
+GPU_COUNT = "nvidia.com/gpu.count"
+GPU_REPLICAS = "nvidia.com/gpu.replicas"
+GPU_PRESENT = "nvidia.com/gpu.present"
+# Resources under which plugins offer GPUs in ways that nobody here counts; ``*`` stands for any end.
+GPU_RESOURCES = ("nvidia.com/gpu.shared", "nvidia.com/mig-*")
+
 # The annotations that decide where a pod goes: part of its template.
 STEERING = frozenset({
     MODE, OBJECTIVE, HAMI_NODE_POLICY, HAMI_GPU_POLICY, HAMI_WEIGHTS,

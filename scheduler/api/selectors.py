@@ -21,6 +21,7 @@ from scheduler.errors import BadInput
 Labels = Mapping[str, str]
 
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+_NODE_OPERATORS = (*_OPERATORS, "Gt", "Lt")
 _WITH_VALUES = frozenset({"In", "NotIn"})
 _NODE_NAME = "metadata.name"
 # Of a selector, as the API server checks them.
@@ -134,8 +135,7 @@ def _requirement(key: Any, operator: Any, wanted: Any, field: str) -> Requiremen
     if not isinstance(key, str) or not key:
         raise BadInput(f"{field}.key", f"{key!r} is not a label's name")
     if operator not in _OPERATORS:
-        said = limits.shortened(str(operator), _QUOTED_MAX)
-        raise BadInput(f"{field}.operator", f'"{said}" is not one of {", ".join(_OPERATORS)}')
+        raise _unknown_operator(operator, field, _OPERATORS)
     found = values.items(wanted, f"{field}.values", str)
     if (operator in _WITH_VALUES) != bool(found):
         raise BadInput(
@@ -183,19 +183,34 @@ class NodeTerm(NamedTuple):
 def node_terms(terms: Iterable[wire.NodeTerm]) -> tuple[NodeTerm, ...]:
     """The terms that can match a node, in their order.
 
-    An empty term matches nothing, and neither does one that has a requirement which cannot be read: the
-    API server refuses most of these, and kube-scheduler passes over them.
+    An empty term matches nothing, and neither does one that has a requirement which cannot be read:
+    kube-scheduler passes over these, and the API server refuses most of them.
     """
     return tuple(found for term in terms if (found := node_term(term)) is not None)
 
 
 def node_term(term: wire.NodeTerm) -> NodeTerm | None:
     """A term from its wire form; None for one that matches no node, see ``node_terms``."""
-    expressions, fields = term.match_expressions or (), term.match_fields or ()
-    labels = tuple(one for given in expressions if (one := _of_label(given)))
-    named = tuple(one for given in fields if (one := _of_name(given)))
-    readable = len(labels) == len(expressions) and len(named) == len(fields)
-    return NodeTerm(labels, named) if readable and (labels or named) else None
+    try:
+        return read_node_term(term, "")
+    except BadInput:
+        return None
+
+
+def read_node_term(term: wire.NodeTerm, field: str) -> NodeTerm | None:
+    """A term from its wire form; None for an empty one.
+
+    Raises:
+        BadInput: a requirement cannot be read; names the field.
+    """
+    labels = [
+        of_label(one, f"{field}.matchExpressions[{i}]")
+        for i, one in enumerate(term.match_expressions or ())
+    ]
+    named = [
+        _of_name(one, f"{field}.matchFields[{i}]") for i, one in enumerate(term.match_fields or ())
+    ]
+    return NodeTerm(tuple(labels), tuple(named)) if labels or named else None
 
 
 def node_names(terms: Sequence[wire.NodeTerm]) -> tuple[str, ...] | None:
@@ -216,24 +231,48 @@ def node_names(terms: Sequence[wire.NodeTerm]) -> tuple[str, ...] | None:
     return tuple(sorted(found)) if terms else None
 
 
-def _of_label(given: wire.Expression) -> Requirement | None:
+def of_label(given: wire.Expression, field: str) -> Requirement:
+    """A requirement of a node's label, as apimachinery's ``labels.NewRequirement`` reads it.
+
+    Raises:
+        BadInput: the key, the operator, the number of values, or any value is none that it takes.
+    """
+    check_name(given.key, f"{field}.key")
     wanted = tuple(sorted(set(given.values or ())))
+    where = f"{field}.values"
     match given.operator:
         case "In" | "NotIn":
-            return Requirement(given.key, given.operator, wanted) if wanted else None
+            if not wanted:
+                raise BadInput(where, "must be set for the operators In and NotIn")
         case "Exists" | "DoesNotExist":
-            return Requirement(given.key, given.operator)
-        case "Gt" | "Lt" if len(given.values or ()) == 1 and integer(wanted[0]) is not None:
-            return Requirement(given.key, given.operator, wanted)
+            if wanted:
+                raise BadInput(where, "must not be set for the operators Exists and DoesNotExist")
+        case "Gt" | "Lt":
+            if len(given.values or ()) != 1 or integer(wanted[0]) is None:
+                raise BadInput(where, "must be one whole number for the operators Gt and Lt")
         case _:
-            return None
+            raise _unknown_operator(given.operator, field, _NODE_OPERATORS)
+    for i, value in enumerate(given.values or ()):
+        # Numbers too: one with a sign in front is no label's value.
+        check_value(value, f"{where}[{i}]")
+    return Requirement(given.key, given.operator, wanted)
 
 
-def _of_name(given: wire.Expression) -> Requirement | None:
+def _of_name(given: wire.Expression, field: str) -> Requirement:
     """``matchFields`` knows ``metadata.name`` with In and NotIn of one value."""
+    if given.key != _NODE_NAME:
+        raise BadInput(f"{field}.key", f"{quoted(given.key)} is not {_NODE_NAME}")
+    if given.operator not in _WITH_VALUES:
+        raise _unknown_operator(given.operator, field, ("In", "NotIn"))
     wanted = tuple(given.values or ())
-    readable = given.key == _NODE_NAME and given.operator in _WITH_VALUES and len(wanted) == 1
-    return Requirement(given.key, given.operator, wanted) if readable else None
+    if len(wanted) != 1:
+        raise BadInput(f"{field}.values", "must be one name")
+    return Requirement(given.key, given.operator, wanted)
+
+
+def _unknown_operator(given: Any, field: str, known: Sequence[str]) -> BadInput:
+    said = limits.shortened(str(given), _QUOTED_MAX)
+    return BadInput(f"{field}.operator", f'"{said}" is not one of {", ".join(known)}')
 
 
 def integer(text: str) -> int | None:

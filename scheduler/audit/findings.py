@@ -88,9 +88,7 @@ def audit(
     """
     config, prices, about = question.config, question.prices, question.about
     tell("taking in nodes and pods")
-    cluster = Cluster(
-        config.scheduler_names, devices.families(config.hami_node_label), config.pod_limits
-    )
+    cluster = Cluster(config.scheduler_names, devices.of_config(config), config.pod_limits)
     for node in nodes:
         cluster.see_node(node)
     for pod in pods:
@@ -101,7 +99,7 @@ def audit(
     judges = typical.of_cluster(cluster, parted.own)
     figures = m.of_cluster(cluster, judges)
     rates, models = rates_of.of_nodes(cluster, figures.names, prices)
-    rows = _nodes(figures, rates)
+    rows = _nodes(cluster, figures, rates)
     waiting = [pod for pod in cluster.pods.values() if pod.life == Life.PENDING]
     total = _totals(figures, rates)
     compared = comparison.Compared(nodes, cluster, parted, judges, figures, rates)
@@ -118,6 +116,11 @@ def audit(
         "nodes": rows,
         "mistakes": [one.as_json() for one in mistakes],
         "passedOver": dict(about.passed_over),
+        "uncounted": [
+            {"node": row["name"], "offers": _offered(cluster, row["name"])}
+            for row in rows
+            if row["hasGpus"] and not row["capacity"]["gpuCompute"]
+        ],
         "leftOut": sorted(cluster.nodes.rows.keys() - set(figures.names)),
         "waiting": [
             _asks(pod) for pod in sorted(waiting, key=lambda pod: (pod.created, pod.order))
@@ -125,6 +128,13 @@ def audit(
         "next": upcoming.of(cluster, pods, parted.own, config),
         "replay": comparison.of(compared, question.modes, question.orders, config, tell),
     }
+
+
+def _offered(cluster: Cluster, name: str) -> dict[str, int]:
+    """What a node offers of devices that nobody counts."""
+    facts, families = cluster.facts_of(name), cluster.registers.families
+    offered = facts.allocatable if facts is not None else ()
+    return {one: amount for one, amount in offered if families.are_marked({}, (one,))}
 
 
 def _totals(figures: Figures, rates: c.Floats) -> Json:
@@ -141,8 +151,10 @@ def _totals(figures: Figures, rates: c.Floats) -> Json:
     }
 
 
-def _nodes(figures: Figures, rates: c.Floats) -> list[Json]:
-    """The dearest first, then by name."""
+def _nodes(cluster: Cluster, figures: Figures, rates: c.Floats) -> list[Json]:
+    """The most expensive first, then by name."""
+    at = [cluster.nodes.row_of(name) for name in figures.names]
+    has_gpus = cluster.nodes.columns.has_gpu[at]
     amounts = figures.amounts
     stranded = (amounts[m.STRANDED] * rates).sum(axis=0)
     usable = ((amounts[m.FREE] - amounts[m.STRANDED] - amounts[m.SPARE]) * rates).sum(axis=0)
@@ -153,6 +165,7 @@ def _nodes(figures: Figures, rates: c.Floats) -> list[Json]:
             "money": round(float(stranded[i]), _ROUND),
             "usableMoney": round(float(usable[i]), _ROUND),
             "isClosed": bool(figures.closed[i]),
+            "hasGpus": bool(has_gpus[i]),
             "reason": reasons.of_node(figures, i),
         }
         for i, name in enumerate(figures.names)

@@ -144,14 +144,38 @@ def not_judged(audit: Json) -> list[str]:
             continue
         lines.append(f"{counted(len(wrong), 'object')} with mistakes {told}:")
         lines += [
-            f"  {one['object']}: {one['field']}: {one['problem']}" for one in wrong[:_MISTAKES_MAX]
+            "  " + ": ".join(filter(None, map(one.get, ("object", "field", "problem"))))
+            for one in wrong[:_MISTAKES_MAX]
         ]
         if len(wrong) > _MISTAKES_MAX:
             lines.append(f"  and {len(wrong) - _MISTAKES_MAX:,} more, which -o json names.")
+    if audit["uncounted"]:
+        lines.append(_uncounted(audit["uncounted"]))
     if audit["passedOver"]:
         counts = ", ".join(f"{count:,} {kind}" for kind, count in audit["passedOver"].items())
         lines.append(f"Passed over: {counts}: audit judges nodes and pods that exist.")
     return lines
+
+
+def _gpus(one: Json) -> str:
+    """How many GPUs of a model there are; where plugins share each, also how many they report."""
+    gpus = f"{one['gpus']:,g} GPU" + ("" if one["gpus"] == 1 else "s")
+    if one["replicas"] == one["gpus"]:
+        return gpus
+    return f"{gpus}, reported as {one['replicas']:,} (time-slicing or MPS; each is a part of its card),"
+
+
+def _uncounted(nodes: list[Json]) -> str:
+    named = "; ".join(
+        f"{one['node']} ({', '.join(f'{n:,} {resource}' for resource, n in one['offers'].items()) or 'by its label'})"
+        for one in nodes[:_MISTAKES_MAX]
+    )
+    more = f"; and {len(nodes) - _MISTAKES_MAX:,} more" if len(nodes) > _MISTAKES_MAX else ""
+    has = "has" if len(nodes) == 1 else "have"
+    return (
+        f"{counted(len(nodes), 'node')} {has} GPUs that are not counted, and no figure here is about them: "
+        f"{named}{more}."
+    )
 
 
 def priced_by(audit: Json) -> list[str]:
@@ -163,7 +187,7 @@ def priced_by(audit: Json) -> list[str]:
     ]
     models = audit["gpuModels"]
     lines += [
-        f"{one['model']}: {counted(one['gpus'], 'GPU')} at {dollars(one['price'])} ({one['source']})."
+        f"{one['model']}: {_gpus(one)} at {dollars(one['price'])} ({one['source']})."
         for one in models[:_MODELS_MAX]
     ]
     if len(models) > _MODELS_MAX:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TextIO, TypeVar
 
 import typer
-import yaml
 
 from scheduler import progress
 from scheduler.cli import options, sources
+from scheduler.documents import writing
 from scheduler.errors import BadInput
 from scheduler.progress import Tell
 
@@ -64,7 +64,7 @@ def give(answer: Answer, output: str, show: Callable[[], None]) -> NoReturn:
     if output == "json":
         typer.echo(json.dumps(answer.printed, indent=2))
     elif output == "yaml":
-        typer.echo(yaml.safe_dump(answer.printed, sort_keys=False), nl=False)
+        typer.echo(writing.dump(answer.printed), nl=False)
     else:
         show()
     for text in answer.complaints:

@@ -15,9 +15,20 @@ Output = Literal["table", "json", "yaml"]
 
 def explain(
     *,
-    what: Annotated[Literal["pod", "node"], typer.Argument(help="What to explain.")],
+    what: Annotated[
+        str,
+        typer.Argument(
+            autocompletion=options.listed(
+                ("pod", "node", "deploy", "sts", "ds", "rs", "rc", "job", "cj")
+            ),
+            help="pod, node, or a workload as kubectl calls it, such as deploy: the first of its pods that waits.",
+        ),
+    ],
     name: Annotated[
-        str, typer.Argument(help="Of a pod NAMESPACE/NAME, or NAME in default; of a node its name.")
+        str,
+        typer.Argument(
+            help="NAMESPACE/NAME, or NAME in default; of pods also how their names begin; of a node its name."
+        ),
     ],
     file: Annotated[
         list[str] | None,

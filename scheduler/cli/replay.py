@@ -78,6 +78,14 @@ def replay(
     ] = "table",
     output_file: Annotated[Path | None, typer.Option(help="Default: standard output.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw it too, as FILE.svg or FILE.png.")] = None,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Refuse lines that cannot be meant as they stand; else they are taken in the smallest sense, "
+            "counted and named.",
+        ),
+    ] = False,
 ) -> None:
     """Replay a trace of a cluster: how full it gets, what fragments, who waits or is lost."""
     from scheduler.replay import command, fan_out, traces  # noqa: PLC0415 - as above
@@ -97,6 +105,7 @@ def replay(
         output=output,
         output_file=output_file,
         plot=plot,
+        strict=strict,
     )
     try:
         command.execute(request, printing.console(), printing.console(stderr=True))

@@ -34,7 +34,10 @@ def simulate(
         bool, typer.Option("--explain", help="What every node says of every pod.")
     ] = False,
     only_ours: Annotated[
-        bool, typer.Option("--only-ours", help="Only pods that name our scheduler.")
+        bool,
+        typer.Option(
+            "--only-ours", help="Only pods that name our scheduler, and those of your own files."
+        ),
     ] = False,
     without_node: Annotated[
         list[str] | None,
@@ -80,7 +83,11 @@ def simulate(
         bool, typer.Option("--strict", help="Refuse everything for one malformed object (2).")
     ] = False,
     fail_if_pending: Annotated[
-        bool, typer.Option("--fail-if-pending", help="Exit code 1 when a pod stays pending.")
+        bool,
+        typer.Option(
+            "--fail-if-pending",
+            help="Exit code 1 when a pod stays pending; beside a cluster or a dump, one of your files or of the change.",
+        ),
     ] = False,
     config_file: options.ConfigFile = None,
 ) -> None:

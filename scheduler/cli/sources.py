@@ -47,7 +47,7 @@ def of_files(names: list[str]) -> Found:
     Raises:
         BadInput: a file cannot be read, or holds what is no Kubernetes object.
     """
-    from scheduler.simulate.reading import files, inventory, kinds  # noqa: PLC0415 - numba costs half a second
+    from scheduler.simulate.reading import files, gathering, inventory, kinds  # noqa: PLC0415 - numba costs half a second
 
     objects: list[Json] = []
     origins: list[str] = []
@@ -57,9 +57,11 @@ def of_files(names: list[str]) -> Found:
             # What has no kind is a mistake, as the inventory tells.
             if kinds.known(body) in _KINDS or not isinstance(body.get("kind"), str):
                 objects.append(body)
-                origins.append(name if kinds.key(body).name else f"{name}: {place}")
+                has_name = kinds.key(body).name or not place
+                origins.append(name if has_name else f"{name}: {place}")
             else:
                 passed_over[str(body["kind"])] += 1
+    gathering.refuse_illegible(zip(origins, objects, strict=True))
     found = inventory.read(objects, strict=False)
     nodes, unread = list(found.nodes), []
     # What is wrong with these, the audit tells as of a cluster.
@@ -95,7 +97,7 @@ def _as_in_a_cluster(found: Inventory, problem: InputProblem) -> wire.Node | Non
 def _unread(origin: str, problem: InputProblem) -> Unread:
     from scheduler.audit.unread import Unread  # noqa: PLC0415 - as above
 
-    return Unread(f"{origin}: {problem.name}", problem.mistake)
+    return Unread(": ".join(filter(None, (origin, problem.name))), problem.mistake)
 
 
 def of_cluster(kubeconfig: str | None, context: str | None) -> Found:

@@ -25,7 +25,8 @@ from scheduler.kernels import diagnose
 from scheduler.modes.learning import Learner
 from scheduler.plugins import table
 from scheduler.plugins.contract import Asked
-from scheduler.plugins.volumes.needs import Refusal
+from scheduler.plugins.rules import named_nodes
+from scheduler.plugins.volumes.refusals import Refusal
 from scheduler.schema import columns as c
 from scheduler.schema import empty
 from scheduler.state.cluster import Cluster
@@ -54,7 +55,10 @@ class Key(NamedTuple):
     def refusal(self) -> Refusal | None:
         """Why such a pod cannot go anywhere, whatever nodes there are; unless the template says so before."""
         storage = self.view.storage
-        if storage is None or self.template.node_names == ():
+        if storage is None:
+            return None
+        says_before = named_nodes.CONTRADICTION.name not in self.placement.kube.not_asked
+        if self.template.node_names == () and says_before:
             return None
         return storage.refusal
 

@@ -10,7 +10,7 @@ from scheduler.api.door.decisions import Diagnosis
 from scheduler.cycle.boards import Shape
 from scheduler.plugins import table
 from scheduler.plugins.contract import Judged
-from scheduler.plugins.volumes.needs import Refusal
+from scheduler.plugins.volumes.refusals import Refusal
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 

@@ -12,7 +12,7 @@ from scheduler.api.placement import Placement
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.plugins import table
 from scheduler.plugins.contract import Standing
-from scheduler.plugins.volumes import needs as storage
+from scheduler.plugins.volumes import needs
 from scheduler.plugins.volumes.needs import Needs as Storage
 from scheduler.state.cluster import Cluster
 from scheduler.state.counting.groups import Controller
@@ -66,9 +66,7 @@ class Views:
         template, version = pod.template, self._cluster.terms.version + self._cluster.groups.version
         stored = None
         if pod.volumes is not None:
-            stored = storage.of_pod(pod, self._cluster.storage)
-            if stored is not None:
-                stored = storage.by_profile(stored, placement.kube)
+            stored = needs.find_needs(pod, self._cluster.storage, placement.kube)
         elif self._alone.get(template) == version:
             return ALONE
         elif not table.has_peers(template, self._cluster):

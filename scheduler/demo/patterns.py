@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from scheduler.api import hami, names
+from scheduler.documents import reading
 
 _FOLDER = Path(__file__).parent / "manifests"
 NODES = _FOLDER / "nodes.yaml"
@@ -40,7 +39,7 @@ class Pattern:
     def manifests(self) -> list[dict[str, Any]]:
         """The pods, as a user would write them."""
         text = self.file.read_text(encoding="utf-8")
-        return [document for document in yaml.safe_load_all(text) if document]
+        return [one.value for one in reading.read_all(text) if one.value]
 
 
 ALL = (

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import yaml
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from scheduler.demo import keeping, operator, patterns, picture
+from scheduler.documents import reading, writing
 from scheduler.embedded import cluster
 from scheduler.embedded.agents import fleet as agents
 from scheduler.embedded.agents import nodes
@@ -61,7 +61,7 @@ async def demo(console: Console, *, keep: bool) -> bool:
             kubeconfig = embedded.write_kubeconfig(Path(folder) / "kubeconfig")
             config = Path(folder) / "config.yaml"
             # Nothing else places pods here, so those that name no scheduler are Evenkeel's too.
-            config.write_text(yaml.safe_dump(_CONFIG), encoding="utf-8")
+            config.write_text(writing.dump(_CONFIG), encoding="utf-8")
             log = Path(folder) / "evenkeel.log"
             say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
             async with aiohttp.ClientSession(embedded.url, raise_for_status=True) as api:
@@ -107,7 +107,7 @@ def _crds() -> list[dict[str, Any]]:
     for folder in (package / "crds", package / ".." / "crds"):
         if folder.is_dir():
             found = [
-                yaml.safe_load(file.read_text(encoding="utf-8"))
+                reading.read(file.read_text(encoding="utf-8"))
                 for file in folder.iterdir()
                 if file.name.endswith(".yaml")
             ]

@@ -6,11 +6,14 @@ must be enough, and all are charged.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from itertools import chain
 from typing import NamedTuple
 
 from scheduler.api import names, wire
 from scheduler.api.pods.gpus import GpuAsk
+from scheduler.config import Config
 from scheduler.devices.contract import CardDriver, CountingDriver, Driver, Texts
 from scheduler.devices.hami import HamiCards
 from scheduler.devices.whole import FAMILIES as WHOLE
@@ -35,15 +38,37 @@ class Family(NamedTuple):
         return self.whole if self.cards is None else self.cards
 
 
-Families = tuple[Family, ...]
+class Families(tuple[Family, ...]):  # noqa: SLOT001 - a tuple has no slots of its own
+    """The table.
+
+    Attributes:
+        marks: resources by which nodes offer devices that no family counts, ``*`` for any end.
+    """
+
+    marks: tuple[str, ...] = ()
+
+    def are_marked(self, labels: Texts, offered: Iterable[str]) -> bool:
+        """Whether a node says by its labels, or by what it offers, that it has devices, be they counted or not."""
+        if labels.get(names.GPU_PRESENT) == "true":
+            return True
+        return any(fnmatchcase(resource, mark) for resource in offered for mark in self.marks)
 
 
-def families(label: str = names.HAMI_NODE_LABEL) -> Families:
+def families(
+    label: str = names.HAMI_NODE_LABEL, marks: tuple[str, ...] = names.GPU_RESOURCES
+) -> Families:
     """The table; ``label`` as ``HamiCards`` takes it."""
     cards: dict[str, CardDriver] = {names.GPU: HamiCards(label)}
-    return tuple(
+    found = Families(
         Family(resource, cards.get(resource), WholeDevices(resource)) for resource in WHOLE
     )
+    found.marks = marks
+    return found
+
+
+def of_config(config: Config) -> Families:
+    """The table as the configuration has it."""
+    return families(config.hami_node_label, config.gpu_resources)
 
 
 # For those who look at pods and nodes and at no cluster: what is read and written does not depend on the label.

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import yaml
 from aiohttp import web
 
+from scheduler.documents import writing
 from scheduler.embedded.api.server import Server, Settings
 from scheduler.embedded.store.store import Store
 
@@ -57,7 +57,7 @@ class Cluster:
             ],
             "current-context": name,
         }
-        return yaml.safe_dump(config, sort_keys=False)
+        return writing.dump(config)
 
     def write_kubeconfig(self, path: Path | str) -> Path:
         """Write the kubeconfig to a file that only its owner can read; return its path."""

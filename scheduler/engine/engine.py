@@ -99,9 +99,7 @@ class Engine:
     def _begin(self) -> None:
         """Begin with an empty state."""
         config = self.config
-        self.cluster = Cluster(
-            config.scheduler_names, devices.families(config.hami_node_label), config.pod_limits
-        )
+        self.cluster = Cluster(config.scheduler_names, devices.of_config(config), config.pod_limits)
         self.policies = PolicyBook(config)
         self.pending = Pending(config, self.cluster.terms.labels_of)
         self.cycle = Cycle(self.cluster, self.policies, self._known, self._seed)

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TextIO
+from typing import Any, TextIO
 
 from scheduler.config import Config
 from scheduler.errors import BadInput, visible
-from scheduler.explain import nodes, pods
+from scheduler.explain import finding, nodes, pods
 from scheduler.explain.scene import Scene
 from scheduler.progress import Tell
+from scheduler.simulate import gaps
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.reading.gathering import CLUSTER, Live, gather
 from scheduler.simulate.situation import prepare
 
 Json = dict[str, Any]
 OK, MISTAKES = 0, 3
-_NAMED, _TOLD_MAX = 5, 20
+_TOLD_MAX = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """The arguments of ``evenkeel explain`` as they were typed, except for the cluster's."""
+    """The arguments of ``evenkeel explain`` as they were typed, except for the cluster's.
+
+    Attributes:
+        what: ``pod``, ``node`` or a word of ``finding.WORKLOADS``.
+    """
 
     config: Config
-    what: Literal["pod", "node"]
+    what: str
     name: str
     files: Sequence[str] = ()
 
@@ -46,10 +50,14 @@ def check(request: Request) -> None:
     Raises:
         BadInput: the name is none; says what is allowed.
     """
+    if request.what not in {"pod", "node", *finding.WORKLOADS}:
+        known = ", ".join(("pod", "node", *finding.WORKLOADS))
+        raise BadInput("WHAT", f'"{request.what}" cannot be explained; there are {known}')
     parts = request.name.split("/")
-    if request.what == "pod" and (len(parts) > 2 or not all(parts)):
+    if request.what != "node" and (len(parts) > 2 or not all(parts)):
         raise BadInput(
-            "NAME", f'"{request.name}" is no pod: write NAMESPACE/NAME, or NAME in default'
+            "NAME",
+            f'"{request.name}" is no {request.what}: write NAMESPACE/NAME, or NAME in default',
         )
     if request.what == "node" and (len(parts) > 1 or not request.name):
         raise BadInput("NAME", f'"{request.name}" is no node: write its name')
@@ -67,47 +75,36 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> An
         gathered.objects,
         Changes(),
         strict=False,
-        unlisted=live.unlisted if live else {},
+        unlisted=live.unlisted if live else None,
         remarks=gathered.remarks,
     )
     scene = Scene(situation, request.config, is_live=live is not None)
     tell(f"asking about {request.name}")
-    printed = _pod(request, scene) if request.what == "pod" else _node(request, scene)
+    printed = _node(request, scene) if request.what == "node" else _pod(request, scene)
     problems = list(situation.inventory.mistakes.values())
     said = [visible(gathered.origins[one.position].before(str(one))) for one in problems]
     more = len(said) - _TOLD_MAX
     complaints = [*said[:_TOLD_MAX], *([f"and {more} more"] if more > 0 else [])]
+    complaints += [f"warning: {text}" for text in gaps.unlisted_kinds(situation.unlisted or {})]
     mine = any(gathered.origins[one.position].file != CLUSTER for one in problems)
     return Answer(printed, complaints, MISTAKES if mine else OK)
 
 
 def _pod(request: Request, scene: Scene) -> Json:
-    key = request.name if "/" in request.name else f"default/{request.name}"
-    found = scene.pods.get(key)
-    if found is not None:
-        return pods.explained(scene, found)
-    if (unread := scene.unread.get(key)) is not None:
-        raise BadInput(f"pod {key}", f"cannot be read: {unread}")
-    if key in scene.finished:
-        raise BadInput(f"pod {key}", "has finished: it holds nothing and waits for nothing")
-    raise _unknown("pod", key, scene.pods)
+    if request.what in finding.WORKLOADS:
+        found = finding.pod_of(scene, request.what, request.name)
+    else:
+        found = finding.pod(scene, request.name)
+    printed = pods.explained(scene, found.pod)
+    printed["remarks"] = [*filter(None, (found.remark,)), *printed["remarks"]]
+    return printed
 
 
 def _node(request: Request, scene: Scene) -> Json:
     if (problem := scene.malformed.get(request.name)) is not None:
         raise BadInput(f"node {request.name}", f"cannot be read, and is left out: {problem}")
     if request.name not in scene.nodes:
-        raise _unknown("node", request.name, scene.nodes)
+        start = [name for name in scene.nodes if name.startswith(request.name)]
+        also = [f"pod {key}" for key in scene.pods if key.partition("/")[2] == request.name]
+        raise finding.unknown(f"node {request.name}", "nodes", scene.nodes, first=start, also=also)
     return nodes.explained(scene, request.name)
-
-
-def _unknown(what: str, name: str, there: Iterable[str]) -> BadInput:
-    names = sorted(there)
-    if not names:
-        return BadInput(f"{what} {name}", f"is not there, and no other {what} is")
-    near = difflib.get_close_matches(name, names, _NAMED, cutoff=0.6) or names[:_NAMED]
-    more = "…" if len(near) < len(names) else ""
-    return BadInput(
-        f"{what} {name}",
-        f"is not among the {len(names)} {what}s; there are {', '.join(near)}{more}",
-    )

@@ -185,5 +185,6 @@ def _make_registry(access: Access, rare: Rare) -> kopf.OperatorRegistry:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Kopf warns that it hears no signals outside of the main thread; they are heard here."""
-    return "OS signals are ignored" not in record.getMessage()
+    """Signals, of which kopf warns that it hears none, are heard here, and what kopf fails with is logged here."""
+    message = record.getMessage()
+    return "OS signals are ignored" not in message and " has failed: " not in message

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
 from kubernetes import config as kubernetes_config
 
+from scheduler.documents import reading
 from scheduler.errors import BadInput, one_line, unreadable
 
 IN_CLUSTER_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
@@ -106,10 +106,10 @@ def _check_context(found: _Found, context: str | None) -> None:
 
 def _read(found: _Found, file: Path) -> Mapping[str, Any]:
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+        content = reading.read(reading.decoded(file.read_bytes()))
     except (OSError, UnicodeError) as error:
         raise BadInput(found.named, f"{file} {unreadable(error)}") from error
-    except yaml.YAMLError as error:
+    except ValueError as error:
         raise BadInput(found.named, f"{file} is no YAML: {one_line(error)}") from error
     if not isinstance(content, dict):
         raise BadInput(found.named, f"{file} is no kubeconfig: it must be a mapping with contexts")

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scheduler.api import names
 from scheduler.devices import whole as whole_devices
 from scheduler.devices.table import place_of
 from scheduler.schema import columns as c
@@ -15,6 +16,9 @@ from scheduler.state.demand import DemandShape
 # As in kernels/devices/free.py: a share may fall short of a whole number by its last bit.
 _EPSILON = 1e-6
 _MIB_PER_GIB = 1024
+_SHARED_POOL = place_of(names.GPU)
+# How the label of the product ends where cards are shared.
+_SHARED = "-SHARED"
 
 
 class Cards(NamedTuple):
@@ -67,6 +71,8 @@ def of_rows(cluster: Cluster, rows: c.Ints) -> Cards:
     bare_pool, bare = np.nonzero(whole > 0)
     total = whole[bare_pool, bare]
     busy = np.minimum(nodes.requested[offered[bare_pool], rows[bare]], total)
+    # What a plugin multiplies is a part of a card, however many pods it takes.
+    part = 1.0 / np.where(bare_pool == _SHARED_POOL, replicas(cluster, rows)[bare], 1)
     figures = [c.CORES, c.MIB]
     scale = table.milli[:, d]
     left = np.floor((table.total[figures][:, d] - table.used[figures][:, d]) * scale + _EPSILON)
@@ -94,9 +100,36 @@ def of_rows(cluster: Cluster, rows: c.Ints) -> Cards:
         n_all=np.append(ones, total),
         n_left=np.append(ones * ready, total - busy),
         left=np.column_stack([left, np.full((2, bare.size), c.WHOLE)]),
-        capacity=np.array([np.append(ones, total), np.append(gib, none)]),
-        used=np.array([np.append(shares[0], busy), np.append(shares[1] * gib, none)]),
+        capacity=np.array([np.append(ones, total * part), np.append(gib, none)]),
+        used=np.array([np.append(shares[0], busy * part), np.append(shares[1] * gib, none)]),
     )
+
+
+def replicas(cluster: Cluster, rows: c.Ints) -> c.Ints:
+    """[n] as how many GPUs the plugin of a node reports each card, by time-slicing or MPS; 1 where it does not.
+
+    The labels say so: the number of replicas, or else that GPUs are shared and how many cards there are.
+    """
+    nodes = cluster.nodes
+    told, cards = (_labelled(cluster, key, rows) for key in (names.GPU_REPLICAS, names.GPU_COUNT))
+    product = nodes.label_column(names.GPU_PRODUCT)[rows]
+    kinds = np.unique(product[product >= 0])
+    words = nodes.label_values.values
+    shared = np.isin(product, [kind for kind in kinds if words[kind].endswith(_SHARED)])
+    offered = nodes.columns.allocatable[c.DEVICES_AT + _SHARED_POOL, rows]
+    by_count = np.where(shared & (cards > 0), -(-offered // np.maximum(cards, 1)), 1)
+    found: c.Ints = np.maximum(np.where(told > 0, told, by_count), 1)
+    return found
+
+
+def _labelled(cluster: Cluster, key: str, rows: c.Ints) -> c.Ints:
+    """[n] a label as a whole number, 0 where it is none."""
+    column = cluster.nodes.label_column(key)[rows]
+    integers, is_integer = cluster.nodes.label_integers()
+    if not integers.size:
+        return np.zeros(rows.size, np.int64)
+    found: c.Ints = np.where((column >= 0) & is_integer[column], integers[column], 0)
+    return found
 
 
 def rows_of_runs(starts: c.Ints, counts: c.Ints) -> c.Ints:

@@ -152,9 +152,8 @@ class _Judged:
         self, cluster: Cluster, rows: c.Ints, cards: Cards, *, plain_assumed: bool
     ) -> None:
         nodes, n = cluster.nodes.columns, rows.size
-        has_gpus = np.bincount(cards.owner, cards.n_all, n) > 0
         # Of CPU and memory of these nodes, pods without GPU are no judges.
-        self._unseen = has_gpus & plain_assumed
+        self._unseen = nodes.has_gpu[rows] & plain_assumed
         self._cluster, self._rows, self._cards = cluster, rows, cards
         self._allocatable = nodes.allocatable[:, rows]
         free = self._allocatable - nodes.requested[:, rows]

@@ -7,6 +7,7 @@ less.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,8 @@ from scheduler.plugins.contract import Judged
 from scheduler.schema import columns as c
 
 FITS = -1
+# Of how many containers the figures are told.
+_EACH_MAX = 3
 _FIXED = {
     CardRefusal.EXCLUSIVE: "asked GPUs that nobody shares",
     CardRefusal.SLOTS: "as many containers share each as may",
@@ -104,18 +107,21 @@ def _count(judged: Judged, codes: c.Ints, code: CardRefusal) -> str:
     """Of cards on one node: how many there are, or how many would do."""
     wanted = judged.ask.containers[c.N_CARDS]
     asked = np.unique(wanted[wanted > 0])
-    if asked.size > 1:
-        # The walk does not tell which container it could not serve.
-        return ""
     best = int(np.argmax(codes[:, code]))
     n, node = int(codes[best, code]), _node(judged, best)
     there = "that would do on one node" if code == CardRefusal.TOO_FEW else "on one node"
+    if asked.size > 1:
+        # The walk does not tell which container it could not serve.
+        each = [str(int(one)) for one in wanted[wanted > 0]]
+        return f"asked {_and(each)} GPUs in {len(each)} containers, the most {there} for one of them is {n}, on {node}"
     return f"asked {words.counted(int(asked[0]), 'GPU')}, the most {there} is {n}, on {node}"
 
 
 def _memory(judged: Judged, seen: CardsSeen) -> str:
     slot = hardest(judged, c.ASK_MIB, c.ASK_PERCENT)
     short = _refused(judged, seen, slot, CardRefusal.MEMORY)
+    if not short.size:
+        return _together(judged, seen, CardRefusal.MEMORY)
     free, total = _free(judged, seen, short, c.MIB)
     mib = int(judged.ask.containers[c.ASK_MIB, slot])
     if mib:
@@ -129,9 +135,43 @@ def _memory(judged: Judged, seen: CardsSeen) -> str:
 def _cores(judged: Judged, seen: CardsSeen) -> str:
     slot = hardest(judged, c.ASK_CORES)
     short = _refused(judged, seen, slot, CardRefusal.CORES)
+    if not short.size:
+        return _together(judged, seen, CardRefusal.CORES)
     free, _ = _free(judged, seen, short, c.CORES)
     asked = f"{int(judged.ask.containers[c.ASK_CORES, slot])} % of a card's cores"
     return _most(judged, seen, short, free, (asked, "the most free is {} %"))
+
+
+def _together(judged: Judged, seen: CardsSeen, code: CardRefusal) -> str:
+    """Where any container would fit by itself: what each asks, and the most that is free before any has a card."""
+    containers = judged.ask.containers
+    slots = np.flatnonzero(containers[c.N_CARDS] > 0).tolist()
+    at = np.flatnonzero(seen.codes[seen.at, code] > 0)
+    at = at[refusals(judged, seen, hardest(judged, c.ASK_MIB, c.ASK_PERCENT))[at] == FITS]
+    if len(slots) < 2 or not at.size:
+        return ""
+    is_memory = code == CardRefusal.MEMORY
+    figure, unit = (c.MIB, "MiB") if is_memory else (c.CORES, "%")
+    each = [
+        f"{mib} MiB" if is_memory and mib else f"{percent if is_memory else cores} %"
+        for mib, percent, cores in containers[[c.ASK_MIB, c.ASK_PERCENT, c.ASK_CORES]][
+            :, slots
+        ].T.tolist()
+    ]
+    free, _ = _free(judged, seen, at, figure)
+    best = int(np.argmax(free))
+    return (
+        f"asked {_and(each)} of a card's {'memory' if is_memory else 'cores'} in {len(slots)} containers, "
+        f"the largest free is {int(free[best])} {unit} on {_node(judged, int(seen.at[at[best]]))}"
+    )
+
+
+def _and(each: Sequence[str]) -> str:
+    """``a, b and c``; of many the first, and how many more."""
+    more = len(each) - _EACH_MAX
+    if more > 0:
+        return f"{', '.join(each[:_EACH_MAX])} and {more} more"
+    return " and ".join(filter(None, (", ".join(each[:-1]), each[-1])))
 
 
 def _free(judged: Judged, seen: CardsSeen, at: c.Ints, figure: int) -> tuple[c.Ints, c.Ints]:

@@ -34,6 +34,7 @@ from scheduler.plugins.contract import (
     summary,
 )
 from scheduler.plugins.rules import (
+    card_wishes,
     claims,
     gpu_cards,
     gpu_nodes,
@@ -78,6 +79,9 @@ RULES: tuple[Rule, ...] = (
     node_declared_features.RULE,
     # Asked after all filters of kube-scheduler's, as its extenders are.
     gpu_cards.RULE,
+    card_wishes.BY_CARD,
+    card_wishes.TYPE_UNKNOWN,
+    card_wishes.BY_TYPE,
     image_locality.RULE,
     mode.RULE,
     gpu_nodes.RULE,

@@ -31,6 +31,7 @@ class Request:
 
     Attributes:
         load, arrivals: None takes the experiment's own.
+        strict: lines of a trace that cannot be meant as they stand are refused.
     """
 
     trace: Path
@@ -47,6 +48,7 @@ class Request:
     output: words.Output = "table"
     output_file: Path | None = None
     plot: Path | None = None
+    strict: bool = False
 
 
 def execute(
@@ -67,7 +69,11 @@ def execute(
     jobs = plan(request)
     _check_outputs(request)
     variants = list(dict.fromkeys(job.variant for job in jobs))
-    known = {variant: traces.read(request.trace, variant) for variant in variants}
+    known = {
+        variant: traces.read(request.trace, variant, strict=request.strict) for variant in variants
+    }
+    for reading in dict.fromkeys(one for trace in known.values() for one in trace.readings):
+        progress.print(f"warning: {reading}", markup=False, highlight=False, soft_wrap=True)
     if request.experiment == "recorded":
         for trace in known.values():
             workloads.check_recorded(trace)

@@ -85,12 +85,14 @@ class Trace:
         name: that of its folder.
         nodes, pods: in the order of their files.
         is_recorded: its pods tell when they came.
+        readings: where its files say what cannot be, in which sense they were taken.
     """
 
     name: str
     nodes: tuple[TraceNode, ...]
     pods: tuple[TracePod, ...]
     is_recorded: bool = False
+    readings: tuple[str, ...] = ()
 
     @property
     def capacity(self) -> int:

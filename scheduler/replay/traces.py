@@ -17,9 +17,10 @@ Our own format, columns in any order; what is empty in those that may be left ou
     pods.csv   name, cpu, memory, resource:NAME  as above; memory may be 0
                app           may be left out: value of the pod's label app
                max_per_node  may be left out: at most so many pods of its app on one node; the same in
-                             all lines of an app
+                             all lines of an app; else, unless strict, the smallest holds
                arrival       may be left out: seconds from the start of the trace; empty: 0
-               departure     may be left out: likewise, after the arrival; empty: it never leaves
+               departure     may be left out: likewise, after the arrival; empty: it never leaves; at the arrival, unless
+                             strict: it stays for 1/1024 of a second
                gpus          may be left out: GPUs on one node, may be 0
                gpu_share     may be left out: share of the GPU, 0.001..1, below 1 only with 1 GPU; empty: 1
                models        may be left out: GPU models it may run on joined with |; empty: any
@@ -29,6 +30,7 @@ Our own format, columns in any order; what is empty in those that may be left ou
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -44,12 +46,14 @@ _OPENB_PODS = "openb_pod_list_"
 Named = TypeVar("Named", TraceNode, TracePod)
 
 
-def read(folder: Path, variant: str = DEFAULT) -> Trace:
+def read(folder: Path, variant: str = DEFAULT, *, strict: bool = False) -> Trace:
     """The trace in ``folder``.
 
     Args:
         folder: as described above.
         variant: which of openb's pod lists, e.g. ``gpuspec33``.
+        strict: what cannot be meant as it stands is refused; else it is taken in the smallest sense that can be,
+            and the trace says so.
 
     Raises:
         BadInput: names file, line and column, and says what is allowed.
@@ -66,7 +70,9 @@ def read(folder: Path, variant: str = DEFAULT) -> Trace:
     if variant != DEFAULT:
         raise BadInput("variant", f'"{variant}": a trace of nodes.csv and pods.csv has no variants')
     is_recorded = own.ARRIVAL in tables.header(pods)
-    return _checked(folder, own.nodes(nodes), own.pods(pods), is_recorded=is_recorded)
+    taken, readings = own.pods(pods, strict=strict)
+    found = _checked(folder, own.nodes(nodes), taken, is_recorded=is_recorded)
+    return replace(found, readings=readings)
 
 
 def variants(folder: Path) -> list[str]:

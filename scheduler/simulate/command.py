@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TextIO
 
@@ -118,6 +118,7 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> An
         BadInput: an argument or a file is wrong, or strict, and an object is.
     """
     gathered = gather(request.files, live or Live(), stdin, tell)
+    own = gathered.own
     changes = _changes(request, gathered.origins, stdin)
     tell("making the pods of workloads")
     try:
@@ -125,35 +126,55 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> An
             gathered.objects,
             changes,
             strict=request.strict,
-            unlisted=live.unlisted if live else {},
+            unlisted=live.unlisted if live else None,
             remarks=gathered.remarks,
         )
+        if request.only_ours:
+            _claim(situation, request.config, gathered.origins, own)
         results = {
             mode or "": _placed(situation, request, mode, gathered.origins, tell)
             for mode in _modes(request.modes)
         }
     except InputProblem as error:
         raise Refused([error, *error.others], gathered.origins) from error
+    for result in results.values():
+        for pod in result["pods"]:
+            pod["own"] = pod["file"] in own
     return Answer(results, _code(request, situation, results))
+
+
+def _claim(
+    situation: Situation, config: Config, origins: Sequence[Origin], own: Collection[str]
+) -> None:
+    """Pods of one's own files are ours, whatever scheduler they name, for they are what is asked about."""
+    inventory = situation.inventory
+    for pod in inventory.pods:
+        is_own = origins[inventory.positions[pod.metadata.uid]].file in own
+        if is_own and not pod.spec.node_name:
+            names = config.scheduler_names
+            known = pod.spec.scheduler_name in names
+            pod.spec.scheduler_name = pod.spec.scheduler_name if known else names[0]
 
 
 def _code(request: Request, situation: Situation, results: Mapping[str, Json]) -> int:
     """The exit code: mistakes go before pods that are pending, as these may be pending for a mistake.
 
-    Who asks what would change in a cluster does not answer for what was wrong or waited there before.
+    Who asks what would change in a cluster, or in a dump of one, does not answer for what was wrong in the cluster
+    or waited there before.
     """
-    new = situation.making.made | situation.displaced.keys()
-    is_about_changes = bool(request.files) or request.changes_anything
-
-    def counts(origin: str, uid: str = "") -> bool:
-        return not is_about_changes or origin != CLUSTER or uid in new
-
-    if any(counts(one["file"]) for result in results.values() for one in result["mistakes"]):
-        return MISTAKES
-    is_any_pending = any(
-        pod["node"] is None and counts(pod["file"], pod["uid"])
+    is_of_files = bool(request.files) or request.changes_anything
+    if any(
+        not is_of_files or one["file"] != CLUSTER
         for result in results.values()
-        for pod in result["pods"]
+        for one in result["mistakes"]
+    ):
+        return MISTAKES
+    new = situation.making.made | situation.displaced.keys()
+    pods = [pod for result in results.values() for pod in result["pods"]]
+    is_about_changes = request.changes_anything or any(pod["own"] for pod in pods)
+    is_any_pending = any(
+        pod["node"] is None and (not is_about_changes or pod["own"] or pod["uid"] in new)
+        for pod in pods
     )
     return PENDING if request.fail_if_pending and is_any_pending else OK
 

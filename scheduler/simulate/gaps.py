@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
-from scheduler.api import names, wire
+from scheduler.api import names, storage, wire
+from scheduler.api.storage import KINDS as STORAGE_KINDS
+from scheduler.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from scheduler.simulate.reading import kinds, objects
 from scheduler.simulate.reading.inventory import Inventory
 
@@ -15,16 +18,24 @@ _OF_NAMESPACES = (
     "scheduler.alpha.kubernetes.io/node-selector",
     "scheduler.alpha.kubernetes.io/defaultTolerations",
 )
-# What is lost when objects of a kind may not be listed; of others only where it matters, see below.
-_LOST = {
-    "BalancePolicy": "pods are placed as if there were no policy",
-    "Service": "pods of a Service are spread as if it were not there",
-    "LimitRange": "defaults of requests are not looked for",
-}
 _NO_PODS_MADE = "pods that it has yet to make are left out"
+_NOT_SPREAD = "pods of {} are spread as if it were not there"
+_NO_STORAGE = "pods whose volumes depend on one are judged as if there were none"
+# What is lost when objects of a kind may not be listed; of ``ASKED_FOR`` only where it matters, see below.
+LOST = {
+    "BalancePolicy": "pods are placed as if there were no policy",
+    "PodDisruptionBudget": "pods that must make room are chosen as if no budget protected any",
+    "LimitRange": "defaults of requests are not looked for",
+    "Service": _NOT_SPREAD.format("a Service"),
+    "ReplicationController": f"{_NOT_SPREAD.format('one')}, and {_NO_PODS_MADE}",
+    "ReplicaSet": f"{_NOT_SPREAD.format('one')}, and {_NO_PODS_MADE}",
+    "StatefulSet": f"{_NOT_SPREAD.format('one')}, and {_NO_PODS_MADE}",
+    **dict.fromkeys(("Deployment", "DaemonSet", "Job", "CronJob"), _NO_PODS_MADE),
+    **dict.fromkeys(STORAGE_KINDS, _NO_STORAGE),
+}
 # Where a workload says how many pods it has.
 _COUNTED = ("replicas", "active", "currentNumberScheduled")
-_ASKED_FOR = ("Namespace", "PriorityClass")
+ASKED_FOR = ("Namespace", "PriorityClass")
 
 
 def told(inventory: Inventory, unlisted: Mapping[str, str], *, is_mode_given: bool) -> list[str]:
@@ -37,12 +48,14 @@ def told(inventory: Inventory, unlisted: Mapping[str, str], *, is_mode_given: bo
     """
     return [
         *_no_nodes(inventory),
-        *_unlisted(unlisted),
+        *unlisted_kinds(unlisted),
         *_unknown_kinds(inventory),
         *_priorities(inventory),
         *_namespaces(inventory, unlisted),
         *_owners(inventory),
         *_lost_pods(inventory),
+        *_classes(inventory),
+        *_ages(inventory),
         *_admission(inventory),
         *(_modes(inventory) if is_mode_given else ()),
     ]
@@ -56,10 +69,20 @@ def _no_nodes(inventory: Inventory) -> Iterator[str]:
     yield f"the objects hold no Node: give nodes or --context{rest}"
 
 
-def _unlisted(unlisted: Mapping[str, str]) -> Iterator[str]:
+def unlisted_kinds(unlisted: Mapping[str, str]) -> Iterator[str]:
+    """What is lost of kinds that a cluster would not list."""
     for kind, reason in unlisted.items():
-        if kind not in _ASKED_FOR:
-            yield f"objects of kind {kind} cannot be listed ({reason}): {_LOST.get(kind, _NO_PODS_MADE)}"
+        if kind not in ASKED_FOR:
+            yield f"objects of kind {kind} cannot be listed ({reason}): {LOST[kind]}"
+
+
+def budgets(inventory: Inventory, rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """That no budget was given, where pods of a dump must make room for others; a cluster may have none."""
+    if inventory.budgets or not any(row["victims"] for row in rows):
+        return []
+    told = "pods that must make room are chosen as if no budget protected any"
+    add = "add `poddisruptionbudgets` to the dump"
+    return [f"no PodDisruptionBudget is among the objects: {told}; {add}"]
 
 
 def _unknown_kinds(inventory: Inventory) -> Iterator[str]:
@@ -152,6 +175,52 @@ def _lost_pods(inventory: Inventory) -> Iterator[str]:
         yield (
             "workloads say that they have pods, and no Pod is among the objects: what those hold is not "
             "charged, and all of them are placed anew"
+        )
+
+
+def _classes(inventory: Inventory) -> Iterator[str]:
+    """Storage classes that claims without a volume name, by the class, with the pods that wait for them."""
+    there = {one.metadata.name for one in inventory.storage if isinstance(one, StorageClass)}
+    volumes = {one.metadata.name for one in inventory.storage if isinstance(one, PersistentVolume)}
+    claims = {
+        (one.metadata.namespace, one.metadata.name): storage.class_of(one)
+        for one in inventory.storage
+        if isinstance(one, PersistentVolumeClaim) and one.spec.volume_name not in volumes
+    }
+    waiting: dict[str, dict[str, None]] = {}
+    for pod in inventory.pods:
+        for claim in () if pod.spec.node_name else _claims_of(pod):
+            name = claims.get((pod.metadata.namespace, claim), "")
+            if name and name not in there:
+                waiting.setdefault(name, {})[f"{pod.metadata.namespace}/{pod.metadata.name}"] = None
+    for name, pods in waiting.items():
+        yield (
+            f"StorageClass {name} is not among the objects: pods whose claims name it wait: {_some(pods)}; "
+            "add `storageclasses` to the dump"
+        )
+
+
+def _claims_of(pod: wire.Pod) -> Iterator[str]:
+    for volume in pod.spec.volumes or ():
+        if volume.persistent_volume_claim is not None:
+            yield volume.persistent_volume_claim.claim_name
+        elif volume.ephemeral is not None:
+            yield f"{pod.metadata.name}-{volume.name}"
+
+
+def _ages(inventory: Inventory) -> Iterator[str]:
+    """The queue goes by age, and a manifest has none."""
+    waiting = [
+        pod
+        for pod in inventory.pods
+        if not pod.spec.node_name and pod.metadata.uid not in inventory.templates
+    ]
+    young = [one for one in waiting if one.metadata.creation_timestamp == objects.NOT_YET]
+    if young and len(young) < len(waiting):
+        which = "pod has" if len(young) == 1 else "pods have"
+        yield (
+            f"{len(young)} waiting {which} no creationTimestamp, so among pods of equal priority those that have "
+            f"one are decided first: {_some(f'{one.metadata.namespace}/{one.metadata.name}' for one in young)}"
         )
 
 

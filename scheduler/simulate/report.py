@@ -17,6 +17,14 @@ from scheduler.simulate import explained
 Json = dict[str, Any]
 _NAMED_MAX = 5
 _GAP = 2
+# Before the names of pods of one's own files.
+_MARK = "*"
+# Why workloads have no pods and make none.
+_IDLE = {
+    "suspended": "suspended",
+    "finished": "finished",
+    "unsuited": "refused by every node for its selector, affinity or taints",
+}
 
 
 def show(results: Mapping[str, Json], console: Console) -> None:
@@ -37,11 +45,12 @@ def _show(results: Mapping[str, Json], console: Console) -> None:
         if len(results) > 1:
             heading = Text(f"Mode {mode}", style="bold")
             console.print(Text("\n").append(heading) if i else heading)
+        pods = _own_first(result["pods"])
         if console.is_terminal:
-            _pods(result["pods"], console)
+            _pods(pods, console)
         else:
-            _lines(result["pods"], console)
-        for pod in result["pods"]:
+            _lines(pods, console)
+        for pod in pods:
             if pod.get("nodes"):
                 heading = Text(f"\n{_name(pod)} -> {pod['node'] or '(pending)'}")
                 said = "\n".join(explained.lines(pod))
@@ -54,6 +63,13 @@ def _show(results: Mapping[str, Json], console: Console) -> None:
             figures = result["summary"]["scheduled"], result["summary"]["pending"], len(used)
             rows.append((mode, *map(str, figures)))
         console.print("\n" + "\n".join(_aligned(rows)), soft_wrap=True, highlight=False)
+
+
+def _own_first(pods: Sequence[Json]) -> list[Json]:
+    """Pods of one's own files before those of the cluster or the dump, and marked, where there are both."""
+    if len({pod.get("own", False) for pod in pods}) < 2:
+        return [pod | {"own": False} for pod in pods]
+    return sorted(pods, key=lambda pod: not pod["own"])
 
 
 def _lines(pods: Iterable[Json], console: Console) -> None:
@@ -98,14 +114,20 @@ def _summary(result: Json, console: Console) -> None:
     summary = result["summary"]
     pods, nodes = (printing.counted(summary[kind], kind[:-1]) for kind in ("pods", "nodes"))
     lines = [f"{summary['scheduled']} of {pods} scheduled on {nodes}"]
+    own = [pod for pod in result["pods"] if pod.get("own")]
+    if 0 < len(own) < len(result["pods"]):
+        there = sum(pod["node"] is not None for pod in own)
+        lines.append(
+            f"{_MARK} of your files: {there} of {printing.counted(len(own), 'pod')} scheduled"
+        )
     if passed := result["passedOver"]:
         lines.append("passed over: " + ", ".join(f"{n} {kind}" for kind, n in passed.items()))
-    for why in ("suspended", "finished"):
+    for why, said in _IDLE.items():
         told = [
             f"{len(names)} {kind} ({_some(names)})" for kind, names in result.get(why, {}).items()
         ]
         if told:
-            lines.append(f"{why}, so without pods: {', '.join(told)}")
+            lines.append(f"{said}, so without pods: {', '.join(told)}")
     lines += _removed(result.get("removed", ()))
     console.print("\n" + "\n".join(lines), highlight=False, markup=False)
 
@@ -126,7 +148,8 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _name(pod: Json) -> str:
-    return f"{pod['namespace']}/{pod['name']}"
+    mark = f"{_MARK} " if pod.get("own") else ""
+    return f"{mark}{pod['namespace']}/{pod['name']}"
 
 
 def _goes(pod: Json, victim: Json) -> str:

@@ -135,9 +135,10 @@ class _Simulation:
                 *self._situation.remarks,
                 *gaps.told(
                     inventory,
-                    self._situation.unlisted,
+                    self._situation.unlisted or {},
                     is_mode_given=self._question.mode is not None,
                 ),
+                *(gaps.budgets(inventory, found) if self._situation.unlisted is None else ()),
             ],
             "mistakes": [
                 {"object": one.name, "field": one.field, "problem": one.problem}

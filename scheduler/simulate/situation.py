@@ -29,14 +29,14 @@ class Situation:
         inventory: what was read, with the pods that were made.
         making: which pods were made, and whose all pods are.
         displaced: the node that a pod had to leave, by uid.
-        unlisted: kinds that a cluster would not list, and why.
+        unlisted: kinds that a cluster would not list, and why; None where all objects are of files.
         remarks: what else is to be known of where the objects come from.
     """
 
     inventory: Inventory
     making: Making
     displaced: Mapping[str, str] = field(default_factory=dict)
-    unlisted: Mapping[str, str] = field(default_factory=dict)
+    unlisted: Mapping[str, str] | None = None
     remarks: Sequence[str] = ()
 
 
@@ -68,7 +68,7 @@ def prepare(
         # What is not there may have been left out for its mistake.
         inventory.refuse_mistakes()
         raise
-    return Situation(inventory, make(inventory, scaled), displaced, unlisted or {}, remarks)
+    return Situation(inventory, make(inventory, scaled), displaced, unlisted, remarks)
 
 
 def engine_of(inventory: Inventory, config: Config, *, only_ours: bool = False) -> Engine:
@@ -106,6 +106,8 @@ def _check(objects: Sequence[Mapping[str, Any]], changes: Changes) -> None:
         *((body, "BalancePolicy", f"{names.GROUP}/{names.VERSION}") for body in changes.policies),
     ]
     for position, (body, kind, version) in enumerate(wanted, len(objects)):
+        if isinstance(body, kinds.Illegible):
+            raise InputProblem(position, "", BadInput("", body.problem))
         if kinds.known(body) != kind:
             # Who writes another version of the right kind sees the kind, and not what is wrong with it.
             field, allowed = ("apiVersion", version) if body.get("kind") == kind else ("kind", kind)

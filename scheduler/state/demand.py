@@ -72,6 +72,10 @@ class DemandShape(NamedTuple):
         """Nor what it needs of a kubelet."""
         return ()
 
+    @property
+    def card_wishes(self) -> None:
+        """Nor which cards it wants where none are reported: a node may report them tomorrow."""
+
     def milli(self, cores: int, mib: int) -> tuple[int, int]:
         """Milli of the cores and of the memory that the pod is charged on a card with so many of each."""
         core = self.cores * gpus.WHOLE_MILLI // cores if cores else 0

@@ -142,7 +142,11 @@ class Registers:
                 nodes.gpu_total[pool, :, row] = family.whole.sum(offered)
             if managed or offered > 0:
                 there.append(pool)
-        nodes.has_gpu[row] = bool(there)
+        facts = self._nodes.facts[row]
+        nodes.has_gpu[row] = bool(there) or (
+            facts is not None
+            and self.families.are_marked(facts.labels, (name for name, _ in facts.allocatable))
+        )
         nodes.pool[row] = there[0] if there else 0
 
     def are_usable(self, row: int, uuids: Iterable[str]) -> bool:

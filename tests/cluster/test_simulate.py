@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from typer.testing import CliRunner
 
 from scheduler import cli
+from scheduler.documents import writing
 from scheduler.embedded.agents import nodes
+from scheduler.kube.watch import kinds, snapshot
 from tests.controlplane import objects
 from tests.controlplane.plane import ControlPlane
 from tests.operator import manifests
@@ -22,11 +23,7 @@ APP = {"app": "simulated"}
 # The API server is shared: pods that other tests left waiting would fill these nodes up in what is simulated.
 _ONLY = {"key": "app", "value": "simulated", "effect": "NoSchedule"}
 _TOLERATED: Json = {"tolerations": [{"key": "app", "operator": "Exists"}]}
-KINDS = (
-    "nodes,pods,namespaces,priorityclasses,services,limitranges,replicationcontrollers,replicasets,"
-    "statefulsets,deployments,daemonsets,jobs,cronjobs,persistentvolumeclaims,persistentvolumes,"
-    "storageclasses,csinodes,csidrivers,csistoragecapacities,volumeattachments"
-)
+KINDS = ",".join(kind.plural for kind in snapshot.READ if kind != kinds.POLICIES)
 
 
 @pytest.fixture
@@ -80,7 +77,7 @@ def test_workloads_of_a_real_cluster_are_placed_live_and_from_a_dump_alike(
     assert [one["name"] for one in live if one["displacedFrom"]] == ["bound"]
 
     dump = tmp_path / "cluster.yaml"
-    dump.write_text(yaml.safe_dump(listed(control_plane)))
+    dump.write_text(writing.dump(listed(control_plane)))
     again = simulate("-f", str(dump), "--without-node", two_nodes[0], namespace=namespace)
     assert {one["name"]: one["node"] for one in again} == {one["name"]: one["node"] for one in live}
 

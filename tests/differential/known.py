@@ -7,8 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tests.differential.compare import Difference
+from tests.oracles import filters
 
 Json = dict[str, Any]
+_LIMITS_FAIL = 'error: running "NodeVolumeLimits" filter plugin: PVC '
+_NOT_OWNER = "(pod is not owner)"
 
 
 class Known(NamedTuple):
@@ -92,6 +95,44 @@ def _is_of_a_namesake(difference: Difference, objects: Sequence[Json]) -> bool:
     )
 
 
+def _is_of_a_strangers_claim(difference: Difference, objects: Sequence[Json]) -> bool:
+    """Only where NodeVolumeLimits fails: the pod, or one on a node, has a claim that was made for another."""
+    if difference.what == "message":
+        theirs = str(difference.theirs)
+        return theirs.startswith(_LIMITS_FAIL) and theirs.endswith(_NOT_OWNER)
+    pods = [one for one in objects if one["kind"] == "Pod" and one["spec"].get("nodeName")]
+    return difference.what == "feasible" and not difference.theirs and any(map(_has_own, pods))
+
+
+def _has_own(pod: Json) -> bool:
+    """Whether a pod has a claim of its own: in these worlds nobody makes it, so what has its name is another's."""
+    return any("ephemeral" in one for one in pod["spec"].get("volumes", ()))
+
+
+def _is_of_an_unreadable_wish(_: Difference, objects: Sequence[Json]) -> bool:
+    """Only of a pod whose preferred node affinity has a requirement that cannot be read."""
+    nodes = objects[-1]["spec"].get("affinity", {}).get("nodeAffinity", {})
+    terms = nodes.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+    return not all(
+        filters.is_readable(expression)
+        for term in terms
+        for expression in term["preference"].get("matchExpressions") or ()
+    )
+
+
+def _is_of_shared_ports(difference: Difference, objects: Sequence[Json]) -> bool:
+    """Only who is evicted for a host port, and only where pods of one node have the same already."""
+    if not (_is_of_who_goes(difference) and filters.ports(objects[-1])):
+        return False
+    there = Counter(
+        (one["spec"]["nodeName"], *port)
+        for one in objects[:-1]
+        if one["kind"] == "Pod" and one["spec"].get("nodeName")
+        for port in filters.ports(one)
+    )
+    return any(n > 1 for n in there.values())
+
+
 def _claims(pod: Json) -> Iterator[str]:
     for one in pod["spec"].get("volumes", ()):
         if claim := one.get("persistentVolumeClaim"):
@@ -108,6 +149,21 @@ KNOWN: tuple[Known, ...] = (
         "who is evicted for a claim of ReadWriteOncePod: kube-scheduler takes a pod of another namespace for its user,"
         " where a claim there has the same name (docs/limits.md)",
         _is_of_a_namesake,
+    ),
+    Known(
+        "a claim that was made for another pod, where VolumeBinding is disabled: in kube-scheduler NodeVolumeLimits fails,"
+        " for pods beside it as well; Evenkeel refuses nodes to the pod alone (docs/limits.md)",
+        _is_of_a_strangers_claim,
+    ),
+    Known(
+        "a pod whose preferred node affinity cannot be read waits, and says so; kube-scheduler finds it out where two"
+        " nodes and more fit, if its profile scores by node affinity (docs/limits.md)",
+        _is_of_an_unreadable_wish,
+    ),
+    Known(
+        "who is evicted for a host port that two pods of a node have already: kube-scheduler takes it for free when one"
+        " of the two has gone",
+        _is_of_shared_ports,
     ),
 )
 

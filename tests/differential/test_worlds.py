@@ -121,6 +121,38 @@ def test_another_is_of_a_claim_by_the_name_of_one_that_is_used_alone_only() -> N
     assert known.reason(found, [claim | {"spec": {}}, there, pod]) is None
 
 
+def test_another_is_of_a_host_port_that_two_pods_of_a_node_have_only() -> None:
+    def with_port(node: str | None, port: int = 80) -> Json:
+        container = {"ports": [{"hostPort": port}]}
+        spec = {"nodeName": node, "containers": [container]}
+        return {"kind": "Pod", "metadata": {"namespace": "a"}, "spec": spec}
+
+    found = Difference("victims", ["a/one", "a/two"], ["a/other"])
+    twice = [with_port("n"), with_port("n"), with_port(None)]
+    assert known.reason(found, twice) is not None
+    assert_is_of_who_goes(twice)
+    assert known.reason(found._replace(what="feasible"), twice) is None
+    for objects in (
+        [with_port("n"), with_port("m"), with_port(None)],
+        [with_port("n"), with_port("n", 81), with_port(None)],
+        [with_port("n"), with_port("n"), with_port(None, 0)],
+    ):
+        assert known.reason(found, objects) is None
+
+
+def test_another_is_of_a_preference_among_nodes_that_cannot_be_read_only() -> None:
+    def preferring(value: str) -> Json:
+        term = {"matchExpressions": [{"key": "a", "operator": "Gt", "values": [value]}]}
+        preferred = [{"weight": 1, "preference": term}]
+        nodes = {"preferredDuringSchedulingIgnoredDuringExecution": preferred}
+        spec = {"affinity": {"nodeAffinity": nodes}}
+        return {"kind": "Pod", "metadata": {"namespace": "a"}, "spec": spec}
+
+    found = Difference("feasible", ["a"], [])
+    assert known.reason(found, [preferring("many")]) is not None
+    assert known.reason(found, [preferring("3")]) is None
+
+
 def assert_is_of_who_goes(objects: list[Json]) -> None:
     """In a case of these objects only that part of a message is known to differ which is about who is evicted."""
     full, nobody = "0/1 nodes are available: 1 Too many pods.", " preemption: 1 nobody."

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from scheduler.documents import writing
 from scheduler.embedded.agents import nodes
 from tests.operator import servers
 from tests.operator.faults import Call, Fault, injected
@@ -138,7 +139,7 @@ async def test_a_certificate_that_is_not_verified_is_warned_of(world: World) -> 
     loaded: dict[str, Any] = yaml.safe_load(world.server.kubeconfig.read_text())
     loaded["clusters"][0]["cluster"]["insecure-skip-tls-verify"] = True
     path = world.server.folder / "unverified"
-    path.write_text(yaml.safe_dump(loaded))
+    path.write_text(writing.dump(loaded))
     operator = await world.start_operator(lease=False, args=["--kubeconfig", str(path)])
     (line,) = [one for one in operator.said(_UNVERIFIED) if one["level"] == "warning"]
     assert line

@@ -5,11 +5,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import yaml
 from aiohttp import web
 from typer.testing import CliRunner, Result
 
 from scheduler import cli
+from scheduler.documents import writing
 from scheduler.embedded import cluster as embedded
 from scheduler.embedded.agents import nodes
 from scheduler.embedded.api.server import Serve
@@ -33,7 +33,7 @@ def job(folder: Path, **more: Any) -> str:
     asks = manifests.pod("x", limits={"nvidia.com/gpu": 2})
     body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "mine"}, "spec": {"template": {"spec": asks["spec"]}} | more}  # fmt: skip
     path = folder / "job.yaml"
-    path.write_text(yaml.safe_dump(body))
+    path.write_text(writing.dump(body))
     return str(path)
 
 
@@ -72,7 +72,7 @@ async def test_a_file_stands_in_the_place_of_what_the_cluster_has(tmp_path: Path
         web_app = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec | {"replicas": 1}}  # fmt: skip
         cluster.add(web_app)
         path = tmp_path / "web.yaml"
-        path.write_text(yaml.safe_dump(web_app | {"spec": spec | {"replicas": 3}}))
+        path.write_text(writing.dump(web_app | {"spec": spec | {"replicas": 3}}))
         result = await simulate(cluster, tmp_path, "-f", str(path))
         plain = await simulate(cluster, tmp_path, "--scale", "deploy/web=2")
     found: Json = json.loads(result.stdout)
@@ -104,6 +104,62 @@ async def test_what_may_not_be_listed_is_said_and_only_nodes_and_pods_are_needed
     assert without.exit_code == 2
     assert "403 Forbidden: pods is forbidden" in without.stderr
     assert not without.stdout
+
+
+async def test_budgets_of_a_cluster_say_who_makes_room_and_their_absence_is_said(
+    tmp_path: Path,
+) -> None:
+    is_refused = False
+
+    async def around(request: web.BaseRequest, serve: Serve) -> web.StreamResponse:
+        if is_refused and request.path.endswith("/poddisruptionbudgets"):
+            raise ApiError(403, "Forbidden", "no")
+        return await serve(request)
+
+    def fits_one(name: str, **spec: Any) -> Json:
+        body = pod(name, **spec)
+        body["metadata"]["labels"] = {"app": name}
+        body["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": "2"}}
+        return body
+
+    async with embedded.start() as cluster:
+        cluster.add(nodes.gpu_node("g1", cards=2), nodes.gpu_node("g2", cards=2))
+        for value in (1, 2, 9):
+            what = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+            cluster.add(what | {"metadata": {"name": f"p{value}"}, "value": value})
+        # Without a budget the node of the pod of the lowest priority is taken.
+        cluster.add(
+            fits_one("guarded", nodeName="g1", priorityClassName="p1"),
+            fits_one("free", nodeName="g2", priorityClassName="p2"),
+            fits_one("high", schedulerName="evenkeel", priorityClassName="p9"),
+        )
+        cluster.add(
+            {
+                "apiVersion": "policy/v1",
+                "kind": "PodDisruptionBudget",
+                "metadata": {"name": "b", "namespace": "default"},
+                "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "guarded"}}},
+                "status": {"disruptionsAllowed": 0},
+            }
+        )
+        cluster.server.around = around
+        told = await simulate(cluster, tmp_path)
+        is_refused = True
+        untold = await simulate(cluster, tmp_path)
+        kubeconfig = str(cluster.write_kubeconfig(tmp_path / "kubeconfig"))
+        command = ["explain", "pod", "high", "--kubeconfig", kubeconfig]
+        explained = await asyncio.to_thread(CliRunner().invoke, cli.app, command)
+
+    def victims(result: Result) -> list[str]:
+        (high,) = (one for one in json.loads(result.stdout)["pods"] if one["name"] == "high")
+        return [one["name"] for one in high["victims"]]
+
+    assert (victims(told), json.loads(told.stdout)["warnings"]) == (["free"], [])
+    said = "objects of kind PodDisruptionBudget cannot be listed (403 Forbidden): "
+    (warning,) = json.loads(untold.stdout)["warnings"]
+    assert victims(untold) == ["guarded"]
+    assert warning.startswith(said)
+    assert f"warning: {said}" in explained.stderr
 
 
 async def test_a_kind_that_is_not_served_has_no_objects() -> None:

@@ -101,7 +101,7 @@ def claims(draw: st.DrawFn, name: str) -> Json:
     spec = _given(
         accessModes=draw(MODES),
         resources={"requests": {"storage": str(draw(SIZES))}},
-        storageClassName=draw(st.sampled_from([*CLASSES[:3] * 4, "now"])),
+        storageClassName=draw(st.sampled_from([*CLASSES[:3] * 4, "now", "absent", None])),
         volumeName=volume,
         volumeMode=draw(st.sampled_from([None, None, None, "Block"])),
         selector=draw(st.none() | st.none() | SELECTORS),
@@ -127,7 +127,9 @@ def classes(draw: st.DrawFn, name: str) -> Json:
         kind="StorageClass",
         metadata={"name": name},
         provisioner=provisioner,
-        volumeBindingMode="Immediate" if name == "now" else "WaitForFirstConsumer",
+        volumeBindingMode=draw(st.sampled_from(["Immediate", None]))
+        if name == "now"
+        else "WaitForFirstConsumer",
         allowedTopologies=draw(
             st.none() | st.none() | st.just([{"matchLabelExpressions": [zone]}])
         ),

@@ -101,11 +101,38 @@ def matches(term: Json, node: Json) -> bool:
     if not expressions and not fields:
         return False
     name = {"metadata.name": node["metadata"]["name"]}
+    if not all(map(is_readable, expressions)):
+        return False
     return all(holds(one, labels) for one in expressions) and all(
         one["key"] in name and one["operator"] in {"In", "NotIn"} and len(one["values"]) == 1
         and holds(one, name)
         for one in fields
     )  # fmt: skip
+
+
+def is_readable(expression: Json) -> bool:
+    """Whether apimachinery makes a requirement of a node's label of it: a value of every operator is a label's."""
+    values: list[str] = expression.get("values") or []
+    number = {
+        "In": len(values) > 0,
+        "NotIn": len(values) > 0,
+        "Exists": not values,
+        "DoesNotExist": not values,
+        "Gt": len(values) == 1,
+        "Lt": len(values) == 1,
+    }.get(expression["operator"], False)
+    numeric = (
+        expression["operator"] not in {"Gt", "Lt"} or _integer((values or [""])[0]) is not None
+    )
+    prefix, slash, name = expression["key"].rpartition("/")
+    word = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+    domain = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+    named = re.fullmatch(word, name) and (
+        not slash or (len(prefix) < 254 and re.fullmatch(domain, prefix))
+    )
+    return bool(
+        number and numeric and named and all(not v or re.fullmatch(word, v) for v in values)
+    )
 
 
 def holds(expression: Json, labels: Json) -> bool:
@@ -141,7 +168,10 @@ def _integer(text: str) -> int | None:
 
 def ports(pod: Json) -> list[tuple[str, int, str]]:
     init = pod["spec"].get("initContainers", ())
-    holders = [*pod["spec"]["containers"], *(c for c in init if c.get("restartPolicy") == "Always")]
+    holders = [
+        *pod["spec"].get("containers", ()),
+        *(c for c in init if c.get("restartPolicy") == "Always"),
+    ]
     return [
         (port.get("protocol") or "TCP", port["hostPort"], port.get("hostIP") or "0.0.0.0")
         for holder in holders

@@ -218,7 +218,7 @@ def accepts(node: Node, pod: Pod) -> bool:
     body = {"metadata": {"name": pod.name}, "spec": {"containers": [], **pod.spec}}
     if filters.refusal(body, node.words(), []):
         return False
-    if pod.gpu and not node.managed and not pod.bare:
+    if pod.gpu and not node.managed and not (pod.bare and grants(node, pod.gpu)):
         return False
     return (
         pod.cpu <= node.cpu - node.cpu_used
@@ -226,6 +226,24 @@ def accepts(node: Node, pod: Pod) -> bool:
         and pod.gpus <= node.gpus - node.gpus_used
         and node.pods_used < node.pods
     )
+
+
+def grants(node: Node, gpu: hami.Pod) -> bool:
+    """Whether a node that reports a number of GPUs and no cards can do what a pod wishes of them."""
+    if gpu.numa_bind or gpu.use_uuid or gpu.nouse_uuid or gpu.vgpu_mode:
+        return False
+    if not (gpu.use_type or gpu.nouse_type):
+        return True
+    product = node.labels.get("nvidia.com/gpu.product", "").upper()
+    wanted, refused = (
+        any(part in product for part in _parts(text)) for text in (gpu.use_type, gpu.nouse_type)
+    )
+    return bool(product) and (wanted or not _parts(gpu.use_type)) and not refused
+
+
+def _parts(text: str) -> list[str]:
+    words = (part.strip().upper().replace(" ", "-") for part in text.split(","))
+    return [word for word in words if word]
 
 
 def passing(node: Node, pod: Pod) -> list[tuple[hami.Card, int]]:

@@ -3,7 +3,7 @@
 Where kube-scheduler may take any of several that are as good, this takes the first by name.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from tests.oracles import kube_scores, selectors
@@ -210,9 +210,15 @@ def _score(of_classes: dict[str, list[int]], shape: Shape) -> int:
     return int(mean + 0.5)
 
 
-def reasons(world: World, pod: Json, node: Json) -> list[str]:
-    """Why the pod cannot go to a node, of the first rule that says so."""
-    for rule in (restrictions, limits, binding, zone):
-        if found := rule(world, pod, node):
+def reasons(world: World, pod: Json, node: Json, off: Collection[str] = ()) -> list[str]:
+    """Why the pod cannot go to a node, of the first rule that says so; ``off`` are not asked."""
+    rules = {
+        "VolumeRestrictions": restrictions,
+        "NodeVolumeLimits": limits,
+        "VolumeBinding": binding,
+        "VolumeZone": zone,
+    }
+    for name, rule in rules.items():
+        if name not in off and (found := rule(world, pod, node)):
             return found
     return []

@@ -3,6 +3,7 @@
 Where kube-scheduler may take any of several that are as good, this takes the first by name.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,33 +52,65 @@ class World:
         return None
 
 
-def refusal(world: World, pod: Json) -> str:
-    """Why the pod goes nowhere, whatever nodes there are; empty when that hangs on nodes."""
-    namespace = pod["metadata"]["namespace"]
-    claims = [(name, is_own, world.claim(namespace, name)) for name, is_own in claims_of(pod)]
+def refusal(world: World, pod: Json, off: Collection[str] = ()) -> str:
+    """Why the pod goes nowhere, whatever nodes there are; empty when that hangs on nodes. ``off`` are not asked."""
+    before_nodes = {
+        "VolumeRestrictions": _before_restrictions,
+        "VolumeBinding": _before_binding,
+        "VolumeZone": _before_zone,
+    }
     told = [
-        *(
-            f'persistentvolumeclaim "{name}" not found'
-            for name, is_own, claim in claims
-            if claim is None and not is_own
-        ),
-        *(_problem(pod, name, claim, is_own=is_own) for name, is_own, claim in claims),
-        *(
-            "pod has unbound immediate PersistentVolumeClaims"
-            for _, _, claim in claims
-            if claim and not is_bound(claim) and (volume_of(claim) or not waits(world, claim))
-        ),
-        *(
-            f'persistentvolume "{volume_of(claim)}" not found'
-            for _, is_own, claim in claims
-            if claim and not is_own and volume_of(claim)
-            and volume_of(claim) not in world.of("PersistentVolume")
-        ),
-    ]  # fmt: skip
+        text for rule, says in before_nodes.items() if rule not in off for text in says(world, pod)
+    ]
     return next(filter(None, told), "")
 
 
+def _before_restrictions(world: World, pod: Json) -> list[str]:
+    return [
+        f'persistentvolumeclaim "{name}" not found'
+        for name, is_own, claim in _named(world, pod)
+        if claim is None and not is_own
+    ]
+
+
+def _before_binding(world: World, pod: Json) -> list[str]:
+    claims = _named(world, pod)
+    told = [_problem(pod, name, claim, is_own=is_own) for name, is_own, claim in claims]
+    for _, _, claim in claims:
+        if claim and not is_bound(claim) and (volume_of(claim) or not waits(world, claim)):
+            told.append("pod has unbound immediate PersistentVolumeClaims")
+    return told
+
+
+def _before_zone(world: World, pod: Json) -> list[str]:
+    told = []
+    for name, is_own, claim in _named(world, pod):
+        if is_own:
+            continue
+        if claim is None:
+            told.append(f'persistentvolumeclaim "{name}" not found')
+        elif volume_of(claim):
+            if volume_of(claim) not in world.of("PersistentVolume"):
+                told.append(f'persistentvolume "{volume_of(claim)}" not found')
+        elif not class_of(claim):
+            told.append("PersistentVolumeClaim had no pv name and storageClass name")
+        elif class_of(claim) not in world.of("StorageClass"):
+            told.append(f'storageclass.storage.k8s.io "{class_of(claim)}" not found')
+        elif not world.of("StorageClass")[class_of(claim)].get("volumeBindingMode"):
+            told.append(f'VolumeBindingMode not set for StorageClass "{class_of(claim)}"')
+        elif not waits(world, claim):
+            told.append("PersistentVolume had no name")
+    return told
+
+
+def _named(world: World, pod: Json) -> list[tuple[str, bool, Json | None]]:
+    space = pod["metadata"]["namespace"]
+    return [(name, is_own, world.claim(space, name)) for name, is_own in claims_of(pod)]
+
+
 def _problem(pod: Json, name: str, claim: Json | None, *, is_own: bool) -> str:
+    if claim is None and not is_own:
+        return f'persistentvolumeclaim "{name}" not found'
     if claim is None:
         return (
             f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
@@ -86,14 +119,27 @@ def _problem(pod: Json, name: str, claim: Json | None, *, is_own: bool) -> str:
         return f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{volume_of(claim)}"'
     if claim["metadata"].get("deletionTimestamp"):
         return f'persistentvolumeclaim "{name}" is being deleted'
+    return _of_others(pod, name, claim) if is_own else ""
+
+
+def _of_others(pod: Json, name: str, claim: Json) -> str:
     meta = pod["metadata"]
     owners = [one["uid"] for one in claim["metadata"].get("ownerReferences", ())]
-    if is_own and meta["uid"] not in owners:
-        where = meta["namespace"]
-        return (
-            f"PVC {where}/{name} was not created for pod {where}/{meta['name']} (pod is not owner)"
-        )
-    return ""
+    if meta["uid"] in owners:
+        return ""
+    where = meta["namespace"]
+    return f"PVC {where}/{name} was not created for pod {where}/{meta['name']} (pod is not owner)"
+
+
+def uncounted(world: World, pod: Json) -> list[str]:
+    """What NodeVolumeLimits says of every node where it cannot look a claim up."""
+    for name, is_own, claim in _named(world, pod):
+        if claim is None:
+            where = f"{pod['metadata']['namespace']}/{name}"
+            return [f'looking up PVC {where}: persistentvolumeclaim "{name}" not found']
+        if is_own and (text := _of_others(pod, name, claim)):
+            return [text]
+    return []
 
 
 def restrictions(world: World, pod: Json, node: Json) -> list[str]:
@@ -133,6 +179,8 @@ def _conflict(mine: Json, theirs: Json) -> bool:
 
 
 def limits(world: World, pod: Json, node: Json) -> list[str]:
+    if told := uncounted(world, pod):
+        return told
     name = node["metadata"]["name"]
     drivers = world.of("CSINode").get(name)
     brought = handles(world, pod)
@@ -185,8 +233,9 @@ def zone(world: World, pod: Json, node: Json) -> list[str]:
     if not any(key in labels for key in ZONES):
         return []
     for name, is_own in claims_of(pod):
-        volume = volume_of(world.claim(pod["metadata"]["namespace"], name))
-        if is_own or not volume:
+        claim = world.claim(pod["metadata"]["namespace"], name)
+        volume = "" if is_own else volume_of(claim)
+        if not volume:
             continue
         of_volume = world.of("PersistentVolume")[volume]["metadata"].get("labels", {})
         for key, new in ZONES.items():

@@ -56,6 +56,47 @@ def test_terms_of_all_four_lists_stand_in_the_template() -> None:
     assert template().affinity == template().preferred_anti_affinity == ()
 
 
+PREFERRED = "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution"
+
+
+@pytest.mark.parametrize(
+    ("expression", "problem"),
+    [
+        ({"operator": "Gt", "values": ["x"]}, "values: must be one whole number for the operators Gt and Lt"),
+        ({"operator": "NotIn", "values": ["a b"]}, "values[0]: 'a b' is not a label's value"),
+        ({"operator": "Exists", "values": ["a"]}, "values: must not be set for the operators Exists and DoesNotExist"),
+        ({"operator": "Near"}, 'operator: "Near" is not one of In, NotIn, Exists, DoesNotExist, Gt, Lt'),
+        ({"operator": "In", "values": []}, "values: must be set for the operators In and NotIn"),
+        ({"key": "a b", "operator": "Exists"}, "key: 'a b' is not a label's name"),
+    ],
+)  # fmt: skip
+def test_a_preference_among_nodes_that_cannot_be_read_is_told_by_its_field(
+    expression: Json, problem: str
+) -> None:
+    """As in kube-scheduler, where such a pod waits; its required terms are passed over one by one."""
+    good = {"matchExpressions": [{"key": "a", "operator": "Exists"}]}
+    bad = {"matchExpressions": [{"key": "a"} | expression]}
+
+    def of(*terms: tuple[int, Json]) -> templates.PodTemplate:
+        preferred = [{"weight": weight, "preference": one} for weight, one in terms]
+        nodes = {"preferredDuringSchedulingIgnoredDuringExecution": preferred}
+        return template(affinity={"nodeAffinity": nodes})
+
+    found = of((1, good), (2, bad))
+    assert found.problem is not None
+    assert str(found.problem) == f"{PREFERRED}[1].preference.matchExpressions[0].{problem}"
+    assert found.preferred == ()
+    # What weighs nothing is not read, and what is empty matches nothing.
+    passed_over = of((1, good), (0, bad), (3, {}))
+    assert passed_over.problem is None
+    assert [weight for weight, _ in passed_over.preferred] == [1]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [bad, good]}}  # fmt: skip
+    either = template(affinity={"nodeAffinity": required})
+    assert either.problem is None
+    assert either.required is not None
+    assert len(either.required) == 1
+
+
 def test_namespaces_of_a_term_are_its_pods_own_where_none_is_named() -> None:
     own, listed, selected, every, both = read(
         term(),

@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 import pytest
-import yaml
 from typer.testing import CliRunner, Result
 
 from scheduler import cli
 from scheduler.cli import sources
+from scheduler.documents import writing
 from tests import make
 
 Json = dict[str, Any]
@@ -33,7 +33,7 @@ def specified(**spec: Any) -> Json:
 
 
 def run(*arguments: str | Path, objects: Any = ()) -> Result:
-    stdin = yaml.safe_dump_all(objects)
+    stdin = writing.dump_all(objects)
     return CliRunner().invoke(cli.app, ["audit", *map(str, arguments)], input=stdin)
 
 
@@ -67,7 +67,7 @@ def test_a_table_names_the_worst_node_and_says_it_is_no_promise() -> None:
 def test_json_carries_the_prices_and_modes_asked_for(tmp_path: Path) -> None:
     (tmp_path / "prices.yaml").write_text("cpu-core: 10\n", encoding="utf-8")
     manifest = tmp_path / "cluster.yaml"
-    manifest.write_text(yaml.safe_dump_all(FULL), encoding="utf-8")
+    manifest.write_text(writing.dump_all(FULL), encoding="utf-8")
     result = run(
         "-f", manifest, "--prices", tmp_path / "prices.yaml", "--price", "gpu=1",
         "--mode", "keel,fgd", "--mode", "keel", "--worst", "0", "-o", "json",
@@ -225,7 +225,7 @@ def test_no_secret_is_told_of_a_cluster_that_cannot_be_read(command: str, tmp_pa
     context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
     users = [{"name": "u", "user": {}}]
     kubeconfig.write_text(
-        yaml.safe_dump(
+        writing.dump(
             {"current-context": "c", "clusters": [server], "contexts": [context], "users": users}
         )
     )

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-import yaml
 
 from scheduler.audit import words
 from scheduler.audit.findings import About, Question, audit
 from scheduler.audit.prices import book
 from scheduler.config import Config
+from scheduler.documents import writing
 from scheduler.errors import BadInput
 from tests import make
 
@@ -95,7 +95,7 @@ def test_a_gpu_without_known_memory_costs_its_model_s_price() -> None:
 def test_a_user_s_file_goes_before_the_list_and_flags_before_the_file(tmp_path: Path) -> None:
     file = tmp_path / "p.yaml"
     mine = {"gpu": 1000, "cpu-core": 20, "gpu-models": [{"match": "A100", "price": 99}]}
-    file.write_text(yaml.safe_dump(mine), encoding="utf-8")
+    file.write_text(writing.dump(mine), encoding="utf-8")
     prices = book.of_flags(file, ["cpu-core=7.5"])
     assert prices.units == {
         "cpu-core": 7.5, "memory-gib": 4.31, "gpu": 1000.0, "gpu-memory-gib": 50.0
@@ -132,7 +132,7 @@ def test_the_packaged_list_is_a_file_of_the_form_that_users_write() -> None:
     [
         ("gpus: 1", r"p\.yaml: gpus: is not known; allowed are cpu-core"),
         ("gpu: -1", r"p\.yaml: gpu: -1 is not a price per month within 0\.\."),
-        ("gpu: .nan", r"p\.yaml: gpu: nan is not a price"),
+        ("gpu: .nan", r"p\.yaml: nan is no number that JSON has"),
         ("gpu: yes", r"p\.yaml: gpu: True is not a price"),
         ("gpu: dear", r"p\.yaml: gpu: 'dear' is not a price"),
         ("gpu-models: 3", r"p\.yaml: gpu-models: must be a list of match, price and source"),

@@ -2,7 +2,9 @@
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -133,7 +135,46 @@ def test_a_pod_of_several_containers_is_told_only_what_is_true_of_it() -> None:
     assert record is not None
     (hold,) = make.cycle(cluster=cluster).schedule([record]).holds
     assert hold.diagnosis is not None
-    assert [detail.text for detail in hold.diagnosis.details] == ["CardInsufficientMemory on 1 GPU"]
+    assert [detail.text for detail in hold.diagnosis.details] == [
+        (
+            "CardInsufficientMemory on 1 GPU: asked 9000 MiB and 9000 MiB of a card's memory in 2 containers, "
+            "the largest free is 15360 MiB on a"
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (
+            [{"limits": {names.GPU_MEMORY_PERCENT: 60}}, {"gpumem": 9000}],
+            ("CardInsufficientMemory on 1 GPU: asked 60 % and 9000 MiB of a card's memory in 2 containers, "
+            "the largest free is 15360 MiB on a"),
+        ),
+        (
+            [{"gpumem": 100, "gpucores": 60}] * 5,
+            ("CardInsufficientCore on 1 GPU: asked 60 %, 60 %, 60 % and 2 more of a card's cores in 5 containers, "
+            "the largest free is 100 % on a"),
+        ),
+        (
+            [{"gpumem": 100}, {"gpu": 3, "gpumem": 100}],
+            ("NodeInsufficientDevice on 1 node: asked 1 and 3 GPUs in 2 containers, "
+            "the most on one node for one of them is 1, on a"),
+        ),
+        (
+            [{"gpumem": 100}, {"gpumem": 90000}],
+            "CardInsufficientMemory on 1 GPU: asked 90000 MiB a card, the largest free is 15360 on a",
+        ),
+    ],
+)  # fmt: skip
+def test_several_containers_are_told_what_each_asks(asked: list[dict[str, Any]], said: str) -> None:
+    cluster = make.cluster(nodes=[make.hami_node(name="a", cards=1)])
+    containers = [make.container(name=f"c{i}", **{"gpu": 1} | one) for i, one in enumerate(asked)]
+    record = cluster.see_pod(make.pod(containers=containers))
+    assert record is not None
+    (hold,) = make.cycle(cluster=cluster).schedule([record]).holds
+    assert hold.diagnosis is not None
+    assert said in [detail.text for detail in hold.diagnosis.details]
 
 
 def test_what_nodes_are_short_of_is_told_before_what_more_cards_are_short_of() -> None:

@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 
 from scheduler import cli
 from scheduler.config import Config
+from scheduler.documents import writing
 from scheduler.explain import pods, report
 from scheduler.explain.scene import Scene
 from scheduler.simulate.changes.what_if import Changes
@@ -39,7 +40,7 @@ NODE_KEYS = {
 
 
 def explain(*arguments: str, objects: list[Json]) -> Result:
-    stdin = yaml.safe_dump_all(objects)
+    stdin = writing.dump_all(objects)
     return CliRunner().invoke(cli.app, ["explain", *arguments, "-f", "-"], input=stdin)
 
 
@@ -202,9 +203,10 @@ def test_mistakes_of_other_objects_are_told_and_do_not_stop_the_answer() -> None
 
 def test_pods_of_a_workload_that_is_not_there_yet_can_be_asked_about() -> None:
     objects = [node("a"), workload("Job", template={"spec": {"containers": [make.container(cpu=9)]}})]  # fmt: skip
-    result = explain("pod", "default/web", objects=objects)
-    (name,) = [w.strip("…") for w in result.stderr.split() if w.startswith("default/web-")]
-    assert answer("pod", name, objects=objects)["state"] == "waits"
+    by_beginning = answer("pod", "default/web", objects=objects)
+    assert by_beginning["name"].startswith("web-")
+    found = answer("pod", f"default/{by_beginning['name']}", objects=objects)
+    assert (found["state"], found["name"]) == ("waits", by_beginning["name"])
 
 
 def test_a_node_says_who_holds_what_and_who_waits_for_it() -> None:

@@ -84,7 +84,7 @@ def test_an_unknown_context_is_told_with_those_that_there_are(home: Path) -> Non
     [
         (b"- a\n- b\n", "is no kubeconfig: it must be a mapping"),
         (b"a: [\n", "is no YAML: while parsing"),
-        (b"\xff\xfe", "is no text in UTF-8"),
+        (b"\xff", "is no text in UTF-8"),
         (b"contexts: [3]\ncurrent-context: a\n", "a"),
     ],
 )

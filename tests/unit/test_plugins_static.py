@@ -153,10 +153,22 @@ def field(operator: str, *values: str, key: str = "metadata.name") -> Json:
         (label("size", "Gt", "10"), False),
         (label("size", "Lt", "11"), True),
         (label("size", "Lt", "10"), False),
-        (label("size", "Gt", "-3"), True),
-        (label("size", "Gt", "+0009"), True),
+        (label("size", "Gt", "0009"), True),
+        # No label can have these values, so no requirement may name them.
+        (label("size", "Gt", "-3"), False),
+        (label("size", "Gt", "+0009"), False),
+        (label("zone", "In", "a", "b c"), False),
+        (label("zone", "NotIn", "a b"), False),
+        (label("zone", "NotIn", "é"), False),
+        (label("none", "NotIn", "-"), False),
+        (label("none", "NotIn", "a" * 64), False),
+        (label("none", "NotIn", ""), True),
+        (label("a b", "DoesNotExist"), False),
+        (label("A.b/c", "DoesNotExist"), False),
+        (label("zone", "Exists", "a"), False),
+        (label("none", "DoesNotExist", "a"), False),
         (label("size", "Gt", "nine"), False),
-        (label("size", "Gt", "0" * 5000 + "9"), True),
+        (label("size", "Gt", "0" * 5000 + "9"), False),
         (label("size", "Lt", "9" * 5000), False),
         (label("size", "Gt", "1", "2"), False),
         (label("size", "Gt"), False),
@@ -260,7 +272,7 @@ def test_features_are_asked_for_last() -> None:
     assert judged(wanted, node(features=ALL)) == judged(wanted, node()) == "NodeAffinity"
 
 
-some_words = st.sampled_from(["a", "b", "3", "-7", "12", ""])
+some_words = st.sampled_from(["a", "b", "3", "-7", "12", "", "a b", "12 "])
 expressions = st.fixed_dictionaries(
     {
         "key": st.sampled_from(["zone", "size", "none"]),

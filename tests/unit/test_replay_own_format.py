@@ -1,10 +1,13 @@
 """Times, extended resources and apps in our own format: read, and every mistake told."""
 
+import json
 import math
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from scheduler import cli
 from scheduler.errors import BadInput
 from scheduler.replay import traces
 from scheduler.replay.experiment import TraceNode, TracePod
@@ -32,7 +35,7 @@ def folder(path: Path, nodes: str = NODES, pods: str = PODS) -> Path:
 
 def refused(path: Path) -> str:
     with pytest.raises(BadInput) as caught:
-        traces.read(path)
+        traces.read(path, strict=True)
     return str(caught.value)
 
 
@@ -104,6 +107,49 @@ def test_a_mistake_is_told_with_file_line_and_column(
 ) -> None:
     assert PODS.count(what) == 1
     assert said in refused(folder(tmp_path, pods=PODS.replace(what, instead)))
+
+
+def test_what_cannot_be_meant_is_taken_in_the_smallest_sense_counted_and_named(
+    tmp_path: Path,
+) -> None:
+    pods = "name,cpu,memory,app,max_per_node,arrival,departure\n" + "".join(
+        f"p{i},1,1Gi,{app},{most},5,{departure}\n"
+        for i, (app, most, departure) in enumerate(
+            [("a", "3", "9"), ("a", "", "9"), ("a", "2", "5"), ("b", "", "5.0001"), ("c", "1", ""), ("a", "4", "9")]
+        )
+    )  # fmt: skip
+    path = folder(tmp_path, nodes="name,cpu,memory\nn,8,16Gi\n", pods=pods)
+    trace = traces.read(path)
+    assert [one.max_per_node for one in trace.pods] == [2, 2, 2, 0, 1, 2]
+    tick = 1 / 1024
+    assert [one.departure for one in trace.pods] == [9, 9, 5 + tick, 5 + tick, math.inf, 9]
+    assert trace.readings == (
+        "pods.csv: 2 pods leave at the second of arrival and are taken to stay 1/1024 of a second: p2, p3",
+        "pods.csv: 1 app has lines that differ in max_per_node; the smallest holds for all: a (2)",
+    )
+    assert traces.read(folder(tmp_path)).readings == ()
+    many = "name,cpu,memory,arrival,departure\n" + "".join(f"p{i},1,0,7,7\n" for i in range(12))
+    (said,) = traces.read(folder(tmp_path, pods=many)).readings
+    assert said.startswith("pods.csv: 12 pods leave")
+    assert said.endswith("p0, p1, p2, p3, p4 and 7 more")
+
+
+def test_a_departure_before_the_arrival_has_no_sense(tmp_path: Path) -> None:
+    with pytest.raises(BadInput) as caught:
+        traces.read(folder(tmp_path, pods=PODS.replace(",90", ",0.25")))
+    assert 'column departure: "0.25" is not after the arrival, 0.5' in str(caught.value)
+
+
+def test_the_command_says_how_lines_were_taken_and_strict_refuses_them(tmp_path: Path) -> None:
+    path = folder(tmp_path, pods=PODS.replace(",90", ",0.5"))
+    command = ["replay", str(path), "--experiment", "recorded", "-o", "json"]
+    taken = CliRunner().invoke(cli.app, command)
+    assert taken.exit_code == 0, taken.output
+    assert "warning: pods.csv: 1 pod leaves at the second of arrival and is taken" in taken.stderr
+    assert json.loads(taken.stdout)
+    strict = CliRunner().invoke(cli.app, [*command, "--strict"])
+    assert strict.exit_code == 2
+    assert 'line 3, column departure: "0.5" is not after the arrival' in strict.stderr
 
 
 def test_a_limit_without_the_column_of_apps_is_told_where_it_stands(tmp_path: Path) -> None:

@@ -181,13 +181,19 @@ def test_terms_of_node_affinity_that_can_match_no_node_are_left_out() -> None:
         node_term(("a", "Gt", ["1", "1"])),
         node_term(("a", "Lt", ["one"])),
         node_term(("a", "Exists", []), ("b", "Odd", [])),
+        node_term(("a", "Exists", ["x"])),
+        node_term(("a", "DoesNotExist", ["x"])),
+        node_term(("a", "Gt", ["+07"])),
+        node_term(("a", "NotIn", ["a b"])),
+        node_term(("a", "In", ["a", "a b"])),
+        node_term(("a b", "DoesNotExist", [])),
         node_term(("metadata.name", "Exists", []), fields=True),
         node_term(("metadata.name", "In", ["x", "y"]), fields=True),
         node_term(("metadata.uid", "In", ["x"]), fields=True),
     ]
     good = [
-        node_term(("a", "Gt", ["+07"])),
-        node_term(("a", "Exists", ["passed over"])),
+        node_term(("a", "Gt", ["07"])),
+        node_term(("a", "Exists", [])),
         node_term(("metadata.name", "NotIn", ["x"]), fields=True),
     ]
     assert selectors.node_terms(unreadable) == ()

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
+from scheduler.documents import writing
 from scheduler.simulate import InputProblem, schedule
 from tests import make
 from tests.unit import test_simulate as typed
@@ -22,15 +22,27 @@ Json = dict[str, Any]
         ({"nodeSelector": ["a"]}, "spec.nodeSelector: must be a map, is a list"),
         ({"priority": "high"}, "spec.priority: must be a whole number, is text"),
         ({"schedulerName": {}}, "spec.schedulerName: must be text, is a map"),
-        ({"nodeSelector": {"a": True}}, "spec.nodeSelector[...]: must be text, is true or false"),
-        ({"nodeSelector": {1: "a"}}, "spec.nodeSelector: must be text, is a whole number"),
+        ({"nodeSelector": {"a": True}}, "spec.nodeSelector[a]: must be text, is true or false"),
+        (
+            {"nodeSelector": {"a": "b", "c.d/e": 5}},
+            "spec.nodeSelector[c.d/e]: must be text, is a whole number",
+        ),
+        (
+            {
+                "containers": [
+                    {"name": "c"},
+                    {"name": "d", "resources": {"limits": {"cpu": 1, "memory": []}}},
+                ]
+            },
+            "spec.containers[1].resources.limits[memory]: must be a number or text, is a list",
+        ),
         ({"containers": [None]}, "spec.containers[0]: must be a map, is empty"),
-        ({"overhead": {"cpu": []}}, "spec.overhead[...]: must be a number or text, is a list"),
+        ({"overhead": {"cpu": []}}, "spec.overhead[cpu]: must be a number or text, is a list"),
     ],
 )
 def test_a_value_of_another_type_is_told_in_words_of_yaml(spec: Json, said: str) -> None:
     objects = [NODE, typed.pod(**spec)]
-    assert typed.refused("-f", "-", "--strict", stdin=yaml.safe_dump_all(objects)) == (
+    assert typed.refused("-f", "-", "--strict", stdin=writing.dump_all(objects)) == (
         f"-: Pod default/p: {said}"
     )
 
@@ -68,7 +80,7 @@ def test_what_has_no_kind_is_one_mistake_and_the_rest_is_answered(tmp_path: Path
         ["a", "b"],
         typed.pod("p"),
     ]
-    path.write_text(yaml.safe_dump_all(documents))
+    path.write_text(writing.dump_all(documents))
     result = typed.simulate("-f", str(path), "-o", "json")
     assert result.exit_code == 3, result.output
     found = json.loads(result.stdout)

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from typer.testing import CliRunner, Result
 
 from scheduler import cli
 from scheduler.config import Config
+from scheduler.documents import writing
+from scheduler.kube.watch import snapshot
 from scheduler.simulate import command, gaps, schedule
 from scheduler.simulate.changes import what_if
 from scheduler.simulate.changes.what_if import Changes
@@ -56,7 +57,7 @@ def workload(kind: str, name: str = "web", namespace: str = "default", **spec: A
 
 
 def simulate(*arguments: str, objects: list[Json]) -> Result:
-    stdin = yaml.safe_dump_all(objects)
+    stdin = writing.dump_all(objects)
     return CliRunner().invoke(cli.app, ["simulate", "-f", "-", *arguments], input=stdin)
 
 
@@ -114,21 +115,21 @@ def test_a_cordoned_node_keeps_its_pods_and_takes_no_new_ones() -> None:
 
 def test_nodes_come_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "new.yaml"
-    path.write_text(yaml.safe_dump_all([gpu_node("n1", cards=8), node("n2")]))
+    path.write_text(writing.dump_all([gpu_node("n1", cards=8), node("n2")]))
     objects = [node("a"), pod("big", gpu=8), workload("DaemonSet")]
     found = answer("--add-node", str(path), objects=objects)
     assert placed(found)["big"] == "n1"
     assert found["summary"] == {"nodes": 3, "pods": 4, "scheduled": 4, "pending": 0}
     again = tmp_path / "again.yaml"
-    again.write_text(yaml.safe_dump(node("a")))
+    again.write_text(writing.dump(node("a")))
     assert refused("--add-node", str(again), objects=objects) == (
         f"--add-node {again}: Node a: metadata.name: a node of this name is there already"
     )
-    again.write_text(yaml.safe_dump(pod("p")))
+    again.write_text(writing.dump(pod("p")))
     assert refused("--add-node", str(again), objects=objects) == (
         f'--add-node {again}: Pod default/p: kind: "Pod" is not allowed; it must be Node'
     )
-    again.write_text(yaml.safe_dump(node("z", cpu="x")))
+    again.write_text(writing.dump(node("z", cpu="x")))
     assert refused("--add-node", str(again), objects=objects).startswith(f"--add-node {again}: Node z: status.allocatable[cpu]")  # fmt: skip
 
 
@@ -231,7 +232,7 @@ def test_policies_come_from_a_file_and_stand_in_the_place_of_those_of_their_name
     pack = tmp_path / "how.yaml"
     assert len(set(placed(answer(objects=objects)).values())) == 2
     for text in ({"nodePolicy": "binpack"}, spread | {"spec": {"nodePolicy": "binpack"}}):
-        pack.write_text(yaml.safe_dump(text))
+        pack.write_text(writing.dump(text))
         assert len(set(placed(answer("--policy", str(pack), objects=objects)).values())) == 1
     found = answer("--mode", "keel", objects=objects)
     assert found["warnings"] == [
@@ -241,7 +242,7 @@ def test_policies_come_from_a_file_and_stand_in_the_place_of_those_of_their_name
     assert refused("--policy", str(pack), objects=objects).startswith(
         f'--policy {pack}: BalancePolicy how: spec.scoring.mode: "fast" is not a mode'
     )
-    pack.write_text(yaml.safe_dump(spread | {"apiVersion": "evenkeel.dev/v1alpha1"}))
+    pack.write_text(writing.dump(spread | {"apiVersion": "evenkeel.dev/v1alpha1"}))
     assert refused("--policy", str(pack), objects=objects) == (
         f'--policy {pack}: BalancePolicy how: apiVersion: "evenkeel.dev/v1alpha1" is not allowed; '
         "it must be scheduling.evenkeel.dev/v1alpha1"
@@ -318,6 +319,8 @@ def test_kinds_that_a_cluster_would_not_list_are_told_where_they_matter() -> Non
         "objects of kind BalancePolicy cannot be listed (403 Forbidden): pods are placed as if there were no policy",
         "objects of kind Job cannot be listed (403 Forbidden): pods that it has yet to make are left out",
     ]  # fmt: skip
+    read = {kind.name for kind in snapshot.READ} - {"Node", "Pod"}
+    assert read == gaps.LOST.keys() | set(gaps.ASKED_FOR)
 
 
 def test_a_pod_on_its_way_out_is_not_displaced_with_its_node() -> None:

@@ -1,5 +1,6 @@
 """The table of what is read: which streams there are, under which names, and what they become."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from scheduler.engine.engine import Engine
 from scheduler.kube import rights
 from scheduler.kube.inbox import Inbox
 from scheduler.kube.rights import Right
-from scheduler.kube.watch import kinds, sources
+from scheduler.kube.watch import kinds, snapshot, sources
 from scheduler.kube.watch.sources import Source, Way
 from tests import make
 
@@ -154,3 +155,17 @@ def test_what_selects_pods_becomes_events_and_what_is_not_listed_any_more_is_gon
     engine.handle(gone, 0.0)
     assert engine.cluster.groups.of_kind(GroupKind.SERVICE) == set()
     assert engine.cluster.groups.of_kind(GroupKind.REPLICA_SET) == {("a", "web")}
+
+
+def test_what_simulate_reads_is_what_the_operator_reads_and_what_makes_pods() -> None:
+    watched = {source.kind for source in sources.table(("evenkeel",), DEFAULT)}
+    assert watched | set(kinds.OF_CONTROLLERS) == set(snapshot.READ)
+    assert kinds.BUDGETS in snapshot.READ
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/user-guide.md"])
+def test_the_commands_for_a_dump_name_every_kind_that_simulate_reads(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8").replace("\\\n", "")
+    dumps = re.findall(r"^\$ kubectl get (\S+) .*> \w+\.(?:yaml|json)", text, re.MULTILINE)
+    named = [plural for dump in dumps for plural in dump.split(",")]
+    assert sorted(named) == sorted(kind.plural for kind in snapshot.READ)

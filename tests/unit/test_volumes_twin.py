@@ -1,6 +1,7 @@
 """Rules about storage against their twin: random clusters, in any order of news, kept up and made anew."""
 
 import copy
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ from scheduler.api.placement import Placement
 from scheduler.config import Config
 from scheduler.cycle import verdicts
 from scheduler.cycle.schedule import Cycle
+from scheduler.plugins.volumes.refusals import BINDING, LIMITS, RESTRICTIONS, ZONE
 from scheduler.state import checks
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
@@ -23,9 +25,12 @@ from tests.oracles import volumes as twin
 from tests.oracles.volumes import World
 
 Json = dict[str, Any]
+RULES = {RESTRICTIONS, LIMITS, BINDING, ZONE}
 SHAPES = st.just(dict(bound.DEFAULT)) | st.dictionaries(
     st.integers(0, 100), st.integers(0, 10), min_size=1, max_size=4
 )
+
+OFF = st.frozensets(st.sampled_from(sorted(RULES)), min_size=1)
 
 
 def see_storage(cluster: Cluster, body: Json) -> None:
@@ -49,11 +54,16 @@ def see(cluster: Cluster, body: Json) -> None:
 
 
 def compare(
-    world: World, cluster: Cluster, cycle: Cycle, pod: Json, shape: bound.Shape = bound.DEFAULT
+    world: World,
+    cluster: Cluster,
+    cycle: Cycle,
+    pod: Json,
+    shape: bound.Shape = bound.DEFAULT,
+    off: Collection[str] = (),
 ) -> None:
-    """What every node says of a pod, and what it is told where all refuse it."""
+    """What every node says of a pod, and what it is told where all refuse it; rules that are off are not asked."""
     record = see_pod(cluster, pod)
-    refusal = twin.refusal(world, pod)
+    refusal = twin.refusal(world, pod, off)
     names = sorted(node["metadata"]["name"] for node in world.nodes)
     hold = cycle.why_not(record)
     if refusal:
@@ -65,21 +75,24 @@ def compare(
     found = verdicts.all_nodes(cluster, cycle, record).nodes
     for node in world.nodes:
         name = node["metadata"]["name"]
-        wanted = bound.reasons(world, pod, node)
+        wanted = bound.reasons(world, pod, node, off)
         assert found[name]["reasons"] == wanted, name
         if wanted:
             lasting = {twin.AFFINITY, twin.NO_MATCH, twin.NO_ROOM, twin.MISSING, twin.ZONE}
+            lasting |= set(twin.uncounted(world, pod))
             status = "unresolvable" if lasting & set(wanted) else "unschedulable"
             assert found[name]["status"] == status
         else:
-            points = bound.plan(world, pod, node, shape)[1]
+            points = 0 if BINDING in off else bound.plan(world, pod, node, shape)[1]
             assert found[name]["scores"].get("VolumeBinding", 0) == points
 
 
-@given(worlds.worlds(), worlds.pods("p"), SHAPES, st.randoms(use_true_random=False))
-@settings(max_examples=400, deadline=None)
-def test_nodes_are_judged_and_scored_as_the_twin_does_whatever_is_heard_first(
-    world: World, pod: Json, shape: dict[int, int], order: Any
+@given(
+    worlds.worlds(), worlds.pods("p"), SHAPES, st.none() | OFF, st.randoms(use_true_random=False)
+)
+@settings(max_examples=500, deadline=None)
+def test_nodes_are_judged_and_scored_as_the_twin_does_whatever_is_heard_first_and_whichever_rules_are_asked(
+    world: World, pod: Json, shape: dict[int, int], off: frozenset[str] | None, order: Any
 ) -> None:
     cluster = Cluster()
     news = [*world.nodes, *world.storage, *world.pods]
@@ -87,9 +100,11 @@ def test_nodes_are_judged_and_scored_as_the_twin_does_whatever_is_heard_first(
     for one in news:
         see(cluster, one)
     points = VolumeBinding(shape=tuple(sorted(shape.items())))
-    placed = Placement(plugins=KubePlugins(volume_binding=points))
-    cycle = make.cycle(cluster=cluster, config=Config(placement=placed))
-    compare(world, cluster, cycle, pod, points.shape)
+    off = off or frozenset()
+    weights = ((BINDING, 0),) if BINDING in off else ()
+    plugins = KubePlugins(volume_binding=points, not_asked=off, weights=weights)
+    cycle = make.cycle(cluster=cluster, config=Config(placement=Placement(plugins=plugins)))
+    compare(world, cluster, cycle, pod, points.shape, off)
 
 
 @given(worlds.worlds(), worlds.pods("p"), st.data())

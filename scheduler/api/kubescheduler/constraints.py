@@ -60,10 +60,7 @@ def _term(raw: Any, field: str) -> NodeTerm | None:
         for i, one in enumerate(values.items(given.get(key), f"{field}.{key}", dict)):
             where = f"{field}.{key}[{i}]"
             values.known(one, where, ("key", "operator", "values"))
-            asked = {"matchExpressions" if key == keys[0] else "matchFields": [one]}
-            if selectors.node_term(_converted(asked, wire.NodeTerm, where)) is None:
-                raise BadInput(where, "is not a requirement that a node can meet")
-    return selectors.node_term(_converted(given, wire.NodeTerm, field))
+    return selectors.read_node_term(_converted(given, wire.NodeTerm, field), field)
 
 
 def spread(given: list[dict[str, Any]], field: str) -> Constraints:

@@ -68,6 +68,40 @@ class GpuAsk(NamedTuple):
     numa_bind: bool = False
 
 
+class CardWishes(NamedTuple):
+    """Which cards a pod wants, as far as a node that reports a number of GPUs and no cards can be asked.
+
+    Attributes:
+        use_types, nouse_types: as in GpuAsk.
+        is_by_card: it wants certain cards, all of one NUMA node, or of a mode: what only a report of cards says.
+    """
+
+    use_types: tuple[str, ...] = ()
+    nouse_types: tuple[str, ...] = ()
+    is_by_card: bool = False
+
+    @property
+    def is_by_type(self) -> bool:
+        """It wants certain types."""
+        return bool(self.use_types or self.nouse_types)
+
+    def accept(self, product: str) -> bool:
+        """Whether GPUs of a product will do: a label cannot have the spaces that types have."""
+        name = product.upper()
+        wanted = any(one.replace(" ", "-") in name for one in self.use_types)
+        refused = any(one.replace(" ", "-") in name for one in self.nouse_types)
+        return (wanted or not self.use_types) and not refused
+
+
+def wishes_of(ask: GpuAsk | None) -> CardWishes | None:
+    """The wishes of a pod for certain NVIDIA cards, None without any."""
+    if ask is None or ask.family != names.GPU:
+        return None
+    by_card = bool(ask.use_uuids or ask.nouse_uuids or ask.vgpu_mode or ask.numa_bind)
+    found = CardWishes(ask.use_types, ask.nouse_types, by_card)
+    return found if found != CardWishes() else None
+
+
 class CardTypes(Protocol):
     """Which types of cards a pod accepts: parts of their names in capitals."""
 

@@ -20,6 +20,7 @@ from scheduler.api.selectors import NodeTerm
 from scheduler.errors import BadInput, Mistake
 
 _encoder = msgspec.json.Encoder()
+_PREFERRED = "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution"
 
 TolerationKey = tuple[str, str, str, str]
 
@@ -89,6 +90,11 @@ class PodTemplate:
         return names.GPU if self.most else ""
 
     @property
+    def card_wishes(self) -> gpus.CardWishes | None:
+        """Which cards it wants, None for any."""
+        return gpus.wishes_of(self.gpu)
+
+    @property
     def has_terms(self) -> bool:
         """Whether it has terms about other pods, of which any pod that has a node is one for others."""
         return bool(
@@ -112,6 +118,8 @@ class Whereabouts(Protocol):
     def tolerations(self) -> tuple[TolerationKey, ...]: ...  # noqa: D102
     @property
     def features(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def card_wishes(self) -> gpus.CardWishes | None: ...  # noqa: D102
 
 
 def key(pod: wire.Pod) -> bytes:
@@ -170,11 +178,7 @@ def of_pod(
         selector=tuple(sorted((spec.node_selector or {}).items())),
         required=None if node_terms is None else selectors.node_terms(node_terms),
         node_names=None if node_terms is None else selectors.node_names(node_terms),
-        preferred=tuple(
-            (preferred.weight, term)
-            for preferred in nodes.preferred_during_scheduling_ignored_during_execution or ()
-            if preferred.preference and (term := selectors.node_term(preferred.preference))
-        ),
+        preferred=_preferred(nodes, problems),
         **terms._asdict(),
         spread=constraints,
         images=images.of_pod(spec),
@@ -199,6 +203,24 @@ def of_pod(
         problem=problems[0] if problems else None,
         words=words,
     )
+
+
+def _preferred(
+    nodes: wire.NodeAffinity, problems: list[Mistake]
+) -> tuple[tuple[int, NodeTerm], ...]:
+    """Weights and terms; where one cannot be read, none counts, as in kube-scheduler, and a problem is added."""
+    found = []
+    given = nodes.preferred_during_scheduling_ignored_during_execution or ()
+    try:
+        for i, one in enumerate(given):
+            term = one.weight and one.preference
+            where = f"{_PREFERRED}[{i}].preference"
+            if term and (read := selectors.read_node_term(term, where)):
+                found.append((one.weight, read))
+    except BadInput as error:
+        problems.append(error.mistake)
+        return ()
+    return tuple(found)
 
 
 def _steering(annotations: dict[str, str]) -> tuple[tuple[str, str], ...]:

@@ -52,7 +52,7 @@ def draw(rows: Sequence[Json]) -> str:
         ("Nodes with GPUs, by their GPUs", ("gpuCompute",), "GPUs"),
         ("Nodes without GPUs, by their cores and memory", ("cpu", "memory"), "cores"),
     )
-    has_gpus = [row["capacity"]["gpuCompute"] > 0 for row in rows]
+    has_gpus = [row["hasGpus"] for row in rows]
     body = []
     for wanted, (title, keys, unit) in zip((True, False), pools, strict=True):
         cells = [

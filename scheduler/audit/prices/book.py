@@ -9,8 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from scheduler.documents import reading
 from scheduler.errors import BadInput, one_line, unreadable
 
 # In the order of all arrays of the audit: cpu, memory, compute of GPUs, memory of GPUs.
@@ -83,7 +82,7 @@ def packaged() -> PriceBook:
     """The list that comes with Evenkeel."""
     file = resources.files("scheduler.audit.prices") / "prices.yaml"
     empty = PriceBook(units={}, sources={}, unknown_gib=0.0, labels=(), models=())
-    return _over(empty, yaml.safe_load(file.read_text(encoding="utf-8")), file.name)
+    return _over(empty, reading.read(file.read_text(encoding="utf-8")), file.name)
 
 
 def of_flags(file: Path | None, flags: Sequence[str]) -> PriceBook:
@@ -112,10 +111,10 @@ def of_flags(file: Path | None, flags: Sequence[str]) -> PriceBook:
 
 def _read(path: Path) -> Mapping[str, Any]:
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        raw = reading.read(reading.decoded(path.read_bytes()))
     except (OSError, UnicodeError) as error:
         raise BadInput(f"--prices {path}", unreadable(error)) from error
-    except (ValueError, yaml.YAMLError) as error:
+    except ValueError as error:
         raise BadInput(f"--prices {path}", one_line(error)) from error
     if not isinstance(raw, Mapping):
         raise BadInput(f"--prices {path}", f"must hold a mapping of {', '.join(_KEYS)}")

@@ -15,6 +15,7 @@ from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 
 UNKNOWN = "model unknown"
+_ROUND = 2
 
 
 class ModelRate(NamedTuple):
@@ -23,12 +24,14 @@ class ModelRate(NamedTuple):
     Attributes:
         model: as the nodes tell it.
         gpus: how many there are.
+        replicas: how many the nodes report; more where their plugins share each among several pods.
         price: of each, a month.
         source: where the price is from.
     """
 
     model: str
-    gpus: int
+    gpus: float
+    replicas: int
     price: float
     source: str
 
@@ -57,11 +60,13 @@ def of_nodes(
         known = prices.of_model(model)
         price[entries] = known.price if known else prices.of_memory(size)
         source = known.source if known else _by_memory(size, prices)
-        gpus = int(cards.n_all[entries].sum())
-        if gpus:
-            found.append(ModelRate(model or UNKNOWN, gpus, float(price[entries[0]]), source))
+        replicas = int(cards.n_all[entries].sum())
+        gpus = round(float(cards.capacity[0][entries].sum()), _ROUND)
+        if replicas:
+            rate = float(price[entries[0]])
+            found.append(ModelRate(model or UNKNOWN, gpus, replicas, rate, source))
     has_memory = cards.capacity[1] > 0
-    worth = price * cards.n_all
+    worth = price * cards.capacity[0]
     n = rows.size
     rates = np.zeros((len(m.DIMENSIONS), n))
     rates[m.CPU], rates[m.MEMORY] = (

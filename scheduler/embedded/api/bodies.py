@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import msgspec
-import yaml
 
+from scheduler.documents import reading
 from scheduler.embedded.api import protobuf
 from scheduler.embedded.store.statuses import (
     ApiError,
@@ -80,19 +80,9 @@ def read_json(raw: bytes) -> Any:
 
 def _read_yaml(raw: bytes) -> Any:
     try:
-        return _JsonLoader(raw).get_single_data()
-    except yaml.YAMLError as error:
+        return reading.read(raw.decode())
+    except ValueError as error:
         raise _unreadable(error) from None
-
-
-class _JsonLoader(yaml.SafeLoader):
-    """Reads only what JSON can say: an unquoted date stays text."""
-
-
-_JsonLoader.yaml_implicit_resolvers = {
-    letter: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
-    for letter, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
 
 
 def _unreadable(error: Exception) -> ApiError:

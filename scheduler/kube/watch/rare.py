@@ -50,9 +50,9 @@ class Rare:
         """Let kopf, which runs in a thread of its own, tell the running loop of what changes."""
         loop = asyncio.get_running_loop()
         for source in self._sources:
-            kopf.on.event(*source.kind[:3], registry=registry, id=source.name)(
-                self._handler(source, loop)
-            )
+            group, version, plural, _ = source.kind
+            register = kopf.on.event(group, version, plural, registry=registry, id=source.name)
+            register(self._handler(source, loop))
 
     async def read(self, api: ApiClient) -> None:
         """Hand in all there is; tries until it can be read, so that no pod is placed without."""

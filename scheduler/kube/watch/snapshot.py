@@ -1,4 +1,7 @@
-"""All that decides where pods go, once, as plain objects: for who asks what would happen."""
+"""All that decides where pods go, once, as plain objects: for who asks what would happen.
+
+What is read is what the operator watches (``sources``): a rule that needs a kind finds it here as well.
+"""
 
 from __future__ import annotations
 
@@ -8,29 +11,21 @@ from typing import Any
 
 import msgspec
 
+from scheduler.api import limits
 from scheduler.errors import ApiError
 from scheduler.kube import answers
 from scheduler.kube.client import Access, ApiClient
-from scheduler.kube.watch import kinds, listing
+from scheduler.kube.watch import kinds, listing, sources
 from scheduler.kube.watch.kinds import Kind
 
 Json = dict[str, Any]
-_NEEDED = {"Node": kinds.NODES, "Pod": kinds.PODS}
-_HELPFUL = {
-    "Namespace": kinds.NAMESPACES,
-    "PriorityClass": kinds.PRIORITY_CLASSES,
-    "BalancePolicy": kinds.POLICIES,
-    "LimitRange": kinds.LIMIT_RANGES,
-    "Service": kinds.SERVICES,
-    "ReplicationController": kinds.REPLICATION_CONTROLLERS,
-    "ReplicaSet": kinds.REPLICA_SETS,
-    "StatefulSet": kinds.STATEFUL_SETS,
-    "Deployment": kinds.DEPLOYMENTS,
-    "DaemonSet": kinds.DAEMON_SETS,
-    "Job": kinds.JOBS,
-    "CronJob": kinds.CRON_JOBS,
-    **kinds.STORAGE,
-}
+# All that is watched, and what stands behind pods that are not made yet.
+READ: tuple[Kind, ...] = (
+    *dict.fromkeys(source.kind for source in sources.table((), limits.DEFAULT)),
+    *kinds.OF_CONTROLLERS,
+)
+_NEEDED = (kinds.NODES, kinds.PODS)
+_HELPFUL = tuple(kind for kind in READ if kind not in _NEEDED)
 # Long, and nobody reads them here.
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -57,11 +52,10 @@ async def of_cluster(access: Access) -> Snapshot:
     found = Snapshot()
     api = ApiClient(access, connections=4)
     try:
-        for kind, served in _NEEDED.items():
-            found.objects.extend(await _objects(api, kind, served))
+        for kind in _NEEDED:
+            found.objects.extend(await _objects(api, kind))
         lists = await asyncio.gather(
-            *(_objects(api, kind, served) for kind, served in _HELPFUL.items()),
-            return_exceptions=True,
+            *(_objects(api, kind) for kind in _HELPFUL), return_exceptions=True
         )
     finally:
         await api.close()
@@ -69,18 +63,16 @@ async def of_cluster(access: Access) -> Snapshot:
         if not isinstance(answer, BaseException):
             found.objects.extend(answer)
         elif isinstance(answer, ApiError) and answers.is_forbidden(answer):
-            found.unlisted[kind] = f"{answer.status} {answer.reason}"
+            found.unlisted[kind.name] = f"{answer.status} {answer.reason}"
         elif not (isinstance(answer, ApiError) and answers.is_not_found(answer)):
             raise answer
     return found
 
 
-async def _objects(api: ApiClient, kind: str, served: Kind) -> list[Json]:
-    version = f"{served.group}/{served.version}" if served.group else served.version
-
+async def _objects(api: ApiClient, kind: Kind) -> list[Json]:
     def read(raw: bytes | msgspec.Raw) -> Json:
         # Items of a list do not repeat what they are.
-        body = {"apiVersion": version, "kind": kind, **listing.read_plain(raw)}
+        body = {"apiVersion": kind.api_version, "kind": kind.name, **listing.read_plain(raw)}
         metadata = body.get("metadata")
         if isinstance(metadata, dict):
             metadata.pop("managedFields", None)
@@ -89,4 +81,4 @@ async def _objects(api: ApiClient, kind: str, served: Kind) -> list[Json]:
                 annotations.pop(_LAST_APPLIED, None)
         return body
 
-    return await listing.once(api, served.path, read)
+    return await listing.once(api, kind.path, read)

@@ -20,23 +20,10 @@ from scheduler.plugins.contract import (
     Told,
 )
 from scheduler.plugins.contract import nothing_of_templates as concerns
-from scheduler.plugins.volumes import needs as words
-from scheduler.plugins.volumes.needs import Refusal
-from scheduler.schema import columns as c
+from scheduler.plugins.volumes import refusals as words
+from scheduler.plugins.volumes.everywhere import EVERYWHERE
+from scheduler.plugins.volumes.refusals import Refusal
 from scheduler.state.cluster import Cluster
-
-
-class _Everywhere:
-    """One on every row, for ever."""
-
-    version = 0
-
-    def by_row(self, capacity: int) -> c.Ints:
-        """[capacity] ones."""
-        return np.ones(capacity, np.int64)
-
-
-_EVERYWHERE = _Everywhere()
 
 
 def _needs(pod: Standing, _: Cluster) -> Refusal | None:
@@ -44,7 +31,7 @@ def _needs(pod: Standing, _: Cluster) -> Refusal | None:
 
 
 def _tallies(_: Refusal, __: Cluster) -> tuple[Tally, ...]:
-    return (Tally(count=_EVERYWHERE, gain=0),)
+    return (Tally(count=EVERYWHERE, gain=0),)
 
 
 def _tell(judged: Judged) -> Told:
@@ -72,6 +59,10 @@ RULE = Rule(
         words.OF_OTHERS,
         words.IMMEDIATE,
         words.NO_VOLUME,
+        words.NO_CLASS_NAME,
+        words.NO_CLASS,
+        words.NO_MODE,
+        words.NO_VOLUME_NAME,
     ),
     hint=_hint,
     is_of_pod=True,

@@ -26,16 +26,21 @@ from scheduler.plugins.contract import (
     never,
 )
 from scheduler.plugins.contract import nothing_of_templates as concerns
-from scheduler.plugins.volumes.needs import LIMITS, Needs
+from scheduler.plugins.volumes import refusals
+from scheduler.plugins.volumes.everywhere import EVERYWHERE
+from scheduler.plugins.volumes.needs import Needs
+from scheduler.plugins.volumes.refusals import LIMITS
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.volumes.uses import NO_LIMIT
 
-_NOT_THERE, _FULL = 0, 1
+_UNCOUNTED, _NOT_THERE, _FULL = 0, 1, 2
+_TOO_MANY = "node(s) exceed max volume count"
 _MISSING = "{} CSI driver is not installed on the node"
 
 
 class _Needs(NamedTuple):
+    uncounted: str
     brought: tuple[tuple[str, int], ...]
     shared: tuple[Handle, ...]
     drivers: tuple[tuple[str, bool], ...]
@@ -95,12 +100,16 @@ class _Absent:
 
 def _needs(pod: Standing, _: Cluster) -> _Needs | None:
     storage = pod.storage
-    if storage is None or not (storage.brought or storage.shared or storage.drivers):
+    if storage is None:
         return None
-    return _Needs(storage.brought, storage.shared, storage.drivers)
+    if not (storage.uncounted or storage.brought or storage.shared or storage.drivers):
+        return None
+    return _Needs(storage.uncounted, storage.brought, storage.shared, storage.drivers)
 
 
 def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
+    if needs.uncounted:
+        return (Tally(count=EVERYWHERE, gain=0, reason=_UNCOUNTED),)
     found = [
         Tally(count=_Absent(cluster, driver, is_moved=is_moved), gain=0, reason=_NOT_THERE)
         for driver, is_moved in needs.drivers
@@ -125,14 +134,14 @@ def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
 
 
 def _tell(judged: Judged) -> Told:
-    """A driver that does not run there is told by name, the first one only."""
+    """A claim that cannot be counted is told alone; a driver that does not run there by name, the first one only."""
+    storage, n = judged.asked.storage or Needs(), judged.rows.size
+    if storage.uncounted:
+        return Told((storage.uncounted,), np.ones((n, 1), np.bool_), np.ones(n, np.bool_))
     texts: list[str] = []
     columns: list[c.Flags] = []
-    n = judged.rows.size
-    # The lowest bit is that of the first reason.
-    is_absent = (judged.bits[0] & -judged.bits[0]) == _first_bit(judged)
+    is_absent = (judged.bits[0] & -judged.bits[0]) == 1 << (judged.first + _NOT_THERE)
     left: c.Flags = is_absent.copy()
-    storage = judged.asked.storage or Needs()
     capacity = judged.cluster.nodes.capacity
     for driver, is_moved in storage.drivers:
         absent = _Absent(judged.cluster, driver, is_moved=is_moved).by_row(capacity)
@@ -145,20 +154,23 @@ def _tell(judged: Judged) -> Told:
     return Told(tuple(texts), np.array(columns).T, np.zeros(n, np.bool_))
 
 
-def _first_bit(judged: Judged) -> int:
-    """The bit of the first reason: the lowest of all rows' where any has it."""
-    return 1 << judged.first
-
-
 def _hint(_: Held) -> Hint:
-    """A volume is used no more, or one that the pod has is there already; a driver runs there, or has room for more."""
+    """A claim is there, or is the pod's own: who names a claim that is another is tried without asking.
+
+    A volume is used no more, or one that the pod has is there already; a driver runs there, or has room for more.
+    """
     return Hint(here=(VOLUMES_IN_USE,), anywhere=((Change.STORAGE, None),))
 
 
 RULE = Rule(
     name=LIMITS,
-    reasons=(Reason(_MISSING), Reason("node(s) exceed max volume count")),
+    reasons=(
+        Reason(refusals.LOOKED_UP, resolvable=False),
+        Reason(_MISSING),
+        Reason(_TOO_MANY),
+    ),
     domain=Domain(concerns=concerns, needs=_needs, tallies=_tallies, is_wide=never),
     tell=_tell,
+    texts=(refusals.LOOKED_UP, refusals.OF_OTHERS, _MISSING, _TOO_MANY),
     hint=_hint,
 )

@@ -30,7 +30,8 @@ from scheduler.plugins.contract import (
 from scheduler.plugins.contract import nothing_of_templates as concerns
 from scheduler.plugins.volumes import binding
 from scheduler.plugins.volumes.binding import Figures
-from scheduler.plugins.volumes.needs import BINDING, Bound, Unbound
+from scheduler.plugins.volumes.needs import Bound, Unbound
+from scheduler.plugins.volumes.refusals import BINDING
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 

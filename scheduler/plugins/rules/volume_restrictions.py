@@ -12,7 +12,7 @@ import numpy as np
 from scheduler.api.pods.volumes import Disk
 from scheduler.plugins.contract import Change, Domain, Held, Hint, Reason, Rule, Standing, Tally
 from scheduler.plugins.contract import nothing_of_templates as concerns
-from scheduler.plugins.volumes.needs import RESTRICTIONS
+from scheduler.plugins.volumes.refusals import RESTRICTIONS
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.volumes.objects import ClaimKey

@@ -21,7 +21,7 @@ from scheduler.plugins.contract import (
     never,
 )
 from scheduler.plugins.contract import nothing_of_templates as concerns
-from scheduler.plugins.volumes.needs import ZONE
+from scheduler.plugins.volumes.refusals import ZONE
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.volumes.objects import Zone

@@ -5,37 +5,23 @@ is only what it wishes, of one that is bound where its volume can be used, and h
 each driver. So thousands of pods of a StatefulSet are one kind.
 
 Source: kube-scheduler's volumebinding/volume_binding.go, binder.go, volumezone/volume_zone.go, nodevolumelimits/csi.go,
-volumerestrictions/volume_restrictions.go: what their PreFilter does, in the order of the plugins.
+volumerestrictions/volume_restrictions.go.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 from scheduler.api.in_tree import Handle
 from scheduler.api.kube_plugins import DEFAULT, Curve, KubePlugins
-from scheduler.api.pods.volumes import ClaimName, Disk, PodVolumes
+from scheduler.api.pods.volumes import Disk, PodVolumes
+from scheduler.plugins.volumes import refusals
+from scheduler.plugins.volumes.refusals import BINDING, LIMITS, RESTRICTIONS, ZONE, Refusal
 from scheduler.state.pods import PodRecord
 from scheduler.state.volumes.objects import Claim, ClaimKey, Terms, Wish, Zone
 from scheduler.state.volumes.store import Storage
-
-RESTRICTIONS, LIMITS = "VolumeRestrictions", "NodeVolumeLimits"
-BINDING, ZONE = "VolumeBinding", "VolumeZone"
-NOT_FOUND = 'persistentvolumeclaim "{}" not found'
-NOT_MADE = 'waiting for ephemeral volume controller to create the persistentvolumeclaim "{}"'
-LOST = 'persistentvolumeclaim "{}" bound to non-existent persistentvolume "{}"'
-DELETING = 'persistentvolumeclaim "{}" is being deleted'
-OF_OTHERS = "PVC {} was not created for pod {} (pod is not owner)"
-IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
-NO_VOLUME = 'persistentvolume "{}" not found'
-
-
-class Refusal(NamedTuple):
-    """Why a pod cannot go anywhere, whatever nodes there are: the rule that says so first, and what it says."""
-
-    rule: str
-    text: str
 
 
 class Bound(NamedTuple):
@@ -72,6 +58,7 @@ class Needs(NamedTuple):
 
     Attributes:
         refusal: why it cannot go anywhere, None where that hangs on nodes; nothing else is said with it.
+        uncounted: why no volume can be counted, which is told of every node; empty where they can.
         disks: that others may be in the way of.
         exclusive: claims that only one pod may use, and others name as well.
         brought: how many volumes that nobody else has it brings to each driver that has limits.
@@ -84,6 +71,7 @@ class Needs(NamedTuple):
     """
 
     refusal: Refusal | None = None
+    uncounted: str = ""
     disks: tuple[Disk, ...] = ()
     exclusive: tuple[ClaimKey, ...] = ()
     brought: tuple[tuple[str, int], ...] = ()
@@ -96,100 +84,98 @@ class Needs(NamedTuple):
     is_single: bool = False
 
 
-# Of which rule each is.
-_OF_RULES: dict[str, dict[str, Any]] = {
-    RESTRICTIONS: {"disks": (), "exclusive": ()},
-    LIMITS: {"brought": (), "shared": (), "drivers": ()},
-    BINDING: {"bound": (), "unbound": ()},
-    ZONE: {"zones": ()},
-}
+def find_needs(pod: PodRecord, storage: Storage, plugins: KubePlugins) -> Needs | None:
+    """What the rules that a profile asks need of a pod's storage by what is known now; None for a pod that has none.
 
-
-def by_profile(needs: Needs, plugins: KubePlugins) -> Needs:
-    """What is left of it by what a profile says."""
-    not_asked, curve = plugins.not_asked, plugins.volume_binding.shape
-    if curve != needs.curve:
-        needs = needs._replace(curve=curve)
-    for rule in not_asked & _OF_RULES.keys():
-        needs = needs._replace(**_OF_RULES[rule])
-    if needs.refusal is not None and needs.refusal.rule in not_asked:
-        needs = needs._replace(refusal=None)
+    No rule relies on what another would have refused: where VolumeBinding is not asked, a claim may not be there.
+    """
+    volumes, not_asked = pod.volumes, plugins.not_asked
+    if volumes is None:
+        return None
+    refusal = refusals.find_refusal(pod, volumes, storage, not_asked)
+    if refusal is not None:
+        return Needs(refusal)
+    needs = Needs()
+    for rule, add in _ADDED:
+        if rule not in not_asked:
+            needs = add(needs, pod, volumes, storage)
+    if BINDING not in not_asked:
+        needs = needs._replace(curve=plugins.volume_binding.shape)
     return needs
 
 
-def of_pod(pod: PodRecord, storage: Storage) -> Needs | None:
-    """What rules need of a pod's storage by what is known now; None for a pod that has none."""
-    volumes = pod.volumes
-    if volumes is None:
-        return None
-    claims = found(pod, volumes, storage)
-    if isinstance(claims, Refusal):
-        return Needs(claims)
-    unbound = tuple(_unbound(claim, storage) for claim in claims if not claim.is_bound)
-    named = [claim for claim in claims if len(storage.users_of(claim.key)) > 1]
+def _add_restrictions(needs: Needs, pod: PodRecord, volumes: PodVolumes, storage: Storage) -> Needs:
+    """Disks, and claims for one pod; a claim that is made for the pod is nobody else's."""
+    keys = {(pod.namespace, one.name) for one in volumes.claims if not one.is_own}
+    exclusive = tuple(
+        key
+        for key in sorted(keys)
+        if storage.claims[key].is_for_one_pod and _is_named(key, storage)
+    )
+    is_single = needs.is_single or bool(exclusive)
+    return needs._replace(disks=volumes.disks, exclusive=exclusive, is_single=is_single)
+
+
+def _add_limits(needs: Needs, pod: PodRecord, volumes: PodVolumes, storage: Storage) -> Needs:
+    uncounted = refusals.find_uncounted(pod, volumes, storage)
+    if uncounted:
+        return needs._replace(uncounted=uncounted)
+    claims = _find_claims(pod, volumes, storage)
     brought, shared, drivers = _handles(volumes, claims, storage)
-    exclusive = tuple(sorted(claim.key for claim in named if claim.is_for_one_pod))
-    chooses = any(one.own or storage.free(one.wish.of_class) for one in unbound)
-    return Needs(
-        disks=volumes.disks,
-        exclusive=exclusive,
+    # Where one is attached already, one more pod adds nothing to what is used.
+    is_attached = any(storage.uses.is_attached(claim.key) for claim in claims)
+    return needs._replace(
         brought=brought,
         shared=shared,
         drivers=drivers,
-        bound=tuple(
-            dict.fromkeys(
-                one
-                for claim in claims
-                if claim.is_bound
-                for one in (_bound(claim, storage),)
-                if one.is_missing or one.affinity is not None or one.moved is not None
-            )
-        ),
-        unbound=unbound,
-        zones=_zones(volumes, pod.namespace, storage),
-        is_single=bool(
-            exclusive
-            or shared
-            or chooses
-            or any(not claim.is_bound for claim in named)
-            # Where one is attached already, one more pod adds nothing to what is used.
-            or any(storage.uses.is_attached(claim.key) for claim in claims)
-        ),
+        is_single=needs.is_single or bool(shared) or is_attached,
     )
 
 
-def found(pod: PodRecord, volumes: PodVolumes, storage: Storage) -> list[Claim] | Refusal:
-    """The pod's claims in their order, or why it cannot go anywhere."""
-    claims: list[Claim] = []
-    for one in volumes.claims:
-        if not one.is_own and (pod.namespace, one.name) not in storage.claims:
-            return Refusal(RESTRICTIONS, NOT_FOUND.format(one.name))
-    for one in volumes.claims:
-        claim = storage.claims.get((pod.namespace, one.name))
-        problem = _problem(pod, one, claim)
-        if problem or claim is None:
-            return Refusal(BINDING, problem)
-        claims.append(claim)
-    for claim in claims:
-        if not claim.is_bound and (claim.volume or not storage.waits(claim)):
-            return Refusal(BINDING, IMMEDIATE)
-    for one in volumes.claims:
-        claim = storage.claims[pod.namespace, one.name]
-        if not one.is_own and claim.volume and claim.volume not in storage.volumes:
-            return Refusal(ZONE, NO_VOLUME.format(claim.volume))
-    return claims
+def _add_binding(needs: Needs, pod: PodRecord, volumes: PodVolumes, storage: Storage) -> Needs:
+    claims = _find_claims(pod, volumes, storage)
+    waiting = [claim for claim in claims if not claim.is_bound]
+    unbound = tuple(_unbound(claim, storage) for claim in waiting)
+    bound = (_bound(claim, storage) for claim in claims if claim.is_bound)
+    kept = (
+        one for one in bound if one.is_missing or one.affinity is not None or one.moved is not None
+    )
+    is_single = (
+        needs.is_single
+        or any(one.own or storage.free(one.wish.of_class) for one in unbound)
+        or any(_is_named(claim.key, storage) for claim in waiting)
+    )
+    return needs._replace(bound=tuple(dict.fromkeys(kept)), unbound=unbound, is_single=is_single)
 
 
-def _problem(pod: PodRecord, name: ClaimName, claim: Claim | None) -> str:
-    if claim is None:
-        return NOT_MADE.format(name.name)
-    if claim.is_lost:
-        return LOST.format(name.name, claim.volume)
-    if claim.is_deleting:
-        return DELETING.format(name.name)
-    if name.is_own and claim.owner != pod.uid:
-        return OF_OTHERS.format("/".join(claim.key), pod.key)
-    return ""
+def _add_zones(needs: Needs, pod: PodRecord, volumes: PodVolumes, storage: Storage) -> Needs:
+    """Where the volumes of claims say that they are; of claims that are made for the pod nothing is asked."""
+    zones: dict[Zone, None] = {}
+    for one in volumes.claims:
+        volume = "" if one.is_own else storage.claims[pod.namespace, one.name].volume
+        if volume:
+            zones.update(dict.fromkeys(storage.volumes[volume].zones))
+    ordered = sorted(zones, key=lambda zone: (zone.key, sorted(zone.values)))
+    return needs._replace(zones=tuple(ordered))
+
+
+# What each rule needs.
+_ADDED: tuple[tuple[str, Callable[[Needs, PodRecord, PodVolumes, Storage], Needs]], ...] = (
+    (RESTRICTIONS, _add_restrictions),
+    (LIMITS, _add_limits),
+    (BINDING, _add_binding),
+    (ZONE, _add_zones),
+)
+
+
+def _find_claims(pod: PodRecord, volumes: PodVolumes, storage: Storage) -> list[Claim]:
+    """The pod's claims, in order; to be called where it is known that all are there."""
+    return [storage.claims[pod.namespace, one.name] for one in volumes.claims]
+
+
+def _is_named(claim: ClaimKey, storage: Storage) -> bool:
+    """Whether several pods name a claim."""
+    return len(storage.users_of(claim)) > 1
 
 
 def _bound(claim: Claim, storage: Storage) -> Bound:
@@ -222,7 +208,7 @@ def _handles(
         drivers.add((handle.driver, storage.is_moved(claim)))
         if not uses.is_limited(handle.driver):
             continue
-        if len(storage.users_of(claim.key)) > 1 or uses.is_shared(handle):
+        if _is_named(claim.key, storage) or uses.is_shared(handle):
             shared.add(handle)
         else:
             brought[handle.driver] += 1
@@ -236,13 +222,3 @@ def _handles(
 def _must_run(driver: str, storage: Storage) -> bool:
     found = storage.drivers.get(driver)
     return found is not None and found.must_be_there
-
-
-def _zones(volumes: PodVolumes, namespace: str, storage: Storage) -> tuple[Zone, ...]:
-    """Where the volumes of claims say that they are; of claims that are made for the pod nothing is asked."""
-    zones: dict[Zone, None] = {}
-    for one in volumes.claims:
-        claim = storage.claims[namespace, one.name]
-        if not one.is_own and claim.volume:
-            zones.update(dict.fromkeys(storage.volumes[claim.volume].zones))
-    return tuple(sorted(zones, key=lambda zone: (zone.key, sorted(zone.values))))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from scheduler.api import selectors
@@ -22,6 +23,7 @@ _POD_EXTRAS = (
 )  # fmt: skip
 _OF_GPUS = ("gpu_share", "gpu_memory", "models")
 _RESOURCE = "resource:"
+_NAMED_MAX = 5
 # As many as fit in the maxSkew of a topology spread constraint.
 _PER_NODE_MAX = 2**31 - 1
 
@@ -43,25 +45,79 @@ def nodes(path: Path) -> Iterator[TraceNode]:
         )
 
 
-def pods(path: Path) -> Iterator[TracePod]:
-    """The pods of a file.
+def pods(path: Path, *, strict: bool) -> tuple[list[TracePod], tuple[str, ...]]:
+    """The pods of a file, and in which sense lines were taken that cannot be meant as they stand.
+
+    Args:
+        path: the file.
+        strict: such lines are refused.
 
     Raises:
         BadInput: names file, line and column, and says what is allowed.
     """
+    readings = Readings(path.name)
+    found: list[TracePod] = []
     limits: dict[str, int] = {}
     for row in tables.rows(path, _COLUMNS, _POD_EXTRAS, _RESOURCE):
-        one = _pod(row)
-        if one.app and limits.setdefault(one.app, one.max_per_node) != one.max_per_node:
-            raise row.bad(
-                "max_per_node",
-                f'"{row.cells.get("max_per_node", "")}": the lines of an app must agree, and one above'
-                f' says "{limits[one.app] or ""}" for {one.app}',
+        one = _pod(row, readings, strict=strict)
+        found.append(one)
+        if not one.app:
+            continue
+        before = limits.setdefault(one.app, one.max_per_node)
+        if before != one.max_per_node:
+            if strict:
+                raise row.bad(
+                    "max_per_node",
+                    f'"{row.cells.get("max_per_node", "")}": the lines of an app must agree, and one'
+                    f' above says "{before or ""}" for {one.app}',
+                )
+            # The smallest that any line says holds for all of them; an empty one says nothing.
+            limits[one.app] = min(filter(None, (before, one.max_per_node)))
+            readings.differing.setdefault(one.app, None)
+    taken = [
+        replace(one, max_per_node=limits[one.app]) if one.app in readings.differing else one
+        for one in found
+    ]
+    return taken, tuple(readings.said(limits))
+
+
+@dataclass(slots=True)
+class Readings:
+    """What was taken in another sense than it stands there.
+
+    Attributes:
+        file: its name.
+        gone_at_once: pods that left when they came.
+        differing: apps whose lines do not agree.
+    """
+
+    file: str
+    gone_at_once: list[str] = field(default_factory=list)
+    differing: dict[str, None] = field(default_factory=dict)
+
+    def said(self, limits: Mapping[str, int]) -> Iterator[str]:
+        """In sentences, with how many there are and their names."""
+        if n := len(self.gone_at_once):
+            pods, leave, are = ("pod", "leaves", "is") if n == 1 else ("pods", "leave", "are")
+            yield (
+                f"{self.file}: {n:,} {pods} {leave} at the second of arrival and {are} taken to stay 1/"
+                f"{tables.TICKS} of a second: {_some(self.gone_at_once)}"
             )
-        yield one
+        if n := len(self.differing):
+            apps = "app has lines" if n == 1 else "apps have lines"
+            smallest = [f"{app} ({limits[app]})" for app in self.differing]
+            yield (
+                f"{self.file}: {n:,} {apps} that differ in max_per_node; the smallest holds for all: "
+                f"{_some(smallest)}"
+            )
 
 
-def _pod(row: Row) -> TracePod:
+def _some(words: Sequence[str]) -> str:
+    more = len(words) - _NAMED_MAX
+    return ", ".join(words[:_NAMED_MAX]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _pod(row: Row, readings: Readings, *, strict: bool) -> TracePod:
     gpus = _gpus(row)
     milli = row.share("gpu_share") if gpus else 0
     memory = row.mebibytes("gpu_memory")
@@ -71,6 +127,12 @@ def _pod(row: Row) -> TracePod:
             raise row.bad(column, f'"{row.cells[column]}": must be empty when gpus is 0')
     app, max_per_node = _app(row)
     arrival, departure = _stay(row)
+    if departure <= arrival:
+        if strict or departure < arrival:
+            came = row.cells.get(ARRIVAL) or "0"
+            raise row.bad(DEPARTURE, f'"{row.cells[DEPARTURE]}" is not after the arrival, {came}')
+        readings.gone_at_once.append(row.cells["name"])
+        departure = arrival + 1 / tables.TICKS
     return TracePod(
         row.text("name"),
         row.cores("cpu"),
@@ -109,11 +171,7 @@ def _stay(row: Row) -> tuple[float, float]:
     arrival = row.seconds(ARRIVAL) if row.cells.get(ARRIVAL) else 0.0
     if not row.cells.get(DEPARTURE):
         return arrival, math.inf
-    departure = row.seconds(DEPARTURE)
-    if departure <= arrival:
-        came = row.cells.get(ARRIVAL) or "0"
-        raise row.bad(DEPARTURE, f'"{row.cells[DEPARTURE]}" is not after the arrival, {came}')
-    return arrival, departure
+    return arrival, row.seconds(DEPARTURE)
 
 
 def _extended(row: Row) -> Amounts:

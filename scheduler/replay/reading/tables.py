@@ -25,7 +25,7 @@ GPUS_MAX = 64  # of one node
 TIME_MAX = 10**11
 # Times are kept in parts of a second that a double holds exactly, so that what leaves makes room for what
 # comes at that very moment.
-_TICKS = 1024
+TICKS = 1024
 _ENDINGS = (".csv", ".csv.gz", ".csv.xz")
 _TIME = re.compile(r"\d+(\.\d+)?", re.ASCII)
 _UNPACK = {".gz": gzip.decompress, ".xz": lzma.decompress}
@@ -91,7 +91,7 @@ class Row:
         time = float(value) if _TIME.fullmatch(value) else math.inf
         if time > TIME_MAX:
             raise self.bad(column, f'"{value[:64]}" is not a time from 0 to {TIME_MAX} seconds')
-        return round(time * _TICKS) / _TICKS
+        return round(time * TICKS) / TICKS
 
     def models(self, column: str) -> tuple[str, ...]:
         """GPU models joined with a bar, sorted, each once; empty is any model."""

@@ -27,7 +27,7 @@ class InputProblem(BadInput):
 
     Attributes:
         position: index of the object in the list that was given.
-        name: ``Kind namespace/name``.
+        name: ``Kind namespace/name``; empty of a document that cannot be read.
         others: where the whole is refused, what else is wrong, in the order of the objects.
     """
 
@@ -38,7 +38,7 @@ class InputProblem(BadInput):
         self.position, self.name = position, visible(name)
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.field}: {self.problem}"
+        return ": ".join(filter(None, (self.name, self.field, self.problem)))
 
 
 class Given(NamedTuple):
@@ -155,6 +155,8 @@ def read(objects: Sequence[Mapping[str, Any]], *, strict: bool = True) -> Invent
 
 def _take(inventory: Inventory, given: Given, seen: set[kinds.ObjectKey]) -> None:
     body = given.body
+    if isinstance(body, kinds.Illegible):
+        raise BadInput("", body.problem)
     if not isinstance(body.get("kind"), str):
         raise BadInput("kind", "is missing: every document and every item of a List must name one")
     kind = kinds.known(body)
@@ -237,6 +239,8 @@ _TAKES: dict[str, Callable[[Inventory, Given], None]] = {
 
 def name_of(body: Mapping[str, Any]) -> str:
     """``Kind namespace/name`` of an object, however odd."""
+    if isinstance(body, kinds.Illegible):
+        return ""
     metadata = body.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
     name = metadata.get("name") or metadata.get("generateName") or "(no name)"

@@ -39,6 +39,14 @@ WORKLOADS = frozenset({
 _DEPTH_MAX = 12
 
 
+class Illegible(dict[str, Any]):
+    """Stands among objects for a document that cannot be read: it holds nothing but why."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__()
+        self.problem = problem
+
+
 class ObjectKey(NamedTuple):
     """What an object is called: no two of a cluster have the same."""
 

@@ -40,6 +40,7 @@ def decode(body: Mapping[str, Any], kind: type[T]) -> T:
         problem, _, path = str(error).partition(" - at ")
         # Of a key that is no text, the map: "`key` in `$.metadata.labels`".
         field = path.rpartition(" in ")[2].strip("`").removeprefix("$.")
+        field = shapes.with_keys(field, problem, body)
         raise BadInput(field or "object", shapes.said(problem)) from error
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 _WRONG_TYPE = re.compile(r"Expected `([^`]+)`, got `([^`]+)`")
 _WORDS = {
@@ -14,6 +16,48 @@ _WORDS = {
     "bool": "true or false",
     "null": "empty",
 }
+
+
+_STEP = re.compile(r"\[\.\.\.\]|\[(\d+)\]|\.?([^.\[]+)")
+_KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (bool, "bool"),
+    (int, "int"),
+    (float, "float"),
+    (str, "str"),
+    (Mapping, "object"),
+    (list, "array"),
+    (type(None), "null"),
+)
+
+
+def with_keys(field: str, problem: str, body: Any) -> str:
+    """The path of a wrong value with the keys that msgspec leaves out: ``labels[...]`` is ``labels[app]``."""
+    found = _WRONG_TYPE.fullmatch(problem)
+    if found is None or "[...]" not in field:
+        return field
+    steps = list(_STEP.finditer(field))
+    return _path(steps, body, found[2]) or field
+
+
+def _path(steps: Sequence[re.Match[str]], value: Any, kind: str) -> str | None:
+    """The path to the first value of a kind that lies behind these steps, None where there is none."""
+    if not steps:
+        return "" if _kind_of(value) == kind else None
+    step, rest = steps[0], steps[1:]
+    if step[0] == "[...]":
+        for key, inner in value.items() if isinstance(value, Mapping) else ():
+            if (behind := _path(rest, inner, kind)) is not None:
+                return f"[{key}]{behind}"
+        return None
+    try:
+        behind = _path(rest, value[step[2] if step[1] is None else int(step[1])], kind)
+    except (KeyError, IndexError, TypeError):
+        return None
+    return None if behind is None else f"{step[0]}{behind}"
+
+
+def _kind_of(value: Any) -> str:
+    return next((word for types, word in _KINDS if isinstance(value, types)), "")
 
 
 def said(problem: str) -> str:

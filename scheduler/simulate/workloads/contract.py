@@ -77,6 +77,7 @@ class Idle(StrEnum):
 
     SUSPENDED = "suspended"
     FINISHED = "finished"
+    UNSUITED = "unsuited"
 
 
 @dataclass(frozen=True, slots=True)

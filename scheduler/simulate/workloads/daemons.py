@@ -9,7 +9,7 @@ from scheduler.api import wire
 from scheduler.api.pods import templates
 from scheduler.plugins.contract import Rule
 from scheduler.plugins.rules import node_affinity, taints
-from scheduler.simulate.workloads.contract import NOTHING, Made, Scene
+from scheduler.simulate.workloads.contract import NOTHING, Idle, Made, Scene
 from scheduler.simulate.workloads.workload import Workload
 
 _NODE = "node.kubernetes.io/"
@@ -35,6 +35,8 @@ def of_daemon_set(workload: Workload, scene: Scene) -> Made:
     mold = scene.mold(workload, 0)
     spec = _standing(mold.pod.spec, workload)
     suited = _suited(structs.replace(mold.pod, spec=spec), scene)
+    if not suited and not there:
+        return Made(idle=Idle.UNSUITED)
     missing = [node for node in suited if node not in there]
     scene.room.take(len(missing))
     namespace, name = workload.key.namespace, workload.key.name

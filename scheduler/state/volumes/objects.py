@@ -125,12 +125,14 @@ class Class(NamedTuple):
 
     Attributes:
         topologies: where its volumes can be made, None for everywhere.
+        has_mode: it says when its claims are bound, as every class that an API server has does.
     """
 
     name: str
     provisioner: str
     waits: bool
     topologies: Terms
+    has_mode: bool = True
 
     @property
     def provisions(self) -> bool:

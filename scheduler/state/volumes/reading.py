@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from scheduler.api import in_tree, names, quantities, selectors, storage
+from scheduler.api import in_tree, names, quantities, selectors, storage, wire
 from scheduler.api.in_tree import Handle
-from scheduler.api.selectors import NodeTerm, Requirement
 from scheduler.errors import BadInput
 from scheduler.state.volumes.objects import (
     Attachment,
@@ -105,20 +104,20 @@ def of_class(given: storage.StorageClass) -> Class:
     """A class."""
     topologies: Terms = None
     if given.allowed_topologies:
-        # A term without requirements matches no node.
-        topologies = tuple(
-            NodeTerm(
-                tuple(
-                    Requirement(one.key, "In", tuple(sorted(set(one.values or ()))))
-                    for one in term.match_label_expressions
-                )
+        # A term that is empty or cannot be read matches no node.
+        asked = (
+            wire.NodeTerm(
+                [
+                    wire.Expression(one.key, "In", one.values)
+                    for one in term.match_label_expressions or ()
+                ]
             )
             for term in given.allowed_topologies
-            if term.match_label_expressions
-            and all(one.values for one in term.match_label_expressions)
         )
+        topologies = selectors.node_terms(asked)
     waits = given.volume_binding_mode == _WAITS
-    return Class(given.metadata.name, given.provisioner, waits, topologies)
+    has_mode = given.volume_binding_mode is not None
+    return Class(given.metadata.name, given.provisioner, waits, topologies, has_mode)
 
 
 def of_node(node: storage.CSINode) -> NodeDrivers:

@@ -9,6 +9,9 @@ from tests.differential.worlds import HOST, SCHEDULER, ZONE, Feature, World
 
 Json = dict[str, Any]
 _NAMES = tuple(f"profile-{i:02}" for i in range(24))
+# Profiles that disable each plugin as likely as not, and of those about volumes every subset.
+_SUBSETS = tuple(f"subset-{i:02}" for i in range(32))
+_ABOUT_VOLUMES = ("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone")
 _SCORES = (
     "TaintToleration", "NodeAffinity", "NodeResourcesFit", "PodTopologySpread", "InterPodAffinity",
     "NodeResourcesBalancedAllocation", "ImageLocality", "VolumeBinding",
@@ -26,6 +29,7 @@ def file(seed: int) -> Json:
     """The configuration of a run; all nodes are scored, and who fits nowhere is soon asked again."""
     profiles = [{"schedulerName": SCHEDULER}]
     profiles += [_profile(Random(f"{seed}/{name}"), name) for name in _NAMES]
+    profiles += [_subset(Random(f"{seed}/{name}"), name, i) for i, name in enumerate(_SUBSETS)]
     return {
         "percentageOfNodesToScore": 100,
         "podInitialBackoffSeconds": 1,
@@ -52,8 +56,19 @@ def _profile(rng: Random, name: str) -> Json:
     return found
 
 
+def _subset(rng: Random, name: str, number: int) -> Json:
+    others = sorted({"NodeName", *_FILTERS} - {*_ABOUT_VOLUMES, "ImageLocality"})
+    off = {one for one in others if rng.random() < 0.4}
+    off |= {one for i, one in enumerate(_ABOUT_VOLUMES) if number >> i & 1}
+    return {"schedulerName": name, "plugins": _all_but(off, rng)}
+
+
 def _plugins(rng: Random) -> Json:
-    off = {one for one in _FILTERS if rng.random() < 0.08} - {"ImageLocality"}
+    return _all_but({one for one in _FILTERS if rng.random() < 0.08} - {"ImageLocality"}, rng)
+
+
+def _all_but(off: set[str], rng: Random) -> Json:
+    """Weights of the plugins that are left, some of which are disabled where they score."""
     everywhere: Json = {"enabled": [], "disabled": [{"name": one} for one in sorted(off)]}
     score: Json = {"enabled": [], "disabled": []}
     for name in _SCORES:
@@ -151,4 +166,11 @@ def _chosen(rng: Random, _world: World, pod: Json) -> None:
     pod["spec"]["schedulerName"] = rng.choice(_NAMES)
 
 
-FEATURES = (Feature(name="profiles", pod=_chosen),)
+def _chosen_subset(rng: Random, _world: World, pod: Json) -> None:
+    pod["spec"]["schedulerName"] = rng.choice(_SUBSETS)
+
+
+FEATURES = (
+    Feature(name="profiles", pod=_chosen),
+    Feature(name="disabled plugins", pod=_chosen_subset),
+)

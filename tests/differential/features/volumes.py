@@ -12,6 +12,7 @@ from tests.differential.worlds import HOST, NAMESPACES, ZONE, Feature, World
 Json = dict[str, Any]
 _CLASSES = ("made", "made-elsewhere", "local", "now")
 _DRIVERS = ("a.csi.example", "b.csi.example")
+_ODD = ("classless", "unknown", "now", "named", "nowhere", "gone", "lost")
 _SIZES = ("1Gi", "2Gi", "5Gi")
 
 
@@ -165,6 +166,42 @@ def _waiting(rng: Random, _world: World, pod: Json) -> None:
         use_claim(pod, f"waiting-{i}")
 
 
+def _odd_world(rng: Random, world: World) -> None:
+    """Claims that something is wrong with: no two rules about volumes say the same of them."""
+    _classes(rng, world)
+    for space in NAMESPACES:
+        volume = _volume(rng, world, f"{space}-odd", "made")
+        meant = {"namespace": space, "name": "odd-named"}
+        volume["spec"]["claimRef"] = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"} | meant
+        odd = {name: new_claim(rng, space, f"odd-{name}", "made") for name in _ODD}
+        odd["classless"]["spec"]["storageClassName"] = ""
+        odd["unknown"]["spec"]["storageClassName"] = "unknown"
+        odd["now"]["spec"]["storageClassName"] = "now"
+        odd["named"]["spec"]["volumeName"] = volume["metadata"]["name"]
+        if rng.random() < 0.5:
+            odd["named"]["spec"]["accessModes"] = ["ReadWriteOncePod"]
+        odd["nowhere"]["spec"]["volumeName"] = odd["lost"]["spec"]["volumeName"] = "nowhere"
+        odd["gone"]["spec"]["volumeName"] = "gone"
+        odd["gone"]["metadata"]["annotations"] = {"pv.kubernetes.io/bind-completed": "yes"}
+        odd["lost"]["status"] = {"phase": "Lost"}
+        world.others += [volume, *odd.values()]
+    for pod in world.pods:
+        if rng.random() < 0.15:
+            use_claim(pod, "odd-named")
+
+
+def _odd(rng: Random, world: World, pod: Json) -> None:
+    """Also one that is not there, and one that has the name of the pod's own but was made by somebody else."""
+    for name in rng.sample([*_ODD, "named", "absent", "own"], rng.choice([1, 1, 2])):
+        if name == "own":
+            meta, n = pod["metadata"], len(pod["spec"].get("volumes", ()))
+            foreign = new_claim(rng, meta["namespace"], f"{meta['name']}-v{n}", "made")
+            world.others.append(foreign)
+            use(pod, {"ephemeral": {"volumeClaimTemplate": {"spec": foreign["spec"]}}})
+        else:
+            use_claim(pod, f"odd-{name}")
+
+
 def new_driver(name: str, **spec: Any) -> Json:
     return {
         "apiVersion": "storage.k8s.io/v1",
@@ -245,5 +282,6 @@ FEATURES = (
     Feature(name="bound claims", world=_bound_world, pod=_bound),
     Feature(name="waiting claims", world=_waiting_world, pod=_waiting),
     Feature(name="volume limits", world=_limits_world, pod=_limits),
+    Feature(name="odd claims", world=_odd_world, pod=_odd),
     Feature(name="shared disks", world=_disks_world, pod=_disks),
 )

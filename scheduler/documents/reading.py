@@ -1,0 +1,163 @@
+"""From bytes to text, and from text to documents.
+
+Source: apimachinery's util/yaml, cli-runtime's visitors.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+import yaml
+
+from scheduler.documents import bounds
+from scheduler.documents.bounds import Unreadable
+from scheduler.documents.building import Builder
+
+# Longest first: that of UTF-32 begins as that of UTF-16 does.
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_START = re.compile(r"^---(?=\s|$)", re.MULTILINE)
+_SPACE = re.compile(r"\s*")
+
+
+class Document(NamedTuple):
+    """One document of a text.
+
+    Attributes:
+        number: its place, from 1; empty documents count.
+        value: what it holds; None for an empty one, and for one that cannot be read.
+        problem: why it cannot be read; None for one that can.
+    """
+
+    number: int
+    value: Any
+    problem: Unreadable | None = None
+
+
+def decoded(raw: bytes) -> str:
+    """The text of a file: in UTF-8, or in what the mark at its start names, as PowerShell writes.
+
+    Raises:
+        UnicodeError: it is not.
+    """
+    for mark, encoding in _MARKS:
+        if raw.startswith(mark):
+            return raw[len(mark) :].decode(encoding)
+    return raw.decode("utf-8")
+
+
+def read(text: str) -> Any:
+    """What the first document of a text holds; None where there is none.
+
+    Raises:
+        Unreadable: it is neither YAML nor JSON within the bounds.
+    """
+    for one in read_all(text):
+        if one.problem is not None:
+            raise one.problem
+        return one.value
+    return None
+
+
+def read_all(text: str) -> Iterator[Document]:
+    """Every document. One that cannot be read does not hide the others."""
+    if text.lstrip().startswith("{"):
+        found = _of_json(text)
+        if found is not None:
+            yield from found
+            return
+    number = 0
+    for start, chunk in _chunks(text):
+        values: list[Any] = []
+        try:
+            for value in Builder(chunk).documents():
+                values.append(value)
+                yield Document(number + len(values), value)
+        except Unreadable as error:
+            values.append(None)
+            yield Document(number + len(values), None, error)
+        except (yaml.YAMLError, ValueError) as error:
+            values.append(None)
+            lines = text.count("\n", 0, start)
+            yield Document(number + len(values), None, _malformed(chunk, lines, error))
+        number += max(len(values), 1)
+
+
+def _malformed(chunk: str, lines: int, error: Exception) -> Unreadable:
+    """What is wrong with the form of a document that begins after so many lines."""
+    if isinstance(error, yaml.MarkedYAMLError):
+        # The marks are of the document; people count in the file.
+        error.context_mark = _moved(error.context_mark, lines)
+        error.problem_mark = _moved(error.problem_mark, lines)
+    said = " ".join(str(error).split())
+    if "{{" in chunk:
+        said += "; is it a template of Helm? Give what `helm template` prints"
+    return Unreadable(said, is_form=True)
+
+
+def _moved(mark: yaml.Mark | None, lines: int) -> yaml.Mark | None:
+    return mark and yaml.Mark(mark.name, mark.index, mark.line + lines, mark.column, None, 0)
+
+
+def _chunks(text: str) -> Iterator[tuple[int, str]]:
+    """Where each document starts, and its text."""
+    start = 0
+    for found in _START.finditer(text):
+        # What stands before the first mark, and directives before any, are no document of their own.
+        before = text[start : found.start()]
+        if (start == 0 or "%" in before) and not _has_content(before):
+            continue
+        yield start, text[start : found.start()]
+        start = found.start()
+    yield start, text[start:]
+
+
+def _has_content(text: str) -> bool:
+    lines = (line.strip() for line in text.splitlines())
+    return any(line and line[0] not in "#%" for line in lines)
+
+
+def _of_json(text: str) -> list[Document] | None:
+    """Documents of JSON one after the other; None where the text is none."""
+    try:
+        return [_bounded(1, msgspec.json.decode(text))]
+    except RecursionError:
+        return [Document(1, None, Unreadable(bounds.TOO_DEEP))]
+    except msgspec.DecodeError:
+        pass
+    found: list[Document] = []
+    decoder, at = json.JSONDecoder(), 0
+    try:
+        while (at := _end_of_space(text, at)) < len(text):
+            value, at = decoder.raw_decode(text, at)
+            # A half of a character has no bytes: no API server takes it.
+            msgspec.json.encode(value)
+            found.append(_bounded(len(found) + 1, value))
+    except RecursionError:
+        return [Document(1, None, Unreadable(bounds.TOO_DEEP))]
+    except ValueError:
+        return None  # YAML in braces
+    return found
+
+
+def _end_of_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _bounded(number: int, value: Any) -> Document:
+    try:
+        bounds.Size().check(value)
+    except Unreadable as error:
+        return Document(number, None, error)
+    return Document(number, value)

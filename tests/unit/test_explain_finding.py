@@ -1,0 +1,84 @@
+"""What ``evenkeel explain`` takes for a name: pods, nodes, workloads, how names begin, and what is near."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.test_explain import answer, explain
+from tests.unit.test_simulate_what_if import node, owned, pod, workload
+
+Json = dict[str, Any]
+
+
+def of_deployment(name: str, **figures: Any) -> Json:
+    """A pod of the ReplicaSet of the Deployment web."""
+    body = owned(name, "ReplicaSet", **figures)
+    body["metadata"]["ownerReferences"][0]["name"] = "web-5f"
+    body["metadata"]["labels"] = {"pod-template-hash": "5f"}
+    return body
+
+
+OBJECTS = [
+    node("a", cpu=9),
+    node("shared-1"),
+    of_deployment("web-5f-1", node="a"),
+    of_deployment("web-5f-2", cpu=99),
+    of_deployment("web-5f-3", node="a"),
+    pod("chat-7b-0", namespace="search", node="a"),
+    pod("chat-7b-1", namespace="search", node="a"),
+    pod("lone-x"),
+]
+
+
+@pytest.mark.parametrize(
+    ("asked", "explained", "remark"),
+    [
+        (("deploy", "web"), "web-5f-2", "Deployment default/web has 3 pods, 1 waiting, 2 on nodes; this is the first that waits. The others: default/web-5f-1, default/web-5f-3."),
+        (("rs", "default/web-5f"), "web-5f-2", "ReplicaSet default/web-5f has 3 pods, 1 waiting"),
+        (("pod", "web"), "web-5f-2", "3 pods have names that begin with default/web, 1 waiting"),
+        (("pod", "search/chat-7b"), "chat-7b-0", "2 pods have names that begin with search/chat-7b, 0 waiting, 2 on nodes; this is the first by name. The others: search/chat-7b-1."),
+        (("pod", "lone"), "lone-x", ""),
+        (("pod", "web-5f-3"), "web-5f-3", ""),
+    ],
+)  # fmt: skip
+def test_one_pod_of_a_workload_or_of_a_beginning_is_explained(
+    asked: tuple[str, str], explained: str, remark: str
+) -> None:
+    result = explain(*asked, objects=OBJECTS)
+    assert result.exit_code == 0, result.output
+    found = answer("pod", "/".join(_named(explained)), objects=OBJECTS)
+    said = " ".join(result.stdout.split())
+    assert f"Pod {'/'.join(_named(explained))} " in said
+    assert remark in said
+    assert not any("The others" in one for one in found["remarks"])
+
+
+def _named(name: str) -> tuple[str, str]:
+    return "search" if name.startswith("chat") else "default", name
+
+
+def test_pods_that_a_workload_would_make_are_its_pods() -> None:
+    for kind, word in (("Deployment", "deployments"), ("StatefulSet", "sts"), ("Job", "job")):
+        body = workload(kind, "mine", replicas=2, parallelism=2)
+        result = explain(word, "mine", objects=[node("a"), body])
+        assert f"{kind} default/mine has 2 pods" in " ".join(result.stdout.split()), result.output
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("deploy", "wib"), "Deployment default/wib: is not among the 1 Deployments that have pods; there are default/web"),
+        (("sts", "web"), "StatefulSet default/web: is not there, and no other StatefulSet is"),
+        (("pod", "chat-7b-0"), "pod default/chat-7b-0: is not among the 6 pods; there are search/chat-7b-0"),
+        (("pod", "chat-7b"), "pod default/chat-7b: is not among the 6 pods; there are search/chat-7b-0, search/chat-7b-1"),
+        (("pod", "shared-1"), "did you mean node shared-1?"),
+        (("node", "shared"), "node shared: is not among the 2 nodes; there are shared-1"),
+        (("node", "lone-x"), "did you mean pod default/lone-x?"),
+        (("service", "web"), 'WHAT: "service" cannot be explained; there are pod, node, deployment'),
+        (("deploy", "a/b/c"), 'NAME: "a/b/c" is no deploy: write NAMESPACE/NAME'),
+    ],
+)  # fmt: skip
+def test_what_is_not_there_is_told_with_what_is_near(asked: tuple[str, str], said: str) -> None:
+    result = explain(*asked, objects=OBJECTS)
+    assert result.exit_code == 2
+    assert said in result.stderr
