@@ -122,13 +122,17 @@ class Engine:
         What is decided is assumed at once, and stays so until ``BindDone``, ``BindFailed`` or the watch.
         """
         outcome = Outcome()
-        while len(self._intake) and budget.allows(Work.COMPILE):
-            pod, listed = self._intake.next()
-            record = self.cluster.see_pod(pod, listed=listed)
-            outcome.notes += self._saw(record, pod.metadata.uid, now)
+        while self.is_compiling and budget.allows(Work.COMPILE):
+            self.cluster.budgets.work()
+            if len(self._intake):
+                pod, listed = self._intake.next()
+                record = self.cluster.see_pod(pod, listed=listed)
+                outcome.notes += self._saw(record, pod.metadata.uid, now)
         if not budget.pods:
             return outcome
-        self._chores.work(now, budget, outcome)
+        # Who asks whom others could make room for waits for what budgets cover by now.
+        if not self.cluster.budgets.is_behind:
+            self._chores.work(now, budget, outcome)
         left = budget.pods
         while left > 0 and budget.allows(Work.BATCH):
             batch = self._next_batch(left, now)
@@ -136,6 +140,7 @@ class Engine:
                 break
             left -= len(batch)
             self._decide_for(batch, now, outcome)
+            self.cluster.budgets.work()
             # Whose time has come to be tried again was looked at with the first batch: it is as late as then.
             if not self.pending.has_active:
                 break
@@ -150,8 +155,8 @@ class Engine:
 
     @property
     def is_compiling(self) -> bool:
-        """Whether dear pods wait to be compiled."""
-        return len(self._intake) > 0
+        """Whether expensive pods wait to be compiled, or it is to be found which budgets cover which pods."""
+        return len(self._intake) > 0 or self.cluster.budgets.is_behind
 
     # Questions, which change nothing.
 
@@ -160,13 +165,8 @@ class Engine:
         found = dict.fromkeys(self.cluster.missing(present, scheduler))
         if scheduler:
             found.update(dict.fromkeys(self._intake.missing(present, scheduler)))
-            found.update(
-                dict.fromkeys(
-                    pod.uid
-                    for pod in self.pending.pods()
-                    if pod.profile == scheduler and pod.uid not in self.cluster.pods
-                )
-            )
+            waiting = [pod for pod in self.pending.pods() if pod.profile == scheduler]
+            found |= {pod.uid: None for pod in waiting if pod.uid not in self.cluster.pods}
         return list(found)
 
     def objection(self, bind: Bind) -> str:

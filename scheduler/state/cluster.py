@@ -87,7 +87,9 @@ class Cluster:
         self.described = Changes()
         self.shaped = 0
         self.demand = Demand()
-        self.nominations, self.budgets = Nominations(self._promised), Budgets()
+        self.nominations = Nominations(self._promised)
+        self.budgets = Budgets(self.roster.charged_to)
+        self.roster.followers.append(self.budgets)
         self._records = Records(schedulers, limits, self.nodes.resources, families)
         # Streams of pods that were listed once, each by the scheduler's name; others' pods by none.
         self._listed: set[str] = set()
