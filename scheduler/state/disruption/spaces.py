@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from scheduler.api.selectors import Selector
 from scheduler.schema.columns import Flags, Ints
-from scheduler.state.disruption.matching import (
+from scheduler.state.pods import PodRecord
+from scheduler.state.structures.matching import (
     Anchor,
     Postings,
     find_anchor,
     pack_bits,
     unpack_bits,
 )
-from scheduler.state.pods import PodRecord
 
 _Bytes = NDArray[np.uint8]
 # Of a step: so many pods are told apart, or so many budgets matched with kinds that are new.

@@ -11,11 +11,13 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from scheduler.api.selectors import Requirement, Selector
+from scheduler.api.selectors import Labels, Requirement, Selector
 from scheduler.schema.columns import Ints
 
 # A label that a selector must find, or with no value a key.
 Anchor = tuple[str, str | None]
+# A selector is found by each of at most so many values.
+_VALUES_MAX = 16
 
 
 class Postings:
@@ -90,6 +92,29 @@ def find_anchor(selector: Selector) -> Anchor | None:
         elif one.operator == "Exists":
             key = key or (one.key, None)
     return key
+
+
+def find_anchors(selector: Selector) -> list[Anchor | None]:
+    """Labels or keys, of which whatever a selector selects has exactly one; None for whatever there is.
+
+    Of a list of very many values only the key is told: they would take more room than the selector itself.
+    """
+    best: list[Anchor | None] = [None]
+    n_best = _VALUES_MAX + 2
+    for one in selector.requirements:
+        if one.operator == "In" and len(one.values) < min(n_best, _VALUES_MAX + 1):
+            best, n_best = [(one.key, value) for value in one.values], len(one.values)
+        elif one.operator in {"In", "Exists"} and n_best > _VALUES_MAX + 1:
+            best, n_best = [(one.key, None)], _VALUES_MAX + 1
+    return best
+
+
+def list_anchors(labels: Labels) -> list[Anchor | None]:
+    """All anchors under which a selector of these labels may be found."""
+    found: list[Anchor | None] = [None]
+    for key, value in labels.items():
+        found += ((key, value), (key, None))
+    return found
 
 
 def pack_bits(kinds: list[int]) -> int:
