@@ -62,7 +62,7 @@ class Cycle:
         self._draws = seed << 32
         self.boards = Boards(cluster, self.learner)
         self.cold = Cold(cluster, self.learner, self.boards.statics)
-        self.keys = Keys(cluster, policies)
+        self.keys = Keys(cluster, policies, self.boards.sizes)
         self.promised = Promised(cluster, self.boards, self.keys.of, self._put)
         self.attempts = Attempts(cluster, self.boards, self.promised)
         self._rooms = Rooms(cluster, self.boards, self.learner)

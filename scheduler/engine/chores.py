@@ -31,16 +31,18 @@ class Pace:
         flush: how often those that have waited for long are looked for.
         explain: how far apart they are told anew why they wait, at least.
         explain_rate: for how many pods a second, at most.
+        forget: how often it is looked for what only pods that are gone have needed.
     """
 
     help: float = 0.02
     flush: float = 1.0
     explain: float = 5.0
     explain_rate: float = 100.0
+    forget: float = 15.0
 
 
 # For virtual time: every change is looked at when it comes, and nobody reads along.
-PROMPT = Pace(help=0.0, flush=_NEVER, explain=_NEVER)
+PROMPT = Pace(help=0.0, flush=_NEVER, explain=_NEVER, forget=_NEVER)
 
 
 class Chores:
@@ -102,6 +104,10 @@ class Chores:
             self._is_unfinished = False
             return
         self._begin(now)
+        if self._cluster.budgets.is_behind:
+            # Who could take the place of others waits for what budgets cover by now.
+            self._is_unfinished = True
+            return
         self._outcome = outcome
         self._is_unfinished = True
         # Room that was made for a pod does not wait until all kinds were looked at.

@@ -270,6 +270,11 @@ class Cluster:
                 nominations.drop(new.uid)
             nominations.put(new.uid, node, new.priority)
 
+    def template_ids(self) -> set[int]:
+        """The templates of all pods, by identity."""
+        found = {id(pod.template) for pod in self.pods.values()}
+        return found | {id(pod.template) for pod in self.roster.meanwhile.values()}
+
     def begin_list(self, scheduler: str) -> bool:
         """A list of a stream's pods is about to be seen; whether it is the stream's first."""
         first = scheduler not in self._listed

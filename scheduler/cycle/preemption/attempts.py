@@ -13,6 +13,7 @@ import numpy as np
 from scheduler.api.door.decisions import Attempt, Diagnosis, Evict, Nominate
 from scheduler.cycle import diagnosis
 from scheduler.cycle.boards import Boards, Key
+from scheduler.cycle.caches import IsThere
 from scheduler.cycle.preemption.hunts import TEXTS, Hunt
 from scheduler.cycle.preemption.promised import Promised
 from scheduler.plugins import table
@@ -76,6 +77,10 @@ class Attempts:
         node = self._cluster.nodes.name_of(row)
         evict = Evict(pod.uid, node, tuple(one.uid for one in victims))
         return Made(Attempt(node, len(victims)), evict)
+
+    def forget(self, is_there: IsThere) -> None:
+        """Forget the hunts of pods that are gone."""
+        self._hunts.keep(lambda by, _: is_there(by[0].template))
 
     def is_cheap(self, pod: PodRecord, key: Key) -> bool:
         """Whether what ``make`` answers is known but for what has changed since it was asked last."""
