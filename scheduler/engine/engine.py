@@ -100,9 +100,8 @@ class Engine:
     def _begin(self) -> None:
         """Begin with an empty state."""
         config = self.config
-        self.cluster = Cluster(
-            config.scheduler_names, devices.families(config.hami_node_label), config.pod_limits
-        )
+        families = devices.families(config.hami_node_label)
+        self.cluster = Cluster(config.scheduler_names, families, config.pod_limits)
         self.policies = PolicyBook(config)
         self.pending = Pending(config, self.cluster.terms.labels_of)
         self.cycle = Cycle(self.cluster, self.policies, self._known, self._seed)
@@ -188,9 +187,8 @@ class Engine:
 
     def governed(self) -> Iterator[str]:
         """Name of the policy that governs each pod of ours, empty for none; pods may come between two."""
-        for pod in list(self.cluster.pods.values()):
-            if pod.ours:
-                yield self.policies.resolve(pod).policy
+        ours = [pod for pod in self.cluster.pods.values() if pod.ours]
+        return (self.policies.resolve(pod).policy for pod in ours)
 
     # Pods.
 
@@ -383,6 +381,7 @@ class Engine:
         self.cycle.learn()
         promised = self.cluster.nominations.version
         made = self.cycle.schedule(batch, explain=self._explains)
+        self.pending.pay(made.holds, self.cycle.attempts.spent / _NODES_A_UNIT)
         outcome.binds += made.binds
         outcome.holds += made.holds
         if made.holds:
