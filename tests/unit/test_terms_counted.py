@@ -253,3 +253,26 @@ def test_labels_of_running_pods_change_for_as_little_after_an_attack(kind: str) 
         engine.handle(events.PodSeen(pod), 101.0)
     engine.decide(101.0, Unlimited())
     assert n_compared(engine) - before <= 50
+
+
+def test_a_count_is_not_compared_again_with_a_pod_that_has_none_of_its_labels(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Constraints of many expressions that forbid labels, about every pod of the namespace."""
+    engine = Engine(Config())
+    engine.handle(events.NodeSeen(make.node(name="n", cpu=100)), 0.0)
+    live: list[Count] = []
+    for i in range(40):
+        forbidden = [Requirement(f"k{i}-{j}", "NotIn", ("v",)) for j in range(20)]
+        peers = Peers(("default",), selectors.NOTHING, selectors.all_of(forbidden))
+        live.append(engine.cluster.terms.peers((peers,), with_deleting=False))
+    asked: list[Requirement] = []
+
+    def holds(one: Requirement, labels: Labels) -> bool:
+        asked.append(one)
+        return labels.get(one.key) not in one.values
+
+    monkeypatch.setattr(Requirement, "holds", holds)
+    engine.handle(events.PodSeen(make.pod(name="p", node="n", labels={"new": "x"})), 0.0)
+    assert [int(count.by_row(1)[0]) for count in live] == [1] * 40
+    assert not asked

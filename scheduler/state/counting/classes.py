@@ -63,10 +63,10 @@ class PeerCount(Count):
         self.all_of, self.with_deleting = all_of, with_deleting
 
     def counts(self, one: Class, there: Labels) -> bool:
-        """Whether the pods of a class are counted, of a namespace with these labels."""
+        """Whether a class is counted, of a namespace with these labels, that is among the first of these peers."""
         if one.deleting and not self.with_deleting:
             return False
-        return all(peers.include(one.namespace, there, one.labels) for peers in self.all_of)
+        return all(peers.include(one.namespace, there, one.labels) for peers in self.all_of[1:])
 
 
 class Seen(NamedTuple):
