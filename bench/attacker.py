@@ -10,46 +10,63 @@ import io
 import json
 import ssl
 import sys
+from collections.abc import Iterator
 
 import aiohttp
 import msgspec
 
 from tests.controlplane import objects
-from tests.operator import attacks
+from tests.operator import attacks, paced_attacks
+from tests.operator.paced_attacks import Step
 
 
 def main() -> None:
     """Create the pods; print how many were created, and of how many."""
     url, ca_file, token, spaces, names, scale = json.loads(sys.argv[1])
-    tenants = [attacks.ALL[name](space, scale) for space, name in zip(spaces, names, strict=False)]
-    n_created = asyncio.run(_create(url, ca_file, token, tenants))
-    print(json.dumps([n_created, sum(map(len, tenants))]))
+    tenants = [_steps(name, space, scale) for space, name in zip(spaces, names, strict=False)]
+    print(json.dumps(asyncio.run(_create(url, ca_file, token, tenants))))
 
 
-async def _create(url: str, ca_file: str, token: str, tenants: list[list[objects.Manifest]]) -> int:
-    created = 0
+def _steps(name: str, space: str, scale: float) -> Iterator[Step]:
+    if name in paced_attacks.ALL:
+        yield from paced_attacks.ALL[name](space, scale)
+        return
+    for pod in attacks.ALL[name](space, scale):
+        yield Step("POST", objects.collection(pod), pod)
 
-    async def work(session: aiohttp.ClientSession, pods: list[objects.Manifest]) -> None:
-        nonlocal created
-        for pod in pods:
+
+async def _create(
+    url: str, ca_file: str, token: str, tenants: list[Iterator[Step]]
+) -> tuple[int, int]:
+    """Make all requests; how many objects were created, and of how many."""
+    created = asked = 0
+
+    async def work(session: aiohttp.ClientSession, steps: Iterator[Step]) -> None:
+        nonlocal created, asked
+        for step in steps:
+            asked += step.verb == "POST"
+            await asyncio.sleep(step.pause)
             for _ in range(5):
-                body = io.BytesIO(msgspec.json.encode(pod))
-                async with session.post(objects.collection(pod), data=body) as answer:
+                body = io.BytesIO(msgspec.json.encode(step.body)) if step.body else None
+                content = {"Content-Type": step.content}
+                async with session.request(
+                    step.verb, step.path, data=body, headers=content
+                ) as answer:
                     await answer.read()
                     created += answer.status == 201
                     if answer.status != 429:
                         break
                 await asyncio.sleep(1.0)
 
-    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    headers = {"Authorization": f"Bearer {token}"}
     trust = aiohttp.TCPConnector(ssl=ssl.create_default_context(cafile=ca_file))
     async with (
         aiohttp.ClientSession(base_url=url, headers=headers, connector=trust) as session,
         asyncio.TaskGroup() as group,
     ):
-        for pods in tenants:
-            group.create_task(work(session, pods))
-    return created
+        for steps in tenants:
+            group.create_task(work(session, steps))
+    return created, asked
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 Every second a normal CPU pod and a normal GPU pod (a share of a card) are created on 500 plain and 10 GPU
 nodes, while a tenant who may only create pods attacks from a namespace of its own (or, all attacks at once,
 from several). Two replicas run, as installed; ``bulk`` also restarts the leader in its middle, which is then
-the standby. The attacks: tests/operator/attacks.py.
+the standby. The attacks: tests/operator/attacks.py; those that also change and delete objects:
+tests/operator/paced_attacks.py.
 
 An API server under attack is slow for everyone, and its watches lag. A null scheduler shows how slow, in the
 same run: it binds a third pod a second, watches nothing but these pods, and does not think.
@@ -31,7 +32,7 @@ from bench.floors import Floor
 from scheduler.embedded.agents import fleet as agents
 from scheduler.embedded.agents import nodes
 from tests.controlplane import access, objects
-from tests.operator import attacks, servers
+from tests.operator import attacks, paced_attacks, servers
 from tests.operator.process import Operator
 
 FLOORS = (
@@ -329,8 +330,8 @@ async def _told(server: servers.Server, spaces: list[str]) -> dict[str, Any]:
 
 
 def run(quick: bool) -> list[dict[str, Any]]:
-    """Every attack alone, then all at once."""
-    chosen = [(name,) for name in attacks.ALL] + [tuple(attacks.ALL)]
+    """Every attack alone, then all at once that only create pods."""
+    chosen = [(name,) for name in (*attacks.ALL, *paced_attacks.ALL)] + [tuple(attacks.ALL)]
     if given := os.environ.get("ATTACKS"):
         chosen = [tuple(one.split("+")) for one in given.split(",")]
     results = []

@@ -11,6 +11,8 @@ import re
 from functools import lru_cache
 
 INT64_MAX = 2**63 - 1
+# Longer texts are read anew each time: thousands of them would take hundreds of megabytes.
+_KEPT_LENGTH = 64
 # Digits beyond either bound are not computed, so a text of any length costs the same.
 _MAGNITUDE_MAX, _MAGNITUDE_MIN = 40, -40
 
@@ -64,6 +66,8 @@ def _parse(text: str, scale: int) -> int:
     if power >= 0 and len(digits) <= _PLAIN_DIGITS and digits.isascii() and digits.isdigit():
         amount: int = (int(digits) << shift) * 10**power
         return min(INT64_MAX, amount)
+    if len(text) > _KEPT_LENGTH:
+        return _parse_any.__wrapped__(text, scale)
     return _parse_any(text, scale)
 
 

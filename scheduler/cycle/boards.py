@@ -15,6 +15,7 @@ import numpy as np
 
 from scheduler.api.placement import Placement
 from scheduler.api.pods.templates import PodTemplate
+from scheduler.cycle.caches import IsThere, TemplateSizes
 from scheduler.cycle.counted import Counted
 from scheduler.cycle.statics import Static, Statics
 from scheduler.cycle.topologies import Topologies
@@ -34,7 +35,9 @@ from scheduler.state.pods import PodRecord
 from scheduler.state.structures.recent import Recent
 
 # Live shapes at most. At 5,000 nodes a board is about 200 kB.
-_SHAPES_MAX = 512
+_SHAPES_MAX, _SHAPES_BYTES_MAX = 512, 192 << 20
+# What a board takes for a node.
+_BOARD_BYTES = 48
 # Tallies of all live shapes at most. Each takes up to 17 bytes a node.
 _TALLIES_MAX = 2048
 
@@ -110,13 +113,19 @@ class Promised(Protocol):
 
 
 class Boards:
-    """The live shapes of one cluster."""
+    """The live shapes of one cluster.
+
+    Attributes:
+        statics: what static rules say of nodes, for shapes and beside.
+        sizes: how much memory templates take.
+    """
 
     def __init__(self, cluster: Cluster, learner: Learner) -> None:
         self._cluster = cluster
         self._learner = learner
-        self._shapes: Recent[Key, Shape] = Recent(_SHAPES_MAX)
-        self.statics = Statics(cluster)
+        self.sizes = TemplateSizes()
+        self._shapes: Recent[Key, Shape] = Recent(_SHAPES_MAX, _SHAPES_BYTES_MAX, self._size_of)
+        self.statics = Statics(cluster, self.sizes)
         self._topologies = Topologies(cluster)
         # Tallies that were made since there was room for them.
         self._n_tallied = 0
@@ -125,6 +134,14 @@ class Boards:
     def shape(self, key: Key) -> Shape:
         """The shape of pods that are alike in all that decides where they go."""
         return self._shapes.get(key) or self._shapes.put(key, self._new(key))
+
+    def forget(self, is_there: IsThere) -> None:
+        """Forget the shapes of pods that are gone, with all that they count."""
+        self._shapes.keep(lambda key, _: is_there(key.template))
+        self.statics.forget(is_there)
+
+    def _size_of(self, key: Key, _: Shape) -> int:
+        return 2 * self.sizes.estimate(key.template) + _BOARD_BYTES * self._cluster.nodes.capacity
 
     def has(self, key: Key) -> bool:
         """Whether the shape is live: its next decision looks only at rows that changed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scheduler.cycle.boards import Key
+from scheduler.cycle.caches import TemplateSizes
 from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.views import Views
 from scheduler.errors import Mistake
@@ -17,9 +18,9 @@ class Keys:
         views: what rules about other pods, and about claims, need of a pod.
     """
 
-    def __init__(self, cluster: Cluster, policies: PolicyBook) -> None:
+    def __init__(self, cluster: Cluster, policies: PolicyBook, sizes: TemplateSizes) -> None:
         self._policies = policies
-        self.views = Views(cluster)
+        self.views = Views(cluster, sizes)
 
     def of(self, pod: PodRecord) -> Key | None:
         """The key of a pod; None where something must be mended first."""

@@ -21,7 +21,7 @@ from scheduler.state.pods import PodRecord
 from scheduler.state.structures.recent import Recent
 
 # Remembered for one template: a tenant may give each of its pods labels of its own.
-_ANSWERS_MAX = 20_000
+_ANSWERS_MAX = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,7 +61,7 @@ class Cycle:
         self._draws = seed << 32
         self.boards = Boards(cluster, self.learner)
         self.cold = Cold(cluster, self.learner, self.boards.statics)
-        self.keys = Keys(cluster, policies)
+        self.keys = Keys(cluster, policies, self.boards.sizes)
         self._rooms = Rooms(cluster, self.boards, self.learner)
         self.promised = Promised(cluster, self.boards, self.keys.of, self._rooms.put)
         self.attempts = Attempts(cluster, self.boards, self.promised)
@@ -306,7 +306,7 @@ class Cycle:
     def _hold(self, pods: list[PodRecord], found: _Nowhere, made: Outcome) -> None:
         """Pods fit nowhere; each may take the place of others, and what is promised to one is no other's."""
         for i, pod in enumerate(pods):
-            if self.attempts.spent >= _ASKED_MAX:
+            if self.attempts.spent >= _ASKED_MAX or self._cluster.budgets.is_behind:
                 made.left += [one.uid for one in pods[i:]]
                 return
             key = self._key_of(pod) if self._policies.preempts(pod) else None

@@ -6,9 +6,12 @@ Shapes that differ in amounts only share it. It is kept up with the nodes whose 
 from __future__ import annotations
 
 from collections.abc import Hashable
+from weakref import WeakSet
 
 import numpy as np
 
+from scheduler.api.pods.templates import PodTemplate
+from scheduler.cycle.caches import IsThere, TemplateSizes
 from scheduler.kernels import board as kernel
 from scheduler.plugins import table
 from scheduler.plugins.contract import Asked, Points
@@ -17,8 +20,11 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.nodes import NodeTable
 from scheduler.state.structures.recent import Recent
 
+_Key = tuple[table.Needs, table.Needs]
 # Live shapes keep theirs beyond this.
-_MOST = 512
+_MOST, _BYTES_MAX = 512, 64 << 20
+# What is kept for a node: refusal bits, and raw scores where they tell nodes apart.
+_NODE_BYTES = 24
 
 
 class Static:
@@ -29,6 +35,8 @@ class Static:
         told: which of ``table.SCORES`` tell nodes apart.
         scores: [S, N] their raw scores.
         generation: rises when arrays are other ones than before; what is in them may change without.
+        templates: of pods that need it.
+        n_bytes: what the needs take, as they were written.
     """
 
     def __init__(self, needs: table.Needs, wants: table.Needs) -> None:
@@ -40,6 +48,8 @@ class Static:
         self.told: tuple[int, ...] = ()
         self.scores: c.Ints = np.zeros((0, 0), np.int64)
         self.generation = 0
+        self.templates: WeakSet[PodTemplate] = WeakSet()
+        self.n_bytes = 0
 
     def refresh(self, cluster: Cluster) -> None:
         """Judge the nodes again whose words have changed since; all of them the first time."""
@@ -146,14 +156,27 @@ def _differs(before: c.Ints, after: c.Ints, rows: c.Ints) -> bool:
 class Statics:
     """What is known for the needs seen lately."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-        self._recent: Recent[tuple[table.Needs, table.Needs], Static] = Recent(_MOST)
+    def __init__(self, cluster: Cluster, sizes: TemplateSizes) -> None:
+        self._cluster, self._sizes = cluster, sizes
+        self._recent: Recent[_Key, Static] = Recent(_MOST, _BYTES_MAX, self._size_of)
 
     def of(self, asked: Asked) -> Static:
         """What static rules say for pods that ask this; to be refreshed before it is read."""
         key = _key(asked)
-        return self._recent.get(key) or self._recent.put(key, Static(*key))
+        found = self._recent.get(key)
+        if found is None:
+            found = Static(*key)
+            found.n_bytes = self._sizes.estimate(asked.template)
+            self._recent.put(key, found)
+        found.templates.add(asked.template)
+        return found
+
+    def forget(self, is_there: IsThere) -> None:
+        """Forget what no pod needs any more."""
+        self._recent.keep(lambda _, one: any(map(is_there, one.templates)))
+
+    def _size_of(self, _: _Key, one: Static) -> int:
+        return one.n_bytes + _NODE_BYTES * self._cluster.nodes.capacity
 
     def refusals(self, asked: Asked, rows: c.Ints) -> c.Ints:
         """[n] refusal bits of some rows, without keeping anything for what was not asked lately."""

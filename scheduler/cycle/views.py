@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from scheduler.api.placement import Placement
 from scheduler.api.pods.templates import PodTemplate
+from scheduler.cycle.caches import IsThere, TemplateSizes
 from scheduler.plugins import table
 from scheduler.plugins.contract import Standing
 from scheduler.plugins.volumes import needs
@@ -19,7 +20,9 @@ from scheduler.state.counting.groups import Controller
 from scheduler.state.pods import PodRecord
 from scheduler.state.structures.recent import Recent
 
-_VIEWS_MAX = 4096
+_VIEWS_MAX, _VIEWS_BYTES_MAX = 4096, 32 << 20
+# What a label takes, and an entry beside.
+_LABEL_BYTES, _ENTRY_BYTES = 300, 1000
 _NO_LABELS: dict[str, str] = {}
 _Key = tuple[
     PodTemplate, Placement, str, frozenset[tuple[str, str]], Controller | None, Storage | None
@@ -51,14 +54,17 @@ ALONE = View(table.NO_NEEDS)
 class Views:
     """The views of the pods of one cluster."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, sizes: TemplateSizes) -> None:
         self._cluster = cluster
         # Templates that no rule about other pods concerned, and the version of the cluster when it was so.
         self._alone: WeakKeyDictionary[PodTemplate, int] = WeakKeyDictionary()
         self._views: WeakValueDictionary[tuple[table.Needs, Storage | None], View] = (
             WeakValueDictionary()
         )
-        self._recent: Recent[_Key, tuple[int, View]] = Recent(_VIEWS_MAX)
+        self._sizes = sizes
+        self._recent: Recent[_Key, tuple[int, View]] = Recent(
+            _VIEWS_MAX, _VIEWS_BYTES_MAX, self._size_of
+        )
 
     def of(self, pod: PodRecord, placement: Placement) -> View:
         """The view of a pod."""
@@ -82,6 +88,14 @@ class Views:
         view = self._interned(table.peer_needs(standing, self._cluster), stored)
         self._recent.put(key, (version, view))
         return view
+
+    def forget(self, is_there: IsThere) -> None:
+        """Forget what was found for pods that are gone."""
+        self._recent.keep(lambda key, _: is_there(key[0]))
+
+    def _size_of(self, key: _Key, _: tuple[int, View]) -> int:
+        """What rules need of a pod is made of its template's words, with its own labels put in."""
+        return 2 * self._sizes.estimate(key[0]) + _LABEL_BYTES * len(key[3]) + _ENTRY_BYTES
 
     def _interned(self, needs: table.Needs, stored: Storage | None) -> View:
         if needs == table.NO_NEEDS and (stored is None or not stored.is_single):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 
 from scheduler.api.door.decisions import Barriers, Hold, Outcome
@@ -10,6 +10,7 @@ from scheduler.cycle.schedule import Cycle
 from scheduler.engine.budget import Budget, Work
 from scheduler.plugins.contract import Hint
 from scheduler.queues.helping import Changed, Seen
+from scheduler.queues.looks import Looks
 from scheduler.queues.pending import Pending
 from scheduler.queues.watching import Watch
 from scheduler.state.cluster import Cluster
@@ -30,16 +31,18 @@ class Pace:
         flush: how often those that have waited for long are looked for.
         explain: how far apart they are told anew why they wait, at least.
         explain_rate: for how many pods a second, at most.
+        forget: how often it is looked for what only pods that are gone have needed.
     """
 
     help: float = 0.02
     flush: float = 1.0
     explain: float = 5.0
     explain_rate: float = 100.0
+    forget: float = 15.0
 
 
 # For virtual time: every change is looked at when it comes, and nobody reads along.
-PROMPT = Pace(help=0.0, flush=_NEVER, explain=_NEVER)
+PROMPT = Pace(help=0.0, flush=_NEVER, explain=_NEVER, forget=_NEVER)
 
 
 class Chores:
@@ -49,12 +52,10 @@ class Chores:
         self._cluster, self._cycle, self._pending, self._pace = cluster, cycle, pending, pace
         self._parked, self._hooks = pending.parked, pending.parked.hooks
         self._watch = Watch(cluster)
-        # Kinds to look at, and on which rows; None for all.
-        self._looks: dict[Hashable, set[int] | None] = {}
+        self._looks = Looks(self._parked.highest_priority)
         self._seen = Seen(cluster)
-        # Rows that moved and are to be looked at for pods that preempt; None for all.
-        self._moved: set[int] | None = set()
-        self._taking: Iterator[None] = iter(())
+        # For pods that are nominated, and for pods that may take the place of others.
+        self._promised, self._taking = _Rounds(self._help_nominated), _Rounds(self._help_to_take)
         self._taken_version: Hashable = None
         self._explaining: Iterator[None] = iter(())
         self._outcome = Outcome()
@@ -65,7 +66,7 @@ class Chores:
 
     def due(self) -> float:
         """Time of the next thing to do; infinite when only a change can bring one."""
-        if self._is_unfinished or self._looks or self._moved != set():
+        if self._is_unfinished or self._looks or self._promised.is_due or self._taking.is_due:
             return 0.0
         if self._parked and self._watch.has_news:
             return self._helped_at + self._pace.help
@@ -89,7 +90,7 @@ class Chores:
         self._pending.failed(hold.uid, now, kind)
         hints = self._keep_off(kind, pod, hold.barriers)
         if is_freed or (is_behind and any(hint.came for hint in hints)):
-            self._looks[kind] = None
+            self._note(kind, None)
 
     def work(self, now: float, budget: Budget, outcome: Outcome) -> None:
         """Look after the pods that wait, as far as the budget goes. What they are told goes into the outcome."""
@@ -98,13 +99,20 @@ class Chores:
             self._pending.flush(now)
         if not self._parked:
             self._looks.clear()
-            self._moved, self._taking = set(), iter(())
+            self._promised.end()
+            self._taking.end()
             self._is_unfinished = False
             return
         self._begin(now)
+        if self._cluster.budgets.is_behind:
+            # Who could take the place of others waits for what budgets cover by now.
+            self._is_unfinished = True
+            return
         self._outcome = outcome
         self._is_unfinished = True
-        for chore in (self._help(now), _in_turns(self._take(now), self._explaining)):
+        # Room that was made for a pod does not wait until all kinds were looked at.
+        first = _in_turns(self._promised.go_on(self._seen, now), self._help(now))
+        for chore in (first, _in_turns(self._taking.go_on(self._seen, now), self._explaining)):
             for _ in chore:
                 if not budget.allows(Work.CHORE):
                     return
@@ -126,27 +134,29 @@ class Chores:
         """Note whom it could help, to be looked at when there is time."""
         news = self._watch.news()
         self._seen = Seen(self._cluster)
-        self._moved = None if self._moved is None or news.is_unknown else self._moved | news.moved
+        moved = None if news.is_unknown else news.moved
+        self._promised.note(moved)
+        self._taking.note(moved)
         for kind, rows in self._hooks.woken(news):
             self._note(kind, rows)
         if news.added:
             changed = self._seen.on(news.added)
             for kind in self._parked.kinds_within(changed.most()):
                 self._note(kind, news.added)
+        self._looks.keep(self._parked, self._parked.n_kinds)
 
     def _note(self, kind: Hashable, rows: set[int] | None) -> None:
-        noted = self._looks.setdefault(kind, set())
-        if noted is not None and rows is not None:
-            noted.update(rows)
-        else:
-            self._looks[kind] = None
+        if kind in self._parked:
+            self._looks.note(kind, rows)
 
     def _help(self, now: float) -> Iterator[None]:
-        """Move the pods that what happened does help. It asks one question for each kind that is not ruled out."""
+        """Move the pods that what happened does help. It asks one question for each kind that is not ruled out.
+
+        The kinds of the highest priority come first: thousands of others may wait, and only a few fit into one turn.
+        """
         passed = 0
         while self._looks:
-            kind = next(iter(self._looks))
-            rows = self._looks.pop(kind)
+            kind, rows = self._looks.take()
             changed = self._seen.on(rows)
             if self._is_kept_off(kind, changed):
                 passed += 1
@@ -164,28 +174,17 @@ class Chores:
                     self._keep_off(alike, pod, found)
                 yield
 
-    def _take(self, now: float) -> Iterator[None]:
-        """Goes on with the pods that preempt, then begins with what moved meanwhile."""
-        while True:
-            # Not "yield from": who ends this one for now would end that one, too.
-            for _ in self._taking:
-                yield
-            if self._moved == set():
-                return
-            changed, self._moved = self._seen.on(self._moved), set()
-            self._taking = self._help_by_taking(changed, now)
-
-    def _help_by_taking(self, changed: Changed, now: float) -> Iterator[None]:
-        yield from self._help_nominated(changed, now)
-        yield from self._help_to_take(changed, now)
-
     def _help_nominated(self, changed: Changed, now: float) -> Iterator[None]:
         """What is promised to a pod helps nobody else of its kind."""
         nominations, nodes = self._cluster.nominations, self._cluster.nodes
         # A node that is gone keeps no promise.
         rows = None if changed.rows is None else {-1, *changed.rows.tolist()}
-        promised = [(uid, name) for name in nominations.nodes() for uid in nominations.on(name)]
-        for i, (uid, name) in enumerate(promised):
+        promised = [
+            (-urgency, uid, name)
+            for name in nominations.nodes()
+            for uid, urgency in nominations.on(name).items()
+        ]
+        for i, (_, uid, name) in enumerate(sorted(promised)):
             if i % _STRIDE == 0:
                 yield
             if not self._pending.is_parked(uid):
@@ -276,6 +275,40 @@ class Chores:
                 if hold is not None and self._pending.is_parked(pod.uid):
                     self._outcome.explained.append(hold.of(pod.uid))
                 yield
+
+
+class _Rounds:
+    """Work over the rows that moved: one round after another, and what moves during a round is of the next."""
+
+    def __init__(self, work: Callable[[Changed, float], Iterator[None]]) -> None:
+        self._work = work
+        # Rows that moved since the last round began; None for all.
+        self._rows: set[int] | None = set()
+        self._running: Iterator[None] = iter(())
+
+    @property
+    def is_due(self) -> bool:
+        """Whether another round is to begin."""
+        return self._rows != set()
+
+    def note(self, rows: set[int] | None) -> None:
+        """These rows moved; None for all."""
+        self._rows = None if self._rows is None or rows is None else self._rows | rows
+
+    def end(self) -> None:
+        """There is nobody to work for."""
+        self._rows, self._running = set(), iter(())
+
+    def go_on(self, seen: Seen, now: float) -> Iterator[None]:
+        """Go on with the round that runs, then begin with what moved meanwhile."""
+        while True:
+            # Not "yield from": who ends this one for now would end that one, too.
+            for _ in self._running:
+                yield
+            if not self.is_due:
+                return
+            changed, self._rows = seen.on(self._rows), set()
+            self._running = self._work(changed, now)
 
 
 def _in_turns(*chores: Iterator[None]) -> Iterator[None]:

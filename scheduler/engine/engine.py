@@ -21,6 +21,7 @@ from scheduler.cycle.schedule import Cycle
 from scheduler.devices import table as devices
 from scheduler.engine.budget import Budget, Work
 from scheduler.engine.chores import Chores, Pace
+from scheduler.engine.forgetting import Forgetting
 from scheduler.engine.intake import Intake
 from scheduler.errors import BadInput
 from scheduler.modes.demand_tables import Counts
@@ -105,6 +106,7 @@ class Engine:
         self.cycle = Cycle(self.cluster, self.policies, self._known, self._seed)
         self._intake = Intake()
         self._chores = Chores(self.cluster, self.cycle, self.pending, self._pace)
+        self._forgetting = Forgetting(self.cluster, self.cycle, self._pace.forget)
         # Whether the list that is being seen is the first of its stream; None outside of lists.
         self._is_first_list: bool | None = None
 
@@ -120,10 +122,13 @@ class Engine:
         What is decided is assumed at once, and stays so until ``BindDone``, ``BindFailed`` or the watch.
         """
         outcome = Outcome()
-        while len(self._intake) and budget.allows(Work.COMPILE):
-            pod, listed = self._intake.next()
-            record = self.cluster.see_pod(pod, listed=listed)
-            outcome.notes += self._saw(record, pod.metadata.uid, now)
+        while self.is_compiling and budget.allows(Work.COMPILE):
+            self.cluster.budgets.work()
+            if len(self._intake):
+                pod, listed = self._intake.next()
+                record = self.cluster.see_pod(pod, listed=listed)
+                outcome.notes += self._saw(record, pod.metadata.uid, now)
+        self._forgetting.work(now)
         if not budget.pods:
             return outcome
         self._chores.work(now, budget, outcome)
@@ -143,13 +148,13 @@ class Engine:
         """Time of the next thing to decide that no event will tell of; infinite for none."""
         if self.pending.has_active:
             return now
-        due = self.pending.next_due()
-        return min(self._chores.due(), float("inf") if due is None else due)
+        dues = self.pending.next_due(), self._chores.due(), self._forgetting.due()
+        return min(due for due in dues if due is not None)
 
     @property
     def is_compiling(self) -> bool:
-        """Whether dear pods wait to be compiled."""
-        return len(self._intake) > 0
+        """Whether expensive pods wait to be compiled, or it is to be found which budgets cover which pods."""
+        return len(self._intake) > 0 or self.cluster.budgets.is_behind
 
     # Questions, which change nothing.
 
@@ -158,13 +163,8 @@ class Engine:
         found = dict.fromkeys(self.cluster.missing(present, scheduler))
         if scheduler:
             found.update(dict.fromkeys(self._intake.missing(present, scheduler)))
-            found.update(
-                dict.fromkeys(
-                    pod.uid
-                    for pod in self.pending.pods()
-                    if pod.profile == scheduler and pod.uid not in self.cluster.pods
-                )
-            )
+            waiting = [pod for pod in self.pending.pods() if pod.profile == scheduler]
+            found |= {pod.uid: None for pod in waiting if pod.uid not in self.cluster.pods}
         return list(found)
 
     def objection(self, bind: Bind) -> str:
@@ -186,21 +186,20 @@ class Engine:
 
     def governed(self) -> Iterator[str]:
         """Name of the policy that governs each pod of ours, empty for none; pods may come between two."""
-        for pod in list(self.cluster.pods.values()):
-            if pod.ours:
-                yield self.policies.resolve(pod).policy
+        ours = [pod for pod in self.cluster.pods.values() if pod.ours]
+        return (self.policies.resolve(pod).policy for pod in ours)
 
     # Pods.
 
     def _pod_seen(self, event: events.PodSeen, now: float) -> Sequence[Note]:
-        pod = event.pod
-        uid = pod.metadata.uid
+        pod, uid = event.pod, event.pod.metadata.uid
         listed = bool(self._is_first_list) or self._intake.was_listed(uid)
         if self._is_shared and self._intake.takes(pod, listed=listed):
             return _NOTHING
         return self._saw(self.cluster.see_pod(pod, listed=listed), uid, now)
 
     def _saw(self, pod: PodRecord | None, uid: str, now: float) -> Sequence[Note]:
+        self._forgetting.pod_changed()
         if pod is None:
             return self._left(uid)
         if pod.life == Life.ASSUMED:
@@ -216,6 +215,7 @@ class Engine:
         return _NOTHING
 
     def _pod_gone(self, event: events.PodGone, _: float) -> Sequence[Note]:
+        self._forgetting.pod_changed()
         self.cluster.pod_gone(event.uid)
         return self._left(event.uid)
 
@@ -254,8 +254,7 @@ class Engine:
     # Evictions.
 
     def _evict_failed(self, event: events.EvictFailed, now: float) -> Sequence[Note]:
-        waits = self.cluster.nominations.going.pop(event.uid, "")
-        self.pending.help_promised(waits, now)
+        self.pending.help_promised(self.cluster.nominations.going.pop(event.uid, ""), now)
         return _NOTHING
 
     def _budget_seen(self, event: events.BudgetSeen, _: float) -> Sequence[Note]:
@@ -291,9 +290,8 @@ class Engine:
     # What steers every pod, and what an earlier leader knew.
 
     def _policy_seen(self, event: events.PolicySeen, now: float) -> Sequence[Note]:
-        metadata = event.body["metadata"]
+        metadata, problem, remark = event.body["metadata"], "", ""
         name, generation = str(metadata["name"]), int(metadata.get("generation", 0))
-        problem, remark = "", ""
         try:
             policy = policies.parse(event.body)
             # A write of a policy's status comes back as an event too, and steers nothing.
@@ -308,8 +306,8 @@ class Engine:
 
     def _node_policies(self) -> dict[str, str]:
         """What the configuration sets, by scheduler name."""
-        named = self.config.scheduler_names
-        return {name: self.config.profile(name).placement.node_policy for name in named}
+        profile = self.config.profile
+        return {one: profile(one).placement.node_policy for one in self.config.scheduler_names}
 
     def _policy_gone(self, event: events.PolicyGone, now: float) -> Sequence[Note]:
         self.policies.drop(event.name)
@@ -378,9 +376,11 @@ class Engine:
         return self.pending.pop(limit, now, self.cycle.cost_of, max(1, units))
 
     def _decide_for(self, batch: list[PodRecord], now: float, outcome: Outcome) -> None:
+        self.cluster.budgets.work()
         self.cycle.learn()
         promised = self.cluster.nominations.version
         made = self.cycle.schedule(batch, explain=self._explains)
+        self.pending.pay(made.holds, self.cycle.attempts.spent / _NODES_A_UNIT)
         outcome.binds += made.binds
         outcome.holds += made.holds
         if made.holds:

@@ -30,9 +30,9 @@ from scheduler.api.selectors import Labels
 from scheduler.plugins.volumes.needs import Needs as Storage
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
+from scheduler.state.counting.classes import Seen
 from scheduler.state.counting.counts import Figure
 from scheduler.state.counting.groups import Controller
-from scheduler.state.counting.terms import Seen
 from scheduler.state.nodes import NodeTable
 
 

@@ -29,6 +29,8 @@ class Parked:
         self.barriers: dict[Hashable, Barriers] = {}
         self.versions: dict[Hashable, Hashable] = {}
         self._kinds: dict[Hashable, dict[str, Entry]] = {}
+        # The highest priority that a pod of each kind had, since pods of that kind wait.
+        self._highest: dict[Hashable, int] = {}
         self._needs = Needs()
         # Kinds that may take the place of others, by their priority; and that of each.
         self._takers: dict[int, dict[Hashable, None]] = {}
@@ -48,6 +50,7 @@ class Parked:
                 self._priorities[kind] = entry.pod.priority
                 self._takers.setdefault(entry.pod.priority, {})[kind] = None
         self._kinds[kind][entry.pod.uid] = entry
+        self._highest[kind] = max(self._highest.get(kind, entry.pod.priority), entry.pod.priority)
         self._n += 1
 
     def keep_off(self, kind: Hashable, barriers: Barriers, hints: Sequence[Hint]) -> None:
@@ -66,7 +69,7 @@ class Parked:
         alike = self._kinds[kind]
         del alike[entry.pod.uid]
         if not alike:
-            del self._kinds[kind]
+            del self._kinds[kind], self._highest[kind]
             self._needs.drop(kind)
             self.hooks.take_off(kind)
             self.barriers.pop(kind, None)
@@ -86,6 +89,18 @@ class Parked:
         """The kinds that may take the place of others, of a higher priority than this: the highest first."""
         urgent = sorted((priority for priority in self._takers if priority > above), reverse=True)
         return [kind for priority in urgent for kind in self._takers[priority]]
+
+    def __contains__(self, kind: Hashable) -> bool:
+        return kind in self._kinds
+
+    @property
+    def n_kinds(self) -> int:
+        """How many kinds of pods wait."""
+        return len(self._kinds)
+
+    def highest_priority(self, kind: Hashable) -> int:
+        """The highest priority that a pod of a kind had, since pods of that kind wait; of a kind that waits."""
+        return self._highest[kind]
 
     def kinds(self) -> list[Hashable]:
         """The kinds of pods that wait."""

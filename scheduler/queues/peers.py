@@ -11,7 +11,7 @@ from typing import NamedTuple
 from scheduler.api import selectors
 from scheduler.api.pods.affinity import Peers
 from scheduler.api.selectors import Labels, Selector
-from scheduler.state.counting.terms import Seen
+from scheduler.state.counting.classes import Seen
 
 _Kind = Hashable
 # A label that is looked for, None where any may do.

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 
+from scheduler.api.door.decisions import Hold
 from scheduler.api.selectors import Labels
 from scheduler.config import Config
 from scheduler.queues.entries import Came, Entry, Where
@@ -125,6 +126,13 @@ class Pending:
             self._popped.add(uid)
             batch.append(entry.pod)
         return batch
+
+    def pay(self, holds: Sequence[Hold], cost: float) -> None:
+        """To find that nothing fits these pods has cost so much: their namespaces pay, each for its pods."""
+        for hold in holds if cost else ():
+            entry = self._entries.get(hold.uid)
+            if entry is not None:
+                self._turns.pay(entry.pod.namespace, cost / len(holds))
 
     def take(self, uid: str, now: float) -> None:
         """Take a pod out as if it had just been popped, wherever it stands: it counts as tried."""

@@ -60,7 +60,7 @@ class Turns:
         """The pod that ``head`` has just told has its turn."""
         heapq.heappop(self._first)
 
-    def pay(self, namespace: str, cost: int) -> None:
+    def pay(self, namespace: str, cost: float) -> None:
         """A pod of a namespace costs so much beyond the usual."""
         self._spent[namespace] = min(_SPENT_MAX, self._spent.get(namespace, 0.0) + cost)
 

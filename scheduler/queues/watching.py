@@ -10,7 +10,7 @@ from scheduler.plugins.contract import ANYTHING, VOLUMES_IN_USE, Change
 from scheduler.queues.hooks import News
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
-from scheduler.state.counting.terms import key_of
+from scheduler.state.counting.classes import key_of
 from scheduler.state.nodes import NodeFacts
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from scheduler.errors import BrokenInvariant
 from scheduler.schema import columns as c
 from scheduler.state.charging.holders import NOTHING
 from scheduler.state.cluster import Cluster
-from scheduler.state.counting import terms
+from scheduler.state.counting import classes
 from scheduler.state.pods import PodRecord
 from scheduler.state.volumes import recount
 
@@ -119,7 +119,7 @@ def _verify_terms(cluster: Cluster) -> None:
     for name, pods in cluster.pods_on.items():
         row = cluster.nodes.row_of(name)
         for pod in pods.values() if row >= 0 else ():
-            counted.setdefault(terms.key_of(pod), Counter())[row] += 1
+            counted.setdefault(classes.key_of(pod), Counter())[row] += 1
     if held != counted:
         raise BrokenInvariant(f"pods by class are {held}, the pods on nodes are {counted}")
 

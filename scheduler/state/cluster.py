@@ -87,7 +87,9 @@ class Cluster:
         self.described = Changes()
         self.shaped = 0
         self.demand = Demand()
-        self.nominations, self.budgets = Nominations(self._promised), Budgets()
+        self.nominations = Nominations(self._promised)
+        self.budgets = Budgets(self.roster.charged_to)
+        self.roster.followers.append(self.budgets)
         self._records = Records(schedulers, limits, self.nodes.resources, families)
         # Streams of pods that were listed once, each by the scheduler's name; others' pods by none.
         self._listed: set[str] = set()
@@ -267,6 +269,11 @@ class Cluster:
                 # What it is promised is another room.
                 nominations.drop(new.uid)
             nominations.put(new.uid, node, new.priority)
+
+    def template_ids(self) -> set[int]:
+        """The templates of all pods, by identity."""
+        found = {id(pod.template) for pod in self.pods.values()}
+        return found | {id(pod.template) for pod in self.roster.meanwhile.values()}
 
     def begin_list(self, scheduler: str) -> bool:
         """A list of a stream's pods is about to be seen; whether it is the stream's first."""

@@ -1,6 +1,6 @@
 """What is done for those who wait: it takes as many turns as it takes, and nobody is left out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 import pytest
 
@@ -9,6 +9,7 @@ from scheduler.config import Config
 from scheduler.engine.budget import Budget, Counted, Unlimited
 from scheduler.engine.chores import Pace
 from scheduler.engine.engine import Engine
+from scheduler.queues.looks import Looks
 from tests import make
 
 _OFTEN = Pace(help=0.0, explain=1.0)
@@ -67,3 +68,93 @@ def test_pods_that_are_told_apart_are_all_looked_at_however_little_time_there_is
     engine.handle(events.PodGone("default/on-n"), 20.0)
     found = [bind.uid for i in range(40) for bind in engine.decide(20.0 + i, little()).binds]
     assert sorted(found) == [f"default/p{i}" for i in range(4)]
+
+
+def test_a_pod_of_high_priority_is_looked_at_before_many_kinds_of_low_priority() -> None:
+    engine = Engine(Config(), pace=_OFTEN, is_shared=False)
+    engine.handle(events.NodeSeen(make.node(name="n", cpu=8)), 0.0)
+    for name, cpu in (("goes", 7), ("stays", 1)):
+        running = make.pod(name=name, node="n", cpu=cpu, priority=2000, labels={"a": "x"})
+        engine.handle(events.PodSeen(running), 0.0)
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"a": "x"}}}
+    rules = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    for i in range(60):
+        # By what they request no two are of one kind.
+        pod = make.pod(name=f"p{i}", cpu=f"{500 + i}m", spec={"affinity": rules})
+        engine.handle(events.PodSeen(pod), 0.0)
+    engine.decide(0.0, Unlimited())
+    engine.handle(events.PodSeen(make.pod(name="high", cpu=6, priority=1000)), 0.5)
+    engine.decide(0.5, Unlimited())
+    for i in range(10):
+        engine.decide(1.0 + i, Unlimited())
+    engine.handle(events.PodGone("default/goes"), 20.0)
+    turns = [i for i in range(100) if engine.decide(20.0 + i / 10, little()).binds]
+    assert turns, "the pod is never bound"
+    assert turns[0] <= 5
+
+
+def repelled(n_others: int) -> Engine:
+    """Kinds of pods that a running pod repels wait, beside one of a high priority that needs the room of another."""
+    engine = Engine(Config(), pace=_OFTEN, is_shared=False)
+    engine.handle(events.NodeSeen(make.node(name="n", cpu=8)), 0.0)
+    for name, cpu, priority in (("goes", 7, 0), ("stays", 1, 2000)):
+        labels = {"a": "x"}
+        running = make.pod(name=name, node="n", cpu=cpu, priority=priority, labels=labels)
+        engine.handle(events.PodSeen(running), 0.0)
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"a": "x"}}}
+    rules = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    for i in range(n_others):
+        # By what they request no two are of one kind.
+        pod = make.pod(name=f"p{i}", cpu=f"{500 + i}m", spec={"affinity": rules})
+        engine.handle(events.PodSeen(pod), 0.0)
+    engine.decide(0.0, Unlimited())
+    engine.handle(events.PodSeen(make.pod(name="high", cpu=6, priority=1000)), 0.5)
+    evicts = engine.decide(0.5, Unlimited()).evicts
+    assert [one.victims for one in evicts] == [("default/goes",)]
+    for i in range(10):
+        engine.decide(1.0 + i, Unlimited())
+    return engine
+
+
+def test_room_that_was_made_for_a_pod_does_not_wait_until_all_kinds_were_looked_at() -> None:
+    engine = repelled(60)
+    engine.handle(events.PodGone("default/goes"), 20.0)
+    turns = [i for i in range(100) if engine.decide(20.0 + i / 10, little()).binds]
+    assert turns, "the pod is never bound"
+    assert turns[0] <= 2
+
+
+def test_kinds_come_by_priority_and_those_that_wait_no_longer_are_forgotten() -> None:
+    priorities: dict[Hashable, int] = {"low": 0, "high": 5, "rises": 1}
+    looks = Looks(priorities.__getitem__)
+    for kind in ("low", "rises", "high"):
+        looks.note(kind, {1})
+    priorities["rises"] = 9
+    looks.note("rises", {2})
+    assert [looks.take() for _ in range(3)] == [
+        ("rises", {1, 2}),
+        ("high", {1}),
+        ("low", {1}),
+    ]
+    assert not looks
+    for i in range(10_000):
+        priorities[i] = 1
+        looks.note(i, None)
+        del priorities[i]
+        looks.keep(priorities, len(priorities))
+        assert looks.n_entries < 100
+
+
+def test_the_highest_priority_of_a_kind_counts_even_if_it_came_last() -> None:
+    """Pods that take nobody's place are one kind, whatever their priorities."""
+    engine = Engine(Config(), pace=_OFTEN, is_shared=False)
+    engine.handle(events.NodeSeen(make.node(name="n", cpu=1)), 0.0)
+    never = {"preemptionPolicy": "Never"}
+    for name, priority in (("a", 1), ("b", 7), ("c", 3)):
+        engine.handle(
+            events.PodSeen(make.pod(name=name, cpu=2, priority=priority, spec=never)), 0.0
+        )
+        engine.decide(0.0, Unlimited())
+    parked = engine.pending.parked
+    (kind,) = parked.kinds()
+    assert parked.highest_priority(kind) == 7

@@ -107,3 +107,10 @@ def test_any_text_reads_as_the_exact_fraction_rounded_up(text: str) -> None:
                 read(text)
         else:
             assert read(text) == wanted
+
+
+def test_long_texts_are_read_and_not_kept() -> None:
+    before = quantities._parse_any.cache_info().currsize
+    for i in range(50):
+        assert quantities.value(f"1.{'0' * 1000}{i + 1}") == 2
+    assert quantities._parse_any.cache_info().currsize == before

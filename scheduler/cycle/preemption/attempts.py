@@ -14,6 +14,7 @@ from scheduler.api.cards import Slots
 from scheduler.api.door.decisions import Attempt, Diagnosis, Evict, Nominate
 from scheduler.cycle import diagnosis
 from scheduler.cycle.boards import Boards, Key
+from scheduler.cycle.caches import IsThere
 from scheduler.cycle.preemption.hunts import TEXTS, Hunt
 from scheduler.cycle.preemption.promised import Promised
 from scheduler.plugins import table
@@ -80,6 +81,10 @@ class Attempts:
         evict = Evict(pod.uid, node, tuple(one.uid for one in victims))
         cards = self._promised.choose_cards(pod, row, evict.victims)
         return Made(Attempt(node, len(victims)), evict, cards)
+
+    def forget(self, is_there: IsThere) -> None:
+        """Forget the hunts of pods that are gone."""
+        self._hunts.keep(lambda by, _: is_there(by[0].template))
 
     def is_cheap(self, pod: PodRecord, key: Key) -> bool:
         """Whether what ``make`` answers is known but for what has changed since it was asked last."""

@@ -13,7 +13,6 @@ import numpy as np
 from scheduler.api.door.decisions import Diagnosis
 from scheduler.cycle import diagnosis
 from scheduler.cycle.boards import Boards, Key, Shape
-from scheduler.cycle.preemption.covered import Covered
 from scheduler.cycle.preemption.gains import Gains
 from scheduler.cycle.preemption.promised import ByRow, Promised
 from scheduler.kernels import preempt as kernel
@@ -21,6 +20,7 @@ from scheduler.plugins import table
 from scheduler.schema import columns as c
 from scheduler.schema import preempting as p
 from scheduler.state.cluster import Cluster
+from scheduler.state.disruption.budgets import Sets
 from scheduler.state.pods import PodRecord
 
 _NOBODY, _NOT_HELPFUL = (
@@ -30,13 +30,16 @@ _NOBODY, _NOT_HELPFUL = (
 TEXTS = (_NOBODY, _NOT_HELPFUL)
 # Of so few nodes the pods are found by name in less time than those of all nodes.
 _FEW = 8
+_PODS_A_PART = 1024
+# So many budgets of pods take as long as a node.
+_BUDGETS_A_NODE = 2048
 
 
 class Hunt:
     """Whom each node could spare for pods of one key and priority.
 
     Attributes:
-        n_asked: how many nodes were asked when it was brought up to date last.
+        n_asked: how many nodes were asked since it was brought up to date last, or could have been in the time.
     """
 
     def __init__(self, cluster: Cluster, boards: Boards, promised: Promised, key: Key) -> None:
@@ -45,7 +48,6 @@ class Hunt:
         self._words: tuple[int, ...] = ()
         self._shape = boards.unscored(key)
         self._gains = Gains(cluster)
-        self._covered = Covered(cluster)
         self._moved = self._version = self._figures = -1
         self._counted: tuple[int, ...] = ()
         self.n_asked = 0
@@ -180,11 +182,17 @@ class Hunt:
         again, self._again = self._again, set()
         moved = cluster.moved.since(self._moved) if self._moved >= 0 else None
         names = cluster.nominations.since(self._version)
-        others = self._figures != cluster.budgets.figures
-        if moved is None or names is None or others or (self._key.view.is_wide and moved.size):
+        others = cluster.budgets.rows_since(self._figures) if self._figures >= 0 else None
+        if (
+            moved is None
+            or names is None
+            or others is None
+            or (self._key.view.is_wide and moved.size)
+        ):
             self._codes[:] = p.PREY_NOT_ASKED
             return diagnosis.all_rows(cluster)
         rows = {*again, *moved.tolist(), *(cluster.nodes.row_of(name) for name in names)}
+        rows.update(cluster.ledger.pods.columns.node[others].tolist())
         gone = [row for row in rows if row >= 0 and cluster.nodes.facts[row] is None]
         self._codes[gone] = p.PREY_NOT_ASKED
         return np.array(sorted(row for row in rows if row >= 0 and row not in gone), np.int64)
@@ -201,39 +209,62 @@ class Hunt:
         for one in kept:
             # What is needed near has to be there without them as well.
             self._gains.set_apart(shape.counted, cluster.pods[one.uid])
-        sets = self._covered.sets(rows)
-        runs, budgets, allowed = cluster.budgets.arrays()
         most = int((first[rows + 1] - first[rows]).max())
-        prey = p.Prey(
-            priority=pod.priority,
-            rows=rows,
-            words=self._boards.statics.refusals(shape.asked, rows),
-            first=first,
-            pods=pods,
-            sets=sets,
-            runs=runs,
-            budgets=budgets,
-            allowed=allowed,
-            left=np.zeros(allowed.size, np.int64),
-            gains=gains,
-            fewest=np.zeros(len(gains), np.int64),
-            order=np.zeros(most, np.int64),
-            violates=np.zeros(most, np.bool_),
-            goes=np.zeros(most, np.bool_),
-            figures=self.figures,
-            refused=self.refused,
-        )
-        n = kernel.ask(
-            cluster.nodes.columns,
-            cluster.cards.columns,
-            shape.ask,
-            shape.counted.arrays,
-            ledger,
-            self._boards.scratch,
-            prey,
-        )
-        found: c.Ints = prey.order[:n].copy()
+        n, order = 0, np.zeros(most, np.int64)
+        for part in self._parts(rows, first):
+            sets = self._budgets_on(part, pod.priority, most)
+            self.n_asked += sets.budgets.size // _BUDGETS_A_NODE
+            prey = p.Prey(
+                priority=pod.priority,
+                rows=part,
+                words=self._boards.statics.refusals(shape.asked, part),
+                first=first,
+                pods=pods,
+                sets=sets.sets,
+                runs=sets.runs,
+                budgets=sets.budgets,
+                allowed=sets.allowed,
+                left=np.zeros(sets.allowed.size, np.int64),
+                gains=gains,
+                fewest=np.zeros(len(gains), np.int64),
+                order=order,
+                violates=np.zeros(most, np.bool_),
+                goes=np.zeros(most, np.bool_),
+                figures=self.figures,
+                refused=self.refused,
+            )
+            n = kernel.ask(
+                cluster.nodes.columns,
+                cluster.cards.columns,
+                shape.ask,
+                shape.counted.arrays,
+                ledger,
+                self._boards.scratch,
+                prey,
+            )
+        found: c.Ints = order[:n].copy()
         return found
+
+    def _parts(self, rows: c.Ints, first: c.Ints) -> list[c.Ints]:
+        """The rows in parts on which there are so many pods: of each of these may any budget count."""
+        if not len(self._cluster.budgets):
+            return [rows]
+        ends = np.cumsum(first[rows + 1] - first[rows]) // _PODS_A_PART
+        return np.split(rows, np.flatnonzero(np.diff(ends)) + 1)
+
+    def _budgets_on(self, rows: c.Ints, priority: int, most: int) -> Sets:
+        """The budgets of the pods of a lower priority on some rows."""
+        cluster = self._cluster
+        nodes = (
+            [cluster.nodes.name_of(row) for row in rows.tolist()] if len(cluster.budgets) else ()
+        )
+        pods = [
+            pod
+            for name in nodes
+            for pod in cluster.pods_on.get(name, {}).values()
+            if pod.priority < priority
+        ]
+        return cluster.budgets.sets_of(pods, cluster.ledger.pods.columns.node.size, most)
 
     def _by_node(self, rows: c.Ints) -> tuple[c.Ints, c.Ints]:
         """``Prey.first`` and ``pods``, at least of these rows."""

@@ -23,8 +23,8 @@ from scheduler.plugins.contract import (
 )
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
+from scheduler.state.counting.classes import Seen
 from scheduler.state.counting.owned import Stance, owned_by
-from scheduler.state.counting.terms import Seen
 
 _NAME, _WEIGHT = "InterPodAffinity", 2
 _AFFINITY, _ANTI_AFFINITY, _EXISTING = 0, 1, 2
@@ -63,7 +63,7 @@ def _concerns(template: PodTemplate, cluster: Cluster) -> bool:
 
 def _needs(pod: Standing, cluster: Cluster) -> _Needs | None:
     template = pod.template
-    keys, about = cluster.terms.about(pod.namespace, pod.labels)
+    looks_at, about = cluster.terms.about(pod.namespace, pod.labels)
     # The first of the run makes its own terms terms on nodes, which the next of the run meets.
     namespace_labels = cluster.terms.labels_of(pod.namespace)
     own_keys: set[str] = set()
@@ -76,7 +76,7 @@ def _needs(pod: Standing, cluster: Cluster) -> _Needs | None:
     if not met and not template.has_terms:
         return None
     visible = frozenset(
-        (key, label) for key, label in pod.labels.items() if key in keys or key in own_keys
+        (key, label) for key, label in pod.labels.items() if looks_at(key) or key in own_keys
     )
 
     def read(terms: tuple[Term, ...], sign: int = 1) -> tuple[_Own, ...]:

@@ -1,20 +1,39 @@
-"""A cache with a bound: what was used least lately goes first."""
+"""A cache with bounds: what was used least lately goes first."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Recent(Generic[K, V]):
-    """At most so many values; dictionaries keep their order, so the first is the one used longest ago."""
+def _weigh_nothing(_: object, __: object) -> int:
+    return 0
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+
+class Recent(Generic[K, V]):
+    """At most so many values; dictionaries keep their order, so the first is the one used longest ago.
+
+    Attributes:
+        n_bytes: what all that is kept takes, as far as it is estimated.
+    """
+
+    def __init__(
+        self,
+        most: int,
+        most_bytes: int = 0,
+        size_of: Callable[[K, V], int] = _weigh_nothing,
+    ) -> None:
+        """With ``size_of`` a key and its value are estimated when they come, and all take at most so many bytes.
+
+        A value that alone takes more is kept as long as it is the last one.
+        """
+        self._most, self._most_bytes, self._size_of = most, most_bytes, size_of
         self._values: dict[K, V] = {}
+        self._sizes: dict[K, int] = {}
+        self.n_bytes = 0
 
     def get(self, key: K) -> V | None:
         """The value of a key, which counts as used; None when it is not there."""
@@ -25,15 +44,28 @@ class Recent(Generic[K, V]):
 
     def put(self, key: K, value: V) -> V:
         """Keep a value."""
-        self._values.pop(key, None)
-        while len(self._values) >= self._most:
-            del self._values[next(iter(self._values))]
+        self.drop(key)
+        size = self._size_of(key, value)
+        while self._values and (
+            len(self._values) >= self._most or self.n_bytes + size > self._most_bytes > 0
+        ):
+            self.drop(next(iter(self._values)))
         self._values[key] = value
+        if size:
+            self._sizes[key] = size
+            self.n_bytes += size
         return value
 
     def drop(self, key: K) -> None:
         """Keep the value of a key no longer."""
-        self._values.pop(key, None)
+        if self._values.pop(key, None) is not None:
+            self.n_bytes -= self._sizes.pop(key, 0)
+
+    def keep(self, is_kept: Callable[[K, V], bool]) -> None:
+        """Keep only some of what there is."""
+        for key, value in self.items():
+            if not is_kept(key, value):
+                self.drop(key)
 
     def items(self) -> list[tuple[K, V]]:
         """All that is kept, what was used least lately first."""
@@ -42,6 +74,8 @@ class Recent(Generic[K, V]):
     def clear(self) -> None:
         """Keep nothing."""
         self._values.clear()
+        self._sizes.clear()
+        self.n_bytes = 0
 
     def __contains__(self, key: K) -> bool:
         return key in self._values

@@ -1,0 +1,69 @@
+"""Kinds of waiting pods that are to be looked at, the highest priority first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Hashable
+from heapq import heapify, heappop, heappush
+from itertools import count
+
+# So many stale entries are no burden.
+_SPARE = 64
+
+
+class Looks:
+    """Which kinds are to be looked at, and on which rows; None for all.
+
+    Kinds of one priority come in the order in which they were noted.
+    """
+
+    def __init__(self, priority_of: Callable[[Hashable], int]) -> None:
+        """``priority_of`` tells the highest priority of the pods of a kind that waits."""
+        self._priority_of = priority_of
+        self._rows: dict[Hashable, set[int] | None] = {}
+        # An entry of another priority than the one that its kind was noted with last is stale.
+        self._order: list[tuple[int, int, Hashable]] = []
+        self._noted: dict[Hashable, int] = {}
+        self._numbers = count()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def n_entries(self) -> int:
+        """How many entries are kept for these kinds."""
+        return len(self._order)
+
+    def note(self, kind: Hashable, rows: set[int] | None) -> None:
+        """A kind is to be looked at on these rows, too."""
+        priority = self._priority_of(kind)
+        if self._noted.get(kind, priority - 1) < priority:
+            self._noted[kind] = priority
+            heappush(self._order, (-priority, next(self._numbers), kind))
+        noted = self._rows.setdefault(kind, set())
+        if noted is not None and rows is not None:
+            noted.update(rows)
+        else:
+            self._rows[kind] = None
+
+    def take(self) -> tuple[Hashable, set[int] | None]:
+        """The kind to look at next, with its rows; there has to be one."""
+        while True:
+            priority, _, kind = heappop(self._order)
+            if self._noted.get(kind) == -priority:
+                del self._noted[kind]
+                return kind, self._rows.pop(kind)
+
+    def keep(self, waiting: Container[Hashable], n_waiting: int) -> None:
+        """Forget the kinds that wait no longer, once they may be more than those that do."""
+        if len(self._order) <= 2 * n_waiting + _SPARE:
+            return
+        self._rows = {kind: rows for kind, rows in self._rows.items() if kind in waiting}
+        self._noted = {kind: self._noted[kind] for kind in self._rows}
+        self._order = [one for one in self._order if self._noted.get(one[2]) == -one[0]]
+        heapify(self._order)
+
+    def clear(self) -> None:
+        """Nobody waits."""
+        self._rows.clear()
+        self._order.clear()
+        self._noted.clear()

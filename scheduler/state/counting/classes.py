@@ -1,0 +1,140 @@
+"""Classes of pods that rules about other pods cannot tell apart, and what is counted of them.
+
+Pods on nodes are of one class when they are in one namespace, have the same labels, are being deleted or not, and
+have the same rules of their own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from weakref import ref
+
+from scheduler.api.pods.affinity import Peers
+from scheduler.api.pods.templates import PodTemplate
+from scheduler.api.selectors import Labels
+from scheduler.state.counting.counts import Count
+from scheduler.state.counting.owned import OwnedTerm, Stance
+from scheduler.state.pods import PodRecord
+from scheduler.state.structures.matching import Postings, unpack_bits
+
+_NO_LABELS: dict[str, str] = {}
+LabelsOf = Callable[[str], Labels]
+
+
+class ClassKey(NamedTuple):
+    """What tells classes apart; ``template`` is None for pods without rules of their own about other pods."""
+
+    namespace: str
+    labels: frozenset[tuple[str, str]]
+    deleting: bool
+    template: PodTemplate | None
+
+
+def key_of(pod: PodRecord) -> ClassKey:
+    """The class of a pod."""
+    template = pod.template if pod.template.has_terms else None
+    labels = frozenset((pod.labels or _NO_LABELS).items())
+    return ClassKey(pod.namespace, labels, pod.deleting, template)
+
+
+@dataclass(slots=True, eq=False)
+class Class:
+    """Pods that rules about other pods cannot tell apart: how many are on which row, and who counts them."""
+
+    namespace: str
+    labels: Labels
+    deleting: bool
+    owned: tuple[OwnedTerm, ...]
+    number: int
+    rows: Counter[int] = field(default_factory=Counter)
+    counts: dict[ref[Count], int] = field(default_factory=dict)
+
+
+class PeerCount(Count):
+    """How many pods on each row are among all of several sets of peers."""
+
+    __slots__ = ("all_of", "with_deleting")
+
+    def __init__(self, all_of: tuple[Peers, ...], *, with_deleting: bool) -> None:
+        super().__init__(0)
+        self.all_of, self.with_deleting = all_of, with_deleting
+
+    def counts(self, one: Class, there: Labels) -> bool:
+        """Whether a class is counted, of a namespace with these labels, that is among the first of these peers."""
+        if one.deleting and not self.with_deleting:
+            return False
+        return all(peers.include(one.namespace, there, one.labels) for peers in self.all_of[1:])
+
+
+class Seen(NamedTuple):
+    """A pod as the terms of other pods see it: its namespace, and the labels that any of them looks at."""
+
+    namespace: str
+    labels: frozenset[tuple[str, str]]
+
+
+class OwnerCount(Count):
+    """The weights of the terms, of one stance and topology key, that pods on each row have about a pod."""
+
+    __slots__ = ("group", "labels", "namespace")
+
+    def __init__(self, seen: Seen, stance: Stance, key: str) -> None:
+        super().__init__(0)
+        self.namespace, self.labels = seen.namespace, dict(seen.labels)
+        self.group = stance, key
+
+
+class Numbered:
+    """Classes by number, found by peers: a set of peers meets only the classes with a label that it names."""
+
+    def __init__(self) -> None:
+        self._classes: list[Class | None] = []
+        self._free: list[int] = []
+        self._postings: dict[str, Postings] = {}
+
+    def next_number(self) -> int:
+        """A number for a class that is to be added."""
+        if not self._free:
+            self._classes.append(None)
+            self._free.append(len(self._classes) - 1)
+        return self._free[-1]
+
+    def add(self, one: Class) -> None:
+        """A class came, with the next number."""
+        self._free.pop()
+        self._classes[one.number] = one
+        there = self._postings.setdefault(one.namespace, Postings())
+        there.add({one.number: one.labels.items()})
+
+    def drop(self, one: Class) -> None:
+        """A class went."""
+        self._classes[one.number] = None
+        self._free.append(one.number)
+        there = self._postings[one.namespace]
+        there.drop({one.number: one.labels.items()})
+        if not there.all:
+            del self._postings[one.namespace]
+
+    def among(self, all_of: tuple[Peers, ...], labels_of: LabelsOf) -> Iterable[Class]:
+        """The classes whose pods are among all of these peers."""
+        for namespace, there in self._postings.items():
+            labels = labels_of(namespace)
+            found = there.all
+            for peers in all_of:
+                within = namespace in peers.namespaces or peers.namespace_selector.matches(labels)
+                found = found & there.match(peers.selector) if found and within else 0
+            yield from self._named(found)
+
+    def within(self, namespace: str) -> list[Class]:
+        """The classes of a namespace."""
+        there = self._postings.get(namespace)
+        return list(self._named(there.all)) if there is not None else []
+
+    def _named(self, numbers: int) -> Iterable[Class]:
+        for number in unpack_bits(numbers).tolist() if numbers else ():
+            one = self._classes[number]
+            if one is not None:
+                yield one

@@ -1,0 +1,327 @@
+"""The pods on nodes of one namespace, and which of its disruption budgets cover each kind of them.
+
+A kind is a set of labels. A budget that changes is matched anew, and no other; a kind that comes is matched with
+the budgets that name one of its labels, or none that must be there. The work is done in steps.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler.api.selectors import Selector
+from scheduler.schema.columns import Flags, Ints
+from scheduler.state.pods import PodRecord
+from scheduler.state.structures.matching import (
+    Anchor,
+    Postings,
+    find_anchor,
+    pack_bits,
+    unpack_bits,
+)
+
+_Bytes = NDArray[np.uint8]
+# Of a step: so many pods are told apart, or so many budgets matched with kinds that are new.
+PODS_A_STEP, BUDGETS_A_STEP = 128, 32
+
+
+class Budget(NamedTuple):
+    """One budget.
+
+    Attributes:
+        selector: which pods of its namespace it covers; None: none of them.
+        allowed: how many more of them may go.
+        disrupted: names of those that the API server has let go already.
+    """
+
+    selector: Selector | None
+    allowed: int
+    disrupted: frozenset[str]
+
+
+class Change(NamedTuple):
+    """Pods of which budgets may say something else: these kinds, as bits, and those in these rows."""
+
+    kinds: int = 0
+    rows: tuple[int, ...] = ()
+
+
+class _Kind(NamedTuple):
+    """What tells kinds apart; the name is empty but for pods that a budget has let go already."""
+
+    labels: frozenset[tuple[str, str]]
+    name: str
+
+
+class Space:
+    """One namespace.
+
+    Attributes:
+        budgets: by name.
+        n_matched: how often a budget was matched with a set of kinds.
+    """
+
+    def __init__(self) -> None:
+        self.budgets: dict[str, Budget] = {}
+        self.n_matched = 0
+        self._pods: dict[int, PodRecord] = {}
+        self._rows_of: dict[str, set[int]] = {}
+        # How many budgets have let a pod of this name go already.
+        self._let_go: dict[str, int] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        """No pod is told apart yet, and no budget matched."""
+        # Rows of pods whose kind may be another.
+        self._dirty: dict[int, None] = dict.fromkeys(self._pods)
+        self._kinds: dict[_Kind, int] = {}
+        self._keys: list[_Kind | None] = []
+        self._free: list[int] = []
+        self._n_of: list[int] = []
+        self._kind_of: dict[int, int] = {}
+        self._empty: set[int] = set()
+        self._postings = Postings()
+        # Kinds that no budget was matched with yet; then with these only the budgets in the list below.
+        self._new: list[int] = []
+        self._batch = Postings()
+        self._left: list[str] = []
+        # Budgets to match with all kinds, and those that were matched, by the label that they need.
+        self._changed: dict[str, None] = {}
+        self._anchored: dict[Anchor | None, dict[str, None]] = {}
+        self._covers: dict[str, int] = {}
+        # What ``covered`` reads, for so many pods that go; None when something has changed since.
+        self._table: tuple[int, _Bytes, Ints] | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody needs it."""
+        return not (self.budgets or self._pods)
+
+    @property
+    def n_due(self) -> int:
+        """How many steps of work there are, roughly."""
+        if not self.budgets:
+            return 0
+        n = len(self._dirty) // PODS_A_STEP + len(self._left) // BUDGETS_A_STEP
+        return n + len(self._changed) + bool(self._dirty) + bool(self._left) + bool(self._new)
+
+    # What happens.
+
+    def put_pod(self, row: int, pod: PodRecord) -> None:
+        """A pod is in a row of the pod table."""
+        self.drop_pod(row)
+        self._pods[row] = pod
+        self._rows_of.setdefault(pod.name, set()).add(row)
+
+    def drop_pod(self, row: int) -> None:
+        """None of the namespace is in a row."""
+        if self.budgets:
+            self._dirty[row] = None
+        was = self._pods.pop(row, None)
+        if was is not None:
+            rows = self._rows_of[was.name]
+            rows.discard(row)
+            if not rows:
+                del self._rows_of[was.name]
+
+    def put_budget(self, name: str, new: Budget | None) -> Change:
+        """A budget was added or changed, None: deleted."""
+        if not self.budgets:
+            self._begin()
+        self._table = None
+        old, covered = self.budgets.get(name), self._covers.get(name, 0)
+        if old is not None and (new is None or new.selector != old.selector):
+            self._unanchor(name, old)
+        if new is None:
+            del self.budgets[name]
+            self._changed.pop(name, None)
+        else:
+            self.budgets[name] = new
+            if old is None or new.selector != old.selector:
+                self._anchored.setdefault(_anchor_of(new), {})[name] = None
+                self._changed[name] = None
+            elif new.disrupted != old.disrupted:
+                self._changed[name] = None
+        renamed = self._count_let_go(old, new)
+        if self.budgets:
+            return Change(covered, renamed)
+        rows = self.rows_of(covered)
+        self._begin()
+        return Change(rows=(*rows, *renamed))
+
+    def _unanchor(self, name: str, old: Budget) -> None:
+        self._covers.pop(name, None)
+        there = self._anchored[_anchor_of(old)]
+        del there[name]
+        if not there:
+            del self._anchored[_anchor_of(old)]
+
+    def _count_let_go(self, old: Budget | None, new: Budget | None) -> tuple[int, ...]:
+        """The rows of pods that are told apart by their names from now on, or no longer."""
+        before = old.disrupted if old else frozenset()
+        after = new.disrupted if new else frozenset()
+        renamed: list[int] = []
+        for name in before ^ after:
+            sign = 1 if name in after else -1
+            n = self._let_go[name] = self._let_go.get(name, 0) + sign
+            if not n:
+                del self._let_go[name]
+            if n == max(sign, 0):
+                renamed += self._rows_of.get(name, ())
+        self._dirty.update(dict.fromkeys(renamed))
+        return tuple(renamed)
+
+    # The work.
+
+    def work(self) -> int:
+        """Make one step; the kinds that a budget covers and did not cover, or the other way round, as bits."""
+        self._table = None
+        if self._dirty:
+            self._tell_apart()
+        elif self._left:
+            self._match_new()
+        elif self._new:
+            self._begin_batch()
+        elif self._changed:
+            return self._match_changed()
+        return 0
+
+    def _tell_apart(self) -> None:
+        for row in list(self._dirty)[:PODS_A_STEP]:
+            del self._dirty[row]
+            old, pod = self._kind_of.pop(row, -1), self._pods.get(row)
+            if old >= 0:
+                self._n_of[old] -= 1
+                if not self._n_of[old]:
+                    self._empty.add(old)
+            if pod is not None and pod.labels:
+                name = pod.name if pod.name in self._let_go else ""
+                kind = self._intern(_Kind(frozenset(pod.labels.items()), name))
+                self._kind_of[row] = kind
+                self._n_of[kind] += 1
+                self._empty.discard(kind)
+        if not self._dirty:
+            self._let_kinds_go()
+
+    def _intern(self, key: _Kind) -> int:
+        kind = self._kinds.get(key, -1)
+        if kind < 0:
+            kind = self._free.pop() if self._free else len(self._keys)
+            if kind == len(self._keys):
+                self._keys.append(key)
+                self._n_of.append(0)
+            self._keys[kind] = key
+            self._kinds[key] = kind
+            self._new.append(kind)
+        return kind
+
+    def _let_kinds_go(self) -> None:
+        """Forget the kinds of which there is no pod any more."""
+        if not self._empty or self._left:
+            return
+        new = set(self._new)
+        known = self._empty - new
+        self._postings.drop({kind: self._labels_of(kind) for kind in known})
+        gone = pack_bits(sorted(known))
+        for name, covered in self._covers.items():
+            if covered & gone:
+                self._covers[name] = covered & ~gone
+        for kind in self._empty:
+            key = self._keys[kind]
+            if key is not None:
+                del self._kinds[key]
+            self._keys[kind] = None
+            self._free.append(kind)
+        self._new = [kind for kind in self._new if kind not in self._empty]
+        self._empty = set()
+
+    def _labels_of(self, kind: int) -> frozenset[tuple[str, str]]:
+        key = self._keys[kind]
+        return key.labels if key is not None else frozenset()
+
+    def _begin_batch(self) -> None:
+        found = {kind: self._labels_of(kind) for kind in self._new}
+        self._new = []
+        self._postings.add(found)
+        self._batch = Postings()
+        self._batch.add(found)
+        asked = dict(self._anchored.get(None, {}))
+        for anchor in self._batch.anchors():
+            asked |= self._anchored.get(anchor, {})
+        self._left = [name for name in asked if name not in self._changed]
+
+    def _match_new(self) -> None:
+        for name in self._left[-BUDGETS_A_STEP:]:
+            if name in self.budgets and name not in self._changed:
+                self._covers[name] = self._covers.get(name, 0) | self._match(name, self._batch)
+        del self._left[-BUDGETS_A_STEP:]
+        if not self._left:
+            self._batch = Postings()
+
+    def _match_changed(self) -> int:
+        name = next(iter(self._changed))
+        del self._changed[name]
+        covered = self._match(name, self._postings)
+        other = covered ^ self._covers.get(name, 0)
+        self._covers[name] = covered
+        return other
+
+    def _match(self, name: str, postings: Postings) -> int:
+        budget = self.budgets[name]
+        if budget.selector is None:
+            return 0
+        self.n_matched += 1
+        covered = postings.match(budget.selector)
+        for pod in budget.disrupted:
+            for row in self._rows_of.get(pod, ()):
+                kind = self._kind_of.get(row, -1)
+                if kind >= 0:
+                    covered &= ~(1 << kind)
+        return covered
+
+    # Answers, when no work is left.
+
+    def kinds_of(self, rows: list[int]) -> Ints:
+        """The kinds of the pods in these rows; -1 for none."""
+        return np.array([self._kind_of.get(row, -1) for row in rows], np.int64)
+
+    def rows_of(self, kinds: int) -> list[int]:
+        """The rows of the pods of these kinds."""
+        if not kinds:
+            return []
+        asked = set(unpack_bits(kinds).tolist())
+        return [row for row, kind in self._kind_of.items() if kind in asked]
+
+    def covered(self, kinds: Ints, most: int) -> tuple[Flags, Ints]:
+        """[n, B] which budgets count for each of n kinds, in the order of their names, and [B] what they allow.
+
+        Left out is what cannot matter where at most so many pods go: budgets that allow as many, and those that
+        stand behind one that allows none.
+        """
+        if self._table is None or self._table[0] != most:
+            self._table = most, *self._tabulate(most)
+        _, packed, allowed = self._table
+        flags: Flags = (packed[:, kinds >> 3] >> (kinds & 7).astype(np.uint8) & 1).T.astype(bool)
+        return flags, allowed
+
+    def _tabulate(self, most: int) -> tuple[_Bytes, Ints]:
+        """[B, ..] the kinds for which each budget counts, eight to a byte; [B] what it allows."""
+        n_bytes = (len(self._keys) + 7) // 8
+        rows: list[bytes] = []
+        allowed: list[int] = []
+        decided = 0
+        for name in sorted(self._covers):
+            may_go, covered = self.budgets[name].allowed, self._covers[name] & ~decided
+            if covered and may_go < most:
+                rows.append(covered.to_bytes(n_bytes, "little"))
+                allowed.append(may_go)
+                decided |= covered if may_go <= 0 else 0
+        packed = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), n_bytes)
+        return packed, np.array(allowed, np.int64)
+
+
+def _anchor_of(budget: Budget) -> Anchor | None:
+    # A selector that selects nothing meets no kind, by whatever label it is found.
+    return find_anchor(budget.selector) if budget.selector is not None else ("", "")
