@@ -41,6 +41,11 @@ def is_conflict(error: Exception) -> bool:
     return _is(error, HTTPStatus.CONFLICT)
 
 
+def is_there_already(error: Exception) -> bool:
+    """Whether an object of that name was made before."""
+    return is_conflict(error) and isinstance(error, ApiError) and error.reason == "AlreadyExists"
+
+
 def is_expired(error: Exception) -> bool:
     """Whether the version to go on from is too old for the API server to remember."""
     return _is(error, HTTPStatus.GONE)

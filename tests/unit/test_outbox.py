@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import random
 from collections import Counter
 from collections.abc import Callable
 
@@ -117,13 +118,34 @@ async def test_after_an_hour_a_report_is_given_up_and_may_be_said_again(
         (ApiError(422, "Invalid", "nobody will take it"), 1),
     ],
 )
-async def test_what_is_of_no_use_is_not_tried_again(
-    api: Api, box: Outbox, error: ApiError, dropped: int
+async def test_what_is_of_no_use_is_not_tried_for_ever(
+    api: Api, box: Outbox, error: ApiError, dropped: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(client, "backoff", lambda *_, **__: 0.001)
     api.refuse = lambda _: error
     box.put(report("p", "x", Lane.NEWS, "POST"))
     await written(box)
     assert (api.sent, box.dropped) == ([], dropped)
+
+
+async def test_every_event_is_written_although_most_answers_are_wrong(
+    api: Api, box: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seven answers in ten are errors, some of which look final: what stands before an API server may say them."""
+    monkeypatch.setattr(client, "backoff", lambda *_, **__: 0.001)
+    rng = random.Random(1)
+    faults = (429, 500, 503, 0, 404, 409, 422)
+
+    def refuse(_: str) -> ApiError | None:
+        fault = rng.randrange(10)
+        return ApiError(faults[fault], "Injected", "") if fault < len(faults) else None
+
+    api.refuse = refuse
+    for i in range(300):
+        box.put(report(f"p{i}", "bound", Lane.NEWS, "POST"))
+    await written(box)
+    assert len(api.sent) == 300
+    assert box.dropped == 0
 
 
 async def test_a_newer_report_takes_the_place_of_one_that_failed(

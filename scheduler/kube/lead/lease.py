@@ -1,9 +1,10 @@
 """One leader by a Lease: compare-and-swap on its resourceVersion, time by the monotonic clock.
 
 The same rules as client-go's leader election (tools/leaderelection), so that a lease can be shared with
-programs that use it, kube-scheduler among them: a holder renews every ``retry``; it stops acting when it
-could not renew for ``deadline``; others take over when the record has not changed for ``duration``,
-by their own clock, or when its holder is empty. That keeps leaders apart in what they send, not in what
+programs that use it, kube-scheduler among them: a holder renews every ``retry``, by one write on the version that
+it wrote last; it stops acting when it could not renew for ``deadline``; others take over when the record has not
+changed for ``duration``, by their own clock, or when its holder is empty. While no other replica holds the lease, a
+try that fails, or is not answered for long, is soon followed by the next: many tries fit into the deadline. That keeps leaders apart in what they send, not in what
 lands: for that see ``fence``.
 """
 
@@ -16,6 +17,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
+import msgspec
 import structlog
 
 from scheduler.api import names
@@ -26,7 +28,10 @@ from scheduler.kube.troubles import Trouble
 
 # Tries to give the lease back: more than one renewal is not on its way.
 _RELEASES = 3
+_UNANSWERED_MAX = 3
 _LOOKS_PER_RETRY = 20
+# The first and the longest wait after a try that failed, while no other holds the lease; as parts of ``retry``.
+_FIRST_WAIT, _LONGEST_WAIT = 0.025, 0.1
 _ERROR = b'{"type":"ERROR"'
 _log = structlog.get_logger("evenkeel.lease")
 
@@ -132,6 +137,10 @@ class Lease:
         self._duration, self._deadline, self._retry = seconds
         self.held = Held()
         self._acquired = self._version = ""
+        # The lease as this replica has written it last, or has found it written; None once it is another.
+        self._written: dict[str, Any] | None = None
+        # Tries to which no answer came in time, less those answered soon: a slow API server gets more time.
+        self._unanswered = 0
         self.seen = Seen()
         self.trouble: Trouble | None = None
         self.errors = 0
@@ -154,20 +163,54 @@ class Lease:
 
     async def run(self) -> None:
         """Take the lease when it is free and keep it, until cancelled."""
+        failures = 0
         while True:
             try:
-                await self._try()
-                self.trouble = None
+                await self._try_in_time()
+                self.trouble, failures = None, 0
             except ApiError as error:
                 self.trouble = troubles.after(self.trouble, error)
                 self.errors += 1
-                is_held = bool(self.present_term())
-                _log.warning("lease not renewed", error=str(error), held=is_held)
+                holder = self.holder()
+                if not failures:
+                    _log.warning("lease not renewed", error=str(error), held=holder == Holder.SELF)
+                if answers.is_transient(error) and holder in {Holder.SELF, Holder.NOBODY}:
+                    await asyncio.sleep(self._wait_after(failures))
+                    failures += 1
+                    continue
+                failures = 0
             try:
                 async with asyncio.timeout(self._retry):
                     await self._stand_by()
             except TimeoutError:
                 pass
+
+    def _wait_after(self, failures: int) -> float:
+        first, most = _FIRST_WAIT * self._retry, _LONGEST_WAIT * self._retry
+        return client.backoff(failures, first=first, most=most)
+
+    async def _try_in_time(self) -> None:
+        """Try to take or to renew the lease, and give it up in time for another try within the deadline.
+
+        Raises:
+            ApiError: as the API server answers, or that it does not.
+        """
+        # To take it are two requests, and nothing is lost meanwhile.
+        most = self._deadline / 2 if self.present_term() else self._deadline
+        patience = min(most, self._retry / 2 * 2.0**self._unanswered)
+        began = self._clock()
+        try:
+            async with asyncio.timeout(patience):
+                await self._try()
+        except TimeoutError as error:
+            # It may take effect all the same; then the version is another.
+            raise ApiError(0, "Timeout", f"no answer in {patience:g} s") from error
+        finally:
+            took = self._clock() - began
+            if took >= patience:
+                self._unanswered = min(_UNANSWERED_MAX, self._unanswered + 1)
+            elif took < patience / 4:
+                self._unanswered = max(0, self._unanswered - 1)
 
     async def _stand_by(self) -> None:
         """Until the lease changes, when another holds it; who held it may have given it back."""
@@ -228,6 +271,10 @@ class Lease:
 
     async def _try(self) -> None:
         began = self._clock()
+        if self._written is not None and self.present_term():
+            if await self._write(began, "PUT", self._written):
+                return
+            self._written, began = None, self._clock()
         try:
             lease = await self._api.get(f"{self._path}/{self._name}")
         except ApiError as error:
@@ -252,10 +299,12 @@ class Lease:
         if holder and holder != self.identity and now - self.seen.at < self.seen.duration:
             self.held = self.held._replace(until=0.0)
             return
+        if holder == self.identity:
+            self._written = lease
         await self._write(began, "PUT", lease)
 
-    async def _write(self, began: float, method: str, lease: dict[str, Any]) -> None:
-        """Take or renew the lease, as it was read: 409 when someone else wrote first."""
+    async def _write(self, began: float, method: str, lease: dict[str, Any]) -> bool:
+        """Take or renew the lease, as it was read or written last; False when someone else wrote first."""
         spec, metadata = lease.get("spec") or {}, lease["metadata"]
         # A write whose answer was lost may have taken it over too: then the time is not the one known.
         goes_on = spec.get("holderIdentity") == self.identity and (
@@ -282,12 +331,12 @@ class Lease:
         }
         path = self._path if method == "POST" else f"{self._path}/{self._name}"
         try:
-            await self._api.send(method, path, record)
+            payload = await self._api.send(method, path, record)
         except ApiError as error:
             if answers.is_conflict(error):
-                # Look again next time.
-                return
+                return False
             raise
+        self._written = _written(record, payload)
         held = self.held
         if not goes_on:
             self._acquired = acquired
@@ -298,6 +347,16 @@ class Lease:
             held = held._replace(reign=held.reign + 1, is_clean=is_clean)
         is_new = not goes_on or not self.present_term()
         self.held = held._replace(until=began + self._deadline, term=held.term + is_new)
+        return True
+
+
+def _written(record: dict[str, Any], payload: bytes) -> dict[str, Any] | None:
+    """The lease as it was written, with the version that the answer names; None when it names none."""
+    try:
+        version = msgspec.json.decode(payload)["metadata"]["resourceVersion"]
+    except (msgspec.MsgspecError, LookupError, TypeError):
+        return None
+    return {**record, "metadata": {**record["metadata"], "resourceVersion": version}}
 
 
 def _now() -> str:

@@ -39,6 +39,8 @@ _DEBT = 5.0
 _POLL_SECONDS = 0.01
 _BACKOFF_MOST_SECONDS = 30.0
 _GIVE_UP_SECONDS = 3600.0
+# So often a report is sent that the API server finds wrong: what stands before it may have said so.
+_WRONG_MAX = 8
 # Beyond so many, reports of why pods wait are given up, the oldest first: a later one is as good.
 _WHY_MAX = 50_000
 _log = structlog.get_logger("evenkeel.reporter")
@@ -62,6 +64,8 @@ class Report:
         key: uid of the object and what is said of it; a newer report of the same key replaces this one.
         body: makes the body, right before it is sent.
         given_up: called once if the report is given up.
+        since: loop time at which it was put.
+        attempts, n_wrong: how often it was not written, and how often the API server found it wrong.
     """
 
     key: Key
@@ -73,6 +77,7 @@ class Report:
     given_up: Callable[[], None] = lambda: None
     since: float = 0.0
     attempts: int = 0
+    n_wrong: int = 0
 
 
 class Outbox:
@@ -215,17 +220,20 @@ class Outbox:
                 self._allowance = max(-_DEBT, self._allowance - max(0.0, took - _QUICK_SECONDS))
 
     def _failed_with(self, report: Report, error: ApiError) -> None:
-        is_over = answers.is_not_found(error) or "being terminated" in error.message
-        if answers.is_conflict(error) and report.method == "POST":
-            # An earlier try took effect, and its answer was lost.
-            is_over = True
+        # Or an earlier try took effect, and its answer was lost.
+        is_over = "being terminated" in error.message or answers.is_there_already(error)
         if is_over or report.key in self._forgotten:
             return
         now = asyncio.get_running_loop().time()
         # An API server that has just started refuses everyone until it has read its roles; a conflict
         # says that the object has changed, which the watch will tell.
         may_pass = answers.is_transient(error) or answers.is_forbidden(error)
-        again = may_pass or answers.is_conflict(error)
+        may_pass = may_pass or answers.is_conflict(error)
+        report.n_wrong += not may_pass
+        again = may_pass or report.n_wrong < _WRONG_MAX
+        if not again and answers.is_not_found(error):
+            # Its object went, or its namespace.
+            return
         if not again or now - report.since >= _GIVE_UP_SECONDS:
             _log.warning("report not written", path=report.path, error=str(error))
             self._give_up(report)
