@@ -60,6 +60,36 @@ async def test_missing_rights_are_named_and_what_is_mended_is_noticed(world: Wor
     assert operator.said("no right is missing any more")
 
 
+async def test_a_kind_that_may_not_be_listed_is_named_before_anything_is_decided(
+    world: World,
+) -> None:
+    """The operator waits for policies and namespaces; the probes say what for."""
+    before = await _ours(world, _CLUSTER_ROLES)
+    for role in before:
+        rules = [one for one in role["rules"] if not {"namespaces", "balancepolicies"} & {*one["resources"]}]  # fmt: skip
+        await _put(world, role, rules)
+    world.rights_in_doubt = True
+    operator = Operator(world.server)
+    world.operators.append(operator)
+
+    async def readyz() -> tuple[int, str]:
+        return await asyncio.to_thread(operator.get, "/readyz")
+
+    try:
+        await world.wait_until(lambda: asyncio.to_thread(operator.find_port), seconds=START_SECONDS)
+        named = {"list namespaces at the cluster scope", "list balancepolicies.scheduling.evenkeel.dev at the cluster scope"}  # fmt: skip
+        status, _ = await world.wait_until(
+            readyz, lambda found: all(f"a right is missing: {one}" in found[1] for one in named)
+        )
+        assert status == 503
+        assert not operator.said("started")
+    finally:
+        for role in before:
+            await _put(world, role, role["rules"])
+    await world.wait_until(readyz, lambda found: found[0] == 200, 100.0)
+    assert operator.said("started")
+
+
 async def _ours(world: World, path: str) -> list[Json]:
     return [
         one for one in await world.listed(path) if one["metadata"]["name"].startswith("evenkeel")

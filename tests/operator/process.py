@@ -101,7 +101,7 @@ class Operator:
 
     def find_port(self) -> bool:
         """Whether its small server is known by now."""
-        if started := self.said("started"):
+        if started := self.said("answering probes"):
             self._port = started[0]["port"]
         return bool(started)
 

@@ -165,16 +165,27 @@ def test_turns_that_end_are_no_silence_however_many_they_are() -> None:
         assert turns.passed(15.0 * i + 15.0) == []
 
 
-def test_a_silence_is_not_made_shorter_by_another() -> None:
+def test_a_silence_for_a_bind_in_doubt_ends_with_the_doubt() -> None:
+    turns = Turns(ALLOCATE)
+    first = job("1")
+    turns.submitted(first)
+    turns.doubted(first, 0.0)
+    assert turns.passed(SILENCE) == [PluginSilent("a", silent=True, waits_for="1")]
+    bound_at = SILENCE + 5.0
+    assert turns.bound(first, bound_at) == [PluginSilent("a", silent=False)]
+    # From here on the plugin is asked.
+    assert turns.passed(bound_at + SILENCE - 0.1) == []
+    assert turns.passed(bound_at + SILENCE) == [PluginSilent("a", silent=True, waits_for="1")]
+
+
+def test_a_bind_in_doubt_that_comes_to_nothing_leaves_its_node_open() -> None:
     turns = Turns(15.0)
     first = job("1")
     turns.submitted(first)
     turns.doubted(first, 0.0)
-    assert turns.passed(15.0) == [PluginSilent("a", silent=True, waits_for="1")]
-    turns.bound(first, 20.0)
-    assert turns.passed(35.0) == []
-    assert turns.passed(74.9) == []
-    assert turns.passed(75.0) == [PluginSilent("a", silent=False)]
+    turns.passed(15.0)
+    assert turns.failed(first) == [PluginSilent("a", silent=False)]
+    assert turns.nodes() == set()
 
 
 def test_a_bind_in_doubt_keeps_its_turn_and_lets_the_others_go_elsewhere() -> None:
@@ -189,7 +200,7 @@ def test_a_bind_in_doubt_keeps_its_turn_and_lets_the_others_go_elsewhere() -> No
     silent, back = turns.passed(25.0)
     assert silent == PluginSilent("a", silent=True, waits_for="1")
     assert isinstance(back, GiveBack)
-    assert turns.failed(first) == []
+    assert turns.failed(first) == [PluginSilent("a", silent=False)]
 
 
 def test_a_pod_that_is_deleted_is_not_waited_for() -> None:

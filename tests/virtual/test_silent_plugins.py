@@ -6,9 +6,12 @@ import pytest
 
 from tests.virtual import climate
 from tests.virtual.conftest import Make
+from tests.virtual.network import Faults
 from tests.virtual.world import World
 
 SILENT = climate.quiet(replicas=1, nodes=2, plugin=(0.0, 0.0), lock_timeout_seconds=300.0)
+
+NO_ANSWER = Faults(refused=1.0, refusals=(500,))
 
 
 def nodes_of(world: World) -> list[str]:
@@ -47,3 +50,22 @@ def test_when_it_answers_again_its_node_takes_pods_again(make_world: Make, seed:
             world._allocated(pod["metadata"]["name"], node, ok=True)
     world.settle()
     assert len(nodes_of(world)) == 4
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_an_api_server_that_was_away_leaves_no_node_closed(make_world: Make, seed: int) -> None:
+    """What held the turn was a bind in doubt: the plugin was never asked, and is not silent."""
+    world = make_world(seed, climate.quiet(replicas=1, nodes=1, lock_timeout_seconds=300.0))
+    world.run(5.0)
+    world.network.special = lambda who, method, path: (
+        NO_ANSWER if path.endswith("/binding") else None
+    )
+    world.create("no-cores", count=3)
+    world.run(2.0)
+    world.network.faults = NO_ANSWER
+    world.run(40.0)
+    assert nodes_of(world) == []
+    world.network.faults = Faults()
+    world.network.special = lambda who, method, path: None
+    world.run(20.0)
+    assert nodes_of(world) == ["node-0"] * 3

@@ -3,7 +3,7 @@
 How a turn goes is drawn in ``moves``. Beside its turn a node has a voice. It falls silent when no turn has
 ended for ``_SILENT_SECONDS``: the jobs that wait are given back, and none is taken until the plugin answers
 a pod, the node's lock is gone, the pod that it should serve is gone, or the time is over for which it is
-left alone.
+left alone. Where a bind in doubt held the turn, the plugin was not asked: the silence ends with the doubt.
 
 Nothing here waits, writes or looks at a clock. What happened comes in as a call, with the time where time
 counts, and what is to be done comes out as a list.
@@ -29,6 +29,8 @@ _SILENT_SECONDS = 20.0
 # So long nothing is sent to a silent plugin of which nobody knows until when it should have answered.
 _LEFT_ALONE_SECONDS = 60.0
 _NEVER = float("inf")
+# While a worker has the job: what is stuck then is a bind in doubt.
+_OF_WORKERS = frozenset({State.TAKING, State.BINDING, State.EARLY})
 
 
 class Start(NamedTuple):
@@ -83,6 +85,8 @@ class Turns:
         self._by_pod: dict[str, _Turn] = {}
         # Nodes whose plugin is silent, and until when they are left alone.
         self._silent: dict[str, float] = {}
+        # Those of which a bind in doubt held the turn.
+        self._in_doubt: set[str] = set()
 
     def pods(self) -> Iterator[str]:
         """Uids of the pods whose turn it is."""
@@ -135,11 +139,13 @@ class Turns:
 
     def bound(self, job: Job, now: float) -> list[Effect]:
         """The API server has bound the pod."""
-        return self._move(self._of(job), Event.BOUND, now)
+        turn = self._of(job)
+        return self._settles(job.node) + self._move(turn, Event.BOUND, now)
 
     def failed(self, job: Job) -> list[Effect]:
         """The job came to nothing, and what it had begun is undone."""
-        return self._move(self._of(job), Event.FAILED)
+        turn = self._of(job)
+        return self._settles(job.node) + self._move(turn, Event.FAILED)
 
     # What comes from the watches.
 
@@ -253,6 +259,8 @@ class Turns:
     def _falls_silent(self, turn: _Turn, now: float) -> list[Effect]:
         """Those who wait go elsewhere, and nobody comes for a while."""
         turn.stuck_since = None
+        if turn.state in _OF_WORKERS and turn.node not in self._silent:
+            self._in_doubt.add(turn.node)
         until = turn.until if turn.state == State.ALLOCATING else now + _LEFT_ALONE_SECONDS
         news: list[Effect] = []
         if turn.node not in self._silent:
@@ -261,7 +269,12 @@ class Turns:
         self._silent[turn.node] = max(until, self._silent.get(turn.node, 0.0))
         return news + _give_back(turn, _no_answer(turn.node))
 
+    def _settles(self, node: str) -> list[Effect]:
+        """What became of the bind is known."""
+        return self._speaks(node) if node in self._in_doubt else []
+
     def _speaks(self, node: str) -> list[Effect]:
+        self._in_doubt.discard(node)
         if self._silent.pop(node, None) is None:
             return []
         return [PluginSilent(node, silent=False)]
