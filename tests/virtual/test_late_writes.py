@@ -126,8 +126,10 @@ def test_who_stops_before_it_has_fenced_leaves_that_to_the_next(
     second.stop()
     while second in world.replicas:
         world.run(0.1)
-    world.network.special = lambda *_: None
     world.create("exclusive", **OTHERS)
+    # The third hears of them before it may decide.
+    world.run(0.5)
+    world.network.special = lambda *_: None
     assert let_go_when_bound(world) == [409]
     assert world.leader() not in {first, second}
     assert not node_of(world, late)

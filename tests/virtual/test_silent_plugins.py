@@ -57,15 +57,13 @@ def test_an_api_server_that_was_away_leaves_no_node_closed(make_world: Make, see
     """What held the turn was a bind in doubt: the plugin was never asked, and is not silent."""
     world = make_world(seed, climate.quiet(replicas=1, nodes=1, lock_timeout_seconds=300.0))
     world.run(5.0)
-    world.network.special = lambda who, method, path: (
-        NO_ANSWER if path.endswith("/binding") else None
-    )
+    world.network.special = lambda *request: NO_ANSWER if request[2].endswith("/binding") else None
     world.create("no-cores", count=3)
     world.run(2.0)
     world.network.faults = NO_ANSWER
     world.run(40.0)
     assert nodes_of(world) == []
     world.network.faults = Faults()
-    world.network.special = lambda who, method, path: None
+    world.network.special = lambda *_: None
     world.run(20.0)
     assert nodes_of(world) == ["node-0"] * 3
