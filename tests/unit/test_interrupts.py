@@ -170,8 +170,8 @@ def test_a_start_that_compiles_does_not_compile_to_its_end(
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "empty"))
     with started("run", "--port", "0", "--kubeconfig", str(unanswering)) as process:
         assert process.stderr is not None
-        line = process.stderr.readline()
-        assert '"event": "getting kernels ready"' in line
+        while '"event": "getting kernels ready"' not in (line := process.stderr.readline()):
+            assert '"event": "answering probes"' in line
         time.sleep(1.0)
         process.send_signal(number)
         _, rest = process.communicate(timeout=PATIENCE)
