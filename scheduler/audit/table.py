@@ -55,10 +55,14 @@ def _replay(audit: Json, console: Console) -> None:
     replay = audit["replay"]
     if not replay["modes"]:
         return
+    if replay["arrivals"]:
+        console.print(_filled(replay))
+        for line in words.filled(audit):
+            _say(console, line)
+    _say(console, f"Advice: {replay['advice']['text']}")
     console.print(_modes(replay, audit["total"]))
     for line in (*words.moved(audit), replay["note"]):
         _say(console, line)
-    _say(console, f"Advice: {replay['advice']['text']}")
 
 
 def _say(console: Console, text: str) -> None:
@@ -89,8 +93,17 @@ def _worst(nodes: list[Json]) -> Table:
     return table
 
 
+def _filled(replay: Json) -> Table:
+    table = _table("filled up by", *(f"{title} held" for title in words.HELD.values()))
+    table.columns[0].no_wrap = True
+    table.add_row("as it is", *words.held({key: [value] for key, value in replay["held"].items()}))
+    for one in replay["modes"]:
+        table.add_row(one["mode"], *words.held(one["held"]))
+    return table
+
+
 def _modes(replay: Json, total: Json) -> Table:
-    table = _table("placed by", "empty nodes", "no place", "stranded GPUs", "$ stranded")
+    table = _table("placed again by", "empty nodes", "no place", "stranded GPUs", "$ stranded")
     # Ranges are folded where they are too wide, between their figures.
     table.columns[0].no_wrap = True
     now = f"{replay['emptyNodes']:,}", "", amount(total["stranded"]["gpuCompute"])

@@ -47,20 +47,18 @@ def audit(
         typer.Option(
             metavar="MODE,...",
             autocompletion=options.listed(_MODES),
-            help="Place the present pods again with it; again, or with commas. Default: default "
+            help="Compare it with the default; again, or with commas. Default: default "
             "(the configuration's), keel, best-fit, least-allocated, most-allocated. There are:"
             + manual.words(_MODES),
         ),
     ] = None,
     orders: Annotated[
         int | None,
-        typer.Option(
-            help="In how many orders to place them. Default: 5, or fewer if there are many."
-        ),
+        typer.Option(help="In how many orders pods come. Default: 5, or fewer if there are many."),
     ] = None,
     config_file: options.ConfigFile = None,
 ) -> None:
-    """Show what a cluster cannot use, what it costs, and how other modes would have placed its pods.
+    """Show what a cluster cannot use, what it costs, and what it could hold by each mode.
 
     Exit codes: 0 answered; 2 an argument, a file or the cluster cannot be read;
     3 answered, but objects with mistakes were left out, or stay where they are and
