@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,17 +17,20 @@ from scheduler.state.cluster import Cluster
 
 UNKNOWN = "model unknown"
 _ROUND = 2
+# What parts the words of a name.
+_BETWEEN = r"[\s_-]+"
 
 
 class ModelRate(NamedTuple):
     """What the GPUs of one model, or of one model that is not known, were counted at.
 
     Attributes:
-        model: as the nodes tell it.
+        model: as the nodes tell it, with its maker once.
         gpus: how many there are.
         replicas: how many the nodes report; more where their plugins share each among several pods.
         price: of each, a month.
         source: where the price is from.
+        names: all the names that nodes have for it.
     """
 
     model: str
@@ -34,6 +38,13 @@ class ModelRate(NamedTuple):
     replicas: int
     price: float
     source: str
+    names: tuple[str, ...]
+
+    def merged(self, other: ModelRate) -> ModelRate:
+        """Both together, of the same model at the same price."""
+        gpus = round(self.gpus + other.gpus, _ROUND)
+        names = tuple(dict.fromkeys((*self.names, *other.names)))
+        return self._replace(gpus=gpus, replicas=self.replicas + other.replicas, names=names)
 
 
 def of_nodes(
@@ -55,7 +66,11 @@ def of_nodes(
     ):
         seen.setdefault((words[model] if model >= 0 else labelled[owner], size), []).append(i)
     price = np.zeros(cards.owner.size)
-    found = []
+    # The second part of the domain from its end.
+    makers = {
+        one.resource.partition("/")[0].split(".")[-2:][0] for one in cluster.registers.families
+    }
+    found: dict[tuple[str, float, str], ModelRate] = {}
     for (model, size), entries in seen.items():
         known = prices.of_model(model)
         price[entries] = known.price if known else prices.of_memory(size)
@@ -64,7 +79,12 @@ def of_nodes(
         gpus = round(float(cards.capacity[0][entries].sum()), _ROUND)
         if replicas:
             rate = float(price[entries[0]])
-            found.append(ModelRate(model or UNKNOWN, gpus, replicas, rate, source))
+            name, alone = name_model(model, makers)
+            one = ModelRate(
+                name or UNKNOWN, gpus, replicas, rate, source, (model,) if model else ()
+            )
+            key = (alone, rate, source)
+            found[key] = found[key].merged(one) if key in found else one
     has_memory = cards.capacity[1] > 0
     worth = price * cards.capacity[0]
     n = rows.size
@@ -80,7 +100,19 @@ def of_nodes(
         total = np.bincount(cards.owner, worth * part, n)
         amount = np.bincount(cards.owner, per, n)
         rates[dimension] = np.divide(total, amount, where=amount > 0, out=np.zeros(n))
-    return rates, sorted(found, key=lambda one: (-one.gpus * one.price, one.model))
+    return rates, sorted(found.values(), key=lambda one: (-one.gpus * one.price, one.model))
+
+
+def name_model(text: str, makers: Collection[str]) -> tuple[str, str]:
+    """A model with its maker once, and by its name alone.
+
+    The maker stands before the name not at all, once or twice: ``ACME-ACME A100`` is the
+    ``ACME-A100`` of another node.
+    """
+    maker = "|".join(map(re.escape, sorted(makers)))
+    once = re.sub(rf"^({maker}){_BETWEEN}(?=\1{_BETWEEN})", "", text.strip(), flags=re.IGNORECASE)
+    alone = re.sub(rf"^({maker}){_BETWEEN}", "", once, flags=re.IGNORECASE)
+    return once, books.plain(alone)
 
 
 def _label(cluster: Cluster, name: str, prices: PriceBook) -> str:
