@@ -37,6 +37,24 @@ def show(audit: Json, console: Console) -> None:
     _replay(audit, console)
 
 
+def show_nodes(audit: Json, console: Console) -> None:
+    """Print every node by its name: its cards, what of it is in use, and what is stranded."""
+    _say(console, words.about(audit))
+    table = _table(
+        "node", "model", "cards", "sharers", "CPU %", "mem %", "GPU %", "VRAM %", "stranded"
+    )  # fmt: skip
+    table.columns[1].justify = "left"
+    for node in sorted(audit["nodes"], key=lambda one: str(one["name"])):
+        table.add_row(*map(Text, words.node(node)))
+    console.print(table)
+    _say(
+        console,
+        "Of each node: percent in use, pods on its cards, and how many GPUs are stranded, free but of no use.",
+    )
+    for line in words.not_judged(audit):
+        _say(console, line)
+
+
 def _next(kinds: list[Json], console: Console) -> None:
     if not kinds:
         return

@@ -264,6 +264,20 @@ def upcoming(one: Json) -> tuple[str, ...]:
     return like, first["node"], told, one["why"] or "It is the only node that takes it."
 
 
+def node(one: Json) -> list[str]:
+    """A row of the table of all nodes; what a node has none of is a dash."""
+    capacity, used = one["capacity"], one["used"]
+    has_cards = capacity["gpuCompute"] > 0
+    shares = [
+        f"{used[key] / capacity[key]:.0%}".removesuffix("%") if capacity[key] else "-"
+        for key in TITLES
+    ]
+    cards = [short(capacity["gpuCompute"]), f"{one['sharers']:,}"] if has_cards else ["-", "-"]
+    stranded = amount(one["stranded"]["gpuCompute"]) if has_cards else "-"
+    models = ", ".join(one["models"]) or "-"
+    return [one["name"], models, *cards, *shares, "closed" if one["isClosed"] else stranded]
+
+
 def _lost(loss: Json) -> str:
     """What a pod loses on a node; a term below 0 is named for what it is."""
     if loss["total"] <= 0 or not any(lost < 0 for lost in loss["terms"].values()):

@@ -12,7 +12,7 @@ from scheduler.api.placement import MODES
 from scheduler.cli import manual, options, sources
 from scheduler.errors import BadInput
 
-Output = Literal["table", "json", "html"]
+Output = Literal["table", "json", "yaml", "html"]
 _MODES = ("default", *MODES)
 
 
@@ -42,6 +42,12 @@ def audit(
         typer.Option(help="One price, as cpu-core=30 or A100*80GB=1500; again for others."),
     ] = None,
     worst: Annotated[int, typer.Option(help="How many of the worst nodes to name.")] = 10,
+    nodes: Annotated[
+        bool,
+        typer.Option(
+            "--nodes", help="Show a table of all nodes: models, cards, use, sharers, stranded."
+        ),
+    ] = False,
     mode: Annotated[
         list[str] | None,
         typer.Option(
@@ -75,6 +81,7 @@ def audit(
         modes=mode or command.MODES_COMPARED,
         worst=worst,
         orders=orders,
+        nodes=nodes,
     )
     try:
         if file and (kubeconfig or context):

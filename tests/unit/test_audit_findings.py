@@ -95,7 +95,7 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
     money = {"moneyByDimension", "usableByDimension", "money", "value"}
     assert set(found["total"]) == amounts | money
     assert set(found["total"]["value"]) == amounts
-    assert set(found["nodes"][0]) == amounts | {"name", "money", "usableMoney", "isClosed", "hasGpus", "reason"}  # fmt: skip
+    assert set(found["nodes"][0]) == amounts | {"name", "money", "usableMoney", "isClosed", "hasGpus", "models", "sharers", "reason"}  # fmt: skip
     assert all(set(found["total"][figure]) == set(found["units"]) for figure in amounts)
     assert found["waiting"] == [{"pod": "default/waits", "cpu": 3.0, "memory": 1.0, "gpus": 2}]
     assert set(found["replay"]) == {

@@ -12,6 +12,7 @@ from scheduler.audit.prices import book as books
 from scheduler.audit.prices.book import PriceBook
 from scheduler.measure import cards as all_cards
 from scheduler.measure import figures as m
+from scheduler.measure.cards import Cards
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 
@@ -59,6 +60,7 @@ def of_nodes(
     cards = all_cards.of_rows(cluster, rows)
     labelled = [_label(cluster, name, prices) for name in names]
     words = cluster.cards.models.values
+    makers = _makers(cluster)
     gib = np.round(cards.capacity[1] / np.maximum(cards.n_all, 1), 3)
     seen: dict[tuple[str, float], list[int]] = {}
     for i, (owner, model, size) in enumerate(
@@ -101,6 +103,25 @@ def of_nodes(
         amount = np.bincount(cards.owner, per, n)
         rates[dimension] = np.divide(total, amount, where=amount > 0, out=np.zeros(n))
     return rates, sorted(found.values(), key=lambda one: (-one.gpus * one.price, one.model))
+
+
+def name_models(
+    cluster: Cluster, names: Sequence[str], cards: Cards, prices: PriceBook
+) -> list[list[str]]:
+    """The models of each node, with their makers once; none where no GPU is known by its model."""
+    words, makers = cluster.cards.models.values, _makers(cluster)
+    found: list[dict[str, None]] = [{} for _ in names]
+    for owner, model in zip(cards.owner.tolist(), cards.model.tolist(), strict=True):
+        text = words[model] if model >= 0 else _label(cluster, names[owner], prices)
+        if text:
+            found[owner][name_model(text, makers)[0]] = None
+    return [list(one) for one in found]
+
+
+def _makers(cluster: Cluster) -> set[str]:
+    """Who make devices: the second part from the end of the domains of their resources."""
+    domains = (one.resource.partition("/")[0] for one in cluster.registers.families)
+    return {domain.split(".")[-2:][0] for domain in domains}
 
 
 def name_model(text: str, makers: Collection[str]) -> tuple[str, str]:
