@@ -1,4 +1,4 @@
-"""The audit on a terminal: within 80 columns, whatever the size of the cluster."""
+"""The audit in text: within 80 columns on a terminal, and off it but for tables, which are whole there."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from scheduler import printing
 from scheduler.audit import words
 from scheduler.audit.words import FIGURES, TITLES, amount, spread, whole
 
@@ -84,7 +85,9 @@ def _replay(audit: Json, console: Console) -> None:
 
 
 def _say(console: Console, text: str) -> None:
-    console.print(text, highlight=False, markup=False)
+    # The names of objects may be as long as a line, and stay whole where nothing folds them.
+    prose = text if console.is_terminal else printing.wrapped(text, printing.PROSE)
+    console.print(prose, highlight=False, markup=False)
 
 
 def _table(*headings: str) -> Table:

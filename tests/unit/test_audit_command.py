@@ -195,12 +195,18 @@ def test_a_kubeconfig_that_is_not_there_is_refused() -> None:
     assert refused("--kubeconfig", "/no/such/kubeconfig").startswith("--kubeconfig /no/such/")
 
 
-def test_what_goes_into_a_pipe_is_not_wrapped_and_says_where_it_is_from() -> None:
-    result = run("-f", "-", objects=FULL)
-    assert result.stdout.startswith("standard input, ")
-    note = next(line for line in result.stdout.splitlines() if line.startswith("Replays of the"))
-    assert note.endswith("leave nodes empty.")
-    assert not any(line != line.rstrip() for line in result.stdout.splitlines())
+def test_in_a_pipe_rows_are_whole_prose_is_wrapped_and_its_source_is_said() -> None:
+    """Lines had 444 characters."""
+    name = "n" * 120
+    lines = run("-f", "-", objects=[*FULL, node(name)]).stdout.splitlines()
+    assert lines[0].startswith("standard input, ")
+    at = next(i for i, line in enumerate(lines) if line.startswith("Replays of the"))
+    assert " ".join(lines[at:]).endswith("leave nodes empty.")
+    assert len(lines) - at > 3
+    assert max(len(line) for line in lines if line[:1].isalpha() and name not in line) <= 80
+    assert not any(line != line.rstrip() for line in lines)
+    rows = run("-f", "-", "--nodes", objects=[*FULL, node(name)]).stdout.splitlines()
+    assert any(line.split()[:1] == [name] for line in rows)
 
 
 def test_models_are_priced_and_orders_tried_as_asked() -> None:
