@@ -1,7 +1,7 @@
-"""SHELL: how commands print: tables that are whole off a terminal, files known to be writable.
+"""SHELL: how commands print: tables that are whole off a terminal, prose that is wrapped, files known to be writable.
 
-Whoever reads a pipe or a file reads lines, and a line that was folded or cut at the edge of a terminal that is
-not there is of no use to ``grep``, ``awk`` or a ticket.
+Whoever reads a pipe or a file reads lines, and a row that was folded or cut at the edge of a terminal that is
+not there is of no use to ``grep``, ``awk`` or a ticket. Sentences are for people, everywhere.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any, cast
@@ -17,6 +18,8 @@ from rich.console import Console
 
 from scheduler.errors import BadInput, visible
 
+# Columns of prose where there is no edge of a terminal.
+PROSE = 80
 # Columns; rich has to be told of an edge.
 _WIDE = 10_000
 _PADDING = re.compile(r"[ \t]+(?=\n)")
@@ -33,6 +36,18 @@ def text(show: Callable[[Console], None]) -> str:
     lines = io.StringIO()
     show(_edgeless(lines, force_terminal=False))
     return lines.getvalue()
+
+
+def wrapped(prose: str, width: int, indent: str = "") -> str:
+    """Sentences in lines of at most ``width`` columns; no word is broken, for half of a name is another name."""
+    return textwrap.fill(
+        prose,
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
 
 
 def shown(value: Any) -> Any:

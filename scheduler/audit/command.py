@@ -21,6 +21,7 @@ from scheduler.audit.page import page
 from scheduler.audit.prices import book
 from scheduler.audit.unread import Unread
 from scheduler.config import Config
+from scheduler.documents import writing
 from scheduler.errors import BadInput
 
 Json = dict[str, Any]
@@ -38,13 +39,14 @@ class Request:
     """The arguments of ``evenkeel audit`` as they were typed, except where nodes and pods come from."""
 
     config: Config
-    output: Literal["table", "json", "html"] = "table"
+    output: Literal["table", "json", "yaml", "html"] = "table"
     output_file: Path | None = None
     prices_file: Path | None = None
     prices: Sequence[str] = ()
     modes: Sequence[str] = MODES_COMPARED
     worst: int = 10
     orders: int | None = None
+    nodes: bool = False
 
 
 def plan(request: Request) -> Question:
@@ -58,10 +60,13 @@ def plan(request: Request) -> Question:
         raise BadInput("--worst", f"{request.worst} is not 0 or more")
     if request.orders is not None and not 1 <= request.orders <= ORDERS_MAX:
         raise BadInput("--orders", f"{request.orders} is not within 1..{ORDERS_MAX}")
+    if request.nodes and request.output != "table":
+        raise BadInput("--nodes", f"is a table; -o {request.output} has every node")
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     return Question(
         config=request.config,
-        modes=_modes(request.modes),
+        # The table of nodes shows nothing of them.
+        modes=() if request.nodes else _modes(request.modes),
         prices=book.of_flags(request.prices_file, request.prices),
         worst=request.worst,
         orders=request.orders,
@@ -89,16 +94,19 @@ def show(request: Request, audit: Json, out: Console) -> None:
         BadInput: the file cannot be written.
     """
     path = request.output_file
+    draw = table.show_nodes if request.nodes else table.show
     if request.output == "json":
         text = json.dumps(audit, indent=2, allow_nan=False) + "\n"
     elif request.output == "html":
         text = page.render(audit)
+    elif request.output == "yaml":
+        text = writing.dump(audit)
     elif path is None and printing.is_terminal(out):
         out.width = max(out.width, _COLUMNS_LEAST)
-        table.show(audit, out)
+        draw(audit, out)
         return
     else:
-        text = printing.text(lambda whole: table.show(audit, whole))
+        text = printing.text(lambda whole: draw(audit, whole))
     if path is None:
         out.file.write(text)
         return

@@ -1,4 +1,4 @@
-"""The present pods placed again by other modes, as plain values beside the present."""
+"""What each mode makes of the cluster, filled up or placed anew, as plain values beside the present."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 
 from scheduler.api import wire
 from scheduler.api.placement import Mode
-from scheduler.audit.again import advice, orders, replay
+from scheduler.audit.again import advice, filling, orders, replay
 from scheduler.audit.again.advice import Tried
+from scheduler.audit.again.filling import Held
 from scheduler.audit.again.orders import InOrders
 from scheduler.audit.again.staying import Parted
 from scheduler.config import Config
@@ -24,9 +25,9 @@ from scheduler.state.cluster import Cluster
 Json = dict[str, Any]
 DEFAULT_MODE = "default"
 NOTE = (
-    "Replays of the present pods, not a promise: in life pods come and go, and no pod moves once it runs. "
-    "While there is room to spare, modes that spread strand little by this measure, for one more "
-    "typical pod still fits everywhere, and modes that pack leave nodes empty."
+    "Replays of the present pods, which describe one moment: no promise, and no ground for advice. In life pods "
+    "come and go, and no pod moves once it runs. While there is room to spare, modes that spread strand little by "
+    "this measure, for one more typical pod still fits everywhere, and modes that pack leave nodes empty."
 )
 _ROUND = 6
 
@@ -53,11 +54,15 @@ def of(
     """The part ``replay`` of the audit."""
     parted = now.parted
     n_moving, n_nodes = len(parted.moving), len(now.nodes)
-    n_orders = orders.how_many(n_orders, n_moving, n_nodes, len(modes))
+    n_arrivals = filling.count_arrivals(parted, now.figures)
+    n_orders = orders.how_many(n_orders, n_moving + n_arrivals, n_nodes, len(modes))
     tried = orders.run(now.nodes, parted, now.typical, config, modes, n_orders, tell)
+    filled = filling.run(now.nodes, parted, config, modes, n_arrivals, n_orders, tell)
     present = _money(now.figures, now.rates)
-    rows = [_mode(one, now.rates, present) for one in tried]
-    free = float((now.figures.amounts[m.FREE] * now.rates).sum())
+    rows = [
+        _mode(one, now.rates, present) | {"held": _held(then.runs)}
+        for one, then in zip(tried, filled, strict=True)
+    ]
     return {
         "note": NOTE,
         "moved": n_moving,
@@ -66,33 +71,37 @@ def of(
         "withoutController": parted.without_controller,
         "orders": n_orders,
         "emptyNodes": replay.empty_nodes(now.cluster, parted.own),
+        "arrivals": n_arrivals,
+        "held": {
+            name: values[0]
+            for name, values in _held([filling.present(parted, now.figures)]).items()
+        },
         "modes": rows,
-        "advice": _advice(rows, free, n_moving, is_seen=_is_seen(now)),
+        "advice": _advice(rows, n_arrivals, is_seen=_is_seen(now)),
     }
 
 
+def _held(runs: Sequence[Held]) -> Json:
+    """What the nodes hold after each run, by figure."""
+    by_dimension = {
+        name: [round(run.used[i], _ROUND) for run in runs] for i, name in enumerate(m.DIMENSIONS)
+    }
+    return by_dimension | {"pods": [run.pods for run in runs]}
+
+
 def _is_seen(now: Compared) -> bool:
-    """Whether what is stranded was judged by pods that were seen: of GPUs by those that ask them."""
+    """Whether enough pods were seen to say what comes next: of those with GPUs where there are GPUs."""
     has_gpus = bool(now.figures.amounts[m.CAPACITY, m.GPU].any())
     return not (now.typical.gpu_assumed if has_gpus else now.typical.plain_assumed)
 
 
-def _advice(rows: Sequence[Json], free: float, n_moving: int, *, is_seen: bool) -> Json:
-    if not n_moving:
-        text = "No pod can be placed again, so the modes cannot be told apart."
+def _advice(rows: Sequence[Json], n_arrivals: int, *, is_seen: bool) -> Json:
+    if not n_arrivals:
+        text = "None: no pod runs of which more could come, or nothing is free, so the modes cannot be told apart."
         return {"mode": "", "figure": "", "text": text}
-    tried = [
-        Tried(
-            row["mode"],
-            **{key: row["inOrders"][name] for key, name in _TRIED.items()},
-        )
-        for row in rows
-    ]
-    given = advice.give(tried, DEFAULT_MODE, free, is_seen=is_seen)
+    tried = [Tried(row["mode"], row["held"]) for row in rows]
+    given = advice.give(tried, DEFAULT_MODE, is_seen=is_seen)
     return {"mode": given.mode, "figure": given.figure, "text": given.text}
-
-
-_TRIED = {"empty": "emptyNodes", "unplaced": "unplaced", "gpus": "gpus", "money": "money"}
 
 
 def _mode(one: InOrders, rates: c.Floats, present: float) -> Json:

@@ -18,6 +18,7 @@ from scheduler.audit.prices.book import PriceBook
 from scheduler.audit.unread import Unread
 from scheduler.config import Config
 from scheduler.devices import table as devices
+from scheduler.measure import cards as all_cards
 from scheduler.measure import figures as m
 from scheduler.measure import typical
 from scheduler.measure.figures import Figures
@@ -99,7 +100,7 @@ def audit(
     judges = typical.of_cluster(cluster, parted.own)
     figures = m.of_cluster(cluster, judges)
     rates, models = rates_of.of_nodes(cluster, figures.names, prices)
-    rows = _nodes(cluster, figures, rates)
+    rows = _nodes(cluster, figures, rates, prices)
     waiting = [pod for pod in cluster.pods.values() if pod.life == Life.PENDING]
     total = _totals(figures, rates)
     compared = comparison.Compared(nodes, cluster, parted, judges, figures, rates)
@@ -107,8 +108,8 @@ def audit(
         "about": {"made": about.made, "source": about.source, "evenkeel": about.version},
         "prices": dict(prices.units),
         "priceSources": dict(prices.sources),
-        "pricesUnused": prices.unused(one.model for one in models),
-        "gpuModels": [one._asdict() for one in models],
+        "pricesUnused": prices.unused(name for one in models for name in one.names),
+        "gpuModels": [one._asdict() | {"names": list(one.names)} for one in models],
         "units": UNITS,
         "demand": _demand(judges),
         "total": total,
@@ -151,10 +152,13 @@ def _totals(figures: Figures, rates: c.Floats) -> Json:
     }
 
 
-def _nodes(cluster: Cluster, figures: Figures, rates: c.Floats) -> list[Json]:
+def _nodes(cluster: Cluster, figures: Figures, rates: c.Floats, prices: PriceBook) -> list[Json]:
     """The most expensive first, then by name."""
     at = [cluster.nodes.row_of(name) for name in figures.names]
     has_gpus = cluster.nodes.columns.has_gpu[at]
+    cards = all_cards.of_rows(cluster, np.array(at, np.int64))
+    sharers = np.bincount(cards.owner, cards.sharers, len(at))
+    models = rates_of.name_models(cluster, figures.names, cards, prices)
     amounts = figures.amounts
     stranded = (amounts[m.STRANDED] * rates).sum(axis=0)
     usable = ((amounts[m.FREE] - amounts[m.STRANDED] - amounts[m.SPARE]) * rates).sum(axis=0)
@@ -166,6 +170,8 @@ def _nodes(cluster: Cluster, figures: Figures, rates: c.Floats) -> list[Json]:
             "usableMoney": round(float(usable[i]), _ROUND),
             "isClosed": bool(figures.closed[i]),
             "hasGpus": bool(has_gpus[i]),
+            "models": models[i],
+            "sharers": int(sharers[i]),
             "reason": reasons.of_node(figures, i),
         }
         for i, name in enumerate(figures.names)

@@ -1,4 +1,4 @@
-"""The audit on a terminal: within 80 columns, whatever the size of the cluster."""
+"""The audit in text: within 80 columns on a terminal, and off it but for tables, which are whole there."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from scheduler import printing
 from scheduler.audit import words
 from scheduler.audit.words import FIGURES, TITLES, amount, spread, whole
 
@@ -37,6 +38,24 @@ def show(audit: Json, console: Console) -> None:
     _replay(audit, console)
 
 
+def show_nodes(audit: Json, console: Console) -> None:
+    """Print every node by its name: its cards, what of it is in use, and what is stranded."""
+    _say(console, words.about(audit))
+    table = _table(
+        "node", "model", "cards", "sharers", "CPU %", "mem %", "GPU %", "VRAM %", "stranded"
+    )  # fmt: skip
+    table.columns[1].justify = "left"
+    for node in sorted(audit["nodes"], key=lambda one: str(one["name"])):
+        table.add_row(*map(Text, words.node(node)))
+    console.print(table)
+    _say(
+        console,
+        "Of each node: percent in use, pods on its cards, and how many GPUs are stranded, free but of no use.",
+    )
+    for line in words.not_judged(audit):
+        _say(console, line)
+
+
 def _next(kinds: list[Json], console: Console) -> None:
     if not kinds:
         return
@@ -55,14 +74,20 @@ def _replay(audit: Json, console: Console) -> None:
     replay = audit["replay"]
     if not replay["modes"]:
         return
+    if replay["arrivals"]:
+        console.print(_filled(replay))
+        for line in words.filled(audit):
+            _say(console, line)
+    _say(console, f"Advice: {replay['advice']['text']}")
     console.print(_modes(replay, audit["total"]))
     for line in (*words.moved(audit), replay["note"]):
         _say(console, line)
-    _say(console, f"Advice: {replay['advice']['text']}")
 
 
 def _say(console: Console, text: str) -> None:
-    console.print(text, highlight=False, markup=False)
+    # The names of objects may be as long as a line, and stay whole where nothing folds them.
+    prose = text if console.is_terminal else printing.wrapped(text, printing.PROSE)
+    console.print(prose, highlight=False, markup=False)
 
 
 def _table(*headings: str) -> Table:
@@ -89,8 +114,17 @@ def _worst(nodes: list[Json]) -> Table:
     return table
 
 
+def _filled(replay: Json) -> Table:
+    table = _table("filled up by", *(f"{title} held" for title in words.HELD.values()))
+    table.columns[0].no_wrap = True
+    table.add_row("as it is", *words.held({key: [value] for key, value in replay["held"].items()}))
+    for one in replay["modes"]:
+        table.add_row(one["mode"], *words.held(one["held"]))
+    return table
+
+
 def _modes(replay: Json, total: Json) -> Table:
-    table = _table("placed by", "empty nodes", "no place", "stranded GPUs", "$ stranded")
+    table = _table("placed again by", "empty nodes", "no place", "stranded GPUs", "$ stranded")
     # Ranges are folded where they are too wide, between their figures.
     table.columns[0].no_wrap = True
     now = f"{replay['emptyNodes']:,}", "", amount(total["stranded"]["gpuCompute"])

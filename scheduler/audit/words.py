@@ -14,6 +14,8 @@ TITLES = {
     "gpuCompute": "GPUs",
     "gpuMemory": "GPU memory, GiB",
 }
+# What the nodes hold once the cluster is filled up.
+HELD = {"gpuCompute": "GPUs", "cpu": "cores", "memory": "memory, GiB", "pods": "pods"}
 FIGURES = {
     "capacity": "capacity",
     "used": "used",
@@ -201,6 +203,24 @@ def priced_by(audit: Json) -> list[str]:
     return [*lines, "Prices of your own: --prices FILE, or --price 'A100*80GB=1500'."]
 
 
+def filled(audit: Json) -> list[str]:
+    """With how many pods the cluster was filled up, of which kinds, and what a range is."""
+    replay = audit["replay"]
+    n_orders = replay["orders"]
+    ranges = " A range is from the least to the most of them." if n_orders > 1 else ""
+    text = (
+        f"From the present state, with {counted(replay['arrivals'], 'more pod')} like those that run, each kind as "
+        f"often as it runs now, in {counted(n_orders, 'order')}: what does not fit is dropped, and no pod "
+        f"leaves. It is a replay, not a promise.{ranges}"
+    )
+    return [text]
+
+
+def held(one: Json) -> list[str]:
+    """What the nodes hold, by ``HELD``."""
+    return [whole(one[key]) for key in HELD]
+
+
 def moved(audit: Json) -> list[str]:
     """How many pods were placed again, what the figures of it are of, which pods stayed and why."""
     replay = audit["replay"]
@@ -240,5 +260,26 @@ def upcoming(one: Json) -> tuple[str, ...]:
         return like, "nowhere: no node takes it", "", ""
     first = one["nodes"][0]
     loss = first["loss"]
-    told = weighed.said(loss) if loss else ""
+    told = _lost(loss) if loss else ""
     return like, first["node"], told, one["why"] or "It is the only node that takes it."
+
+
+def node(one: Json) -> list[str]:
+    """A row of the table of all nodes; what a node has none of is a dash."""
+    capacity, used = one["capacity"], one["used"]
+    has_cards = capacity["gpuCompute"] > 0
+    shares = [
+        f"{used[key] / capacity[key]:.0%}".removesuffix("%") if capacity[key] else "-"
+        for key in TITLES
+    ]
+    cards = [short(capacity["gpuCompute"]), f"{one['sharers']:,}"] if has_cards else ["-", "-"]
+    stranded = amount(one["stranded"]["gpuCompute"]) if has_cards else "-"
+    models = ", ".join(one["models"]) or "-"
+    return [one["name"], models, *cards, *shares, "closed" if one["isClosed"] else stranded]
+
+
+def _lost(loss: Json) -> str:
+    """What a pod loses on a node; a term below 0 is named for what it is."""
+    if loss["total"] <= 0 or not any(lost < 0 for lost in loss["terms"].values()):
+        return weighed.said(loss) if loss["total"] >= 0 else "nothing"
+    return f"{weighed.said(loss)} (below 0: what it puts to use)"

@@ -12,7 +12,7 @@ from scheduler.api.placement import MODES
 from scheduler.cli import manual, options, sources
 from scheduler.errors import BadInput
 
-Output = Literal["table", "json", "html"]
+Output = Literal["table", "json", "yaml", "html"]
 _MODES = ("default", *MODES)
 
 
@@ -42,25 +42,29 @@ def audit(
         typer.Option(help="One price, as cpu-core=30 or A100*80GB=1500; again for others."),
     ] = None,
     worst: Annotated[int, typer.Option(help="How many of the worst nodes to name.")] = 10,
+    nodes: Annotated[
+        bool,
+        typer.Option(
+            "--nodes", help="Show a table of all nodes: models, cards, use, sharers, stranded."
+        ),
+    ] = False,
     mode: Annotated[
         list[str] | None,
         typer.Option(
             metavar="MODE,...",
             autocompletion=options.listed(_MODES),
-            help="Place the present pods again with it; again, or with commas. Default: default "
+            help="Compare it with the default; again, or with commas. Default: default "
             "(the configuration's), keel, best-fit, least-allocated, most-allocated. There are:"
             + manual.words(_MODES),
         ),
     ] = None,
     orders: Annotated[
         int | None,
-        typer.Option(
-            help="In how many orders to place them. Default: 5, or fewer if there are many."
-        ),
+        typer.Option(help="In how many orders pods come. Default: 5, or fewer if there are many."),
     ] = None,
     config_file: options.ConfigFile = None,
 ) -> None:
-    """Show what a cluster cannot use, what it costs, and how other modes would have placed its pods.
+    """Show what a cluster cannot use, what it costs, and what it could hold by each mode.
 
     Exit codes: 0 answered; 2 an argument, a file or the cluster cannot be read;
     3 answered, but objects with mistakes were left out, or stay where they are and
@@ -77,6 +81,7 @@ def audit(
         modes=mode or command.MODES_COMPARED,
         worst=worst,
         orders=orders,
+        nodes=nodes,
     )
     try:
         if file and (kubeconfig or context):

@@ -21,13 +21,12 @@ def of(node: Json, _: int) -> Iterator[Line]:
     for taint in node["taints"]:
         state = ", which tells of its state" if taint["isState"] else ""
         yield Line(f"taint {sentences.taint(taint)}{state}", 2, 2, "yellow")
-    yield from heading("Free")
+    yield from heading("In use, and what is free")
     for one in node["resources"]:
         name = one["resource"]
-        free, total, used = (words.amount(name, one[key]) for key in ("free", "total", "used"))
+        free, total, used = (words.about(name, one[key]) for key in ("free", "total", "used"))
         bar = _bar(one["used"], one["total"])
-        over = f" ({used} in use)" if one["used"] > one["total"] else ""
-        yield Line(f"{bar} {name}: {free} of {total}{over}", 2, _BAR + 3)
+        yield Line(f"{bar} {name}: {used} of {total}, {free} free", 2, _BAR + 3)
     yield from _cards(node["cards"])
     yield from _pods(node)
     yield from _waiting(node)

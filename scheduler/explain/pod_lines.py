@@ -136,7 +136,7 @@ def _nearest(nearest: Json, pod: Json) -> Iterator[Line]:
 
 def _short(short: Json) -> str:
     asked, free = words.pair(short["resource"], short["asked"], short["free"])
-    return f"asks {asked}, {free} free of {words.amount(short['resource'], short['total'])}"
+    return f"asks {asked}, {free} free of {words.about(short['resource'], short['total'])}"
 
 
 def _card(card: Json) -> str:

@@ -9,6 +9,7 @@ from scheduler.cycle.advice.asking import Asking
 from scheduler.cycle.advice.back import Back
 from scheduler.cycle.advice.ending import Ending
 from scheduler.cycle.advice.less import Less
+from scheduler.errors import visible
 from scheduler.plugins import words
 from scheduler.state.pods import PodRecord
 
@@ -93,7 +94,8 @@ def _said(asking: Asking, step: Step) -> str:
 
 
 def _pods(pods: tuple[PodRecord, ...]) -> str:
-    named = words.listed([pod.key for pod in pods], "pod")
+    # Whoever follows the advice needs every name.
+    named = ", ".join(visible(pod.key) for pod in pods)
     what = "pod" if len(pods) == 1 else "pods"
     most = max(pod.priority for pod in pods)
     return f"{what} {named} (priority {most}{' at most' if len(pods) > 1 else ''})"

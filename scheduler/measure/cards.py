@@ -33,6 +33,7 @@ class Cards(NamedTuple):
     usable: c.Flags  # [D] healthy, not cordoned, not MIG, its pods known
     unshared: c.Flags  # [D] nobody is on it
     n_all: c.Ints  # [D] cards of the entry
+    sharers: c.Ints  # [D] pods on them; of those that are counted, those that are given out
     n_left: c.Ints  # [D] those that can take a pod: a sharer is left, and some of both figures
     left: (
         c.Ints
@@ -98,6 +99,7 @@ def of_rows(cluster: Cluster, rows: c.Ints) -> Cards:
         ),
         unshared=np.append(table.used[c.SLOTS, d] == 0, np.ones(bare.size, np.bool_)),
         n_all=np.append(ones, total),
+        sharers=np.append(table.used[c.SLOTS, d], busy),
         n_left=np.append(ones * ready, total - busy),
         left=np.column_stack([left, np.full((2, bare.size), c.WHOLE)]),
         capacity=np.array([np.append(ones, total * part), np.append(gib, none)]),

@@ -33,6 +33,16 @@ def amount(resource: str, figure: int) -> str:
     return str(figure)
 
 
+def about(resource: str, figure: int) -> str:
+    """A figure as one reads it: as ``amount``, or with one decimal of the largest unit that it has one of."""
+    if resource in _BYTES or resource.startswith("hugepages-"):
+        for unit, sign in ((_GI, "Gi"), (_MI, "Mi"), (_KI, "Ki")):
+            if figure >= unit:
+                # What is free is never written as more.
+                return f"{figure * 10 // unit / 10:.12g}{sign}"
+    return amount(resource, figure)
+
+
 def listed(names: Sequence[str], what: str) -> str:
     """The first names of some, and how many more there are; ``what`` they are, where none can be told."""
     told = [visible(name) for name in names if name and len(name) <= _NAME_MAX][:_LISTED]

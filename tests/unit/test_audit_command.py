@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import yaml
 from typer.testing import CliRunner, Result
 
 from scheduler import cli
@@ -60,7 +61,7 @@ def test_a_table_names_the_worst_node_and_says_it_is_no_promise() -> None:
     assert "32.0" in words
     assert "Judged by the 33 pods without GPUs that were seen." in words
     assert "Waiting: 1 pod, for 0 GPUs and 1 cores in all." in words
-    assert "not a promise" in words
+    assert "no promise" in words
     assert "most-allocated" in words
 
 
@@ -107,7 +108,8 @@ def test_a_wrong_flag_is_refused_before_anything_is_read(arguments: list[str], t
 
 
 def test_a_form_that_there_is_none_of_is_refused_with_those_that_there_are() -> None:
-    assert "'yaml' is not one of 'table', 'json', 'html'" in refused("-f", "/none", "-o", "yaml")
+    said = refused("-f", "/none", "-o", "csv")
+    assert "'csv' is not one of 'table', 'json', 'yaml', 'html'" in said
 
 
 @pytest.mark.parametrize(
@@ -193,12 +195,18 @@ def test_a_kubeconfig_that_is_not_there_is_refused() -> None:
     assert refused("--kubeconfig", "/no/such/kubeconfig").startswith("--kubeconfig /no/such/")
 
 
-def test_what_goes_into_a_pipe_is_not_wrapped_and_says_where_it_is_from() -> None:
-    result = run("-f", "-", objects=FULL)
-    assert result.stdout.startswith("standard input, ")
-    note = next(line for line in result.stdout.splitlines() if line.startswith("Replays of the"))
-    assert note.endswith("leave nodes empty.")
-    assert not any(line != line.rstrip() for line in result.stdout.splitlines())
+def test_in_a_pipe_rows_are_whole_prose_is_wrapped_and_its_source_is_said() -> None:
+    """Lines had 444 characters."""
+    name = "n" * 120
+    lines = run("-f", "-", objects=[*FULL, node(name)]).stdout.splitlines()
+    assert lines[0].startswith("standard input, ")
+    at = next(i for i, line in enumerate(lines) if line.startswith("Replays of the"))
+    assert " ".join(lines[at:]).endswith("leave nodes empty.")
+    assert len(lines) - at > 3
+    assert max(len(line) for line in lines if line[:1].isalpha() and name not in line) <= 80
+    assert not any(line != line.rstrip() for line in lines)
+    rows = run("-f", "-", "--nodes", objects=[*FULL, node(name)]).stdout.splitlines()
+    assert any(line.split()[:1] == [name] for line in rows)
 
 
 def test_models_are_priced_and_orders_tried_as_asked() -> None:
@@ -233,3 +241,33 @@ def test_no_secret_is_told_of_a_cluster_that_cannot_be_read(command: str, tmp_pa
     assert result.exit_code == 2
     assert result.stderr.startswith("http://127.0.0.1:1: ")
     assert "secret" not in result.output
+
+
+def test_all_nodes_are_a_table_with_their_cards_and_what_is_in_use() -> None:
+    gpu_node = make.raw(make.hami_node(name="g", cards=2, cpu=8)) | {"kind": "Node"}
+    whole = make.raw(make.node(name="w", gpus=4, labels={"nvidia.com/gpu.product": "NVIDIA-L4"}))
+    objects = [
+        node(), gpu_node, whole | {"kind": "Node"}, pod("p0"),
+        make.raw(make.pod(name="one", node="w", cpu=2, gpu=1)) | {"kind": "Pod"},
+    ]  # fmt: skip
+    result = run("-f", "-", "--nodes", objects=objects)
+    assert result.exit_code == 0, result.output
+    rows = [line.split() for line in result.stdout.splitlines()]
+    assert ["g", "NVIDIA-Tesla", "T4", "2", "0", "0", "0", "0", "0", "0.0"] in rows
+    assert ["w", "NVIDIA-L4", "4", "1", "25", "0", "25", "-", "0.0"] in rows
+    (plain,) = [row for row in rows if row[:1] == [node()["metadata"]["name"]]]
+    assert plain[1:4] == plain[-1:] * 3 == ["-"] * 3
+    assert "Advice" not in result.stdout
+    assert refused("-f", "-", "--nodes", "-o", "json", objects=FULL) == (
+        "--nodes: is a table; -o json has every node"
+    )
+
+
+def test_yaml_says_what_json_says() -> None:
+    arguments = ("-f", "-", "--mode", "default")
+    in_json, in_yaml = (
+        run(*arguments, "-o", form, objects=FULL).stdout for form in ("json", "yaml")
+    )
+    left, right = json.loads(in_json), yaml.safe_load(in_yaml)
+    left["about"].pop("made"), right["about"].pop("made")
+    assert left == right

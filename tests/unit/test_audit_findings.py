@@ -95,17 +95,19 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
     money = {"moneyByDimension", "usableByDimension", "money", "value"}
     assert set(found["total"]) == amounts | money
     assert set(found["total"]["value"]) == amounts
-    assert set(found["nodes"][0]) == amounts | {"name", "money", "usableMoney", "isClosed", "hasGpus", "reason"}  # fmt: skip
+    assert set(found["nodes"][0]) == amounts | {"name", "money", "usableMoney", "isClosed", "hasGpus", "models", "sharers", "reason"}  # fmt: skip
     assert all(set(found["total"][figure]) == set(found["units"]) for figure in amounts)
     assert found["waiting"] == [{"pod": "default/waits", "cpu": 3.0, "memory": 1.0, "gpus": 2}]
     assert set(found["replay"]) == {
-        "note", "moved", "stayed", "stays", "withoutController", "orders", "emptyNodes", "modes", "advice"
+        "note", "moved", "stayed", "stays", "withoutController", "orders", "emptyNodes", "arrivals", "held", "modes", "advice"
     }  # fmt: skip
     assert [one["mode"] for one in found["replay"]["modes"]] == ["default", "best-fit", "least-allocated"]  # fmt: skip
     assert set(found["replay"]["modes"][0]) == {
-        "mode", "stranded", "dead", "money", "saved", "emptyNodes", "unplaced", "inOrders"
+        "mode", "stranded", "dead", "money", "saved", "emptyNodes", "unplaced", "inOrders", "held"
     }  # fmt: skip
     assert set(found["replay"]["modes"][0]["inOrders"]) == {"emptyNodes", "unplaced", "gpus", "money"}  # fmt: skip
+    held = set(found["units"]) | {"pods"}
+    assert set(found["replay"]["held"]) == set(found["replay"]["modes"][0]["held"]) == held
     assert set(found["replay"]["advice"]) == {"mode", "figure", "text"}
     assert found["about"] == {"made": ABOUT.made, "source": ABOUT.source, "evenkeel": "1.2.3"}
 
@@ -222,7 +224,7 @@ def test_the_page_stands_alone_and_escapes_every_name() -> None:
         make.hami_node(name=EVIL, cards=2, cpu=4),
         make.node(name=f"{EVIL}2", annotations={names.HAMI_REGISTER: "{"}),
     ]
-    pods = [plain("p", EVIL, 4, "1Gi")]
+    pods = [plain("p", EVIL, 3, "1Gi")]
     text = page.render(audit(nodes, pods))
     assert "<script" not in text
     assert html.escape(EVIL) in text
@@ -324,7 +326,6 @@ def test_money_of_a_mode_is_told_with_its_range_over_all_orders() -> None:
     rows = [line.split()[0] for line in lines if line.rstrip().endswith("1,111 to 3,333")]
     assert rows == ["default", "best-fit", "least-allocated"]
     shown = read(page.render(found)).words
-    assert "$1,111 to 3,333" in shown
     for text in ("\n".join(lines), shown):
         assert text.count("1,111 to 3,333") >= 3
         assert "7,777" not in text

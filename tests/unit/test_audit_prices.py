@@ -79,6 +79,19 @@ def test_gpus_cost_what_their_model_costs_and_unknown_ones_by_their_memory() -> 
     assert models[1]["source"] == price.source
 
 
+def test_a_model_is_one_however_often_its_maker_is_written_before_it() -> None:
+    """HAMi's plugin writes the maker before a name that begins with it, and a label writes it once."""
+    cards = [make.card(model="NVIDIA-NVIDIA A100-SXM4-80GB", mib=80 * 1024)]
+    label = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}
+    nodes = make.hami_node(name="a", cards=cards), make.node(name="b", gpus=8, labels=label)
+    (one,) = value(*nodes)[1]
+    assert (one["model"], one["gpus"]) == ("NVIDIA A100-SXM4-80GB", 9)
+    assert one["names"] == ["NVIDIA-NVIDIA A100-SXM4-80GB", "NVIDIA-A100-SXM4-80GB"]
+    prices = book.of_flags(None, ["NVIDIA-NVIDIA A100-SXM4-80GB=7"])
+    apart = value(*nodes, prices=prices)[1]
+    assert [(one["gpus"], one["price"]) for one in apart] == [(8, 1824), (1, 7)]
+
+
 def test_a_gpu_without_known_memory_costs_its_model_s_price() -> None:
     """By its memory, which is not told, it would have cost next to nothing."""
     label = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}

@@ -371,3 +371,28 @@ def test_whose_anti_affinity_keeps_a_pod_off_the_closest_node_is_told() -> None:
     objects = [*nodes, shunning, pod("other", node="a"), pod("p", labels={"app": "w"})]
     (lack,) = answer("pod", "p", objects=objects)["nearest"]["lacks"]
     assert lack["counted"] == ["in the way in zone=x: default/shy"]
+
+
+def test_figures_of_memory_are_of_one_unit_and_bars_show_what_their_heading_says() -> None:
+    """``974.7Gi free of 1206759552Ki``, and bars of what was used under the heading "Free"."""
+    big = node("big", memory="1206759552Ki", cpu=8)
+    objects = [big, pod("runs", node="big", memory="176Gi", cpu=6), pod("waits", memory="1000Gi")]
+    (short,) = [
+        line for line in said("pod", "default/waits", objects=objects) if "asks 1000Gi" in line
+    ]
+    assert short.strip() == "Insufficient memory: asks 1000Gi, 974.8Gi free of 1150.8Gi"
+    lines = said("node", "big", objects=objects)
+    at = lines.index("In use, and what is free")
+    assert lines[at + 1 : at + 3] == [
+        "  [#########...] cpu: 6 of 8, 2 free",
+        "  [##..........] memory: 176Gi of 1150.8Gi, 974.8Gi free",
+    ]
+
+
+def test_advice_to_end_pods_names_every_one() -> None:
+    """``end pods A, B, C and 1 more`` cannot be followed."""
+    runs = [pod(f"runs-{i}", node="n", cpu=2) for i in range(5)]
+    waits = pod("waits", cpu=10)
+    text = " ".join(said("pod", "default/waits", objects=[node("n", cpu=10), *runs, waits]))
+    names = ", ".join(f"default/runs-{i}" for i in range(5))
+    assert f"end pods {names} (priority 0 at most)" in text

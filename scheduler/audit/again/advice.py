@@ -1,66 +1,55 @@
-"""What the comparison of modes comes to: which one to take, by which figure, and how sure that is.
+"""What the comparison of modes comes to: which mode to take, by which figures, and how sure that is.
 
-A mode is better than the default by a figure only where its worst order beats the default's best one. It
-is advised where it is better by one figure and by none worse, and keeps every pod placed in every order.
+What counts is what the nodes hold once the cluster is filled up. A mode holds more than the default only where its
+worst order beats the default's best one. A mode is advised where it holds more of one resource and less of none;
+where the ranges overlap there is no advice. The number of pods is shown, and speaks for no mode alone: more pods
+that hold no more are smaller pods, and larger ones were refused for them.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-# Of what is free, in money, or of the nodes that the other empties: less than this share is no difference that
-# matters.
+# A smaller share of what the default holds is no difference that matters.
 _MATTERS = 0.01
+# The figures by which modes are compared, what counts most first, and how they are written.
+PODS = "pods"
+FIGURES = {
+    "gpuCompute": "{} GPUs",
+    "cpu": "{} cores",
+    "memory": "{} GiB of memory",
+    PODS: "{} pods",
+}
 _PROTECTS = (
-    "What the default protects is not in this figure: it keeps whole GPUs and even remainders for pods that "
-    "come and go, which one fill does not show, and spreads pods without GPUs, for room to grow."
+    "What the default protects is not in these figures: it keeps whole GPUs and even remainders for pods that "
+    "come and go, which one fill does not show."
 )
-_SPREADS = "While there is room to spare, what is stranded speaks for modes that spread. "
-_UNSEEN = " Too few pods were seen to compare modes by what they strand."
+_UNSEEN = "No advice: too few pods were seen to say which pods come next."
+_ONE_ORDER = "No advice: one order does not show how far the figures differ between orders."
+_NO_CHANGE = "No advice to change the mode."
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What one mode did, order by order.
+    """What one mode held in the end, order by order.
 
     Attributes:
         name: as the user writes it.
-        empty: empty nodes.
-        unplaced: pods without a place.
-        gpus: GPUs stranded.
-        money: dollars a month stranded, of everything.
+        held: by ``FIGURES``.
     """
 
     name: str
-    empty: Sequence[int]
-    unplaced: Sequence[int]
-    gpus: Sequence[float]
-    money: Sequence[float]
+    held: Mapping[str, Sequence[float]]
 
-    @property
-    def keeps_all(self) -> bool:
-        """Whether every pod found a place in every order."""
-        return max(self.unplaced) == 0
+    def holds_more(self, other: Tried) -> list[str]:
+        """The figures of which it holds more, in whatever order, and not by next to nothing."""
+        return [name for name in FIGURES if _is_more(self.held[name], other.held[name])]
 
-    def empties_more(self, other: Tried) -> bool:
-        """Whether it leaves more nodes empty, in whatever order, and not by next to nothing."""
-        gained = _mean(self.empty) - _mean(other.empty)
-        return min(self.empty) > max(other.empty) and gained >= _MATTERS * _mean(other.empty)
-
-    def strands_less(self, other: Tried, least: float) -> bool:
-        """Whether less is stranded, in whatever order, by ``least`` dollars at the least on average."""
-        gained = _mean(other.money) - _mean(self.money)
-        return max(self.money) < min(other.money) and gained >= least
-
-    def told(self) -> str:
-        """Both its figures."""
-        nodes = "node" if set(self.empty) == {1} else "nodes"
-        return (
-            f"empties {spread(self.empty)} {nodes} and strands {spread(self.gpus)} GPUs "
-            f"(${spread(self.money)} a month)"
-        )
+    def describe(self, figures: Sequence[str]) -> str:
+        """``612 to 629 GPUs and 1,531 to 1,564 pods``."""
+        texts = [FIGURES[name].format(spread(self.held[name])) for name in figures]
+        return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +58,7 @@ class Advice:
 
     Attributes:
         mode: the mode to take; empty where nothing can be compared.
-        figure: by which it is better than the default: ``emptyNodes``, ``stranded``, ``unplaced``; empty for
-            the default itself.
+        figure: of what it holds more than the default; empty for the default itself.
         text: the same in sentences.
     """
 
@@ -79,47 +67,29 @@ class Advice:
     text: str
 
 
-def give(
-    tried: Sequence[Tried], default: str, free_money: float, *, is_seen: bool = True
-) -> Advice:
-    """What follows for a cluster whose free resources cost ``free_money`` a month.
+def give(tried: Sequence[Tried], default: str, *, is_seen: bool = True) -> Advice:
+    """What follows from what each mode held.
 
     ``default`` is the name of the default among those tried; where it was not tried there is none to compare with.
-    Unless ``is_seen``, what is stranded was judged by assumed pods, and speaks against no mode.
+    Unless ``is_seen``, the pods that came are no sample of those that will.
     """
     base = next((one for one in tried if one.name == default), None)
     if base is None:
         return Advice("", "", f"None, for it compares modes with {default}, which was not tried.")
-    n = len(base.empty)
-    sure = f"in {n} of {n} orders tried" if n > 1 else "in the one order tried"
-    others = [one for one in tried if one is not base and one.keeps_all]
-    if not base.keeps_all:
-        return _of_those_that_fit(base, others, sure)
-    least = _MATTERS * free_money if is_seen else math.inf
-    better = [one for one in others if _figure(one, base, least) and not _figure(base, one, least)]
-    best = min(better, key=lambda one: (-_mean(one.empty), _mean(one.money)), default=None)
-    if best is not None:
-        figure = _figure(best, base, least)
-        text = (
-            f"{best.name}: it {best.told()}, while the {base.name} {base.told()}; {sure}, "
-            f"with every pod placed. {_SPREADS if figure == 'stranded' else ''}{_PROTECTS}"
-        )
-        return Advice(best.name, figure, text)
-    trades = [one for one in others if _figure(one, base, least)]
-    if trades:
-        texts = "; ".join(f"{one.name} {one.told()}" for one in trades)
-        text = (
-            f"Stay with the {base.name}: it {base.told()}, {sure}, with every pod placed. No mode is better by "
-            f"one figure and as good by the other: {texts}."
-        )
-    else:
-        is_better = any(_figure(base, one, least) for one in others) or len(others) < len(tried) - 1
-        stay = "Stay" if is_better else "No difference that matters; stay"
-        text = (
-            f"{stay} with the {base.name}: it {base.told()}, {sure}, with every pod placed, and no mode does "
-            "better in every order."
-        )
-    return Advice(base.name, "", text if is_seen else text + _UNSEEN)
+    n_orders = len(base.held[PODS])
+    if not is_seen or n_orders == 1:
+        return Advice(base.name, "", _ONE_ORDER if is_seen else _UNSEEN)
+    others = [one for one in tried if one is not base]
+    better = [one for one in others if _is_better(one, base)]
+    best = max(better, key=lambda one: _gains(one, base), default=None)
+    if best is None:
+        return Advice(base.name, "", _stay(base, others, n_orders))
+    more = best.holds_more(base)
+    text = (
+        f"{best.name}: filled up, the nodes hold {best.describe(more)} with it, and {base.describe(more)} with the "
+        f"{base.name}, in {n_orders} of {n_orders} orders, and no resource less. {_PROTECTS}"
+    )
+    return Advice(best.name, more[0], text)
 
 
 def spread(values: Sequence[float]) -> str:
@@ -128,24 +98,46 @@ def spread(values: Sequence[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _of_those_that_fit(base: Tried, others: Sequence[Tried], sure: str) -> Advice:
-    left = f"the {base.name} leaves {spread(base.unplaced)} pods without a place"
-    best = min(others, key=lambda one: (-_mean(one.empty), _mean(one.money)), default=None)
-    if best is None:
-        text = (
-            f"Stay with the {base.name}: no mode keeps every pod placed in every order "
-            f"({left}); the cluster is too full to tell modes apart."
+def _stay(base: Tried, others: Sequence[Tried], n_orders: int) -> str:
+    alike, sentences = [], []
+    for one in others:
+        more, less = one.holds_more(base), base.holds_more(one)
+        if not (more or less):
+            alike.append(one.name)
+            continue
+        parts = [f"more, {one.describe(more)}"] if more else []
+        parts += [f"less, {one.describe(less)}"] if less else []
+        told = f"{one.name} holds {', but '.join(parts)}"
+        smaller = ": smaller pods that hold no more of any resource" if more == [PODS] else ""
+        sentences.append(f"{told}{smaller}.")
+    figures = [name for name in FIGURES if any(base.held[name])] or [PODS]
+    first = f"Filled up in {n_orders} orders, the nodes hold {base.describe(figures)} with the {base.name}."
+    if alike:
+        sentences.insert(
+            0,
+            f"What they hold with {', '.join(alike)} overlaps with that, or differs by less than "
+            f"{_MATTERS:.0%}.",
         )
-        return Advice(base.name, "", text)
-    text = f"{best.name}: it keeps every pod placed {sure}, while {left}; it {best.told()}. {_PROTECTS}"
-    return Advice(best.name, "unplaced", text)
+    return " ".join((_NO_CHANGE, first, *sentences))
 
 
-def _figure(one: Tried, other: Tried, least: float) -> str:
-    """By which figure one is better than another; empty for none."""
-    if one.empties_more(other):
-        return "emptyNodes"
-    return "stranded" if one.strands_less(other, least) else ""
+def _is_better(one: Tried, other: Tried) -> bool:
+    more, less = one.holds_more(other), other.holds_more(one)
+    return bool(set(more) - {PODS}) and not set(less) - {PODS}
+
+
+def _is_more(ours: Sequence[float], theirs: Sequence[float]) -> bool:
+    mean = _mean(theirs)
+    return min(ours) > max(theirs) and _mean(ours) - mean >= _MATTERS * mean
+
+
+def _gains(one: Tried, base: Tried) -> list[float]:
+    """How much more it holds, of what counts most first."""
+    more = one.holds_more(base)
+    return [
+        _mean(one.held[name]) / max(_mean(base.held[name]), 1e-9) if name in more else 1.0
+        for name in FIGURES
+    ]
 
 
 def _mean(values: Sequence[float]) -> float:

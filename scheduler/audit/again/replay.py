@@ -49,12 +49,18 @@ def empty_nodes(cluster: Cluster, own: Container[str]) -> int:
 
 
 def unbound(pods: Iterable[wire.Pod], config: Config) -> list[wire.Pod]:
-    """As they would come to us, whoever placed them; none goes before an older one."""
+    """As they would come to us, whoever placed them: in the order given, and none sends another away."""
     return [
         structs.replace(
             pod,
+            # The engine takes the oldest first, whatever order they are given in.
+            metadata=structs.replace(pod.metadata, creation_timestamp=""),
             spec=structs.replace(
-                pod.spec, node_name=None, scheduler_name=config.scheduler_name, priority=0
+                pod.spec,
+                node_name=None,
+                scheduler_name=config.scheduler_name,
+                priority=0,
+                preemption_policy="Never",
             ),
         )
         for pod in pods

@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from msgspec import structs
+
 from scheduler.api import names, wire
 from scheduler.config import Config
 from scheduler.cycle.policies import PolicyBook
@@ -30,6 +32,8 @@ UNREADABLE = "with a mistake in what is asked"
 UNCLAIMED = "with a mistake in which cards are held"
 MISSTEERED = "with a mistake in how to place them"
 NOT_BACK = "on a node that would not take such a pod back, by its cordon, taints or labels"
+# Pods of these reasons are demand like any other: it is only their node, or their volumes, that they cannot leave.
+_COME_AGAIN = frozenset({LEAVING, CLAIMED, NO_NODE, NOT_BACK})
 _OWNERS = {"DaemonSet": OF_A_DAEMON_SET, "Node": OF_A_FILE}
 # What Evenkeel does not place yet, by the fields that ``api/pods/templates.py`` names.
 _UNSUPPORTED = {
@@ -45,6 +49,7 @@ class Parted:
     Attributes:
         moving: to be placed again, oldest first.
         staying: the others, as they are.
+        demand: of which more may come, the oldest first, without their volumes.
         reasons: (why they stay, how many), the most first; every reason follows "pods".
         own: uids of those that belong to their node, which do not count when it is called empty.
         without_controller: how many of ``moving`` nothing would create anew.
@@ -52,6 +57,7 @@ class Parted:
 
     moving: tuple[wire.Pod, ...]
     staying: tuple[wire.Pod, ...]
+    demand: tuple[wire.Pod, ...]
     reasons: tuple[tuple[str, int], ...]
     own: frozenset[str]
     without_controller: int
@@ -69,7 +75,7 @@ def reason_of_node(pod: wire.Pod) -> str:
 def part(pods: Sequence[wire.Pod], cluster: Cluster, config: Config) -> Parted:
     """Part the pods of a cluster that has seen them."""
     cycle = Cycle(cluster, PolicyBook(config))
-    moving, staying = [], []
+    moving, staying, demand = [], [], []
     reasons: Counter[str] = Counter()
     own: set[str] = set()
     for pod in pods:
@@ -86,14 +92,25 @@ def part(pods: Sequence[wire.Pod], cluster: Cluster, config: Config) -> Parted:
             staying.append(pod)
         else:
             moving.append((record.created, record.order, pod))
-    ordered = tuple(pod for _, _, pod in sorted(moving, key=lambda one: one[:2]))
+        if not reason or reason in _COME_AGAIN:
+            demand.append((record.created, record.order, _without_volumes(pod)))
+    ordered = _order(moving)
     return Parted(
         moving=ordered,
         staying=tuple(staying),
+        demand=_order(demand),
         reasons=tuple(sorted(reasons.items(), key=lambda one: (-one[1], one[0]))),
         own=frozenset(own),
         without_controller=sum(not pod.metadata.owner_references for pod in ordered),
     )
+
+
+def _order(pods: Sequence[tuple[str, int, wire.Pod]]) -> tuple[wire.Pod, ...]:
+    return tuple(pod for _, _, pod in sorted(pods, key=lambda one: one[:2]))
+
+
+def _without_volumes(pod: wire.Pod) -> wire.Pod:
+    return structs.replace(pod, spec=structs.replace(pod.spec, volumes=None))
 
 
 def _reason(pod: PodRecord, cluster: Cluster, cycle: Cycle) -> str:

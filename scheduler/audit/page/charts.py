@@ -1,4 +1,4 @@
-"""Bars: GPUs by node, money by resource, money by mode."""
+"""Bars: GPUs by node, money by resource, what the nodes hold by mode."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from scheduler.audit.page import parts
 from scheduler.audit.page.parts import Bar
-from scheduler.audit.words import TITLES, dollars, short, spread, whole
+from scheduler.audit.words import HELD, TITLES, dollars, short, whole
 
 Json = dict[str, Any]
 # Nobody reads more bars than these; the rest is told in words, and each node is in the fleet.
@@ -64,23 +64,24 @@ def money(total: Json) -> str:
     return parts.bars("Dollars a month", drawn, legend)
 
 
-def modes(now: float, replayed: Sequence[Json]) -> str:
-    """What is stranded with each mode, in money a month: in every order, and beyond that in some."""
-    drawn = [Bar("as it is", [("used", now)], dollars(now))]
-    for one in replayed:
-        money, unplaced = one["inOrders"]["money"], one["inOrders"]["unplaced"]
-        left_over = f", {spread(unplaced)} no place" if max(unplaced) else ""
-        certain = min(money)
+def modes(replay: Json) -> str:
+    """What the nodes hold with each mode, of GPUs or else of cores: now, then in every order, then in some."""
+    key = _GPU if replay["held"][_GPU] else "cpu"
+    unit, now = HELD[key], replay["held"][key]
+    drawn = [Bar("as it is", [("used", now)], f"{whole([now])} {unit}")]
+    for one in replay["modes"]:
+        values = one["held"][key]
+        certain = min(values)
         drawn.append(
             Bar(
                 one["mode"],
-                [("stranded", certain), ("s1", max(money) - certain)],
-                f"${whole(money)}{left_over}",
+                [("used", now), ("usable", certain - now), ("s1", max(values) - certain)],
+                f"{whole(values)} {unit}",
             )
         )
     legend = (
         ("used", "as it is"),
-        ("stranded", "in every order"),
+        ("usable", "more in every order"),
         ("s1", "more in some orders"),
     )
-    return parts.bars("Stranded by mode, dollars a month", drawn, legend)
+    return parts.bars(f"{unit} held, filled up by each mode", drawn, legend)

@@ -67,10 +67,16 @@ def render(audit: Json) -> str:
                 words=2,
             ),
         ]
+    if replay["modes"] and replay["arrivals"]:
+        body += [
+            "<h2>What the nodes hold, filled up by each mode</h2>",
+            charts.modes(replay),
+            _filled(replay),
+            *_sentences(words.filled(audit)),
+        ]
     if replay["modes"]:
         body += [
-            "<h2>The same pods placed by other modes</h2>",
-            charts.modes(audit["total"]["money"], replay["modes"]),
+            "<h2>The same pods placed again by other modes: what is stranded at one moment</h2>",
             _modes(audit),
             *_sentences((*words.moved(audit), replay["note"])),
         ]
@@ -117,6 +123,13 @@ def _worst(audit: Json) -> str:
         ],
         words=1,
     )  # fmt: skip
+
+
+def _filled(replay: Json) -> str:
+    now = words.held({key: [value] for key, value in replay["held"].items()})
+    rows = [(one["mode"], *words.held(one["held"])) for one in replay["modes"]]
+    headings = ("mode", *(f"{title} held" for title in words.HELD.values()))
+    return parts.table(headings, [("as it is", *now), *rows])
 
 
 def _modes(audit: Json) -> str:

@@ -38,8 +38,8 @@ class ModelPrice:
 
     def matches(self, model: str) -> bool:
         """Whether a model, as a plugin or a label writes it, is meant."""
-        words = (re.escape(word) for word in _plain(self.match).split("*"))
-        return re.search(rf"(?<![a-z0-9]){'.*'.join(words)}(?![a-z0-9])", _plain(model)) is not None
+        words = (re.escape(word) for word in plain(self.match).split("*"))
+        return re.search(rf"(?<![a-z0-9]){'.*'.join(words)}(?![a-z0-9])", plain(model)) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,6 +198,6 @@ def _price(field: str, given: Any) -> float:
     return float(given)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Without capitals, and with one sign between words."""
     return re.sub(r"[\s_-]+", "-", text.strip().lower())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,22 +12,26 @@ from scheduler.audit.prices import book as books
 from scheduler.audit.prices.book import PriceBook
 from scheduler.measure import cards as all_cards
 from scheduler.measure import figures as m
+from scheduler.measure.cards import Cards
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 
 UNKNOWN = "model unknown"
 _ROUND = 2
+# What parts the words of a name.
+_BETWEEN = r"[\s_-]+"
 
 
 class ModelRate(NamedTuple):
     """What the GPUs of one model, or of one model that is not known, were counted at.
 
     Attributes:
-        model: as the nodes tell it.
+        model: as the nodes tell it, with its maker once.
         gpus: how many there are.
         replicas: how many the nodes report; more where their plugins share each among several pods.
         price: of each, a month.
         source: where the price is from.
+        names: all the names that nodes have for it.
     """
 
     model: str
@@ -34,6 +39,13 @@ class ModelRate(NamedTuple):
     replicas: int
     price: float
     source: str
+    names: tuple[str, ...]
+
+    def merged(self, other: ModelRate) -> ModelRate:
+        """Both together, of the same model at the same price."""
+        gpus = round(self.gpus + other.gpus, _ROUND)
+        names = tuple(dict.fromkeys((*self.names, *other.names)))
+        return self._replace(gpus=gpus, replicas=self.replicas + other.replicas, names=names)
 
 
 def of_nodes(
@@ -48,6 +60,7 @@ def of_nodes(
     cards = all_cards.of_rows(cluster, rows)
     labelled = [_label(cluster, name, prices) for name in names]
     words = cluster.cards.models.values
+    makers = _makers(cluster)
     gib = np.round(cards.capacity[1] / np.maximum(cards.n_all, 1), 3)
     seen: dict[tuple[str, float], list[int]] = {}
     for i, (owner, model, size) in enumerate(
@@ -55,7 +68,11 @@ def of_nodes(
     ):
         seen.setdefault((words[model] if model >= 0 else labelled[owner], size), []).append(i)
     price = np.zeros(cards.owner.size)
-    found = []
+    # The second part of the domain from its end.
+    makers = {
+        one.resource.partition("/")[0].split(".")[-2:][0] for one in cluster.registers.families
+    }
+    found: dict[tuple[str, float, str], ModelRate] = {}
     for (model, size), entries in seen.items():
         known = prices.of_model(model)
         price[entries] = known.price if known else prices.of_memory(size)
@@ -64,7 +81,12 @@ def of_nodes(
         gpus = round(float(cards.capacity[0][entries].sum()), _ROUND)
         if replicas:
             rate = float(price[entries[0]])
-            found.append(ModelRate(model or UNKNOWN, gpus, replicas, rate, source))
+            name, alone = name_model(model, makers)
+            one = ModelRate(
+                name or UNKNOWN, gpus, replicas, rate, source, (model,) if model else ()
+            )
+            key = (alone, rate, source)
+            found[key] = found[key].merged(one) if key in found else one
     has_memory = cards.capacity[1] > 0
     worth = price * cards.capacity[0]
     n = rows.size
@@ -80,7 +102,38 @@ def of_nodes(
         total = np.bincount(cards.owner, worth * part, n)
         amount = np.bincount(cards.owner, per, n)
         rates[dimension] = np.divide(total, amount, where=amount > 0, out=np.zeros(n))
-    return rates, sorted(found, key=lambda one: (-one.gpus * one.price, one.model))
+    return rates, sorted(found.values(), key=lambda one: (-one.gpus * one.price, one.model))
+
+
+def name_models(
+    cluster: Cluster, names: Sequence[str], cards: Cards, prices: PriceBook
+) -> list[list[str]]:
+    """The models of each node, with their makers once; none where no GPU is known by its model."""
+    words, makers = cluster.cards.models.values, _makers(cluster)
+    found: list[dict[str, None]] = [{} for _ in names]
+    for owner, model in zip(cards.owner.tolist(), cards.model.tolist(), strict=True):
+        text = words[model] if model >= 0 else _label(cluster, names[owner], prices)
+        if text:
+            found[owner][name_model(text, makers)[0]] = None
+    return [list(one) for one in found]
+
+
+def _makers(cluster: Cluster) -> set[str]:
+    """Who make devices: the second part from the end of the domains of their resources."""
+    domains = (one.resource.partition("/")[0] for one in cluster.registers.families)
+    return {domain.split(".")[-2:][0] for domain in domains}
+
+
+def name_model(text: str, makers: Collection[str]) -> tuple[str, str]:
+    """A model with its maker once, and by its name alone.
+
+    The maker stands before the name not at all, once or twice: ``ACME-ACME A100`` is the
+    ``ACME-A100`` of another node.
+    """
+    maker = "|".join(map(re.escape, sorted(makers)))
+    once = re.sub(rf"^({maker}){_BETWEEN}(?=\1{_BETWEEN})", "", text.strip(), flags=re.IGNORECASE)
+    alone = re.sub(rf"^({maker}){_BETWEEN}", "", once, flags=re.IGNORECASE)
+    return once, books.plain(alone)
 
 
 def _label(cluster: Cluster, name: str, prices: PriceBook) -> str:
