@@ -75,33 +75,37 @@ async def host(
         stop_flag: set by whoever wants the end.
 
     Raises:
-        Exception: what the start met.
+        Exception: what the start met, or what ended the watch over kopf.
     """
     _hear_signals(stop_flag)
-    if not await _is_started(start, stop_flag):
+    if not await _finish(start, stop_flag):
         return
     watching = asyncio.create_task(_keep_kopf(access, rare, again, stop_flag))
-    try:
-        await stop_flag.wait()
-    finally:
-        await stop()
-        await asyncio.wait({watching}, timeout=_END_SECONDS)
-
-
-async def _is_started(start: Act, stop_flag: asyncio.Event) -> bool:
-    """Start, unless the flag is set before that has come to its end."""
-    starting = asyncio.ensure_future(start())
     stopping = asyncio.create_task(stop_flag.wait())
     try:
-        await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        if starting.done():
-            starting.result()
+        await asyncio.wait({watching, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stop_flag.set()
+        await stop()
+        await asyncio.wait({watching, stopping}, timeout=_END_SECONDS)
+    if watching.done():
+        watching.result()
+
+
+async def _finish(act: Act, stop_flag: asyncio.Event) -> bool:
+    """Let an act come to its end, or cancel it when the flag is set before; whether it has come to its end."""
+    acting = asyncio.ensure_future(act())
+    stopping = asyncio.create_task(stop_flag.wait())
+    try:
+        await asyncio.wait({acting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if acting.done():
+            acting.result()
             return True
         return False
     finally:
-        for task in (starting, stopping):
+        for task in (acting, stopping):
             task.cancel()
-        await asyncio.gather(starting, stopping, return_exceptions=True)
+        await asyncio.gather(acting, stopping, return_exceptions=True)
 
 
 async def _keep_kopf(access: Access, rare: Rare, again: Act, stop_flag: asyncio.Event) -> None:
@@ -127,7 +131,7 @@ async def _keep_kopf(access: Access, rare: Rare, again: Act, stop_flag: asyncio.
         with suppress(TimeoutError):
             await asyncio.wait_for(stop_flag.wait(), wait)
         if not stop_flag.is_set():
-            await again()
+            await _finish(again, stop_flag)
     await thread.stop()
 
 
