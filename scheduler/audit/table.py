@@ -85,8 +85,9 @@ def _replay(audit: Json, console: Console) -> None:
 
 
 def _say(console: Console, text: str) -> None:
-    # The names of objects may be as long as a line, and stay whole where nothing folds them.
-    prose = text if console.is_terminal else printing.wrapped(text, printing.PROSE)
+    # What is indented is one of a list, such as a mistake with its file: a row, and no prose.
+    is_whole = console.is_terminal or text.startswith(" ")
+    prose = text if is_whole else printing.wrapped(text, printing.PROSE)
     console.print(prose, highlight=False, markup=False)
 
 

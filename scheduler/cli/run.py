@@ -93,6 +93,8 @@ def rerun(
         options.refuse(f"{file}: {error.strerror}")
     except BadInput as error:
         options.refuse(f"{file}: {error}")
+    if not report.version:
+        options.refuse(f"{file}: holds no whole line that evenkeel run --record has written")
     typer.echo(again.told(report))
     if report.difference is not None:
         raise typer.Exit(1)

@@ -12,7 +12,7 @@ from scheduler import printing
 from scheduler.api.placement import MODES
 from scheduler.cli import answering, manual, options
 
-Output = Literal["table", "json", "yaml"]
+Output = Literal["table", "wide", "json", "yaml"]
 
 
 def simulate(
@@ -126,4 +126,7 @@ def simulate(
         partial(command.check, request),
         partial(command.answer, request),
     )
-    answering.give(answer, output, lambda: report.show(answer.results, printing.console()))
+    is_wide = output == "wide"
+    answering.give(
+        answer, output, lambda: report.show(answer.results, printing.console(), is_wide=is_wide)
+    )

@@ -12,6 +12,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from scheduler import printing
 from scheduler.errors import BadInput
 from scheduler.replay import demand
 from scheduler.replay.measures import summary as over_seeds
@@ -78,7 +79,7 @@ def write_parquet(records: Sequence[Record], path: Path) -> None:
 def show(records: Sequence[Record], console: Console) -> None:
     """A table per experiment: figures down, modes across, mean ± spread over the seeds.
 
-    JSON and Parquet hold more: what is told of every resource at every load would be a page.
+    What is 0 with all modes of a recorded trace is named below, in one sentence. JSON and Parquet hold more: what is told of every resource at every load would be a page.
 
     Modes that do not fit beside the others stand in a table below; off a terminal all of them fit.
     """
@@ -88,10 +89,21 @@ def show(records: Sequence[Record], console: Console) -> None:
     for group in groups.values():
         # Printed above, because a table's title is folded to the table's width.
         console.print(_title(group[0]), highlight=False, markup=False, soft_wrap=True)
+        shown = [name for name in group[0] if _is_shown(name, group[0])]
+        # What happened has figures for all that can; of most of them there was none.
+        is_recorded = group[0]["experiment"] == "recorded"
+        nothing = [
+            name for name in shown if is_recorded and all(_is_nothing(one, name) for one in group)
+        ]
+        rows = [name for name in shown if name not in nothing]
         while group:
-            n = _abreast(group, console)
-            console.print(_table(group[:n]))
+            n = _abreast(group, rows, console)
+            console.print(_table(group[:n], rows))
             del group[:n]
+        if nothing:
+            said = ", ".join(map(_heading, nothing))
+            text = printing.wrapped(f"0 with every mode and seed: {said}.", printing.PROSE)
+            console.print(text, highlight=False, markup=False)
 
 
 def _title(one: Record) -> str:
@@ -102,18 +114,18 @@ def _title(one: Record) -> str:
     return f"{one['experiment']} of {one['trace']}, {one['variant']}{load}{waiting}"
 
 
-def _abreast(group: Sequence[Record], console: Console) -> int:
+def _abreast(group: Sequence[Record], rows: Sequence[str], console: Console) -> int:
     """How many modes fit beside each other, at least one."""
     endless = console.options.update(width=_ENDLESS)
     fits = [
         n
         for n in range(1, len(group) + 1)
-        if console.measure(_table(group[:n]), options=endless).maximum <= console.width
+        if console.measure(_table(group[:n], rows), options=endless).maximum <= console.width
     ]
     return max(fits, default=1)
 
 
-def _table(group: Sequence[Record]) -> Table:
+def _table(group: Sequence[Record], rows: Sequence[str]) -> Table:
     first = group[0]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column(
@@ -122,13 +134,19 @@ def _table(group: Sequence[Record]) -> Table:
     )
     for one in group:
         table.add_column(str(one["mode"]), justify="right", no_wrap=True)
-    for name in first:
-        if name in GROUP or name == "runs" or name.endswith("_sd") or not _is_shown(name, first):
-            continue
+    for name in rows:
         cells = [_cell(one[name], one[f"{name}_sd"]) for one in group]
         if any(cells):
-            table.add_row(name.replace("_percent", " %").replace("_", " "), *cells)
+            table.add_row(_heading(name), *cells)
     return table
+
+
+def _heading(name: str) -> str:
+    return name.replace("_percent", " %").replace("_", " ")
+
+
+def _is_nothing(one: Record, name: str) -> bool:
+    return one[name] == 0 and not one[f"{name}_sd"]
 
 
 def _is_shown(name: str, one: Record) -> bool:
@@ -136,6 +154,8 @@ def _is_shown(name: str, one: Record) -> bool:
 
     Of GPUs the lines without a name tell what is allocated, where there are such.
     """
+    if name in GROUP or name == "runs" or name.endswith("_sd"):
+        return False
     match = _OF_RESOURCE.fullmatch(name)
     if match is None:
         return True

@@ -31,7 +31,7 @@ class Request:
 
     config: Config
     files: Sequence[str] = ()
-    output: Literal["table", "json", "yaml"] = "table"
+    output: Literal["table", "wide", "json", "yaml"] = "table"
     explain: bool = False
     only_ours: bool = False
     strict: bool = False

@@ -27,29 +27,31 @@ _IDLE = {
 }
 
 
-def show(results: Mapping[str, Json], console: Console) -> None:
+def show(results: Mapping[str, Json], console: Console, *, is_wide: bool = False) -> None:
     """Print where every pod goes, and with ``nodes`` what every node says; a section for each mode.
 
     A terminal gets a line for each pod, its cards below it, and each reason for waiting once. Off a terminal
-    each pod is one line with all there is to say, never wrapped.
+    each pod is one line, never wrapped, and a reason that was said is not said again. Cards are told by their
+    indices, and where ``is_wide`` each with its id.
     """
     results = printing.shown(results)
     if printing.is_terminal(console):
-        _show(results, console)
+        _show(results, console, is_wide=is_wide)
     else:
-        console.file.write(printing.text(lambda whole: _show(results, whole)))
+        text = printing.text(lambda whole: _show(results, whole, is_wide=is_wide))
+        console.file.write(text)
 
 
-def _show(results: Mapping[str, Json], console: Console) -> None:
+def _show(results: Mapping[str, Json], console: Console, *, is_wide: bool) -> None:
     for i, (mode, result) in enumerate(results.items()):
         if len(results) > 1:
             heading = Text(f"Mode {mode}", style="bold")
             console.print(Text("\n").append(heading) if i else heading)
         pods = _own_first(result["pods"])
         if console.is_terminal:
-            _pods(pods, console)
+            _pods(pods, console, is_wide=is_wide)
         else:
-            _lines(pods, console)
+            _lines(pods, console, is_wide=is_wide)
         for pod in pods:
             if pod.get("nodes"):
                 heading = Text(f"\n{_name(pod)} -> {pod['node'] or '(pending)'}")
@@ -72,13 +74,17 @@ def _own_first(pods: Sequence[Json]) -> list[Json]:
     return sorted(pods, key=lambda pod: not pod["own"])
 
 
-def _lines(pods: Iterable[Json], console: Console) -> None:
+def _lines(pods: Iterable[Json], console: Console, *, is_wide: bool) -> None:
+    first: dict[str, str] = {}
     rows: list[tuple[str, ...]] = [("POD", "NODE", "CARDS OR REASON")]
     for pod in pods:
         was_on = f"was on {pod['displacedFrom']}" if pod["displacedFrom"] else ""
         said = "" if pod["node"] else pod["message"]
+        like = first.setdefault(said, _name(pod))
+        if said and like != _name(pod):
+            said = f"as {like}"
         # A pod has cards or a reason to wait, never both.
-        cards = ", ".join(map(_card, pod["devices"]))
+        cards = ", ".join(_cards(pod["devices"], is_wide=is_wide))
         goes = ", ".join(_goes(pod, victim) for victim in pod["victims"])
         told = "; ".join(filter(None, (was_on, cards, said, goes)))
         rows.append((_name(pod), pod["node"] or "(pending)", told))
@@ -86,7 +92,7 @@ def _lines(pods: Iterable[Json], console: Console) -> None:
         console.file.write(f"{line}\n")
 
 
-def _pods(pods: Sequence[Json], console: Console) -> None:
+def _pods(pods: Sequence[Json], console: Console, *, is_wide: bool) -> None:
     width = max((cell_len(_name(pod)) for pod in pods), default=3) + _GAP
     console.print(_padded("POD", width) + "NODE", soft_wrap=True, style="bold")
     for pod in pods:
@@ -94,8 +100,8 @@ def _pods(pods: Sequence[Json], console: Console) -> None:
         line.append(pod["node"] or "(pending)", "green" if pod["node"] else "yellow")
         if pod["displacedFrom"]:
             line.append(f" (was on {pod['displacedFrom']})", "dim")
-        for card in pod["devices"]:
-            line.append(f"\n  card {_card(card)}", "dim")
+        for cards in _cards(pod["devices"], is_wide=is_wide):
+            line.append(f"\n  {cards}", "dim")
         for victim in pod["victims"]:
             line.append(f"\n  {_goes(pod, victim)}", "dim")
         console.print(line, soft_wrap=True)
@@ -156,10 +162,22 @@ def _goes(pod: Json, victim: Json) -> str:
     return f"{_name(victim)} has to go from {pod['nominated']}"
 
 
-def _card(device: Json) -> str:
-    index = "" if device["index"] is None else f"{device['index']} "
-    cores = f" {device['cores']} %" if device["cores"] else ""
-    return f"{index}{device['id']} {device['memoryMiB']} MiB{cores}"
+def _cards(devices: Sequence[Json], *, is_wide: bool) -> list[str]:
+    """The cards of a pod: each with its id, or those of which it holds as much together by their indices."""
+    said: list[str] = []
+    alike: dict[str, list[str]] = defaultdict(list)
+    for device in devices:
+        cores = f" {device['cores']} %" if device["cores"] else ""
+        share = f"{device['memoryMiB']} MiB{cores}"
+        if device["index"] is None:
+            said.append(f"card {device['id']} {share}")
+        elif is_wide:
+            said.append(f"card {device['index']} {device['id']} {share}")
+        else:
+            alike[share].append(str(device["index"]))
+    for share, cards in alike.items():
+        said.append(f"{'card' if len(cards) == 1 else 'cards'} {', '.join(cards)}: {share}")
+    return said
 
 
 def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:

@@ -266,3 +266,9 @@ def test_the_command_tells_what_came_of_a_file_and_ends_with_1_where_it_differs(
     missing = runner.invoke(app, ["rerun", str(tmp_path / "none")])
     assert missing.exit_code == 2
     assert "No such file" in missing.output
+    # Of an empty file, and of one that ends within its first line, nothing came out as written.
+    for content in (b"", b'{"type"'):
+        path.write_bytes(content)
+        empty = runner.invoke(app, ["rerun", str(path)])
+        assert empty.exit_code == 2
+        assert "holds no whole line" in empty.output

@@ -115,6 +115,21 @@ def test_what_is_recorded_has_no_load_in_its_title_and_its_gpus_have_a_line() ->
     assert lines[-1].split() == ["allocated", "gpu", "%", "7.00"]
 
 
+def test_what_is_0_with_every_mode_of_a_recorded_trace_is_one_sentence() -> None:
+    recorded: Record = {"experiment": "recorded"}
+    pods = {"lost_pods": 0, "waiting_pods": 0, "dropped": 0}
+    records: list[Record] = [
+        record("keel", 1, 90.0, **pods) | recorded,
+        record("fgd", 1, 80.0, **pods | {"dropped": 7}) | recorded,
+    ]
+    lines = shown(records)
+    assert lines[-1] == "0 with every mode and seed: lost pods, waiting pods."
+    assert ["dropped", "0.00", "7.00"] in [line.split() for line in lines]
+    assert not any(line.split()[:2] == ["lost", "pods"] for line in lines)
+    as_filled = shown([record("keel", 1, 90.0, **pods)])
+    assert any(line.split() == ["lost", "pods", "0.00"] for line in as_filled)
+
+
 def test_json_holds_every_run_and_the_summary() -> None:
     found = json.loads(results.as_json(RECORDS))
     assert found["runs"] == RECORDS

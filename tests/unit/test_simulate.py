@@ -227,7 +227,7 @@ def test_table_and_yaml_say_the_same_in_other_forms() -> None:
     assert table.exit_code == 0
     for word in (
         "default/p",
-        "0 g-GPU-0 10 MiB",
+        "card 0: 10 MiB",
         "1 of 1 pod scheduled on 1 node\n",
         "1 of 1 node fits",
     ):
@@ -287,7 +287,7 @@ def test_strict_bad_input_ends_with_2_and_names_file_object_and_field(
 
 
 def test_a_bad_option_is_refused_by_name(tmp_path: Path) -> None:
-    assert "'xml' is not one of 'table', 'json', 'yaml'" in refused("-f", "-", "-o", "xml")
+    assert "'xml' is not one of 'table', 'wide', 'json', 'yaml'" in refused("-f", "-", "-o", "xml")
     settings = tmp_path / "config.yaml"
     settings.write_text("slicePods: 0")
     assert refused("-f", "-", "--config", str(settings)) == (

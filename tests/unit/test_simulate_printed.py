@@ -8,13 +8,25 @@ from tests.screen import Screen
 from tests.unit.test_simulate_what_if import gpu_node, pod, refused, simulate, workload
 
 
-def test_off_a_terminal_each_pod_is_one_line_with_its_cards_whole() -> None:
+def test_off_a_terminal_a_reason_that_was_said_is_not_said_again() -> None:
+    objects = [gpu_node("g"), *(pod(f"w{i}", gpu=2) for i in range(3)), pod("x", cpu=999)]
+    lines = simulate(objects=objects).stdout.splitlines()
+    assert lines[1].startswith("default/w0  (pending)  0/1 nodes are available: ")
+    assert lines[2:4] == [f"default/w{i}  (pending)  as default/w0" for i in (1, 2)]
+    assert lines[4].startswith("default/x   (pending)  0/1 nodes are available: ")
+
+
+def test_off_a_terminal_each_pod_is_one_line_with_its_cards_by_index() -> None:
     uuid = "GPU-8f2c1c5e-1111-2222-3333-444444444444"
     cards = [make.card(uuid=f"{uuid}{i}", index=i) for i in range(8)]
     objects = [gpu_node("g", cards=cards), pod("p", gpu=8), pod("waits", gpu=9)]
     lines = simulate(objects=objects).stdout.splitlines()
     assert lines[0].split() == ["POD", "NODE", "CARDS", "OR", "REASON"]
-    assert all(f"{i} {uuid}{i} 15360 MiB 100 %" in lines[1] for i in range(8))
+    # The row had 430 columns.
+    assert lines[1] == "default/p      g          cards 0, 1, 2, 3, 4, 5, 6, 7: 15360 MiB 100 %"
+    wide = simulate("-o", "wide", objects=objects).stdout.splitlines()
+    assert all(f"card {i} {uuid}{i} 15360 MiB 100 %" in wide[1] for i in range(8))
+    assert wide[2:] == lines[2:]
     assert lines[2].startswith("default/waits  (pending)  0/1 nodes are available: ")
     assert lines[2].endswith(".")
     assert lines[3:] == ["", "1 of 2 pods scheduled on 1 node"]
@@ -38,7 +50,7 @@ def test_a_terminal_has_a_line_for_each_pod_and_each_reason_once() -> None:
     screen = Console(file=out, force_terminal=True, width=80, color_system=None)
     report.show({"": schedule(objects)}, screen)
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
-    assert lines[:3] == ["POD         NODE", "default/p   g", "  card 0 g-GPU-0 15360 MiB 100 %"]
+    assert lines[:3] == ["POD         NODE", "default/p   g", "  card 0: 15360 MiB 100 %"]
     assert max(map(len, lines)) <= 80
     assert out.getvalue().count("Pending") == 1
     assert out.getvalue().count("had no fitting GPU") == 1

@@ -103,7 +103,7 @@ def test_pods_of_a_node_that_is_gone_are_placed_again_with_new_cards() -> None:
     assert (moved["name"], moved["node"], moved["displacedFrom"]) == ("gpu", "b", "a")
     assert [card["id"] for card in moved["devices"]] == ["b-GPU-0"]
     assert found["summary"]["nodes"] == 1
-    assert "gpu  b     was on a; 0 b-GPU-0 100 MiB" in simulate("--without-node", "a", objects=objects).stdout  # fmt: skip
+    assert "gpu  b     was on a; card 0: 100 MiB" in simulate("--without-node", "a", objects=objects).stdout  # fmt: skip
 
 
 def test_a_cordoned_node_keeps_its_pods_and_takes_no_new_ones() -> None:
