@@ -254,8 +254,8 @@ def _remarks(scene: Scene, words: wire.Pod) -> list[str]:
     node = words.spec.node_name
     if node:
         found.append(
-            f"It is on {node}. It was taken away in a trial and judged as if it came now, on the cluster "
-            "as it is: when it was bound, nodes may have looked otherwise."
+            f"It is on {node}. Evaluated again against the cluster as it is now: when the pod was bound, "
+            "nodes may have been in another state."
         )
         if node not in scene.nodes:
             found.append(f"Node {node} is not among the nodes.")

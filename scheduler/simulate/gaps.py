@@ -160,10 +160,10 @@ def _owners(inventory: Inventory) -> Iterator[str]:
             if not pod.spec.node_name and not pod.spec.topology_spread_constraints
         )
         if count and kind not in there:
-            what = "1 waiting pod is" if count == 1 else f"{count} waiting pods are"
+            pods, their = ("1 pod", "its") if count == 1 else (f"{count} pods", "their")
             yield (
-                f"{what} of {kind}s, of which none is among the objects: such pods are not spread with "
-                "the others of theirs"
+                f"The {kind}s of {pods} are missing, so {their} spread is not simulated. "
+                f"Add `{kind.lower()}s` to the dump"
             )
 
 

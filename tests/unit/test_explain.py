@@ -123,7 +123,7 @@ def test_a_pod_with_a_node_is_judged_as_if_it_came_now_and_nothing_is_changed() 
     objects = [node("a", cpu=8), node("b", cpu=8), on("p", "a", cpu=2), on("q", "b", cpu=5)]
     found = answer("pod", "default/p", objects=objects)
     assert (found["state"], found["node"], found["queue"]) == ("bound", "a", None)
-    assert "taken away in a trial" in found["remarks"][0]
+    assert "Evaluated again against the cluster as it is now" in found["remarks"][0]
     assert found["now"]["node"] == "b"
     assert [(one["node"], one["place"]) for one in found["best"]] == [("b", 1), ("a", 2)]
     scene = Scene(prepare(objects, Changes(), strict=True), Config(), is_live=False)

@@ -284,7 +284,7 @@ def near(**more: Any) -> Json:
     [
         ([pod("p", spec=near(namespaceSelector={"matchLabels": {"team": "a"}}))], "labels of namespace default are not known, as no such Namespace is among the objects; they are selected by in pod default/p"),
         ([pod("p"), {"kind": "BalancePolicy", "metadata": {"name": "b"}, "spec": {"nodePolicy": "spread", "namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "Exists"}]}}}], "labels of namespace default are not known, as no such Namespace is among the objects; they are selected by in BalancePolicy b"),
-        ([owned("p-1", "StatefulSet")], "1 waiting pod is of StatefulSets, of which none is among the objects: such pods are not spread with the others of theirs"),
+        ([owned("p-1", "StatefulSet")], "The StatefulSets of 1 pod are missing, so its spread is not simulated. Add `statefulsets` to the dump"),
         ([workload("Deployment") | {"status": {"replicas": 3}}], "workloads say that they have pods, and no Pod is among the objects"),
         ([workload("Deployment"), {"kind": "LimitRange", "metadata": {"name": "l"}}], "LimitRanges of namespace default: their defaults are not filled in"),
         ([workload("Deployment"), {"kind": "Namespace", "metadata": {"name": "default", "annotations": {"scheduler.alpha.kubernetes.io/node-selector": "a=b"}}}], "annotations of namespace default for a node selector or tolerations are not put"),
