@@ -261,13 +261,13 @@ def _remarks(scene: Scene, words: wire.Pod) -> list[str]:
             found.append(f"Node {node} is not among the nodes.")
     if not mine and name:
         found.append(
-            f'It names scheduler "{name}", which is none of ours ({", ".join(scene.config.scheduler_names)}): '
+            f'It names scheduler "{name}", which is not one of ours ({", ".join(scene.config.scheduler_names)}): '
             "judged as if it named ours."
         )
     if words.metadata.deletion_timestamp is not None:
         found.append("It is being deleted.")
     if any(reason := _told_before(words)):
-        found.append(f"Told last by its scheduler: {reason}")
+        found.append(f"Its scheduler reported last: {reason}")
     return found
 
 
