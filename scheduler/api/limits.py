@@ -23,7 +23,7 @@ _LISTS = (names.USE_TYPE, names.NOUSE_TYPE, names.USE_UUID, names.NOUSE_UUID)
 _WORD_MAX = 1000
 # Of a text that is cut, the longest part of a word that is left out with what follows.
 _PART_MAX = 64
-# Pods that say more are dear to compile: their namespaces take turns.
+# Pods that say more are expensive to compile: their namespaces take turns.
 LIGHT_WORDS = 200
 # Of a claim to cards: no more is written, whatever ``PodLimits`` allow, and no more is read.
 CLAIM_CONTAINERS = CLAIM_CARDS = 1000

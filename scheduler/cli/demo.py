@@ -16,7 +16,7 @@ from scheduler import progress
 
 def demo(
     keep: Annotated[
-        bool, typer.Option(help="Leave the cluster running and say how to use kubectl with it.")
+        bool, typer.Option(help="Leave the cluster running and print how to use kubectl with it.")
     ] = False,
 ) -> None:
     """Try it: four placement patterns on an embedded cluster, drawn."""
@@ -33,7 +33,9 @@ def demo(
         # As a shell says it of a program that Ctrl-C ended before its work was done.
         raise typer.Exit(130) from None
     if not keep:
-        console.print("\nNext, the last of these from manifests alone, with what every node says:")
+        console.print(
+            "\nNext, place the last pattern from manifests alone, with the answer of every node:"
+        )
         # Not broken into lines: it is there to be copied.
         command = f"  {demo_run.next_command()}"
         console.print(command, soft_wrap=True, markup=False, highlight=False)
@@ -64,7 +66,7 @@ async def _until_signal(work: Coroutine[Any, Any, bool]) -> bool:
 
 
 def warm() -> None:
-    """Compile all kernels into the cache, so that the next start need not."""
+    """Compile all kernels into the cache, so that the next start does not have to."""
     from scheduler.engine import warm as kernels  # noqa: PLC0415 - as above
 
     count = kernels.Count()

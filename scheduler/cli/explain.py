@@ -21,13 +21,13 @@ def explain(
             autocompletion=options.listed(
                 ("pod", "node", "deploy", "sts", "ds", "rs", "rc", "job", "cj")
             ),
-            help="pod, node, or a workload as kubectl calls it, such as deploy: the first of its pods that waits.",
+            help="pod, node, or a workload as kubectl calls it, such as deploy: explains its first waiting pod.",
         ),
     ],
     name: Annotated[
         str,
         typer.Argument(
-            help="NAMESPACE/NAME, or NAME in default; of pods also how their names begin; of a node its name."
+            help="NAMESPACE/NAME, or NAME for namespace default; for pods also the beginning of a name; for a node its name."
         ),
     ],
     file: Annotated[
@@ -36,8 +36,8 @@ def explain(
             "-f",
             "--filename",
             metavar="FILE",
-            help="Objects, YAML or JSON; - for standard input. Alone: no cluster is asked. With "
-            "--kubeconfig or --context: they come to the cluster's, or stand in their place.",
+            help="Objects, YAML or JSON; - for standard input. Alone, no cluster is read. With "
+            "--kubeconfig or --context, the objects are added to the cluster's or replace them.",
         ),
     ] = None,
     kubeconfig: options.Kubeconfig = None,
@@ -45,11 +45,11 @@ def explain(
     output: Annotated[Output, typer.Option("-o", "--output", help="Form of the answer.")] = "table",
     config_file: options.ConfigFile = None,
 ) -> None:
-    """Say why a pod waits or went where it went, or what is on a node and who waits for it.
+    """Say why a pod waits or went where it went, or what is on a node and which pods wait for it.
 
-    Of a pod: what the nodes say of it, the node that comes closest, what would
-    let it in and how the best nodes score. Everything that is advised was tried
-    on the scheduler's own engine. Nothing is written.
+    For a pod it shows why nodes refuse it, the node that comes closest, what would
+    let it in and how the best nodes score. Every advice was tried on the
+    scheduler's own engine. Nothing is written.
 
     Exit codes: 0 answered; 2 there is no such pod or node, or an argument, a file
     or the cluster cannot be read; 3 answered, but objects of files have mistakes

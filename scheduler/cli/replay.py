@@ -31,7 +31,7 @@ def replay(
     experiment: Annotated[
         words.Experiment,
         typer.Option(
-            help="How pods come and go; in a fill they only come, until it is full, and recorded is as it happened."
+            help="How pods come and go. In fill pods only come, until the cluster is full; recorded plays the trace as it happened."
         ),
     ] = "fill",
     mode: Annotated[
@@ -39,7 +39,7 @@ def replay(
         typer.Option(
             metavar="MODE,...",
             autocompletion=options.listed(words.MODES),
-            help="How pods are placed; again, or with commas, to compare. Default: keel. There are:"
+            help="How pods are placed. Repeat it, or use commas, to compare. Default: keel. Modes:"
             + manual.words(words.MODES),
         ),
     ] = None,
@@ -49,15 +49,15 @@ def replay(
         typer.Option(
             metavar="VARIANT,...",
             autocompletion=_variants,
-            help="Which pod lists of openb: X for each file openb_pod_list_X in the folder; again, "
-            "or with commas. Default: default.",
+            help="Which pod lists of openb: X for each file openb_pod_list_X in the folder. Repeat "
+            "it, or use commas, for several. Default: default.",
         ),
     ] = None,
     load: Annotated[
         float | None,
         typer.Option(
-            help="GPUs asked, 1 being all there are; without GPUs in the trace, of what is scarcest. "
-            "Default: 1.3 for fill, else 1; not for recorded."
+            help="GPUs requested, as a share of all GPUs; if the trace has no GPUs, of the scarcest "
+            "resource. Default: 1.3 for fill, else 1; not for recorded."
         ),
     ] = None,
     arrivals: Annotated[
@@ -65,29 +65,35 @@ def replay(
         typer.Option(help="Pods that arrive; not for fill and recorded. Default: 50000."),
     ] = None,
     queue: Annotated[
-        bool, typer.Option("--queue", help="What does not fit waits; else it is lost.")
+        bool, typer.Option("--queue", help="Pods that do not fit wait; without it they are lost.")
     ] = False,
     learn: Annotated[
         words.Learning,
-        typer.Option(help="What modes learn the mix of pods from: those seen, or the whole trace."),
+        typer.Option(
+            help="The pods from which modes learn: those that have come, or the whole trace."
+        ),
     ] = "seen",
-    jobs: Annotated[int, typer.Option(min=1, help="Runs at once, each in a process.")] = 1,
+    jobs: Annotated[
+        int, typer.Option(min=1, help="How many runs at once, each in a process of its own.")
+    ] = 1,
     dask: Annotated[str, typer.Option(help="Address of a Dask scheduler to run on.")] = "",
     output: Annotated[
         words.Output, typer.Option("-o", "--output", help="Form of the figures.")
     ] = "table",
     output_file: Annotated[Path | None, typer.Option(help="Default: standard output.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw it too, as FILE.svg or FILE.png.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the result too, as FILE.svg or FILE.png.")
+    ] = None,
     strict: Annotated[
         bool,
         typer.Option(
             "--strict",
-            help="Refuse lines that cannot be meant as they stand; else they are taken in the smallest sense, "
-            "counted and named.",
+            help="Refuse contradictory lines; without it such a line counts with the smallest reading that makes "
+            "sense, and is counted and named.",
         ),
     ] = False,
 ) -> None:
-    """Replay a trace of a cluster: how full it gets, what fragments, who waits or is lost."""
+    """Replay a trace of a cluster: how full it gets, what is left in fragments, and which pods wait or are lost."""
     from scheduler.replay import command, fan_out, traces  # noqa: PLC0415 - as above
 
     request = command.Request(

@@ -31,18 +31,21 @@ def run(
         str, typer.Option(help="Namespace of the leader-election Lease; empty: no leader election.")
     ] = "",
     lease_name: Annotated[
-        str, typer.Option(help="Its name; kube-scheduler where Evenkeel stands in its place.")
+        str,
+        typer.Option(
+            help="Name of the Lease; kube-scheduler where Evenkeel stands in kube-scheduler's place."
+        ),
     ] = names.LEASE,
     host: Annotated[str, typer.Option(help="Address of probes and metrics.")] = "127.0.0.1",
     port: Annotated[
         int,
         typer.Option(min=0, max=65535, help="Port of probes and metrics; 0 takes a free one."),
     ] = 8080,
-    log_level: Annotated[LogLevel, typer.Option(help="The least that is logged.")] = "info",
+    log_level: Annotated[LogLevel, typer.Option(help="The lowest level that is logged.")] = "info",
     record: Annotated[
         Path | None,
         typer.Option(
-            help="Write all events and decisions there, for evenkeel rerun; its older half to FILE.1."
+            help="File for all events and decisions, for evenkeel rerun; the older half goes to FILE.1."
         ),
     ] = None,
     record_mib: Annotated[
@@ -81,9 +84,9 @@ def run(
 
 
 def rerun(
-    file: Annotated[Path, typer.Argument(help="What evenkeel run --record has written.")],
+    file: Annotated[Path, typer.Argument(help="A file that evenkeel run --record has written.")],
 ) -> None:
-    """Run a recorded log again, and tell the first decision that comes out differently."""
+    """Run a recorded log again, and report the first decision that differs."""
     from scheduler.engine import rerun as again  # noqa: PLC0415 - numba costs half a second
 
     try:

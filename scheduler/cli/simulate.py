@@ -23,15 +23,15 @@ def simulate(
             "-f",
             "--filename",
             metavar="FILE",
-            help="Objects, YAML or JSON; - for standard input. Alone: no cluster is asked. With "
-            "--kubeconfig or --context: they come to the cluster's, or stand in their place.",
+            help="Objects, YAML or JSON; - for standard input. Alone, no cluster is read. With "
+            "--kubeconfig or --context, the objects are added to the cluster's or replace them.",
         ),
     ] = None,
     kubeconfig: options.Kubeconfig = None,
     context: options.Context = None,
     output: Annotated[Output, typer.Option("-o", "--output", help="Form of the answer.")] = "table",
     explain: Annotated[
-        bool, typer.Option("--explain", help="What every node says of every pod.")
+        bool, typer.Option("--explain", help="Show for every pod how each node answers and scores.")
     ] = False,
     only_ours: Annotated[
         bool,
@@ -43,23 +43,25 @@ def simulate(
         list[str] | None,
         typer.Option(
             metavar="NODE",
-            help="As if the node were gone; its pods are placed again. Again for others.",
+            help="Simulate that the node is gone; its pods are placed again. May be repeated.",
         ),
     ] = None,
     cordon: Annotated[
         list[str] | None,
-        typer.Option(metavar="NODE", help="As if the node took no new pods. Again for others."),
+        typer.Option(
+            metavar="NODE", help="Simulate that the node takes no new pods. May be repeated."
+        ),
     ] = None,
     add_node: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE", help="File of a Node that comes. Again for others."),
+        typer.Option(metavar="FILE", help="File of a Node to add. May be repeated."),
     ] = None,
     scale: Annotated[
         list[str] | None,
         typer.Option(
             metavar="WHAT=N",
-            help="As if a workload had this size: deploy/web=3, or team-a/deploy/web=3; also sts, "
-            "rs, rc, and job, of which the parallelism. Again for others.",
+            help="Simulate that a workload has this size: deploy/web=3, or team-a/deploy/web=3; also "
+            "sts, rs, rc, and job (its parallelism). May be repeated.",
         ),
     ] = None,
     mode: Annotated[
@@ -67,39 +69,43 @@ def simulate(
         typer.Option(
             metavar="MODE,...",
             autocompletion=options.listed(MODES),
-            help="Place with this mode in place of the configuration's; again, or with commas, to "
-            "compare several. There are:" + manual.words(MODES),
+            help="Place pods with this mode instead of the configuration's. Repeat it, or use commas, "
+            "to compare several. Modes:" + manual.words(MODES),
         ),
     ] = None,
     policy: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FILE",
-            help="File of a BalancePolicy, or of its spec alone; one of the same name goes. Again "
-            "for others.",
+            help="File of a BalancePolicy, or of its spec alone; it replaces one of the same name. May "
+            "be repeated.",
         ),
     ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse everything for one malformed object (2).")
+        bool,
+        typer.Option(
+            "--strict", help="Refuse everything if one object is malformed (exit code 2)."
+        ),
     ] = False,
     fail_if_pending: Annotated[
         bool,
         typer.Option(
             "--fail-if-pending",
-            help="Exit code 1 when a pod stays pending; beside a cluster or a dump, one of your files or of the change.",
+            help="Exit code 1 when a pod stays pending; beside a cluster or a dump, only pods of your files or of the change count.",
         ),
     ] = False,
     config_file: options.ConfigFile = None,
 ) -> None:
     """Show where pods would go, in a cluster or from manifests alone.
 
-    Workloads (Deployment, StatefulSet, ReplicaSet, DaemonSet, Job, CronJob,
-    ReplicationController) stand for the pods that they have yet to make.
+    For workloads (Deployment, StatefulSet, ReplicaSet, DaemonSet, Job, CronJob,
+    ReplicationController) it makes the pods that do not exist yet.
 
     Exit codes: 0 answered; 1 with --fail-if-pending, a pod stays pending;
     2 an argument, a file or the cluster cannot be read; 3 answered, but objects
-    with mistakes were left out or held. 3 goes before 1. Of a cluster that is
-    asked with -f or a change, what waited or was wrong before does not count.
+    with mistakes were left out or held. 3 goes before 1. With -f or a change
+    beside a cluster, pods that waited and objects that were malformed in the
+    cluster before do not count.
     """
     from scheduler.simulate import command, report  # noqa: PLC0415 - numba costs half a second
 

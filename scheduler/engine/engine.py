@@ -1,6 +1,6 @@
 """The engine: it applies events to the state and the queue, and asks the cycle to decide.
 
-A pod's way: ``PodSeen`` → state → (dear to compile? ``intake``) → queue → ``decide`` → Bind → ``BindDone`` or
+A pod's way: ``PodSeen`` → state → (expensive to compile? ``intake``) → queue → ``decide`` → Bind → ``BindDone`` or
 ``BindFailed`` → bound, or waiting again. One writer, no lock: whoever owns the engine calls it from one task.
 """
 

@@ -79,7 +79,7 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> An
         remarks=gathered.remarks,
     )
     scene = Scene(situation, request.config, is_live=live is not None)
-    tell(f"asking about {request.name}")
+    tell(f"explaining {request.name}")
     printed = _node(request, scene) if request.what == "node" else _pod(request, scene)
     problems = list(situation.inventory.mistakes.values())
     said = [visible(gathered.origins[one.position].before(str(one))) for one in problems]

@@ -19,9 +19,9 @@ def of(node: Json, _: int) -> Iterator[Line]:
     """Every line; of any width."""
     yield Line(f"Node {node['name']}{_state(node)}", style="bold")
     for taint in node["taints"]:
-        state = ", which tells of its state" if taint["isState"] else ""
+        state = ", which reports its state" if taint["isState"] else ""
         yield Line(f"taint {sentences.taint(taint)}{state}", 2, 2, "yellow")
-    yield from heading("In use, and what is free")
+    yield from heading("In use and free")
     for one in node["resources"]:
         name = one["resource"]
         free, total, used = (words.about(name, one[key]) for key in ("free", "total", "used"))
@@ -48,7 +48,7 @@ def _bar(used: int, total: int) -> str:
 def _cards(cards: list[Json]) -> Iterator[Line]:
     if not cards:
         return
-    yield from heading(f"{counted(len(cards), 'card')}: in use, and by whom")
+    yield from heading(f"{counted(len(cards), 'card')}: use by pod")
     for card in cards:
         memory, cores, sharers = card["memoryMiB"], card["cores"], card["sharers"]
         said = [
@@ -85,7 +85,7 @@ def _pods(node: Json) -> Iterator[Line]:
         said = [f"priority {pod['priority']}"] if pod["priority"] else []
         said += ["is being deleted"] if pod["deleting"] else []
         more = f" ({', '.join(said)})" if said else ""
-        yield Line(f"{pod['namespace']}/{pod['name']}{more}: {asked or 'asks nothing'}", 2, 4)
+        yield Line(f"{pod['namespace']}/{pod['name']}{more}: {asked or 'requests nothing'}", 2, 4)
     if len(pods) > _PODS:
         yield Line(f"and {len(pods) - _PODS} more", 2)
 
@@ -109,13 +109,13 @@ def _waiting(node: Json) -> Iterator[Line]:
         yield Line(f"{group['pods']}  {verb}{f' ({lacks})' if lacks else ''}", 2, 4)
         yield Line(names, 6, 2, "dim")
     if waiting["held"]:
-        yield Line(f"held until somebody mends them: {some(waiting['held'])}", 2, 4)
+        yield Line(f"held until their mistakes are corrected: {some(waiting['held'])}", 2, 4)
     left = waiting["pods"] - waiting["lookedAt"]
     if left:
-        yield Line(f"{counted(left, 'more pod')} were not looked at", 2, 4)
+        yield Line(f"{counted(left, 'more pod')} were not examined", 2, 4)
 
 
 def _short(resource: str, short: Json) -> str:
     """What is free, and the least that any of some pods asks."""
     asked, free = words.pair(resource, short["leastAsked"], short["free"])
-    return f"{resource}: {free} free, asked {asked} or more"
+    return f"{resource}: {free} free, requested {asked} or more"

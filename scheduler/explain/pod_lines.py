@@ -18,7 +18,7 @@ _SAID = {
     "bound": "is on {node}",
     "deleting": "is being deleted",
     "gated": "waits behind scheduling gates",
-    "held": "is held until somebody mends it",
+    "held": "is held until its mistake is corrected",
     "fits": "waits, and fits",
     "waits": "waits: it fits nowhere",
     "preempts": "waits, and takes the place of others",
@@ -48,7 +48,7 @@ def _queue(pod: Json) -> Iterator[Line]:
     if queue is None:
         return
     if queue["gates"]:
-        yield Line(f"Scheduling gates: {', '.join(queue['gates'])}; it is not tried before they go.", 2, 0)  # fmt: skip
+        yield Line(f"Scheduling gates: {', '.join(queue['gates'])}; the pod is not tried until they are removed.", 2, 0)  # fmt: skip
     if queue["place"] == 1:
         yield Line(f"First of {counted(queue['of'], 'pod')} to be tried, by priority and age.", 2, 0)  # fmt: skip
     elif queue["place"]:
@@ -69,7 +69,7 @@ def _preemption(pod: Json) -> Iterator[Line]:
     named = [f"{one['namespace']}/{one['name']}" for one in preemption["victims"]]
     whom = f"{'pod' if n == 1 else 'pods'} {some(named)} on {preemption['node']}"
     if preemption["notDone"]:
-        yield Line(f"Preempting {whom} would let it in; it is not done, for {preemption['notDone']}.", 2, 0)  # fmt: skip
+        yield Line(f"Preempting {whom} would let the pod in; this is not done because {preemption['notDone']}.", 2, 0)  # fmt: skip
     else:
         yield Line(f"It preempts {whom}, of lower priority.", 2, 0)
 
@@ -106,7 +106,7 @@ def _reasons(pod: Json) -> Iterator[Line]:
 
 def _nearest(nearest: Json, pod: Json) -> Iterator[Line]:
     if pod["node"]:
-        yield from heading(f"{nearest['node']} would refuse it by now")
+        yield from heading(f"{nearest['node']} would refuse the pod now")
     else:
         yield from heading(f"Closest: {nearest['node']}")
     figures = {one["resource"]: _short(one) for one in nearest["resources"]}
@@ -121,8 +121,8 @@ def _nearest(nearest: Json, pod: Json) -> Iterator[Line]:
         good = sum(card["wouldDo"] for card in nearest["cards"])
         asked = nearest["cardsAsked"]
         yield Line(
-            f"{good} of {counted(len(nearest['cards']), 'card')} would do, "
-            f"{asked} {'is' if asked == 1 else 'are'} asked",
+            f"{good} of {counted(len(nearest['cards']), 'card')} would fit, "
+            f"{asked} {'is' if asked == 1 else 'are'} requested",
             2,
             2,
         )
@@ -136,7 +136,7 @@ def _nearest(nearest: Json, pod: Json) -> Iterator[Line]:
 
 def _short(short: Json) -> str:
     asked, free = words.pair(short["resource"], short["asked"], short["free"])
-    return f"asks {asked}, {free} free of {words.about(short['resource'], short['total'])}"
+    return f"requests {asked}, {free} free of {words.about(short['resource'], short['total'])}"
 
 
 def _card(card: Json) -> str:
@@ -149,7 +149,7 @@ def _card(card: Json) -> str:
         *(["unhealthy"] if not card["healthy"] else []),
         *(["closed"] if card["closed"] else []),
     ]
-    why = "would do" if card["wouldDo"] else card["refusal"]
+    why = "would fit" if card["wouldDo"] else card["refusal"]
     return f"{why}: {', '.join(said)}; {card['model']}"
 
 

@@ -254,20 +254,20 @@ def _remarks(scene: Scene, words: wire.Pod) -> list[str]:
     node = words.spec.node_name
     if node:
         found.append(
-            f"It is on {node}. It was taken away in a trial and judged as if it came now, on the cluster "
-            "as it is: when it was bound, nodes may have looked otherwise."
+            f"It is on {node}. Evaluated again against the cluster as it is now: when the pod was bound, "
+            "nodes may have been in another state."
         )
         if node not in scene.nodes:
             found.append(f"Node {node} is not among the nodes.")
     if not mine and name:
         found.append(
-            f'It names scheduler "{name}", which is none of ours ({", ".join(scene.config.scheduler_names)}): '
+            f'It names scheduler "{name}", which is not one of ours ({", ".join(scene.config.scheduler_names)}): '
             "judged as if it named ours."
         )
     if words.metadata.deletion_timestamp is not None:
         found.append("It is being deleted.")
     if any(reason := _told_before(words)):
-        found.append(f"Told last by its scheduler: {reason}")
+        found.append(f"Its scheduler reported last: {reason}")
     return found
 
 

@@ -78,7 +78,7 @@ def _said(asking: Asking, step: Step) -> str:
         case Less(ask, most):
             asked, left = (words.amount(ask.resource, one) for one in (ask.asked, most))
             each = " in each container" if ask.of_each else ""
-            return f"ask at most {left} {ask.resource}{each} in place of {asked}"
+            return f"request at most {left} {ask.resource}{each} instead of {asked}"
         case Drop(wish):
             return f"drop {wish.field} {wish.said}"
         case Tolerate((key, value, effect)):

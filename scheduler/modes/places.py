@@ -2,9 +2,9 @@
 
 All in units: an average node is worth 1,000 of them.
 
-- price_r: of what is asked over what there is, ρ_r, s_r = clip(1 − (1 − ρ_r / max ρ) / 0.25, 0, 1); then
-  price_r = 1000 · s_r / Σ s / the mean node's r. A resource of which there is a quarter more than of the scarcest
-  costs nothing, nor does one that less than a quarter of the pods ask. Before pods are seen CPU and memory count
+- price_r: of demand ÷ capacity, ρ_r, s_r = clip(1 − (1 − ρ_r / max ρ) / 0.25, 0, 1); then
+  price_r = 1000 · s_r / Σ s / the mean node's r. A resource with 25 % slack against the scarcest is free, and so is
+  one that fewer than a quarter of the pods request. Before pods are seen CPU and memory count
   alike.
 - typical pods: the shapes seen, in bins where they are more than 64, beside 45 assumed ones of 1/2, 1/4, 1/8 and
   1/16 of the mean node; of them the 32 with the most at stake.

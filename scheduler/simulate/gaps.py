@@ -18,14 +18,14 @@ _OF_NAMESPACES = (
     "scheduler.alpha.kubernetes.io/node-selector",
     "scheduler.alpha.kubernetes.io/defaultTolerations",
 )
-_NO_PODS_MADE = "pods that it has yet to make are left out"
+_NO_PODS_MADE = "its pods that do not exist yet are left out"
 _NOT_SPREAD = "pods of {} are spread as if it were not there"
 _NO_STORAGE = "pods whose volumes depend on one are judged as if there were none"
 # What is lost when objects of a kind may not be listed; of ``ASKED_FOR`` only where it matters, see below.
 LOST = {
     "BalancePolicy": "pods are placed as if there were no policy",
     "PodDisruptionBudget": "pods that must make room are chosen as if no budget protected any",
-    "LimitRange": "defaults of requests are not looked for",
+    "LimitRange": "default requests are not filled in",
     "Service": _NOT_SPREAD.format("a Service"),
     "ReplicationController": f"{_NOT_SPREAD.format('one')}, and {_NO_PODS_MADE}",
     "ReplicaSet": f"{_NOT_SPREAD.format('one')}, and {_NO_PODS_MADE}",
@@ -66,7 +66,7 @@ def _no_nodes(inventory: Inventory) -> Iterator[str]:
         return
     daemons = any(kinds.known(given.body) == "DaemonSet" for given in inventory.workloads)
     rest = "; without one, DaemonSets make no pods" if daemons else ""
-    yield f"the objects hold no Node: give nodes or --context{rest}"
+    yield f"no Node is among the objects: add nodes or use --context{rest}"
 
 
 def unlisted_kinds(unlisted: Mapping[str, str]) -> Iterator[str]:
@@ -88,8 +88,8 @@ def budgets(inventory: Inventory, rows: Iterable[Mapping[str, Any]]) -> list[str
 def _unknown_kinds(inventory: Inventory) -> Iterator[str]:
     for (version, kind), count in inventory.unknown.items():
         yield (
-            f"{count} {kind} ({version or 'no apiVersion'}): not a kind of which is known what pods it "
-            "makes; they are left out, add them as Pods or Jobs"
+            f"{count} {kind} ({version or 'no apiVersion'}): which pods this kind makes is not known, "
+            "so its objects are left out; add them as Pods or Jobs"
         )
 
 
@@ -121,8 +121,8 @@ def _namespaces(inventory: Inventory, unlisted: Mapping[str, str]) -> Iterator[s
     ]
     if by_labels:
         yield (
-            f"labels of namespace {_some(missing)} are not known, as no such Namespace is among the "
-            f"objects{why}; they are selected by in {_some(by_labels)}"
+            f"labels of namespace {_some(missing)} are not known, because no such Namespace is among "
+            f"the objects{why}; selectors of {_some(by_labels)} need these labels"
         )
 
 
@@ -160,10 +160,10 @@ def _owners(inventory: Inventory) -> Iterator[str]:
             if not pod.spec.node_name and not pod.spec.topology_spread_constraints
         )
         if count and kind not in there:
-            what = "1 waiting pod is" if count == 1 else f"{count} waiting pods are"
+            pods, their = ("1 pod", "its") if count == 1 else (f"{count} pods", "their")
             yield (
-                f"{what} of {kind}s, of which none is among the objects: such pods are not spread with "
-                "the others of theirs"
+                f"The {kind}s of {pods} are missing, so {their} spread is not simulated. "
+                f"Add `{kind.lower()}s` to the dump"
             )
 
 
@@ -173,8 +173,8 @@ def _lost_pods(inventory: Inventory) -> Iterator[str]:
         return
     if any(_has_pods(given.body.get("status")) for given in inventory.workloads):
         yield (
-            "workloads say that they have pods, and no Pod is among the objects: what those hold is not "
-            "charged, and all of them are placed anew"
+            "workloads report that they have pods, and no Pod is among the objects: what these pods hold "
+            "is not charged, and all pods of the workloads are placed again"
         )
 
 
@@ -239,7 +239,7 @@ def _admission(inventory: Inventory) -> Iterator[str]:
     if without:
         yield (
             f"LimitRanges of namespace {_some(sorted(without))}: their defaults are not filled in: "
-            "containers that ask no CPU or memory may ask some in the cluster"
+            "containers that request no CPU or memory may get a default request in the cluster"
         )
     spaces = {pod.metadata.namespace for pod in new}
     steering = [
@@ -251,7 +251,7 @@ def _admission(inventory: Inventory) -> Iterator[str]:
     if steering:
         yield (
             f"annotations of namespace {_some(steering)} for a node selector or tolerations are "
-            "not put on pods here as the API server may do"
+            "not applied to pods here; the API server may apply them"
         )
 
 
@@ -267,7 +267,7 @@ def _modes(inventory: Inventory) -> Iterator[str]:
         if "nodePolicy" in policy["spec"] or "mode" in (policy["spec"].get("scoring") or {})
     ]
     if own:
-        yield f"a mode of BalancePolicy {_some(own)} goes before --mode for the pods that it selects"
+        yield f"BalancePolicy {_some(own)} sets a mode, which wins over --mode for the pods that it selects"
 
 
 def _some(words: Iterable[str]) -> str:

@@ -23,7 +23,7 @@ _MARK = "*"
 _IDLE = {
     "suspended": "suspended",
     "finished": "finished",
-    "unsuited": "refused by every node for its selector, affinity or taints",
+    "unsuited": "refused by every node because of its selector, affinity or taints",
 }
 
 
@@ -159,7 +159,7 @@ def _name(pod: Json) -> str:
 
 
 def _goes(pod: Json, victim: Json) -> str:
-    return f"{_name(victim)} has to go from {pod['nominated']}"
+    return f"{_name(victim)} is evicted from {pod['nominated']}"
 
 
 def _cards(devices: Sequence[Json], *, is_wide: bool) -> list[str]:

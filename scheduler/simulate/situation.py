@@ -95,7 +95,7 @@ def engine_of(inventory: Inventory, config: Config, *, only_ours: bool = False) 
         if not (only_ours or is_ours or pod.spec.node_name):
             pod.spec.scheduler_name = config.scheduler_name
         engine.handle(events.PodSeen(pod), 0.0)
-    # All that is dear to compile is compiled by now.
+    # All that is expensive to compile is compiled by now.
     engine.decide(0.0, Unlimited(pods=0))
     return engine
 

@@ -66,21 +66,21 @@ def peers(kind: str, key: str, **labels: str) -> Json:
 
 def test_the_most_of_a_resource_that_fits_is_told_in_its_own_unit() -> None:
     nodes = [make.node(name="a", cpu="7500m", memory="8Gi"), make.node(name="b", cpu=4)]
-    assert texts(make.pod(cpu=12), nodes) == ["ask at most 7.5 cpu in place of 12: it fits on a"]
+    assert texts(make.pod(cpu=12), nodes) == ["request at most 7.5 cpu instead of 12: it fits on a"]
     asked = make.pod(memory="20Gi")
     running = make.pod(name="r", node="a", memory="1Mi")
     assert texts(asked, nodes[:1], running)[0] == (
-        "ask at most 8191Mi memory in place of 20Gi: it fits on a"
+        "request at most 8191Mi memory instead of 20Gi: it fits on a"
     )
 
 
 def test_what_is_asked_of_a_card_is_told_of_each_container() -> None:
     nodes = [make.hami_node(name="g", cards=2)]
     assert texts(make.pod(gpu=1, gpumem=20000), nodes) == [
-        "ask at most 15360 nvidia.com/gpumem in each container in place of 20000: it fits on g"
+        "request at most 15360 nvidia.com/gpumem in each container instead of 20000: it fits on g"
     ]
     assert texts(make.pod(gpu=3), nodes) == [
-        "ask at most 2 nvidia.com/gpu in each container in place of 3: it fits on g"
+        "request at most 2 nvidia.com/gpu in each container instead of 3: it fits on g"
     ]
 
 
@@ -90,7 +90,7 @@ def test_cores_of_a_card_that_others_have() -> None:
     running = make.pod(name="r", node="g", gpu=1, gpumem=4000, gpucores=70, annotations=there)
     found = texts(make.pod(gpu=1, gpumem=4000, gpucores=50), nodes, running)
     assert found == [
-        "ask at most 30 nvidia.com/gpucores in each container in place of 50: it fits on g",
+        "request at most 30 nvidia.com/gpucores in each container instead of 50: it fits on g",
         "end pod default/r (priority 0): it fits on g",
     ]
 
@@ -271,7 +271,7 @@ def test_several_steps_are_told_where_one_is_not_enough_and_none_that_is_not_nee
         "drop spec.nodeSelector zone=q and tolerate taint t:NoSchedule: it fits on a"
     ]
     assert texts(make.pod(cpu=9, memory="64Gi"), [make.node(name="a")]) == [
-        "ask at most 8 cpu in place of 9 and ask at most 32Gi memory in place of 64Gi: it fits on a"
+        "request at most 8 cpu instead of 9 and request at most 32Gi memory instead of 64Gi: it fits on a"
     ]
 
 

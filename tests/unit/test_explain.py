@@ -96,7 +96,7 @@ def test_a_pod_that_waits_is_told_why_what_is_closest_and_what_would_help() -> N
         f"  {found['message']}",
     ]
     assert "Closest: g" in lines
-    assert "  1 of 2 cards would do, 2 are asked" in lines
+    assert "  1 of 2 cards would fit, 2 are requested" in lines
     assert f"  1. {found['advice'][0]['text']}" in lines
 
 
@@ -123,7 +123,7 @@ def test_a_pod_with_a_node_is_judged_as_if_it_came_now_and_nothing_is_changed() 
     objects = [node("a", cpu=8), node("b", cpu=8), on("p", "a", cpu=2), on("q", "b", cpu=5)]
     found = answer("pod", "default/p", objects=objects)
     assert (found["state"], found["node"], found["queue"]) == ("bound", "a", None)
-    assert "taken away in a trial" in found["remarks"][0]
+    assert "Evaluated again against the cluster as it is now" in found["remarks"][0]
     assert found["now"]["node"] == "b"
     assert [(one["node"], one["place"]) for one in found["best"]] == [("b", 1), ("a", 2)]
     scene = Scene(prepare(objects, Changes(), strict=True), Config(), is_live=False)
@@ -134,7 +134,7 @@ def test_a_pod_with_a_node_is_judged_as_if_it_came_now_and_nothing_is_changed() 
     closed = [node("a", cpu=4, unschedulable=True), on("p", "a", cpu=2)]
     found = answer("pod", "default/p", objects=closed)
     assert [lack["rule"] for lack in found["nearest"]["lacks"]] == ["NodeUnschedulable"]
-    assert "a would refuse it by now" in said("pod", "default/p", objects=closed)
+    assert "a would refuse the pod now" in said("pod", "default/p", objects=closed)
 
 
 def test_who_is_not_tried_says_so() -> None:
@@ -152,7 +152,7 @@ def test_who_is_not_tried_says_so() -> None:
     assert "gpumem" in json.loads(result.stdout)["problem"]
     remarks = answer("pod", "default/other", objects=[objects[0], other])["remarks"]
     assert remarks == [
-        'It names scheduler "else", which is none of ours (evenkeel): judged as if it named ours.'
+        'It names scheduler "else", which is not one of ours (evenkeel): judged as if it named ours.'
     ]
 
 
@@ -227,7 +227,7 @@ def test_a_node_says_who_holds_what_and_who_waits_for_it() -> None:
     assert groups == [(True, ["default/w3"]), (False, ["default/w1", "default/w2"])]
     assert found["waiting"]["groups"][1]["short"] == {"cpu": {"leastAsked": 20000, "free": 7000}}
     lines = said("node", "g", objects=objects)
-    assert lines[1] == "  taint node.kubernetes.io/not-ready:NoExecute, which tells of its state"
+    assert lines[1] == "  taint node.kubernetes.io/not-ready:NoExecute, which reports its state"
     assert "    [#######.....] 8000 of 15360 MiB, 7360 free" in lines
     assert "                   default/r (8000 MiB, 30 %)" in lines
     assert "3 pods wait" in lines
@@ -284,7 +284,7 @@ def test_whose_place_a_pod_takes_or_would_take_if_it_might() -> None:
     assert found["state"] == "waits"
     assert [one["name"] for one in found["preemption"]["victims"]] == ["low"]
     lines = said("pod", "default/p", objects=[*objects, never])
-    assert "  Preempting pod default/low on a would let it in; it is not done, for its preemptionPolicy is Never." in lines  # fmt: skip
+    assert "  Preempting pod default/low on a would let the pod in; this is not done because its preemptionPolicy is Never." in lines  # fmt: skip
     found = answer("pod", "default/p", objects=[*objects, pod("p", cpu=2)])
     assert (found["state"], found["preemption"]) == ("waits", None)
 
@@ -336,7 +336,7 @@ def _even(**words: Any) -> Json:
         ),
         (
             {"affinity": {"podAffinity": _alike(labelSelector={"matchLabels": {"app": "none"}})}},
-            [["no pod that all of its affinity terms ask for is in zone=x"]],
+            [["no pod that matches all of its affinity terms is in zone=x"]],
         ),
         (
             {"affinity": {"podAffinity": _alike(topologyKey="rack")}},
@@ -378,11 +378,11 @@ def test_figures_of_memory_are_of_one_unit_and_bars_show_what_their_heading_says
     big = node("big", memory="1206759552Ki", cpu=8)
     objects = [big, pod("runs", node="big", memory="176Gi", cpu=6), pod("waits", memory="1000Gi")]
     (short,) = [
-        line for line in said("pod", "default/waits", objects=objects) if "asks 1000Gi" in line
+        line for line in said("pod", "default/waits", objects=objects) if "requests 1000Gi" in line
     ]
-    assert short.strip() == "Insufficient memory: asks 1000Gi, 974.8Gi free of 1150.8Gi"
+    assert short.strip() == "Insufficient memory: requests 1000Gi, 974.8Gi free of 1150.8Gi"
     lines = said("node", "big", objects=objects)
-    at = lines.index("In use, and what is free")
+    at = lines.index("In use and free")
     assert lines[at + 1 : at + 3] == [
         "  [#########...] cpu: 6 of 8, 2 free",
         "  [##..........] memory: 176Gi of 1150.8Gi, 974.8Gi free",

@@ -49,7 +49,7 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
     others = [{"kind": "Job", "apiVersion": "batch.volcano.sh/v1alpha1", "spec": {"tasks": [{"template": {"spec": {"containers": [{}]}}}]}}, {"kind": "ConfigMap"}]  # fmt: skip
     found = answer("-f", "-", stdin=writing.dump_all([GPU_NODE, gpu, pod("big", priority=-1, containers=[make.container(cpu=99)]), *others]))  # fmt: skip
     (warning,) = found.pop("warnings")
-    assert warning.startswith("1 Job (batch.volcano.sh/v1alpha1): not a kind")
+    assert warning.startswith("1 Job (batch.volcano.sh/v1alpha1): which pods this kind makes")
     stamp = found["pods"][0]["annotations"].pop("hami.io/vgpu-time")
     assert stamp.isdigit()
     assert found["pods"][0]["annotations"].pop("hami.io/bind-time") == stamp
@@ -350,11 +350,11 @@ def test_anchors_and_merge_keys_as_people_write_them_are_read() -> None:
 
 def test_that_there_is_no_node_is_said() -> None:
     (warning,) = answer("-f", "-", stdin=writing.dump(pod()))["warnings"]
-    assert warning == "the objects hold no Node: give nodes or --context"
+    assert warning == "no Node is among the objects: add nodes or use --context"
     agents = {"kind": "DaemonSet", "metadata": {"name": "d"}, "spec": {"template": {"spec": pod()["spec"]}}}  # fmt: skip
     (warning,) = answer("-f", "-", stdin=writing.dump(agents))["warnings"]
     assert warning == (
-        "the objects hold no Node: give nodes or --context; without one, DaemonSets make no pods"
+        "no Node is among the objects: add nodes or use --context; without one, DaemonSets make no pods"
     )
     gone = answer("-f", "-", "--without-node", "a", stdin=writing.dump_all([NODE, pod()]))
     assert gone["warnings"] == []

@@ -9,7 +9,7 @@ def test_a_daemon_set_that_no_node_suits_is_named() -> None:
     result = simulate(objects=[node("a"), agent])
     assert result.exit_code == 0
     assert (
-        "refused by every node for its selector, affinity or taints, so without pods: "
+        "refused by every node because of its selector, affinity or taints, so without pods: "
         "1 DaemonSet (default/agent)"
     ) in result.stdout
     assert answer(objects=[node("a"), agent])["unsuited"] == {"DaemonSet": ["default/agent"]}

@@ -236,7 +236,7 @@ def test_policies_come_from_a_file_and_stand_in_the_place_of_those_of_their_name
         assert len(set(placed(answer("--policy", str(pack), objects=objects)).values())) == 1
     found = answer("--mode", "keel", objects=objects)
     assert found["warnings"] == [
-        "a mode of BalancePolicy how goes before --mode for the pods that it selects"
+        "BalancePolicy how sets a mode, which wins over --mode for the pods that it selects"
     ]
     pack.write_text("scoring: {mode: fast}")
     assert refused("--policy", str(pack), objects=objects).startswith(
@@ -282,12 +282,12 @@ def near(**more: Any) -> Json:
 @pytest.mark.parametrize(
     ("objects", "said"),
     [
-        ([pod("p", spec=near(namespaceSelector={"matchLabels": {"team": "a"}}))], "labels of namespace default are not known, as no such Namespace is among the objects; they are selected by in pod default/p"),
-        ([pod("p"), {"kind": "BalancePolicy", "metadata": {"name": "b"}, "spec": {"nodePolicy": "spread", "namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "Exists"}]}}}], "labels of namespace default are not known, as no such Namespace is among the objects; they are selected by in BalancePolicy b"),
-        ([owned("p-1", "StatefulSet")], "1 waiting pod is of StatefulSets, of which none is among the objects: such pods are not spread with the others of theirs"),
-        ([workload("Deployment") | {"status": {"replicas": 3}}], "workloads say that they have pods, and no Pod is among the objects"),
+        ([pod("p", spec=near(namespaceSelector={"matchLabels": {"team": "a"}}))], "labels of namespace default are not known, because no such Namespace is among the objects; selectors of pod default/p need these labels"),
+        ([pod("p"), {"kind": "BalancePolicy", "metadata": {"name": "b"}, "spec": {"nodePolicy": "spread", "namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "Exists"}]}}}], "labels of namespace default are not known, because no such Namespace is among the objects; selectors of BalancePolicy b need these labels"),
+        ([owned("p-1", "StatefulSet")], "The StatefulSets of 1 pod are missing, so its spread is not simulated. Add `statefulsets` to the dump"),
+        ([workload("Deployment") | {"status": {"replicas": 3}}], "workloads report that they have pods, and no Pod is among the objects"),
         ([workload("Deployment"), {"kind": "LimitRange", "metadata": {"name": "l"}}], "LimitRanges of namespace default: their defaults are not filled in"),
-        ([workload("Deployment"), {"kind": "Namespace", "metadata": {"name": "default", "annotations": {"scheduler.alpha.kubernetes.io/node-selector": "a=b"}}}], "annotations of namespace default for a node selector or tolerations are not put"),
+        ([workload("Deployment"), {"kind": "Namespace", "metadata": {"name": "default", "annotations": {"scheduler.alpha.kubernetes.io/node-selector": "a=b"}}}], "annotations of namespace default for a node selector or tolerations are not applied"),
     ],
 )  # fmt: skip
 def test_what_is_missing_and_would_matter_is_said(objects: list[Json], said: str) -> None:
@@ -317,7 +317,7 @@ def test_kinds_that_a_cluster_would_not_list_are_told_where_they_matter() -> Non
     inventory = Inventory([node("a")], strict=False, priorities=Priorities(strict=False))
     assert gaps.told(inventory, unlisted, is_mode_given=False) == [
         "objects of kind BalancePolicy cannot be listed (403 Forbidden): pods are placed as if there were no policy",
-        "objects of kind Job cannot be listed (403 Forbidden): pods that it has yet to make are left out",
+        "objects of kind Job cannot be listed (403 Forbidden): its pods that do not exist yet are left out",
     ]  # fmt: skip
     read = {kind.name for kind in snapshot.READ} - {"Node", "Pod"}
     assert read == gaps.LOST.keys() | set(gaps.ASKED_FOR)

@@ -1,4 +1,4 @@
-"""Namespaces take turns: at what is dear to compile, and at what is dear to decide."""
+"""Namespaces take turns: at what is expensive to compile, and at what is expensive to decide."""
 
 from scheduler.api import limits, wire
 from scheduler.config import Config

@@ -33,7 +33,7 @@ def _text(asking: Asking, tally: Tally, figures: c.Ints, there: c.Flags, row: in
         return f"it has no label {tally.key}"
     where = f"{tally.key}={value}" if tally.key else "the node"
     if tally.kind == c.NEAR:
-        return f"no pod that all of its affinity terms ask for is in {where}"
+        return f"no pod that matches all of its affinity terms is in {where}"
     if tally.kind == c.EVEN:
         n = int(tally.count.by_row(there.size)[there].sum()) if tally.count else 0
         fewest, skew = int(figures[c.TALLY_FEWEST]), int(figures[c.TALLY_SKEW])

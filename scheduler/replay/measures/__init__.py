@@ -2,7 +2,7 @@
 
 Belongs here: ``fill``, ``streams`` and ``recorded`` make the record and the curve of a run of their kind;
 ``by_resource`` are the figures that all three have of every resource, ``usage`` what was in use when, told
-from who was where, ``stranded`` what was free and of no use, read while it runs; ``averages`` are means that
+from who was where, ``stranded`` the free capacity that no pod could use; ``averages`` are means that
 know what is missing, ``classes`` the sizes that pods ask, ``summary`` is over seeds. Does not belong here:
 how figures are shown.
 

@@ -169,7 +169,7 @@ MEASURED = Family(
 NODE_STRANDED = Family(
     "evenkeel_node_stranded_gpus",
     _GAUGE,
-    "Compute of a node's GPUs that is free and of no use to the pods that come, in GPUs.",
+    "Free compute of a node's GPUs that no pod that comes can use, in GPUs.",
     ("node",),
 )
 

@@ -46,7 +46,7 @@ class Exposition:
     Args:
         metrics: what has happened.
         sources: what is read.
-        measured: what is used, free and of no use.
+        measured: what is used, and which free capacity no pod can use.
         config: how much is told of nodes and cards.
     """
 

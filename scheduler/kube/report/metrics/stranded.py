@@ -1,4 +1,4 @@
-"""What of the cluster is used, free and of no use, by the audit's own measure, now and then.
+"""Measures what is used and which free capacity no pod can use, by the audit's own measure, now and then.
 
 It is measured on the main loop, a typical pod at a time, so that others get their turn between; and so seldom that
 it takes no more than a hundredth of the loop's time.
