@@ -87,7 +87,7 @@ check: $(STAMP)  ## Format, lint, types, import laws
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 
-bench: $(STAMP)  ## Kernels, end to end against kube-scheduler and a scheduler that does not think, all modes everywhere (JSON)
+bench: $(STAMP)  ## Kernels, end to end against kube-scheduler and an upper bound, all modes everywhere (JSON)
 	@$(BIN)/python -m tests.controlplane.build >/dev/null
 	@$(BIN)/python -m bench $(ARGS)
 

@@ -7,7 +7,7 @@ from typing import Any
 from bench.rows import table
 
 _HEAD = (
-    "row", "nodes", "pods", "Evenkeel", "kube-scheduler", "no thinking", "× kube-scheduler", "of no thinking",
+    "row", "nodes", "pods", "Evenkeel", "kube-scheduler", "null scheduler", "× kube-scheduler", "× null scheduler",
     "CPU ms/pod", "MiB", "first bind s",
 )  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 Evenkeel runs as installed. Before the storm it has looked at all pods that wait, and told them why as far as there was
 time: what it has not said by then it writes in the storm. An API server in a storm is slow for everyone: beside each
-pod that fits comes one that is bound as soon as it is seen, by a scheduler that does not think.
+pod that fits comes one that is bound as soon as it is seen, by a null scheduler.
 """
 
 from __future__ import annotations

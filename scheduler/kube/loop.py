@@ -236,5 +236,5 @@ class Loop:
         facts, pod = self._engine.cluster.facts_of(node), self._engine.cluster.pods.get(waits_for)
         if facts is not None:
             whom = f"pod {pod.key}" if pod else "a pod of another scheduler"
-            note = f"its device plugin has not served {whom}: until it answers no GPU is given away"
+            note = f"its device plugin has not served {whom}: no GPU of the node is allocated until the plugin answers"
             self._reporter.on_node(facts, "DevicePluginSilent", note)

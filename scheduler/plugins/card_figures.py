@@ -22,9 +22,9 @@ FITS = -1
 # Of how many containers the figures are told.
 _EACH_MAX = 3
 _FIXED = {
-    CardRefusal.EXCLUSIVE: "asked GPUs that nobody shares",
-    CardRefusal.SLOTS: "as many containers share each as may",
-    CardRefusal.EXHAUSTED: "others have all their cores",
+    CardRefusal.EXCLUSIVE: "requested GPUs that nobody shares",
+    CardRefusal.SLOTS: "the maximum number of containers share each",
+    CardRefusal.EXHAUSTED: "other pods have all their cores",
 }
 
 
@@ -109,12 +109,12 @@ def _count(judged: Judged, codes: c.Ints, code: CardRefusal) -> str:
     asked = np.unique(wanted[wanted > 0])
     best = int(np.argmax(codes[:, code]))
     n, node = int(codes[best, code]), _node(judged, best)
-    there = "that would do on one node" if code == CardRefusal.TOO_FEW else "on one node"
+    there = "that would fit on one node" if code == CardRefusal.TOO_FEW else "on one node"
     if asked.size > 1:
         # The walk does not tell which container it could not serve.
         each = [str(int(one)) for one in wanted[wanted > 0]]
-        return f"asked {_and(each)} GPUs in {len(each)} containers, the most {there} for one of them is {n}, on {node}"
-    return f"asked {words.counted(int(asked[0]), 'GPU')}, the most {there} is {n}, on {node}"
+        return f"requested {_and(each)} GPUs in {len(each)} containers, the most {there} for one of them is {n}, on {node}"
+    return f"requested {words.counted(int(asked[0]), 'GPU')}, the most {there} is {n}, on {node}"
 
 
 def _memory(judged: Judged, seen: CardsSeen) -> str:
@@ -161,7 +161,7 @@ def _together(judged: Judged, seen: CardsSeen, code: CardRefusal) -> str:
     free, _ = _free(judged, seen, at, figure)
     best = int(np.argmax(free))
     return (
-        f"asked {_and(each)} of a card's {'memory' if is_memory else 'cores'} in {len(slots)} containers, "
+        f"requested {_and(each)} of a card's {'memory' if is_memory else 'cores'} in {len(slots)} containers, "
         f"the largest free is {int(free[best])} {unit} on {_node(judged, int(seen.at[at[best]]))}"
     )
 
@@ -188,9 +188,9 @@ def _most(judged: Judged, seen: CardsSeen, at: c.Ints, free: c.Ints, told: tuple
     asked, most_free = told
     best = int(np.argmax(free))
     if not free[best]:
-        return f"asked {asked}, none of them has any free"
+        return f"requested {asked}, none of them has any free"
     node = _node(judged, int(seen.at[at[best]]))
-    return f"asked {asked}, {most_free.format(int(free[best]))} on {node}"
+    return f"requested {asked}, {most_free.format(int(free[best]))} on {node}"
 
 
 def _types(judged: Judged, seen: CardsSeen) -> str:
@@ -199,11 +199,11 @@ def _types(judged: Judged, seen: CardsSeen) -> str:
     d = seen.cards[seen.codes[seen.at, CardRefusal.TYPE] > 0]
     d = d[~judged.ask.model_ok[table.columns.model[d]]]
     if ask is None or not d.size:
-        return f"asked mode {words.listed([ask.vgpu_mode], 'mode')}" if ask else ""
+        return f"requested mode {words.listed([ask.vgpu_mode], 'mode')}" if ask else ""
     numbers, counts = np.unique(table.columns.model[d], return_counts=True)
     models = sorted(zip((-counts).tolist(), (table.models.values[i] for i in numbers), strict=True))
     there = words.listed([model for _, model in models], "other kind")
-    return f"asked {_wish(ask)}, there are {there}"
+    return f"requested {_wish(ask)}, there are {there}"
 
 
 def _wish(ask: GpuAsk) -> str:

@@ -31,8 +31,8 @@ async def _times_it_says_why(world: World, name: str) -> int:
     text = (
         "0/1 nodes are available: 1 Insufficient cpu, 1 Insufficient memory. "
         "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling. "
-        "Insufficient cpu: asked 2, the most free is 1 on n0. "
-        "Insufficient memory: asked 2Gi, the most free is 1Gi on n0."
+        "Insufficient cpu: requested 2, the most free is 1 on n0. "
+        "Insufficient memory: requested 2Gi, the most free is 1Gi on n0."
     )
     event = await world.refused(name, text)
     assert (event["type"], event["action"]) == ("Warning", "Scheduling")
@@ -132,7 +132,7 @@ async def a_pod_changed_while_it_waits_is_tried_again(world: World) -> None:
         vgpu("picky", annotations={"nvidia.com/use-gputype": "A100"}),
         pod("tolerant", nodeSelector={"kubernetes.io/hostname": "tainted"}),
     )
-    await world.refused("picky", "CardTypeMismatch on 4 GPUs: asked A100")
+    await world.refused("picky", "CardTypeMismatch on 4 GPUs: requested A100")
     await world.refused("tolerant", "1 node(s) had untolerated taint(s)")
     await world.annotate(f"{PODS}/picky", {"nvidia.com/use-gputype": "T4,A100"})
     assert await world.bound("picky") == ["g0"]

@@ -25,7 +25,7 @@ FIGURES = {
     "CardInsufficientMemory": ("the largest free is {} on {}", "the most free is {} % on {}"),
     "CardInsufficientCore": ("the most free is {} % on {}",),
     "NodeInsufficientDevice": ("the most on one node is {}, on {}",),
-    "AllocatedCardsInsufficientRequest": ("the most that would do on one node is {}, on {}",),
+    "AllocatedCardsInsufficientRequest": ("the most that would fit on one node is {}, on {}",),
 }
 
 
@@ -137,7 +137,7 @@ def test_a_pod_of_several_containers_is_told_only_what_is_true_of_it() -> None:
     assert hold.diagnosis is not None
     assert [detail.text for detail in hold.diagnosis.details] == [
         (
-            "CardInsufficientMemory on 1 GPU: asked 9000 MiB and 9000 MiB of a card's memory in 2 containers, "
+            "CardInsufficientMemory on 1 GPU: requested 9000 MiB and 9000 MiB of a card's memory in 2 containers, "
             "the largest free is 15360 MiB on a"
         )
     ]
@@ -148,22 +148,22 @@ def test_a_pod_of_several_containers_is_told_only_what_is_true_of_it() -> None:
     [
         (
             [{"limits": {names.GPU_MEMORY_PERCENT: 60}}, {"gpumem": 9000}],
-            ("CardInsufficientMemory on 1 GPU: asked 60 % and 9000 MiB of a card's memory in 2 containers, "
+            ("CardInsufficientMemory on 1 GPU: requested 60 % and 9000 MiB of a card's memory in 2 containers, "
             "the largest free is 15360 MiB on a"),
         ),
         (
             [{"gpumem": 100, "gpucores": 60}] * 5,
-            ("CardInsufficientCore on 1 GPU: asked 60 %, 60 %, 60 % and 2 more of a card's cores in 5 containers, "
+            ("CardInsufficientCore on 1 GPU: requested 60 %, 60 %, 60 % and 2 more of a card's cores in 5 containers, "
             "the largest free is 100 % on a"),
         ),
         (
             [{"gpumem": 100}, {"gpu": 3, "gpumem": 100}],
-            ("NodeInsufficientDevice on 1 node: asked 1 and 3 GPUs in 2 containers, "
+            ("NodeInsufficientDevice on 1 node: requested 1 and 3 GPUs in 2 containers, "
             "the most on one node for one of them is 1, on a"),
         ),
         (
             [{"gpumem": 100}, {"gpumem": 90000}],
-            "CardInsufficientMemory on 1 GPU: asked 90000 MiB a card, the largest free is 15360 on a",
+            "CardInsufficientMemory on 1 GPU: requested 90000 MiB a card, the largest free is 15360 on a",
         ),
     ],
 )  # fmt: skip
@@ -186,6 +186,6 @@ def test_what_nodes_are_short_of_is_told_before_what_more_cards_are_short_of() -
     (hold,) = make.cycle(cluster=cluster).schedule([record]).holds
     assert hold.diagnosis is not None
     assert [detail.text for detail in hold.diagnosis.details] == [
-        "AllocatedCardsInsufficientRequest on 1 node: asked 2 GPUs, the most that would do on one node is 1, on a",
-        "CardInsufficientMemory on 3 GPUs: asked 9000 MiB a card, the largest free is 1000 on a",
+        "AllocatedCardsInsufficientRequest on 1 node: requested 2 GPUs, the most that would fit on one node is 1, on a",
+        "CardInsufficientMemory on 3 GPUs: requested 9000 MiB a card, the largest free is 1000 on a",
     ]  # fmt: skip

@@ -34,18 +34,18 @@ def notes() -> dict[str, str]:
 
 
 NOTES = {
-    "memory-of-cards": "0/200 nodes are available: 100 node(s) had no fitting GPU, 20 node(s) had untolerated taint(s), 4 node(s) were unschedulable, 46 Insufficient nvidia.com/gpu, 76 Insufficient nvidia.com/gpumem. CardInsufficientMemory on 353 GPUs: asked 48000 MiB a card, the largest free is 24258 on node-60. CardNotHealth on 6 GPUs, the first on node-63. Insufficient nvidia.com/gpu: asked 1, none of these nodes offers it.",
+    "memory-of-cards": "0/200 nodes are available: 100 node(s) had no fitting GPU, 20 node(s) had untolerated taint(s), 4 node(s) were unschedulable, 46 Insufficient nvidia.com/gpu, 76 Insufficient nvidia.com/gpumem. CardInsufficientMemory on 353 GPUs: requested 48000 MiB a card, the largest free is 24258 on node-60. CardNotHealth on 6 GPUs, the first on node-63. Insufficient nvidia.com/gpu: requested 1, none of these nodes offers it.",
     "memory-of-any-card": "the largest free is 40960 on node-100.",
-    "cores-and-count": "AllocatedCardsInsufficientRequest on 60 nodes: asked 4 GPUs, the most that would do on one node is 3, on node-0.",
-    "many-cards": "NodeInsufficientDevice on 100 nodes: asked 8 GPUs, the most on one node is 4, on node-0. Insufficient nvidia.com/gpu: asked 8, the most free is 4 on node-123.",
-    "more-than-any": "NodeInsufficientDevice on 118 nodes: asked 16 GPUs, the most on one node is 8, on node-100.",
-    "model": "asked H100, H200, there are NVIDIA-Tesla T4, NVIDIA-NVIDIA A10.",
+    "cores-and-count": "AllocatedCardsInsufficientRequest on 60 nodes: requested 4 GPUs, the most that would fit on one node is 3, on node-0.",
+    "many-cards": "NodeInsufficientDevice on 100 nodes: requested 8 GPUs, the most on one node is 4, on node-0. Insufficient nvidia.com/gpu: requested 8, the most free is 4 on node-123.",
+    "more-than-any": "NodeInsufficientDevice on 118 nodes: requested 16 GPUs, the most on one node is 8, on node-100.",
+    "model": "requested H100, H200, there are NVIDIA-Tesla T4, NVIDIA-NVIDIA A10.",
     "card-by-name": "CardUuidMismatch on ",
-    "cpu": "0/200 nodes are available: 176 Insufficient cpu, 20 node(s) had untolerated taint(s), 4 node(s) were unschedulable. Insufficient cpu: asked 200, the most free is 61.28 on node-60.",
-    "memory": "Insufficient memory: asked 1024Gi, the most free is 247Gi on node-60.",
-    "disk": "Insufficient ephemeral-storage: asked 10Gi, none of these nodes offers it.",
-    "fpga": "Insufficient example.com/fpga: asked 1, none of these nodes offers it.",
-    "other-vendor": "Insufficient amd.com/gpu: asked 1, none of these nodes offers it.",
+    "cpu": "0/200 nodes are available: 176 Insufficient cpu, 20 node(s) had untolerated taint(s), 4 node(s) were unschedulable. Insufficient cpu: requested 200, the most free is 61.28 on node-60.",
+    "memory": "Insufficient memory: requested 1024Gi, the most free is 247Gi on node-60.",
+    "disk": "Insufficient ephemeral-storage: requested 10Gi, none of these nodes offers it.",
+    "fpga": "Insufficient example.com/fpga: requested 1, none of these nodes offers it.",
+    "other-vendor": "Insufficient amd.com/gpu: requested 1, none of these nodes offers it.",
 }  # fmt: skip
 
 
@@ -75,7 +75,10 @@ def test_nodes_that_came_in_another_order_give_the_same_texts(notes: dict[str, s
 
 
 def test_new_figures_and_counts_are_about_the_same_and_new_reasons_are_not() -> None:
-    reasons, detail = (("Insufficient cpu", 3),), Detail("Insufficient cpu", "asked 2, 1 is free")
+    reasons, detail = (
+        (("Insufficient cpu", 3),),
+        Detail("Insufficient cpu", "requested 2, 1 is free"),
+    )
     before = explain.saying(Hold("u", Diagnosis(9, reasons, 0, (detail,))))
     same = Diagnosis(9, (("Insufficient cpu", 4),), 0, (Detail("Insufficient cpu", "0 is free"),))
     other = Diagnosis(9, (("Insufficient memory", 3),))
@@ -175,8 +178,8 @@ def test_of_many_names_the_first_are_told_and_a_long_one_is_only_counted() -> No
 @pytest.mark.parametrize(
     ("gpus", "n_sharers", "text"),
     [
-        (1, 1, "asked 1, none is free on these nodes."),
-        (4, 3, "asked 4, the most free is 2 shares on g."),
+        (1, 1, "requested 1, none is free on these nodes."),
+        (4, 3, "requested 4, the most free is 2 shares on g."),
     ],
 )
 def test_nodes_without_a_device_hide_no_shares_of_others(
@@ -195,5 +198,5 @@ def test_what_no_node_offers_is_told_apart_from_what_pods_hold() -> None:
     there = [make.pod(name="q", node="a", gpu=1)]
     asking = make.pod(name="p", containers=[make.container(gpu=1, requests={names.AMD_GPU: 1})])
     note = told([asking], nodes, there)["p"]
-    assert "Insufficient nvidia.com/gpu: asked 1, none is free on these nodes." in note
-    assert "Insufficient amd.com/gpu: asked 1, none of these nodes offers it." in note
+    assert "Insufficient nvidia.com/gpu: requested 1, none is free on these nodes." in note
+    assert "Insufficient amd.com/gpu: requested 1, none of these nodes offers it." in note

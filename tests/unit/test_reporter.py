@@ -60,7 +60,7 @@ class Talk:
 
 
 def saying(free: int, reason: str = "Insufficient cpu", nodes: int = 3) -> Saying:
-    detail = Detail(reason, f"asked 9, the most free is {free} on n")
+    detail = Detail(reason, f"requested 9, the most free is {free} on n")
     return explain.saying(Hold("u", Diagnosis(nodes, ((reason, nodes),), 0, (detail,))))
 
 

@@ -89,7 +89,7 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
                 "devices": [],
                 "message": "0/1 nodes are available: 1 Insufficient cpu. "
                 "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling. "
-                "Insufficient cpu: asked 99, the most free is 8 on g.",
+                "Insufficient cpu: requested 99, the most free is 8 on g.",
                 "unschedulable": "0/1 nodes are available: 1 Insufficient cpu. "
                 "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
                 "victims": [],

@@ -201,7 +201,7 @@ def unclaimable(ask: GpuAsk | None) -> Mistake | None:
     if asked > limits.CLAIM_CARDS:
         return Mistake(
             f"spec.containers[].resources.limits[{names.GPU}]",
-            f"asks more than {limits.CLAIM_CARDS} in all containers, the most that is read",
+            f"requests more than {limits.CLAIM_CARDS} in all containers, the most that is read",
         )
     return None
 
@@ -251,7 +251,7 @@ def _container(kind: Kind, container: wire.Container, field: str) -> ContainerAs
         if asked:
             raise BadInput(
                 f"{field}[{asked[0]}]",
-                f"asked without {names.GPU}: the kubelet calls the device plugin for {names.GPU} "
+                f"requested without {names.GPU}: the kubelet calls the device plugin for {names.GPU} "
                 f"only, so add {names.GPU}: 1",
             )
         return ContainerAsk(kind)

@@ -386,7 +386,7 @@ class AlwaysLeader:
         """Nothing to keep, but to say what that means: a second one would bind what this one has given away."""
         _log.warning(
             "without a lease: believes to be the only scheduler of its name",
-            risk="a second one would give the same GPUs away again",
+            risk="a second one would allocate the same GPUs again",
             remedy="--lease-namespace NAMESPACE, where the Lease is to be",
         )
 

@@ -64,6 +64,6 @@ class Mistakes:
             self._reporter.malformed_pod(
                 pod,
                 self._engine.cluster.facts_of(pod.node),
-                f"{problem}; until it is mended, what it asks and does not tell is charged to the first "
+                f"{problem}; until this is corrected, requested cards that the claim does not name are charged to the first "
                 f"cards of node {pod.node}",
             )

@@ -110,14 +110,14 @@ def _figures(judged: Judged, told: Told, k: int) -> str:
     amount = int(judged.ask.amounts[k])
     asked, left = words.pair(resource, amount, max(0, free))
     if free >= amount:
-        return f"asked {asked}, what is free on {node} is promised to pods that come first"
+        return f"requested {asked}, what is free on {node} is promised to pods ahead of it"
     if resource == names.PODS:
         return f"{node} has {used[best]} of at most {total[best]}"
     if free > 0:
-        return f"asked {asked}, the most free is {left}{shares} on {node}"
+        return f"requested {asked}, the most free is {left}{shares} on {node}"
     if total.any():
-        return f"asked {asked}, none is free on these nodes"
-    return f"asked {asked}, none of these nodes offers it"
+        return f"requested {asked}, none is free on these nodes"
+    return f"requested {asked}, none of these nodes offers it"
 
 
 def _comparable(nodes: c.Nodes, family: int, at: int, rows: c.Ints) -> tuple[c.Ints, str]:

@@ -140,7 +140,7 @@ NODES = Family("evenkeel_nodes", _GAUGE, "Nodes known.")
 NODES_CLOSED = Family(
     "evenkeel_nodes_closed",
     _GAUGE,
-    "Nodes of which something is not given away: malformed, plugin-silent, over-full-card, cordoned.",
+    "Nodes whose resources or devices are not allocated, by reason: malformed, plugin-silent, over-full-card, cordoned.",
     ("reason",),
 )
 PLUGIN_SILENCES = Family(
@@ -173,7 +173,7 @@ NODE_STRANDED = Family(
     ("node",),
 )
 
-# Devices: what there is and what of it is given away.
+# Devices: capacity, and which part of it is allocated.
 _OF_NODE, _OF_CARD = ("node", "resource"), ("node", "resource", "card", "uuid", "model")
 
 
@@ -182,7 +182,7 @@ def _devices(what: str, name: str, meaning: str, labels: tuple[str, ...]) -> tup
     stem = name.removesuffix(unit)
     return (
         Family(f"evenkeel_{what}_{name}", _GAUGE, f"{meaning} there are.", labels),
-        Family(f"evenkeel_{what}_{stem}_allocated{unit}", _GAUGE, f"{meaning} given away.", labels),
+        Family(f"evenkeel_{what}_{stem}_allocated{unit}", _GAUGE, f"{meaning} allocated.", labels),
     )
 
 
