@@ -159,12 +159,12 @@ async def test_a_pod_that_waits_for_its_nodes_lock_is_taken_back() -> None:
     assert reported[1] == events.BindDone("default/q")
 
 
-async def test_a_pod_is_taken_back_while_its_node_is_found_locked() -> None:
-    server = Held()
+async def withdrawn_at(server: Held, is_time: Callable[[str], bool]) -> tuple[bool, Any]:
+    """Take a pod back at the first request of a kind: whether it was taken back, and what was reported."""
     taken: list[bool] = []
 
     def withdraw(request: str) -> None:
-        if request.endswith("/pods/foreign"):
+        if is_time(request) and not taken:
             taken.append(made.withdraw("default/p", "preempted"))
 
     server.meanwhile = withdraw
@@ -172,26 +172,24 @@ async def test_a_pod_is_taken_back_while_its_node_is_found_locked() -> None:
         submit(made, "p")
         await until(lambda: bool(reported))
         assert made.backlog == 0
-    assert taken == [True]
-    assert reported == [events.BindFailed("default/p", "preempted")]
+    (was_taken,) = taken
+    (result,) = reported
+    return was_taken, result
+
+
+TAKEN_BACK = (True, events.BindFailed("default/p", "preempted"))
+
+
+async def test_a_pod_is_taken_back_while_its_node_is_found_locked() -> None:
+    server = Held()
+    assert await withdrawn_at(server, lambda request: request.endswith("/foreign")) == TAKEN_BACK
     assert server.did() == []
 
 
 async def test_a_pod_that_is_taken_back_while_it_takes_the_lock_gives_the_lock_back() -> None:
     server = Held()
     server.annotations = {}
-    taken: list[bool] = []
-
-    def withdraw(request: str) -> None:
-        if request.startswith("PATCH") and not taken:
-            taken.append(made.withdraw("default/p", "preempted"))
-
-    server.meanwhile = withdraw
-    async with binder(server) as (made, reported):
-        submit(made, "p")
-        await until(lambda: bool(reported))
-    assert taken == [True]
-    assert reported == [events.BindFailed("default/p", "preempted")]
+    assert await withdrawn_at(server, lambda request: request.startswith("PATCH")) == TAKEN_BACK
     assert server.did() == ["lock", "lock"]
     assert server.annotations == {}
 
@@ -199,15 +197,5 @@ async def test_a_pod_that_is_taken_back_while_it_takes_the_lock_gives_the_lock_b
 async def test_a_pod_whose_bind_is_sent_is_not_taken_back() -> None:
     server = Held()
     server.annotations = {}
-    taken: list[bool] = []
-
-    def withdraw(request: str) -> None:
-        if request.endswith("/binding"):
-            taken.append(made.withdraw("default/p", "preempted"))
-
-    server.meanwhile = withdraw
-    async with binder(server) as (made, reported):
-        submit(made, "p")
-        await until(lambda: bool(reported))
-    assert taken == [False]
-    assert reported == [events.BindDone("default/p")]
+    found = await withdrawn_at(server, lambda request: request.endswith("/binding"))
+    assert found == (False, events.BindDone("default/p"))

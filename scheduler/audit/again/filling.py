@@ -85,22 +85,15 @@ def run(
     """Every mode in the same orders; ``tell`` hears how far it has come."""
     running = (*parted.staying, *parted.moving)
     orders = _orders(replay.unbound(parted.demand, config), n_arrivals, n_orders)
-    found: list[Filled] = []
-    hows = [replay.with_mode(config, mode) for mode in modes]
-    for i, (mode, how) in enumerate(zip(modes, hows, strict=True)):
-        if how in hows[:i]:
-            found.append(Filled(mode, found[hows.index(how)].runs))
-            continue
-        runs = []
-        for k, arrivals in enumerate(orders):
-            done = i * n_orders + k
-            tell(f"filling up with {n_arrivals} pods, {done} of {len(modes) * n_orders} times done")
-            after = replay.run(nodes, running, arrivals, parted.own, _UNJUDGED, how)
-            used = after.figures.amounts[m.USED].sum(axis=1)
-            n_placed = len(arrivals) - len(after.unplaced)
-            runs.append(Held(tuple(used.tolist()), len(running) + n_placed))
-        found.append(Filled(mode, tuple(runs)))
-    return found
+
+    def place(arrivals: Sequence[wire.Pod], how: Config) -> Held:
+        after = replay.run(nodes, running, arrivals, parted.own, _UNJUDGED, how)
+        used = after.figures.amounts[m.USED].sum(axis=1)
+        return Held(tuple(used.tolist()), len(running) + len(arrivals) - len(after.unplaced))
+
+    what = f"filling up with {n_arrivals} pods"
+    runs = replay.run_modes(config, modes, orders, place, what, tell)
+    return [Filled(mode, some) for mode, some in zip(modes, runs, strict=True)]
 
 
 def _orders(like: Sequence[wire.Pod], n_arrivals: int, n_orders: int) -> list[list[wire.Pod]]:

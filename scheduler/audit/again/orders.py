@@ -75,16 +75,10 @@ def run(
         shuffled = list(orders[0])
         lots.shuffle(shuffled)
         orders.append(shuffled)
-    found: list[InOrders] = []
-    hows = [replay.with_mode(config, mode) for mode in modes]
-    for i, (mode, how) in enumerate(zip(modes, hows, strict=True)):
-        if how in hows[:i]:
-            found.append(InOrders(mode, found[hows.index(how)].runs))
-            continue
-        runs = []
-        for k, moving in enumerate(orders):
-            done = i * n_orders + k
-            tell(f"placing {len(moving)} pods again, {done} of {len(modes) * n_orders} times done")
-            runs.append(replay.run(nodes, parted.staying, moving, parted.own, typical, how))
-        found.append(InOrders(mode, tuple(runs)))
-    return found
+
+    def place(moving: Sequence[wire.Pod], how: Config) -> Replayed:
+        return replay.run(nodes, parted.staying, moving, parted.own, typical, how)
+
+    what = f"placing {len(orders[0])} pods again"
+    runs = replay.run_modes(config, modes, orders, place, what, tell)
+    return [InOrders(mode, some) for mode, some in zip(modes, runs, strict=True)]

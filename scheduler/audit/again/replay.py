@@ -6,8 +6,9 @@ that has run for a while. What stays is charged for what it holds, as it is.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from msgspec import structs
 
@@ -22,6 +23,8 @@ from scheduler.measure import figures as m
 from scheduler.measure.figures import Figures
 from scheduler.measure.typical import Typical
 from scheduler.state.cluster import Cluster
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,32 @@ def run(
         empty_nodes(cluster, own),
         tuple(cluster.pods[hold.uid].key for hold in outcome.holds),
     )
+
+
+def run_modes(
+    config: Config,
+    modes: Sequence[Mode | None],
+    orders: Sequence[Sequence[wire.Pod]],
+    place: Callable[[Sequence[wire.Pod], Config], T],
+    what: str,
+    tell: Callable[[str], None],
+) -> list[tuple[T, ...]]:
+    """What ``place`` makes of each order, by mode. Modes that come to the same configuration are run once.
+
+    ``tell`` hears ``what`` is being done, and how far it has come.
+    """
+    found: list[tuple[T, ...]] = []
+    hows = [with_mode(config, mode) for mode in modes]
+    for i, how in enumerate(hows):
+        if how in hows[:i]:
+            found.append(found[hows.index(how)])
+            continue
+        runs = []
+        for k, pods in enumerate(orders):
+            tell(f"{what}, {i * len(orders) + k} of {len(modes) * len(orders)} times done")
+            runs.append(place(pods, how))
+        found.append(tuple(runs))
+    return found
 
 
 def with_mode(config: Config, mode: Mode | None) -> Config:

@@ -4,8 +4,8 @@ The same rules as client-go's leader election (tools/leaderelection), so that a 
 programs that use it, kube-scheduler among them: a holder renews every ``retry``, by one write on the version that
 it wrote last; it stops acting when it could not renew for ``deadline``; others take over when the record has not
 changed for ``duration``, by their own clock, or when its holder is empty. While no other replica holds the lease, a
-try that fails, or is not answered for long, is soon followed by the next: many tries fit into the deadline. That keeps leaders apart in what they send, not in what
-lands: for that see ``fence``.
+try that fails, or is not answered for long, is soon followed by the next: many tries fit into the deadline. That keeps leaders apart
+in what they send, not in what lands: for that see ``fence``.
 """
 
 from __future__ import annotations

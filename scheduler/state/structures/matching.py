@@ -29,23 +29,13 @@ class Postings:
 
     def add(self, kinds: Mapping[int, Iterable[tuple[str, str]]]) -> None:
         """Kinds came, each with its labels."""
-        found: defaultdict[Anchor, list[int]] = defaultdict(list)
-        for kind, labels in kinds.items():
-            for key, value in labels:
-                found[key, value].append(kind)
-                found[key, None].append(kind)
-        for anchor, there in found.items():
+        for anchor, there in _group_by_anchor(kinds).items():
             self._of[anchor] = self._of.get(anchor, 0) | pack_bits(there)
         self.all |= pack_bits(list(kinds))
 
     def drop(self, kinds: Mapping[int, Iterable[tuple[str, str]]]) -> None:
         """Kinds went, each with the labels that it came with."""
-        found: defaultdict[Anchor, list[int]] = defaultdict(list)
-        for kind, labels in kinds.items():
-            for key, value in labels:
-                found[key, value].append(kind)
-                found[key, None].append(kind)
-        for anchor, there in found.items():
+        for anchor, there in _group_by_anchor(kinds).items():
             left = self._of[anchor] & ~pack_bits(there)
             if left:
                 self._of[anchor] = left
@@ -79,6 +69,17 @@ class Postings:
         for value in one.values:
             there |= self._of.get((one.key, value), 0)
         return there
+
+
+def _group_by_anchor(
+    kinds: Mapping[int, Iterable[tuple[str, str]]],
+) -> Mapping[Anchor, list[int]]:
+    found: defaultdict[Anchor, list[int]] = defaultdict(list)
+    for kind, labels in kinds.items():
+        for key, value in labels:
+            found[key, value].append(kind)
+            found[key, None].append(kind)
+    return found
 
 
 def find_anchor(selector: Selector) -> Anchor | None:
