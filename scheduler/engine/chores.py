@@ -104,19 +104,22 @@ class Chores:
             self._is_unfinished = False
             return
         self._begin(now)
-        if self._cluster.budgets.is_behind:
-            # Who could take the place of others waits for what budgets cover by now.
-            self._is_unfinished = True
-            return
         self._outcome = outcome
         self._is_unfinished = True
-        # Room that was made for a pod does not wait until all kinds were looked at.
-        first = _in_turns(self._promised.go_on(self._seen, now), self._help(now))
-        for chore in (first, _in_turns(self._taking.go_on(self._seen, now), self._explaining)):
+        for chore in self._chores(now):
             for _ in chore:
                 if not budget.allows(Work.CHORE):
                     return
-        self._is_unfinished = False
+        self._is_unfinished = self._cluster.budgets.is_behind
+
+    def _chores(self, now: float) -> tuple[Iterator[None], ...]:
+        """What there is to do, in this order."""
+        if self._cluster.budgets.is_behind:
+            # Who could take the place of others waits for what budgets cover by now; who fits does not.
+            return (self._help(now),)
+        # Room that was made for a pod does not wait until all kinds were looked at.
+        first = _in_turns(self._promised.go_on(self._seen, now), self._help(now))
+        return first, _in_turns(self._taking.go_on(self._seen, now), self._explaining)
 
     def _begin(self, now: float) -> None:
         pace = self._pace

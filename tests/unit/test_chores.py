@@ -10,6 +10,7 @@ from scheduler.engine.budget import Budget, Counted, Unlimited
 from scheduler.engine.chores import Pace
 from scheduler.engine.engine import Engine
 from scheduler.queues.looks import Looks
+from scheduler.state.disruption.budgets import Budgets
 from tests import make
 
 _OFTEN = Pace(help=0.0, explain=1.0)
@@ -158,3 +159,18 @@ def test_the_highest_priority_of_a_kind_counts_even_if_it_came_last() -> None:
     parked = engine.pending.parked
     (kind,) = parked.kinds()
     assert parked.highest_priority(kind) == 7
+
+
+def test_a_pod_that_fits_does_not_wait_for_what_budgets_cover(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever changes budgets all the time keeps only those waiting who would take the place of others."""
+    engine = Engine(Config(), pace=_OFTEN, is_shared=False)
+    engine.handle(events.NodeSeen(make.node(name="n", cpu=4)), 0.0)
+    engine.handle(events.PodSeen(make.pod(name="on-n", node="n", cpu=4)), 0.0)
+    engine.handle(events.PodSeen(make.pod(name="p", cpu=2)), 0.0)
+    engine.decide(0.0, Unlimited())
+    monkeypatch.setattr(Budgets, "is_behind", property(lambda _: True))
+    engine.handle(events.PodGone("default/on-n"), 20.0)
+    found = [bind.uid for i in range(10) for bind in engine.decide(20.0 + i, little()).binds]
+    assert found == ["default/p"]
