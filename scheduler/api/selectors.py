@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from scheduler.api import limits, names, values, wire
+from scheduler.api.packing import PackedTexts, pack_texts
 from scheduler.errors import BadInput
 
 Labels = Mapping[str, str]
@@ -36,7 +37,7 @@ class Requirement(NamedTuple):
 
     key: str
     operator: str
-    values: tuple[str, ...] = ()
+    values: tuple[str, ...] | PackedTexts = ()
 
     def holds(self, labels: Labels) -> bool:
         """Whether a set of labels meets it; of the operators of a LabelSelector."""
@@ -78,7 +79,14 @@ class Selector:
 
 def all_of(requirements: Iterable[Requirement]) -> Selector:
     """The selector of these requirements, whatever their order."""
-    return Selector(tuple(sorted(set(requirements))))
+    return Selector(tuple(sorted(set(requirements), key=_order)))
+
+
+def _order(one: Requirement) -> tuple[str, str, str, tuple[str, ...]]:
+    """Any order, the same for equal requirements."""
+    if isinstance(one.values, PackedTexts):
+        return one.key, one.operator, one.values.joined, ()
+    return one.key, one.operator, "", one.values
 
 
 # An empty LabelSelector, and one that is not there: a value among none is never had.
@@ -141,7 +149,7 @@ def _requirement(key: Any, operator: Any, wanted: Any, field: str) -> Requiremen
         raise BadInput(
             f"{field}.values", "must be set for the operators In and NotIn, and for these only"
         )
-    return Requirement(key, operator, tuple(sorted(set(found))))
+    return Requirement(key, operator, pack_texts(found))
 
 
 def check_name(name: str, field: str) -> None:

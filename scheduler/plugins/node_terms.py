@@ -5,6 +5,8 @@ Source: component-helpers' nodeaffinity.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from scheduler.api import selectors
@@ -46,7 +48,7 @@ def label(requirement: Requirement, nodes: NodeTable, rows: Ints) -> Flags:
     return present if operator == "Exists" else ~present
 
 
-def has_one_of(nodes: NodeTable, key: str, values: tuple[str, ...], rows: Ints) -> Flags:
+def has_one_of(nodes: NodeTable, key: str, values: Iterable[str], rows: Ints) -> Flags:
     """Rows that have one of these values of a label."""
     # The column first: making it is what numbers the label's values.
     column = nodes.label_column(key)[rows]

@@ -10,27 +10,18 @@ from typing import NamedTuple
 
 from scheduler.api import selectors
 from scheduler.api.pods.affinity import Peers
-from scheduler.api.selectors import Labels, Selector
+from scheduler.api.selectors import Labels
 from scheduler.state.counting.classes import Seen
+from scheduler.state.structures.matching import Anchor, find_anchors, list_anchors
 
 _Kind = Hashable
-# A label that is looked for, None where any may do.
-_Pair = tuple[str, str] | None
-
-
-def _pairs(selector: Selector) -> list[_Pair]:
-    """Of these, whoever a selector matches has one."""
-    for key, operator, values in selector.requirements:
-        if operator == "In":
-            return [(key, value) for value in values]
-    return [None]
 
 
 class _Place(NamedTuple):
-    """Where something is kept; a namespace of None stands for all."""
+    """Where something is kept; a namespace of None stands for all, an anchor of None for any labels."""
 
     namespace: str | None
-    pair: _Pair
+    anchor: Anchor | None
 
 
 class Seekers:
@@ -58,8 +49,8 @@ class Seekers:
     def of(self, namespace: str, namespace_labels: Labels, labels: Labels) -> Iterator[_Kind]:
         """The kinds that look for a pod."""
         for there in (namespace, None):
-            for pair in (None, *labels.items()):
-                for peers, kind in self._at.get(_Place(there, pair), ()):
+            for anchor in list_anchors(labels):
+                for peers, kind in self._at.get(_Place(there, anchor), ()):
                     if peers.include(namespace, namespace_labels, labels):
                         yield kind
 
@@ -68,7 +59,7 @@ def _places(peers: Peers) -> list[_Place]:
     names: tuple[str | None, ...] = peers.namespaces
     if peers.namespace_selector != selectors.NOTHING:
         names = (None,)
-    return [_Place(name, pair) for name in names for pair in _pairs(peers.selector)]
+    return [_Place(name, anchor) for name in names for anchor in find_anchors(peers.selector)]
 
 
 class Shunned:
@@ -96,8 +87,8 @@ class Shunned:
     def by(self, peers: Peers, labels_of: Mapping[str, Labels]) -> Iterator[_Kind]:
         """The kinds that a term is about, of these namespaces and their labels."""
         for namespace, namespace_labels in labels_of.items():
-            for pair in _pairs(peers.selector):
-                for seen, kind in self._at.get(_Place(namespace, pair), ()):
+            for anchor in find_anchors(peers.selector):
+                for seen, kind in self._at.get(_Place(namespace, anchor), ()):
                     if peers.include(namespace, namespace_labels, dict(seen.labels)):
                         yield kind
 
@@ -107,4 +98,4 @@ class Shunned:
 
     @staticmethod
     def _places(seen: Seen) -> list[_Place]:
-        return [_Place(seen.namespace, pair) for pair in (None, *seen.labels)]
+        return [_Place(seen.namespace, anchor) for anchor in list_anchors(dict(seen.labels))]

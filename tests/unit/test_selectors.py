@@ -4,11 +4,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.api import selectors, wire
+from scheduler.api.packing import pack_texts
 from scheduler.errors import BadInput
+from scheduler.state.structures.sizes import estimate_bytes
 
 Json = dict[str, Any]
 
@@ -201,3 +203,32 @@ def test_terms_of_node_affinity_that_can_match_no_node_are_left_out() -> None:
         selectors.node_terms([*unreadable, *good])
     )
     assert None not in selectors.node_terms(good)
+
+
+@settings(deadline=None)
+@given(st.lists(st.text("abc.-1", max_size=3), max_size=60), st.text("abc.-1", max_size=3))
+def test_packed_texts_say_what_the_texts_say(texts: list[str], text: str) -> None:
+    packed, plain = pack_texts(texts), sorted(set(texts))
+    assert list(packed) == plain
+    assert len(packed) == len(plain)
+    assert (text in packed) == (text in plain)
+    assert None not in packed
+    assert packed == pack_texts(reversed(texts))
+    assert hash(packed) == hash(pack_texts(reversed(texts)))
+    for i, one in enumerate(plain):
+        assert packed[i] == one
+
+
+def test_many_values_take_less_memory_than_one_text_each() -> None:
+    texts = [f"value-{i}" for i in range(100)]
+    assert estimate_bytes(pack_texts(texts)) < estimate_bytes(tuple(texts)) / 4
+
+
+def test_selectors_of_few_and_of_many_values_are_ordered_alike() -> None:
+    few = {"key": "a", "operator": "In", "values": ["x"]}
+    many = {"key": "a", "operator": "In", "values": [f"v{i}" for i in range(30)]}
+    one, other = ({"matchExpressions": list(order)} for order in ((few, many), (many, few)))
+    assert of_wire(one) == of_wire(other)
+    assert not of_wire(one).matches({"a": "v3"})
+    assert of_wire({"matchExpressions": [many]}).matches({"a": "v3"})
+    assert not of_wire({"matchExpressions": [many]}).matches({"a": "v30"})
