@@ -4,8 +4,10 @@ Source: pkg/scheduler/framework/preemption and framework/plugins/defaultpreempti
 first by name is taken of those that are as good in everything.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from tests.oracles import filters, pod_affinity, requests, topology_spread
@@ -168,8 +170,7 @@ def importance(pod: Json) -> tuple[int, float]:
 
 def started(pod: Json) -> float:
     at = pod.get("status", {}).get("startTime")
-    # Seconds of one minute: enough for a world that is made up.
-    return float(at[17:19]) if at else 1e9
+    return datetime.fromisoformat(at).timestamp() if at else math.inf
 
 
 def priority(pod: Json) -> int:
