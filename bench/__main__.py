@@ -21,7 +21,6 @@ from bench import (
     distinct,
     dumps,
     floors,
-    hostile,
     kernels,
     learning,
     recording,
@@ -33,6 +32,7 @@ from bench import (
 from bench.everywhere import running as everywhere
 from bench.everywhere.cases import MODES
 from bench.floors import Floor
+from bench.hostile import running as hostile
 from bench.rows import alone, comparing, measuring, printed, table
 from bench.rows.comparing import Plan
 from bench.storms import alone as storm

@@ -47,16 +47,26 @@ def _expressions(prefix: str, n: int) -> list[Json]:
     return [{"key": f"{prefix}-{j}", "operator": "NotIn", "values": ["v"]} for j in range(n)]
 
 
-def _budgets(namespace: str, scale: float, n_expressions: int) -> Iterator[Step]:
-    """A cluster full of low pods whose labels differ, budgets that cover them, one preemptor and one change a second."""
+def _fill_with_low_pods(namespace: str, scale: float) -> Iterator[Step]:
+    """Ten pods of a low priority, whose labels differ, on each plain node: three of its 32 cores stay free."""
     low = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
     yield _create(low | {"metadata": {"name": "below-all"}, "value": -10})
+    n_nodes = round(500 * min(1.0, scale * 2))
+    for i in range(10 * n_nodes):
+        node = f"plain-{i % n_nodes:03}"
+        pod = _pod(f"low-{i}", namespace, "2900m", nodeName=node, priorityClassName="below-all")
+        pod["metadata"]["labels"] = {"app": f"a{i}"}
+        yield _create(pod)
+
+
+def _budgets(namespace: str, scale: float, n_expressions: int, *, change: bool) -> Iterator[Step]:
+    """A cluster full of low pods, budgets that cover them, one preemptor and perhaps one change a second."""
 
     def selector(i: int) -> Json:
         mine = {"key": "app", "operator": "NotIn", "values": [f"a{i}"]}
         return {"matchExpressions": [mine, *_expressions(f"k{i}", n_expressions - 1)]}
 
-    n_budgets, n_nodes = round(2000 * scale), round(500 * min(1.0, scale * 2))
+    n_budgets = round(2000 * scale)
     for i in range(n_budgets):
         yield _create(
             {
@@ -66,26 +76,28 @@ def _budgets(namespace: str, scale: float, n_expressions: int) -> Iterator[Step]
                 "spec": {"minAvailable": 1, "selector": selector(i)},
             }
         )
-    for i in range(10 * n_nodes):
-        node = f"plain-{i % n_nodes:03}"
-        pod = _pod(f"low-{i}", namespace, "2900m", nodeName=node, priorityClassName="below-all")
-        pod["metadata"]["labels"] = {"app": f"a{i}"}
-        yield _create(pod)
+    yield from _fill_with_low_pods(namespace, scale)
     for i in range(round(60 * min(1.0, scale * 3))):
         path = f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets/b{i}"
         changed = {"spec": {"selector": selector(n_budgets + i)}}
-        yield Step("PATCH", path, changed, _PATCH, 1.0)
-        yield _create(_pod(f"high-{i}", namespace, f"{5000 + i}m"))
+        if change:
+            yield Step("PATCH", path, changed, _PATCH, 1.0)
+        yield _create(_pod(f"high-{i}", namespace, f"{5000 + i}m"), 0.0 if change else 1.0)
 
 
 def budgets(namespace: str, scale: float) -> Iterator[Step]:
     """Budgets of 19 expressions."""
-    yield from _budgets(namespace, scale, 19)
+    yield from _budgets(namespace, scale, 19, change=True)
 
 
 def budgets_of_hundreds(namespace: str, scale: float) -> Iterator[Step]:
     """Budgets of 100 expressions."""
-    yield from _budgets(namespace, scale, 100)
+    yield from _budgets(namespace, scale, 100, change=True)
+
+
+def preemptors(namespace: str, scale: float) -> Iterator[Step]:
+    """Budgets of 19 expressions that stay as they are, and preemptors that all differ."""
+    yield from _budgets(namespace, scale, 19, change=False)
 
 
 def _come_and_go(
@@ -154,20 +166,26 @@ def constraints(namespace: str, scale: float) -> Iterator[Step]:
     yield from _come_and_go(namespace, scale, "constraints", spec)
 
 
+def _require(i: int, n_values: int) -> Json:
+    """A hundred required anti-affinity terms, no two alike."""
+    terms = []
+    for j in range(100):
+        values = [f"{i}-{j}-{k}" for k in range(n_values)]
+        expression = {"key": "app", "operator": "In", "values": values}
+        selector = {"matchExpressions": [expression]}
+        terms.append({"topologyKey": _HOSTNAME, "labelSelector": selector})
+    rules = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+    return {"affinity": {"podAntiAffinity": rules}}
+
+
 def required(namespace: str, scale: float) -> Iterator[Step]:
     """A hundred required terms a pod of 90 values each."""
+    yield from _come_and_go(namespace, scale, "required", lambda i: _require(i, 90))
 
-    def spec(i: int) -> Json:
-        terms = []
-        for j in range(100):
-            values = [f"{i}-{j}-{k}" for k in range(90)]
-            expression = {"key": "app", "operator": "In", "values": values}
-            selector = {"matchExpressions": [expression]}
-            terms.append({"topologyKey": _HOSTNAME, "labelSelector": selector})
-        rules = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
-        return {"affinity": {"podAntiAffinity": rules}}
 
-    yield from _come_and_go(namespace, scale, "required", spec)
+def required_by_thousands(namespace: str, scale: float) -> Iterator[Step]:
+    """The same of 100 values each, by two thousand pods: what they take is to go with them."""
+    yield from _come_and_go(namespace, 2 * scale, "thousands", lambda i: _require(i, 100))
 
 
 def flips(namespace: str, scale: float) -> Iterator[Step]:
@@ -181,6 +199,49 @@ def flips(namespace: str, scale: float) -> Iterator[Step]:
         yield Step("PATCH", path, {"metadata": {"labels": {"flip": f"f{i}"}}}, _PATCH)
 
 
+def wishes_that_change(namespace: str, scale: float) -> Iterator[Step]:
+    """Twenty waiting GPU pods whose long lists of cards change again and again."""
+    path, asked = f"/api/v1/namespaces/{namespace}/pods", {"nvidia.com/gpu": "1"}
+    for i in range(20):
+        pod = _pod(f"wish-{i}", namespace)
+        pod["spec"]["containers"][0]["resources"] = {"requests": asked, "limits": asked}
+        yield _create(pod)
+    for i in range(round(1000 * scale)):
+        words = ",".join(f"GPU-{i}-{j}" for j in range(4_000))[:60_000]
+        changed = {"metadata": {"annotations": {"nvidia.com/use-gpuuuid": words}}}
+        yield Step("PATCH", f"{path}/wish-{i % 20}", changed, _PATCH, 0.05)
+
+
+def services(namespace: str, scale: float) -> Iterator[Step]:
+    """Services that select what no pod has, no two alike."""
+    for i in range(round(5000 * scale)):
+        selector = {f"key-{i}-{j}": f"value-{i}-{j}" for j in range(20)}
+        spec = {"selector": selector, "ports": [{"port": 80}]}
+        metadata = {"name": f"service-{i}", "namespace": namespace}
+        yield _create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec})
+
+
+def repels(namespace: str, scale: float) -> Iterator[Step]:
+    """A full cluster, and thousands of waiting pods of which each repels all others, no two alike."""
+    yield from _fill_with_low_pods(namespace, scale)
+    for i in range(10):
+        yield _create(_pod(f"low-gpu-{i}", namespace, nodeName=f"gpu-{i:02}"))
+    term = {"topologyKey": _HOSTNAME, "labelSelector": {}, "namespaceSelector": {}}
+    rules = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    for i in range(round(3000 * scale)):
+        affinity = {"podAntiAffinity": rules}
+        yield _create(
+            _pod(
+                f"repels-{i}",
+                namespace,
+                f"{100 + i}m",
+                affinity=affinity,
+                # So that they evict nobody.
+                priorityClassName="below-all",
+            )
+        )
+
+
 def in_turn(namespace: str, scale: float) -> Iterator[Step]:
     """All of terms, one after another in one process."""
     for one in (preferred, soft, constraints, required, flips):
@@ -190,10 +251,15 @@ def in_turn(namespace: str, scale: float) -> Iterator[Step]:
 ALL: Mapping[str, Paced] = {
     "budgets": budgets,
     "budgets-100": budgets_of_hundreds,
+    "preemptors": preemptors,
     "preferred": preferred,
     "soft": soft,
     "constraints": constraints,
     "required": required,
+    "thousands": required_by_thousands,
     "flips": flips,
+    "wishes-that-change": wishes_that_change,
+    "services": services,
+    "repels": repels,
     "terms-in-turn": in_turn,
 }
