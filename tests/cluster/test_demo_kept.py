@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from scheduler.embedded.agents import cards
 from tests.cluster.conftest import build_in_sight
 from tests.controlplane import build
 from tests.operator import kept_demo
@@ -201,8 +202,12 @@ def test_what_needs_a_container_is_refused_in_one_sentence(
 
 def test_nodes_that_the_user_applies_run_pods(type_: Type) -> None:
     """One with the register of HAMi's plugin, and one that says nothing of itself."""
-    copied = "kubectl get node node-a -o yaml | sed '/embedded-hardware/d; s/node-a/own-gpu/; s/GPU-/GPU-own-/g'"
-    type_(f"{copied} | sed '/uid:/d; /resourceVersion:/d' | kubectl apply -f -")
+    node = json.loads(type_("kubectl get node node-a -o json"))
+    register = node["metadata"]["annotations"][cards.REGISTER].replace("GPU-", "GPU-own-")
+    labels = {"kubernetes.io/hostname": "own-gpu"}
+    meta = {"name": "own-gpu", "labels": labels, "annotations": {cards.REGISTER: register}}
+    own = {"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": node["status"]}
+    type_("kubectl apply -f -", json.dumps(own))
     type_("kubectl apply -f -", PLAIN_NODE)
     for node, limits in (("own-gpu", {"nvidia.com/gpu": "1"}), ("own-plain", {"cpu": "1"})):
         container = {"name": "c", "image": "i", "resources": {"limits": limits}}
