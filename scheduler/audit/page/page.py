@@ -145,7 +145,7 @@ def _cause(why: Json | None) -> str:
 def _left(why: Json | None) -> str:
     if why is None:
         return ""
-    return f"{why['left']}; too little for {why['misfits']}" if why["misfits"] else str(why["left"])
+    return f"{why['left']}; {why['misfits']} do not fit" if why["misfits"] else str(why["left"])
 
 
 def _filled(replay: Json) -> str:

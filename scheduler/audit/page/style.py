@@ -2,7 +2,7 @@
 
 Text is HTML everywhere, also beside bars, so that it never shrinks with a picture. Colours are told apart by
 people who see few of them: stranded is orange and the darker the more, usable is blue, used is grey, and
-closed is hatched. Nothing is told by colour alone.
+closed is hatched, or dashed where a number stands in it. Nothing is told by colour alone.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ gap:.2rem .75rem;align-items:center;font-size:13px;line-height:1.3}
 .legend i{display:inline-block;width:12px;height:12px;margin-right:.4rem;vertical-align:-1px}
 .cells{display:flex;flex-wrap:wrap;gap:2px;margin:.1rem 0 .6rem}
 .cells i{width:24px;height:20px;font:11px/20px system-ui,sans-serif;text-align:center;color:#000}
-.cells .s3,.cells .idle{color:var(--onto)}.cells .s1{color:var(--onto1)}
+.cells .s3,.cells .idle{color:var(--onto)}.cells .s1,.cells .full{color:var(--onto1)}
 .cells .closed{background:var(--paper);color:var(--soft);outline-style:dashed}
 .cells .waits{outline:1px solid var(--ink);outline-offset:-1px;color:var(--ink)}
 .many .cells i{width:9px;height:9px}
@@ -43,7 +43,7 @@ details{font-size:14px}summary{cursor:pointer}.group th{text-align:left;padding-
 @media screen and (max-width:40rem){body{margin:1rem auto}.bars{grid-template-columns:minmax(5rem,7.5rem) 1fr 5rem}
 table,tbody,tr,td{display:block}thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 tr{padding:.4rem 0;border-bottom:1px solid var(--line)}td,td:first-child{border:0;padding:.05rem 0;text-align:right}
-td:first-child{text-align:left;font-weight:600}td:first-child,td.words{min-width:0}td[data-label]::before{content:attr(data-label);float:left;
+.group th{display:block;border:0;padding:.2rem 0 0;color:var(--soft)}td:first-child{text-align:left;font-weight:600}td:first-child,td.words{min-width:0}td[data-label]::before{content:attr(data-label);float:left;
 padding-right:1rem;color:var(--soft)}td.words{text-align:left}td.words[data-label]::before{float:none;display:block}}
 @page{margin:12mm}
 @media print{:root{color-scheme:light;--ink:#000;--soft:#444;--line:#bbb;--paper:#fff;
