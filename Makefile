@@ -47,7 +47,7 @@ browser:
 			DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; } || \
 		echo "it could not be installed (as root on Debian: apt-get install chromium): tests that need it will fail"
 
-demo: $(RUNTIME)  ## Four patterns on an embedded cluster, drawn (KEEP=1 leaves it running)
+demo: $(RUNTIME)  ## Four patterns on an embedded cluster, and keel beside least-allocated, drawn (KEEP=1 leaves it running)
 	@$(BIN)/evenkeel demo $(if $(KEEP),--keep)
 
 test: $(STAMP) browser  ## Unit, oracle, scenario and embedded-cluster tests, and what of the scheduler they reach

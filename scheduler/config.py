@@ -42,8 +42,8 @@ class MetricsConfig:
     """How much the metrics tell; both are series by the number of nodes and cards.
 
     Attributes:
-        per_node: what each node has of devices, and what of it is given away and stranded.
-        per_card: what each card has, and what of it is given away.
+        per_node: what each node has of devices, and what of it is allocated and stranded.
+        per_card: what each card has, and what of it is allocated.
     """
 
     per_node: bool = True

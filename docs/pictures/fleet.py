@@ -1,7 +1,8 @@
 """A cluster of 200 nodes that has run for a while, made up from a seed, for the picture of the audit's page.
 
 Pods are spread as kube-scheduler spreads them, more than fit, and then most of them end. What is left is what
-clusters have: cards with too little left on them, GPUs beside CPUs that are all in use, nodes that are cordoned.
+clusters have: cards with too little left on them, GPUs beside CPUs that are all in use, nodes that are cordoned, and
+pods that wait, of those that came last.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from scheduler.simulate import schedule
 Json = dict[str, Any]
 _SEED = 7
 _ARRIVE, _STAY, _CORDONED = 4800, 0.8, 0.03
+# So many came last that their training jobs still wait.
+_LAST = 500
 
 
 class _Pool(NamedTuple):
@@ -69,6 +72,11 @@ def objects() -> list[Json]:
     pods = [_pod(kind, i) for i, kind in enumerate(kinds)]
     spread = Config(placement=Placement(mode=Mode.LEAST_ALLOCATED))
     where = {row["name"]: row for row in schedule(nodes + pods, config=spread)["pods"]}
+    last = {
+        pod["metadata"]["name"]
+        for pod in pods[-_LAST:]
+        if pod["metadata"]["name"].startswith("train-")
+    }
     stay = []
     for pod in pods:
         row = where[pod["metadata"]["name"]]
@@ -76,6 +84,8 @@ def objects() -> list[Json]:
             pod["spec"]["nodeName"] = row["node"]
             pod["metadata"]["annotations"] = dict(row["annotations"])
             pod["status"]["phase"] = "Running"
+            stay.append(pod)
+        elif not row["node"] and row["name"] in last:
             stay.append(pod)
     for node in nodes:
         if lots.random() < _CORDONED:

@@ -173,6 +173,7 @@ def _nodes(cluster: Cluster, figures: Figures, rates: c.Floats, prices: PriceBoo
             "models": models[i],
             "sharers": int(sharers[i]),
             "reason": reasons.of_node(figures, i),
+            "why": why._asdict() if (why := reasons.why_of(figures, i)) else None,
         }
         for i, name in enumerate(figures.names)
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from scheduler.measure import figures as m
 from scheduler.measure.figures import Figures
 
@@ -15,25 +17,51 @@ _SHORT_OF = {
 _LEAST = 0.005
 
 
+class Why(NamedTuple):
+    """Why a node strands something.
+
+    Attributes:
+        left: what is free there.
+        cause: what most of the typical pods lack there; nodes may share it.
+        misfits: how many of the typical pods lack it, as in ``30 of 40``; empty where it is all or none.
+        pods: which pods these are.
+    """
+
+    left: str
+    cause: str
+    misfits: str
+    pods: str
+
+
 def of_node(figures: Figures, i: int) -> str:
     """The reason of node ``i``: what is free, and what most of the typical pods lack there."""
     if figures.closed[i]:
         return "closed: cordoned or not healthy; what is free there is not judged"
+    why = why_of(figures, i)
+    if why is None:
+        return ""
+    extent = f" for {why.misfits} {why.pods}" if why.misfits else ""
+    return f"{why.left}: {why.cause}{extent}"
+
+
+def why_of(figures: Figures, i: int) -> Why | None:
+    """The reason in its parts; None where nothing is stranded."""
     stranded = figures.amounts[m.STRANDED, :, i]
     if (stranded < _LEAST).all():
-        return ""
+        return None
     free = what_is_free(figures, i)
     is_gpu = stranded[m.GPU] >= _LEAST or stranded[m.GPU_MEMORY] >= _LEAST
     kinds = [m.ASKS_GPU] if is_gpu else [m.ASKS_GPU, m.ASKS_NONE]
     hosted, refused = figures.hosted[kinds, i].sum(), figures.refused[kinds, i].sum()
     pods = "typical GPU pods" if is_gpu else "typical pods"
     if not hosted:
-        return f"{free}: none of the {pods} could run here even if it were empty"
+        return Why(free, f"none of the {pods} could run here even if it were empty", "", pods)
     if not refused:
-        return f"{free}: every one of the {pods} fits, but what is left of some cards is too little"
+        cause = f"every one of the {pods} fits, but what is left of some cards is too little"
+        return Why(free, cause, "", pods)
     short = figures.short[kinds, :, i].sum(axis=0)
-    cause = int(short.argmax())
-    return f"{free}: {_SHORT_OF[cause]} for {_count(short[cause])} of {_count(hosted)} {pods}"
+    worst = int(short.argmax())
+    return Why(free, _SHORT_OF[worst], f"{_count(short[worst])} of {_count(hosted)}", pods)
 
 
 def what_is_free(figures: Figures, i: int) -> str:

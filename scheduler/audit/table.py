@@ -24,8 +24,10 @@ def show(audit: Json, console: Console) -> None:
         if line:
             _say(console, line)
     console.print(_total(audit["total"]))
-    for line in (*words.judged_by(audit), *words.not_judged(audit), *words.priced_by(audit)):
-        _say(console, line)
+    judged = (*words.judged_by(audit), words.waits(audit))
+    for line in (*judged, *words.not_judged(audit), *words.priced_by(audit)):
+        if line:
+            _say(console, line)
     by_name = {node["name"]: node for node in audit["nodes"]}
     if audit["worst"]:
         worst = [by_name[name] for name in audit["worst"]]

@@ -111,7 +111,7 @@ def of_free(audit: Json) -> str:
 
 
 def judged_by(audit: Json) -> list[str]:
-    """Sentences on whose demand the figures rest, and what waits."""
+    """Sentences on whose demand the figures rest."""
     demand, lines = audit["demand"], []
     for key, kind in (("gpuPods", "with GPUs"), ("otherPods", "without GPUs")):
         seen = demand[key]["seen"]
@@ -127,14 +127,17 @@ def judged_by(audit: Json) -> list[str]:
             f"Not counted among them: {counted(demand['askingNothing'], 'pod')} without any request for GPUs, "
             "CPU or memory."
         )
-    waiting = audit["waiting"]
-    if waiting:
-        gpus = sum(pod["gpus"] for pod in waiting)
-        cores = sum(pod["cpu"] for pod in waiting)
-        lines.append(
-            f"Waiting: {counted(len(waiting), 'pod')}, for {counted(gpus, 'GPU')} and {cores:,g} cores in all."
-        )
     return lines
+
+
+def waits(audit: Json) -> str:
+    """How many pods wait, and for how much in all; empty when none waits."""
+    waiting = audit["waiting"]
+    if not waiting:
+        return ""
+    gpus = sum(pod["gpus"] for pod in waiting)
+    cores = sum(pod["cpu"] for pod in waiting)
+    return f"Waiting: {counted(len(waiting), 'pod')}, for {counted(gpus, 'GPU')} and {cores:,g} cores in all."
 
 
 def not_judged(audit: Json) -> list[str]:

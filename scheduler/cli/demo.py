@@ -19,7 +19,7 @@ def demo(
         bool, typer.Option(help="Leave the cluster running and print how to use kubectl with it.")
     ] = False,
 ) -> None:
-    """Try it: four placement patterns on an embedded cluster, drawn."""
+    """Try it: four placement patterns on an embedded cluster, and keel beside least-allocated, drawn."""
     from scheduler.demo import run as demo_run  # noqa: PLC0415 - for this command only
     from scheduler.demo.operator import NeverStartedError  # noqa: PLC0415
 

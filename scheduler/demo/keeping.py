@@ -1,4 +1,4 @@
-"""What is said when the cluster is kept: what to type, where to look, and what it is not."""
+"""What ``demo --keep`` prints: which commands to type, where to look, and what does not work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.console import Console
 
 from scheduler.demo.operator import Operator
 
-# Tried by a test, one after another, as they are printed.
+# A test types them one after another, as they are printed.
 COMMANDS = (
     "kubectl get pods -o wide",
     "kubectl get nodes",
@@ -22,44 +22,46 @@ COMMANDS = (
     "kubectl delete deployment web",
 )
 _LIMITS = (
-    "Deployments, ReplicaSets, StatefulSets, Jobs and kubectl scale work; DaemonSets and CronJobs"
-    " are refused. No container runs: pods say that they do. A Job's pod ends after the seconds in"
-    " its annotation evenkeel.dev/run-seconds. CEL rules of the CRD are not evaluated here: a"
-    " BalancePolicy that breaks one is taken, and its status says what is wrong."
+    "What works: Deployments, ReplicaSets, StatefulSets, Jobs, kubectl scale, and nodes that you"
+    " apply (their kubelet and HAMi's device plugin are simulated). DaemonSets and CronJobs are"
+    " refused. No container runs: a pod only reports that it runs, so kubectl logs, exec, attach"
+    " and port-forward are refused. A Job's pod ends after the number of seconds in its annotation"
+    " evenkeel.dev/run-seconds. The CEL rules of the CRD are not checked: a BalancePolicy that"
+    " breaks one is accepted, and its status says what is wrong."
 )
 
 
 async def keep(console: Console, kubeconfig: Path, pod: str, operator: Operator) -> None:
-    """Say how to use the cluster, and return when interrupted.
+    """Print how to use the cluster, and return when interrupted.
 
     Args:
-        console: where to say it.
+        console: where to print it.
         kubeconfig: of the cluster.
-        pod: one that is there.
-        operator: what places pods on it.
+        pod: the name of a pod that runs on the cluster.
+        operator: what places pods on the cluster.
     """
     lines = [
-        "\nThe cluster and the pods of the last pattern stay. In another terminal:",
+        "\nThe cluster keeps running, with the pods of the last pattern on it.\nType in another terminal:",
         f"  export KUBECONFIG={shlex.quote(str(kubeconfig))}",
         *(f"  {command.format(pod=pod)}" for command in COMMANDS),
-        "The operator, which is started again should it end:",
+        "The operator (if it ends, it is started again):",
         f"  process  {operator.process_id}",
         f"  probes   {operator.address}/readyz",
         f"  metrics  {operator.address}/metrics",
         f"  log      {operator.log}",
     ]
     for line in lines:
-        # Not broken into lines: it is there to be copied.
+        # Without line breaks, so that a line can be copied.
         console.print(line, soft_wrap=True, markup=False, highlight=False)
     console.print(_LIMITS, markup=False, highlight=False, style="dim")
-    console.print("Ctrl-C ends it.")
+    console.print("Press Ctrl-C to stop the operator and the cluster.")
     try:
         while True:
             operator.check()
             await asyncio.sleep(1.0)
     except asyncio.CancelledError:
-        # An interrupt is how this ends, not a failure.
+        # The user ends it by an interrupt, which is no failure.
         task = asyncio.current_task()
         if task is not None:
             task.uncancel()
-        console.print("ending the operator, then the cluster")
+        console.print("stopping the operator, then the cluster")

@@ -75,7 +75,7 @@ class Operator:
         try:
             await asyncio.wait_for(process.wait(), _STOP_SECONDS)
         except TimeoutError:
-            self._say(f"the operator did not stop in {_STOP_SECONDS:.0f} s; killed")
+            self._say(f"the operator did not stop within {_STOP_SECONDS:.0f} s and was killed")
             process.kill()
             await process.wait()
 
@@ -125,7 +125,7 @@ class Operator:
         self._starts += 1
         if self._starts > 1:
             self._say(
-                f"the operator runs again as process {process_id}, metrics at {self.address}/metrics"
+                f"the operator runs again: process {process_id}, metrics at {self.address}/metrics"
             )
 
 

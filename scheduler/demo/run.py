@@ -1,4 +1,4 @@
-"""Run the demo: start everything, apply the patterns one after another, compare."""
+"""Run the demo: start everything, apply the patterns one after another, compare two modes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from scheduler.demo import keeping, operator, patterns, picture
+from scheduler.demo import beside, comparison, keeping, operator, patterns, picture
 from scheduler.documents import reading, writing
 from scheduler.embedded import cluster
 from scheduler.embedded.agents import fleet as agents
@@ -38,7 +38,7 @@ class DemoFailed(Exception):  # noqa: N818
 
 
 async def demo(console: Console, *, keep: bool) -> bool:
-    """Run the four patterns.
+    """Run the four patterns, then compare two modes.
 
     Args:
         console: where to draw.
@@ -69,6 +69,9 @@ async def demo(console: Console, *, keep: bool) -> bool:
                 async with operator.run(kubeconfig, config, log, say) as running:
                     results = await _show(api, console, running.check)
                     _conclude(console, results)
+                    sides = await asyncio.to_thread(comparison.compare, comparison.mixed())
+                    console.print("\n[bold]keel beside least-allocated[/bold]", highlight=False)
+                    console.print(beside.draw(sides))
                     if keep:
                         pod = patterns.ALL[-1].manifests()[0]["metadata"]["name"]
                         await keeping.keep(console, kubeconfig, pod, running)

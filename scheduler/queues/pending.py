@@ -256,6 +256,10 @@ class Pending:
         active = (e.pod for e in self._entries.values() if e.where == Where.ACTIVE)
         return sorted(active, key=lambda pod: (-pod.priority, pod.created, pod.order))
 
+    def entries(self) -> Iterator[Entry]:
+        """How all waiting pods stand, to be read."""
+        return iter(self._entries.values())
+
     def pods(self) -> Iterator[PodRecord]:
         """All waiting pods."""
         return (entry.pod for entry in self._entries.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from scheduler.embedded.agents import cards
 from tests.cluster.conftest import build_in_sight
 from tests.controlplane import build
 from tests.operator import kept_demo
@@ -54,6 +56,13 @@ _DAEMONS = (
     "kubectl create deployment d --image=i --dry-run=client -o yaml"
     " | sed s/Deployment/DaemonSet/ | kubectl apply --validate=false -f -"
 )
+
+
+PLAIN_NODE = """
+apiVersion: v1
+kind: Node
+metadata: {name: own-plain, labels: {kubernetes.io/hostname: own-plain}}
+"""
 
 
 class TypedError(AssertionError):
@@ -168,6 +177,52 @@ def test_a_job_on_gpus_completes(type_: Type) -> None:
 def test_what_does_not_work_is_refused_in_words(type_: Type, line: str, text: str) -> None:
     with pytest.raises(TypedError, match=re.escape(text)):
         type_(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("kubectl logs {pod}", 'pod "{pod}" has no logs'),
+        ("kubectl logs -f {pod}", 'pod "{pod}" has no logs'),
+        ("kubectl exec {pod} -- true", 'pod "{pod}" cannot run a command'),
+        ("kubectl attach {pod}", 'pod "{pod}" has no process to attach to'),
+        ("kubectl port-forward {pod} 8080:80", 'pod "{pod}" has no port to forward to'),
+        ("kubectl debug {pod} --image=busybox", 'pod "{pod}" cannot be debugged'),
+    ],
+)
+def test_what_needs_a_container_is_refused_in_one_sentence(
+    type_: Type, line: str, text: str
+) -> None:
+    pod = "spread-spread-1"
+    with pytest.raises(TypedError) as refused:
+        type_(line.format(pod=pod))
+    why = "this cluster simulates its nodes, so no container runs"
+    assert f"{text.format(pod=pod)}: {why}" in str(refused.value)
+
+
+def test_nodes_that_the_user_applies_run_pods(type_: Type) -> None:
+    """One with the register of HAMi's plugin, and one that says nothing of itself."""
+    node = json.loads(type_("kubectl get node node-a -o json"))
+    register = node["metadata"]["annotations"][cards.REGISTER].replace("GPU-", "GPU-own-")
+    labels = {"kubernetes.io/hostname": "own-gpu"}
+    meta = {"name": "own-gpu", "labels": labels, "annotations": {cards.REGISTER: register}}
+    own = {"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": node["status"]}
+    type_("kubectl apply -f -", json.dumps(own))
+    type_("kubectl apply -f -", PLAIN_NODE)
+    for node, limits in (("own-gpu", {"nvidia.com/gpu": "1"}), ("own-plain", {"cpu": "1"})):
+        container = {"name": "c", "image": "i", "resources": {"limits": limits}}
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": f"on-{node}"},
+            "spec": {
+                "nodeSelector": {"kubernetes.io/hostname": node},
+                "containers": [container],
+            },
+        }
+        type_("kubectl apply -f -", json.dumps(pod))
+        type_(f"kubectl wait pod/on-{node} --for=condition=Ready --timeout=60s")
+    type_("kubectl delete pod on-own-gpu on-own-plain && kubectl delete node own-gpu own-plain")
 
 
 def test_rules_that_the_server_does_not_evaluate_are_judged_by_the_operator(type_: Type) -> None:

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from scheduler.demo import operator, patterns
-from scheduler.embedded.agents import nodes
+from scheduler.embedded.agents import cards, nodes
 from scheduler.simulate.reading import files
 from tests.operator import kept_demo
 
@@ -67,6 +67,23 @@ def test_the_file_of_nodes_is_what_the_demo_runs_on() -> None:
         )
 
 
+async def _node_and_its_pod(api: aiohttp.ClientSession, node: dict[str, Any], pods: str) -> None:
+    """What a user applies: a node, and a pod that only this node suits."""
+    name = node["metadata"]["name"]
+    labels = {"kubernetes.io/hostname": name}
+    node["metadata"]["labels"] = labels
+    limits = {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1000"}
+    resources = {"limits": limits} if "annotations" in node["metadata"] else {}
+    container = {"name": "c", "image": "i", "resources": resources}
+    spec = {"nodeSelector": labels, "containers": [container]}
+    for path, body in (
+        ("/api/v1/nodes", node),
+        (pods, {"metadata": {"name": f"on-{name}"}, "spec": spec}),
+    ):
+        async with api.post(path, json=body) as answer:
+            assert answer.status == 201
+
+
 async def test_a_kept_cluster_lives_on_when_its_operator_is_killed(
     tmp_path: Path, eventually: Any
 ) -> None:
@@ -88,6 +105,13 @@ async def test_a_kept_cluster_lives_on_when_its_operator_is_killed(
 
             kept = [one["metadata"]["name"] for one in patterns.ALL[-1].manifests()]
             assert await pods() == dict.fromkeys(kept, "Running")
+            # Nodes of the user's own: without agents of theirs the first would close after 20 s.
+            register = nodes.gpu_node("own-gpu")["metadata"]["annotations"][cards.REGISTER]
+            own = {"name": "own-gpu", "annotations": {cards.REGISTER: register}}
+            await _node_and_its_pod(api, {"metadata": own}, path)
+            await _node_and_its_pod(api, {"metadata": {"name": "own-plain"}}, path)
+            for name in ("on-own-gpu", "on-own-plain"):
+                await eventually(pods, lambda found, name=name: found[name] == "Running")
             os.kill(int(demo.told("process")), signal.SIGKILL)
             # It names no scheduler: nothing else places pods here.
             spec = {"containers": [{"name": "c", "image": "i"}]}

@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 _START_SECONDS = 240.0
 _END_SECONDS = 60.0
-_READY = "Ctrl-C ends it."
+_READY = "Press Ctrl-C to stop the operator and the cluster."
 
 
 @dataclass(slots=True)

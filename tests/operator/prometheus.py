@@ -31,10 +31,15 @@ class Scrape:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One of the dashboard: title, unit, and its queries with the texts of their legends."""
+    """One of the dashboard: title, type, unit, and its queries with the texts of their legends.
+
+    ``place`` is where it is in Grafana's grid: x, y, width and height.
+    """
 
     title: str
+    type: str
     unit: str
+    place: tuple[int, int, int, int]
     queries: tuple[tuple[str, str], ...]
 
 
@@ -87,13 +92,22 @@ def panels(interval: str = "1m") -> list[Panel]:
             continue
         queries = tuple(
             (
-                target["expr"].replace("$job", JOB).replace("$__rate_interval", interval),
+                _filled_in(target["expr"], interval),
                 target["legendFormat"],
             )
             for target in one["targets"]
         )
-        found.append(Panel(one["title"], one["fieldConfig"]["defaults"]["unit"], queries))
+        unit, at = one["fieldConfig"]["defaults"]["unit"], one["gridPos"]
+        place = (at["x"], at["y"], at["w"], at["h"])
+        found.append(Panel(one["title"], one["type"], unit, place, queries))
     return found
+
+
+def _filled_in(query: str, interval: str) -> str:
+    """With nothing chosen: all nodes, models and namespaces."""
+    for name in ("node", "model", "namespace"):
+        query = query.replace(f'=~"${name}"', '=~".*"')
+    return query.replace("$job", JOB).replace("$__rate_interval", interval)
 
 
 def labelled(labels: dict[str, str], legend: str) -> str:

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 Json = dict[str, Any]
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -34,10 +34,11 @@ function measured(frame) {
       found.wide.push(node.tagName + " " + node.textContent.slice(0, 60));
     if (style.overflowX !== "visible" && node.scrollWidth > node.clientWidth + 1)
       found.cut.push(node.tagName + " " + node.textContent.slice(0, 60));
-    const isWhole = node.matches("tr, .bars > *, .cells") || node.matches("table, figure") && box.height < 200;
+    const isWhole = node.matches("tr, .bars > *, .cells > i, .names li") || node.matches("table, figure") && box.height < 200;
     if (isWhole && style.breakInside !== "avoid")
       found.torn.push(node.tagName + " " + node.textContent.slice(0, 60));
-    if (node.matches("table, figure") && box.height > 520 && style.breakInside === "avoid")
+    // A third of a page, less the headings that stay with what follows them.
+    if (box.height > 300 && style.breakInside === "avoid")
       found.stiff.push(node.tagName + " " + node.textContent.slice(0, 60));
   }
   const walk = doc.createTreeWalker(doc.body, NodeFilter.SHOW_TEXT);
@@ -87,8 +88,8 @@ def measure(
 
     ``scrolls`` says how many pixels it is wider than its window, ``wide`` which elements reach out of it, ``cut``
     which hide or scroll what is in them, ``torn`` which lines and small tables and figures a page break may go
-    through, ``stiff`` which take more than half a page and no break may go through, so that as much may be left
-    empty before them; and ``smallest`` is the size of the smallest of ``texts`` texts.
+    through, ``stiff`` which take so much of a page that a third of it may be left empty before them, as no break
+    may go through them; and ``smallest`` is the size of the smallest of ``texts`` texts.
     ``on_paper`` goes by the styles for print.
     """
     if on_paper:
@@ -109,24 +110,43 @@ def measure(
     return {one["name"]: one for one in json.loads(html.unescape(told[1]))}
 
 
-def printed(page: str, folder: Path) -> tuple[int, float]:
-    """How many pages it has on paper, and the scale that the browser prints at; it shrinks what is too wide."""
+class Printed(NamedTuple):
+    """What a page is on paper.
+
+    Attributes:
+        pages: how many sheets it takes.
+        scale: that the browser prints at; it shrinks what is too wide.
+        filled: of each sheet, how far down its text reaches, as a part of its height.
+    """
+
+    pages: int
+    scale: float
+    filled: list[float]
+
+
+def printed(page: str, folder: Path) -> Printed:
+    """What the browser prints."""
     source, target = folder / "page.html", folder / "page.pdf"
     source.write_text(page, encoding="utf-8")
     run(folder, "--no-pdf-header-footer", f"--print-to-pdf={target}", source.as_uri())
     pdf = target.read_bytes()
     pages = len(re.findall(rb"/Type\s*/Page\b(?!s)", pdf))
-    scales = []
+    scales: list[float] = []
+    filled: list[float] = []
     for stream in re.finditer(rb"stream\r?\n", pdf):
         try:
             drawn = zlib.decompressobj().decompress(pdf[stream.end() :])
         except zlib.error:
             continue
         found = re.match(rb"\S+ 0 0 -\S+ 0 \S+ cm\s+q\s+(\S+) 0 0 \1 ", drawn)
-        if found:
+        sheet = re.search(rb"\s0 0 \S+ (\S+) re", drawn)
+        if found and sheet:
             scales.append(float(found[1]))
-    assert scales, "no page of the PDF begins as expected"
-    return pages, min(scales)
+            # Places of text go on from sheet to sheet.
+            lowest = max(map(float, re.findall(rb"1 0 0 -1 \S+ (\S+) Tm", drawn)), default=0.0)
+            filled.append(lowest / float(sheet[1]) - len(filled))
+    assert len(scales) == pages, "not every page of the PDF begins as expected"
+    return Printed(pages, min(scales), filled)
 
 
 def run(folder: Path, *arguments: str) -> str:

@@ -89,7 +89,7 @@ def test_page_and_table_go_to_a_file(tmp_path: Path) -> None:
         assert (result.exit_code, result.stdout) == (0, "")
         text = path.read_text(encoding="utf-8")
         assert text.startswith(begins)
-        assert "too little memory" in text
+        assert "oo little memory" in text
 
 
 @pytest.mark.parametrize(

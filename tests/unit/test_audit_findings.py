@@ -95,7 +95,7 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
     money = {"moneyByDimension", "usableByDimension", "money", "value"}
     assert set(found["total"]) == amounts | money
     assert set(found["total"]["value"]) == amounts
-    assert set(found["nodes"][0]) == amounts | {"name", "money", "usableMoney", "isClosed", "hasGpus", "models", "sharers", "reason"}  # fmt: skip
+    assert set(found["nodes"][0]) == amounts | {"name", "money", "usableMoney", "isClosed", "hasGpus", "models", "sharers", "reason", "why"}  # fmt: skip
     assert all(set(found["total"][figure]) == set(found["units"]) for figure in amounts)
     assert found["waiting"] == [{"pod": "default/waits", "cpu": 3.0, "memory": 1.0, "gpus": 2}]
     assert set(found["replay"]) == {
@@ -262,33 +262,6 @@ def test_bars_are_ordered_by_what_they_show_and_the_rest_is_told_truly() -> None
     rest = sum(i / 100 for i in range(60))
     assert f"40 of 100 nodes with GPUs shown, with the most stranded; the other 60 strand {rest:.1f} GPUs in all." in reader.words  # fmt: skip
     assert "shown" not in read(charts.nodes(rows[:40])).words
-
-
-def test_the_fleet_has_a_cell_and_a_name_for_every_node_worst_kind_first() -> None:
-    nodes = [
-        make.hami_node(name="full", cards=1, cpu=4),
-        make.hami_node(name="idle", cards=1, cpu=9),
-    ]
-    nodes += [
-        make.hami_node(name="lost", cards=2, cpu=4),
-        make.hami_node(name="shut", unschedulable=True),
-    ]
-    nodes += [make.node(name="plain", cpu=4), make.node(name=f"{EVIL}-3", cpu=4)]
-    used = {names.HAMI_NODE: "full", names.HAMI_ALLOCATED: f"full-GPU-0,NVIDIA,{make.T4_MIB},100:;"}
-    pods = [
-        make.pod(name="a", node="full", cpu=4, gpu=1, annotations=used),
-        plain("b", "lost", 4, "1Gi"),
-    ]  # fmt: skip
-    text = page.render(audit(nodes, pods))
-    for name in ("full", "idle", "lost", "shut", "plain"):
-        assert f'title="{name}: ' in text
-    assert f'title="{html.escape(EVIL)}-3: ' in text
-    kinds = ("s3", "idle", "full", "closed")
-    places = [text.index(f'<i class="{kind}" title="{name}: ') for kind, name in zip(kinds, ("lost", "idle", "full", "shut"), strict=True)]  # fmt: skip
-    assert places == sorted(places)
-    words = read(text).words
-    assert "1 node: half or more stranded" in words
-    assert "1 node: closed: cordoned or not healthy" in words
 
 
 def test_the_headline_is_what_could_be_used_and_is_not() -> None:

@@ -34,6 +34,7 @@ def rendered(n: int) -> str:
         make.pod(name=f"p{i}", node=node.metadata.name, cpu=7, memory="1Gi")
         for i, node in enumerate(nodes[: n // 2 + 1])
     ]
+    pods += [make.pod(name=f"waits-{i}", gpu=1 + i % 5, cpu=i % 3) for i in range(n // 2)]
     question = Question(
         config=Config(), modes=(None,), prices=book.packaged(), worst=10, orders=1,
         about=About(made="2026-01-01 00:00 UTC", source=LONG, version="1.2.3"),
@@ -58,10 +59,10 @@ def test_the_page_is_printed_whole_and_not_shrunk(n: int, tmp_path: Path) -> Non
     assert (found["scrolls"], found["wide"], found["cut"]) == (0, [], [])
     assert (found["torn"], found["stiff"]) == ([], [])
     assert found["smallest"] >= SMALLEST_PX, found["small"]
-    pages, scale = browser.printed(rendered(n), tmp_path)
-    _, unshrunk = browser.printed(NARROW, tmp_path)
-    assert pages > 0
-    assert scale == unshrunk
+    on_paper = browser.printed(rendered(n), tmp_path)
+    assert on_paper.scale == browser.printed(NARROW, tmp_path).scale
+    # The last sheet ends where the page ends.
+    assert all(2 / 3 <= part <= 1.01 for part in on_paper.filled[:-1]), on_paper.filled
 
 
 def test_every_one_of_5000_nodes_has_a_cell_and_the_page_stays_small() -> None:
@@ -87,9 +88,13 @@ def test_what_is_too_wide_too_small_or_cut_is_noticed(tmp_path: Path) -> None:
     assert any("stiff" in one for one in found["stiff"])
     assert any("cut off" in one for one in found["cut"])
     assert found["smallest"] == pytest.approx(6)
-    _, shrunk = browser.printed(bad, tmp_path)
-    _, unshrunk = browser.printed(NARROW, tmp_path)
-    assert shrunk < unshrunk
+    shrunk, unshrunk = (browser.printed(one, tmp_path) for one in (bad, NARROW))
+    assert shrunk.scale < unshrunk.scale
+    stiff = (
+        "<p>above</p>"
+        + '<div style="break-inside:avoid"><p style="height:700px">stiff</p></div>' * 2
+    )
+    assert browser.printed(NARROW + stiff, tmp_path).filled[0] < 2 / 3
 
 
 def test_without_a_browser_nothing_passes_for_measured(

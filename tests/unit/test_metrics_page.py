@@ -48,3 +48,38 @@ def test_the_dashboard_lays_its_panels_out_without_overlap_and_says_what_each_is
         taken |= cells
         assert one["type"] == "row" or one["description"]
     assert len({one["id"] for one in panels}) == len(panels)
+
+
+def test_the_dashboard_opens_with_what_is_wanted_first() -> None:
+    dashboard = json.loads(prometheus.DASHBOARD.read_text())
+    first = [(one["type"], one["title"]) for one in dashboard["panels"][:8]]
+    assert first == [
+        ("row", "Overview"),
+        ("stat", "Free GPUs"),
+        ("stat", "Stranded GPUs"),
+        ("stat", "Pending pods"),
+        ("stat", "Oldest wait"),
+        ("table", "GPU nodes"),
+        ("heatmap", "Cards by memory allocated"),
+        ("status-history", "Memory allocated, card by card"),
+    ]
+    variables = {one["name"]: one for one in dashboard["templating"]["list"]}
+    assert {"node", "model", "namespace"} <= variables.keys()
+    text = json.dumps(dashboard["panels"])
+    for name in ("node", "model", "namespace"):
+        # A panel that filters by it matches everything when nothing is chosen.
+        assert f'=~\\"${name}\\"' in text
+        assert variables[name]["allValue"] == ".*"
+    assert "given away" not in text
+
+
+def test_every_metric_of_the_dashboard_exists() -> None:
+    """Of its panels and of its variables; a panel on a name that nobody exports stays empty without a word."""
+    dashboard = json.loads(prometheus.DASHBOARD.read_text())
+    asked = [t["expr"] for one in dashboard["panels"] for t in one.get("targets", ())]
+    asked += [one["query"] for one in dashboard["templating"]["list"] if one["type"] == "query"]
+    names = {name for query in asked for name in re.findall(r"(?:evenkeel|scheduler)_\w+", query)}
+    told = {one.full_name for one in catalogue.ALL}
+    told |= {f"{one.name}_bucket" for one in catalogue.ALL if one.buckets}
+    # The variable of namespaces takes them from whatever is told by namespace.
+    assert names - told == {"evenkeel_namespace_"}

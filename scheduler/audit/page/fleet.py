@@ -1,21 +1,26 @@
 """Every node as a cell, whatever the size of the fleet: sorted into kinds, the worst first, coloured by kind.
 
 Cells are plain boxes of a fixed size that wrap, so 5,000 of them are as good on a phone as on paper. What a
-kind means and how many nodes are of it is written above its cells; what a cell is, is its title, and
-in the list of names below.
+kind means and how many nodes are of it is written above its cells. Every kind has a letter and every cell of it
+a number, so that ``B12`` is found in the list of names below, which is printed too; up to a thousand nodes have
+their number in the cell. Pods that wait are cells as well, by what they request.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
-from scheduler.audit.page import parts
 from scheduler.audit.words import counted, short
 
 Json = dict[str, Any]
 _FEW, _SOME = 100, 1000
+# Cells of pods that wait, of one kind; more would say no more.
+_PODS_MAX = 200
+# Requests of pods that wait; what is beyond is told together, so that letters do not run out.
+_REQUESTS_MAX = 12
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 # Less than this share of a node is no part of it worth a colour.
 _LEAST = 0.05
 
@@ -45,8 +50,17 @@ class _Cell(NamedTuple):
     title: str
 
 
-def draw(rows: Sequence[Json]) -> str:
-    """Nodes with GPUs by their GPUs, the others by their cores or memory, whichever is stranded more."""
+class _Row(NamedTuple):
+    """Cells of one kind: how they are drawn, what they have in common, and the name and title of each."""
+
+    style: str
+    told: str
+    cells: list[tuple[str, str]]
+
+
+def draw(rows: Sequence[Json], waiting: Sequence[Json]) -> str:
+    """Nodes with GPUs by their GPUs, the others by their cores or memory, whichever is stranded more; pods that wait."""
+    letters, is_numbered = iter(_LETTERS), len(rows) <= _SOME
     size = "few" if len(rows) <= _FEW else "some" if len(rows) <= _SOME else "many"
     pools = (
         ("Nodes with GPUs, by their GPUs", ("gpuCompute",), "GPUs"),
@@ -59,7 +73,12 @@ def draw(rows: Sequence[Json]) -> str:
             _cell(row, keys, unit) for row, has in zip(rows, has_gpus, strict=True) if has == wanted
         ]
         if cells:
-            body.append(f"<h3>{title}</h3>\n{_pool(cells)}")
+            body.append(
+                f"<h3>{title}</h3>\n{_pool(_by_kind(cells), letters, is_numbered=is_numbered)}"
+            )
+    if waiting:
+        told = f"<h3>Pods that wait, by what each requests</h3>\n{_pool(_by_request(waiting), letters, is_numbered=is_numbered)}"
+        body.append(told)
     return f'<div class="{size}">\n' + "\n".join(body) + "\n</div>"
 
 
@@ -83,21 +102,57 @@ def _cell(row: Json, keys: Sequence[str], unit: str) -> _Cell:
     return _Cell(kind, stranded, usable, row["name"], title)
 
 
-def _pool(cells: list[_Cell]) -> str:
-    lines, named = [], []
+def _by_kind(cells: list[_Cell]) -> Iterator[_Row]:
     for kind in _KINDS:
         of_kind = sorted(
             (cell for cell in cells if cell.kind is kind),
             key=lambda cell: (-cell.stranded, -cell.usable, cell.name),
         )
-        if not of_kind:
-            continue
-        told = f"{counted(len(of_kind), 'node')}: {kind.meaning}"
-        boxes = "".join(f'<i class="{kind.name}" title="{escape(c.title)}"></i>' for c in of_kind)
+        if of_kind:
+            told = f"{counted(len(of_kind), 'node')}: {kind.meaning}"
+            yield _Row(kind.name, told, [(cell.name, cell.title) for cell in of_kind])
+
+
+def _by_request(waiting: Sequence[Json]) -> Iterator[_Row]:
+    """Those that request the most GPUs first; pods come in the order in which they were created."""
+    groups: dict[tuple[float, ...], list[str]] = {}
+    for pod in waiting:
+        groups.setdefault((pod["gpus"], pod["cpu"], pod["memory"]), []).append(pod["pod"])
+    ordered = sorted(groups.items(), reverse=True)
+    if len(ordered) > _REQUESTS_MAX:
+        others = [name for _, names in ordered[_REQUESTS_MAX:] for name in names]
+        ordered = ordered[:_REQUESTS_MAX]
+    else:
+        others = []
+    for (gpus, cpu, memory), names in ordered:
+        cores = f"{short(cpu)} {'core' if cpu == 1 else 'cores'}"
+        told = f"{counted(len(names), 'pod')}: {counted(int(gpus), 'GPU')}, {cores}, {short(memory)} GiB"
+        yield _Row("waits", told, [(name, f"{name} waits") for name in names])
+    if others:
+        told = f"{counted(len(others), 'pod')}: other requests"
+        yield _Row("waits", told, [(name, f"{name} waits") for name in others])
+
+
+def _pool(rows: Iterable[_Row], letters: Iterator[str], *, is_numbered: bool) -> str:
+    lines, named = [], []
+    for row in rows:
+        letter = next(letters)
+        most = _PODS_MAX if row.style == "waits" else len(row.cells)
+        told = f"{letter}. {row.told}" + (f" ({most} shown)" if len(row.cells) > most else "")
+        boxes = "".join(
+            f'<i class="{row.style}" title="{letter}{i} {escape(title)}">{i if is_numbered else ""}</i>'
+            for i, (_, title) in enumerate(row.cells[:most], 1)
+        )
         lines.append(
             f'<p class="kind">{escape(told)}</p>\n'
             f'<div class="cells" role="img" aria-label="{escape(told)}">{boxes}</div>'
         )
-        named.append((told, ", ".join(cell.name for cell in of_kind)))
-    names = parts.table(("nodes", "names, the worst first"), named, words=1)
-    return "\n".join([*lines, f"<details><summary>By name</summary>\n{names}</details>"])
+        names = "".join(
+            f"<li>{letter}{i} {escape(name)}</li>"
+            for i, (name, _) in enumerate(row.cells[:most], 1)
+        )
+        named.append(f"<ul>{names}</ul>")
+    listed = "\n".join(named)
+    return "\n".join(
+        [*lines, f'<details class="names"><summary>By name</summary>\n{listed}</details>']
+    )

@@ -48,7 +48,10 @@ def render(audit: Json) -> str:
         )
     body += [
         "<h2>The fleet</h2>",
-        fleet.draw(audit["nodes"]) if audit["nodes"] else "<p>There is no node.</p>",
+        fleet.draw(audit["nodes"], audit["waiting"])
+        if audit["nodes"]
+        else "<p>There is no node.</p>",
+        *_sentences((words.waits(audit),)),
         "<h2>In total</h2>",
         _total(audit["total"]),
         "<h2>Dollars a month, by resource</h2>",
@@ -114,15 +117,35 @@ def _worst(audit: Json) -> str:
     by_name = {node["name"]: node for node in audit["nodes"]}
     if not audit["worst"]:
         return "<p>Nowhere: nothing is stranded.</p>"
-    return parts.table(
-        ("node", *TITLES.values(), "$ a month", "why"),
-        [
-            (node["name"], *(amount(node["stranded"][key]) for key in TITLES),
-             f"{node['money']:,.0f}", node["reason"])
-            for node in (by_name[name] for name in audit["worst"])
-        ],
-        words=1,
-    )  # fmt: skip
+    causes: dict[str, list[Json]] = {}
+    for node in map(by_name.__getitem__, audit["worst"]):
+        causes.setdefault(_cause(node["why"]), []).append(node)
+    groups = [
+        (
+            f"{cause[0].upper()}{cause[1:]}",
+            [
+                (node["name"], *(amount(node["stranded"][key]) for key in TITLES),
+                 f"{node['money']:,.0f}", _left(node["why"]))
+                for node in nodes
+            ],
+        )
+        for cause, nodes in causes.items()
+    ]  # fmt: skip
+    headings = ("node", *TITLES.values(), "$ a month", "what is left")
+    return parts.grouped(headings, groups)
+
+
+def _cause(why: Json | None) -> str:
+    """What several nodes may have in common, which is told once for all of them."""
+    if why is None:
+        return "less than a hundredth of each unit is stranded"
+    return f"{why['cause']} for {why['pods']}" if why["misfits"] else str(why["cause"])
+
+
+def _left(why: Json | None) -> str:
+    if why is None:
+        return ""
+    return f"{why['left']}; {why['misfits']} do not fit" if why["misfits"] else str(why["left"])
 
 
 def _filled(replay: Json) -> str:

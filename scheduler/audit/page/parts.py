@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import NamedTuple
 
-_SHORT = 20
+# A third of a page has more lines than these, with the heading above them.
+_SHORT = 12
 # A row with a sentence takes so many lines.
 _LINES_OF_WORDS = 3
 
@@ -26,9 +27,23 @@ def soft(text: str) -> str:
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 0) -> str:
     """A table; its last ``words`` columns hold sentences. On a phone every row is a list with its headings."""
+    return _table(headings, _rows(headings, rows, words), words)
+
+
+def grouped(headings: Sequence[str], groups: Iterable[tuple[str, Sequence[Sequence[str]]]]) -> str:
+    """A table whose rows have a line above them that is true of all of them; the last column holds a sentence."""
+    lines = []
+    for title, rows in groups:
+        lines += [
+            f'<tr class="group"><th colspan="{len(headings)}">{escape(title)}</th></tr>',
+            *_rows(headings, rows, 1),
+        ]
+    return _table(headings, lines, 1)
+
+
+def _rows(headings: Sequence[str], rows: Iterable[Sequence[str]], words: int) -> list[str]:
     first = len(headings) - words
-    head = "".join(f"<th{_kind(i, first)}>{escape(text)}</th>" for i, text in enumerate(headings))
-    lines = "\n".join(
+    return [
         "<tr>"
         + "".join(
             f"<td{_kind(i, first)}{_label(headings[i]) if i else ''}>{escape(text)}</td>"
@@ -36,8 +51,13 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, words: int 
         )
         + "</tr>"
         for row in rows
-    )
-    kind = _short(lines.count("<tr>") * (_LINES_OF_WORDS if words else 1))
+    ]
+
+
+def _table(headings: Sequence[str], rows: Sequence[str], words: int) -> str:
+    first = len(headings) - words
+    head = "".join(f"<th{_kind(i, first)}>{escape(text)}</th>" for i, text in enumerate(headings))
+    kind, lines = _short(len(rows) * (_LINES_OF_WORDS if words else 1)), "\n".join(rows)
     return f"<table{kind}>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{lines}\n</tbody></table>"
 
 
@@ -64,7 +84,7 @@ def bars(title: str, drawn: Sequence[Bar], legend: Sequence[tuple[str, str]] = (
 
 
 def _short(n_lines: int) -> str:
-    """On paper what takes a small part of a page is not torn; more than that would leave half a page empty."""
+    """On paper what takes a small part of a page is not torn; more than that would leave a third of it empty."""
     return ' class="short"' if n_lines <= _SHORT else ""
 
 

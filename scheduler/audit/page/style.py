@@ -2,16 +2,16 @@
 
 Text is HTML everywhere, also beside bars, so that it never shrinks with a picture. Colours are told apart by
 people who see few of them: stranded is orange and the darker the more, usable is blue, used is grey, and
-closed is hatched. Nothing is told by colour alone.
+closed is hatched, or dashed where a number stands in it. Nothing is told by colour alone.
 """
 
 from __future__ import annotations
 
 STYLE = """
 :root{color-scheme:light dark;--ink:#1d2329;--soft:#535e68;--line:#d5dbe0;--paper:#fff;
---used:#9aa7b3;--usable:#1b7fb5;--stranded:#d95f0e;--s3:#8c2d04;--s2:#d95f0e;--s1:#fdae6b}
+--used:#9aa7b3;--usable:#1b7fb5;--stranded:#d95f0e;--s3:#8c2d04;--s2:#d95f0e;--s1:#fdae6b;--onto:#fff;--onto1:#000}
 @media(prefers-color-scheme:dark){:root{--ink:#e6e9ec;--soft:#a3adb6;--line:#39424a;--paper:#14181b;
---used:#5f6b76;--usable:#4aa8da;--stranded:#f0853a;--s3:#ffcf9e;--s2:#f0853a;--s1:#a8501a}}
+--used:#5f6b76;--usable:#4aa8da;--stranded:#f0853a;--s3:#ffcf9e;--s2:#f0853a;--s1:#a8501a;--onto:#000;--onto1:#fff}}
 *{box-sizing:border-box}
 body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);margin:2rem auto;
 max-width:64rem;padding:0 1rem;overflow-wrap:anywhere}
@@ -27,27 +27,33 @@ gap:.2rem .75rem;align-items:center;font-size:13px;line-height:1.3}
 .bars>:nth-child(3n+1){text-align:right}.bar{display:flex;height:16px;min-width:2rem}.bar i{height:100%}
 .legend{display:flex;flex-wrap:wrap;gap:.25rem 1rem;font-size:13px;margin:.5rem 0}
 .legend i{display:inline-block;width:12px;height:12px;margin-right:.4rem;vertical-align:-1px}
-.cells{display:flex;flex-wrap:wrap;gap:2px;margin:.1rem 0 .6rem}.cells i{width:9px;height:9px}
-.some .cells i{width:14px;height:14px}.few .cells i{width:22px;height:22px}
+.cells{display:flex;flex-wrap:wrap;gap:2px;margin:.1rem 0 .6rem}
+.cells i{width:24px;height:20px;font:11px/20px system-ui,sans-serif;text-align:center;color:#000}
+.cells .s3,.cells .idle{color:var(--onto)}.cells .s1,.cells .full{color:var(--onto1)}
+.cells .closed{background:var(--paper);color:var(--soft);outline-style:dashed}
+.cells .waits{outline:1px solid var(--ink);outline-offset:-1px;color:var(--ink)}
+.many .cells i{width:9px;height:9px}
+.names ul{columns:8rem;gap:1rem;margin:.3rem 0;padding:0;list-style:none;font-size:12px}
 .kind{font-size:14px;margin:.4rem 0 0}
 .used,.full{background:var(--used)}.usable,.idle{background:var(--usable)}.stranded{background:var(--stranded)}
 .s3{background:var(--s3)}.s2{background:var(--s2)}.s1{background:var(--s1)}
 .closed{background:repeating-linear-gradient(45deg,var(--soft) 0 2px,var(--paper) 2px 5px);outline:1px solid var(--soft);
 outline-offset:-1px}
-details{font-size:14px}summary{cursor:pointer}
+details{font-size:14px}summary{cursor:pointer}.group th{text-align:left;padding-top:.6rem}
 @media screen and (max-width:40rem){body{margin:1rem auto}.bars{grid-template-columns:minmax(5rem,7.5rem) 1fr 5rem}
 table,tbody,tr,td{display:block}thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 tr{padding:.4rem 0;border-bottom:1px solid var(--line)}td,td:first-child{border:0;padding:.05rem 0;text-align:right}
-td:first-child{text-align:left;font-weight:600}td:first-child,td.words{min-width:0}td[data-label]::before{content:attr(data-label);float:left;
+.group th{display:block;border:0;padding:.2rem 0 0;color:var(--soft)}td:first-child{text-align:left;font-weight:600}td:first-child,td.words{min-width:0}td[data-label]::before{content:attr(data-label);float:left;
 padding-right:1rem;color:var(--soft)}td.words{text-align:left}td.words[data-label]::before{float:none;display:block}}
 @page{margin:12mm}
 @media print{:root{color-scheme:light;--ink:#000;--soft:#444;--line:#bbb;--paper:#fff;
---used:#9aa7b3;--usable:#1b7fb5;--stranded:#d95f0e;--s3:#8c2d04;--s2:#d95f0e;--s1:#fdae6b}
+--used:#9aa7b3;--usable:#1b7fb5;--stranded:#d95f0e;--s3:#8c2d04;--s2:#d95f0e;--s1:#fdae6b;--onto:#fff;--onto1:#000}
 *{print-color-adjust:exact;-webkit-print-color-adjust:exact}
 body{max-width:none;margin:0;padding:0;font-size:13px}.soft,table,details{font-size:12px}
 h1{font-size:1.3rem}h2{margin-top:1.1rem}h3{margin-top:.6rem}p{margin:.3rem 0}.lead{font-size:1.1rem}
-.cells{margin-bottom:.3rem}.some .cells i{width:11px;height:11px}.few .cells i{width:16px;height:16px}
+.cells{margin-bottom:.3rem}.cells i{height:16px;line-height:16px}
 .bars{font-size:12px;gap:.1rem .75rem;line-height:1.2}.bar{height:11px}th,td{padding:.15rem .5rem}h2,h3,.kind{break-after:avoid}
-figure.short,tr,table.short,.bars>*,.cells,.legend,.advice{break-inside:avoid}.legend{break-after:avoid}p{orphans:3;widows:3}
-thead{display:table-header-group}details{display:none}}
+figure.short,tr,table.short,.bars>*,.cells i,.names li,.legend,.advice{break-inside:avoid}.group{break-after:avoid}.legend{break-after:avoid}p{orphans:3;widows:3}
+thead{display:table-header-group}.many details{display:none}summary{display:none}
+.names ul{font-size:11px}details::details-content{content-visibility:visible;display:block;height:auto}}
 """

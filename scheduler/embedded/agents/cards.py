@@ -1,7 +1,8 @@
 """GPU cards of a node: what a fake node says it has, and how HAMi's plugin announces them.
 
 The inventory stands in an annotation of the node (the real plugin asks the driver), so that
-agents need nothing but the API server to know what they play.
+agents need nothing but the API server to know what they play. A node that somebody copied from
+another cluster has only the register, which then is the inventory.
 """
 
 import hashlib
@@ -10,6 +11,8 @@ import uuid
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import msgspec
+
 Json = dict[str, Any]
 
 HARDWARE = "evenkeel.dev/embedded-hardware"
@@ -17,6 +20,8 @@ REGISTER = "hami.io/node-nvidia-register"
 HANDSHAKE = "hami.io/node-handshake"
 RESOURCE = "nvidia.com/gpu"
 FORMS = ("json", "text7", "text9")
+_NUMBERS = ("index", "count", "devmem", "devcore", "numa")
+_TEXT_FIELDS = ("id", "count", "devmem", "devcore", "type", "numa", "health", "index", "mode")
 
 _NAMES = uuid.UUID("6c1a1f52-4a3e-5a55-9a0e-0d6f3c0f9a11")
 
@@ -38,10 +43,14 @@ class Card:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hardware:
-    """The cards of a node and how its plugin registers them: json, text7 or text9."""
+    """The cards of a node and how its plugin registers them: json, text7 or text9.
+
+    ``register`` is the register that they were read from, empty where the node has an inventory.
+    """
 
     cards: tuple[Card, ...]
     form: str = "json"
+    register: str = ""
 
     def annotation(self) -> str:
         """Return the inventory as text for the node's annotation."""
@@ -55,12 +64,53 @@ class Hardware:
 
 
 def read(node: Json) -> Hardware | None:
-    """Return the inventory of a node, or None if it has no such annotation."""
-    text = (node["metadata"].get("annotations") or {}).get(HARDWARE)
+    """Return the cards of a node, from its inventory or else from its register; None if it has neither."""
+    annotations = node["metadata"].get("annotations") or {}
+    text = annotations.get(HARDWARE)
     if not text:
-        return None
+        return _registered(annotations.get(REGISTER) or "")
     stored = json.loads(text)
     return Hardware(cards=tuple(Card(**card) for card in stored["cards"]), form=stored["form"])
+
+
+def _registered(register: str) -> Hardware | None:
+    """Return the cards of a register; None for one that cannot be read, as on a node without a plugin."""
+    text = register.strip()
+    try:
+        if text.startswith("["):
+            records = msgspec.json.decode(text, type=list[Json])
+            form, cards = "json", tuple(_of_json(record) for record in records)
+        else:
+            lines = [line.split(",") for line in text.split(":") if line]
+            form = "text9" if lines and len(lines[0]) == len(_TEXT_FIELDS) else "text7"
+            cards = tuple(_of_text(line) for line in lines)
+    except (msgspec.MsgspecError, ValueError, TypeError, KeyError):
+        return None
+    return Hardware(cards=cards, form=form, register=register) if cards else None
+
+
+def _of_json(record: Json) -> Card:
+    # What Go's omitempty left out is zero, and HAMi may write fields that nobody here needs.
+    numbers = {name: int(record.get(name, 0)) for name in _NUMBERS}
+    return Card(
+        id=record["id"],
+        type=record.get("type", ""),
+        mode=record.get("mode", ""),
+        health=bool(record.get("health", False)),
+        **numbers,
+    )
+
+
+def _of_text(record: list[str]) -> Card:
+    told = dict(zip(_TEXT_FIELDS, record, strict=False))
+    numbers = {name: int(told.get(name, "0")) for name in _NUMBERS}
+    return Card(
+        id=told["id"],
+        type=told["type"],
+        mode=told.get("mode", ""),
+        health=told["health"] == "true",
+        **numbers,
+    )
 
 
 def card_id(node: str, index: int) -> str:
@@ -72,8 +122,11 @@ def register_text(hardware: Hardware, order: str = "") -> str:
     """Return the value of the register annotation.
 
     The real plugin walks a Go map, so the order differs from registration to registration: each
-    text in ``order`` gives another one. Without it cards come by index.
+    text in ``order`` gives another one. Without it cards come by index. A register that is the
+    inventory stays as it is.
     """
+    if hardware.register:
+        return hardware.register
     cards = list(hardware.cards)
     if order:
         cards.sort(key=lambda card: hashlib.sha256(f"{order}/{card.id}".encode()).digest())

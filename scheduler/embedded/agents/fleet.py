@@ -1,15 +1,15 @@
 """Kubelet and device plugin for many nodes in one task: ``async with agents.run(url) as a:``.
 
-They speak HTTP only, so the same agents serve the embedded cluster and a real control plane.
+A node that appears later is played too, whoever created it. They speak HTTP only, so the same agents serve the embedded cluster and a real control plane.
 """
 
 import asyncio
 import ssl as tls
-from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Collection, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
-from scheduler.embedded.agents.apiclient import Client
+from scheduler.embedded.agents.apiclient import CallError, Client
 from scheduler.embedded.agents.hami_plugin import Allocation, Knobs, Plugin
 from scheduler.embedded.agents.kubelet import Kubelet, Pace
 
@@ -86,9 +86,21 @@ async def _follow_nodes(client: Client, kubelet: Kubelet, plugin: Plugin) -> Non
             continue
         if kind == "DELETED":
             kubelet.node_gone(name)
-        else:
+            plugin.node_gone(name)
+            continue
+        with _unless_gone():
             await kubelet.node_seen(node)
             await plugin.node_seen(node)
+
+
+@contextmanager
+def _unless_gone() -> Iterator[None]:
+    """A node that was deleted or changed meanwhile is heard of again, and no reason to end."""
+    try:
+        yield
+    except CallError as error:
+        if error.code not in {404, 409}:
+            raise
 
 
 async def _follow_pods(client: Client, kubelet: Kubelet) -> None:
@@ -105,4 +117,5 @@ async def _announce_again(kubelet: Kubelet, plugin: Plugin) -> None:
     while True:
         await asyncio.sleep(plugin.knobs.register_seconds)
         for node in kubelet.nodes():
-            await plugin.register(node)
+            with _unless_gone():
+                await plugin.register(node)

@@ -85,6 +85,10 @@ class Plugin:
             self._announced[name] = hardware.annotation()
             await self.register(node)
 
+    def node_gone(self, name: str) -> None:
+        """Forget a node: one of the same name that comes later is announced again."""
+        self._announced.pop(name, None)
+
     async def register(self, node: Json) -> None:
         """Announce a node's cards; only what differs from what is there is written."""
         hardware, name = cards.read(node), node["metadata"]["name"]

@@ -14,6 +14,8 @@ Json = dict[str, Any]
 Work = Callable[[Json], Coroutine[Any, Any, None]]
 
 RUN_SECONDS = "evenkeel.dev/run-seconds"
+# Of a machine that its node object says nothing of.
+_AMOUNTS = {"cpu": "32", "memory": "128Gi", "pods": "110"}
 _OVER = frozenset({"Succeeded", "Failed"})
 
 
@@ -53,7 +55,7 @@ class Kubelet:
         return list(self._nodes.values())
 
     async def node_seen(self, node: Json) -> None:
-        """Take a node in; make it Ready if nothing says so yet."""
+        """Take a node in; if nothing says yet that it is Ready, say so, and of what size it is."""
         name = node["metadata"]["name"]
         self._nodes[name] = node
         for pod in self._early.pop(name, ()):
@@ -71,7 +73,8 @@ class Kubelet:
             "lastTransitionTime": now,
         }
         path = f"/api/v1/nodes/{name}/status"
-        await self._client.patch(path, {"status": {"conditions": [ready]}}, STRATEGIC)
+        told = {"conditions": [ready], **_missing_amounts(node.get("status") or {})}
+        await self._client.patch(path, {"status": told}, STRATEGIC)
 
     def node_gone(self, name: str) -> None:
         """Forget a node."""
@@ -223,6 +226,16 @@ class Kubelet:
         if init:
             status["initContainerStatuses"] = init
         return status
+
+
+def _missing_amounts(status: Json) -> Json:
+    """Return what every kubelet reports of its machine and a node object lacks."""
+    capacity, allocatable = (status.get(part) or {} for part in ("capacity", "allocatable"))
+    return {
+        "capacity": {**_AMOUNTS, **capacity},
+        # What is set aside on a machine is told by whoever tells what can be allocated.
+        "allocatable": {**_AMOUNTS, **capacity, **allocatable},
+    }
 
 
 def gpu_count(container: Json) -> int:

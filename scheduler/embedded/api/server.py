@@ -14,7 +14,16 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 from aiohttp import web
 
-from scheduler.embedded.api import bodies, discovery, paths, protobuf, reviews, verbs, watching
+from scheduler.embedded.api import (
+    bodies,
+    containers,
+    discovery,
+    paths,
+    protobuf,
+    reviews,
+    verbs,
+    watching,
+)
 from scheduler.embedded.api.listing import Lister, truth
 from scheduler.embedded.api.serving import Definitions
 from scheduler.embedded.api.writing.namespaces import Namespaces
@@ -119,6 +128,10 @@ class Server:
             target = paths.Target(PODS, rest[1], "", "binding")
         else:
             target = paths.resolve(self.kinds, group, version, rest)
+        if containers.is_wanted(target):
+            # A pod that is not there is told first, as it is of every other request.
+            self.registry.get(target.kind, target.namespace, target.name)
+            raise containers.refusal(target)
         call = verbs.Request(
             target,
             query,

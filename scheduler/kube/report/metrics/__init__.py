@@ -2,6 +2,6 @@
 
 Belongs here: ``catalogue`` has every metric with its labels, ``families`` makes samples of them; ``counting`` keeps
 what happens, ``tally`` tells it of pods, ``reading`` reads what is so at the moment, ``devices`` the nodes' devices
-and ``stranded`` what of them is of no use; ``exposition`` joins them into a text. Does not belong here: anything that
+``stranded`` what of them is of no use, and ``namespaces`` who has and waits for how much; ``exposition`` joins them into a text. Does not belong here: anything that
 decides, and labels with words that a tenant may write.
 """

@@ -72,6 +72,23 @@ UNSCHEDULABLE = Family(
     "Pods that found no node when they were tried last, by each rule that kept them from one.",
     ("plugin", "profile"),
 )
+OLDEST_WAIT = Family(
+    "evenkeel_oldest_wait_seconds",
+    _GAUGE,
+    "Time for which the pod has waited that waits longest, 0 when none waits.",
+)
+NAMESPACE_PENDING = Family(
+    "evenkeel_namespace_pending_pods",
+    _GAUGE,
+    "Pending pods without those that are gated, by namespace.",
+    ("namespace",),
+)
+NAMESPACE_OLDEST_WAIT = Family(
+    "evenkeel_namespace_oldest_wait_seconds",
+    _GAUGE,
+    "Time for which the pod of a namespace has waited that waits longest.",
+    ("namespace",),
+)
 QUEUE_WAIT_SECONDS = Family(
     "evenkeel_queue_wait_seconds",
     _HISTOGRAM,
@@ -171,6 +188,19 @@ NODE_STRANDED = Family(
     _GAUGE,
     "Free compute of a node's GPUs that no pod that comes can use, in GPUs.",
     ("node",),
+)
+
+NAMESPACE_GPUS = Family(
+    "evenkeel_namespace_gpus_allocated",
+    _GAUGE,
+    "GPUs that pods with a node have requested, by namespace; a share counts as its part of a GPU's compute.",
+    ("namespace",),
+)
+NODE_MODELS = Family(
+    "evenkeel_node_gpu_models",
+    _GAUGE,
+    "GPUs of a node by model; the model is empty where the node does not report it.",
+    ("node", "resource", "model"),
 )
 
 # Devices: capacity, and which part of it is allocated.

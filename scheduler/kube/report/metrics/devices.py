@@ -70,6 +70,7 @@ class _Labels(NamedTuple):
         of: what they were made of.
         pools: [p] of a node's pool that has devices; ``family`` and ``node`` are its place.
         shared: which of the pools have cards.
+        models: [q] of a pool and a model; ``of_model`` is how many GPUs it has of it.
         cards: [d] of a card; ``rows`` is its place, ``owner`` the place of its pool among those.
     """
 
@@ -78,6 +79,8 @@ class _Labels(NamedTuple):
     family: c.Ints
     node: c.Ints
     shared: c.Ints
+    models: list[str]
+    of_model: c.Ints
     cards: list[str]
     rows: c.Ints
     owner: c.Ints
@@ -112,6 +115,7 @@ class Lines:
         there = offered[0] + copies.runs[1, labels.family, labels.node]
         yield text.of_gauge(catalogue.NODE_DEVICES[0], labels.pools, there)
         yield text.of_gauge(catalogue.NODE_DEVICES[1], labels.pools, offered[1] + held)
+        yield text.of_gauge(catalogue.NODE_MODELS, labels.models, labels.of_model)
         shared = [labels.pools[i] for i in labels.shared.tolist()]
         family, node = labels.family[labels.shared], labels.node[labels.shared]
         for both, (figure, unit) in zip(_OF_NODE, _FIGURES, strict=True):
@@ -125,7 +129,7 @@ class Lines:
                 yield text.of_gauge(metric, labels.cards, figures[figure, labels.rows] * unit)
 
     def _labels_of(self, copies: Copies) -> _Labels:
-        runs, there = copies.runs, copies.offered[0] > 0
+        runs, there = copies.runs, copies.offered[0]
         rows = rows_of_runs(runs[0].ravel(), runs[1].ravel())
         words = copies.words[:, rows]
         # Numbers stay what they are as long as it is the same list that they are of.
@@ -151,13 +155,36 @@ class Lines:
                 f'{{{pools[p]},card="{index}",uuid="{text.escaped(copies.uuids[uuid])}",model="{models[model]}"}}'
                 for p, index, uuid, model in zip(owner.tolist(), *words.tolist(), strict=True)
             ]
+        models, of_model = _models(copies, pools, (family, node), owner, words[2])
         return _Labels(
             of,
             [f"{{{pool}}}" for pool in pools],
             family,
             node,
             np.flatnonzero(n_cards[family, node] > 0),
+            models,
+            of_model,
             cards,
             rows,
             owner,
         )
+
+
+def _models(
+    copies: Copies,
+    pools: list[str],
+    at: tuple[c.Ints, c.Ints],
+    owner: c.Ints,
+    model: c.Ints,
+) -> tuple[list[str], c.Ints]:
+    """Labels of every pool and each model of its cards, with how many it has; GPUs that are counted have none."""
+    n_models = max(len(copies.models), 1)
+    pairs, n_cards = np.unique(owner * n_models + model, return_counts=True)
+    names = [text.escaped(one) for one in copies.models]
+    labels = [
+        f'{{{pools[pair // n_models]},model="{names[pair % n_models]}"}}' for pair in pairs.tolist()
+    ]
+    counted = copies.offered[0][at]
+    plain = np.flatnonzero(counted > 0)
+    labels += [f'{{{pools[i]},model=""}}' for i in plain.tolist()]
+    return labels, np.concatenate([n_cards, counted[plain]])

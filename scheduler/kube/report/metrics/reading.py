@@ -10,7 +10,7 @@ from prometheus_client import Metric
 
 from scheduler.engine.engine import Engine
 from scheduler.kube.lead.lease import Holder
-from scheduler.kube.report.metrics import catalogue
+from scheduler.kube.report.metrics import catalogue, namespaces
 from scheduler.kube.report.metrics.tally import Tally
 from scheduler.kube.report.probes import Signs
 from scheduler.kube.report.reporter import Reporter
@@ -43,6 +43,8 @@ def collect(sources: Sources, now: float) -> Iterator[Metric]:
     yield from _streams(sources, now)
     yield from _queue(sources)
     yield from _nodes(sources.engine)
+    if sources.is_deciding():
+        yield from namespaces.waiting(sources.engine.pending.entries(), now)
 
 
 def _replica(sources: Sources) -> Iterator[Metric]:

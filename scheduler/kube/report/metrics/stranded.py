@@ -1,4 +1,4 @@
-"""Measures what is used and which free capacity no pod can use, by the audit's own measure, now and then.
+"""Measures what is used, by whom, and which free capacity no pod can use, by the audit's own measure, now and then.
 
 It is measured on the main loop, a typical pod at a time, so that others get their turn between; and so seldom that
 it takes no more than a hundredth of the loop's time.
@@ -16,7 +16,7 @@ import structlog
 from prometheus_client import Metric
 
 from scheduler.engine.engine import Engine
-from scheduler.kube.report.metrics import catalogue, text
+from scheduler.kube.report.metrics import catalogue, namespaces, text
 from scheduler.measure import figures as m
 from scheduler.measure import typical
 from scheduler.measure.figures import Figures
@@ -37,6 +37,7 @@ _METRICS = (
 
 class _Measured(NamedTuple):
     figures: Figures
+    by_namespace: dict[str, float]
     at: float
 
 
@@ -79,12 +80,16 @@ class Stranded:
         spent += time.perf_counter() - began
         await asyncio.sleep(0)
         began = time.perf_counter()
+        by_namespace = namespaces.allocated(cluster.pods.values())
+        spent += time.perf_counter() - began
+        await asyncio.sleep(0)
+        began = time.perf_counter()
         steps = m.in_steps(cluster, judges)
         while True:
             try:
                 next(steps)
             except StopIteration as end:
-                self._last = _Measured(end.value, time.time())
+                self._last = _Measured(end.value, by_namespace, time.time())
                 return spent + time.perf_counter() - began
             spent += time.perf_counter() - began
             await asyncio.sleep(0)
@@ -94,12 +99,13 @@ class Stranded:
         """As it was measured last; nothing on a replica that does not decide."""
         if self._last is None or not self._is_deciding():
             return
-        figures, at = self._last
+        figures, by_namespace, at = self._last
         amounts = figures.amounts.sum(axis=2).tolist()
         for (metric, unit), dimension in zip(_METRICS, range(len(m.DIMENSIONS)), strict=True):
             yield metric.of(
                 ((part,), amounts[i][dimension] * unit) for i, part in enumerate(m.FIGURES)
             )
+        yield namespaces.told(by_namespace)
         yield catalogue.MEASURED.one(at)
 
     def of_nodes(self) -> Figures | None:
