@@ -47,7 +47,7 @@ def _show(results: Mapping[str, Json], console: Console, *, is_wide: bool) -> No
         if len(results) > 1:
             heading = Text(f"Mode {mode}", style="bold")
             console.print(Text("\n").append(heading) if i else heading)
-        pods = _own_first(result["pods"])
+        pods = own_first(result["pods"])
         if console.is_terminal:
             _pods(pods, console, is_wide=is_wide)
         else:
@@ -67,7 +67,7 @@ def _show(results: Mapping[str, Json], console: Console, *, is_wide: bool) -> No
         console.print("\n" + "\n".join(_aligned(rows)), soft_wrap=True, highlight=False)
 
 
-def _own_first(pods: Sequence[Json]) -> list[Json]:
+def own_first(pods: Sequence[Json]) -> list[Json]:
     """Pods of one's own files before those of the cluster or the dump, and marked, where there are both."""
     if len({pod.get("own", False) for pod in pods}) < 2:
         return [pod | {"own": False} for pod in pods]
@@ -126,16 +126,21 @@ def _summary(result: Json, console: Console) -> None:
         lines.append(
             f"{_MARK} of your files: {there} of {printing.counted(len(own), 'pod')} scheduled"
         )
+    lines += remarks(result)
+    console.print("\n" + "\n".join(lines), highlight=False, markup=False)
+
+
+def remarks(result: Json) -> Iterator[str]:
+    """What was among the objects and has no pod in the answer."""
     if passed := result["passedOver"]:
-        lines.append("passed over: " + ", ".join(f"{n} {kind}" for kind, n in passed.items()))
+        yield "passed over: " + ", ".join(f"{n} {kind}" for kind, n in passed.items())
     for why, said in _IDLE.items():
         told = [
             f"{len(names)} {kind} ({_some(names)})" for kind, names in result.get(why, {}).items()
         ]
         if told:
-            lines.append(f"{said}, so without pods: {', '.join(told)}")
-    lines += _removed(result.get("removed", ()))
-    console.print("\n" + "\n".join(lines), highlight=False, markup=False)
+            yield f"{said}, so without pods: {', '.join(told)}"
+    yield from _removed(result.get("removed", ()))
 
 
 def _removed(pods: Iterable[Json]) -> Iterator[str]:

@@ -132,7 +132,7 @@ def completed(line: str, shell: str = "bash") -> list[str]:
         ),
         ("evenkeel audit -o ", ["table", "json", "yaml", "html"]),
         ("evenkeel audit --mode defa", ["default"]),
-        ("evenkeel simulate -o ", ["table", "wide", "json", "yaml"]),
+        ("evenkeel simulate -o ", ["table", "wide", "json", "yaml", "markdown"]),
         ("evenkeel simulate --mode keel,lambda-g-", ["keel,lambda-g-v3"]),
         ("evenkeel run --log-level ", ["debug", "info", "warning", "error"]),
         ("evenkeel run --lease", ["--lease-namespace", "--lease-name"]),
