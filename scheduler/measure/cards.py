@@ -25,6 +25,7 @@ class Cards(NamedTuple):
     """One entry per card; the devices of a pool that is counted are one entry together. D entries."""
 
     owner: c.Ints  # [D] place of the node among the rows asked for
+    row: c.Ints  # [D] the card's row in the state, -1 of devices that are counted
     pool: c.Ints  # [D] their family
     model: c.Ints  # [D] as in the state, -1 of devices that are counted
     kind: c.Ints  # [D] place in ``kinds``
@@ -89,6 +90,7 @@ def of_rows(cluster: Cluster, rows: c.Ints) -> Cards:
     ones, none = np.ones(d.size, np.int64), np.zeros(bare.size)
     return Cards(
         owner=np.append(owner, bare),
+        row=np.append(d, np.full(bare.size, -1)),
         pool=np.append(table.pool[d], bare_pool),
         model=np.append(table.model[d], np.full(bare.size, -1)),
         kind=kind,

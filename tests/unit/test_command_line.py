@@ -130,7 +130,7 @@ def completed(line: str, shell: str = "bash") -> list[str]:
             "evenkeel replay bench/data/openb --variant default,multigpu",
             [f"default,multigpu{n}" for n in (20, 30, 40, 50)],
         ),
-        ("evenkeel audit -o ", ["table", "json", "yaml", "html"]),
+        ("evenkeel audit -o ", ["table", "json", "yaml", "html", "csv"]),
         ("evenkeel audit --mode defa", ["default"]),
         ("evenkeel simulate -o ", ["table", "wide", "json", "yaml", "markdown"]),
         ("evenkeel simulate --mode keel,lambda-g-", ["keel,lambda-g-v3"]),
