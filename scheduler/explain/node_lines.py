@@ -26,7 +26,7 @@ def of(node: Json, _: int) -> Iterator[Line]:
         name = one["resource"]
         free, total, used = (words.about(name, one[key]) for key in ("free", "total", "used"))
         bar = _bar(one["used"], one["total"])
-        yield Line(f"{bar} {name}: {used} of {total}, {free} free", 2, _BAR + 3)
+        yield Line(f"{bar} {name}: {used} of {total}, {free} free", 2, _BAR + 3, is_row=True)
     yield from _cards(node["cards"])
     yield from _pods(node)
     yield from _waiting(node)
@@ -57,24 +57,25 @@ def _cards(cards: list[Json]) -> Iterator[Line]:
             *(["closed"] if card["closed"] else []),
         ]
         more = f" ({', '.join(said)})" if said else ""
-        yield Line(f"{card['index']} {card['model']} {card['id']}{more}", 2, 2)
+        yield Line(f"{card['index']} {card['model']} {card['id']}{more}", 2, 2, is_row=True)
         yield Line(
             f"{_bar(memory['used'], memory['total'])} {memory['used']} of {memory['total']} MiB, "
             f"{memory['free']} free",
             4,
             _BAR + 3,
+            is_row=True,
         )
         yield Line(
             f"{_bar(cores['used'], cores['total'])} {cores['used']} of {cores['total']} % of cores, "
             f"{sharers['used']} of {sharers['total']} sharers",
             4,
             _BAR + 3,
+            is_row=True,
         )
         for holder in card["holders"]:
             share = f", {holder['cores']} %" if holder["cores"] else ""
-            yield Line(
-                f"{holder['pod']} ({holder['memoryMiB']} MiB{share})", 4 + _BAR + 3, 2, "dim"
-            )
+            row = f"{holder['pod']} ({holder['memoryMiB']} MiB{share})"
+            yield Line(row, 4 + _BAR + 3, 2, "dim", is_row=True)
 
 
 def _pods(node: Json) -> Iterator[Line]:
@@ -85,7 +86,8 @@ def _pods(node: Json) -> Iterator[Line]:
         said = [f"priority {pod['priority']}"] if pod["priority"] else []
         said += ["is being deleted"] if pod["deleting"] else []
         more = f" ({', '.join(said)})" if said else ""
-        yield Line(f"{pod['namespace']}/{pod['name']}{more}: {asked or 'requests nothing'}", 2, 4)
+        row = f"{pod['namespace']}/{pod['name']}{more}: {asked or 'requests nothing'}"
+        yield Line(row, 2, 4, is_row=True)
     if len(pods) > _PODS:
         yield Line(f"and {len(pods) - _PODS} more", 2)
 

@@ -27,7 +27,6 @@ _SPECIAL = re.compile(r"[\\`*_\[\]<>~|$&]")
 # These, and what would call a person or point to an issue of the repository.
 _SPECIAL_IN_PROSE = re.compile(rf"{_SPECIAL.pattern}|[@#](?=\w)")
 _NOT_CODE = re.compile(r"[\\`|]")
-_FIGURE = re.compile(r"\d+")
 # How controllers end the names of their pods: a number, or the words of a ReplicaSet and of a pod.
 _SAFE = "[bcdfghjklmnpqrstvwxz2456789]"
 _ENDING = re.compile(rf"(-{_SAFE}{{8,10}})?-({_SAFE}{{5}}|\d+)$")
@@ -166,16 +165,10 @@ def _mistakes(mistakes: Iterable[Json]) -> Iterator[_Row]:
 
 
 def _pending(pods: Sequence[Json]) -> Iterator[_Row]:
-    """A row for each reason, whatever its figures, with the workloads that wait for it; the most pods first."""
-    alike: dict[str, list[Json]] = defaultdict(list)
-    for pod in pods:
-        alike[_FIGURE.sub("0", pod["unschedulable"] or pod["message"])].append(pod)
-    for those in sorted(alike.values(), key=len, reverse=True):
-        first = those[0]
-        reason = prose(first["message"])
-        if any(pod["message"] != first["message"] for pod in those):
-            reason += f" (of {code(_key(first))}; the figures of others differ)"
-        yield _Row(len(those), (f"{len(those):,}", _workloads(those), reason))
+    """A row for each reason, with the workloads that wait for it; the most pods first."""
+    for one in sorted(report.reasons(pods), key=lambda reason: -len(reason.pods)):
+        n = len(one.pods)
+        yield _Row(n, (f"{n:,}", _workloads(one.pods), prose(one.message)))
 
 
 def _evicted(pods: Iterable[Json]) -> Iterator[_Row]:

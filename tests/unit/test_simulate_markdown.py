@@ -91,9 +91,9 @@ def test_a_reason_whose_figures_differ_is_one_row_with_those_of_the_first_pod() 
     (many, one) = rows(comment(objects=objects), "Pending")
     assert many[:2] == ["3", "`default/big-…` × 3"]
     assert "requested 90, " in many[2]
-    assert many[2].endswith("(of `default/big-0`; the figures of others differ)")
+    assert many[2].endswith("(Figures of default/big-0.)")
     assert one[:2] == ["1", "`default/p`"]
-    assert "differ" not in one[2]
+    assert "Figures" not in one[2]
 
 
 def test_when_all_fit_the_heading_says_so_and_cards_are_counted_by_their_share() -> None:
