@@ -98,7 +98,7 @@ def audit(
         question = command.plan(request)
         with progress.stages() as tell:
             tell("reading nodes and pods")
-            read = sources.of_files(file) if file else sources.of_cluster(kubeconfig, context)
+            read = sources.of_files(file, tell) if file else sources.of_cluster(kubeconfig, context)
             if not (read.nodes or read.unread):
                 raise BadInput(read.source, "there is no Node, and audit judges nodes")
             question = command.of(question, read.source, read.unread, read.passed_over)

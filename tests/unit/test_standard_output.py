@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from scheduler import progress
 from tests import make
 
 ROOT = Path(__file__).parents[2]
@@ -30,10 +31,14 @@ def cluster_(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def shell(line: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    done = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {line}"], cwd=ROOT, env=os.environ | environment,
         capture_output=True, text=True, check=False,
     )  # fmt: skip
+    # On a busy machine what takes a moment takes long.
+    lines = done.stderr.splitlines(keepends=True)
+    done.stderr = "".join(one for one in lines if not one.startswith(progress.PREFIX))
+    return done
 
 
 def evenkeel(command: str, *arguments: str | Path) -> str:

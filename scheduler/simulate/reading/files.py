@@ -18,6 +18,17 @@ class Placed(NamedTuple):
     place: str
 
 
+def in_words(name: str) -> str:
+    """A file for who waits until it is read: its name, and how large it is if that may take long."""
+    if name == "-":
+        return "standard input"
+    try:
+        size = Path(name).stat().st_size
+    except OSError:
+        return name
+    return f"{name} ({size / 1e6:,.0f} MB)" if size >= 1e6 else name
+
+
 def read(name: str, stdin: TextIO) -> list[dict[str, Any]]:
     """All objects of a file, see ``placed``."""
     return [body for body, _ in placed(name, stdin)]
