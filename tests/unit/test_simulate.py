@@ -272,7 +272,7 @@ def test_no_nodes_and_no_pods_are_answers() -> None:
         ("a: [", "neither YAML nor JSON"),
         ('{"kind": ', "neither YAML nor JSON"),
         ("kind: \x07", "neither YAML nor JSON"),
-        (r'{"kind": "Pod", "metadata": {"name": "p\ud800"}}', "neither YAML nor JSON: while parsing a quoted scalar"),
+        (r'{"kind": "Pod", "metadata": {"name": "p\ud800"}}', "neither YAML nor JSON: line 1, column 42: in double quotes"),
     ],
 )  # fmt: skip
 def test_strict_bad_input_ends_with_2_and_names_file_object_and_field(
