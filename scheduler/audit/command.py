@@ -119,13 +119,13 @@ def show(request: Request, audit: Json, out: Console) -> None:
     path = request.output_file
     draw = showback.show if request.by else table.show_nodes if request.nodes else table.show
     if request.output == "json":
-        text = json.dumps(audit, indent=2, allow_nan=False) + "\n"
+        text = json.dumps(printing.versioned(audit), indent=2, allow_nan=False) + "\n"
     elif request.output == "html":
         text = page.render(audit)
     elif request.output == "csv":
         text = showback.as_csv(audit)
     elif request.output == "yaml":
-        text = writing.dump(audit)
+        text = writing.dump(printing.versioned(audit))
     elif path is None and printing.is_terminal(out):
         out.width = max(out.width, _COLUMNS_LEAST)
         draw(audit, out)

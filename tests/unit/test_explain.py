@@ -20,10 +20,12 @@ from tests.unit.test_simulate_what_if import gpu_node, node, pod, workload
 
 Json = dict[str, Any]
 POD_KEYS = {
+    "schemaVersion",
     "kind", "namespace", "name", "uid", "scheduler", "priority", "node", "state", "message", "remarks",
     "queue", "problem", "ofPod", "preemption", "nodes", "reasons", "details", "nearest", "advice", "now", "best", "weights", "objective",
 }  # fmt: skip
 NODE_KEYS = {
+    "schemaVersion",
     "kind",
     "name",
     "cordoned",
@@ -130,7 +132,8 @@ def test_a_pod_with_a_node_is_judged_as_if_it_came_now_and_nothing_is_changed() 
     assert [(one["node"], one["place"]) for one in found["best"]] == [("b", 1), ("a", 2)]
     scene = Scene(prepare(objects, Changes(), strict=True), Config(), is_live=False)
     before = checks.fingerprint(scene.asking.cluster)
-    assert pods.explained(scene, scene.pods["default/p"]) == found
+    again = pods.explained(scene, scene.pods["default/p"])
+    assert {"schemaVersion": 1} | again == found
     assert checks.fingerprint(scene.asking.cluster) == before
     # Where it is, it would not come by now.
     closed = [node("a", cpu=4, unschedulable=True), on("p", "a", cpu=2)]
