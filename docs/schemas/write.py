@@ -157,7 +157,7 @@ def explain() -> Schema:
     )  # fmt: skip
     node = _answer(
         kind={"const": "Node"}, name=TEXT, cordoned=FLAG, silent=FLAG, taints=many(one(**TAINT, isState=FLAG)),
-        resources=many(one(resource=TEXT, total=WHOLE, used=WHOLE, free=WHOLE)),
+        resources=many(one(resource=TEXT, total=WHOLE, used=WHOLE, free=WHOLE, replicas=WHOLE)),
         cards=many(one(family=TEXT, **card, holders=many(holder))),
         pods=many(one(
             namespace=TEXT, name=TEXT, scheduler=maybe(TEXT), priority=WHOLE, deleting=FLAG, requests=by_name(WHOLE),

@@ -27,9 +27,19 @@ def of(node: Json, _: int) -> Iterator[Line]:
         free, total, used = (words.about(name, one[key]) for key in ("free", "total", "used"))
         bar = _bar(one["used"], one["total"])
         yield Line(f"{bar} {name}: {used} of {total}, {free} free", 2, _BAR + 3, is_row=True)
+        if one["replicas"] > 1:
+            yield Line(_shared(one), 2 + _BAR + 3, 0)
     yield from _cards(node["cards"])
     yield from _pods(node)
     yield from _waiting(node)
+
+
+def _shared(one: Json) -> str:
+    """Of devices that are parts of cards: how many cards there are, and how much of them is in use."""
+    n = one["replicas"]
+    used, total = (f"{one[key] / n:.4g}" for key in ("used", "total"))
+    cards = "card" if total == "1" else "cards"
+    return f"each is a part of a card, {n} a card: {used} of {total} {cards} in use"
 
 
 def _state(node: Json) -> str:

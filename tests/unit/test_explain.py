@@ -226,7 +226,13 @@ def test_a_node_says_who_holds_what_and_who_waits_for_it() -> None:
         [{"pod": "default/r", "memoryMiB": 8000, "cores": 30, "sharers": 1}],
     ]
     assert found["cards"][1]["memoryMiB"] == {"total": 15360, "used": 8000, "free": 7360}
-    assert found["resources"][0] == {"resource": "cpu", "total": 8000, "used": 1000, "free": 7000}
+    assert found["resources"][0] == {
+        "resource": "cpu",
+        "total": 8000,
+        "used": 1000,
+        "free": 7000,
+        "replicas": 1,
+    }
     assert [(pod["name"], pod["priority"]) for pod in found["pods"]] == [("r", 7)]
     groups = [(one["fits"], one["names"]) for one in found["waiting"]["groups"]]
     assert groups == [(True, ["default/w3"]), (False, ["default/w1", "default/w2"])]

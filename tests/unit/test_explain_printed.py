@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 from scheduler import printing
+from scheduler.api import names
 from scheduler.explain import node_lines, pod_lines, report
 from tests import make
 from tests.model import mixed_fleet
@@ -60,3 +61,15 @@ def test_what_a_terminal_would_obey_is_spelt_out() -> None:
         assert [one for one in result.output.split("\n") if not one.isprintable()] == []
     result = explain("pod", f"nobody{evil}", objects=objects)
     assert [one for one in result.output.split("\n") if not one.isprintable()] == []
+
+
+def test_replicas_of_time_slicing_are_told_to_be_parts_of_a_card() -> None:
+    labels = {names.GPU_PRODUCT: "Tesla-T4-SHARED", names.GPU_REPLICAS: "12"}
+    objects = [node("s", gpus=24, labels=labels), pod("p", node="s", gpu=3), node("w", gpus=2)]
+    lines = said("node", "s", objects=objects)
+    at = lines.index("  [##..........] nvidia.com/gpu: 3 of 24, 21 free")
+    assert lines[at + 1].strip() == "each is a part of a card, 12 a card: 0.25 of 2 cards in use"
+    assert not any("part of a card" in line for line in said("node", "w", objects=objects))
+    found = json.loads(explain("node", "s", "-o", "json", objects=objects).stdout)
+    by_resource = {one["resource"]: one["replicas"] for one in found["resources"]}
+    assert by_resource == {"cpu": 1, "memory": 1, "pods": 1, "nvidia.com/gpu": 12}
