@@ -183,7 +183,7 @@ def _scheduled(pods: Iterable[Json]) -> Iterator[_Row]:
     """A row for each workload, the one with the most pods first."""
     for kind, those in _by_workload(pods):
         on = Counter(str(pod["node"]) for pod in those)
-        nodes = [code(node) + (f" × {n:,}" if n > 1 else "") for node, n in on.most_common()]
+        nodes = [code(node) + _times(n) for node, n in on.most_common()]
         cards = Counter(_cards(pod["devices"]) for pod in those)
         left = sorted({pod["displacedFrom"] for pod in those} - {None})
         was = f", was on {_some([code(node) for node in left])}" if left else ""
@@ -203,9 +203,12 @@ def _cards(devices: Sequence[Json]) -> str:
 
 def _workloads(pods: Iterable[Json]) -> str:
     alike = _by_workload(pods)
-    counts = (f" × {len(those):,}" if len(those) > 1 else "" for _, those in alike)
-    labels = [_label(kind, those) for kind, those in alike]
-    return _some([label + n for label, n in zip(labels, counts, strict=True)])
+    return _some([_label(kind, those) + _times(len(those)) for kind, those in alike])
+
+
+def _times(n: int) -> str:
+    """How many of it, on the line of its name."""
+    return f"&nbsp;×&nbsp;{n:,}" if n > 1 else ""
 
 
 def _by_workload(pods: Iterable[Json]) -> list[tuple[tuple[str, ...], list[Json]]]:

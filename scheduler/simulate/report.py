@@ -85,7 +85,7 @@ class Reason(NamedTuple):
     @property
     def message(self) -> str:
         """The sentences, with the figures of the first pod."""
-        of_first = f" (Figures of {_key(self.pods[0])}.)" if self.differs else ""
+        of_first = f" (The figures are those of {_key(self.pods[0])}.)" if self.differs else ""
         return f"{self.pods[0]['message']}{of_first}"
 
 

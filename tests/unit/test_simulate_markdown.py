@@ -79,7 +79,7 @@ def test_what_does_not_fit_comes_first_with_its_reason_once_for_all_pods_of_a_wo
     assert (pods, who) == ("2", "`default/big`, `default/huge`")
     assert why.startswith("0/1 nodes are available: ")
     assert "<details><summary>3 pods scheduled on 1 node</summary>" in lines
-    assert rows(lines, "Scheduled") == [["3", "Deployment `default/web`", "`n` × 3", ""]]
+    assert rows(lines, "Scheduled") == [["3", "Deployment `default/web`", "`n`&nbsp;×&nbsp;3", ""]]
     assert lines.index("| Pods | Pending | Reason |") < lines.index(
         "| Pods | Scheduled | Nodes | Cards of each pod |"
     )
@@ -89,11 +89,11 @@ def test_what_does_not_fit_comes_first_with_its_reason_once_for_all_pods_of_a_wo
 def test_a_reason_whose_figures_differ_is_one_row_with_those_of_the_first_pod() -> None:
     objects = [node("n", cpu=4), *(pod(f"big-{i}", cpu=90 + i) for i in range(3)), pod("p", node_selector={"a": "b"})]  # fmt: skip
     (many, one) = rows(comment(objects=objects), "Pending")
-    assert many[:2] == ["3", "`default/big-…` × 3"]
+    assert many[:2] == ["3", "`default/big-…`&nbsp;×&nbsp;3"]
     assert "requested 90, " in many[2]
-    assert many[2].endswith("(Figures of default/big-0.)")
+    assert many[2].endswith("(The figures are those of default/big-0.)")
     assert one[:2] == ["1", "`default/p`"]
-    assert "Figures" not in one[2]
+    assert "figures are those" not in one[2]
 
 
 def test_when_all_fit_the_heading_says_so_and_cards_are_counted_by_their_share() -> None:
@@ -127,7 +127,7 @@ def test_pods_of_your_files_are_what_the_heading_is_about(tmp_path: Path) -> Non
     assert lines[0] == "### :x: 1 of 2 pods of your files does not fit"
     assert rows(lines, "Pending")[0][1] == "`default/new`"
     rest = lines[lines.index("<details><summary>3 other pods pending, 0 fit</summary>") :]
-    assert rows(rest, "Pending")[0][:2] == ["3", "`default/old-…` × 3"]
+    assert rows(rest, "Pending")[0][:2] == ["3", "`default/old-…`&nbsp;×&nbsp;3"]
 
 
 def test_who_is_evicted_is_told_with_the_node_and_the_pod_that_needs_room() -> None:

@@ -31,7 +31,7 @@ def test_a_reason_whose_figures_differ_is_one_with_those_of_its_first_pod() -> N
     assert [line.split()[-2:] for line in lines[1:4]] == [["reason", "1"]] * 3
     said = " ".join(line.strip() for line in lines)
     assert said.count("Insufficient cpu: requested") == said.count("requested 90, ") == 1
-    assert "(Figures of default/big-0.)" in said
+    assert "(The figures are those of default/big-0.)" in said
     messages = {one["message"] for one in answer(objects=objects)["pods"]}
     assert len(messages) == 3
 
