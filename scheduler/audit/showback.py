@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
+from scheduler import printing
 from scheduler.api import selectors, wire
 from scheduler.audit import findings, table, words
 from scheduler.audit.findings import Question
 from scheduler.audit.prices import rates as rates_of
-from scheduler.errors import BadInput
+from scheduler.errors import BadInput, visible
 from scheduler.measure import figures as m
 from scheduler.measure import shares
 from scheduler.schema import columns as c
@@ -29,6 +30,7 @@ _SAID = (
     "GPUs and GPU GiB are what pods hold of cards: half of a card is 0.5 GPUs. "
     "What is allocated to no pod is charged to nobody."
 )
+_OF_A_FORMULA = ("=", "+", "-", "@")
 _ROUND = 6
 
 
@@ -105,12 +107,17 @@ def as_csv(answer: Json) -> str:
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
     writer.writerow((answer["label"] or NAMESPACE, *_COLUMNS))
-    writer.writerows((_named(row), *(row[key] for key in _COLUMNS)) for row in answer["rows"])
+    for row in answer["rows"]:
+        name = visible(_named(row))
+        # A spreadsheet takes what begins so for a formula; no API server takes it for a label.
+        safe = f"'{name}" if name.startswith(_OF_A_FORMULA) else name
+        writer.writerow((safe, *(row[key] for key in _COLUMNS)))
     return lines.getvalue()
 
 
 def show(answer: Json, console: Console) -> None:
     """Print a row for each, and the total."""
+    answer = printing.shown(answer)
     table.say(console, words.about(answer))
     rows = table.columns(answer["label"] or NAMESPACE, *_TITLES)
     for row in answer["rows"]:

@@ -200,3 +200,12 @@ def test_what_does_not_go_together_is_refused_before_anything_is_read(
 
 def test_a_label_that_can_be_none_is_refused() -> None:
     assert refused("-f", "-", "--by", "label=a b").startswith("--by: ")
+
+
+def test_what_strangers_wrote_is_no_formula_and_no_order_to_a_terminal() -> None:
+    objects = [node(), labelled("a", "=1+1"), labelled("b", "x\x1b]0;y\x07")]
+    by = ("--by", f"label={TEAM}")
+    rows = [*csv.reader(io.StringIO(run("-f", "-", *by, "-o", "csv", objects=objects).stdout))]
+    assert {row[0] for row in rows[1:]} == {"'=1+1", r"x\x1b]0;y\x07"}
+    shown = run("-f", "-", *by, objects=objects).stdout
+    assert [line for line in shown.split("\n") if not line.isprintable()] == []
