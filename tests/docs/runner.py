@@ -11,10 +11,10 @@ import venv
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from scheduler import progress
 from scheduler.kernels import _jit
 from tests.controlplane import build
 from tests.docs import blocks
+from tests.screen import without_progress
 
 # What a block asks beyond Python: an API server, its clients, Go, or packages from elsewhere.
 _MORE = re.compile(r"\b(kubectl|helm|make chart|make wheel)\b|--(kubeconfig|context) ")
@@ -102,9 +102,7 @@ def complaint(block: blocks.Block, folder: Path, env: Mapping[str, str]) -> str:
             text=True,
             check=False,
         )
-        # What a busy machine writes of its progress is in no page.
-        lines = done.stdout.splitlines(keepends=True)
-        printed = "".join(line for line in lines if not line.startswith(progress.PREFIX))
+        printed = without_progress(done.stdout)
         said = f"{block.place}: $ {step.command}\n{printed}"
         if done.returncode:
             return f"{said}\nended with {done.returncode}"

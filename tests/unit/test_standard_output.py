@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from scheduler import progress
 from tests import make
+from tests.screen import without_progress
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = ("simulate", "audit")
@@ -35,9 +35,7 @@ def shell(line: str, **environment: str) -> subprocess.CompletedProcess[str]:
         ["bash", "-c", f"set -o pipefail; {line}"], cwd=ROOT, env=os.environ | environment,
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    # On a busy machine what takes a moment takes long.
-    lines = done.stderr.splitlines(keepends=True)
-    done.stderr = "".join(one for one in lines if not one.startswith(progress.PREFIX))
+    done.stderr = without_progress(done.stderr)
     return done
 
 
