@@ -114,7 +114,7 @@ def load(path: Path | None) -> Config:
     except (OSError, UnicodeError) as error:
         raise BadInput("file", unreadable(error)) from error
     except ValueError as error:
-        raise BadInput("file", one_line(error)) from error
+        raise BadInput("YAML", one_line(error)) from error
     return parse(raw)
 
 

@@ -18,6 +18,8 @@ from rich.console import Console
 
 from scheduler.errors import BadInput, visible
 
+# Of what ``-o json`` and ``-o yaml`` print, see docs/schemas: another when a key goes, or means something else.
+SCHEMA_VERSION = 1
 # Columns of prose where there is no edge of a terminal.
 PROSE = 80
 # Columns; rich has to be told of an edge.
@@ -57,6 +59,11 @@ def shown(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {shown(key): shown(inner) for key, inner in value.items()}
     return [shown(inner) for inner in value] if isinstance(value, list) else value
+
+
+def versioned(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """An answer for programs, which must know in which form it is."""
+    return {"schemaVersion": SCHEMA_VERSION, **answer}
 
 
 def counted(number: int, noun: str) -> str:

@@ -1,10 +1,10 @@
-"""SHELL: what is being done, for who waits at a terminal. Nothing of it is ever drawn into a pipe or a file."""
+"""SHELL: what is being done, on standard error: drawn on a terminal, and one line in a pipe or a file, if it takes long."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -16,6 +16,8 @@ from scheduler import printing
 _LOOK_SECONDS = 0.2
 _PATIENCE_SECONDS = 2.0
 _MIB = 1 << 20
+# How the line off a terminal begins.
+PREFIX = "evenkeel: "
 
 
 class Tell(Protocol):
@@ -27,15 +29,20 @@ class Tell(Protocol):
 
 @contextmanager
 def stages(
-    screen: Console | None = None, *, patience_seconds: float = _PATIENCE_SECONDS
+    screen: Console | None = None, *, patience_seconds: float | None = None
 ) -> Iterator[Tell]:
-    """What is being done, once it takes longer than a moment, wiped away in the end; nothing off a terminal.
+    """What is being done, once it takes longer than a moment: wiped away in the end, and one line off a terminal.
 
     Args:
         screen: where to draw; None is standard error.
-        patience_seconds: for so long nothing is shown.
+        patience_seconds: for so long nothing is shown; None for as long as people wait without a word.
     """
     screen = screen or printing.console(stderr=True)
+    patience_seconds = _PATIENCE_SECONDS if patience_seconds is None else patience_seconds
+    if not printing.is_terminal(screen):
+        with _line(screen, patience_seconds) as tell_line:
+            yield tell_line
+        return
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     bar = Progress(*columns, console=screen, transient=True)
     task = bar.add_task("", total=None)
@@ -43,9 +50,6 @@ def stages(
     def tell(what: str, done: int = 0, total: int | None = None) -> None:
         bar.update(task, description=what, completed=done, total=total)
 
-    if not printing.is_terminal(screen):
-        yield tell
-        return
     timer = threading.Timer(patience_seconds, bar.start)
     timer.daemon = True
     timer.start()
@@ -58,8 +62,40 @@ def stages(
 
 
 @contextmanager
+def _line(screen: Console, patience_seconds: float) -> Iterator[Tell]:
+    """One line, after a while, of what is being done then: whoever reads a log need not read how it went on."""
+    told, is_due = "", False
+
+    def tell(what: str, done: int = 0, total: int | None = None) -> None:
+        nonlocal told
+        told = what if total is None else f"{what}, {done:,} of {total:,}"
+        if is_due:
+            write()
+
+    def write() -> None:
+        nonlocal is_due
+        # Before anything is told there is nothing to say: the first that is told is said at once.
+        is_due = not told
+        if is_due:
+            return
+        # Nobody may be there to read it any more, and that is no trouble.
+        with suppress(OSError, ValueError):
+            screen.file.write(f"{PREFIX}{told} ...\n")
+            screen.file.flush()
+
+    timer = threading.Timer(patience_seconds, write)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield tell
+    finally:
+        timer.cancel()
+        timer.join()
+
+
+@contextmanager
 def bar(what: str, total: int, screen: Console | None = None) -> Iterator[Progressed]:
-    """A bar on standard error that goes when the work is done; none at all off a terminal.
+    """A bar on standard error that goes when the work is done; off a terminal one line, if it takes long.
 
     Args:
         what: is worked on, as ``runs``.
@@ -71,7 +107,9 @@ def bar(what: str, total: int, screen: Console | None = None) -> Iterator[Progre
     """
     screen = screen or printing.console(stderr=True)
     if not printing.is_terminal(screen):
-        yield lambda _: None
+        with _line(screen, _PATIENCE_SECONDS) as tell:
+            tell(what, 0, total)
+            yield lambda done: tell(what, int(done), total)
         return
     columns = (
         SpinnerColumn(),
@@ -105,7 +143,7 @@ def often(look: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def read(path: Path) -> Iterator[IO[bytes]]:
-    """A file to be read to its end, with a bar on standard error if that is a terminal.
+    """A file to be read to its end, with a bar on standard error, or a line if that is no terminal.
 
     Raises:
         OSError: it cannot be read.
@@ -116,7 +154,7 @@ def read(path: Path) -> Iterator[IO[bytes]]:
             return
         n_mib = max(1, path.stat().st_size // _MIB)
         with (
-            bar("MiB", n_mib) as progressed,
+            bar(f"MiB of {path.name}", n_mib) as progressed,
             often(lambda: progressed(file.tell() / _MIB)),
         ):
             yield file

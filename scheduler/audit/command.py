@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata
@@ -13,8 +13,9 @@ from typing import Any, Literal
 from rich.console import Console
 
 from scheduler import printing
+from scheduler.api import wire
 from scheduler.api.placement import MODES, Mode
-from scheduler.audit import table
+from scheduler.audit import findings, showback, table
 from scheduler.audit.comparison import DEFAULT_MODE
 from scheduler.audit.findings import About, Question
 from scheduler.audit.page import page
@@ -39,7 +40,7 @@ class Request:
     """The arguments of ``evenkeel audit`` as they were typed, except where nodes and pods come from."""
 
     config: Config
-    output: Literal["table", "json", "yaml", "html"] = "table"
+    output: Literal["table", "json", "yaml", "html", "csv"] = "table"
     output_file: Path | None = None
     prices_file: Path | None = None
     prices: Sequence[str] = ()
@@ -47,6 +48,7 @@ class Request:
     worst: int = 10
     orders: int | None = None
     nodes: bool = False
+    by: str | None = None
 
 
 def plan(request: Request) -> Question:
@@ -60,6 +62,14 @@ def plan(request: Request) -> Question:
         raise BadInput("--worst", f"{request.worst} is not 0 or more")
     if request.orders is not None and not 1 <= request.orders <= ORDERS_MAX:
         raise BadInput("--orders", f"{request.orders} is not within 1..{ORDERS_MAX}")
+    if request.by is not None:
+        showback.parse(request.by)
+        if request.nodes:
+            raise BadInput("--nodes", "is a table of nodes, and --by one of namespaces or labels")
+        if request.output == "html":
+            raise BadInput("--by", "has no page; use -o table, csv, json or yaml")
+    elif request.output == "csv":
+        raise BadInput("-o csv", "is of --by; use -o table, json, yaml or html")
     if request.nodes and request.output != "table":
         raise BadInput("--nodes", f"is a table; -o {request.output} has every node")
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
@@ -82,6 +92,19 @@ def of(
     return replace(question, about=about)
 
 
+def answer(
+    request: Request,
+    question: Question,
+    nodes: Sequence[wire.Node],
+    pods: Sequence[wire.Pod],
+    tell: Callable[[str], None],
+) -> Json:
+    """The audit, or who has what of the cluster."""
+    if request.by is not None:
+        return showback.showback(nodes, pods, question, showback.parse(request.by), tell)
+    return findings.audit(nodes, pods, question, tell)
+
+
 def code(audit: Json) -> int:
     """How the command ends: objects with mistakes are told apart from an answer that is about all of them."""
     return MISTAKES if audit["mistakes"] else 0
@@ -94,13 +117,15 @@ def show(request: Request, audit: Json, out: Console) -> None:
         BadInput: the file cannot be written.
     """
     path = request.output_file
-    draw = table.show_nodes if request.nodes else table.show
+    draw = showback.show if request.by else table.show_nodes if request.nodes else table.show
     if request.output == "json":
-        text = json.dumps(audit, indent=2, allow_nan=False) + "\n"
+        text = json.dumps(printing.versioned(audit), indent=2, allow_nan=False) + "\n"
     elif request.output == "html":
         text = page.render(audit)
+    elif request.output == "csv":
+        text = showback.as_csv(audit)
     elif request.output == "yaml":
-        text = writing.dump(audit)
+        text = writing.dump(printing.versioned(audit))
     elif path is None and printing.is_terminal(out):
         out.width = max(out.width, _COLUMNS_LEAST)
         draw(audit, out)

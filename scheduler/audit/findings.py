@@ -15,6 +15,7 @@ from scheduler.audit import comparison, reasons, unread, upcoming
 from scheduler.audit.again import staying
 from scheduler.audit.prices import rates as rates_of
 from scheduler.audit.prices.book import PriceBook
+from scheduler.audit.prices.rates import ModelRate
 from scheduler.audit.unread import Unread
 from scheduler.config import Config
 from scheduler.devices import table as devices
@@ -87,14 +88,8 @@ def audit(
     count for the demand only.
     ``tell`` hears how far it has come.
     """
-    config, prices, about = question.config, question.prices, question.about
-    tell("taking in nodes and pods")
-    cluster = Cluster(config.scheduler_names, devices.of_config(config), config.pod_limits)
-    for node in nodes:
-        cluster.see_node(node)
-    for pod in pods:
-        cluster.see_pod(pod)
-    mistakes = [*about.unread, *unread.leave_out(cluster)]
+    config, prices = question.config, question.prices
+    cluster, mistakes = take_in(nodes, pods, question, tell)
     tell("measuring what is stranded")
     parted = staying.part(pods, cluster, config)
     judges = typical.of_cluster(cluster, parted.own)
@@ -105,30 +100,61 @@ def audit(
     total = _totals(figures, rates)
     compared = comparison.Compared(nodes, cluster, parted, judges, figures, rates)
     return {
-        "about": {"made": about.made, "source": about.source, "evenkeel": about.version},
-        "prices": dict(prices.units),
-        "priceSources": dict(prices.sources),
-        "pricesUnused": prices.unused(name for one in models for name in one.names),
-        "gpuModels": [one._asdict() | {"names": list(one.names)} for one in models],
+        **heading(cluster, question, models, mistakes),
         "units": UNITS,
         "demand": _demand(judges),
         "total": total,
         "worst": [row["name"] for row in rows if row["money"] > 0][: question.worst],
         "nodes": rows,
-        "mistakes": [one.as_json() for one in mistakes],
-        "passedOver": dict(about.passed_over),
-        "uncounted": [
-            {"node": row["name"], "offers": _offered(cluster, row["name"])}
-            for row in rows
-            if row["hasGpus"] and not row["capacity"]["gpuCompute"]
-        ],
-        "leftOut": sorted(cluster.nodes.rows.keys() - set(figures.names)),
         "waiting": [
             _asks(pod) for pod in sorted(waiting, key=lambda pod: (pod.created, pod.order))
         ],
         "next": upcoming.of(cluster, pods, parted.own, config),
         "replay": comparison.of(compared, question.modes, question.orders, config, tell),
     }
+
+
+def take_in(
+    nodes: Sequence[wire.Node],
+    pods: Sequence[wire.Pod],
+    question: Question,
+    tell: Callable[[str], None],
+) -> tuple[Cluster, list[Unread]]:
+    """A cluster with nodes and pods, and what of them has mistakes."""
+    config = question.config
+    tell("taking in nodes and pods")
+    cluster = Cluster(config.scheduler_names, devices.of_config(config), config.pod_limits)
+    for node in nodes:
+        cluster.see_node(node)
+    for pod in pods:
+        cluster.see_pod(pod)
+    return cluster, [*question.about.unread, *unread.leave_out(cluster)]
+
+
+def heading(
+    cluster: Cluster, question: Question, models: Sequence[ModelRate], mistakes: Sequence[Unread]
+) -> Json:
+    """What any answer about a cluster begins with: of what it is, at which prices, and what it leaves out."""
+    prices, about, names = question.prices, question.about, m.node_names(cluster)
+    return {
+        "about": {"made": about.made, "source": about.source, "evenkeel": about.version},
+        "prices": dict(prices.units),
+        "priceSources": dict(prices.sources),
+        "pricesUnused": prices.unused(name for one in models for name in one.names),
+        "gpuModels": [one._asdict() | {"names": list(one.names)} for one in models],
+        "mistakes": [one.as_json() for one in mistakes],
+        "passedOver": dict(about.passed_over),
+        "uncounted": _uncounted(cluster, names),
+        "leftOut": sorted(cluster.nodes.rows.keys() - set(names)),
+    }
+
+
+def _uncounted(cluster: Cluster, names: Sequence[str]) -> list[Json]:
+    """Nodes that have GPUs of which nobody knows how many, and what they offer."""
+    rows = np.array([cluster.nodes.row_of(name) for name in names], np.int64)
+    cards = np.bincount(all_cards.of_rows(cluster, rows).owner, minlength=rows.size)
+    hidden = np.flatnonzero(cluster.nodes.columns.has_gpu[rows] & (cards == 0)).tolist()
+    return [{"node": names[i], "offers": _offered(cluster, names[i])} for i in hidden]
 
 
 def _offered(cluster: Cluster, name: str) -> dict[str, int]:

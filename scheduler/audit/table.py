@@ -18,16 +18,16 @@ Json = dict[str, Any]
 
 def show(audit: Json, console: Console) -> None:
     """Print what is usable and what is stranded, the worst nodes, and how other modes would have done."""
-    _say(console, words.about(audit))
+    say(console, words.about(audit))
     console.print()
     for line in (*words.headline(audit), words.of_free(audit)):
         if line:
-            _say(console, line)
+            say(console, line)
     console.print(_total(audit["total"]))
     judged = (*words.judged_by(audit), words.waits(audit))
     for line in (*judged, *words.not_judged(audit), *words.priced_by(audit)):
         if line:
-            _say(console, line)
+            say(console, line)
     by_name = {node["name"]: node for node in audit["nodes"]}
     if audit["worst"]:
         worst = [by_name[name] for name in audit["worst"]]
@@ -35,41 +35,41 @@ def show(audit: Json, console: Console) -> None:
         # Sentences stand below the figures, not beside them: a narrow terminal has no room for both.
         for node in worst:
             if node["reason"]:
-                _say(console, f"{node['name']}: {node['reason']}")
+                say(console, f"{node['name']}: {node['reason']}")
     _next(audit["next"], console)
     _replay(audit, console)
 
 
 def show_nodes(audit: Json, console: Console) -> None:
     """Print every node by its name: its cards, what of it is in use, and what is stranded."""
-    _say(console, words.about(audit))
-    table = _table(
+    say(console, words.about(audit))
+    table = columns(
         "node", "model", "cards", "sharers", "CPU %", "mem %", "GPU %", "VRAM %", "stranded"
     )  # fmt: skip
     table.columns[1].justify = "left"
     for node in sorted(audit["nodes"], key=lambda one: str(one["name"])):
         table.add_row(*map(Text, words.node(node)))
     console.print(table)
-    _say(
+    say(
         console,
         "Of each node: percent in use, pods on its cards, and how many GPUs are stranded, free but of no use.",
     )
     for line in words.not_judged(audit):
-        _say(console, line)
+        say(console, line)
 
 
 def _next(kinds: list[Json], console: Console) -> None:
     if not kinds:
         return
     console.print()
-    _say(
+    say(
         console,
         "One more pod of a kind that is there: where it would go, what it loses, and why there",
     )
     for kind in kinds:
         like, node, loss, why = words.upcoming(kind)
         lost = f", loses {loss}" if loss else ""
-        _say(console, f"{like}: {node}{lost}. {why}".rstrip())
+        say(console, f"{like}: {node}{lost}. {why}".rstrip())
 
 
 def _replay(audit: Json, console: Console) -> None:
@@ -79,21 +79,22 @@ def _replay(audit: Json, console: Console) -> None:
     if replay["arrivals"]:
         console.print(_filled(replay))
         for line in words.filled(audit):
-            _say(console, line)
-    _say(console, f"Advice: {replay['advice']['text']}")
+            say(console, line)
+    say(console, f"Advice: {replay['advice']['text']}")
     console.print(_modes(replay, audit["total"]))
     for line in (*words.moved(audit), replay["note"]):
-        _say(console, line)
+        say(console, line)
 
 
-def _say(console: Console, text: str) -> None:
+def say(console: Console, text: str) -> None:
+    """Print a sentence, wrapped off a terminal too."""
     # What is indented is one of a list, such as a mistake with its file: a row, and no prose.
     is_whole = console.is_terminal or text.startswith(" ")
     prose = text if is_whole else printing.wrapped(text, printing.PROSE)
     console.print(prose, highlight=False, markup=False)
 
 
-def _table(*headings: str) -> Table:
+def columns(*headings: str) -> Table:
     """Where a table is too wide its widest column is folded, which is that of names; nothing is cut off."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for i, heading in enumerate(headings):
@@ -102,7 +103,7 @@ def _table(*headings: str) -> Table:
 
 
 def _total(total: Json) -> Table:
-    table = _table("", *TITLES.values(), "$ a month")
+    table = columns("", *TITLES.values(), "$ a month")
     for figure, title in FIGURES.items():
         cells = (amount(total[figure][key]) for key in TITLES)
         table.add_row(title, *cells, f"{total['value'][figure]:,.0f}")
@@ -110,7 +111,7 @@ def _total(total: Json) -> Table:
 
 
 def _worst(nodes: list[Json]) -> Table:
-    table = _table("stranded on", "CPU", "GiB", "GPUs", "GPU GiB", "$ a month")
+    table = columns("stranded on", "CPU", "GiB", "GPUs", "GPU GiB", "$ a month")
     for node in nodes:
         stranded = [amount(node["stranded"][key]) for key in TITLES]
         table.add_row(Text(node["name"]), *stranded, f"{node['money']:,.0f}")
@@ -118,7 +119,7 @@ def _worst(nodes: list[Json]) -> Table:
 
 
 def _filled(replay: Json) -> Table:
-    table = _table("filled up by", *(f"{title} held" for title in words.HELD.values()))
+    table = columns("filled up by", *(f"{title} held" for title in words.HELD.values()))
     table.columns[0].no_wrap = True
     table.add_row("as it is", *words.held({key: [value] for key, value in replay["held"].items()}))
     for one in replay["modes"]:
@@ -127,7 +128,7 @@ def _filled(replay: Json) -> Table:
 
 
 def _modes(replay: Json, total: Json) -> Table:
-    table = _table("placed again by", "empty nodes", "no place", "stranded GPUs", "$ stranded")
+    table = columns("placed again by", "empty nodes", "no place", "stranded GPUs", "$ stranded")
     # Ranges are folded where they are too wide, between their figures.
     table.columns[0].no_wrap = True
     now = f"{replay['emptyNodes']:,}", "", amount(total["stranded"]["gpuCompute"])

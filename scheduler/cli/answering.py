@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TextIO, TypeVar
 
 import typer
 
-from scheduler import progress
+from scheduler import printing, progress
 from scheduler.cli import options, sources
 from scheduler.documents import writing
 from scheduler.errors import BadInput
@@ -62,9 +62,9 @@ def read(
 def give(answer: Answer, output: str, show: Callable[[], None]) -> NoReturn:
     """Print an answer as JSON or YAML, or as ``show`` does, and end the command."""
     if output == "json":
-        typer.echo(json.dumps(answer.printed, indent=2))
+        typer.echo(json.dumps(printing.versioned(answer.printed), indent=2))
     elif output == "yaml":
-        typer.echo(writing.dump(answer.printed), nl=False)
+        typer.echo(writing.dump(printing.versioned(answer.printed)), nl=False)
     else:
         show()
     for text in answer.complaints:

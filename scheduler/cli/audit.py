@@ -12,7 +12,7 @@ from scheduler.api.placement import MODES
 from scheduler.cli import manual, options, sources
 from scheduler.errors import BadInput
 
-Output = Literal["table", "json", "yaml", "html"]
+Output = Literal["table", "json", "yaml", "html", "csv"]
 _MODES = ("default", *MODES)
 
 
@@ -48,6 +48,14 @@ def audit(
             "--nodes", help="Show a table of all nodes: models, cards, use, sharers, stranded."
         ),
     ] = False,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="namespace|label=KEY",
+            help="Show who uses what: pods, GPUs, memory, CPU and money a month for each namespace or "
+            "each value of a label (-o table, csv, json, yaml).",
+        ),
+    ] = None,
     mode: Annotated[
         list[str] | None,
         typer.Option(
@@ -70,7 +78,7 @@ def audit(
     3 answered, but objects with mistakes were left out, or stay where they are and
     hold what can be read of them.
     """
-    from scheduler.audit import command, findings  # noqa: PLC0415 - numba costs half a second
+    from scheduler.audit import command  # noqa: PLC0415 - numba costs half a second
 
     request = command.Request(
         config=options.config(config_file),
@@ -82,6 +90,7 @@ def audit(
         worst=worst,
         orders=orders,
         nodes=nodes,
+        by=by,
     )
     try:
         if file and (kubeconfig or context):
@@ -89,11 +98,11 @@ def audit(
         question = command.plan(request)
         with progress.stages() as tell:
             tell("reading nodes and pods")
-            read = sources.of_files(file) if file else sources.of_cluster(kubeconfig, context)
+            read = sources.of_files(file, tell) if file else sources.of_cluster(kubeconfig, context)
             if not (read.nodes or read.unread):
                 raise BadInput(read.source, "there is no Node, and audit judges nodes")
             question = command.of(question, read.source, read.unread, read.passed_over)
-            found = findings.audit(read.nodes, read.pods, question, tell)
+            found = command.answer(request, question, read.nodes, read.pods, tell)
         command.show(request, found, printing.console())
     except BadInput as error:
         options.refuse(str(error))

@@ -12,7 +12,7 @@ from scheduler import printing
 from scheduler.api.placement import MODES
 from scheduler.cli import answering, manual, options
 
-Output = Literal["table", "wide", "json", "yaml"]
+Output = Literal["table", "wide", "json", "yaml", "markdown"]
 
 
 def simulate(
@@ -107,7 +107,7 @@ def simulate(
     beside a cluster, pods that waited and objects that were malformed in the
     cluster before do not count.
     """
-    from scheduler.simulate import command, report  # noqa: PLC0415 - numba costs half a second
+    from scheduler.simulate import command, markdown, report  # noqa: PLC0415 - numba costs half a second
 
     request = command.Request(
         config=options.config(config_file),
@@ -132,7 +132,11 @@ def simulate(
         partial(command.check, request),
         partial(command.answer, request),
     )
-    is_wide = output == "wide"
-    answering.give(
-        answer, output, lambda: report.show(answer.results, printing.console(), is_wide=is_wide)
-    )
+
+    def show() -> None:
+        if output == "markdown":
+            typer.echo(markdown.write(answer.results), nl=False)
+        else:
+            report.show(answer.results, printing.console(), is_wide=output == "wide")
+
+    answering.give(answer, output, show)

@@ -41,7 +41,7 @@ class Found:
     passed_over: Mapping[str, int] = field(default_factory=dict)
 
 
-def of_files(names: list[str]) -> Found:
+def of_files(names: list[str], tell: Tell) -> Found:
     """Nodes and pods of files; ``-`` is standard input.
 
     Raises:
@@ -53,6 +53,7 @@ def of_files(names: list[str]) -> Found:
     origins: list[str] = []
     passed_over: Counter[str] = Counter()
     for name in names:
+        tell(f"reading {files.in_words(name)}")
         for body, place in files.placed(name, sys.stdin):
             # What has no kind is a mistake, as the inventory tells.
             if kinds.known(body) in _KINDS or not isinstance(body.get("kind"), str):
@@ -61,6 +62,7 @@ def of_files(names: list[str]) -> Found:
                 origins.append(name if has_name else f"{name}: {place}")
             else:
                 passed_over[str(body["kind"])] += 1
+    tell("reading what the objects say")
     gathering.refuse_illegible(zip(origins, objects, strict=True))
     found = inventory.read(objects, strict=False)
     nodes, unread = list(found.nodes), []

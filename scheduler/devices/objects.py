@@ -35,6 +35,11 @@ def limits(*, cards: int, cores: int = 0, mib: int = 0) -> wire.Quantities:
     return asked
 
 
+def with_node_policy(policy: str) -> dict[str, str]:
+    """The annotations of a pod whose nodes are ordered by a policy in the mode's place."""
+    return {names.HAMI_NODE_POLICY: policy}
+
+
 def only_models(models: Sequence[str]) -> dict[str, str]:
     """The annotations of a pod that takes cards of these models; any card where there are none."""
     return {names.USE_TYPE: ",".join(map(model_word, models))} if models else {}

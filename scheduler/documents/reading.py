@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 import yaml
 
-from scheduler.documents import bounds
+from scheduler.documents import bounds, mistakes
 from scheduler.documents.bounds import Unreadable
 from scheduler.documents.building import Builder
 
@@ -89,24 +89,15 @@ def read_all(text: str) -> Iterator[Document]:
         except (yaml.YAMLError, ValueError) as error:
             values.append(None)
             lines = text.count("\n", 0, start)
-            yield Document(number + len(values), None, _malformed(chunk, lines, error))
+            yield Document(number + len(values), None, _problem(chunk, lines, error))
         number += max(len(values), 1)
 
 
-def _malformed(chunk: str, lines: int, error: Exception) -> Unreadable:
-    """What is wrong with the form of a document that begins after so many lines."""
-    if isinstance(error, yaml.MarkedYAMLError):
-        # The marks are of the document; people count in the file.
-        error.context_mark = _moved(error.context_mark, lines)
-        error.problem_mark = _moved(error.problem_mark, lines)
-    said = " ".join(str(error).split())
-    if "{{" in chunk:
-        said += "; is it a template of Helm? Give what `helm template` prints"
-    return Unreadable(said, is_form=True)
-
-
-def _moved(mark: yaml.Mark | None, lines: int) -> yaml.Mark | None:
-    return mark and yaml.Mark(mark.name, mark.index, mark.line + lines, mark.column, None, 0)
+def _problem(chunk: str, lines: int, error: Exception) -> Unreadable:
+    """What is wrong with a document that begins after so many lines."""
+    if mistakes.is_template(chunk):
+        return Unreadable(mistakes.TEMPLATE)
+    return Unreadable(mistakes.explained(chunk, lines, error), is_form=True)
 
 
 def _chunks(text: str) -> Iterator[tuple[int, str]]:

@@ -33,12 +33,14 @@ class Report:
 
     Attributes:
         version: of the Evenkeel that wrote the log.
-        n_events, n_binds, n_holds: how many there were, up to the difference if there is one.
+        n_events, n_decided, n_binds, n_holds: how many events, times that was decided, and decisions there were, up
+            to the difference if there is one.
         is_cut: the last line is incomplete, because the writer was killed.
     """
 
     version: str
     n_events: int
+    n_decided: int
     n_binds: int
     n_holds: int
     is_cut: bool
@@ -52,10 +54,14 @@ def rerun(lines: Iterable[bytes]) -> Report:
         BadInput: it is no log, or one of another format; names the line.
     """
     engine: Engine | None = None
-    version, n_events, n_binds, n_holds = "", 0, 0, 0
+    version, n_events, n_decided, n_binds, n_holds = "", 0, 0, 0, 0
+
+    def report(difference: Difference | None = None, *, is_cut: bool = False) -> Report:
+        return Report(version, n_events, n_decided, n_binds, n_holds, is_cut, difference)
+
     for number, text in enumerate(lines, 1):
         if not text.endswith(b"\n"):
-            return Report(version, n_events, n_binds, n_holds, is_cut=True, difference=None)
+            return report(is_cut=True)
         line = _decoded(text, number)
         if isinstance(line, log.Head):
             _check(line, number)
@@ -70,10 +76,11 @@ def rerun(lines: Iterable[bytes]) -> Report:
             now = log.decided(line.at, line.pods, list(line.spent), outcome)
             if now != line:
                 found = Difference(number, line, now)
-                return Report(version, n_events, n_binds, n_holds, is_cut=False, difference=found)
+                return report(found)
+            n_decided += 1
             n_binds += len(line.binds)
             n_holds += len(line.holds)
-    return Report(version, n_events, n_binds, n_holds, is_cut=False, difference=None)
+    return report()
 
 
 def _decoded(text: bytes, number: int) -> log.Line:
@@ -97,8 +104,11 @@ def told(report: Report) -> str:
     if report.is_cut:
         lines.append("the last line is not complete and was left out")
     found = report.difference
-    if found is None:
+    if found is None and not report.n_decided:
+        lines.append("it has settings and no decision: there is nothing to compare")
+    elif found is None:
         lines.append("every decision came out as it is written")
+    if found is None:
         return "\n".join(lines)
     lines.append(f"line {found.line} came out differently:")
     for name in ("binds", "holds", "explained", "evicts", "nominates"):

@@ -9,18 +9,27 @@ from importlib import import_module
 from msgspec import structs
 
 from scheduler import kernels
-from scheduler.api import wire
+from scheduler.api import names, wire
 from scheduler.api.cards import Card
 from scheduler.api.door import events
+from scheduler.api.placement import Mode
 from scheduler.config import Config
+from scheduler.cycle import placed, verdicts
+from scheduler.cycle.advice import losses
+from scheduler.cycle.advice.asking import Asking
 from scheduler.devices import objects
 from scheduler.engine.budget import Unlimited
 from scheduler.engine.engine import Engine
+from scheduler.kernels.modes import score
 from scheduler.modes import places
 from scheduler.modes.fragmentation import FragmentGauge
+from scheduler.schema import shared
 
 # Nodes that a pod of higher priority asks all at once.
 _FULL = 12
+# A label that the pods of ``_explain`` prefer.
+_LABEL = "toy"
+_PREFERS = wire.PreferredNodeTerm(1, wire.NodeTerm([wire.Expression(_LABEL, "Exists")]))
 
 
 def warm(config: Config) -> None:
@@ -66,11 +75,45 @@ def warm(config: Config) -> None:
         _see(engine, small, "bare")
     engine.decide(0.0, Unlimited())
     FragmentGauge(engine.cluster, engine.cluster.demand.counts()).read()
+    # A pod may be seen before its node, and it may leave.
+    early = _see(engine, share, "late")
+    late = structs.replace(card, id="late")
+    engine.handle(events.NodeSeen(objects.node("late", {"cpu": 2, "pods": 20}, [late])), 0.0)
+    engine.handle(events.PodGone(early), 0.0)
+    _explain(engine, share, card)
+    score.on_curve(shared.curve(config.placement.kube.volume_binding.shape), 50)
+
+
+def _explain(engine: Engine, container: wire.Container, card: Card) -> None:
+    """Ask what explains a placement, which looks at one node at a time, in each way that has kernels of its own."""
+    node = objects.node("free", {"cpu": 20, "pods": 20}, [structs.replace(card, id="free")])
+    engine.handle(events.NodeSeen(_labelled(node)), 0.0)
+    cluster, cycle = engine.cluster, engine.cycle
+    row = cluster.nodes.row_of("free")
+    by_mode: dict[str, str] = {names.MODE: Mode.KUBE_SCHEDULER}
+    for wish in ({}, by_mode, objects.with_node_policy("binpack")):
+        record = cluster.pods[_see(engine, container, None, notes=wish)]
+        verdicts.all_nodes(cluster, cycle, record)
+        shape = cycle.shape_of(record)
+        if shape is not None:
+            placed.cards_by(shape)
+            losses.of(Asking(cluster, cycle), shape, row)
+
+
+def _labelled(node: wire.Node) -> wire.Node:
+    """With a label that the pods here prefer: it tells nodes apart."""
+    meta = structs.replace(node.metadata, labels={_LABEL: ""})
+    return structs.replace(node, metadata=meta)
 
 
 def _see(
-    engine: Engine, container: wire.Container, node_name: str | None, priority: int = 0
-) -> None:
+    engine: Engine,
+    container: wire.Container,
+    node_name: str | None,
+    priority: int = 0,
+    notes: dict[str, str] | None = None,
+) -> str:
+    """A pod comes; its uid."""
     uid = str(len(engine.cluster.pods))
     spec = wire.PodSpec(
         scheduler_name=engine.config.scheduler_name,
@@ -78,26 +121,33 @@ def _see(
         node_name=node_name,
         priority=priority,
     )
-    pod = wire.Pod(wire.Meta(name=f"toy-{uid}", namespace="toy", uid=uid), spec)
-    engine.handle(events.PodSeen(pod), 0.0)
+    if notes is not None:
+        spec.affinity = wire.Affinity(wire.NodeAffinity(None, [_PREFERS]))
+    meta = wire.Meta(name=f"toy-{uid}", namespace="toy", uid=uid, annotations=notes)
+    engine.handle(events.PodSeen(wire.Pod(meta, spec)), 0.0)
+    return uid
 
 
 class Count:
-    """How many kernels are compiled by now, of how many; a start does not need every one of them."""
+    """How many kernels are compiled by now, of how many; a start does not need every one of them.
+
+    Attributes:
+        kernels: all there are, by their identity.
+    """
 
     def __init__(self) -> None:
         modules = pkgutil.walk_packages(kernels.__path__, f"{kernels.__name__}.")
         found = [one for module in modules for one in vars(import_module(module.name)).values()]
         # By identity: a kernel has its name in every module that calls it.
-        self._kernels = {
+        self.kernels = {
             id(one): one
             for one in found
             if hasattr(one, "signatures") and not isinstance(one, type)
         }
 
     def __len__(self) -> int:
-        return len(self._kernels)
+        return len(self.kernels)
 
     def compiled(self) -> int:
         """Those that are, called or part of one that was."""
-        return sum(bool(one.signatures) for one in self._kernels.values())
+        return sum(bool(one.signatures) for one in self.kernels.values())

@@ -10,24 +10,31 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from scheduler import printing
+
 _NAMED = 3
 _LEAST_WIDTH = 20
 HEADING = "bold"
 
 
 class Line(NamedTuple):
-    """A line, how far it stands to the right, and how much farther what is folded of it."""
+    """A line, how far it stands to the right, and how much farther what is folded of it.
+
+    A row of a table is folded at the edge of a terminal alone: whoever reads a pipe reads it as one line.
+    """
 
     text: str = ""
     indent: int = 0
     hang: int = 2
     style: str = ""
+    is_row: bool = False
 
 
 def draw(lines: Iterable[Line], console: Console, width: int | None) -> None:
-    """Print lines, folded at a width if there is one."""
+    """Print lines, folded at a width; without one, prose is wrapped and rows are whole."""
     for line in lines:
-        for text in folded(line, width):
+        edge = printing.PROSE if width is None and not line.is_row else width
+        for text in folded(line, edge):
             console.print(Text(text, line.style), soft_wrap=True)
 
 

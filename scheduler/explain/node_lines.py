@@ -26,10 +26,20 @@ def of(node: Json, _: int) -> Iterator[Line]:
         name = one["resource"]
         free, total, used = (words.about(name, one[key]) for key in ("free", "total", "used"))
         bar = _bar(one["used"], one["total"])
-        yield Line(f"{bar} {name}: {used} of {total}, {free} free", 2, _BAR + 3)
+        yield Line(f"{bar} {name}: {used} of {total}, {free} free", 2, _BAR + 3, is_row=True)
+        if one["replicas"] > 1:
+            yield Line(_shared(one), 2 + _BAR + 3, 0)
     yield from _cards(node["cards"])
     yield from _pods(node)
     yield from _waiting(node)
+
+
+def _shared(one: Json) -> str:
+    """Of devices that are parts of cards: how many cards there are, and how much of them is in use."""
+    n = one["replicas"]
+    used, total = (f"{one[key] / n:.4g}" for key in ("used", "total"))
+    cards = "card" if total == "1" else "cards"
+    return f"each is a part of a card, {n} a card: {used} of {total} {cards} in use"
 
 
 def _state(node: Json) -> str:
@@ -57,24 +67,25 @@ def _cards(cards: list[Json]) -> Iterator[Line]:
             *(["closed"] if card["closed"] else []),
         ]
         more = f" ({', '.join(said)})" if said else ""
-        yield Line(f"{card['index']} {card['model']} {card['id']}{more}", 2, 2)
+        yield Line(f"{card['index']} {card['model']} {card['id']}{more}", 2, 2, is_row=True)
         yield Line(
             f"{_bar(memory['used'], memory['total'])} {memory['used']} of {memory['total']} MiB, "
             f"{memory['free']} free",
             4,
             _BAR + 3,
+            is_row=True,
         )
         yield Line(
             f"{_bar(cores['used'], cores['total'])} {cores['used']} of {cores['total']} % of cores, "
             f"{sharers['used']} of {sharers['total']} sharers",
             4,
             _BAR + 3,
+            is_row=True,
         )
         for holder in card["holders"]:
             share = f", {holder['cores']} %" if holder["cores"] else ""
-            yield Line(
-                f"{holder['pod']} ({holder['memoryMiB']} MiB{share})", 4 + _BAR + 3, 2, "dim"
-            )
+            row = f"{holder['pod']} ({holder['memoryMiB']} MiB{share})"
+            yield Line(row, 4 + _BAR + 3, 2, "dim", is_row=True)
 
 
 def _pods(node: Json) -> Iterator[Line]:
@@ -85,7 +96,8 @@ def _pods(node: Json) -> Iterator[Line]:
         said = [f"priority {pod['priority']}"] if pod["priority"] else []
         said += ["is being deleted"] if pod["deleting"] else []
         more = f" ({', '.join(said)})" if said else ""
-        yield Line(f"{pod['namespace']}/{pod['name']}{more}: {asked or 'requests nothing'}", 2, 4)
+        row = f"{pod['namespace']}/{pod['name']}{more}: {asked or 'requests nothing'}"
+        yield Line(row, 2, 4, is_row=True)
     if len(pods) > _PODS:
         yield Line(f"and {len(pods) - _PODS} more", 2)
 

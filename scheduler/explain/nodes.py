@@ -12,6 +12,7 @@ from scheduler.cycle.advice import nearest, wishes
 from scheduler.cycle.advice.nearest import Nearest
 from scheduler.explain import devices
 from scheduler.explain.scene import Scene
+from scheduler.measure.cards import replicas
 from scheduler.state.nodes import NodeFacts
 from scheduler.state.pods import PodRecord
 
@@ -55,6 +56,8 @@ def _resources(scene: Scene, row: int, facts: NodeFacts | None) -> list[Json]:
         one.resource for one, mine in zip(families, nodes.managed[:, row], strict=True) if mine
     }
     found = []
+    per_card = replicas(scene.asking.cluster, np.array([row], np.int64))[:, 0].tolist()
+    reported = {one.resource: n for one, n in zip(families, per_card, strict=True)}
     for resource in dict.fromkeys([*first, *offered]):
         if resource in by_cards:
             # Its cards tell what is free; the node counts how many pods may share them.
@@ -62,9 +65,9 @@ def _resources(scene: Scene, row: int, facts: NodeFacts | None) -> list[Json]:
         at = table.row_asked(resource)
         total, used = int(nodes.allocatable[at, row]), int(nodes.requested[at, row])
         if total or used:
-            found.append(
-                {"resource": resource, "total": total, "used": used, "free": max(0, total - used)}
-            )
+            one = {"resource": resource, "total": total, "used": used}
+            one |= {"free": max(0, total - used), "replicas": reported.get(resource, 1)}
+            found.append(one)
     return found
 
 

@@ -184,11 +184,11 @@ def _best(pod: Json, width: int) -> Iterator[Line]:
                 yield Line(f"{score} {said if weight else 'above all totals'}", 4, 2)
     else:
         for text in explained.scored(best, {"node": mine, "weights": pod["weights"]}):
-            yield Line(text.strip(), len(text) - len(text.lstrip()), 2)
+            yield Line(text.strip(), len(text) - len(text.lstrip()), 2, is_row=True)
     yield Line("in use there with the pod", 2, 2)
     for name, one in best.items():
         used = ", ".join(
             f"{usage['resource']} {100 * usage['used'] // usage['total']} %"
             for usage in one["after"]
         )
-        yield Line(f"{name}: {used}", 4, 2)
+        yield Line(f"{name}: {used}", 4, 2, is_row=True)

@@ -1,4 +1,4 @@
-"""``evenkeel explain`` on a terminal of any width, and whole lines off it."""
+"""``evenkeel explain`` on a terminal of any width; off it prose has 80 columns, and rows of tables are whole."""
 
 from __future__ import annotations
 

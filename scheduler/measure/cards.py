@@ -25,6 +25,7 @@ class Cards(NamedTuple):
     """One entry per card; the devices of a pool that is counted are one entry together. D entries."""
 
     owner: c.Ints  # [D] place of the node among the rows asked for
+    row: c.Ints  # [D] the card's row in the state, -1 of devices that are counted
     pool: c.Ints  # [D] their family
     model: c.Ints  # [D] as in the state, -1 of devices that are counted
     kind: c.Ints  # [D] place in ``kinds``
@@ -73,7 +74,7 @@ def of_rows(cluster: Cluster, rows: c.Ints) -> Cards:
     total = whole[bare_pool, bare]
     busy = np.minimum(nodes.requested[offered[bare_pool], rows[bare]], total)
     # What a plugin multiplies is a part of a card, however many pods it takes.
-    part = 1.0 / np.where(bare_pool == _SHARED_POOL, replicas(cluster, rows)[bare], 1)
+    part = 1.0 / replicas(cluster, rows)[bare_pool, bare]
     figures = [c.CORES, c.MIB]
     scale = table.milli[:, d]
     left = np.floor((table.total[figures][:, d] - table.used[figures][:, d]) * scale + _EPSILON)
@@ -89,6 +90,7 @@ def of_rows(cluster: Cluster, rows: c.Ints) -> Cards:
     ones, none = np.ones(d.size, np.int64), np.zeros(bare.size)
     return Cards(
         owner=np.append(owner, bare),
+        row=np.append(d, np.full(bare.size, -1)),
         pool=np.append(table.pool[d], bare_pool),
         model=np.append(table.model[d], np.full(bare.size, -1)),
         kind=kind,
@@ -108,7 +110,7 @@ def of_rows(cluster: Cluster, rows: c.Ints) -> Cards:
 
 
 def replicas(cluster: Cluster, rows: c.Ints) -> c.Ints:
-    """[n] as how many GPUs the plugin of a node reports each card, by time-slicing or MPS; 1 where it does not.
+    """[F, n] as how many devices the plugin of a node reports each card of a family, by time-slicing or MPS; else 1.
 
     The labels say so: the number of replicas, or else that GPUs are shared and how many cards there are.
     """
@@ -120,7 +122,8 @@ def replicas(cluster: Cluster, rows: c.Ints) -> c.Ints:
     shared = np.isin(product, [kind for kind in kinds if words[kind].endswith(_SHARED)])
     offered = nodes.columns.allocatable[c.DEVICES_AT + _SHARED_POOL, rows]
     by_count = np.where(shared & (cards > 0), -(-offered // np.maximum(cards, 1)), 1)
-    found: c.Ints = np.maximum(np.where(told > 0, told, by_count), 1)
+    found = np.ones((len(nodes.columns.managed), rows.size), np.int64)
+    found[_SHARED_POOL] = np.maximum(np.where(told > 0, told, by_count), 1)
     return found
 
 

@@ -53,7 +53,8 @@ N_CAUSES = 4
 LACKS_CPU, LACKS_MEMORY, LACKS_CARDS, LACKS_PODS = range(N_CAUSES)
 # Typical pods are told apart for the reason: those that ask GPUs, and the others.
 ASKS_GPU, ASKS_NONE = range(2)
-_UNITS = np.array([[1000.0], [2.0**30]])
+# Of CPU and memory, in base units.
+UNITS = np.array([[1000.0], [2.0**30]])
 _ILL = "node.kubernetes.io/"
 
 
@@ -90,14 +91,19 @@ def of_cluster(cluster: Cluster, typical: Typical) -> Figures:
             return found
 
 
+def node_names(cluster: Cluster) -> list[str]:
+    """The names of the nodes that are not malformed, sorted."""
+    table = cluster.nodes
+    return sorted(name for name, row in table.rows.items() if table.columns.valid[row])
+
+
 def in_steps(cluster: Cluster, typical: Typical) -> Generator[None, None, Figures]:
     """As ``of_cluster``, a typical pod at a time; what changes between two steps is counted as it was before.
 
     Nodes that come or go meanwhile do no harm: a node that is gone, or whose row another has, is judged by the words
     of whoever has the row for the typical pods that are left.
     """
-    table = cluster.nodes
-    names = sorted(name for name, row in table.rows.items() if table.columns.valid[row])
+    table, names = cluster.nodes, node_names(cluster)
     rows = np.array([table.row_of(name) for name in names], np.int64)
     closed = np.array([_is_closed(cluster, row) for row in rows.tolist()], np.bool_)
     yield
@@ -105,13 +111,13 @@ def in_steps(cluster: Cluster, typical: Typical) -> Generator[None, None, Figure
     yield
     judged = _Judged(cluster, rows, cards, plain_assumed=typical.plain_assumed)
     amounts = np.zeros((len(FIGURES), len(DIMENSIONS), rows.size))
-    amounts[CAPACITY, :GPU] = table.columns.allocatable[[c.CPU, c.MEMORY]][:, rows] / _UNITS
-    amounts[USED, :GPU] = table.columns.requested[[c.CPU, c.MEMORY]][:, rows] / _UNITS
+    amounts[CAPACITY, :GPU] = table.columns.allocatable[[c.CPU, c.MEMORY]][:, rows] / UNITS
+    amounts[USED, :GPU] = table.columns.requested[[c.CPU, c.MEMORY]][:, rows] / UNITS
     for shape, count in typical.pods:
         yield
         judged.ask(shape, count)
     plain_free, card_free = _free(judged.plain_free), cards.capacity - cards.used
-    amounts[FREE, :GPU] = plain_free / _UNITS
+    amounts[FREE, :GPU] = plain_free / UNITS
     amounts[STRANDED, :GPU], amounts[DEAD, :GPU], amounts[SPARE, :GPU] = judged.stranded_plain()
     stranded, dead = judged.stranded_share()
     per_card = {
@@ -198,7 +204,7 @@ class _Judged:
         share, taken = np.divide(
             weights, self._plain_weight, where=some, out=np.zeros(weights.shape)
         )
-        free = _free(self.plain_free) / _UNITS
+        free = _free(self.plain_free) / UNITS
         return free * share, free * (share == 1), free * np.maximum(1.0 - share - taken, 0.0)
 
     def stranded_share(self) -> tuple[c.Floats, c.Floats]:

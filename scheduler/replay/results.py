@@ -34,8 +34,8 @@ def summary(records: Sequence[Record]) -> list[Record]:
 
 
 def as_json(records: Sequence[Record]) -> str:
-    """``{"runs": [one record per run], "summary": [one per mode and so on]}``."""
-    content = {"runs": list(records), "summary": summary(records)}
+    """``{"schemaVersion", "runs": [one record per run], "summary": [one per mode and so on]}``."""
+    content = printing.versioned({"runs": list(records), "summary": summary(records)})
     return json.dumps(content, indent=2, allow_nan=False)
 
 

@@ -31,7 +31,7 @@ class Request:
 
     config: Config
     files: Sequence[str] = ()
-    output: Literal["table", "wide", "json", "yaml"] = "table"
+    output: Literal["table", "wide", "json", "yaml", "markdown"] = "table"
     explain: bool = False
     only_ours: bool = False
     strict: bool = False
@@ -107,6 +107,10 @@ def check(request: Request) -> None:
         BadInput: an argument is wrong; names it and says what is allowed.
     """
     _modes(request.modes)
+    if request.explain and request.output == "markdown":
+        raise BadInput(
+            "--explain", "is of every node, too much for -o markdown; use table, json or yaml"
+        )
     for text in request.scale:
         scale.parse(text)
 

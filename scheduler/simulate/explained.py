@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from scheduler.printing import counted
+from scheduler.printing import PROSE, counted, wrapped
 
 Json = Mapping[str, Any]
 _Term = tuple[str, ...]
@@ -30,7 +30,8 @@ def lines(pod: Json) -> Iterator[str]:
             refusing.setdefault((", ".join(node["reasons"]), node["status"]), []).append(name)
     for (why, status), names in sorted(refusing.items(), key=lambda one: (-len(one[1]), one[0])):
         hopeless = " (no eviction would help)" if status == "unresolvable" else ""
-        yield f"  {counted(len(names), 'node')} refused: {why}{hopeless}"
+        said = f"{counted(len(names), 'node')} refused: {why}{hopeless}"
+        yield from wrapped(said, PROSE, "  ").splitlines()
         yield f"    {_named(names)}"
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -17,6 +18,7 @@ from scheduler.simulate import explained
 Json = dict[str, Any]
 _NAMED_MAX = 5
 _GAP = 2
+_FIGURE = re.compile(r"\d+")
 # Before the names of pods of one's own files.
 _MARK = "*"
 # Why workloads have no pods and make none.
@@ -31,8 +33,8 @@ def show(results: Mapping[str, Json], console: Console, *, is_wide: bool = False
     """Print where every pod goes, and with ``nodes`` what every node says; a section for each mode.
 
     A terminal gets a line for each pod, its cards below it, and each reason for waiting once. Off a terminal
-    each pod is one line, never wrapped, and a reason that was said is not said again. Cards are told by their
-    indices, and where ``is_wide`` each with its id.
+    each pod is one line, never wrapped, and names its reason by a number; sentences have 80 columns. Cards are told
+    by their indices, and where ``is_wide`` each with its id.
     """
     results = printing.shown(results)
     if printing.is_terminal(console):
@@ -47,7 +49,7 @@ def _show(results: Mapping[str, Json], console: Console, *, is_wide: bool) -> No
         if len(results) > 1:
             heading = Text(f"Mode {mode}", style="bold")
             console.print(Text("\n").append(heading) if i else heading)
-        pods = _own_first(result["pods"])
+        pods = own_first(result["pods"])
         if console.is_terminal:
             _pods(pods, console, is_wide=is_wide)
         else:
@@ -67,22 +69,43 @@ def _show(results: Mapping[str, Json], console: Console, *, is_wide: bool) -> No
         console.print("\n" + "\n".join(_aligned(rows)), soft_wrap=True, highlight=False)
 
 
-def _own_first(pods: Sequence[Json]) -> list[Json]:
+def own_first(pods: Sequence[Json]) -> list[Json]:
     """Pods of one's own files before those of the cluster or the dump, and marked, where there are both."""
     if len({pod.get("own", False) for pod in pods}) < 2:
         return [pod | {"own": False} for pod in pods]
     return sorted(pods, key=lambda pod: not pod["own"])
 
 
-def _lines(pods: Iterable[Json], console: Console, *, is_wide: bool) -> None:
-    first: dict[str, str] = {}
+class Reason(NamedTuple):
+    """Why pods wait, in the words told of the first of them; of others only the figures may differ."""
+
+    pods: list[Json]
+    differs: bool
+
+    @property
+    def message(self) -> str:
+        """The sentences, with the figures of the first pod."""
+        of_first = f" (The figures are those of {_key(self.pods[0])}.)" if self.differs else ""
+        return f"{self.pods[0]['message']}{of_first}"
+
+
+def reasons(pods: Iterable[Json]) -> list[Reason]:
+    """Each reason for waiting once, with its pods, in the order of the first ones."""
+    alike: dict[str, list[Json]] = defaultdict(list)
+    for pod in pods:
+        if pod["node"] is None:
+            alike[_FIGURE.sub("0", pod["unschedulable"] or pod["message"])].append(pod)
+    return [Reason(those, len({pod["message"] for pod in those}) > 1) for those in alike.values()]
+
+
+def _lines(pods: Sequence[Json], console: Console, *, is_wide: bool) -> None:
+    """A line for each pod, and below all of them each reason for waiting once, by its number."""
     rows: list[tuple[str, ...]] = [("POD", "NODE", "CARDS OR REASON")]
+    why = reasons(pods)
+    number = {id(pod): i for i, one in enumerate(why, 1) for pod in one.pods}
     for pod in pods:
         was_on = f"was on {pod['displacedFrom']}" if pod["displacedFrom"] else ""
-        said = "" if pod["node"] else pod["message"]
-        like = first.setdefault(said, _name(pod))
-        if said and like != _name(pod):
-            said = f"as {like}"
+        said = f"reason {number[id(pod)]}" if id(pod) in number else ""
         # A pod has cards or a reason to wait, never both.
         cards = ", ".join(_cards(pod["devices"], is_wide=is_wide))
         goes = ", ".join(_goes(pod, victim) for victim in pod["victims"])
@@ -90,6 +113,10 @@ def _lines(pods: Iterable[Json], console: Console, *, is_wide: bool) -> None:
         rows.append((_name(pod), pod["node"] or "(pending)", told))
     for line in _aligned(rows):
         console.file.write(f"{line}\n")
+    for i, one in enumerate(why, 1):
+        heading = printing.wrapped(f"Reason {i}: {_some([*map(_name, one.pods)])}", printing.PROSE)
+        message = printing.wrapped(one.message, printing.PROSE, "  ")
+        console.file.write(f"\n{heading}\n{message}\n")
 
 
 def _pods(pods: Sequence[Json], console: Console, *, is_wide: bool) -> None:
@@ -105,15 +132,12 @@ def _pods(pods: Sequence[Json], console: Console, *, is_wide: bool) -> None:
         for victim in pod["victims"]:
             line.append(f"\n  {_goes(pod, victim)}", "dim")
         console.print(line, soft_wrap=True)
-    waiting: dict[str, list[str]] = defaultdict(list)
-    for pod in pods:
-        if not pod["node"]:
-            waiting[pod["message"]].append(_name(pod))
+    waiting = reasons(pods)
     if waiting:
         console.print("\nPending", style="bold")
-    for message, names in waiting.items():
-        console.print(Padding(Text(message, "yellow"), (0, 0, 0, 2)))
-        console.print(Padding(Text(_some(names)), (0, 0, 0, 4)))
+    for one in waiting:
+        console.print(Padding(Text(one.message, "yellow"), (0, 0, 0, 2)))
+        console.print(Padding(Text(_some([*map(_name, one.pods)])), (0, 0, 0, 4)))
 
 
 def _summary(result: Json, console: Console) -> None:
@@ -126,16 +150,23 @@ def _summary(result: Json, console: Console) -> None:
         lines.append(
             f"{_MARK} of your files: {there} of {printing.counted(len(own), 'pod')} scheduled"
         )
+    lines += remarks(result)
+    if not console.is_terminal:
+        lines = [printing.wrapped(line, printing.PROSE) for line in lines]
+    console.print("\n" + "\n".join(lines), highlight=False, markup=False)
+
+
+def remarks(result: Json) -> Iterator[str]:
+    """What was among the objects and has no pod in the answer."""
     if passed := result["passedOver"]:
-        lines.append("passed over: " + ", ".join(f"{n} {kind}" for kind, n in passed.items()))
+        yield "passed over: " + ", ".join(f"{n} {kind}" for kind, n in passed.items())
     for why, said in _IDLE.items():
         told = [
             f"{len(names)} {kind} ({_some(names)})" for kind, names in result.get(why, {}).items()
         ]
         if told:
-            lines.append(f"{said}, so without pods: {', '.join(told)}")
-    lines += _removed(result.get("removed", ()))
-    console.print("\n" + "\n".join(lines), highlight=False, markup=False)
+            yield f"{said}, so without pods: {', '.join(told)}"
+    yield from _removed(result.get("removed", ()))
 
 
 def _removed(pods: Iterable[Json]) -> Iterator[str]:
@@ -155,7 +186,11 @@ def _some(names: Sequence[str]) -> str:
 
 def _name(pod: Json) -> str:
     mark = f"{_MARK} " if pod.get("own") else ""
-    return f"{mark}{pod['namespace']}/{pod['name']}"
+    return f"{mark}{_key(pod)}"
+
+
+def _key(pod: Json) -> str:
+    return f"{pod['namespace']}/{pod['name']}"
 
 
 def _goes(pod: Json, victim: Json) -> str:

@@ -192,7 +192,8 @@ class Registers:
             int(self._nodes.columns.card_start[pool, row]),
             work,
         )
-        return work[:n_held, :4]
+        # Of several cards the rows are not neighbours, and kernels would be compiled a second time for such an array.
+        return np.ascontiguousarray(work[:n_held, :4])
 
     def _span(self, pool: int, row: int) -> range:
         start = int(self._nodes.columns.card_start[pool, row])

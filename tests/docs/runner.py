@@ -14,13 +14,14 @@ from pathlib import Path
 from scheduler.kernels import _jit
 from tests.controlplane import build
 from tests.docs import blocks
+from tests.screen import without_progress
 
 # What a block asks beyond Python: an API server, its clients, Go, or packages from elsewhere.
 _MORE = re.compile(r"\b(kubectl|helm|make chart|make wheel)\b|--(kubeconfig|context) ")
 # Files that are the reader's own, and what stands for them here.
 _YOURS = {
     "my-pods.yaml": "docs/examples/training.yaml",
-    "cluster.yaml": "docs/examples/nodes.yaml",
+    "cluster.json": "docs/examples/nodes.yaml",
     "my-job.yaml": "docs/examples/training.yaml",
     "nodes.yaml": "docs/examples/nodes.yaml",
     "too-big.yaml": "tests/docs/too-big.yaml",
@@ -101,9 +102,10 @@ def complaint(block: blocks.Block, folder: Path, env: Mapping[str, str]) -> str:
             text=True,
             check=False,
         )
-        said = f"{block.place}: $ {step.command}\n{done.stdout}"
+        printed = without_progress(done.stdout)
+        said = f"{block.place}: $ {step.command}\n{printed}"
         if done.returncode:
             return f"{said}\nended with {done.returncode}"
-        if step.printed and not blocks.agrees(step.printed, done.stdout):
+        if step.printed and not blocks.agrees(step.printed, printed):
             return f"{said}\nis not what the page shows"
     return ""

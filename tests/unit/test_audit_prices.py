@@ -158,7 +158,7 @@ def test_the_packaged_list_is_a_file_of_the_form_that_users_write() -> None:
         ),
         ("model-labels: x", r"model-labels: must be a list of labels"),
         ("- 1", r"p\.yaml: must hold a mapping"),
-        ("{", r"p\.yaml: while parsing"),
+        ("{", r"p\.yaml: line 2, column 1: a value is missing"),
     ],
 )
 def test_a_wrong_price_file_is_told_with_the_field(tmp_path: Path, text: str, told: str) -> None:

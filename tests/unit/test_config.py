@@ -140,12 +140,14 @@ def test_a_setting_that_is_not_allowed_is_refused_by_name(raw: Any, field: str) 
     assert refused.value.field == field
 
 
-@pytest.mark.parametrize("content", [b"a: [", b"\xff\xfe\x00", b"a: .nan"])
-def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    ("content", "field"), [(b"a: [", "YAML"), (b"\xff\xfe\x00", "file"), (b"a: .nan", "YAML")]
+)
+def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes, field: str) -> None:
     path = tmp_path / "bad.yaml"
     path.write_bytes(content)
     with pytest.raises(BadInput) as refused:
         config.load(path)
-    assert refused.value.field == "file"
+    assert refused.value.field == field
     with pytest.raises(BadInput):
         config.load(tmp_path / "absent.yaml")

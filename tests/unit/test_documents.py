@@ -134,6 +134,49 @@ def test_one_document_that_cannot_be_read_hides_no_other_and_is_told_by_its_line
     assert "helm template" in problems[1]
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: 1\n b: [1,\n", "line 2, column 3: a second `: ` in one line: "),
+        ("a: {b: 1\nc: 2\n", "line 2, column 2: what is opened in line 1 lacks a comma, or its } at the end"),
+        ("a: [1, 2}\n", "line 1, column 9: what is opened in line 1 lacks a comma, or its ] at the end"),
+        ("a:\n  b: 1\n c: 2\n", "line 3, column 2: this is no `key: value` of the map that begins in line 1: "),
+        ("- a\nb: c\n", "line 2, column 1: this is no `- item` of the list that begins in line 1: "),
+        ("a: b: c\n", "line 1, column 5: a second `: ` in one line: put the value in quotes"),
+        ("a: 1\nb\n", "line 3, column 1: a key without a `:` after it"),
+        ("a:\n\t- b\n", "line 2, column 1: a tab: indent with spaces"),
+        ("a: @x\n", "line 1, column 4: no value begins with `@`: put it in quotes"),
+        ('a: 1\nb: "x\n', "the quote of line 2 is not closed"),
+        ('a: "\\q"\n', "line 1, column 5: in double quotes a backslash begins an escape"),
+        ("a: - b\n", "line 1, column 4: a list may not begin here"),
+        ("a: [\n", "a value is missing here, or a `[` or `{` before it has no end"),
+        ("a: 1\nb: *x\n", "line 2, column 4: `*x` refers to nothing: no `&x` stands before it"),
+    ],
+)  # fmt: skip
+def test_what_is_no_yaml_is_told_by_its_line_without_words_of_a_parser(
+    text: str, said: str
+) -> None:
+    (found,) = reading.read_all(text)
+    problem = str(found.problem)
+    assert said in problem
+    for jargon in ("while", "unicode string", "expected", "token", "scalar", "mapping", "anchor"):
+        assert jargon not in problem
+
+
+def test_a_template_of_helm_is_told_to_be_one_and_nothing_else() -> None:
+    said = "is a template of Helm: give what `helm template` prints"
+    for text in (
+        "metadata:\n  name: {{ .Release.Name }}\n",
+        "{{- if .Values.x }}\na: 1\n{{- end }}\n",
+        "a:\n  {{- toYaml .Values.a | nindent 2 }}\n",
+    ):
+        (found,) = reading.read_all(text)
+        assert str(found.problem) == said
+    # Braces of others are no sign of Helm.
+    (found,) = reading.read_all("a: {{inputs.x}}: b\n")
+    assert "Helm" not in str(found.problem)
+
+
 def test_json_documents_may_follow_each_other_and_directives_belong_to_what_follows() -> None:
     assert [one.value for one in reading.read_all('{"a": 1}\n{"b": 2} {"c": 3}')] == [
         {"a": 1}, {"b": 2}, {"c": 3},

@@ -194,6 +194,20 @@ def test_a_log_whose_last_line_was_cut_is_run_as_far_as_it_goes() -> None:
     assert "not complete" in rerun.told(report)
 
 
+def test_a_log_without_a_decision_is_not_said_to_have_come_out_the_same() -> None:
+    story = Story(2)
+    head = story.files[0][:1]
+    told = rerun.told(rerun.rerun(head))
+    assert told.splitlines()[1:] == ["it has settings and no decision: there is nothing to compare"]
+    events = [line for line in story.files[0] if b'"type":"event"' in line]
+    assert "nothing to compare" in rerun.told(rerun.rerun([*head, *events]))
+    story.happen()
+    while not any(b'"binds":' in line for line in story.files[0]):
+        story.happen()
+    told = rerun.told(rerun.rerun(story.files[0]))
+    assert told.splitlines()[1:] == ["every decision came out as it is written"]
+
+
 @pytest.mark.parametrize(
     ("lines", "said"),
     [

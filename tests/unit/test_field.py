@@ -59,7 +59,7 @@ def test_one_file_that_cannot_be_read_is_a_mistake_beside_others(tmp_path: Path)
     assert (found["summary"]["scheduled"], found["passedOver"]) == (1, {"ConfigMap": 1})
     unread = found["mistakes"][1]
     assert (unread["file"], unread["place"]) == (str(bad), "document 2")
-    assert unread["problem"].startswith("neither YAML nor JSON: while parsing")
+    assert unread["problem"].startswith("neither YAML nor JSON: line 4, column 1: ")
     assert f"{bad}: document 2: neither YAML nor JSON" in result.stderr
     assert f"{bad}: document 2: neither YAML" in run("audit", "-f", bad, "-f", good).stdout
     strict = run("simulate", "-f", bad, "-f", good, "--strict")

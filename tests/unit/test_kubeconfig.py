@@ -83,7 +83,7 @@ def test_an_unknown_context_is_told_with_those_that_there_are(home: Path) -> Non
     ("content", "said"),
     [
         (b"- a\n- b\n", "is no kubeconfig: it must be a mapping"),
-        (b"a: [\n", "is no YAML: while parsing"),
+        (b"a: [\n", "is no YAML: line 2, column 1: a value is missing here"),
         (b"\xff", "is no text in UTF-8"),
         (b"contexts: [3]\ncurrent-context: a\n", "a"),
     ],

@@ -145,6 +145,19 @@ async def test_cards_and_nodes_are_told_with_what_is_given_away() -> None:
     assert of(found, "evenkeel_node_gpu_sharers_allocated", node="g") == 1
 
 
+async def test_replicas_of_time_slicing_are_parts_of_a_nodes_gpus() -> None:
+    replica = Replica()
+    labels = {names.GPU_PRODUCT: "Tesla-T4-SHARED", names.GPU_REPLICAS: "12"}
+    replica.see(
+        make.node(name="sliced", gpus=24, labels=labels), make.pod(name="p", node="sliced", gpu=3)
+    )
+    replica.see(make.node(name="whole", gpus=2))
+    found = await replica.scrape()
+    assert of(found, "evenkeel_node_gpus", node="sliced", resource=names.GPU) == 2
+    assert of(found, "evenkeel_node_gpus_allocated", node="sliced") == 0.25
+    assert of(found, "evenkeel_node_gpus", node="whole") == 2
+
+
 async def test_labels_are_made_anew_when_nodes_change() -> None:
     replica = Replica()
     replica.see(node("a"), node("b"))

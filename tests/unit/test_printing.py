@@ -74,7 +74,7 @@ def test_a_pipe_is_no_terminal_whatever_rich_takes_it_for() -> None:
 def test_a_simulation_goes_into_a_pipe_a_pod_a_line_though_colours_are_asked_for() -> None:
     pod: dict[str, object] = {
         "namespace": "default", "name": "p", "node": None, "displacedFrom": None, "devices": [],
-        "message": "long " * 40, "nominated": None, "victims": [],
+        "message": "long " * 40, "unschedulable": None, "nominated": None, "victims": [],
     }  # fmt: skip
     summary = {"scheduled": 0, "pods": 1, "pending": 1, "nodes": 0}
     result = {"pods": [pod], "summary": summary, "passedOver": {}, "suspended": {}}
@@ -84,8 +84,10 @@ def test_a_simulation_goes_into_a_pipe_a_pod_a_line_though_colours_are_asked_for
         report.show({"": result}, console)
         shown[type(file)] = file.getvalue()
     assert "\x1b" not in shown[io.StringIO]
-    told = f"default/p  (pending)  {'long ' * 40}".rstrip()
-    assert told in shown[io.StringIO].splitlines()
+    told = "default/p  (pending)  reason 1"
+    lines = shown[io.StringIO].splitlines()
+    assert told in lines
+    assert lines.count("  " + " ".join(["long"] * 15)) == 2
     assert "\x1b" in shown[Screen]
     assert told not in shown[Screen]
 

@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from scheduler import progress
+from scheduler.simulate.reading import files
 from tests.screen import Screen
 
 
@@ -26,15 +27,60 @@ def test_what_takes_long_is_told_on_a_terminal() -> None:
             time.sleep(0.01)
 
 
-def test_what_is_quickly_done_is_silent_and_a_pipe_is_even_where_colours_are_wanted() -> None:
+def test_what_is_quickly_done_is_silent() -> None:
     console, screen = a_screen()
-    with progress.stages(console, patience_seconds=1000.0) as tell:
-        tell("placing pods", 1, 2)
+    pipe = io.StringIO()
+    for one in (console, Console(file=pipe, force_terminal=True, width=80)):
+        with progress.stages(one, patience_seconds=1000.0) as tell:
+            tell("placing pods", 1, 2)
+    assert screen.getvalue() + pipe.getvalue() == ""
+
+
+def test_a_pipe_gets_one_line_of_what_takes_long_even_where_colours_are_wanted() -> None:
     pipe = io.StringIO()
     coloured = Console(file=pipe, force_terminal=True, width=80)
     with progress.stages(coloured, patience_seconds=0.0) as tell:
+        tell("reading dump.yaml (95 MB)")
+        while not pipe.getvalue():
+            tell("placing pods", 400, 1500)
+        tell("placing pods", 500, 1500)
+    assert pipe.getvalue() in {
+        "evenkeel: reading dump.yaml (95 MB) ...\n",
+        "evenkeel: placing pods, 400 of 1,500 ...\n",
+    }
+
+
+def test_what_takes_long_is_told_on_standard_error_and_never_on_standard_output(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "_PATIENCE_SECONDS", 0.0)
+    err = ""
+    with progress.bar("runs", 40) as progressed:
+        progressed(2.5)
+        while not err:
+            out, err = capsys.readouterr()
+            assert out == ""
+    assert err in {"evenkeel: runs, 0 of 40 ...\n", "evenkeel: runs, 2 of 40 ...\n"}
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_pipe_that_nobody_reads_on_is_no_trouble() -> None:
+    pipe = io.StringIO()
+    console = Console(file=pipe, force_terminal=True, width=80)
+    with progress.stages(console, patience_seconds=0.0) as tell:
+        pipe.close()
         tell("placing pods", 1, 2)
-    assert screen.getvalue() + pipe.getvalue() == ""
+
+
+def test_a_file_that_takes_long_to_read_is_named_with_its_size(tmp_path: Path) -> None:
+    small, large = tmp_path / "small.yaml", tmp_path / "large.yaml"
+    small.write_text("a: b\n", encoding="utf-8")
+    with large.open("wb") as file:
+        file.truncate(95_000_000)
+    assert files.in_words(str(small)) == str(small)
+    assert files.in_words(str(large)) == f"{large} (95 MB)"
+    assert files.in_words("-") == "standard input"
+    assert files.in_words("nowhere.yaml") == "nowhere.yaml"
 
 
 def test_progress_and_its_look_leave_a_pipe_alone(capsys: pytest.CaptureFixture[str]) -> None:

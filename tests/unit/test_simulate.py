@@ -54,6 +54,7 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
     assert stamp.isdigit()
     assert found["pods"][0]["annotations"].pop("hami.io/bind-time") == stamp
     assert found == {
+        "schemaVersion": 1,
         "pods": [
             {
                 "namespace": "default",
@@ -272,7 +273,7 @@ def test_no_nodes_and_no_pods_are_answers() -> None:
         ("a: [", "neither YAML nor JSON"),
         ('{"kind": ', "neither YAML nor JSON"),
         ("kind: \x07", "neither YAML nor JSON"),
-        (r'{"kind": "Pod", "metadata": {"name": "p\ud800"}}', "neither YAML nor JSON: while parsing a quoted scalar"),
+        (r'{"kind": "Pod", "metadata": {"name": "p\ud800"}}', "neither YAML nor JSON: line 1, column 42: in double quotes"),
     ],
 )  # fmt: skip
 def test_strict_bad_input_ends_with_2_and_names_file_object_and_field(

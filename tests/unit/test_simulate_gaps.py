@@ -11,7 +11,7 @@ def test_a_daemon_set_that_no_node_suits_is_named() -> None:
     assert (
         "refused by every node because of its selector, affinity or taints, so without pods: "
         "1 DaemonSet (default/agent)"
-    ) in result.stdout
+    ) in " ".join(result.stdout.split())
     assert answer(objects=[node("a"), agent])["unsuited"] == {"DaemonSet": ["default/agent"]}
     # One that has a pod has pods; and where there is no node it is that which is said.
     running = owned("p0", "DaemonSet", node="a")

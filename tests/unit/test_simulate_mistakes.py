@@ -68,6 +68,29 @@ def test_a_file_that_is_not_there_or_no_text_is_named(tmp_path: Path) -> None:
             assert typed.refused("-f", "-", "--config", path) == f"{path}: file: {said}"
 
 
+def test_a_chart_its_templates_and_a_kustomization_say_which_command_prints_them(
+    tmp_path: Path,
+) -> None:
+    chart, other = tmp_path / "chart", tmp_path / "other"
+    (chart / "templates").mkdir(parents=True)
+    other.mkdir()
+    (chart / "Chart.yaml").write_text("name: c\n", encoding="utf-8")
+    (other / "kustomization.yaml").write_text("resources: []\n", encoding="utf-8")
+    for folder in (chart, chart / "templates"):
+        said = f"{folder}: is a chart of Helm: give what `helm template {chart}` prints"
+        assert typed.refused("-f", str(folder)) == said
+    said = f"{other}: is a kustomization: give what `kubectl kustomize {other}` prints"
+    assert typed.refused("-f", str(other)) == said
+    broken = chart / "templates" / "x.yaml"
+    broken.write_text("metadata:\n  name: {{ .Release.Name }}\n", encoding="utf-8")
+    said = "is a template of Helm: give what `helm template` prints"
+    assert typed.refused("-f", str(broken)) == f"{broken}: {said}"
+    assert typed.refused("-f", "-", stdin=broken.read_text(encoding="utf-8")) == f"-: {said}"
+    # A template that is YAML by chance is a mistake among the objects.
+    named = writing.dump(typed.pod("{{ .Release.Name }}"))
+    assert typed.refused("-f", "-", stdin=named) == f"-: {said}"
+
+
 def test_what_has_no_kind_is_one_mistake_and_the_rest_is_answered(tmp_path: Path) -> None:
     path = tmp_path / "mixed.yaml"
     listed = {"kind": "List", "items": [None, typed.pod("in-list"), 7]}

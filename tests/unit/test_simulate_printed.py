@@ -5,15 +5,35 @@ from rich.console import Console
 from scheduler.simulate import report, schedule
 from tests import make
 from tests.screen import Screen
-from tests.unit.test_simulate_what_if import gpu_node, pod, refused, simulate, workload
+from tests.unit.test_simulate_what_if import answer, gpu_node, pod, refused, simulate, workload
 
 
-def test_off_a_terminal_a_reason_that_was_said_is_not_said_again() -> None:
-    objects = [gpu_node("g"), *(pod(f"w{i}", gpu=2) for i in range(3)), pod("x", cpu=999)]
+def test_off_a_terminal_each_reason_is_said_once_in_lines_of_80_columns() -> None:
+    waiting = [pod(f"w{i}", gpu=2, gpumem=i + 1) for i in range(7)]
+    lines = simulate(objects=[gpu_node("g"), *waiting, pod("x", cpu=999)]).stdout.splitlines()
+    assert lines[1:8] == [f"default/w{i}  (pending)  reason 1" for i in range(7)]
+    assert lines[8:11] == [
+        "default/x   (pending)  reason 2", "",
+        "Reason 1: default/w0, default/w1, default/w2, default/w3, default/w4 and 2 more",
+    ]  # fmt: skip
+    end = lines.index("Reason 2: default/x")
+    said = " ".join(line.strip() for line in lines[11:end])
+    assert said.startswith("0/1 nodes are available: ")
+    # The reason was one line.
+    assert len(said) > 80
+    assert all(line.startswith("  ") for line in lines[11 : end - 1])
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_reason_whose_figures_differ_is_one_with_those_of_its_first_pod() -> None:
+    objects = [gpu_node("g"), *(pod(f"big-{i}", cpu=90 + i) for i in range(3))]
     lines = simulate(objects=objects).stdout.splitlines()
-    assert lines[1].startswith("default/w0  (pending)  0/1 nodes are available: ")
-    assert lines[2:4] == [f"default/w{i}  (pending)  as default/w0" for i in (1, 2)]
-    assert lines[4].startswith("default/x   (pending)  0/1 nodes are available: ")
+    assert [line.split()[-2:] for line in lines[1:4]] == [["reason", "1"]] * 3
+    said = " ".join(line.strip() for line in lines)
+    assert said.count("Insufficient cpu: requested") == said.count("requested 90, ") == 1
+    assert "(The figures are those of default/big-0.)" in said
+    messages = {one["message"] for one in answer(objects=objects)["pods"]}
+    assert len(messages) == 3
 
 
 def test_off_a_terminal_each_pod_is_one_line_with_its_cards_by_index() -> None:
@@ -27,9 +47,10 @@ def test_off_a_terminal_each_pod_is_one_line_with_its_cards_by_index() -> None:
     wide = simulate("-o", "wide", objects=objects).stdout.splitlines()
     assert all(f"card {i} {uuid}{i} 15360 MiB 100 %" in wide[1] for i in range(8))
     assert wide[2:] == lines[2:]
-    assert lines[2].startswith("default/waits  (pending)  0/1 nodes are available: ")
-    assert lines[2].endswith(".")
-    assert lines[3:] == ["", "1 of 2 pods scheduled on 1 node"]
+    assert lines[2:5] == ["default/waits  (pending)  reason 1", "", "Reason 1: default/waits"]
+    assert lines[5].startswith("  0/1 nodes are available: ")
+    assert lines[-3].endswith(".")
+    assert lines[-2:] == ["", "1 of 2 pods scheduled on 1 node"]
 
 
 def test_jobs_without_pods_are_counted_and_some_are_named() -> None:
@@ -38,10 +59,11 @@ def test_jobs_without_pods_are_counted_and_some_are_named() -> None:
         gpu_node("g"), workload("Job", "s", suspend=True), workload("CronJob", "c", suspend=True),
         *(workload("Job", f"j{i}") | over for i in range(7)),
     ]  # fmt: skip
-    assert simulate(objects=objects).stdout.splitlines()[-2:] == [
+    assert simulate(objects=objects).stdout.splitlines()[-3:] == [
         "suspended, so without pods: 1 CronJob (default/c), 1 Job (default/s)",
-        "finished, so without pods: 7 Job (default/j0, default/j1, default/j2, default/j3, default/j4 and 2 more)",
-    ]  # fmt: skip
+        "finished, so without pods: 7 Job (default/j0, default/j1, default/j2,",
+        "default/j3, default/j4 and 2 more)",
+    ]
 
 
 def test_a_terminal_has_a_line_for_each_pod_and_each_reason_once() -> None:

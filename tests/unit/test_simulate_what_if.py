@@ -167,7 +167,7 @@ def test_which_pods_go_of_a_workload_that_shrinks_is_said() -> None:
     assert found["removed"] == [{"namespace": "default", "owner": owner, "node": "a"}] * 2
     (line,) = simulate("--scale", "sts/web=8", objects=objects).stdout.splitlines()[-1:]
     assert line == "1 pod of StatefulSet default/web goes: web-8"
-    (line,) = simulate("--scale", "sts/web=0", objects=objects).stdout.splitlines()[-1:]
+    line = " ".join(simulate("--scale", "sts/web=0", objects=objects).stdout.splitlines()[-2:])
     assert line.startswith("9 pods of StatefulSet default/web go: web-")
     assert line.endswith(" and 4 more")
     assert answer("--scale", "sts/web=9", objects=objects)["removed"] == []

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from tests import make
+from tests.screen import without_progress
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = ("simulate", "audit")
@@ -30,10 +31,12 @@ def cluster_(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def shell(line: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    done = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {line}"], cwd=ROOT, env=os.environ | environment,
         capture_output=True, text=True, check=False,
     )  # fmt: skip
+    done.stderr = without_progress(done.stderr)
+    return done
 
 
 def evenkeel(command: str, *arguments: str | Path) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
-from scheduler.documents import reading
+from scheduler.documents import mistakes, reading
 from scheduler.errors import BadInput, unreadable
 from scheduler.simulate.reading.kinds import Illegible
 
@@ -16,6 +16,17 @@ class Placed(NamedTuple):
 
     body: dict[str, Any]
     place: str
+
+
+def in_words(name: str) -> str:
+    """A file for who waits until it is read: its name, and how large it is if that may take long."""
+    if name == "-":
+        return "standard input"
+    try:
+        size = Path(name).stat().st_size
+    except OSError:
+        return name
+    return f"{name} ({size / 1e6:,.0f} MB)" if size >= 1e6 else name
 
 
 def read(name: str, stdin: TextIO) -> list[dict[str, Any]]:
@@ -60,8 +71,20 @@ def _text(name: str, stdin: TextIO, where: str) -> str:
         # A dump of another encoding says so in its first bytes.
         binary = getattr(stdin, "buffer", None)
         return stdin.read() if binary is None else reading.decoded(binary.read())
+    except IsADirectoryError as error:
+        raise BadInput(where, _folder(Path(name))) from error
     except (OSError, UnicodeError) as error:
         raise BadInput(where, unreadable(error)) from error
+
+
+def _folder(path: Path) -> str:
+    """Why a folder is not read, and which command prints what is in it."""
+    if (path / "kustomization.yaml").is_file():
+        return f"is a kustomization: give what `kubectl kustomize {path}` prints"
+    for chart in (path, path.parent):
+        if (chart / "Chart.yaml").is_file():
+            return f"is a chart of Helm: give what `helm template {chart}` prints"
+    return "is a folder, not a file"
 
 
 def _documents(text: str) -> Iterator[tuple[str, Any]]:
@@ -78,10 +101,18 @@ def _documents(text: str) -> Iterator[tuple[str, Any]]:
             yield place, one.value
 
 
+def _is_template(body: dict[str, Any]) -> bool:
+    """Whether an object's name is still to be written by Helm: such a template can be YAML."""
+    meta = body.get("metadata")
+    return isinstance(meta, dict) and mistakes.ACTION in str(meta.get("name"))
+
+
 def _unfold(document: Any, place: str) -> Iterator[Placed]:
     """The objects. What is none, or has no kind, is handed on: it is one mistake among objects that are good."""
     if not isinstance(document, dict):
         yield Placed({}, place)
+    elif _is_template(document):
+        yield Placed(Illegible(mistakes.TEMPLATE), place)
     elif not str(document.get("kind")).endswith("List"):
         yield Placed(document, place)
     else:

@@ -68,7 +68,7 @@ def gather(names: Iterable[str], live: Live, stdin: TextIO, tell: Tell) -> Gathe
     """
     given: list[tuple[Origin, Mapping[str, Any]]] = []
     for name in names:
-        tell(f"reading {name}")
+        tell(f"reading {files.in_words(name)}")
         given += named(name, files.placed(name, stdin))
     if not live.objects:
         refuse_illegible((origin.file, body) for origin, body in given)

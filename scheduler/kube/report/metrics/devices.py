@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.kube.report.metrics import catalogue, text
-from scheduler.measure.cards import rows_of_runs
+from scheduler.measure.cards import replicas, rows_of_runs
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 
@@ -30,7 +30,9 @@ class Copies(NamedTuple):
 
     nodes: list[str]  # [n]
     resources: tuple[str, ...]  # [F]
-    offered: c.Ints  # [2, F, n] devices that are counted: there are, and are asked
+    offered: (
+        c.Floats
+    )  # [2, F, n] cards that are counted: there are, and are asked; a replica is a part of its card
     managed: c.Flags  # [F, n] the devices are given away one by one
     figures: c.Ints  # [2, F, 3, n] of these: there are, and are given away
     runs: c.Ints  # [2, F, n] the first row of cards, and how many there are
@@ -52,7 +54,9 @@ def copied(cluster: Cluster) -> Copies:
     return Copies(
         names,
         tuple(family.resource for family in families),
-        np.array([nodes.allocatable[at][:, rows], nodes.requested[at][:, rows]]) * ~managed,
+        np.array([nodes.allocatable[at][:, rows], nodes.requested[at][:, rows]])
+        * ~managed
+        / replicas(cluster, rows),
         managed,
         np.array([nodes.gpu_total[..., rows], nodes.gpu_used[..., rows]]),
         runs * managed,

@@ -1,0 +1,280 @@
+"""Write the JSON Schemas of what the commands print: ``python -m docs.schemas.write``.
+
+Strict: no object may have a key that its schema does not name. What is called by names of the cluster, such as of
+nodes or resources, is a map of one kind of value.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from scheduler.printing import SCHEMA_VERSION
+
+Schema = dict[str, Any]
+HERE = Path(__file__).parent
+
+TEXT: Schema = {"type": "string"}
+FLAG: Schema = {"type": "boolean"}
+WHOLE: Schema = {"type": "integer"}
+NUMBER: Schema = {"type": "number"}
+NOTHING: Schema = {"type": "null"}
+
+
+def one(**fields: Schema) -> Schema:
+    """An object with these keys, all of them; those that end with ``_`` may be left out."""
+    named = {name.removesuffix("_"): schema for name, schema in fields.items()}
+    required = [name for name in fields if not name.endswith("_")]
+    found = {"type": "object", "properties": named, "required": required}
+    return found | {"additionalProperties": False}
+
+
+def named(**fields: Schema) -> Schema:
+    """As ``one``, for keys with dashes."""
+    return one(**{name.replace("_", "-"): schema for name, schema in fields.items()})
+
+
+def many(of: Schema) -> Schema:
+    """A list."""
+    return {"type": "array", "items": of}
+
+
+def by_name(of: Schema) -> Schema:
+    """A map by names of the cluster."""
+    return {"type": "object", "additionalProperties": of}
+
+
+def maybe(of: Schema) -> Schema:
+    """The same or null."""
+    return {"anyOf": [of, NOTHING]}
+
+
+def words(*allowed: str) -> Schema:
+    """One of some words."""
+    return {"enum": list(allowed)}
+
+
+NAMES = many(TEXT)
+BY_KIND = by_name(NAMES)
+FIGURES = one(total=WHOLE, used=WHOLE, free=WHOLE)
+LEFT = one(memoryMiB=WHOLE, cores=WHOLE, sharers=WHOLE)
+TAINT = {"key": TEXT, "value": TEXT, "effect": TEXT}
+DEVICE = one(id=TEXT, index=maybe(WHOLE), memoryMiB=WHOLE, cores=WHOLE)
+POINTS = by_name(NUMBER)
+SCORES = {
+    "raw": by_name(maybe(NUMBER)),
+    "scores": POINTS,
+    "weighted": POINTS,
+    "total": maybe(NUMBER),
+}
+LOSS = one(
+    unit=TEXT,
+    total=NUMBER,
+    terms=POINTS,
+    places=many(one(asks=by_name(WHOLE), text=TEXT, lost=NUMBER)),
+)
+
+
+def simulate() -> Schema:
+    """Where pods would go; with several modes a result for each."""
+    owner = one(kind=TEXT, name=TEXT)
+    victim = one(namespace=TEXT, name=TEXT, uid=TEXT)
+    node = one(
+        feasible=FLAG, status=words("fit", "unschedulable", "unresolvable"), reasons=NAMES, **SCORES
+    )
+    before = one(id=TEXT, index=WHOLE, free=LEFT, total=LEFT)
+    pod = one(
+        namespace=TEXT, name=TEXT, uid=TEXT, owner=maybe(owner), displacedFrom=maybe(TEXT), file=TEXT, own=FLAG,
+        node=maybe(TEXT), annotations=by_name(TEXT), devices=many(DEVICE), message=TEXT, unschedulable=maybe(TEXT),
+        victims=many(victim), nominated=maybe(TEXT),
+        nodes_=by_name(node), weights_=by_name(WHOLE), cards_=maybe(one(by=TEXT, before=many(before))),
+    )  # fmt: skip
+    fields = {
+        "pods": many(pod),
+        "summary": one(nodes=WHOLE, pods=WHOLE, scheduled=WHOLE, pending=WHOLE),
+        "warnings": NAMES,
+        "mistakes": many(one(object=TEXT, field=TEXT, problem=TEXT, file=TEXT, place=TEXT)),
+        "passedOver": by_name(WHOLE),
+        "unknownWorkloads": many(one(apiVersion=TEXT, kind=TEXT, count=WHOLE)),
+        "suspended": BY_KIND,
+        "finished": BY_KIND,
+        "unsuited": BY_KIND,
+        "removed": many(one(namespace=TEXT, name=TEXT, owner=owner, node=maybe(TEXT))),
+    }
+    return {"oneOf": [_answer(**fields), _answer(modes=by_name(one(**fields)))]}
+
+
+def explain() -> Schema:
+    """Why a pod waits or went where it went, or what is on a node."""
+    card = {
+        "index": WHOLE, "id": TEXT, "model": TEXT, "mode": TEXT, "numa": WHOLE, "healthy": FLAG, "closed": FLAG,
+        "memoryMiB": FIGURES, "cores": FIGURES, "sharers": FIGURES,
+    }  # fmt: skip
+    refusing = one(**card, refusal=maybe(TEXT), wouldDo=FLAG)
+    nearest = one(
+        node=TEXT, cordoned=FLAG, taints=many(one(**TAINT)),
+        lacks=many(one(rule=TEXT, reasons=NAMES, counted=NAMES, evictionCouldHelp=FLAG)),
+        resources=many(one(resource=TEXT, asked=WHOLE, free=WHOLE, total=WHOLE)),
+        cardsAsked=WHOLE, cards=many(refusing),
+    )  # fmt: skip
+    who = one(namespace=TEXT, name=TEXT, node=TEXT, priority=WHOLE)
+
+    def step(do: str, **fields: Schema) -> Schema:
+        return one(do={"const": do}, **fields)
+
+    steps: Schema = {
+        "oneOf": [
+            step("askLess", resource=TEXT, asked=WHOLE, atMost=WHOLE, perContainer=FLAG),
+            step("drop", field=TEXT, value=TEXT),
+            step("tolerate", taint=one(**TAINT)),
+            step("bringBack", node=TEXT, because=NAMES),
+            step("wait", pods=many(who)),
+            step("end", node=TEXT, pods=many(who)),
+        ]
+    }
+    best = one(
+        node=TEXT, place=WHOLE, preference=WHOLE, **SCORES, loss=maybe(LOSS),
+        after=many(one(resource=TEXT, used=WHOLE, total=WHOLE)),
+    )  # fmt: skip
+    reason = one(rule=TEXT, reason=TEXT, nodes=WHOLE, evictionCouldHelp=WHOLE, names=NAMES)
+    pod = _answer(
+        kind={"const": "Pod"}, namespace=TEXT, name=TEXT, uid=TEXT, scheduler=maybe(TEXT), priority=WHOLE,
+        node=maybe(TEXT), state=words("waits", "preempts", "fits", "bound", "gated", "held", "deleting"),
+        message=TEXT, remarks=NAMES,
+        queue=maybe(one(place=maybe(WHOLE), of=WHOLE, ahead=NAMES, gates=NAMES)),
+        problem=maybe(TEXT), ofPod=maybe(TEXT), nodes=one(total=WHOLE, fitting=WHOLE, names=NAMES),
+        reasons=many(reason), details=NAMES,
+        preemption=maybe(one(node=TEXT, victims=many(who), notDone=maybe(TEXT))),
+        nearest=maybe(nearest), advice=many(one(steps=many(steps), nodes=WHOLE, names=NAMES, text=TEXT)),
+        now=maybe(one(node=TEXT, devices=many(DEVICE))), best=many(best), weights=by_name(WHOLE),
+        objective=words("", "spread", "pack"),
+    )  # fmt: skip
+    holder = one(pod=TEXT, memoryMiB=WHOLE, cores=WHOLE, sharers=WHOLE)
+    group = one(
+        fits=FLAG, reasons=NAMES, evictionCouldHelp=FLAG, short=by_name(one(leastAsked=WHOLE, free=WHOLE)),
+        pods=WHOLE, names=NAMES,
+    )  # fmt: skip
+    node = _answer(
+        kind={"const": "Node"}, name=TEXT, cordoned=FLAG, silent=FLAG, taints=many(one(**TAINT, isState=FLAG)),
+        resources=many(one(resource=TEXT, total=WHOLE, used=WHOLE, free=WHOLE, replicas=WHOLE)),
+        cards=many(one(family=TEXT, **card, holders=many(holder))),
+        pods=many(one(
+            namespace=TEXT, name=TEXT, scheduler=maybe(TEXT), priority=WHOLE, deleting=FLAG, requests=by_name(WHOLE),
+        )),
+        waiting=one(pods=WHOLE, lookedAt=WHOLE, held=NAMES, groups=many(group)),
+    )  # fmt: skip
+    return {"oneOf": [pod, node]}
+
+
+def _heading() -> dict[str, Schema]:
+    """What the audit and showback have in common."""
+    unit = {"cpu_core": NUMBER, "memory_gib": NUMBER, "gpu": NUMBER, "gpu_memory_gib": NUMBER}
+    model = one(model=TEXT, gpus=NUMBER, replicas=WHOLE, price=NUMBER, source=TEXT, names=NAMES)
+    effect = words("left out", "stays")
+    return {
+        "about": one(made=TEXT, source=TEXT, evenkeel=TEXT),
+        "prices": named(**unit),
+        "priceSources": named(**dict.fromkeys(unit, TEXT)),
+        "pricesUnused": NAMES,
+        "gpuModels": many(model),
+        "mistakes": many(one(object=TEXT, field=TEXT, problem=TEXT, effect=effect)),
+        "passedOver": by_name(WHOLE),
+        "uncounted": many(one(node=TEXT, offers=by_name(WHOLE))),
+        "leftOut": NAMES,
+    }
+
+
+def audit() -> Schema:
+    """What of a cluster is used, free and stranded, and what modes would hold."""
+    dimensions = ("cpu", "memory", "gpuCompute", "gpuMemory")
+    figures = ("capacity", "used", "free", "closed", "stranded", "dead", "spare", "usable")
+    amounts = one(**dict.fromkeys(dimensions, NUMBER))
+    of_all = dict.fromkeys(figures, amounts)
+    seen = one(seen=WHOLE, assumed=FLAG)
+    typical = one(
+        pods=NUMBER, cpu=NUMBER, memory=NUMBER, gpus=WHOLE, gpuMemoryMiB=WHOLE, gpuMemoryPercent=WHOLE, gpuCores=WHOLE,
+    )  # fmt: skip
+    orders = one(
+        emptyNodes=many(WHOLE), unplaced=many(WHOLE), gpus=many(NUMBER), money=many(NUMBER)
+    )
+    held = one(**dict.fromkeys(dimensions, many(NUMBER)), pods=many(WHOLE))
+    mode = one(
+        mode=TEXT, stranded=amounts, dead=amounts, money=NUMBER, saved=NUMBER, emptyNodes=WHOLE, unplaced=NAMES,
+        inOrders=orders, held=held,
+    )  # fmt: skip
+    choice = one(node=TEXT, preference=WHOLE, scores=POINTS, weighted=POINTS, loss=maybe(LOSS))
+    upcoming = one(like=TEXT, pods=WHOLE, asks=TEXT, fitting=WHOLE, nodes=many(choice), why=TEXT)
+    return _answer(
+        **_heading(),
+        units=one(**dict.fromkeys(dimensions, TEXT)),
+        demand=one(gpuPods=seen, otherPods=seen, askingNothing=WHOLE, enough=WHOLE, typical=many(typical)),
+        total=one(
+            **of_all, value=one(**dict.fromkeys(figures, NUMBER)), usableByDimension=amounts, moneyByDimension=amounts,
+            money=NUMBER,
+        ),
+        worst=NAMES,
+        nodes=many(one(
+            name=TEXT, **of_all, money=NUMBER, usableMoney=NUMBER, isClosed=FLAG, hasGpus=FLAG, models=NAMES,
+            sharers=WHOLE, reason=TEXT,
+        )),
+        waiting=many(one(pod=TEXT, cpu=NUMBER, memory=NUMBER, gpus=WHOLE)),
+        next=many(upcoming),
+        replay=one(
+            note=TEXT, moved=WHOLE, stayed=WHOLE, stays=many(one(reason=TEXT, pods=WHOLE)), withoutController=WHOLE,
+            orders=WHOLE, emptyNodes=WHOLE, arrivals=WHOLE, held=one(**dict.fromkeys(dimensions, NUMBER), pods=WHOLE),
+            modes=many(mode), advice=one(mode=TEXT, figure=TEXT, text=TEXT),
+        ),
+    )  # fmt: skip
+
+
+def showback() -> Schema:
+    """Who has what of a cluster, and what it costs: of ``evenkeel audit --by``."""
+    amounts = {"pods": WHOLE} | dict.fromkeys(
+        ("gpus", "gpuMemory", "cpu", "memory", "money"), NUMBER
+    )
+    return _answer(
+        **_heading(),
+        by=words("namespace", "label"),
+        label=maybe(TEXT),
+        rows=many(one(value=maybe(TEXT), **amounts)),
+        total=one(**amounts),
+    )
+
+
+def replay() -> Schema:
+    """What came of a trace: flat records, of which the resources are in the names of figures."""
+    what = {
+        "trace": TEXT, "variant": TEXT, "experiment": TEXT, "mode": TEXT, "load": maybe(NUMBER), "load_of": TEXT,
+        "binding": TEXT, "queue": FLAG, "learn": TEXT,
+    }  # fmt: skip
+    figures = "allocated|asked|dropped_pods|frag|lost|nodes_occupied|occupied_nodes|recorded_seconds|seconds|still_waiting_pods|stranded|wait"
+    figure = {f"^({figures})(_.+)?$": maybe(NUMBER)}
+    run = one(**what, seed=WHOLE, arrivals=WHOLE) | {"patternProperties": figure}
+    summary = one(**what, runs=WHOLE) | {"patternProperties": figure}
+    return _answer(runs=many(run), summary=many(summary))
+
+
+ALL = (simulate, explain, audit, showback, replay)
+
+
+def _answer(**fields: Schema) -> Schema:
+    return one(schemaVersion={"const": SCHEMA_VERSION}, **fields)
+
+
+def text_of(name: str, schema: Schema, about: str) -> str:
+    """A file."""
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    head = {"$schema": draft, "title": f"evenkeel {name} -o json", "description": about}
+    return json.dumps(head | schema, indent=1) + "\n"
+
+
+def main() -> None:
+    """Write every file anew."""
+    for of in ALL:
+        text = text_of(of.__name__, of(), (of.__doc__ or "").strip())
+        (HERE / f"{of.__name__}.json").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,281 @@
+"""``evenkeel simulate -o markdown``: a comment on a pull request. What does not fit comes first, and like pods are one row."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from scheduler import printing
+from scheduler.simulate import report
+
+Json = dict[str, Any]
+# GitHub takes 65,536 characters.
+_CHARACTERS_MAX = 60_000
+# A namespace, a name and what is between them have 317 at most.
+_NAME_MAX, _PROSE_MAX = 320, 1_000
+_NAMED_MAX = 3
+# Of each of the seven parts of a section.
+_PART_MAX = 8_000
+_PENDING = ("Pods", "Pending", "Reason")
+_MISTAKES = ("Mistake in", "Field", "Problem")
+_EVICTED = ("Pods", "Evicted", "From node", "To make room for")
+_SCHEDULED = ("Pods", "Scheduled", "Nodes", "Cards of each pod")
+# What has a meaning in Markdown or in HTML, or ends the cell of a table.
+_SPECIAL = re.compile(r"[\\`*_\[\]<>~|$&]")
+# These, and what would call a person or point to an issue of the repository.
+_SPECIAL_IN_PROSE = re.compile(rf"{_SPECIAL.pattern}|[@#](?=\w)")
+_NOT_CODE = re.compile(r"[\\`|]")
+# How controllers end the names of their pods: a number, or the words of a ReplicaSet and of a pod.
+_SAFE = "[bcdfghjklmnpqrstvwxz2456789]"
+_ENDING = re.compile(rf"(-{_SAFE}{{8,10}})?-({_SAFE}{{5}}|\d+)$")
+
+
+class _Row(NamedTuple):
+    """A row of a table, and how many pods it stands for."""
+
+    pods: int
+    cells: tuple[str, ...]
+
+
+def write(results: Mapping[str, Json]) -> str:
+    """The comment: a section for each mode, after a table that compares them where there are several."""
+    results = printing.shown(results)
+    if len(results) == 1:
+        return _joined(_section(*results.values()))
+    comment = _joined(("### Modes compared", "", *_compared(results)))
+    left = len(results)
+    for mode, result in results.items():
+        section = _joined(("", f"## Mode {code(mode)}", "", *_section(result)))
+        if len(comment) + len(section) > _CHARACTERS_MAX:
+            break
+        comment, left = comment + section, left - 1
+    if left:
+        are = "mode is" if left == 1 else "modes are"
+        comment += (
+            f"\n{left} more {are} in the first table alone: a comment has no room for more.\n"
+        )
+    return comment
+
+
+def _joined(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def code(text: str) -> str:
+    """A name as it is, in a cell of a table too."""
+    text = _cut(text, _NAME_MAX)
+    if text and not _NOT_CODE.search(text):
+        return f"`{text}`"
+    return f"<code>{_SPECIAL.sub(_entity, text)}</code>"
+
+
+def prose(text: str) -> str:
+    """A sentence that may quote what a stranger wrote: it draws nothing, links nothing and calls nobody."""
+    return _SPECIAL_IN_PROSE.sub(_entity, _cut(text, _PROSE_MAX))
+
+
+def _entity(found: re.Match[str]) -> str:
+    # To call somebody a sign must stand before the name, as an entity too.
+    return f"{found[0]}&#8203;" if found[0] in "@#" else f"&#{ord(found[0])};"
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def _compared(results: Mapping[str, Json]) -> Iterator[str]:
+    rows = []
+    for mode, result in results.items():
+        used = {pod["node"] for pod in result["pods"] if pod["node"]}
+        summary = result["summary"]
+        figures = summary["scheduled"], summary["pending"], len(used)
+        rows.append(_Row(1, (code(mode), *(f"{n:,}" for n in figures))))
+    return _table(("Mode", "Scheduled", "Pending", "Nodes used"), rows, _CHARACTERS_MAX)
+
+
+def _section(result: Json) -> Iterator[str]:
+    pods = report.own_first(result["pods"])
+    own = [pod for pod in pods if pod["own"]]
+    asked = own or pods
+    others = [pod for pod in pods if not pod["own"]] if own else []
+    yield f"### {_heading(asked, result['mistakes'], ' of your files' if own else '')}"
+    if waiting := _waiting(asked):
+        yield ""
+        yield from _table(_PENDING, _pending(waiting), _PART_MAX)
+    if result["mistakes"]:
+        yield ""
+        yield from _table(_MISTAKES, _mistakes(result["mistakes"]), _PART_MAX)
+    if any(pod["victims"] for pod in pods):
+        yield ""
+        yield from _table(_EVICTED, _evicted(pods), _PART_MAX)
+    yield from _placed(asked, "", _PART_MAX)
+    if waiting := _waiting(others):
+        fit = len(others) - len(waiting)
+        said = f"{_pods(len(waiting), 'other')} pending, {fit:,} fit"
+        yield from _folded(said, _table(_PENDING, _pending(waiting), _PART_MAX))
+    yield from _placed(others, "other", _PART_MAX)
+    remarks = [*result["warnings"], *report.remarks(result)]
+    if remarks:
+        yield from _folded(printing.counted(len(remarks), "remark"), _listed(remarks, _PART_MAX))
+    yield ""
+    nodes = printing.counted(result["summary"]["nodes"], "node")
+    yield f"<sub>Simulated by Evenkeel on {nodes}; nothing was changed.</sub>"
+
+
+def _waiting(pods: Iterable[Json]) -> list[Json]:
+    return [pod for pod in pods if pod["node"] is None]
+
+
+def _placed(pods: Sequence[Json], which: str, room: int) -> Iterator[str]:
+    placed = [pod for pod in pods if pod["node"] is not None]
+    if placed:
+        nodes = printing.counted(len({pod["node"] for pod in placed}), "node")
+        table = _table(_SCHEDULED, _scheduled(placed), room)
+        yield from _folded(f"{_pods(len(placed), which)} scheduled on {nodes}", table)
+
+
+def _heading(pods: Sequence[Json], mistakes: Sequence[Json], whose: str) -> str:
+    """What is asked first: do the pods fit?"""
+    pending = len(_waiting(pods))
+    mark = ":x:" if pending or mistakes else ":white_check_mark:"
+    if not pods:
+        said = "No pod is waiting"
+    elif pending:
+        verb = "does" if pending == 1 else "do"
+        said = f"{pending:,} of {_pods(len(pods))}{whose} {verb} not fit"
+    elif len(pods) == 1:
+        said = f"The pod{whose} fits"
+    else:
+        said = f"All {_pods(len(pods))}{whose} fit"
+    if mistakes:
+        said += f"; {printing.counted(len(mistakes), 'mistake')} in objects"
+    return f"{mark} {said}"
+
+
+def _pods(n: int, which: str = "") -> str:
+    words = " ".join(filter(None, (f"{n:,}", which, "pod")))
+    return words if n == 1 else f"{words}s"
+
+
+def _mistakes(mistakes: Iterable[Json]) -> Iterator[_Row]:
+    parts = ("object", "field", "problem")
+    return (_Row(1, tuple(prose(one[part]) for part in parts)) for one in mistakes)
+
+
+def _pending(pods: Sequence[Json]) -> Iterator[_Row]:
+    """A row for each reason, with the workloads that wait for it; the most pods first."""
+    for one in sorted(report.reasons(pods), key=lambda reason: -len(reason.pods)):
+        n = len(one.pods)
+        yield _Row(n, (f"{n:,}", _workloads(one.pods), prose(one.message)))
+
+
+def _evicted(pods: Iterable[Json]) -> Iterator[_Row]:
+    for pod in pods:
+        if pod["victims"]:
+            names = [code(f"{one['namespace']}/{one['name']}") for one in pod["victims"]]
+            cells = _some(names), code(str(pod["nominated"])), code(_key(pod))
+            yield _Row(len(names), (f"{len(names):,}", *cells))
+
+
+def _scheduled(pods: Iterable[Json]) -> Iterator[_Row]:
+    """A row for each workload, the one with the most pods first."""
+    for kind, those in _by_workload(pods):
+        on = Counter(str(pod["node"]) for pod in those)
+        nodes = [code(node) + _times(n) for node, n in on.most_common()]
+        cards = Counter(_cards(pod["devices"]) for pod in those)
+        left = sorted({pod["displacedFrom"] for pod in those} - {None})
+        was = f", was on {_some([code(node) for node in left])}" if left else ""
+        name = _label(kind, those) + was
+        shares = _some([share for share, _ in cards.most_common()])
+        yield _Row(len(those), (f"{len(those):,}", name, _some(nodes), shares))
+
+
+def _cards(devices: Sequence[Json]) -> str:
+    """What a pod is given, card by card where the shares differ."""
+    shares = Counter(
+        f"{one['memoryMiB']:,} MiB" + (f" {one['cores']} %" if one["cores"] else "")
+        for one in devices
+    )
+    return " + ".join(f"{n} × {share}" for share, n in shares.items())
+
+
+def _workloads(pods: Iterable[Json]) -> str:
+    alike = _by_workload(pods)
+    return _some([_label(kind, those) + _times(len(those)) for kind, those in alike])
+
+
+def _times(n: int) -> str:
+    """How many of it, on the line of its name."""
+    return f"&nbsp;×&nbsp;{n:,}" if n > 1 else ""
+
+
+def _by_workload(pods: Iterable[Json]) -> list[tuple[tuple[str, ...], list[Json]]]:
+    """Pods by what they are of, the most pods first."""
+    alike: dict[tuple[str, ...], list[Json]] = defaultdict(list)
+    for pod in pods:
+        alike[_kind(pod)].append(pod)
+    return sorted(alike.items(), key=lambda one: -len(one[1]))
+
+
+def _kind(pod: Json) -> tuple[str, ...]:
+    """What pods have in common that somebody takes for one thing: their owner, or how their names begin."""
+    if pod["owner"]:
+        return pod["owner"]["kind"], pod["namespace"], pod["owner"]["name"]
+    return "", pod["namespace"], _ENDING.sub("", pod["name"])
+
+
+def _label(kind: tuple[str, ...], pods: Sequence[Json]) -> str:
+    owner, namespace, name = kind
+    if owner:
+        return f"{prose(owner)} {code(f'{namespace}/{name}')}"
+    return code(_key(pods[0]) if len(pods) == 1 else f"{namespace}/{name}-…")
+
+
+def _key(pod: Json) -> str:
+    return f"{pod['namespace']}/{pod['name']}"
+
+
+def _some(words: Sequence[str]) -> str:
+    more = len(words) - _NAMED_MAX
+    return ", ".join(words[:_NAMED_MAX]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _table(titles: Sequence[str], rows: Iterable[_Row], room: int) -> Iterator[str]:
+    """A table with as many rows as there is room for."""
+    yield _line(titles)
+    yield _line(["--:" if title == "Pods" else "---" for title in titles])
+    rest: list[_Row] = []
+    for row in rows:
+        line = _line(row.cells)
+        if rest or len(line) > room:
+            rest.append(row)
+            continue
+        room -= len(line)
+        yield line
+    if rest:
+        n = sum(row.pods for row in rest)
+        more = f"and {printing.counted(len(rest), 'more row')}"
+        last = [f"{n:,}", more] if titles[0] == "Pods" else [more]
+        yield _line([*last, *[""] * (len(titles) - len(last))])
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _listed(texts: Sequence[str], room: int) -> Iterator[str]:
+    for i, text in enumerate(texts):
+        line = f"- {prose(text)}"
+        if len(line) > room:
+            yield f"- and {len(texts) - i:,} more"
+            return
+        room -= len(line)
+        yield line
+
+
+def _folded(summary: str, lines: Iterable[str]) -> Iterator[str]:
+    yield from ("", f"<details><summary>{summary}</summary>", "")
+    yield from lines
+    yield from ("", "</details>")
