@@ -216,7 +216,7 @@ def audit() -> Schema:
         worst=NAMES,
         nodes=many(one(
             name=TEXT, **of_all, money=NUMBER, usableMoney=NUMBER, isClosed=FLAG, hasGpus=FLAG, models=NAMES,
-            sharers=WHOLE, reason=TEXT,
+            sharers=WHOLE, reason=TEXT, why=maybe(one(left=TEXT, cause=TEXT, misfits=TEXT, pods=TEXT)),
         )),
         waiting=many(one(pod=TEXT, cpu=NUMBER, memory=NUMBER, gpus=WHOLE)),
         next=many(upcoming),
