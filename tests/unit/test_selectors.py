@@ -1,5 +1,6 @@
 """Selectors: what matches, what means the same, and what is refused by the name of its field."""
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -232,3 +233,21 @@ def test_selectors_of_few_and_of_many_values_are_ordered_alike() -> None:
     assert not of_wire(one).matches({"a": "v3"})
     assert of_wire({"matchExpressions": [many]}).matches({"a": "v3"})
     assert not of_wire({"matchExpressions": [many]}).matches({"a": "v30"})
+
+
+@given(
+    st.lists(st.text("a0.-_\0 ", max_size=4) | st.sampled_from(["x" * 63, "x" * 64]), max_size=5)
+)
+def test_values_are_refused_together_as_one_by_one(texts: list[str]) -> None:
+    def find_problem(check: Callable[[], None]) -> str:
+        try:
+            check()
+        except BadInput as error:
+            return str(error)
+        return ""
+
+    def check_each() -> None:
+        for i, text in enumerate(texts):
+            selectors.check_value(text, f"f[{i}]")
+
+    assert find_problem(lambda: selectors.check_values(texts, "f")) == find_problem(check_each)
