@@ -28,5 +28,15 @@ def lines(pod: Json) -> Iterator[Line]:
             yield Line(
                 f"{weighed.figure(place['lost'])} for pods like {place['text']}", 6, 2, "dim"
             )
+    if any(_is_below_zero(one["loss"]) for one in best):
+        yield Line(
+            "A figure below 0 means that less is lost with the pod there than without it.", 2, 2
+        )
     if len(pod["best"]) > 1:
         yield Line(weighed.why(pod["best"], pod["weights"], pod["objective"]), 2, 2)
+
+
+def _is_below_zero(loss: Json) -> bool:
+    return any(
+        weighed.figure(one).startswith("-") for one in (loss["total"], *loss["terms"].values())
+    )

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from scheduler import printing
 from scheduler.api import names
-from scheduler.explain import node_lines, pod_lines, report
+from scheduler.explain import losses, node_lines, pod_lines, report
 from tests import make
 from tests.model import mixed_fleet
 from tests.screen import Screen
@@ -73,3 +73,21 @@ def test_replicas_of_time_slicing_are_told_to_be_parts_of_a_card() -> None:
     found = json.loads(explain("node", "s", "-o", "json", objects=objects).stdout)
     by_resource = {one["resource"]: one["replicas"] for one in found["resources"]}
     assert by_resource == {"cpu": 1, "memory": 1, "pods": 1, "nvidia.com/gpu": 12}
+
+
+@pytest.mark.parametrize(
+    ("total", "terms", "is_explained"),
+    [
+        (12.0, {"places": 12.0}, False),
+        (-60.2, {"places": -60.2}, True),
+        (1.0, {"places": 3.0, "filling": -2.0}, True),
+        (-0.04, {}, False),
+    ],
+)
+def test_a_loss_below_zero_is_explained(
+    total: float, terms: dict[str, float], is_explained: bool
+) -> None:
+    loss = {"unit": "milli-GPU", "total": total, "terms": terms, "places": []}
+    told = [line.text for line in losses.lines({"best": [{"node": "n", "loss": loss}]})]
+    sentence = "A figure below 0 means that less is lost with the pod there than without it."
+    assert (sentence in told) == is_explained

@@ -83,4 +83,5 @@ def why(best: Sequence[Json], weights: Mapping[str, int], objective: str) -> str
 
 def figure(value: float) -> str:
     """With one decimal, unless it is 0."""
-    return f"{value:,.1f}".removesuffix(".0")
+    found = f"{value:,.1f}".removesuffix(".0")
+    return "0" if found == "-0" else found
