@@ -22,7 +22,7 @@ class PackedTexts:
     joined: str
 
     def __contains__(self, text: object) -> bool:
-        return isinstance(text, str) and f"{_BETWEEN}{text}{_BETWEEN}" in self.joined
+        return isinstance(text, str) and mark_text(text) in self.joined
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.joined[1:-1].split(_BETWEEN))
@@ -34,9 +34,14 @@ class PackedTexts:
         return self.joined.count(_BETWEEN) - 1
 
 
+def mark_text(text: str) -> str:
+    """The text as it is in ``PackedTexts.joined``, if it is there."""
+    return f"{_BETWEEN}{text}{_BETWEEN}"
+
+
 def pack_texts(texts: Iterable[str]) -> tuple[str, ...] | PackedTexts:
     """The texts, sorted and each once; as one text if there are many."""
     found = tuple(sorted(set(texts)))
     if len(found) <= _FEW or any(_BETWEEN in one for one in found):
         return found
-    return PackedTexts(_BETWEEN + _BETWEEN.join(found) + _BETWEEN)
+    return PackedTexts(mark_text(_BETWEEN.join(found)))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from scheduler.api import selectors
+from scheduler.api.packing import PackedTexts, mark_text
 from scheduler.api.pods.affinity import Peers
-from scheduler.api.selectors import Labels
+from scheduler.api.selectors import Labels, Selector
 from scheduler.state.structures.matching import Anchor, find_anchors, list_anchors
 
 T = TypeVar("T", bound=Hashable)
@@ -29,29 +30,61 @@ class RuleIndex(Generic[T]):
 
     def __init__(self) -> None:
         self._at: dict[Place, dict[T, Peers]] = {}
+        # Rules about one label of very many values: these values as one text, see ``packing``.
+        self._lists: dict[Place, dict[T, tuple[str, Peers]]] = {}
         # Of rules that are about any labels but some: the keys of these.
         self._keys: dict[T, frozenset[str]] = {}
+        # The last pod that was asked about, and the rules about it: each pod is asked about twice.
+        self._last: tuple[object, list[T]] | None = None
         self.n_compared = 0
 
     def add(self, peers: Peers, rule: T) -> None:
         """A rule about these peers is there."""
-        places = _places(peers)
+        self._last = None
+        places, values = _places(peers), _find_list(peers.selector)
         for place in places:
-            self._at.setdefault(place, {})[rule] = peers
+            if values:
+                self._lists.setdefault(place, {})[rule] = values, peers
+            else:
+                self._at.setdefault(place, {})[rule] = peers
         if any(place.anchor is None for place in places):
             self._keys[rule] = frozenset(peers.selector.keys)
 
     def drop(self, peers: Peers, rule: T) -> None:
         """The rule is there no longer."""
+        self._last = None
+        at: dict[Place, dict[T, Any]] = self._lists if _find_list(peers.selector) else self._at
         for place in _places(peers):
-            there = self._at[place]
+            there = at[place]
             del there[rule]
             if not there:
-                del self._at[place]
+                del at[place]
         self._keys.pop(rule, None)
 
-    def about(self, namespace: str, namespace_labels: Labels, labels: Labels) -> Iterator[T]:
+    def about(self, namespace: str, namespace_labels: Labels, labels: Labels) -> list[T]:
         """The rules about a pod."""
+        pod = namespace, frozenset(namespace_labels.items()), frozenset(labels.items())
+        if self._last is None or self._last[0] != pod:
+            found = list(self._find(namespace, namespace_labels, labels))
+            found += self._find_by_value(namespace, namespace_labels, labels)
+            self._last = pod, found
+        return self._last[1]
+
+    def _find_by_value(
+        self, namespace: str, namespace_labels: Labels, labels: Labels
+    ) -> Iterator[T]:
+        """Those among the rules about one label of very many values."""
+        for name in (namespace, None) if self._lists else ():
+            for key, value in labels.items():
+                marked, there = mark_text(value), self._lists.get(Place(name, (key, None)), {})
+                self.n_compared += len(there)
+                for rule, (values, peers) in there.items():
+                    if marked in values and (
+                        name is not None or _is_within(peers, namespace, namespace_labels)
+                    ):
+                        yield rule
+
+    def _find(self, namespace: str, namespace_labels: Labels, labels: Labels) -> Iterator[T]:
         for name in (namespace, None):
             for anchor in list_anchors(labels):
                 for rule, peers in self._at.get(Place(name, anchor), {}).items():
@@ -64,6 +97,15 @@ class RuleIndex(Generic[T]):
                     self.n_compared += 1
                     if peers.selector.matches(labels):
                         yield rule
+
+
+def _find_list(selector: Selector) -> str:
+    """The values of a selector that asks for one of very many values of one label, as one text; else empty."""
+    if len(selector.requirements) == 1:
+        (one,) = selector.requirements
+        if one.operator == "In" and isinstance(one.values, PackedTexts):
+            return one.values.joined
+    return ""
 
 
 def _is_within(peers: Peers, namespace: str, namespace_labels: Labels) -> bool:
