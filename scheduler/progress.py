@@ -50,15 +50,24 @@ def stages(
     def tell(what: str, done: int = 0, total: int | None = None) -> None:
         bar.update(task, description=what, completed=done, total=total)
 
-    timer = threading.Timer(patience_seconds, bar.start)
+    try:
+        with _later(patience_seconds, bar.start):
+            yield tell
+    finally:
+        bar.stop()
+
+
+@contextmanager
+def _later(seconds: float, act: Callable[[], None]) -> Iterator[None]:
+    """Do something after a while, in a thread of its own, unless the work is done before."""
+    timer = threading.Timer(seconds, act)
     timer.daemon = True
     timer.start()
     try:
-        yield tell
+        yield
     finally:
         timer.cancel()
         timer.join()
-        bar.stop()
 
 
 @contextmanager
@@ -83,14 +92,8 @@ def _line(screen: Console, patience_seconds: float) -> Iterator[Tell]:
             screen.file.write(f"{PREFIX}{told} ...\n")
             screen.file.flush()
 
-    timer = threading.Timer(patience_seconds, write)
-    timer.daemon = True
-    timer.start()
-    try:
+    with _later(patience_seconds, write):
         yield tell
-    finally:
-        timer.cancel()
-        timer.join()
 
 
 @contextmanager

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-# No label's value has it.
-_BETWEEN = "\0"
+# Between texts that are joined; no label's value has it.
+BETWEEN = "\0"
 # Fewer are compared faster, one by one.
 _FEW = 16
 
@@ -25,23 +25,23 @@ class PackedTexts:
         return isinstance(text, str) and mark_text(text) in self.joined
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.joined[1:-1].split(_BETWEEN))
+        return iter(self.joined[1:-1].split(BETWEEN))
 
     def __getitem__(self, i: int) -> str:
-        return self.joined[1:-1].split(_BETWEEN)[i]
+        return self.joined[1:-1].split(BETWEEN)[i]
 
     def __len__(self) -> int:
-        return self.joined.count(_BETWEEN) - 1
+        return self.joined.count(BETWEEN) - 1
 
 
 def mark_text(text: str) -> str:
     """The text as it is in ``PackedTexts.joined``, if it is there."""
-    return f"{_BETWEEN}{text}{_BETWEEN}"
+    return f"{BETWEEN}{text}{BETWEEN}"
 
 
 def pack_texts(texts: Iterable[str]) -> tuple[str, ...] | PackedTexts:
     """The texts, sorted and each once; as one text if there are many."""
     found = tuple(sorted(set(texts)))
-    if len(found) <= _FEW or any(_BETWEEN in one for one in found):
+    if len(found) <= _FEW or any(BETWEEN in one for one in found):
         return found
-    return PackedTexts(mark_text(_BETWEEN.join(found)))
+    return PackedTexts(mark_text(BETWEEN.join(found)))

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from scheduler.api import limits, names, values, wire
-from scheduler.api.packing import PackedTexts, pack_texts
+from scheduler.api.packing import BETWEEN, PackedTexts, pack_texts
 from scheduler.errors import BadInput
 
 Labels = Mapping[str, str]
@@ -29,10 +29,9 @@ _NODE_NAME = "metadata.name"
 _NAME_MAX, _PREFIX_MAX = 63, 253
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-# Many label values at once.
-_BETWEEN = "\0"
+# Many label values, joined.
 _LABEL_VALUE = f"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{{0,{names.LABEL_VALUE_MAX - 2}}}[A-Za-z0-9])?)?"
-_LABEL_VALUES = re.compile(f"{_LABEL_VALUE}(?:{_BETWEEN}{_LABEL_VALUE})*")
+_LABEL_VALUES = re.compile(f"{_LABEL_VALUE}(?:{BETWEEN}{_LABEL_VALUE})*")
 _QUOTED_MAX = 100
 
 
@@ -194,9 +193,9 @@ def check_values(found: Sequence[str], field: str) -> None:
     Raises:
         BadInput: names the field and the place of the first that is none.
     """
-    joined = _BETWEEN.join(found)
+    joined = BETWEEN.join(found)
     # One by one, ten thousand values would take ten milliseconds.
-    if _LABEL_VALUES.fullmatch(joined) and joined.count(_BETWEEN) == max(0, len(found) - 1):
+    if _LABEL_VALUES.fullmatch(joined) and joined.count(BETWEEN) == max(0, len(found) - 1):
         return
     for i, value in enumerate(found):
         check_value(value, f"{field}[{i}]")

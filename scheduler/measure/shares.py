@@ -35,27 +35,36 @@ def of_pods(cluster: Cluster, names: Sequence[str]) -> Shares:
     place = {name: i for i, name in enumerate(names)}
     pods = [pod for pod in cluster.pods.values() if pod.row >= 0 and pod.node in place]
     node = np.array([place[pod.node] for pod in pods], np.int64)
-    amounts = np.zeros((len(m.DIMENSIONS), len(pods)))
-    for i, pod in enumerate(pods):
-        asked = dict(pod.template.requests.amounts)
-        amounts[: m.GPU, i] = asked.get(resources.CPU, 0), asked.get(resources.MEMORY, 0)
-    amounts[: m.GPU] /= m.UNITS
     cards = all_cards.of_rows(
         cluster, np.array([cluster.nodes.row_of(name) for name in names], np.int64)
     )
+    families = [family.resource for family in cluster.registers.families]
+    requested = _find_requests(pods, [resources.CPU, resources.MEMORY, *families])
+    amounts = np.zeros((len(m.DIMENSIONS), len(pods)))
+    amounts[: m.GPU] = requested[: m.GPU] / m.UNITS
     _add_held(cluster, cards, pods, amounts)
-    _add_counted(cluster, cards, pods, node, amounts)
+    _add_counted(cards, requested[m.GPU :], node, amounts)
     return Shares(pods, node, amounts)
+
+
+def _find_requests(pods: Sequence[PodRecord], wanted: Sequence[str]) -> c.Floats:
+    """[resources, P] what each pod requests; read once for each template."""
+    templates = {id(pod.template): pod.template for pod in pods}
+    column = {template: i for i, template in enumerate(templates)}
+    by_template = np.zeros((len(wanted), len(templates)))
+    for i, template in enumerate(templates.values()):
+        amounts = dict(template.requests.amounts)
+        by_template[:, i] = [amounts.get(resource, 0) for resource in wanted]
+    return by_template[:, np.array([column[id(pod.template)] for pod in pods], np.int64)]
 
 
 def _add_held(cluster: Cluster, cards: Cards, pods: Sequence[PodRecord], amounts: c.Floats) -> None:
     """Of cards that are told one by one."""
     table = cluster.cards.columns
-    holds = [cluster.ledger.pods.held(pod.row) for pod in pods]
-    if not holds:
-        return
-    pod = np.repeat(np.arange(len(pods)), [len(one) for one in holds])
-    card, cores, mib, _ = np.concatenate(holds).T
+    entered = cluster.ledger.pods.columns
+    first, n_held = entered.held[:, np.array([pod.row for pod in pods], np.int64)]
+    pod = np.repeat(np.arange(len(pods)), n_held)
+    card, cores, mib, _ = entered.holds[all_cards.rows_of_runs(first, n_held)].T
     memory = mib * table.milli[c.MIB, card] / c.WHOLE
     compute = np.where(cores > 0, cores * table.milli[c.CORES, card] / c.WHOLE, memory)
     is_told = cards.row >= 0
@@ -70,17 +79,13 @@ def _add_held(cluster: Cluster, cards: Cards, pods: Sequence[PodRecord], amounts
         amounts[dimension] += np.bincount(pod, part * factor[card], len(pods))
 
 
-def _add_counted(
-    cluster: Cluster, cards: Cards, pods: Sequence[PodRecord], node: c.Ints, amounts: c.Floats
-) -> None:
-    """Of devices of which a node reports the number alone."""
+def _add_counted(cards: Cards, requested: c.Floats, node: c.Ints, amounts: c.Floats) -> None:
+    """Of devices of which a node reports the number alone; ``requested`` [F, P] by families."""
     n = int(max(node.max(initial=-1), cards.owner.max(initial=-1))) + 1
-    for pool, family in enumerate(cluster.registers.families):
+    for pool, asked in enumerate(requested):
         entries = np.flatnonzero((cards.row < 0) & (cards.pool == pool))
         used = np.zeros(n)
         used[cards.owner[entries]] = cards.used[0][entries]
-        wanted = (dict(pod.template.requests.amounts).get(family.resource, 0) for pod in pods)
-        asked = np.fromiter(wanted, np.float64, len(pods))
         total = np.bincount(node, asked, n)
         factor = np.divide(used, total, where=total > 0, out=np.zeros(n))
         amounts[m.GPU] += asked * factor[node]

@@ -46,6 +46,7 @@ async def test_gpus_that_are_allocated_are_told_by_namespace() -> None:
     share = {names.GPU_MEMORY: 1000, names.GPU_CORES: 25}
     replica.see(
         _pod("a", "team-a", **share), _pod("b", "team-a", **share), _pod("c", "team-b"),
+        _pod("e", "team-c", **{names.GPU_MEMORY_PERCENT: 25}),
         _pod("d", "team-b", **{names.GPU_MEMORY: 999_999}),
     )  # fmt: skip
     replica.decide()
@@ -53,7 +54,9 @@ async def test_gpus_that_are_allocated_are_told_by_namespace() -> None:
     found = await replica.scrape()
     assert of(found, "evenkeel_namespace_gpus_allocated", namespace="team-a") == 0.5
     assert of(found, "evenkeel_namespace_gpus_allocated", namespace="team-b") == 1
-    assert of(found, "evenkeel_gpus", part="used") == 1.5
+    # Without a limit on compute it is taken to use as much of it as of the memory.
+    assert of(found, "evenkeel_namespace_gpus_allocated", namespace="team-c") == pytest.approx(0.25)
+    assert of(found, "evenkeel_gpus", part="used") == pytest.approx(1.75)
 
 
 async def test_models_of_a_nodes_cards_are_counted_also_without_series_of_cards() -> None:
@@ -77,7 +80,7 @@ def test_namespaces_beyond_the_most_are_told_together() -> None:
         return Entry(pod, Where.ACTIVE, 0, since=float(i))
 
     entries = [entry(i) for i in range(1500)]
-    oldest, pending, waits = namespaces.waiting(entries, 2000.0)
+    oldest, pending, waits = namespaces.collect_waiting(entries, 2000.0)
     assert [one.value for one in oldest.samples] == [2000.0]
     assert len(pending.samples) == len(waits.samples) == 1001
     last = [

@@ -193,7 +193,7 @@ NODE_STRANDED = Family(
 NAMESPACE_GPUS = Family(
     "evenkeel_namespace_gpus_allocated",
     _GAUGE,
-    "GPUs that pods with a node have requested, by namespace; a share counts as its part of a GPU's compute.",
+    "GPUs that pods with a node hold, by namespace; a share is its part of the compute, or of the memory without a limit on compute.",
     ("namespace",),
 )
 NODE_MODELS = Family(

@@ -32,11 +32,11 @@ class Copies(NamedTuple):
     resources: tuple[str, ...]  # [F]
     offered: (
         c.Floats
-    )  # [2, F, n] cards that are counted: there are, and are asked; a replica is a part of its card
-    managed: c.Flags  # [F, n] the devices are given away one by one
-    figures: c.Ints  # [2, F, 3, n] of these: there are, and are given away
+    )  # [2, F, n] cards that are counted, a replica as its part: capacity, requested
+    managed: c.Flags  # [F, n] the devices are allocated one by one
+    figures: c.Ints  # [2, F, 3, n] of these: capacity, allocated
     runs: c.Ints  # [2, F, n] the first row of cards, and how many there are
-    cards: c.Ints  # [2, 3, D] of each card: there are, and are given away
+    cards: c.Ints  # [2, 3, D] of each card: capacity, allocated
     words: c.Ints  # [3, D] index, number of the UUID, number of the model
     uuids: Sequence[str]
     models: Sequence[str]

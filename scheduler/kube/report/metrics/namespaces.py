@@ -1,7 +1,7 @@
 """What pods of each namespace have and wait for.
 
 Namespaces are made by administrators, but there may be many: the thousand with the most are told by name, the
-others together. Pods are counted by their templates, which are few beside pods.
+others together.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
+import numpy as np
 from prometheus_client import Metric
 
-from scheduler.api.pods import gpus
 from scheduler.kube.report.metrics import catalogue
 from scheduler.kube.report.metrics.families import OTHER
+from scheduler.measure import figures, shares
 from scheduler.queues.entries import Entry, Where
-from scheduler.state.pods import PodRecord
+from scheduler.state.cluster import Cluster
 
 _MOST = 1000
-_PERCENT = 100
 
 
-def waiting(entries: Iterable[Entry], now: float) -> Iterator[Metric]:
+def collect_waiting(entries: Iterable[Entry], now: float) -> Iterator[Metric]:
     """How many pods wait, and since when the first of them could be tried; without those that are gated."""
     counts: Counter[str] = Counter()
     since: dict[str, float] = {}
@@ -36,31 +36,27 @@ def waiting(entries: Iterable[Entry], now: float) -> Iterator[Metric]:
     yield catalogue.NAMESPACE_OLDEST_WAIT.of(_bounded(waits, max))
 
 
-def allocated(pods: Iterable[PodRecord]) -> dict[str, float]:
-    """GPUs that pods with a node have requested, by namespace; a share counts as its part of a GPU's compute."""
-    templates = {}
-    counts: Counter[tuple[str, int]] = Counter()
-    for pod in pods:
-        if pod.node and pod.template.gpu is not None:
-            templates[id(pod.template)] = pod.template.gpu
-            counts[pod.namespace, id(pod.template)] += 1
-    found: dict[str, float] = {}
-    for (namespace, template), n in counts.items():
-        ask = gpus.total(templates[template])
-        found[namespace] = found.get(namespace, 0.0) + n * ask.cards * ask.cores / _PERCENT
-    return found
+def sum_allocated(cluster: Cluster) -> dict[str, float]:
+    """GPUs by namespace, as ``evenkeel audit --by namespace`` counts them; namespaces without GPUs are left out."""
+    found = shares.of_pods(cluster, figures.node_names(cluster))
+    has = np.flatnonzero(found.amounts[figures.GPU] > 0)
+    sums: dict[str, float] = {}
+    for i, gpus in zip(has.tolist(), found.amounts[figures.GPU, has].tolist(), strict=True):
+        namespace = found.pods[i].namespace
+        sums[namespace] = sums.get(namespace, 0.0) + gpus
+    return sums
 
 
-def told(figures: dict[str, float]) -> Metric:
-    """What ``allocated`` has found, as a metric."""
-    return catalogue.NAMESPACE_GPUS.of(_bounded(figures, sum))
+def make_allocated(sums: dict[str, float]) -> Metric:
+    """What ``sum_allocated`` has found, as a metric."""
+    return catalogue.NAMESPACE_GPUS.of(_bounded(sums, sum))
 
 
 def _bounded(
-    figures: dict[str, float] | Counter[str], together: Callable[[list[float]], float]
+    amounts: dict[str, float] | Counter[str], together: Callable[[list[float]], float]
 ) -> Iterator[tuple[tuple[str], float]]:
-    ordered = sorted(figures.items(), key=lambda item: (-item[1], item[0]))
-    for namespace, figure in ordered[:_MOST]:
-        yield (namespace,), figure
-    if rest := [figure for _, figure in ordered[_MOST:]]:
+    ordered = sorted(amounts.items(), key=lambda item: (-item[1], item[0]))
+    for namespace, amount in ordered[:_MOST]:
+        yield (namespace,), amount
+    if rest := [amount for _, amount in ordered[_MOST:]]:
         yield (OTHER,), together(rest)

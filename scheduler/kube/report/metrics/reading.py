@@ -44,7 +44,7 @@ def collect(sources: Sources, now: float) -> Iterator[Metric]:
     yield from _queue(sources)
     yield from _nodes(sources.engine)
     if sources.is_deciding():
-        yield from namespaces.waiting(sources.engine.pending.entries(), now)
+        yield from namespaces.collect_waiting(sources.engine.pending.entries(), now)
 
 
 def _replica(sources: Sources) -> Iterator[Metric]:

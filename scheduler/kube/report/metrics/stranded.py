@@ -80,7 +80,7 @@ class Stranded:
         spent += time.perf_counter() - began
         await asyncio.sleep(0)
         began = time.perf_counter()
-        by_namespace = namespaces.allocated(cluster.pods.values())
+        by_namespace = namespaces.sum_allocated(cluster)
         spent += time.perf_counter() - began
         await asyncio.sleep(0)
         began = time.perf_counter()
@@ -105,7 +105,7 @@ class Stranded:
             yield metric.of(
                 ((part,), amounts[i][dimension] * unit) for i, part in enumerate(m.FIGURES)
             )
-        yield namespaces.told(by_namespace)
+        yield namespaces.make_allocated(by_namespace)
         yield catalogue.MEASURED.one(at)
 
     def of_nodes(self) -> Figures | None:
