@@ -153,10 +153,29 @@ SHARED_ZONE = peer_worlds.World(
     pods=[{"metadata": {"name": "q", "namespace": "default", "uid": "q"}, "spec": {"nodeName": "n0"}}],
     namespaces={}, owners=[], candidates=[],
 )  # fmt: skip
+# The end of both pods of a node lets the other in there and on a node without a zone, for which one is enough.
+ONE_IS_ENOUGH_ELSEWHERE = peer_worlds.World(
+    pod={"metadata": {"name": "p", "namespace": "default"}, "spec": {"affinity": {"podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "rack", "labelSelector": {}},
+            {"topologyKey": ZONE, "labelSelector": {}, "namespaces": ["default", "two"]},
+        ],
+    }}}},
+    nodes=[
+        {"metadata": {"name": name, "uid": name, "labels": labels}, "status": {"allocatable": {"pods": 9}}}
+        for name, labels in (("n0", {ZONE: "z", "rack": "r"}), ("n1", {"rack": "r"}))
+    ],
+    pods=[
+        {"metadata": {"name": name, "namespace": space, "uid": name}, "spec": {"nodeName": "n0"}}
+        for name, space in (("q0", "default"), ("q1", "two"))
+    ],
+    namespaces={}, owners=[], candidates=[],
+)  # fmt: skip
 
 
 @given(peer_worlds.worlds())
 @example(SHARED_ZONE)
+@example(ONE_IS_ENOUGH_ELSEWHERE)
 @settings(max_examples=60)
 def test_advice_about_other_pods_is_true(world: peer_worlds.World) -> None:
     objects = [advised.as_object("Node", one) for one in world.nodes]

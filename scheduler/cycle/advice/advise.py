@@ -240,10 +240,14 @@ def _ending(asking: Asking, pod: PodRecord, known: Known) -> list[Advice]:
         if tried and n_pods > _PODS:
             break
         tried.append(ending.on(asking, shape, row, known.may_end))
-    found = sorted((one for one in tried if one), key=lambda one: one.cost)
-    # Those whose end lets the pod in on several nodes are told once.
-    each = {frozenset(other.uid for other in one.pods): one for one in reversed(found)}
-    told = sorted(each.values(), key=lambda one: one.cost)[:_TOLD]
+    # Each set of pods once, whatever the number of nodes that its end opens.
+    each: dict[frozenset[str], Ending] = {}
+    for one in sorted((one for one in tried if one), key=lambda one: one.cost):
+        if len(each) == _TOLD:
+            break
+        lessened = ending.lessen(asking, shape, one)
+        each.setdefault(frozenset(other.uid for other in lessened.pods), lessened)
+    told = sorted(each.values(), key=lambda one: one.cost)
     return [Advice((one,), _rows_without(asking, pod, one.pods)) for one in told]
 
 

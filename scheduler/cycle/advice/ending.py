@@ -37,11 +37,7 @@ def leaving(asking: Asking, shape: Shape) -> tuple[PodRecord, ...]:
     going = [pod for pod in asking.cluster.pods.values() if pod.deleting and pod.node]
     if not going or len(going) > _LEAVING_MAX:
         return ()
-
-    def fits() -> bool:
-        return not asking.judged(shape).bits[0].all()
-
-    return _needed(asking, going, fits)
+    return _needed(asking, going, lambda: _fits_anywhere(asking, shape))
 
 
 def on(
@@ -68,6 +64,23 @@ def on(
         found += [_single(asking, pods, fits), _needed(asking, small, fits)]
     endings = [Ending(row, some, sum(map(share, some))) for some in found if some]
     return min(endings, key=lambda one: one.cost, default=None)
+
+
+def lessen(asking: Asking, shape: Shape, found: Ending) -> Ending:
+    """Fewer of the pods of an ending, where the end of these lets the pod in on another node."""
+    needed = _needed(asking, found.pods, lambda: _fits_anywhere(asking, shape))
+    if len(needed) == len(found.pods):
+        return found
+    with asking.cluster.trial() as trial:
+        for pod in needed:
+            trial.take_away(pod.uid)
+        judged = asking.judged(shape)
+        row = int(judged.rows[judged.bits[0] == 0][0])
+    return Ending(row, needed, sum(_share(asking, pod, row) for pod in needed))
+
+
+def _fits_anywhere(asking: Asking, shape: Shape) -> bool:
+    return not asking.judged(shape).bits[0].all()
 
 
 def _needed(
