@@ -38,8 +38,9 @@ from scheduler.state.structures.recent import Recent
 _SHAPES_MAX, _SHAPES_BYTES_MAX = 512, 192 << 20
 # What a board takes for a node.
 _BOARD_BYTES = 48
-# Tallies of all live shapes at most. Each takes up to 17 bytes a node.
-_TALLIES_MAX = 2048
+# Tallies of all live shapes at most. Each takes up to 17 bytes a node. Every pod that comes or goes is compared with
+# each tally, so shapes that have more tallies than usual workloads share a smaller number.
+_TALLIES_MAX, _USUAL_TALLIES, _TALLIES_OF_UNUSUAL_MAX = 2048, 4, 512
 
 
 class Key(NamedTuple):
@@ -127,8 +128,8 @@ class Boards:
         self._shapes: Recent[Key, Shape] = Recent(_SHAPES_MAX, _SHAPES_BYTES_MAX, self._size_of)
         self.statics = Statics(cluster, self.sizes)
         self._topologies = Topologies(cluster)
-        # Tallies that were made since there was room for them.
-        self._n_tallied = 0
+        # Tallies that were made since there was room for them: of usual shapes, and of those with more.
+        self._n_tallied = [0, 0]
         self.scratch = empty.scratch(1, 1, 1)
 
     def shape(self, key: Key) -> Shape:
@@ -280,21 +281,28 @@ class Boards:
         self._cluster.keep_totals(table.totals(shape.asked))
         shape.ask = table.compiled(shape.asked, self._cluster)
         shape.counted = Counted(table.tallied(shape.view.needs, self._cluster), shape.weights)
-        self._n_tallied += len(shape.counted)
-        if self._n_tallied > _TALLIES_MAX // 2:
-            self._n_tallied = 0
-            self._make_room(shape)
+        self._make_room(shape)
         # No node has more cards than exist.
         most = self._cluster.cards.most_on_a_node
         wanted = shape.ask.containers[c.N_CARDS].tolist()
         shape.most_picks = max(1, sum(min(cards, most) for cards in wanted))
 
     def _make_room(self, new: Shape) -> None:
-        """Let shapes go that were used longest ago, while there are too many tallies."""
-        counting = [(key, one) for key, one in self._shapes.items() if len(one.counted) > 0]
+        """Let shapes go that were used longest ago, when there may be too many tallies."""
+        is_unusual = len(new.counted) > _USUAL_TALLIES
+        self._n_tallied[is_unusual] += len(new.counted)
+        most = (_TALLIES_OF_UNUSUAL_MAX if is_unusual else _TALLIES_MAX) // 2
+        if self._n_tallied[is_unusual] <= most:
+            return
+        self._n_tallied[is_unusual] = 0
+        counting = [
+            (key, one)
+            for key, one in self._shapes.items()
+            if len(one.counted) and (len(one.counted) > _USUAL_TALLIES) == is_unusual
+        ]
         n_tallies = sum(len(one.counted) for _, one in counting)
         for key, one in counting:
-            if n_tallies <= _TALLIES_MAX // 2:
+            if n_tallies <= most:
                 return
             if one is not new:
                 self._shapes.drop(key)

@@ -10,6 +10,9 @@ import numpy as np
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 
+# No node has a label without a name.
+_NO_LABEL = ""
+
 
 class Topology(NamedTuple):
     """The domains of one label.
@@ -39,6 +42,8 @@ class Topologies:
         position = self._cluster.described.position
         if self._made_at != position:
             self._made, self._made_at = {}, position
+        # All labels that no node has are alike: pods can name any number of them.
+        key = key if self._cluster.nodes.has_label(key) else _NO_LABEL
         found = self._made.get((key, by_node))
         if found is None:
             found = self._made[key, by_node] = self._make(key, by_node=by_node)

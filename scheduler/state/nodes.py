@@ -214,9 +214,13 @@ class NodeTable:
         self.resources.take(total)
         self._grow_resources(len(self.resources.values))
 
+    def has_label(self, key: str) -> bool:
+        """Whether any node has a label of this name."""
+        return self._labelled[key] > 0
+
     def label_column(self, key: str) -> c.Ints:
         """[N] interned value of a label on every node, -1 where absent; kept up from now on."""
-        if not self._labelled[key]:
+        if not self.has_label(key):
             return self._no_label
         column = self._label_columns.get(key)
         if column is None:

@@ -7,6 +7,9 @@ import pytest
 from scheduler.api.placement import Mode, Placement
 from scheduler.config import Config
 from scheduler.cycle import boards, verdicts
+from scheduler.cycle.boards import Shape
+from scheduler.cycle.schedule import Cycle
+from scheduler.state.cluster import Cluster
 from tests import make
 from tests.model import peer_objects as objects
 from tests.unit.peer_clusters import cluster_of, compare, seen
@@ -75,6 +78,43 @@ def test_shapes_with_many_tallies_leave_room_for_others(monkeypatch: pytest.Monk
         assert sum(len(one.counted) for one in live) <= 40
         assert shape in live
     assert len(live) > 3
+
+
+def test_shapes_with_unusually_many_tallies_displace_no_usual_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(boards, "_TALLIES_OF_UNUSUAL_MAX", 40)
+    cluster = cluster_of([labelled("a", "1")], [])
+    cycle = make.cycle(cluster=cluster)
+    usual = [
+        _count_shape(cycle, cluster, f"usual-{i}", [hard(objects.ZONE, skew=1 + i)])
+        for i in range(9)
+    ]
+    for i in range(30):
+        rules = [soft(f"rack-{i}-{j}") for j in range(8)]
+        unusual = _count_shape(cycle, cluster, f"unusual-{i}", rules)
+        live = [one for _, one in cycle.boards._shapes.items()]
+        assert unusual in live
+        assert all(one in live for one in usual)
+        assert sum(len(one.counted) for one in live if one not in usual) <= 40
+
+
+def _count_shape(cycle: Cycle, cluster: Cluster, name: str, rules: list[Json]) -> Shape:
+    shape = cycle.shape_of(seen(cluster, waiting(*rules), name))
+    assert shape is not None
+    cycle.boards.refresh(shape)
+    return shape
+
+
+def test_labels_that_no_node_has_take_no_memory_each() -> None:
+    """A tenant can name any number of them, and a topology takes 8 bytes a node."""
+    cluster = cluster_of([labelled("a", "1")], [])
+    cycle = make.cycle(cluster=cluster)
+    for i in range(30):
+        rules = [soft(f"rack-{i}-{j}") for j in range(8)] + [hard(objects.ZONE)]
+        _count_shape(cycle, cluster, f"p{i}", rules)
+    # The zone, and one for all labels that no node has.
+    assert len(cycle.boards._topologies._made) == 2
 
 
 @pytest.mark.parametrize(

@@ -36,12 +36,23 @@ class Count:
     def change(self, row: int, by: int) -> None:
         """One more, or fewer, on a row."""
         if row >= self._by_row.size:
-            self._by_row = np.pad(self._by_row, (0, max(row + 1, 2 * row) - self._by_row.size))
+            self._by_row = _extend(self._by_row, max(row + 1, 2 * row))
         self._by_row[row] += by
         self.version += 1
 
     def by_row(self, capacity: int) -> Ints:
-        """[capacity] the figure of every row; to be read only."""
+        """[capacity] the figure of every row; to be read only.
+
+        The array is kept only if something was counted: pods can name thousands of things that are nowhere.
+        """
+        if not self._by_row.size:
+            return np.zeros(capacity, np.int64)
         if self._by_row.size < capacity:
-            self._by_row = np.pad(self._by_row, (0, capacity - self._by_row.size))
+            self._by_row = _extend(self._by_row, capacity)
         return self._by_row[:capacity]
+
+
+def _extend(figures: Ints, size: int) -> Ints:
+    longer = np.zeros(size, np.int64)
+    longer[: figures.size] = figures
+    return longer

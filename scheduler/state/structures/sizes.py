@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
-from enum import Enum
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-_ATOMS = (str, bytes, int, float, bool, type(None), Enum)
+_ListParts = Callable[[Any], Iterable[Any]]
 
 
 def estimate_bytes(*values: Any) -> int:
@@ -24,19 +24,25 @@ def estimate_bytes(*values: Any) -> int:
             continue
         known.add(id(one))
         n += sys.getsizeof(one)
-        if isinstance(one, _ATOMS):
-            continue
         if isinstance(one, np.ndarray):
             # An array that is part of another has no bytes of its own.
             n += one.nbytes if one.base is not None else 0
-        elif isinstance(one, Mapping):
-            left += one.keys()
-            left += one.values()
         elif isinstance(one, tuple | list) and set(map(type, one)) == {str}:
             # Lists of thousands of values take most of the time.
             n += sum(map(sys.getsizeof, one))
-        elif isinstance(one, tuple | list | set | frozenset):
-            left += one
-        elif is_dataclass(one):
-            left += [getattr(one, field.name) for field in fields(one)]
+        elif (list_parts := _find_parts(type(one))) is not None:  # type: ignore[arg-type]
+            left += list_parts(one)
     return n
+
+
+@cache
+def _find_parts(kind: type[Any]) -> _ListParts | None:
+    """How to list what values of a type are made of; None for types whose values have no parts."""
+    if issubclass(kind, Mapping):
+        return lambda one: (*one.keys(), *one.values())
+    if issubclass(kind, tuple | list | set | frozenset):
+        return lambda one: one
+    if is_dataclass(kind):
+        names = [field.name for field in fields(kind)]
+        return lambda one: [getattr(one, name) for name in names]
+    return None
