@@ -148,7 +148,7 @@ def test_the_packaged_list_is_a_file_of_the_form_that_users_write() -> None:
     [
         ("gpus: 1", r"p\.yaml: gpus: is not known; allowed are cpu-core"),
         ("gpu: -1", r"p\.yaml: gpu: -1 is not a price per month within 0\.\."),
-        ("gpu: .nan", r"p\.yaml: nan is no number that JSON has"),
+        ("gpu: .nan", r"p\.yaml: nan is not a number in JSON"),
         ("gpu: yes", r"p\.yaml: gpu: True is not a price"),
         ("gpu: dear", r"p\.yaml: gpu: 'dear' is not a price"),
         ("gpu-models: 3", r"p\.yaml: gpu-models: must be a list of match, price and source"),
@@ -176,7 +176,7 @@ def test_a_price_file_that_cannot_be_read_is_told_without_a_word_of_python(tmp_p
     for name, said in (
         ("none", "there is no such file"),
         ("", "is a folder, not a file"),
-        ("binary", "is no text in UTF-8"),
+        ("binary", "is not UTF-8 text"),
     ):
         with pytest.raises(BadInput) as refused:
             book.of_flags(tmp_path / name, [])

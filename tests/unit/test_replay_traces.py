@@ -89,7 +89,7 @@ def test_compressed_files_are_read(tmp_path: Path, ending: str, pack: type) -> N
     ("nodes", "pods", "said"),
     [
         (NODES.replace("model", "colour"), PODS, 'nodes.csv, line 1, column "colour": is unknown'),
-        (NODES.replace("cpu", "name", 1), PODS, "nodes.csv, line 1, column name: is there more"),
+        (NODES.replace("cpu", "name", 1), PODS, "nodes.csv, line 1, column name: appears more"),
         (NODES.replace(",cpu", ",model").replace(",gpus,model", ",gpus,resource:x.y/z"), PODS, "column cpu: is missing: needed are name, cpu, memory"),
         (NODES + "c,1\n", PODS, "nodes.csv, line 4: has 2 cells where the header has 5"),
         (NODES.replace("384Gi", "384"), PODS, 'nodes.csv, line 2, column memory: "384" has no unit: write for example 384Mi'),
