@@ -8,16 +8,16 @@ and its results come back as events. The map, from the top; a room imports only 
     kube       SHELL: a real cluster: watch, bind, report, lead, and the app that wires them
     simulate   SHELL: the same core over manifests
     replay     SHELL: the same core over traces of real clusters, in virtual time
-    audit      SHELL: what a cluster cannot use, in its own units and in money
+    audit      SHELL: free capacity that no pod can use, in its own units and in money
     embedded   a small Kubernetes in a process, with agents, for the demo and for tests
-    progress   what shows on a terminal that a command goes on
+    progress   shows on a terminal how far a command is
     printing   tables and files of commands
     engine     the one door: handle(event, now), decide(now, budget) → Outcome
     measure    what of each node is used, free and stranded
-    cycle      shapes and boards, decisions, why nothing fits, and in words
-    modes      what scoring modes need learnt    queues   what waits, and whom a change helps
+    cycle      shapes and boards, decisions, and why nothing fits
+    modes      what scoring modes learn          queues   waiting pods, and which of them a change helps
     plugins    static filters and preferences, one file each
-    devices    what words about cards mean
+    devices    what requests for cards mean
     state      the cluster as columns: events in, assume, forget, checks
     kernels    the only numba: fit, cards, scores, tournament
     schema     the array bundles that state owns and kernels take

@@ -56,7 +56,7 @@ class Config:
 
     Attributes:
         scheduler_name, placement, preemption: the first profile, see ``Profile``.
-        profiles: further ones; no name stands twice.
+        profiles: further ones; no name appears twice.
         backoff_seconds, backoff_max_seconds: a pod that failed waits this long, doubling up to the most.
         binds_in_flight: requests to the API server at once.
         slice_pods: most pods decided between two looks at the streams.
@@ -184,7 +184,7 @@ def _further(given: Any, first: Profile) -> tuple[Profile, ...]:
             raise BadInput(f"{where}.schedulerName", "is required")
         profile = _profile(raw, f"{where}.", first)
         if profile.scheduler_name in taken:
-            raise BadInput(f"{where}.schedulerName", f'"{profile.scheduler_name}" stands twice')
+            raise BadInput(f"{where}.schedulerName", f'"{profile.scheduler_name}" appears twice')
         taken.add(profile.scheduler_name)
         found.append(profile)
     return tuple(found)
@@ -258,7 +258,7 @@ def _resources(given: Any) -> tuple[str, ...]:
         if not _RESOURCE.fullmatch(one):
             raise BadInput(
                 f"gpuResources[{i}]",
-                f'{one!r} is no resource such as "example.com/gpu", with or without "*" at its end',
+                f'{one!r} is not a resource such as "example.com/gpu", with or without "*" at its end',
             )
     return tuple(found)
 

@@ -46,7 +46,7 @@ def unreadable(error: OSError | UnicodeError) -> str:
         case OSError(strerror=str(reason)):
             return f"cannot be read: {reason}"
         case UnicodeError():
-            return "is no text in UTF-8"
+            return "is not UTF-8 text"
     return one_line(error)
 
 

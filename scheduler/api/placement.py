@@ -251,16 +251,16 @@ def not_in_force(changes: Mapping[str, Any], configured: Mapping[str, str]) -> s
     if not changes.get("node_policy"):
         others = [f"{name} ({policy})" for name, policy in configured.items() if policy]
         return (
-            f"without effect for pods of {', '.join(others)}, for the nodePolicy of the configuration "
-            f"stands in the place of scoring: {', '.join(scoring)}"
+            f"for pods of {', '.join(others)} the configuration's nodePolicy scores the nodes, so this has no effect: "
+            f"{', '.join(scoring)}"
             if others
             else ""
         )
     cards = changes.get("gpu_policy")
-    by = f"by gpuPolicy {cards}" if cards else "by binpack, for no gpuPolicy is set"
+    by = f"by gpuPolicy {cards}" if cards else "by binpack, because gpuPolicy is not set"
     return (
-        f"nodes are scored by nodePolicy {changes['node_policy']}, which stands in the place of scoring: "
-        f"{', '.join(scoring)} not in force; cards are chosen {by}"
+        f"nodePolicy {changes['node_policy']} scores the nodes, so this has no effect: {', '.join(scoring)}; "
+        f"cards are chosen {by}"
     )
 
 
@@ -284,8 +284,7 @@ def _settle(changes: dict[str, Any], field: str) -> None:
         if changes.setdefault("mode", Mode.KEEL) != Mode.KEEL:
             raise BadInput(
                 field,
-                f"belongs to mode {Mode.KEEL}, not to {changes['mode']}: allowed beside it is "
-                f"{Mode.KEEL}, or no mode",
+                f"is allowed with mode {Mode.KEEL} or without a mode, not with mode {changes['mode']}",
             )
     elif "mode" in changes:
         changes["objective"] = ""

@@ -153,7 +153,8 @@ def _requirement(key: Any, operator: Any, wanted: Any, field: str) -> Requiremen
     found = values.items(wanted, f"{field}.values", str)
     if (operator in _WITH_VALUES) != bool(found):
         raise BadInput(
-            f"{field}.values", "must be set for the operators In and NotIn, and for these only"
+            f"{field}.values",
+            "must be set for the operators In and NotIn, and for no other operator",
         )
     return Requirement(key, operator, pack_texts(found))
 

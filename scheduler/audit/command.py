@@ -1,4 +1,4 @@
-"""``evenkeel audit`` without its flags: checks what is asked, audits, and shows the answer."""
+"""``evenkeel audit`` without its flags: checks the request, audits, and shows the answer."""
 
 from __future__ import annotations
 
@@ -65,13 +65,15 @@ def plan(request: Request) -> Question:
     if request.by is not None:
         showback.parse(request.by)
         if request.nodes:
-            raise BadInput("--nodes", "is a table of nodes, and --by one of namespaces or labels")
+            raise BadInput("--nodes", "cannot be combined with --by; use one of the two")
         if request.output == "html":
-            raise BadInput("--by", "has no page; use -o table, csv, json or yaml")
+            raise BadInput("--by", "does not support -o html; use -o table, csv, json or yaml")
     elif request.output == "csv":
-        raise BadInput("-o csv", "is of --by; use -o table, json, yaml or html")
+        raise BadInput("-o csv", "needs --by; without --by use -o table, json, yaml or html")
     if request.nodes and request.output != "table":
-        raise BadInput("--nodes", f"is a table; -o {request.output} has every node")
+        raise BadInput(
+            "--nodes", f"needs -o table; -o {request.output} without --nodes has every node"
+        )
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     return Question(
         config=request.config,

@@ -1,4 +1,4 @@
-"""What each mode makes of the cluster, filled up or placed anew, as plain values beside the present."""
+"""What each mode does with the cluster, filled up or placed again, as plain values beside the present state."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from scheduler.state.cluster import Cluster
 Json = dict[str, Any]
 DEFAULT_MODE = "default"
 NOTE = (
-    "Replays of the present pods, which describe one moment: no promise, and no ground for advice. In life pods "
-    "come and go, and no pod moves once it runs. While there is room to spare, modes that spread strand little by "
-    "this measure, for one more typical pod still fits everywhere, and modes that pack leave nodes empty."
+    "Placing the present pods again describes one moment. It is no promise and no basis for advice: in a real cluster "
+    "pods come and go, and no pod moves once it runs. While much is free, modes that spread strand little by this "
+    "measure, because one more typical pod still fits on every node, and modes that pack leave nodes empty."
 )
 _ROUND = 6
 
@@ -97,7 +97,7 @@ def _is_seen(now: Compared) -> bool:
 
 def _advice(rows: Sequence[Json], n_arrivals: int, *, is_seen: bool) -> Json:
     if not n_arrivals:
-        text = "None: no pod runs of which more could come, or nothing is free, so the modes cannot be told apart."
+        text = "None: the modes cannot be compared, because no running pod can be copied or nothing is free."
         return {"mode": "", "figure": "", "text": text}
     tried = [Tried(row["mode"], row["held"]) for row in rows]
     given = advice.give(tried, DEFAULT_MODE, is_seen=is_seen)

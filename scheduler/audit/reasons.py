@@ -1,4 +1,4 @@
-"""Why a node strands what it strands, in words."""
+"""Why capacity of a node is stranded, in words."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from scheduler.measure.figures import Figures
 _SHORT_OF = {
     m.LACKS_CPU: "too little CPU",
     m.LACKS_MEMORY: "too little memory",
-    m.LACKS_CARDS: "no cards with enough left",
-    m.LACKS_PODS: "no place (maxPods)",
+    m.LACKS_CARDS: "no card with enough free",
+    m.LACKS_PODS: "no room for another pod (maxPods)",
 }
 # Less than this much of a unit is not worth a word.
 _LEAST = 0.005
@@ -36,7 +36,7 @@ class Why(NamedTuple):
 def of_node(figures: Figures, i: int) -> str:
     """The reason of node ``i``: what is free, and what most of the typical pods lack there."""
     if figures.closed[i]:
-        return "closed: cordoned or not healthy; what is free there is not judged"
+        return "closed: cordoned or unhealthy, so its free capacity is not evaluated"
     why = why_of(figures, i)
     if why is None:
         return ""
@@ -55,9 +55,9 @@ def why_of(figures: Figures, i: int) -> Why | None:
     hosted, refused = figures.hosted[kinds, i].sum(), figures.refused[kinds, i].sum()
     pods = "typical GPU pods" if is_gpu else "typical pods"
     if not hosted:
-        return Why(free, f"none of the {pods} could run here even if it were empty", "", pods)
+        return Why(free, f"none of the {pods} would fit even if the node were empty", "", pods)
     if not refused:
-        cause = f"every one of the {pods} fits, but what is left of some cards is too little"
+        cause = f"each of the {pods} fits, but some cards have too little free"
         return Why(free, cause, "", pods)
     short = figures.short[kinds, :, i].sum(axis=0)
     worst = int(short.argmax())

@@ -1,4 +1,4 @@
-"""What each namespace, or each value of a label, has of the cluster, and what it costs a month."""
+"""What the pods of each namespace, or of each value of a label, are allocated, and what it costs a month."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ UNLABELLED = "(no label)"
 _COLUMNS = ("pods", "gpus", "gpuMemory", "cpu", "memory", "money")
 _TITLES = ("pods", "GPUs", "GPU GiB", "CPU", "GiB", "$ a month")
 _SAID = (
-    "GPUs and GPU GiB are what pods hold of cards: half of a card is 0.5 GPUs. "
-    "What is allocated to no pod is charged to nobody."
+    "GPUs and GPU GiB are what pods hold on cards: half of a card is 0.5 GPUs. "
+    "Capacity that no pod holds is charged to nobody."
 )
 _OF_A_FORMULA = ("=", "+", "-", "@")
 _ROUND = 6

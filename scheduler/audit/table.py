@@ -1,4 +1,4 @@
-"""The audit in text: within 80 columns on a terminal, and off it but for tables, which are whole there."""
+"""The audit as text: at most 80 columns wide; only tables in a pipe may be wider."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 
 def show(audit: Json, console: Console) -> None:
-    """Print what is usable and what is stranded, the worst nodes, and how other modes would have done."""
+    """Print what is usable and what is stranded, the worst nodes, and the results of other modes."""
     say(console, words.about(audit))
     console.print()
     for line in (*words.headline(audit), words.of_free(audit)):
@@ -28,14 +28,12 @@ def show(audit: Json, console: Console) -> None:
     for line in (*judged, *words.not_judged(audit), *words.priced_by(audit)):
         if line:
             say(console, line)
-    by_name = {node["name"]: node for node in audit["nodes"]}
     if audit["worst"]:
-        worst = [by_name[name] for name in audit["worst"]]
-        console.print(_worst(worst))
+        by_name = {node["name"]: node for node in audit["nodes"]}
+        console.print(_worst([by_name[name] for name in audit["worst"]]))
         # Sentences stand below the figures, not beside them: a narrow terminal has no room for both.
-        for node in worst:
-            if node["reason"]:
-                say(console, f"{node['name']}: {node['reason']}")
+        for line in words.worst(audit):
+            say(console, line)
     _next(audit["next"], console)
     _replay(audit, console)
 
@@ -52,7 +50,8 @@ def show_nodes(audit: Json, console: Console) -> None:
     console.print(table)
     say(
         console,
-        "Of each node: percent in use, pods on its cards, and how many GPUs are stranded, free but of no use.",
+        "CPU, mem, GPU and VRAM: percent in use. Sharers: pods on the node's cards. "
+        "Stranded: free GPUs that typical pods cannot use.",
     )
     for line in words.not_judged(audit):
         say(console, line)
@@ -64,12 +63,13 @@ def _next(kinds: list[Json], console: Console) -> None:
     console.print()
     say(
         console,
-        "One more pod of a kind that is there: where it would go, what it loses, and why there",
+        "Where one more pod of each frequent kind would go, what it would lose, and why:",
     )
     for kind in kinds:
         like, node, loss, why = words.upcoming(kind)
-        lost = f", loses {loss}" if loss else ""
-        say(console, f"{like}: {node}{lost}. {why}".rstrip())
+        goes = f"goes to {node}" if kind["nodes"] else node
+        lost = f" and loses {loss}" if loss else ""
+        say(console, f"{like}: {goes}{lost}. {why}".rstrip())
 
 
 def _replay(audit: Json, console: Console) -> None:
@@ -128,7 +128,7 @@ def _filled(replay: Json) -> Table:
 
 
 def _modes(replay: Json, total: Json) -> Table:
-    table = columns("placed again by", "empty nodes", "no place", "stranded GPUs", "$ stranded")
+    table = columns("placed again by", "empty nodes", "not placed", "stranded GPUs", "$ stranded")
     # Ranges are folded where they are too wide, between their figures.
     table.columns[0].no_wrap = True
     now = f"{replay['emptyNodes']:,}", "", amount(total["stranded"]["gpuCompute"])

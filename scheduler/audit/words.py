@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler.audit import unread
+from scheduler.audit.prices.book import UNITS
 from scheduler.cycle.advice import weighed
 
 Json = dict[str, Any]
@@ -21,17 +22,25 @@ FIGURES = {
     "used": "used",
     "usable": "usable, unused",
     "stranded": "stranded",
-    "dead": "of it dead",
+    "dead": "of which dead",
     "spare": "spare",
     "closed": "closed",
 }
+# What becomes of one object with mistakes, and of several.
 _EFFECTS = {
-    unread.LEFT_OUT: "left out",
-    unread.STAYS: "that stay where they are, with what can be read of them",
+    unread.LEFT_OUT: ("object", "has mistakes and is left out", "have mistakes and are left out"),
+    unread.STAYS: (
+        "pod",
+        "has mistakes and stays on its node with what can be read of it",
+        "have mistakes and stay on their nodes with what can be read of them",
+    ),
 }
 _REASONS_MAX = 6
 _MISTAKES_MAX = 10
 _MODELS_MAX = 12
+_RANGES = "A range goes from the lowest to the highest result of these orders."
+# Nodes with the same cause that are named.
+_NAMES_MAX = 3
 
 
 def amount(value: float) -> str:
@@ -81,12 +90,12 @@ def headline(audit: Json) -> list[str]:
     value = total["value"]
     return [
         (
-            f"{dollars(value['usable'])} a month is usable and unused: {_listed(total['usable'])}, "
-            f"of {dollars(value['capacity'])} in all."
+            f"Of {dollars(value['capacity'])} a month, {dollars(value['usable'])} is usable and unused: "
+            f"{_listed(total['usable'])}."
         ),
         (
-            f"{dollars(value['stranded'])} a month is stranded, free but of no use to the typical pod: "
-            f"{_listed(total['stranded'])}."
+            f"{dollars(value['stranded'])} a month is stranded, which means that typical pods cannot use it "
+            f"although it is free: {_listed(total['stranded'])}."
         ),
     ]
 
@@ -99,15 +108,16 @@ def _listed(amounts: Json) -> str:
 
 
 def of_free(audit: Json) -> str:
-    """Which part of the free GPUs is of no use; empty where none is free."""
+    """Which part of the free GPUs typical pods cannot use; empty where none is free."""
     total = audit["total"]
     free, dead = total["free"]["gpuCompute"], total["dead"]["gpuCompute"]
     if not free:
         return ""
     share = total["stranded"]["gpuCompute"] / free
-    none = f"{short(dead)} no typical pod can take at all" if short(dead) != "0" else ""
-    told = f"Of {short(free)} free GPUs a typical GPU pod cannot take {share:.0%}"
-    return f"{told}; {none}." if none else f"{told}."
+    text = f"A typical GPU pod cannot use {share:.0%} of the {short(free)} free GPUs"
+    if short(dead) == "0":
+        return f"{text}."
+    return f"{text}; no typical GPU pod at all can use {short(dead)} of them."
 
 
 def judged_by(audit: Json) -> list[str]:
@@ -117,15 +127,18 @@ def judged_by(audit: Json) -> list[str]:
         seen = demand[key]["seen"]
         if demand[key]["assumed"]:
             lines.append(
-                f"Seen: {counted(seen, 'pod')} {kind}, fewer than {demand['enough']}: "
-                "judged by assumed ones instead."
+                f"Typical pods {kind}: assumed, because the cluster has {counted(seen, 'such pod')} and "
+                f"{demand['enough']} are needed to measure them."
             )
         else:
-            lines.append(f"Judged by the {counted(seen, 'pod')} {kind} that were seen.")
+            lines.append(
+                f"Typical pods {kind}: measured from {counted(seen, 'pod')} of the cluster."
+            )
     if demand["askingNothing"]:
+        n = demand["askingNothing"]
         lines.append(
-            f"Not counted among them: {counted(demand['askingNothing'], 'pod')} without any request for GPUs, "
-            "CPU or memory."
+            f"{counted(n, 'pod')} without any request for GPUs, CPU or memory {'is' if n == 1 else 'are'} "
+            "not counted among the typical pods."
         )
     return lines
 
@@ -137,28 +150,30 @@ def waits(audit: Json) -> str:
         return ""
     gpus = sum(pod["gpus"] for pod in waiting)
     cores = sum(pod["cpu"] for pod in waiting)
-    return f"Waiting: {counted(len(waiting), 'pod')}, for {counted(gpus, 'GPU')} and {cores:,g} cores in all."
+    wait = "waits and requests" if len(waiting) == 1 else "wait and request"
+    of_cpu = f"{cores:,g} {'core' if cores == 1 else 'cores'}"
+    return f"{counted(len(waiting), 'pod')} {wait} {counted(gpus, 'GPU')} and {of_cpu} in all."
 
 
 def not_judged(audit: Json) -> list[str]:
-    """Sentences on what has mistakes, and on what the audit does not look at."""
+    """Sentences on what has mistakes, and on what the audit does not evaluate."""
     lines = []
-    for effect, told in _EFFECTS.items():
+    for effect, (noun, of_one, of_several) in _EFFECTS.items():
         wrong = [one for one in audit["mistakes"] if one["effect"] == effect]
         if not wrong:
             continue
-        lines.append(f"{counted(len(wrong), 'object')} with mistakes {told}:")
+        lines.append(f"{counted(len(wrong), noun)} {of_one if len(wrong) == 1 else of_several}:")
         lines += [
             "  " + ": ".join(filter(None, map(one.get, ("object", "field", "problem"))))
             for one in wrong[:_MISTAKES_MAX]
         ]
         if len(wrong) > _MISTAKES_MAX:
-            lines.append(f"  and {len(wrong) - _MISTAKES_MAX:,} more, which -o json names.")
+            lines.append(f"  and {len(wrong) - _MISTAKES_MAX:,} more; -o json lists all.")
     if audit["uncounted"]:
         lines.append(_uncounted(audit["uncounted"]))
     if audit["passedOver"]:
         counts = ", ".join(f"{count:,} {kind}" for kind, count in audit["passedOver"].items())
-        lines.append(f"Passed over: {counts}: audit judges nodes and pods that exist.")
+        lines.append(f"Ignored: {counts}. Only nodes and existing pods count.")
     return lines
 
 
@@ -167,7 +182,7 @@ def _gpus(one: Json) -> str:
     gpus = f"{one['gpus']:,g} GPU" + ("" if one["gpus"] == 1 else "s")
     if one["replicas"] == one["gpus"]:
         return gpus
-    return f"{gpus}, reported as {one['replicas']:,} (time-slicing or MPS; each is a part of its card),"
+    return f"{gpus}, reported as {one['replicas']:,} replicas (time-slicing or MPS),"
 
 
 def _uncounted(nodes: list[Json]) -> str:
@@ -178,13 +193,13 @@ def _uncounted(nodes: list[Json]) -> str:
     more = f"; and {len(nodes) - _MISTAKES_MAX:,} more" if len(nodes) > _MISTAKES_MAX else ""
     has = "has" if len(nodes) == 1 else "have"
     return (
-        f"{counted(len(nodes), 'node')} {has} GPUs that are not counted, and no figure here is about them: "
+        f"{counted(len(nodes), 'node')} {has} GPUs that Evenkeel cannot count, so no figure includes them: "
         f"{named}{more}."
     )
 
 
 def priced_by(audit: Json) -> list[str]:
-    """What GPUs were counted at, and where that is from."""
+    """The prices, and where each is from."""
     units, sources = audit["prices"], audit["priceSources"]
     lines = [
         f"A core: ${units['cpu-core']:g} a month ({sources['cpu-core']}).",
@@ -197,24 +212,25 @@ def priced_by(audit: Json) -> list[str]:
     ]
     if len(models) > _MODELS_MAX:
         lines.append(
-            f"And {counted(len(models) - _MODELS_MAX, 'model')} more, of which less is there."
+            f"The prices of {counted(len(models) - _MODELS_MAX, 'more model')}, each with a smaller share of "
+            "the total, are in -o json."
         )
     lines += [
-        f"--price {match} counts for nothing: it is no unit, and no GPU here is called so."
+        f"--price {match} has no effect: no GPU here has such a model, and the units are {', '.join(UNITS)}."
         for match in audit["pricesUnused"]
     ]
-    return [*lines, "Prices of your own: --prices FILE, or --price 'A100*80GB=1500'."]
+    return [*lines, "To use your own prices: --prices FILE, or --price 'A100*80GB=1500'."]
 
 
 def filled(audit: Json) -> list[str]:
-    """With how many pods the cluster was filled up, of which kinds, and what a range is."""
+    """How each mode filled up the cluster, and what a range is."""
     replay = audit["replay"]
     n_orders = replay["orders"]
-    ranges = " A range is from the least to the most of them." if n_orders > 1 else ""
+    ranges = f" {_RANGES}" if n_orders > 1 else ""
     text = (
-        f"From the present state, with {counted(replay['arrivals'], 'more pod')} like those that run, each kind as "
-        f"often as it runs now, in {counted(n_orders, 'order')}: what does not fit is dropped, and no pod "
-        f"leaves. It is a replay, not a promise.{ranges}"
+        f"Each mode starts from the present state and gets {counted(replay['arrivals'], 'more pod')} in "
+        f"{counted(n_orders, 'order')}: copies of the running pods, each kind as often as it runs now. A pod that does "
+        f"not fit is dropped, and no pod leaves. This is a simulation, not a promise.{ranges}"
     )
     return [text]
 
@@ -225,46 +241,88 @@ def held(one: Json) -> list[str]:
 
 
 def moved(audit: Json) -> list[str]:
-    """How many pods were placed again, what the figures of it are of, which pods stayed and why."""
+    """How many pods were placed again, what the dollars include, which pods stayed and why."""
     replay = audit["replay"]
     stays = replay["stays"]
     n_orders = replay["orders"]
-    ranges = "; a range is from the least to the most of them" if n_orders > 1 else ""
-    orders = counted(n_orders, "order")
-    lines = [f"{counted(replay['moved'], 'pod')} placed again, in {orders}{ranges}."]
+    ranges = f" {_RANGES}" if n_orders > 1 else ""
+    verb = "is" if replay["moved"] == 1 else "are"
+    lines = [
+        f"{counted(replay['moved'], 'pod')} {verb} placed again, in {counted(n_orders, 'order')}.{ranges}"
+    ]
     if audit["total"]["capacity"]["gpuCompute"]:
         lines.append(
-            "Dollars are of stranded cores and memory too, and a GPU counts by its model and by what is free of "
-            "its memory: a mode that strands more GPUs may cost less."
+            "The dollars include stranded cores and memory, and the price of a stranded GPU depends on its "
+            "model and its free memory. So a mode that strands more GPUs can still strand fewer dollars."
         )
     if stays:
         shown = [f"{one['pods']:,} {one['reason']}" for one in stays[:_REASONS_MAX]]
         rest = sum(one["pods"] for one in stays[_REASONS_MAX:])
         shown += [f"{rest:,} for other reasons"] if rest else []
-        verb = "stays" if replay["stayed"] == 1 else "stay"
-        lines.append(f"{counted(replay['stayed'], 'pod')} {verb}: {', '.join(shown)}.")
+        stay = "stays on its node" if replay["stayed"] == 1 else "stay on their nodes"
+        lines.append(f"{counted(replay['stayed'], 'pod')} {stay}: {', '.join(shown)}.")
     if replay["withoutController"]:
         lines.append(
-            f"{replay['withoutController']:,} of those placed again without a controller: "
-            "if deleted, nothing would create them anew."
+            f"Pods placed again that have no controller: {replay['withoutController']:,}. If such a pod is deleted, "
+            "nothing creates it again."
         )
     left_over = [one["mode"] for one in replay["modes"] if max(one["inOrders"]["unplaced"])]
     if left_over:
         lines.append(
-            f"With {', '.join(left_over)} some found no place: less is stranded there because less is placed."
+            f"With {', '.join(left_over)} some pods found no node, so less is stranded because fewer pods are placed."
         )
     return lines
 
 
 def upcoming(one: Json) -> tuple[str, ...]:
-    """Of one more pod of a kind: what is like it, where it goes, what it loses there and of what, and why there."""
-    like = f"{one['asks'] or 'nothing'}, as {counted(one['pods'], 'pod')} like {one['like']}"
+    """One more pod of a kind: a pod like it, the node it would go to, what it would lose there, and why that node."""
+    like = (
+        f"{one['like']} ({one['asks'] or 'requests nothing'}; {counted(one['pods'], 'such pod')})"
+    )
     if not one["nodes"]:
-        return like, "nowhere: no node takes it", "", ""
+        return like, "no node takes it", "", ""
     first = one["nodes"][0]
     loss = first["loss"]
     told = _lost(loss) if loss else ""
-    return like, first["node"], told, one["why"] or "It is the only node that takes it."
+    return like, first["node"], told, one["why"] or "No other node takes it."
+
+
+def by_cause(audit: Json) -> dict[str, list[Json]]:
+    """The worst nodes by why they strand something, which several nodes may share."""
+    by_name = {one["name"]: one for one in audit["nodes"]}
+    causes: dict[str, list[Json]] = {}
+    for one in map(by_name.__getitem__, audit["worst"]):
+        causes.setdefault(_cause(one["why"]), []).append(one)
+    return causes
+
+
+def left(why: Json | None) -> str:
+    """What is free on one node, and how many typical pods do not fit there."""
+    if why is None:
+        return ""
+    return f"{why['left']}; {why['misfits']} do not fit" if why["misfits"] else str(why["left"])
+
+
+def worst(audit: Json) -> list[str]:
+    """Why the worst nodes strand something: a sentence for each cause, with the first nodes that share it."""
+    lines = []
+    for cause, nodes in by_cause(audit).items():
+        first = nodes[0]
+        if len(nodes) == 1:
+            lines.append(f"{first['name']}: {first['reason'] or cause}.")
+            continue
+        named = ", ".join(one["name"] for one in nodes[:_NAMES_MAX])
+        more = f" and {len(nodes) - _NAMES_MAX:,} more" if len(nodes) > _NAMES_MAX else ""
+        what = left(first["why"])
+        example = f" {first['name']}: {what}." if what else ""
+        lines.append(f"{counted(len(nodes), 'node')} ({named}{more}): {cause}.{example}")
+    return lines
+
+
+def _cause(why: Json | None) -> str:
+    if why is None:
+        return "less than a hundredth of each unit is stranded"
+    return f"{why['cause']} for {why['pods']}" if why["misfits"] else str(why["cause"])
 
 
 def node(one: Json) -> list[str]:
@@ -285,4 +343,4 @@ def _lost(loss: Json) -> str:
     """What a pod loses on a node; a term below 0 is named for what it is."""
     if loss["total"] <= 0 or not any(lost < 0 for lost in loss["terms"].values()):
         return weighed.said(loss) if loss["total"] >= 0 else "nothing"
-    return f"{weighed.said(loss)} (below 0: what it puts to use)"
+    return f"{weighed.said(loss)} (below 0: less is lost with the pod there than without it)"

@@ -23,7 +23,7 @@ def audit(
         typer.Option(
             "-f",
             "--filename",
-            help="Nodes and Pods, YAML or JSON; - for standard input; else a cluster.",
+            help="Nodes and Pods, YAML or JSON; - for standard input. Without it, the cluster is read.",
         ),
     ] = None,
     kubeconfig: options.Kubeconfig = None,
@@ -39,9 +39,11 @@ def audit(
     ] = None,
     price: Annotated[
         list[str] | None,
-        typer.Option(help="One price, as cpu-core=30 or A100*80GB=1500; again for others."),
+        typer.Option(help="One price, such as cpu-core=30 or A100*80GB=1500. May be repeated."),
     ] = None,
-    worst: Annotated[int, typer.Option(help="How many of the worst nodes to name.")] = 10,
+    worst: Annotated[
+        int, typer.Option(help="How many of the nodes that strand the most to name.")
+    ] = 10,
     nodes: Annotated[
         bool,
         typer.Option(
@@ -61,22 +63,24 @@ def audit(
         typer.Option(
             metavar="MODE,...",
             autocompletion=options.listed(_MODES),
-            help="Compare it with the default; again, or with commas. Default: default "
-            "(the configuration's), keel, best-fit, least-allocated, most-allocated. There are:"
+            help="Compare these modes. Repeat it, or use commas, for several. Default: default "
+            "(the configuration's mode), keel, best-fit, least-allocated, most-allocated. Modes:"
             + manual.words(_MODES),
         ),
     ] = None,
     orders: Annotated[
         int | None,
-        typer.Option(help="In how many orders pods come. Default: 5, or fewer if there are many."),
+        typer.Option(
+            help="In how many orders pods are placed. Default: 5, or fewer on a large cluster."
+        ),
     ] = None,
     config_file: options.ConfigFile = None,
 ) -> None:
-    """Show what a cluster cannot use, what it costs, and what it could hold by each mode.
+    """Show free capacity that no pod can use, its price, and how much the cluster could hold with each mode.
 
     Exit codes: 0 answered; 2 an argument, a file or the cluster cannot be read;
-    3 answered, but objects with mistakes were left out, or stay where they are and
-    hold what can be read of them.
+    3 answered, but objects with mistakes were left out, or stay on their nodes with
+    what can be read of them.
     """
     from scheduler.audit import command  # noqa: PLC0415 - numba costs half a second
 
@@ -94,13 +98,16 @@ def audit(
     )
     try:
         if file and (kubeconfig or context):
-            raise BadInput("--filename", "is of files, and --kubeconfig and --context of a cluster")
+            raise BadInput(
+                "--filename",
+                "cannot be combined with --kubeconfig or --context; use files or a cluster",
+            )
         question = command.plan(request)
         with progress.stages() as tell:
             tell("reading nodes and pods")
             read = sources.of_files(file, tell) if file else sources.of_cluster(kubeconfig, context)
             if not (read.nodes or read.unread):
-                raise BadInput(read.source, "there is no Node, and audit judges nodes")
+                raise BadInput(read.source, "no Node found; the audit needs at least one")
             question = command.of(question, read.source, read.unread, read.passed_over)
             found = command.answer(request, question, read.nodes, read.pods, tell)
         command.show(request, found, printing.console())

@@ -19,7 +19,7 @@ def demo(
         bool, typer.Option(help="Leave the cluster running and print how to use kubectl with it.")
     ] = False,
 ) -> None:
-    """Try it: four placement patterns on an embedded cluster, and keel beside least-allocated, drawn."""
+    """Try Evenkeel on an embedded cluster: four placement patterns, and keel beside least-allocated, as pictures."""
     from scheduler.demo import run as demo_run  # noqa: PLC0415 - for this command only
     from scheduler.demo.operator import NeverStartedError  # noqa: PLC0415
 
@@ -66,7 +66,7 @@ async def _until_signal(work: Coroutine[Any, Any, bool]) -> bool:
 
 
 def warm() -> None:
-    """Compile all kernels into the cache, so that the next start does not have to."""
+    """Compile all kernels into the cache, so that the next start is fast."""
     from scheduler.engine import warm as kernels  # noqa: PLC0415 - as above
 
     count = kernels.Count()

@@ -43,7 +43,9 @@ def replay(
             + manual.words(words.MODES),
         ),
     ] = None,
-    seeds: Annotated[str, typer.Option(help="As 42..51 or 1,2,3.")] = "42",
+    seeds: Annotated[
+        str, typer.Option(help="Seeds of the random order, such as 42..51 or 1,2,3.")
+    ] = "42",
     variant: Annotated[
         list[str] | None,
         typer.Option(
@@ -88,12 +90,12 @@ def replay(
         bool,
         typer.Option(
             "--strict",
-            help="Refuse contradictory lines; without it such a line counts with the smallest reading that makes "
-            "sense, and is counted and named.",
+            help="Refuse contradictory lines. Without it, such lines are read with the smallest value that makes "
+            "sense, and named with their number in a warning.",
         ),
     ] = False,
 ) -> None:
-    """Replay a trace of a cluster: how full it gets, what is left in fragments, and which pods wait or are lost."""
+    """Replay a trace of a cluster: how full it gets, how much is fragmented, and which pods wait or are lost."""
     from scheduler.replay import command, fan_out, traces  # noqa: PLC0415 - as above
 
     request = command.Request(

@@ -32,9 +32,7 @@ def run(
     ] = "",
     lease_name: Annotated[
         str,
-        typer.Option(
-            help="Name of the Lease; kube-scheduler where Evenkeel stands in kube-scheduler's place."
-        ),
+        typer.Option(help="Name of the Lease; kube-scheduler if Evenkeel replaces kube-scheduler."),
     ] = names.LEASE,
     host: Annotated[str, typer.Option(help="Address of probes and metrics.")] = "127.0.0.1",
     port: Annotated[
@@ -84,9 +82,9 @@ def run(
 
 
 def rerun(
-    file: Annotated[Path, typer.Argument(help="A file that evenkeel run --record has written.")],
+    file: Annotated[Path, typer.Argument(help="File that evenkeel run --record wrote.")],
 ) -> None:
-    """Run a recorded log again, and report the first decision that differs."""
+    """Make the decisions of a recorded log again, and report the first one that differs."""
     from scheduler.engine import rerun as again  # noqa: PLC0415 - numba costs half a second
 
     try:
@@ -97,7 +95,7 @@ def rerun(
     except BadInput as error:
         options.refuse(f"{file}: {error}")
     if not report.version:
-        options.refuse(f"{file}: holds no whole line that evenkeel run --record has written")
+        options.refuse(f"{file}: has no complete line; evenkeel run --record writes such files")
     typer.echo(again.told(report))
     if report.difference is not None:
         raise typer.Exit(1)

@@ -1,6 +1,6 @@
 """Devices: the drivers, each with all that is particular to one kind of device.
 
-Belongs here: what a driver is (``contract``), one file for each, the table of them, and what a pod's words
-about devices mean to the kernel that picks them. Does not belong here: the columns of devices (``state``),
+Belongs here: what a driver is (``contract``), one file for each driver, the table of all drivers, and what a pod's
+requests for devices mean to the kernel that picks the devices. Does not belong here: the columns of devices (``state``),
 the arithmetic of the choice (``kernels/devices``), the texts on the wire (``api``).
 """

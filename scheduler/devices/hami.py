@@ -33,7 +33,7 @@ class HamiCards:
     name = "HAMi"
     claim_field = f"metadata.annotations[{names.HAMI_ALLOCATED}]"
     notice = (
-        "HAMi's device configuration is not read: requests are taken as HAMi's defaults have them",
+        "HAMi's device configuration is not read; requests are read with HAMi's defaults",
         "gpumem in MiB (memoryFactor 1), default memory and cores 0, resources nvidia.com/*",
     )
     inner_resources = frozenset(

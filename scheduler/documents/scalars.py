@@ -74,7 +74,7 @@ def as_in_json(value: Any) -> Any:
     """A number as Go's JSON has it: whole where it has no fraction, a float beyond 64 bits with a sign."""
     if type(value) is float:
         if not math.isfinite(value):
-            raise ValueError(f"{value} is no number that JSON has")
+            raise ValueError(f"{value} is not a number in JSON")
         return int(value) if value.is_integer() and abs(value) < _SIGNED else value
     return float(value) if type(value) is int and value >= _SIGNED else value
 

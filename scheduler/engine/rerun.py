@@ -67,7 +67,9 @@ def rerun(lines: Iterable[bytes]) -> Report:
             _check(line, number)
             engine, version = Engine(line.config), line.version
         elif engine is None:
-            raise BadInput(f"line {number}", "comes before the line with the settings")
+            raise BadInput(
+                f"line {number}", "the first line must hold the settings, and this one does not"
+            )
         elif isinstance(line, log.Happened):
             engine.handle(line.event, line.at)
             n_events += 1
@@ -87,13 +89,16 @@ def _decoded(text: bytes, number: int) -> log.Line:
     try:
         return log.decode(text)
     except msgspec.MsgspecError as error:
-        raise BadInput(f"line {number}", f"is no line of an engine's log: {error}") from error
+        raise BadInput(
+            f"line {number}", f"is not a line that evenkeel run --record writes: {error}"
+        ) from error
 
 
 def _check(head: log.Head, number: int) -> None:
     if head.format != log.FORMAT:
         raise BadInput(
-            f"line {number}", f"format {head.format} is not {log.FORMAT}, the one known here"
+            f"line {number}",
+            f"has format {head.format}; this version of Evenkeel reads only format {log.FORMAT}",
         )
 
 
@@ -102,15 +107,15 @@ def told(report: Report) -> str:
     figures = f"{report.n_events} events, {report.n_binds} placed, {report.n_holds} held"
     lines = [f"written by Evenkeel {report.version}: {figures}"]
     if report.is_cut:
-        lines.append("the last line is not complete and was left out")
+        lines.append("the last line is incomplete and was left out")
     found = report.difference
     if found is None and not report.n_decided:
-        lines.append("it has settings and no decision: there is nothing to compare")
+        lines.append("the file has settings but no decision, so there is nothing to compare")
     elif found is None:
-        lines.append("every decision came out as it is written")
+        lines.append("every decision is the same as the recorded one")
     if found is None:
         return "\n".join(lines)
-    lines.append(f"line {found.line} came out differently:")
+    lines.append(f"the decision on line {found.line} differs (- recorded, + now):")
     for name in ("binds", "holds", "explained", "evicts", "nominates"):
         written, now = getattr(found.written, name), getattr(found.now, name)
         lines += [f"- {one}" for one in written if one not in now]

@@ -1,5 +1,5 @@
-"""SHELL: why a pod waits or went where it went, and what is on a node: the engine, asked and left as it was.
+"""SHELL: explains why a pod waits or why it is on its node, and what is on a node. The engine's state stays unchanged.
 
-Belongs here: finding the pod or node, plain values for ``-o json``, and the text. Does not belong here: judging, which
-the cycle does, and reading objects, which simulate does.
+Belongs here: finding the pod or node, plain values for ``-o json``, and the text. Does not belong here: evaluating
+nodes (``cycle``), and reading objects (``simulate``).
 """

@@ -52,7 +52,7 @@ def check(request: Request) -> None:
     """
     if request.what not in {"pod", "node", *finding.WORKLOADS}:
         known = ", ".join(("pod", "node", *finding.WORKLOADS))
-        raise BadInput("WHAT", f'"{request.what}" cannot be explained; there are {known}')
+        raise BadInput("WHAT", f'"{request.what}" cannot be explained; allowed are {known}')
     parts = request.name.split("/")
     if request.what != "node" and (len(parts) > 2 or not all(parts)):
         raise BadInput(
@@ -60,7 +60,9 @@ def check(request: Request) -> None:
             f'"{request.name}" is no {request.what}: write NAMESPACE/NAME, or NAME in default',
         )
     if request.what == "node" and (len(parts) > 1 or not request.name):
-        raise BadInput("NAME", f'"{request.name}" is no node: write its name')
+        raise BadInput(
+            "NAME", f'"{request.name}" is not a node name: write NAME without a namespace'
+        )
 
 
 def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> Answer:

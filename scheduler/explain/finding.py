@@ -141,7 +141,7 @@ def unknown(
     meant = f"; did you mean {hints}?" if hints else ""
     if not names:
         # The text is of one of them.
-        return BadInput(what, f"is not there, and no other {what.partition(' ')[0]} is{meant}")
+        return BadInput(what, f"does not exist, and no other {what.partition(' ')[0]} does{meant}")
     near = sorted(set(first)) or difflib.get_close_matches(asked, names, _NAMED, cutoff=0.6)
     near = near[:_NAMED] or names[:_NAMED]
     more = "…" if len(near) < len(names) else ""

@@ -146,7 +146,7 @@ class Operator:
         """Make all parts, answer probes, and learn what is needed before the first pod."""
         options = self.options
         if not options.access.verify:
-            _log.warning("the API server's certificate is not verified: anyone between can read the token")  # fmt: skip
+            _log.warning("the API server's certificate is not verified: anyone on the network path can read the token")  # fmt: skip
         api = ApiClient(options.access)
         self._open.push_async_callback(api.close)
         self._lifeline = LoopThread("lifeline")
@@ -164,12 +164,12 @@ class Operator:
             where = f"--host {options.host} --port {options.port}"
             raise BadInput(where, f"cannot listen for probes: {error.strerror}") from error
         except UnicodeError as error:  # before anybody is asked for its address
-            problem = "cannot be the name of a host: parts of 1 to 63 letters, digits or -, with dots between them"
+            problem = "is not a host name: write parts of 1 to 63 letters, digits or -, with dots between them"
             raise BadInput("--host", f"{options.host} {problem}") from error
         _log.info("answering probes", port=self.health.port)
         for work in (self._signs.rights.run(), probes.tell()):
             self._parts.keep(self._lifeline.call(work))
-        _log.info("getting kernels ready", note="minutes when none are in the cache, else seconds")
+        _log.info("getting kernels ready", note="takes seconds, or minutes when the cache is empty")
         with hosting.ends_at_once():
             warm(options.config)
         _log.info("listing", server=options.access.url)
@@ -203,7 +203,7 @@ class Operator:
         if not self._stopping:
             # A part that died leaves a scheduler that only seems to work: end the process, and let
             # the next one rebuild everything from a list.
-            _log.critical("a part of the scheduler died", exc_info=error)
+            _log.critical("a part of the scheduler failed", exc_info=error)
             self._failure = error
             self._stop_flag.set()
 

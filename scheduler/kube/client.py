@@ -216,7 +216,7 @@ class ApiClient:
                     raise ValueError("a token of characters that no header may have")
             except Exception as error:  # noqa: BLE001 - whatever a plugin or a file raises
                 # The last token most likely still holds; if not, the API server will say so.
-                _log.warning("no new token", error=str(error))
+                _log.warning("token not renewed", error=str(error))
             else:
                 self._bearer = f"Bearer {token}" if token else ""
         return self._bearer

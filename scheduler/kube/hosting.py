@@ -124,7 +124,7 @@ async def _keep_kopf(access: Access, rare: Rare, again: Act, stop_flag: asyncio.
         attempt = 0 if loop.time() - began > _RECOVERED_SECONDS else attempt + 1
         wait = backoff(attempt, first=1.0, most=30.0)
         _log.warning(
-            "changes of policies and namespaces are not heard of for a moment",
+            "the watch of policies and namespaces ended and starts again; their changes arrive late",
             error=repr(error),
             retry_seconds=wait,
         )

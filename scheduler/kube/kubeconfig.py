@@ -37,7 +37,7 @@ def load(configuration: Any, path: str | None, context: str | None) -> None:
         try:
             kubernetes_config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
         except kubernetes_config.ConfigException as error:
-            raise BadInput(_OPTION, f"the pod's service account is no use: {error}") from error
+            raise BadInput(_OPTION, f"the pod's service account cannot be used: {error}") from error
         return
     found = _find(path)
     _check_context(found, context)
@@ -97,7 +97,7 @@ def _check_context(found: _Found, context: str | None) -> None:
             if isinstance(one, dict) and one.get("name"):
                 names[str(one["name"])] = None
         current = current or str(content.get("current-context") or "")
-    known = f"there: {', '.join(names) or 'none'}"
+    known = f"its contexts are {', '.join(names) or 'none'}"
     if context and context not in names:
         raise BadInput(f"--context {context}", f"is not in {found.named}; {known}")
     if not context and not current:
@@ -110,7 +110,9 @@ def _read(found: _Found, file: Path) -> Mapping[str, Any]:
     except (OSError, UnicodeError) as error:
         raise BadInput(found.named, f"{file} {unreadable(error)}") from error
     except ValueError as error:
-        raise BadInput(found.named, f"{file} is no YAML: {one_line(error)}") from error
+        raise BadInput(found.named, f"{file} is not YAML: {one_line(error)}") from error
     if not isinstance(content, dict):
-        raise BadInput(found.named, f"{file} is no kubeconfig: it must be a mapping with contexts")
+        raise BadInput(
+            found.named, f"{file} is not a kubeconfig: it must be a mapping with contexts"
+        )
     return content

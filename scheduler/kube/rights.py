@@ -83,7 +83,7 @@ class Rights:
                 self._told(await self._ask())
             except (ApiError, msgspec.MsgspecError) as error:
                 # Not every server knows the question. A missing right then shows when it is needed.
-                _log.info("rights cannot be asked for", error=str(error))
+                _log.info("rights cannot be checked", error=str(error))
             await asyncio.sleep(_AGAIN_SECONDS)
 
     async def _ask(self) -> tuple[str, ...]:

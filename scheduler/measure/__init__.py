@@ -1,7 +1,7 @@
-"""What a cluster cannot use: how much of each node is used, free and stranded, judged by the pods it is asked for.
+"""How much of each node is used, free and stranded. Stranded capacity is free, but typical pods cannot use it.
 
-Belongs here: ``typical`` picks the pods to judge by, ``cards`` lays the devices out as columns, ``figures``
-are those of every node. Both ``audit`` and the metrics of ``kube`` read them, so they say the same; ``replay``
-counts extended resources too, and reads the cards. Does not belong here: words, money, and placing the same
-pods again, which ``audit`` does.
+Belongs here: ``typical`` picks the typical pods, ``cards`` lays out the devices as columns, ``figures`` computes the
+figures of every node. Both ``audit`` and the metrics of ``kube`` read these figures, so both report the same;
+``replay`` counts extended resources too, and reads the cards. Does not belong here: words, prices, and placing the
+same pods again (``audit``).
 """

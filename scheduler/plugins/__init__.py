@@ -1,6 +1,6 @@
-"""Rules: why a node will not do for a pod, and why one is better than another.
+"""Rules: why a node does not fit a pod, and why one node is better than another.
 
-Belongs here: one file per rule, named after kube-scheduler's where it has it, that makes one value of
-``contract.Rule``; and ``table.RULES``, the only place that lists them all. Nobody else names a rule. Does not
-belong here: arithmetic that changes with every placement (``kernels``), clients, clocks.
+Belongs here: one file per rule that makes one value of ``contract.Rule``; a rule that kube-scheduler has too has the
+same name. ``table.RULES`` is the only place that lists all rules; no other module names a rule. Does not belong
+here: arithmetic that changes with every placement (``kernels``), clients, clocks.
 """

@@ -1,4 +1,4 @@
-"""What waits: order, backoff, parking, and whom a change could help.
+"""Waiting pods: their order, backoff, parking, and which of them a change could help.
 
-Belongs here: everything about pods that have no place yet, apart from finding them one (``cycle``).
+Belongs here: everything about pods that have no node yet, except finding a node (``cycle``).
 """

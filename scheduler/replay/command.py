@@ -104,7 +104,7 @@ def plan(request: Request) -> list[Job]:
     load, arrivals = _load_of(request), _arrivals_of(request)
     if is_fill and request.queue:
         raise BadInput(
-            "--queue", "in a fill nobody leaves, so nobody who waits would ever be placed"
+            "--queue", "not for fill: no pod leaves there, so no waiting pod could be placed"
         )
     return [
         Job(variant, request.experiment, load, arrivals, RunOptions(
@@ -123,7 +123,7 @@ def _load_of(request: Request) -> float | None:
         if load is not None:
             raise BadInput(
                 "--load",
-                "what is recorded has the load that it has; for more of it take nodes out of nodes.csv",
+                "not for recorded: the trace sets the load; to raise it, remove nodes from nodes.csv",
             )
         return None
     if load is None:
@@ -137,7 +137,7 @@ def _arrivals_of(request: Request) -> int:
     if request.arrivals is None:
         return workloads.ARRIVALS
     if request.experiment == "recorded":
-        raise BadInput("--arrivals", "what is recorded has as many as it has")
+        raise BadInput("--arrivals", "not for recorded: the trace sets how many pods arrive")
     if not 1 <= request.arrivals <= ARRIVALS_MAX:
         raise BadInput("--arrivals", f"{request.arrivals} is not within 1..{ARRIVALS_MAX}")
     return request.arrivals
@@ -166,7 +166,7 @@ def _listed(option: str, values: Sequence[str]) -> list[str]:
     """An option given again and again, or with commas; each value once."""
     names = [name.strip() for value in values for name in value.split(",")]
     if not all(names):
-        raise BadInput(option, "is empty")
+        raise BadInput(option, "has an empty value")
     return list(dict.fromkeys(names))
 
 

@@ -224,7 +224,7 @@ def _in_processes(
             try:
                 answer = future.result()
             except BrokenExecutor as error:
-                raise JobFailed(f"{jobs[i]}: its process ended: {error}") from error
+                raise JobFailed(f"{jobs[i]}: the process of this run ended: {error}") from error
             yield i, answer
 
 
@@ -257,7 +257,7 @@ def _on_dask(
     try:
         client = distributed.Client(address)
     except (OSError, ValueError) as error:
-        raise BadInput("--dask", f"no Dask scheduler at {address}: {error}") from error
+        raise BadInput("--dask", f"no Dask scheduler answers at {address}: {error}") from error
     with client:
         try:
             # In a list, because a bare dict would become one future per name, under that name on the cluster.

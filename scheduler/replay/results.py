@@ -102,7 +102,9 @@ def show(records: Sequence[Record], console: Console) -> None:
             del group[:n]
         if nothing:
             said = ", ".join(map(_heading, nothing))
-            text = printing.wrapped(f"0 with every mode and seed: {said}.", printing.PROSE)
+            text = printing.wrapped(
+                f"Figures that are 0 with every mode and seed: {said}.", printing.PROSE
+            )
             console.print(text, highlight=False, markup=False)
 
 

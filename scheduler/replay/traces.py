@@ -65,10 +65,12 @@ def read(folder: Path, variant: str = DEFAULT, *, strict: bool = False) -> Trace
     if nodes is None or pods is None:
         raise BadInput(
             str(folder),
-            f"is no trace: neither {_OPENB_NODES}.csv nor nodes.csv and pods.csv are in it",
+            f"is no trace: it must hold nodes.csv and pods.csv, or {_OPENB_NODES}.csv",
         )
     if variant != DEFAULT:
-        raise BadInput("variant", f'"{variant}": a trace of nodes.csv and pods.csv has no variants')
+        raise BadInput(
+            "variant", f'"{variant}": only traces of openb have variants; leave out --variant'
+        )
     is_recorded = own.ARRIVAL in tables.header(pods)
     taken, readings = own.pods(pods, strict=strict)
     found = _checked(folder, own.nodes(nodes), taken, is_recorded=is_recorded)
@@ -85,7 +87,7 @@ def _openb(folder: Path, nodes: Path, variant: str) -> Trace:
     pods = tables.find(folder, _OPENB_PODS + variant) if variant in variants(folder) else None
     if pods is None:
         known = ", ".join(variants(folder)) or "none"
-        raise BadInput("variant", f'"{variant}" is not in {folder}; there: {known}')
+        raise BadInput("variant", f'"{variant}" is not in {folder}; allowed are {known}')
     return _checked(
         folder,
         map(openb.node, tables.rows(nodes, openb.NODE_COLUMNS, ())),
@@ -100,13 +102,11 @@ def _checked(
     trace = Trace(folder.resolve().name, _unique("node", nodes), _unique("pod", pods), is_recorded)
     asked = demand.of_trace(trace)
     if not asked.amounts.any():
-        raise BadInput(str(folder), "no pod asks for anything: at least one must")
+        raise BadInput(str(folder), "no pod requests anything; at least one must")
     for name, amounts, there in zip(asked.names, asked.amounts, asked.capacity, strict=True):
         if amounts.any() and not there.any():
             first = trace.pods[int(amounts.argmax())].name
-            raise BadInput(
-                str(folder), f"pods ask for {name}, as {first} does, and no node has any"
-            )
+            raise BadInput(str(folder), f"pod {first} requests {name}, but no node has any")
     return trace
 
 
@@ -114,6 +114,6 @@ def _unique(kind: str, found: Iterable[Named]) -> tuple[Named, ...]:
     by_name: dict[str, Named] = {}
     for one in found:
         if one.name in by_name:
-            raise BadInput(f"{kind} {one.name}", "is there more than once; names must be unique")
+            raise BadInput(f"{kind} {one.name}", "appears more than once; names must be unique")
         by_name[one.name] = one
     return tuple(by_name.values())

@@ -1,4 +1,4 @@
-"""What may be asked of a replay, by the words that users write; light enough for a shell that completes one."""
+"""The values of options of ``evenkeel replay``; quick to import, because the shell's completion needs them."""
 
 from __future__ import annotations
 

@@ -156,8 +156,8 @@ def check_recorded(trace: Trace) -> None:
     if not trace.is_recorded:
         raise BadInput(
             "--experiment",
-            f"recorded: the pods of {trace.name} have no times; needed is the column arrival in pods.csv "
-            "(of openb creation_time, which its multigpu lists do not have)",
+            f"recorded: the pods of {trace.name} have no arrival times. pods.csv needs the column arrival; a pod list "
+            "of openb needs creation_time, which the multigpu lists lack",
         )
 
 
@@ -195,13 +195,10 @@ def _too_little(trace: Trace, load: float) -> str:
         of, smallest = f"{capacity / WHOLE:g} GPUs", f"{least / WHOLE:g}"
     else:
         of, smallest = (
-            f"the {demand.of_trace(trace).load_name} there is",
+            f"all {demand.of_trace(trace).load_name}",
             f"{least / capacity:g} of it",
         )
-    return (
-        f"{load:g} of {of} is less than the {smallest} that the smallest pod asks, or by chance none was "
-        "left: ask for more"
-    )
+    return f"no pod was drawn: the smallest pod requests {smallest}, and the load is {load:g} of {of}; use a larger --load"
 
 
 def _order(rng: np.random.Generator, trace: Trace) -> Ints:

@@ -1,4 +1,4 @@
-"""SHELL: what would happen: the same engine over objects from files or a cluster that was read, and nothing written.
+"""SHELL: simulates decisions: the same engine over objects from files or from a cluster; nothing is written.
 
 Belongs here: reading manifests, the pods of workloads, what-ifs, running the engine over them, reporting.
 ``schedule`` is ``evenkeel simulate`` as a function, for tests and notebooks. Does not belong here: a second way

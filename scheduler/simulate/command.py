@@ -109,7 +109,8 @@ def check(request: Request) -> None:
     _modes(request.modes)
     if request.explain and request.output == "markdown":
         raise BadInput(
-            "--explain", "is of every node, too much for -o markdown; use table, json or yaml"
+            "--explain",
+            "lists every node, which is too long for -o markdown; use -o table, json or yaml",
         )
     for text in request.scale:
         scale.parse(text)

@@ -118,5 +118,5 @@ def _check(objects: Sequence[Mapping[str, Any]], changes: Changes) -> None:
     there = {kinds.key(body) for body in objects if kinds.known(body) == "Node"}
     for position, body in enumerate(changes.nodes, len(objects)):
         if kinds.key(body) in there:
-            problem = BadInput("metadata.name", "a node of this name is there already")
+            problem = BadInput("metadata.name", "a node of this name exists already")
             raise InputProblem(position, inventories.name_of(body), problem)

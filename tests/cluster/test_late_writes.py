@@ -30,7 +30,7 @@ async def test_a_bind_that_lands_after_its_card_was_given_away_is_refused(world:
         await world.create(vgpu("b", mem=15_000, priorityClassName="high"))
         await world.bound("b", seconds=60.0)
         answers = await between.let_go()
-        assert list(second.said("fenced the pods that leaders of before may have been binding"))
+        assert list(second.said("fenced the pods that previous leaders may have been binding"))
         assert [status for status, _ in answers] == [409] * len(answers)
         assert "Precondition failed: ResourceVersion" in json.loads(answers[0][1])["message"]
         await world.running("b")

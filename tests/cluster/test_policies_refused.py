@@ -20,7 +20,7 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "objective-of-another-mode": (
         {"scoring": {"mode": "fgd", "objective": "pack"}},
         "spec.scoring.objective",
-        "belongs to mode keel",
+        "is allowed with mode keel",
     ),
     "weight": ({"scoring": {"weights": {"cpu": 101}}}, "spec.scoring.weights.cpu", "100"),
     "negative": ({"scoring": {"weights": {"iops": -1}}}, "spec.scoring.weights.iops", "0"),

@@ -29,7 +29,7 @@ async def test_with_the_rights_of_the_manifests_none_is_missing(world: World) ->
     assert operator.get("/readyz") == (200, "ok\n")
     assert not operator.said("a right is missing")
     # A machine that is busy may be late with an answer; a refusal would be a right too few.
-    unasked = operator.said("rights cannot be asked for")
+    unasked = operator.said("rights cannot be checked")
     assert all("Timeout" in line["error"] for line in unasked), unasked
 
 

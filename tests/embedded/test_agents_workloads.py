@@ -213,7 +213,7 @@ async def test_an_absurd_number_is_cut_and_said(api: Api, monkeypatch: pytest.Mo
     await api.made(api.at("deployments", APPS), workload(replicas=1_000_000_000))
     found = await until_status(api, f"{api.at('deployments', APPS)}/w", readyReplicas=3)
     assert conditions(found)["ReplicaFailure"] == "True"
-    text = "asks 1000000000 pods; at most 3 of one workload are made here"
+    text = "requests 1000000000 pods; this cluster makes at most 3 for one workload"
     assert (await reasons(api, "Deployment"))["FailedCreate"] == f"Deployment {text}"
     assert (await reasons(api, "ReplicaSet"))["FailedCreate"] == f"ReplicaSet {text}"
     await asyncio.sleep(0.2)

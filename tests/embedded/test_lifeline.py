@@ -92,7 +92,7 @@ async def test_a_lease_held_by_a_stranger_is_told(world: World) -> None:
     world.operators.append(operator)
     try:
         await world.wait_until(_started(operator), seconds=START_SECONDS)
-        wanted = "the lease is held by somebody-else, which is no replica of Evenkeel"
+        wanted = "the lease is held by somebody-else, which is not a replica of Evenkeel"
         await world.wait_until(_readyz(operator), lambda found: wanted in found[1], 60.0)
         assert _holder(operator) == "stranger"
         await world.wait_until(_told(operator), lambda told: wanted in told)
@@ -147,7 +147,9 @@ async def test_a_certificate_that_is_not_verified_is_warned_of(world: World) -> 
     assert not verified.said(_UNVERIFIED)
 
 
-_UNVERIFIED = "the API server's certificate is not verified: anyone between can read the token"
+_UNVERIFIED = (
+    "the API server's certificate is not verified: anyone on the network path can read the token"
+)
 
 
 async def _without_lease(world: World) -> None:

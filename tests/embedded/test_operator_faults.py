@@ -243,7 +243,9 @@ async def test_a_watch_of_policies_that_is_refused_ends_nothing(
 
     async def ended() -> bool:
         return bool(
-            operator.said("changes of policies and namespaces are not heard of for a moment")
+            operator.said(
+                "the watch of policies and namespaces ended and starts again; their changes arrive late"
+            )
         )
 
     with injected(world.server, choose):

@@ -96,7 +96,7 @@ async def what_a_claim_leaves_out_is_held_all_the_same_and_told(world: World) ->
     claim = f"{second},NVIDIA,16384,100:;"
     await world.create(_claiming("tenant", "g0", claim, limits={"nvidia.com/gpu": 2}))
     (on_node,) = await world.wait_until(lambda: world.events("MalformedPod", "g0"))
-    assert "tells 1 of the 2 cards that container 1 asks" in on_node["note"]
+    assert "names 1 of the 2 cards that container 1 requests" in on_node["note"]
     assert await world.wait_until(lambda: world.events("MalformedPod", "tenant"))
     await world.create(pod("somebody", limits=_WHOLE))
     await world.bound("somebody")

@@ -164,8 +164,8 @@ async def the_status_says_which_part_is_in_force(world: World) -> None:
     found = (await _status(world, "p", observedGeneration=1))["ready"]
     assert found["status"] == "True"
     assert found["message"] == (
-        "the policy is in force for pods not yet placed; nodes are scored by nodePolicy spread, which stands in "
-        "the place of scoring: mode gpu-packing not in force; cards are chosen by gpuPolicy binpack"
+        "the policy applies to pods that are not placed yet; nodePolicy spread scores the nodes, so this "
+        "has no effect: mode gpu-packing; cards are chosen by gpuPolicy binpack"
     )
     # What it says is what happens.
     async with world.agents():
@@ -174,7 +174,7 @@ async def the_status_says_which_part_is_in_force(world: World) -> None:
     assert len({one["spec"]["nodeName"] for one in apart}) == 2
     await world.call("PATCH", f"{POLICIES}/p", {"spec": {"nodePolicy": None}})
     found = (await _status(world, "p", observedGeneration=2))["ready"]
-    assert found["message"] == "the policy is in force for pods not yet placed"
+    assert found["message"] == "the policy applies to pods that are not placed yet"
 
 
 async def pods_own_annotations_stand_above_a_policy(world: World) -> None:

@@ -50,7 +50,7 @@ FULL = [node(), *(pod(f"p{i}") for i in range(32))]
 
 def test_without_a_node_there_is_nothing_to_judge() -> None:
     assert refused("-f", "-", objects=[pod("waits", node="")]) == (
-        "standard input: there is no Node, and audit judges nodes"
+        "standard input: no Node found; the audit needs at least one"
     )
 
 
@@ -59,8 +59,8 @@ def test_a_table_names_the_worst_node_and_says_it_is_no_promise() -> None:
     assert result.exit_code == 0, result.output
     words = " ".join(result.stdout.split())
     assert "32.0" in words
-    assert "Judged by the 33 pods without GPUs that were seen." in words
-    assert "Waiting: 1 pod, for 0 GPUs and 1 cores in all." in words
+    assert "Typical pods without GPUs: measured from 33 pods of the cluster." in words
+    assert "1 pod waits and requests 0 GPUs and 1 core in all." in words
     assert "no promise" in words
     assert "most-allocated" in words
 
@@ -100,7 +100,7 @@ def test_page_and_table_go_to_a_file(tmp_path: Path) -> None:
         (["--price", "cpu"], '--price: "cpu" is not name=price'),
         (["--orders", "0"], "--orders: 0 is not within 1..100"),
         (["--output-file", "/nowhere/x"], "--output-file: /nowhere/x cannot be written: No such"),
-        (["--context", "x"], "--filename: is of files"),
+        (["--context", "x"], "--filename: cannot be combined with --kubeconfig or --context"),
     ],
 )
 def test_a_wrong_flag_is_refused_before_anything_is_read(arguments: list[str], told: str) -> None:
@@ -132,7 +132,7 @@ def test_a_malformed_object_is_left_out_and_told_with_its_field_and_the_rest_is_
 ) -> None:
     result = run("-f", "-", objects=[node(), pod("sound"), body])
     assert result.exit_code == 3, result.output
-    assert "1 object with mistakes left out:\n" + f"  {told}" in result.stdout
+    assert "1 object has mistakes and is left out:\n" + f"  {told}" in result.stdout
     answer = run("-f", "-", "-o", "json", objects=[node(), pod("sound"), body])
     found = json.loads(answer.stdout)
     assert [one["effect"] for one in found["mistakes"]] == ["left out"]
@@ -143,9 +143,9 @@ def test_a_malformed_object_is_left_out_and_told_with_its_field_and_the_rest_is_
 def test_a_bound_pod_that_asks_what_nobody_reads_stays_with_what_can_be_read() -> None:
     result = run("-f", "-", objects=[node(), pod("sound"), pod("odd", cpu="1x")])
     assert result.exit_code == 3, result.output
-    assert "1 object with mistakes that stay where they are" in result.stdout
+    assert "1 pod has mistakes and stays on its node with what can be read of it:" in result.stdout
     assert "  Pod default/odd: spec.containers[0].resources.requests[cpu]: " in result.stdout
-    assert "1 pod stays: 1 with a mistake in what is asked." in result.stdout
+    assert "1 pod stays on its node: 1 with a mistake in the requests." in result.stdout
 
 
 def test_a_malformed_node_is_left_out_and_its_pods_stay() -> None:
@@ -162,8 +162,8 @@ def test_a_malformed_node_is_left_out_and_its_pods_stay() -> None:
 def test_only_so_many_mistakes_are_told_in_words_and_all_in_json() -> None:
     objects = [node(), *(pod(f"p{i}", node="", cpu="1x") for i in range(12))]
     told = run("-f", "-", objects=objects).stdout
-    assert "12 objects with mistakes left out:" in told
-    assert "  and 2 more, which -o json names." in told
+    assert "12 objects have mistakes and are left out:" in told
+    assert "  and 2 more; -o json lists all." in told
     assert len(json.loads(run("-f", "-", "-o", "json", objects=objects).stdout)["mistakes"]) == 12
 
 
@@ -178,7 +178,7 @@ def test_what_is_no_node_or_pod_is_passed_over_and_counted() -> None:
     others = [deployment("a"), deployment("b"), {"kind": "ConfigMap", "metadata": {"name": "c"}}]
     result = run("-f", "-", objects=[node(), pod(), *others])
     assert result.exit_code == 0, result.output
-    told = "Passed over: 1 ConfigMap, 2 Deployment: audit judges nodes and pods that exist."
+    told = "Ignored: 1 ConfigMap, 2 Deployment. Only nodes and existing pods count."
     assert told in result.stdout.splitlines()
 
 
@@ -200,7 +200,9 @@ def test_in_a_pipe_rows_are_whole_prose_is_wrapped_and_its_source_is_said() -> N
     name = "n" * 120
     lines = run("-f", "-", objects=[*FULL, node(name)]).stdout.splitlines()
     assert lines[0].startswith("standard input, ")
-    at = next(i for i, line in enumerate(lines) if line.startswith("Replays of the"))
+    at = next(
+        i for i, line in enumerate(lines) if line.startswith("Placing the present pods again")
+    )
     assert " ".join(lines[at:]).endswith("leave nodes empty.")
     assert len(lines) - at > 3
     assert max(len(line) for line in lines if line[:1].isalpha() and name not in line) <= 80
@@ -259,7 +261,7 @@ def test_all_nodes_are_a_table_with_their_cards_and_what_is_in_use() -> None:
     assert plain[1:4] == plain[-1:] * 3 == ["-"] * 3
     assert "Advice" not in result.stdout
     assert refused("-f", "-", "--nodes", "-o", "json", objects=FULL) == (
-        "--nodes: is a table; -o json has every node"
+        "--nodes: needs -o table; -o json without --nodes has every node"
     )
 
 

@@ -137,7 +137,7 @@ def test_whole_gpus_without_hami_serve_no_shares() -> None:
     assert of(whole, m.STRANDED) == [0, 0, 0, 0]
     shares = measured(nodes, [busy], (HALF, 9))
     assert of(shares, m.STRANDED)[2:] == of(shares, m.DEAD)[2:] == [3, 0]
-    assert reasons.of_node(shares, 0).endswith("could run here even if it were empty")
+    assert reasons.of_node(shares, 0).endswith("would fit even if the node were empty")
 
 
 def test_devices_of_a_second_family_are_counted_and_stranded_by_themselves() -> None:
@@ -286,7 +286,9 @@ def test_the_measure_is_that_of_fgd_where_cards_have_one_figure(seed: int) -> No
 def test_a_node_full_of_pods_strands_all_that_is_free_on_it() -> None:
     figures = measured([gpu_node(pods=1)], [plain("p", "g", 4, "4Gi")], (HALF, 2), (PLAIN, 1))
     assert of(figures, m.STRANDED) == of(figures, m.DEAD) == [12, 60, 4, 160]
-    assert reasons.of_node(figures, 0).endswith("no place (maxPods) for 2 of 2 typical GPU pods")
+    assert reasons.of_node(figures, 0).endswith(
+        "no room for another pod (maxPods) for 2 of 2 typical GPU pods"
+    )
 
 
 def test_cores_beside_gpus_in_use_are_spare_unless_a_pod_seen_could_use_them() -> None:

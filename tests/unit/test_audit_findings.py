@@ -240,8 +240,8 @@ def test_the_page_stands_alone_and_escapes_every_name() -> None:
 def test_the_page_of_an_empty_cluster_is_a_page() -> None:
     reader = read(page.render(audit([], [], modes=())))
     assert "No node has GPUs." in reader.words
-    assert "nothing is stranded" in reader.words
-    assert "There is no node." in reader.words
+    assert "Nothing is stranded" in reader.words
+    assert "The cluster has no node." in reader.words
 
 
 def test_bars_are_ordered_by_what_they_show_and_the_rest_is_told_truly() -> None:
@@ -260,7 +260,7 @@ def test_bars_are_ordered_by_what_they_show_and_the_rest_is_told_truly() -> None
     names = re.findall(r"<span>(n\d{3})</span>", drawn)
     assert names == [f"n{i:03}" for i in range(99, 59, -1)]
     rest = sum(i / 100 for i in range(60))
-    assert f"40 of 100 nodes with GPUs shown, with the most stranded; the other 60 strand {rest:.1f} GPUs in all." in reader.words  # fmt: skip
+    assert f"The chart shows 40 of 100 nodes with GPUs, those with the most stranded; the other 60 strand {rest:.1f} GPUs in all." in reader.words  # fmt: skip
     assert "shown" not in read(charts.nodes(rows[:40])).words
 
 
@@ -277,7 +277,9 @@ def test_the_headline_is_what_could_be_used_and_is_not() -> None:
     assert value["usable"] == pytest.approx(sum(node["usableMoney"] for node in found["nodes"]))
     assert value["usable"] == pytest.approx(sum(found["total"]["usableByDimension"].values()))
     first, second = words.headline(found)
-    assert first.startswith(f"${value['usable']:,.0f} a month is usable and unused: 4 GPUs, ")
+    assert first.startswith(
+        f"Of ${value['capacity']:,.0f} a month, ${value['usable']:,.0f} is usable and unused: 4 GPUs, "
+    )
     assert second.startswith(f"${value['stranded']:,.0f} a month is stranded, ")
     assert "2 GPUs" in second
     shown = read(page.render(found)).words
@@ -309,10 +311,13 @@ def test_money_of_a_mode_is_told_with_its_range_over_all_orders() -> None:
 def test_dollars_and_gpus_stranded_need_not_agree_and_that_is_said() -> None:
     nodes = [make.hami_node(name="g", cards=2)]
     found = audit([*nodes, make.node(name="a")], [plain("p", "a", 1, "1Gi")])
-    told = "a mode that strands more GPUs may cost less."
+    told = "a mode that strands more GPUs can still strand fewer dollars."
     assert any(line.endswith(told) for line in words.moved(found))
     assert told not in " ".join(words.moved(audit(*two_nodes())))
-    assert "in 2 orders; a range is from the least to the most of them." in words.moved(found)[0]
+    assert (
+        "in 2 orders. A range goes from the lowest to the highest result of these orders."
+        in words.moved(found)[0]
+    )
 
 
 def test_pods_that_ask_nothing_are_said_not_to_count() -> None:
@@ -323,11 +328,16 @@ def test_pods_that_ask_nothing_are_said_not_to_count() -> None:
     found = audit(nodes, [*(make.pod(name=f"p{i}", node="a") for i in range(3)), agent, gpu_pod])
     assert found["demand"]["askingNothing"] == 3
     said = words.judged_by(found)
-    assert "Seen: 0 pods without GPUs, fewer than 30: judged by assumed ones instead." in said
-    told = "Not counted among them: 3 pods without any request for GPUs, CPU or memory."
+    assert (
+        "Typical pods without GPUs: assumed, because the cluster has 0 such pods and 30 are needed to measure them."
+        in said
+    )
+    told = (
+        "3 pods without any request for GPUs, CPU or memory are not counted among the typical pods."
+    )
     assert told in said
     assert told in read(page.render(found)).words
-    assert not any("Not counted" in line for line in words.judged_by(audit(*two_nodes())))
+    assert not any("not counted" in line for line in words.judged_by(audit(*two_nodes())))
 
 
 def test_headings_say_by_what_nodes_are_ordered() -> None:

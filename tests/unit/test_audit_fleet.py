@@ -7,7 +7,7 @@ from scheduler.api import names
 from scheduler.audit import words
 from scheduler.audit.page import page
 from tests import make
-from tests.unit.test_audit_findings import EVIL, audit, plain, read
+from tests.unit.test_audit_findings import EVIL, audit, plain, read, shown_at
 
 
 def test_the_fleet_has_a_cell_and_a_name_for_every_node_worst_kind_first() -> None:
@@ -40,7 +40,7 @@ def test_the_fleet_has_a_cell_and_a_name_for_every_node_worst_kind_first() -> No
         assert f"<li>{letter}1 {name}</li>" in text
     words = read(text).words
     assert "1 node: half or more stranded" in words
-    assert "D. 1 node: closed: cordoned or not healthy" in words
+    assert "D. 1 node: closed: cordoned or unhealthy" in words
 
 
 def test_pods_that_wait_are_cells_by_what_they_request() -> None:
@@ -65,7 +65,9 @@ def test_pods_that_wait_are_cells_by_what_they_request() -> None:
 
 def test_a_cause_that_nodes_share_is_told_once() -> None:
     nodes = [make.hami_node(name=f"lost-{i}", cards=2, cpu=4) for i in range(5)]
-    found = audit(nodes, [plain(f"b{i}", f"lost-{i}", 4, "1Gi") for i in range(5)], modes=())
+    found = audit(
+        nodes, [plain(f"b{i}", f"lost-{i}", 4, "1Gi") for i in range(5)], modes=(), worst=5
+    )
     [why] = {node["why"]["cause"] for node in found["nodes"]}
     for node in found["nodes"]:
         assert node["reason"].startswith(f"{node['why']['left']}: {why}")
@@ -74,3 +76,10 @@ def test_a_cause_that_nodes_share_is_told_once() -> None:
     assert why not in shown
     assert len(found["worst"]) > 1
     assert shown.count(found["nodes"][0]["why"]["left"]) == len(found["worst"])
+    text = " ".join(" ".join(shown_at(80, found)).split())
+    left = found["nodes"][0]["why"]["left"]
+    assert (
+        f"5 nodes (lost-0, lost-1, lost-2 and 2 more): {why} for typical GPU pods. lost-0: {left}"
+        in text
+    )
+    assert text.count(why) == text.count(left) == 1

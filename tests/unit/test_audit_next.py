@@ -23,10 +23,10 @@ def test_where_one_more_pod_of_each_kind_would_go_is_told_with_what_it_loses_and
     assert (share["fitting"], share["why"]) == (1, "")
     assert told[f"default/{EVIL}"]["nodes"] == []
     text = " ".join(" ".join(shown_at(200, found)).split())
-    assert "nowhere: no node takes it" in text
+    assert "such pod): no node takes it" in text
     assert "b comes before g: KeepsGpuNodesFree is above all totals." in text
     drawn = page.render(found)
-    assert "One more pod of a kind that is there" in drawn
+    assert "Where one more pod of each frequent kind would go" in drawn
     assert EVIL not in drawn
     assert html.escape(EVIL) in drawn
-    assert "One more pod" not in "".join(shown_at(200, audit(nodes, [])))
+    assert "one more pod" not in "".join(shown_at(200, audit(nodes, [])))

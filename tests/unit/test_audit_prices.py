@@ -75,7 +75,7 @@ def test_gpus_cost_what_their_model_costs_and_unknown_ones_by_their_memory() -> 
     found, models = value(t4, odd)
     assert found == pytest.approx(2 * price.price + 150 + 24 * 50)
     assert [(one["model"], one["gpus"]) for one in models] == [("Odd 1", 1), (make.T4, 2)]
-    assert models[0]["source"] == "not in the list: by its 24 GiB of memory"
+    assert models[0]["source"] == "model not in the list; priced by its 24 GiB of memory"
     assert models[1]["source"] == price.source
 
 
@@ -102,7 +102,10 @@ def test_a_gpu_without_known_memory_costs_its_model_s_price() -> None:
     ]
     found, models = value(make.node(name="a", gpus=1))
     assert found == 150 + 16 * 50
-    assert models[0]["source"] == "not in the list, and no memory told: as one of 16 GiB"
+    assert (
+        models[0]["source"]
+        == "model not in the list, memory not reported; priced as a GPU of 16 GiB"
+    )
 
 
 def test_a_user_s_file_goes_before_the_list_and_flags_before_the_file(tmp_path: Path) -> None:
@@ -145,13 +148,13 @@ def test_the_packaged_list_is_a_file_of_the_form_that_users_write() -> None:
     [
         ("gpus: 1", r"p\.yaml: gpus: is not known; allowed are cpu-core"),
         ("gpu: -1", r"p\.yaml: gpu: -1 is not a price per month within 0\.\."),
-        ("gpu: .nan", r"p\.yaml: nan is no number that JSON has"),
+        ("gpu: .nan", r"p\.yaml: nan is not a number in JSON"),
         ("gpu: yes", r"p\.yaml: gpu: True is not a price"),
         ("gpu: dear", r"p\.yaml: gpu: 'dear' is not a price"),
         ("gpu-models: 3", r"p\.yaml: gpu-models: must be a list of match, price and source"),
         ("gpu-models: [{match: T4}]", r"gpu-models\[0\]: must have match and price"),
         ("gpu-models: [{match: T4, price: x}]", r"gpu-models\[0\]\.price: 'x' is not a price"),
-        ("gpu-models: [{match: '*', price: 1}]", r"gpu-models\[0\]\.match: '\*' is no GPU model"),
+        ("gpu-models: [{match: '*', price: 1}]", r"gpu-models\[0\]\.match: '\*' is neither a unit"),
         (
             "gpu-models: [{match: T4, price: 1, source: 2}]",
             r"gpu-models\[0\]\.source: must be text",
@@ -173,7 +176,7 @@ def test_a_price_file_that_cannot_be_read_is_told_without_a_word_of_python(tmp_p
     for name, said in (
         ("none", "there is no such file"),
         ("", "is a folder, not a file"),
-        ("binary", "is no text in UTF-8"),
+        ("binary", "is not UTF-8 text"),
     ):
         with pytest.raises(BadInput) as refused:
             book.of_flags(tmp_path / name, [])
@@ -192,5 +195,5 @@ def test_a_flag_that_counts_for_nothing_is_told() -> None:
     question = Question(config=Config(), modes=(), prices=prices, worst=0, about=ABOUT)
     found = audit([make.hami_node(name="t4")], [], question)
     assert found["pricesUnused"] == ["cpu-cores"]
-    told = [line for line in words.priced_by(found) if "counts for nothing" in line]
+    told = [line for line in words.priced_by(found) if "has no effect" in line]
     assert [line.split()[1] for line in told] == ["cpu-cores"]

@@ -178,7 +178,7 @@ def test_a_mistake_is_named_and_ends_with_3() -> None:
     bad["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "x"
     done = run("-f", "-", "--by", "namespace", objects=[node(), pod(), bad])
     assert done.exit_code == 3
-    assert "1 object with mistakes left out" in done.stdout
+    assert "1 object has mistakes and is left out" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -187,9 +187,9 @@ def test_a_mistake_is_named_and_ends_with_3() -> None:
         (("--by", "team"), '--by: "team" is neither namespace nor label=KEY'),
         (("--by", "label="), '--by: "label=" is neither namespace nor label=KEY'),
         (("--by", "namespace=x"), '--by: "namespace=x" is neither namespace nor label=KEY'),
-        (("--by", "namespace", "-o", "html"), "--by: has no page; use -o table, csv, json or yaml"),
-        (("--by", "namespace", "--nodes"), "--nodes: is a table of nodes, and --by one of namespaces or labels"),
-        (("-o", "csv"), "-o csv: is of --by; use -o table, json, yaml or html"),
+        (("--by", "namespace", "-o", "html"), "--by: does not support -o html; use -o table, csv, json or yaml"),
+        (("--by", "namespace", "--nodes"), "--nodes: cannot be combined with --by; use one of the two"),
+        (("-o", "csv"), "-o csv: needs --by; without --by use -o table, json, yaml or html"),
     ],
 )  # fmt: skip
 def test_what_does_not_go_together_is_refused_before_anything_is_read(

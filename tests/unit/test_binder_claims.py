@@ -53,9 +53,9 @@ OTHERS = {"claimRef": {"namespace": "default", "name": "another", "uid": "x"}}
     [
         ([claim(), volume(**OTHERS)], "v", 'PV "v" is not for PVC "c" any more'),
         ([claim("u2", gib=2), volume()], "v", 'PV "v" is not for PVC "c" any more'),
-        ([claim(volume="w"), volume()], "v", 'PVC "c" has a volume by now'),
-        ([claim(volume="w")], "", 'PVC "c" has a volume by now'),
-        ([claim(selected="m")], "", 'PVC "c" is provisioned for node "m" by now'),
+        ([claim(volume="w"), volume()], "v", 'PVC "c" has another volume now'),
+        ([claim(volume="w")], "", 'PVC "c" has another volume now'),
+        ([claim(selected="m")], "", 'PVC "c" is now provisioned for node "m"'),
     ],
 )
 async def test_what_others_have_decided_since_stays(now: list[Json], given: str, why: str) -> None:

@@ -58,7 +58,7 @@ def test_what_is_not_told_is_on_no_card_that_left() -> None:
     pod = holding(cluster, "p", "GPU-0,NVIDIA,3000,20:;", gpu=3, gpumem=3000, gpucores=20)
     cluster.see_node(node(1, 2))
     assert used(cluster) == {"GPU-1": (20, 3000, 1), "GPU-2": (20, 3000, 1)}
-    assert "tells 1 of the 3 cards that container 1 asks" in str(cluster.claim_problem(pod))
+    assert "names 1 of the 3 cards that container 1 requests" in str(cluster.claim_problem(pod))
 
 
 def test_who_tells_nothing_is_on_no_card_that_left_under_another() -> None:
@@ -88,7 +88,7 @@ def test_another_node_of_the_name_never_had_the_card() -> None:
     assert used(cluster) == {}
     cluster.see_node(node(0, uid="another"))
     assert used(cluster) == {"GPU-0": (20, 3000, 1)}
-    assert "tells 0 of the 1 cards" in str(cluster.claim_problem(pod))
+    assert "names 0 of the 1 cards" in str(cluster.claim_problem(pod))
     cluster.see_node(node(0, 1, uid="another"))
     cluster.see_node(node(0, uid="another"))
     assert used(cluster) == {}
@@ -119,11 +119,11 @@ def test_who_names_a_card_that_left_under_another_holds_what_it_asks() -> None:
     cluster.see_node(node(0))
     late = holding(cluster, "late", "GPU-1,NVIDIA,3000,20:;", **SMALL)
     assert used(cluster) == {"GPU-0": (40, 6000, 2)}
-    assert "tells 0 of the 1 cards" in str(cluster.claim_problem(late))
+    assert "names 0 of the 1 cards" in str(cluster.claim_problem(late))
     assert not cluster.claim_problem(first)
     # Nor does one that was there, and names it now; while who had it may name another and it again.
     other = holding(cluster, "other", "GPU-1,NVIDIA,3000,20:;", **SMALL)
-    assert "tells 0 of the 1 cards" in str(cluster.claim_problem(other))
+    assert "names 0 of the 1 cards" in str(cluster.claim_problem(other))
     first = holding(cluster, "first", "GPU-0,NVIDIA,3000,20:;", **SMALL)
     assert used(cluster) == {"GPU-0": (60, 9000, 3)}
     holding(cluster, "first", "GPU-1,NVIDIA,3000,20:;", **SMALL)

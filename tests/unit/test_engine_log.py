@@ -178,7 +178,7 @@ def test_a_decision_that_comes_out_differently_is_told_with_its_line() -> None:
     assert report.difference is not None
     assert report.difference.line == at + 1
     told = rerun.told(report)
-    assert f"line {at + 1} came out differently" in told
+    assert f"the decision on line {at + 1} differs" in told
     assert "elsewhere" in told
     assert real in told
 
@@ -191,29 +191,37 @@ def test_a_log_whose_last_line_was_cut_is_run_as_far_as_it_goes() -> None:
     report = rerun.rerun([*whole, b'{"type":"event","at":1.0,"ev'])
     assert report.is_cut
     assert report.difference is None
-    assert "not complete" in rerun.told(report)
+    assert "incomplete" in rerun.told(report)
 
 
 def test_a_log_without_a_decision_is_not_said_to_have_come_out_the_same() -> None:
     story = Story(2)
     head = story.files[0][:1]
     told = rerun.told(rerun.rerun(head))
-    assert told.splitlines()[1:] == ["it has settings and no decision: there is nothing to compare"]
+    assert told.splitlines()[1:] == [
+        "the file has settings but no decision, so there is nothing to compare"
+    ]
     events = [line for line in story.files[0] if b'"type":"event"' in line]
     assert "nothing to compare" in rerun.told(rerun.rerun([*head, *events]))
     story.happen()
     while not any(b'"binds":' in line for line in story.files[0]):
         story.happen()
     told = rerun.told(rerun.rerun(story.files[0]))
-    assert told.splitlines()[1:] == ["every decision came out as it is written"]
+    assert told.splitlines()[1:] == ["every decision is the same as the recorded one"]
 
 
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        ([b"what\n"], "line 1: is no line of an engine's log"),
-        ([log.encode(log.Decided(0.0, 1, (0, 0, 0)))], "line 1: comes before the line with the"),
-        ([log.encode(log.Head(99, "x", Config()))], "line 1: format 99 is not 4"),
+        ([b"what\n"], "line 1: is not a line that evenkeel run --record writes"),
+        (
+            [log.encode(log.Decided(0.0, 1, (0, 0, 0)))],
+            "line 1: the first line must hold the settings",
+        ),
+        (
+            [log.encode(log.Head(99, "x", Config()))],
+            "line 1: has format 99; this version of Evenkeel reads only format 4",
+        ),
     ],
 )
 def test_what_is_no_log_is_refused_by_its_line(lines: list[bytes], said: str) -> None:
@@ -271,12 +279,12 @@ def test_the_command_tells_what_came_of_a_file_and_ends_with_1_where_it_differs(
     runner = CliRunner()
     same = runner.invoke(app, ["rerun", str(path)])
     assert (same.exit_code, same.output.splitlines()[-1]) == (
-        0, "every decision came out as it is written"
+        0, "every decision is the same as the recorded one"
     )  # fmt: skip
     path.write_bytes(path.read_bytes().replace(b'"binds":[{"uid":"', b'"binds":[{"uid":"x', 1))
     other = runner.invoke(app, ["rerun", str(path)])
     assert other.exit_code == 1
-    assert "came out differently" in other.output
+    assert "differs" in other.output
     missing = runner.invoke(app, ["rerun", str(tmp_path / "none")])
     assert missing.exit_code == 2
     assert "No such file" in missing.output
@@ -285,4 +293,4 @@ def test_the_command_tells_what_came_of_a_file_and_ends_with_1_where_it_differs(
         path.write_bytes(content)
         empty = runner.invoke(app, ["rerun", str(path)])
         assert empty.exit_code == 2
-        assert "holds no whole line" in empty.output
+        assert "has no complete line" in empty.output

@@ -171,7 +171,7 @@ def test_who_is_not_tried_says_so() -> None:
         (("pod", "x/y/z"), 'NAME: "x/y/z" is no pod: write NAMESPACE/NAME, or NAME in default'),
         (("pod", "x/"), 'NAME: "x/" is no pod'),
         (("node", "shared-l"), "node shared-l: is not among the 1 nodes; there are shared-1"),
-        (("node", "a/b"), 'NAME: "a/b" is no node: write its name'),
+        (("node", "a/b"), 'NAME: "a/b" is not a node name: write NAME without a namespace'),
         (("pod", "default/done"), "pod default/done: has finished"),
         (("pod", "*"), "pod default/*: is not among the 2 pods"),
     ],

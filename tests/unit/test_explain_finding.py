@@ -68,13 +68,13 @@ def test_pods_that_a_workload_would_make_are_its_pods() -> None:
     ("asked", "said"),
     [
         (("deploy", "wib"), "Deployment default/wib: is not among the 1 Deployments that have pods; there are default/web"),
-        (("sts", "web"), "StatefulSet default/web: is not there, and no other StatefulSet is"),
+        (("sts", "web"), "StatefulSet default/web: does not exist, and no other StatefulSet does"),
         (("pod", "chat-7b-0"), "pod default/chat-7b-0: is not among the 6 pods; there are search/chat-7b-0"),
         (("pod", "chat-7b"), "pod default/chat-7b: is not among the 6 pods; there are search/chat-7b-0, search/chat-7b-1"),
         (("pod", "shared-1"), "did you mean node shared-1?"),
         (("node", "shared"), "node shared: is not among the 2 nodes; there are shared-1"),
         (("node", "lone-x"), "did you mean pod default/lone-x?"),
-        (("service", "web"), 'WHAT: "service" cannot be explained; there are pod, node, deployment'),
+        (("service", "web"), 'WHAT: "service" cannot be explained; allowed are pod, node, deployment'),
         (("deploy", "a/b/c"), 'NAME: "a/b/c" is no deploy: write NAMESPACE/NAME'),
     ],
 )  # fmt: skip

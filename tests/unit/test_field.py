@@ -155,7 +155,7 @@ def test_a_machine_with_shared_cards_costs_what_it_costs_without() -> None:
     found = audited(FOLDER / "shared-gpus-in-money/nodes.yaml")
     assert found["total"]["capacity"]["gpuCompute"] == 2
     said = run("audit", "-f", FOLDER / "shared-gpus-in-money/nodes.yaml").stdout
-    assert "Tesla-T4-SHARED: 1 GPU, reported as 12 (time-slicing or MPS" in said
+    assert "Tesla-T4-SHARED: 1 GPU, reported as 12 replicas (time-slicing or MPS)" in said
 
 
 def test_a_node_whose_gpus_nobody_counts_is_a_gpu_node(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_a_node_whose_gpus_nobody_counts_is_a_gpu_node(tmp_path: Path) -> None:
         {"node": "a-shared", "offers": {"nvidia.com/gpu.shared": 128}},
     ]
     said = run("audit", "-f", nodes).stdout
-    assert "2 nodes have GPUs that are not counted" in said
+    assert "2 nodes have GPUs that Evenkeel cannot count" in said
     # What else is a GPU stands in the configuration.
     other = {
         "kind": "Node",
@@ -186,4 +186,4 @@ def test_a_node_whose_gpus_nobody_counts_is_a_gpu_node(tmp_path: Path) -> None:
     given = ["simulate", "-f", path, "-f", rest, "--config", settings, "-o", "json"]
     assert json.loads(run(*given).stdout)["pods"][0]["node"] == "b-cpu"
     settings.write_text("gpuResources: [gaudi]")
-    assert "gpuResources[0]: 'gaudi' is no resource" in run(*given).stderr
+    assert "gpuResources[0]: 'gaudi' is not a resource" in run(*given).stderr

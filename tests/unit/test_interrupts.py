@@ -220,6 +220,6 @@ def test_what_can_be_no_host_is_told_in_one_line(host: str, unanswering: Path) -
         _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 2
     assert "Traceback" not in errors
-    told = f"--host: {host} cannot be the name of a host: parts of 1 to 63 letters, digits or -, "
+    told = f"--host: {host} is not a host name: write parts of 1 to 63 letters, digits or -, "
     (line,) = complaints(errors)
     assert line.startswith(told)

@@ -37,7 +37,7 @@ TERMS = "requiredDuringSchedulingIgnoredDuringExecution"
         ("delayCacheUntilActive: true", "delayCacheUntilActive", "not supported"),
         ("podInitialBackoffSeconds: 0", "podInitialBackoffSeconds", "1.."),
         ("podMaxBackoffSeconds: x", "podMaxBackoffSeconds", "1.."),
-        ("podInitialBackoffSeconds: 20", "podMaxBackoffSeconds", "20, at least"),
+        ("podInitialBackoffSeconds: 20", "podMaxBackoffSeconds", "must be at least podInitialBackoffSeconds, which is 20"),
         ("podLimits: {}", "podLimits", "unknown field of KubeSchedulerConfiguration"),
         ("profiles: [{schedulerName: a}, {}]", "profiles[1].schedulerName", "is required"),
         ("profiles: [{schedulerName: ''}]", "profiles[0].schedulerName", "is required"),
@@ -65,7 +65,7 @@ TERMS = "requiredDuringSchedulingIgnoredDuringExecution"
         (
             points("{score: {enabled: [{name: ImageLocality}, {name: ImageLocality}]}}"),
             "profiles[0].plugins.score.enabled[1].name",
-            "stands twice",
+            "appears twice",
         ),
         (
             points("{score: {enabled: [{name: ImageLocality, weight: -1}]}}"),
@@ -95,12 +95,12 @@ TERMS = "requiredDuringSchedulingIgnoredDuringExecution"
         (
             points("{preFilter: {disabled: [{name: NodePorts}]}}"),
             "profiles[0].plugins.preFilter",
-            "NodePorts is needed here by its part at filter",
+            "NodePorts must be enabled here, because it is enabled at filter",
         ),
         (
             points("{preScore: {disabled: [{name: TaintToleration}]}}"),
             "profiles[0].plugins.preScore",
-            "its part at score",
+            "because it is enabled at score",
         ),
         (
             points("{filter: {disabled: [{name: NodeAffinity}]}}"),
@@ -117,7 +117,7 @@ TERMS = "requiredDuringSchedulingIgnoredDuringExecution"
         (
             f"profiles: [{{pluginConfig: [{{name: {FIT}}}, {{name: {FIT}}}]}}]",
             "profiles[0].pluginConfig[1].name",
-            "stands twice",
+            "appears twice",
         ),
         (args(FIT, "{kind: Other}"), f"{ARGS}.kind", "NodeResourcesFitArgs"),
         (args(FIT, "{apiVersion: v1}"), f"{ARGS}.apiVersion", "kubescheduler.config.k8s.io/v1"),
@@ -143,7 +143,7 @@ TERMS = "requiredDuringSchedulingIgnoredDuringExecution"
         (
             args(FIT, "{scoringStrategy: {type: LeastAllocated, requestedToCapacityRatio: {}}}"),
             f"{ARGS}.scoringStrategy.requestedToCapacityRatio",
-            "for this only",
+            "for no other type",
         ),
         (
             args(
@@ -162,7 +162,7 @@ TERMS = "requiredDuringSchedulingIgnoredDuringExecution"
         (
             args("NodeResourcesBalancedAllocation", "{resources: [{name: cpu}, {name: cpu}]}"),
             f"{ARGS}.resources[1].name",
-            "stands twice",
+            "appears twice",
         ),
         (args("InterPodAffinity", "{hardPodAffinityWeight: 101}"), f"{ARGS}.hardPodAffinityWeight", "0..100"),
         (

@@ -47,7 +47,7 @@ def test_the_named_file_comes_before_the_environment_and_that_before_the_pod_and
     assert client.load_access(None, "at-home").url == "https://at-home"
     monkeypatch.setattr(kubeconfig, "IN_CLUSTER_TOKEN", home / ".kube/config")
     # In a pod, though what else is needed there is missing here.
-    assert "the pod's service account is no use" in refused()
+    assert "the pod's service account cannot be used" in refused()
     # Who asks for a context asks for a kubeconfig.
     assert client.load_access(None, "at-home").url == "https://at-home"
     listed = f"{home}/gone:{written(home / 'listed', 'listed', current='listed')}"
@@ -71,10 +71,12 @@ def test_without_any_what_was_looked_for_is_told(
 
 def test_an_unknown_context_is_told_with_those_that_there_are(home: Path) -> None:
     path = str(written(home / "k", "a", "b"))
-    assert refused(path, "c") == f"--context c: is not in --kubeconfig {path}; there: a, b"
+    assert (
+        refused(path, "c") == f"--context c: is not in --kubeconfig {path}; its contexts are a, b"
+    )
     path = str(written(home / "none", "a", "b", current=None))
     assert refused(path) == (
-        f"--context: is needed, --kubeconfig {path} has no current-context; there: a, b"
+        f"--context: is needed, --kubeconfig {path} has no current-context; its contexts are a, b"
     )
     assert client.load_access(path, "b").url == "https://b"
 
@@ -82,9 +84,9 @@ def test_an_unknown_context_is_told_with_those_that_there_are(home: Path) -> Non
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"- a\n- b\n", "is no kubeconfig: it must be a mapping"),
-        (b"a: [\n", "is no YAML: line 2, column 1: a value is missing here"),
-        (b"\xff", "is no text in UTF-8"),
+        (b"- a\n- b\n", "is not a kubeconfig: it must be a mapping"),
+        (b"a: [\n", "is not YAML: line 2, column 1: a value is missing here"),
+        (b"\xff", "is not UTF-8 text"),
         (b"contexts: [3]\ncurrent-context: a\n", "a"),
     ],
 )

@@ -317,7 +317,7 @@ async def test_who_has_no_lease_warns_that_it_believes_to_be_alone() -> None:
         await AlwaysLeader().run()
     (line,) = logs
     assert line["log_level"] == "warning"
-    assert "believes to be the only scheduler" in line["event"]
+    assert "no other scheduler of the same name may run" in line["event"]
     assert "--lease-namespace" in line["remedy"]
 
 

@@ -183,7 +183,10 @@ def test_the_pods_own_objective_takes_the_place_of_a_node_policy_that_it_did_not
     [
         ({names.OBJECTIVE: "fill"}, "allowed are spread, pack"),
         ({names.OBJECTIVE: ""}, "allowed are spread, pack"),
-        ({names.OBJECTIVE: "pack", names.MODE: "fgd"}, "allowed beside it is keel, or no mode"),
+        (
+            {names.OBJECTIVE: "pack", names.MODE: "fgd"},
+            "is allowed with mode keel or without a mode, not with mode fgd",
+        ),
     ],
 )
 def test_an_objective_that_is_none_or_of_another_mode_is_refused(
@@ -321,15 +324,19 @@ def test_the_crd_lists_the_words_that_the_code_knows() -> None:
         ({"nodePolicy": "spread", "gpuPolicy": "binpack"}, []),
         (
             {"scoring": {"objective": "pack"}, "nodePolicy": "spread"},
-            ["mode keel, objective pack not in force"],
+            ["this has no effect: mode keel, objective pack;"],
         ),
         (
             {"scoring": {"mode": "keel", "weights": {"cpu": 1}}, "nodePolicy": "spread"},
-            ["by nodePolicy spread", "mode keel, weights not in force", "by binpack"],
+            [
+                "nodePolicy spread scores the nodes",
+                "this has no effect: mode keel, weights;",
+                "by binpack",
+            ],
         ),
         (
             {"scoring": {"weights": {"cpu": 1}}, "nodePolicy": "spread", "gpuPolicy": "numa"},
-            ["scoring: weights not in force", "by gpuPolicy numa"],
+            ["this has no effect: weights;", "by gpuPolicy numa"],
         ),
     ],
 )
@@ -348,7 +355,7 @@ def test_a_mode_is_without_effect_under_a_node_policy_of_the_configuration_too()
     engine = Engine(Config(profiles=(packer,)))
     (note,) = engine.handle(events.PolicySeen(body({"scoring": {"mode": "keel"}})), 0.0)
     assert isinstance(note, notes.PolicyJudged)
-    assert "without effect for pods of packer (binpack)" in note.remark
+    assert "for pods of packer (binpack) the configuration's nodePolicy scores" in note.remark
     (note,) = engine.handle(events.PolicySeen(body({"gpuPolicy": "numa"})), 0.0)
     assert isinstance(note, notes.PolicyJudged)
     assert not note.remark

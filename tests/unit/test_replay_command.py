@@ -86,7 +86,7 @@ def test_files_are_written_and_nothing_is_printed(folder: Path) -> None:
     [
         (["--experiment", "drain"], "'--experiment': Value error, 'drain' is not one of 'fill', 'churn', 'bursts', 'daily', 'heavy-tail', 'recorded'"),
         (["--mode", "best"], "--mode: best is not one of keel, fgd, best-fit"),
-        (["--mode", "keel,"], "--mode: is empty"),
+        (["--mode", "keel,"], "--mode: has an empty value"),
         (["--learn", "all"], "'--learn': Value error, 'all' is not one of 'seen', 'trace'"),
         (["--seeds", "5..3"], '--seeds: "5..3": write 42..51 or 1,2,3'),
         (["--seeds", "-1"], '--seeds: "-1": write'),
@@ -96,15 +96,15 @@ def test_files_are_written_and_nothing_is_printed(folder: Path) -> None:
         (["--load", "nan"], "--load: nan is not above 0"),
         (["--arrivals", "0"], "--arrivals: 0 is not within 1..10000000"),
         (["--jobs", "0"], "'--jobs': Input should be greater than or equal to 1"),
-        (["--queue"], "--queue: in a fill nobody leaves"),
+        (["--queue"], "--queue: not for fill"),
         (["-o", "yaml"], "'--output': Value error, 'yaml' is not one of 'table', 'json', 'parquet'"),
         (["-o", "parquet"], "--output-file: is needed with --output parquet"),
         (["--plot", "picture.pdf"], "--plot: picture.pdf does not end in .svg or .png"),
         (["--plot", "gone/picture.svg"], "--plot: gone/picture.svg cannot be written: No such file or directory"),
-        (["--experiment", "recorded", "--load", "1"], "--load: what is recorded has the load that it has; for more of it take nodes out of nodes.csv"),
-        (["--experiment", "recorded", "--arrivals", "9"], "--arrivals: what is recorded has as many as it has"),
+        (["--experiment", "recorded", "--load", "1"], "--load: not for recorded: the trace sets the load; to raise it, remove nodes from nodes.csv"),
+        (["--experiment", "recorded", "--arrivals", "9"], "--arrivals: not for recorded: the trace sets how many pods arrive"),
         (["--experiment", "recorded"], "--experiment: recorded: the pods of"),
-        (["--variant", "gpuspec33"], 'variant: "gpuspec33": a trace of nodes.csv and pods.csv'),
+        (["--variant", "gpuspec33"], 'variant: "gpuspec33": only traces of openb have variants'),
     ],
 )  # fmt: skip
 def test_a_wrong_argument_is_told_with_what_is_allowed(

@@ -84,22 +84,22 @@ def test_a_trace_without_times_says_so(tmp_path: Path) -> None:
         ("10.25", "1700000000000", 'column arrival: "1700000000000" is not a time'),
         ("db,1,,", "db,0,,", 'pods.csv, line 2, column max_per_node: "0" is not a whole number from 1'),
         ("db,1,,", "db,two,,", 'column max_per_node: "two" is not a whole number'),
-        ("db,1,,", ",1,,", "pods.csv, line 2, column app: needs the app that it is of"),
+        ("db,1,,", ",1,,", "pods.csv, line 2, column app: max_per_node needs a value in the column app"),
         ("db,1,,", "d b,1,,", "pods.csv, line 2, column app: 'd b' is not a label's value"),
-        ("web,2,17", "web,3,17", 'pods.csv, line 4, column max_per_node: "3": the lines of an app must agree, and one above says "2" for web'),
-        ("web,2,17", "web,,17", 'pods.csv, line 4, column max_per_node: "": the lines of an app must agree, and one above says "2"'),
+        ("web,2,17", "web,3,17", 'pods.csv, line 4, column max_per_node: "3": all lines of an app must have the same value, and an earlier line has "2" for web'),
+        ("web,2,17", "web,,17", 'pods.csv, line 4, column max_per_node: "": all lines of an app must have the same value, and an earlier line has "2"'),
         ("lone,,", "web,,", 'pods.csv, line 5, column max_per_node: ""'),
         (",700,", ",7.5,", 'pods.csv, line 2, column resource:example.com/iops: "7.5" is not a whole number from 0'),
         (",700,", ",-7,", 'column resource:example.com/iops: "-7" is not a whole number'),
-        ("resource:a.b/c-d_e", "resource:iops", 'pods.csv, line 1, column "resource:iops": is no resource: write its name with a domain, as resource:example.com/iops'),
-        ("resource:a.b/c-d_e", "resource:A.b/c", 'pods.csv, line 1, column "resource:A.b/c": is no resource\'s name in Kubernetes'),
-        ("resource:a.b/c-d_e", "resource:a.b/-", "is no resource's name in Kubernetes"),
-        ("resource:a.b/c-d_e", "resource:nvidia.com/gpu", 'column "resource:nvidia.com/gpu": is one of devices: GPUs are asked for by the column gpus'),
-        ("resource:a.b/c-d_e", "resource:nvidia.com/gpumem", "is one of devices"),
-        ("resource:a.b/c-d_e", "resource:amd.com/gpu", "is one of devices"),
-        ("resource:a.b/c-d_e", "resource:example.com/iops", "column resource:example.com/iops: is there more than once"),
+        ("resource:a.b/c-d_e", "resource:iops", 'pods.csv, line 1, column "resource:iops": is not a resource: write its name with a domain, such as resource:example.com/iops'),
+        ("resource:a.b/c-d_e", "resource:A.b/c", 'pods.csv, line 1, column "resource:A.b/c": is not a valid resource name in Kubernetes'),
+        ("resource:a.b/c-d_e", "resource:a.b/-", "is not a valid resource name in Kubernetes"),
+        ("resource:a.b/c-d_e", "resource:nvidia.com/gpu", 'column "resource:nvidia.com/gpu": is a resource of GPUs: write requested GPUs in the column gpus'),
+        ("resource:a.b/c-d_e", "resource:nvidia.com/gpumem", "is a resource of GPUs"),
+        ("resource:a.b/c-d_e", "resource:amd.com/gpu", "is a resource of GPUs"),
+        ("resource:a.b/c-d_e", "resource:example.com/iops", "column resource:example.com/iops: appears more than once"),
         ("resource:a.b/c-d_e", "resources:a.b/c", 'pods.csv, line 1, column "resources:a.b/c": is unknown: needed are name, cpu, memory; allowed besides gpus, gpu_share, models, gpu_memory, app, max_per_node, arrival, departure, resource:example.com/iops'),
-        ("resource:a.b/c-d_e", "resource:a.b/other", "pods ask for a.b/other, as db does, and no node has any"),
+        ("resource:a.b/c-d_e", "resource:a.b/other", "pod db requests a.b/other, but no node has any"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_told_with_file_line_and_column(
@@ -124,8 +124,8 @@ def test_what_cannot_be_meant_is_taken_in_the_smallest_sense_counted_and_named(
     tick = 1 / 1024
     assert [one.departure for one in trace.pods] == [9, 9, 5 + tick, 5 + tick, math.inf, 9]
     assert trace.readings == (
-        "pods.csv: 2 pods leave at the second of arrival and are taken to stay 1/1024 of a second: p2, p3",
-        "pods.csv: 1 app has lines that differ in max_per_node; the smallest holds for all: a (2)",
+        "pods.csv: 2 pods leave in the second of arrival; the replay lets them run for 1/1024 of a second: p2, p3",
+        "pods.csv: 1 app has lines with different values of max_per_node; the smallest counts: a (2)",
     )
     assert traces.read(folder(tmp_path)).readings == ()
     many = "name,cpu,memory,arrival,departure\n" + "".join(f"p{i},1,0,7,7\n" for i in range(12))
@@ -145,7 +145,10 @@ def test_the_command_says_how_lines_were_taken_and_strict_refuses_them(tmp_path:
     command = ["replay", str(path), "--experiment", "recorded", "-o", "json"]
     taken = CliRunner().invoke(cli.app, command)
     assert taken.exit_code == 0, taken.output
-    assert "warning: pods.csv: 1 pod leaves at the second of arrival and is taken" in taken.stderr
+    assert (
+        "warning: pods.csv: 1 pod leaves in the second of arrival; the replay lets it run"
+        in taken.stderr
+    )
     assert json.loads(taken.stdout)
     strict = CliRunner().invoke(cli.app, [*command, "--strict"])
     assert strict.exit_code == 2
@@ -154,14 +157,15 @@ def test_the_command_says_how_lines_were_taken_and_strict_refuses_them(tmp_path:
 
 def test_a_limit_without_the_column_of_apps_is_told_where_it_stands(tmp_path: Path) -> None:
     pods = "name,cpu,memory,max_per_node\np,1,0,2\n"
-    said = "pods.csv, line 2, column max_per_node: needs the app that it is of"
+    said = "pods.csv, line 2, column max_per_node: max_per_node needs a value in the column app"
     assert said in refused(folder(tmp_path, pods=pods))
 
 
 def test_a_wrong_resource_of_a_node_is_told_too(tmp_path: Path) -> None:
     nodes = NODES.replace("resource:a.b/c-d_e", "resource:nvidia.com/gpucores")
-    assert 'nodes.csv, line 1, column "resource:nvidia.com/gpucores": is one of' in refused(
-        folder(tmp_path, nodes)
+    assert (
+        'nodes.csv, line 1, column "resource:nvidia.com/gpucores": is a resource of GPUs'
+        in refused(folder(tmp_path, nodes))
     )
 
 
@@ -189,7 +193,5 @@ def test_times_of_openb_are_read(tmp_path: Path, times: str, stay: tuple[float, 
 
 
 def test_a_task_of_openb_that_leaves_before_it_comes_is_told(tmp_path: Path) -> None:
-    said = (
-        'openb_pod_list_default.csv, line 2, column deletion_time: "2" is before its creation_time'
-    )
+    said = 'openb_pod_list_default.csv, line 2, column deletion_time: "2" is before creation_time'
     assert said in refused(openb(tmp_path, "3,2"))

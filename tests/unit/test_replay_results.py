@@ -123,7 +123,7 @@ def test_what_is_0_with_every_mode_of_a_recorded_trace_is_one_sentence() -> None
         record("fgd", 1, 80.0, **pods | {"dropped": 7}) | recorded,
     ]
     lines = shown(records)
-    assert lines[-1] == "0 with every mode and seed: lost pods, waiting pods."
+    assert lines[-1] == "Figures that are 0 with every mode and seed: lost pods, waiting pods."
     assert ["dropped", "0.00", "7.00"] in [line.split() for line in lines]
     assert not any(line.split()[:2] == ["lost", "pods"] for line in lines)
     as_filled = shown([record("keel", 1, 90.0, **pods)])

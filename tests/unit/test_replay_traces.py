@@ -89,26 +89,26 @@ def test_compressed_files_are_read(tmp_path: Path, ending: str, pack: type) -> N
     ("nodes", "pods", "said"),
     [
         (NODES.replace("model", "colour"), PODS, 'nodes.csv, line 1, column "colour": is unknown'),
-        (NODES.replace("cpu", "name", 1), PODS, "nodes.csv, line 1, column name: is there more"),
+        (NODES.replace("cpu", "name", 1), PODS, "nodes.csv, line 1, column name: appears more"),
         (NODES.replace(",cpu", ",model").replace(",gpus,model", ",gpus,resource:x.y/z"), PODS, "column cpu: is missing: needed are name, cpu, memory"),
         (NODES + "c,1\n", PODS, "nodes.csv, line 4: has 2 cells where the header has 5"),
         (NODES.replace("384Gi", "384"), PODS, 'nodes.csv, line 2, column memory: "384" has no unit: write for example 384Mi'),
         (NODES.replace("96", "many"), PODS, 'line 2, column cpu: "many" is not a quantity'),
         (NODES.replace("96", "-1"), PODS, 'line 2, column cpu: "-1" is negative'),
-        (NODES.replace("96", "1E"), PODS, 'line 2, column cpu: "1E" is beyond any machine'),
+        (NODES.replace("96", "1E"), PODS, 'line 2, column cpu: "1E" is too large'),
         (NODES.replace(",8,", ",8.5,"), PODS, 'line 2, column gpus: "8.5" is not a whole number from 0 to 64'),
         (NODES.replace(",8,", ",65,"), PODS, 'column gpus: "65" is not a whole number from 0 to 64'),
-        (NODES.replace("b,", "a,"), PODS, "node a: is there more than once"),
+        (NODES.replace("b,", "a,"), PODS, "node a: appears more than once"),
         (NODES.replace("b,", ",", 1), PODS, "line 3, column name: is empty"),
-        (NODES.replace(",8,", ",0,"), PODS, "pods ask for gpu, as whole does, and no node has any"),
+        (NODES.replace(",8,", ",0,"), PODS, "pod whole requests gpu, but no node has any"),
         ("", PODS, "nodes.csv, line 1, column name: is missing"),
         (NODES, PODS.replace("0.25", "1.5"), 'pods.csv, line 3, column gpu_share: "1.5" is not a share of one GPU: write 0.001 to 1'),
         (NODES, PODS.replace("0.25", "nan"), 'column gpu_share: "nan" is not a share'),
-        (NODES, PODS.replace("2,,", "2,0.5,"), 'pods.csv, line 2, column gpu_share: "0.5": a share is for 1 GPU, and 2 are asked for'),
+        (NODES, PODS.replace("2,,", "2,0.5,"), 'pods.csv, line 2, column gpu_share: "0.5": a share is allowed with 1 GPU only, and 2 are requested'),
         (NODES, PODS.replace("B|A|B", "B||A"), 'line 2, column models: "B||A" is not a list'),
         (NODES, PODS.replace("0,0,,,", "0,0,,A,"), 'line 4, column models: "A": must be empty when gpus is 0'),
-        (NODES, PODS.partition("whole")[0] + "p,0,0,0,,,\n", "no pod asks for anything"),
-        (NODES, PODS.partition("whole")[0], "no pod asks for anything"),
+        (NODES, PODS.partition("whole")[0] + "p,0,0,0,,,\n", "no pod requests anything"),
+        (NODES, PODS.partition("whole")[0], "no pod requests anything"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_told_with_file_line_and_column(
@@ -126,11 +126,14 @@ def test_a_share_of_several_gpus_in_openbs_format_is_told_too(tmp_path: Path) ->
 
 
 def test_what_is_no_trace_or_no_variant_is_told_with_what_there_is(tmp_path: Path) -> None:
-    assert "is no trace: neither openb_node_list_gpu_node.csv nor" in refused(tmp_path)
-    assert "has no variants" in refused(folder(tmp_path), "gpuspec33")
+    assert (
+        "is no trace: it must hold nodes.csv and pods.csv, or openb_node_list_gpu_node.csv"
+        in refused(tmp_path)
+    )
+    assert "only traces of openb have variants" in refused(folder(tmp_path), "gpuspec33")
     said = refused(OPENB, "../openb_pod_list_default")
     assert '"../openb_pod_list_default" is not in' in said
-    assert "there: cpu050, cpu100" in said
+    assert "allowed are cpu050, cpu100" in said
 
 
 def test_a_broken_archive_is_told(tmp_path: Path) -> None:

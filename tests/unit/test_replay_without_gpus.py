@@ -79,7 +79,8 @@ def test_a_fill_comes_up_to_its_load(load: float) -> None:
 
 def test_a_fill_of_nothing_is_refused() -> None:
     with pytest.raises(
-        BadInput, match=r"--load: 0.01 of the cpu there is is less than the 0.0416667 of it"
+        BadInput,
+        match=r"--load: no pod was drawn: the smallest pod requests 0.0416667 of it, and the load is 0.01 of all cpu",
     ):
         workloads.fill(TRACE, 1, 0.01)
 

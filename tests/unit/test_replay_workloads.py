@@ -156,5 +156,5 @@ def test_a_seed_draws_the_same_again_and_another_seed_something_else(name: str) 
 def test_a_fill_of_nothing_is_refused() -> None:
     """Else the table would be empty, and nobody told why."""
     trace = Trace("t", (TraceNode("n", 1, 1, 1, ""),), (TracePod("p", 1, 1, 1, 500, ()),))
-    with pytest.raises(BadInput, match=r"--load: 0.1 of 1 GPUs is less than the 0.5"):
+    with pytest.raises(BadInput, match=r"--load: no pod was drawn: the smallest pod requests 0.5"):
         workloads.fill(trace, 1, 0.1)

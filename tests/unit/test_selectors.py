@@ -97,7 +97,7 @@ BAD: list[tuple[Json, str]] = [
     *(
         (
             one,
-            "f.matchExpressions[0].values: must be set for the operators In and NotIn, and for these only",
+            "f.matchExpressions[0].values: must be set for the operators In and NotIn, and for no other operator",
         )
         for one in (expression("In"), expression("NotIn"), expression("Exists", "x"))
     ),

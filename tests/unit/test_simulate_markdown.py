@@ -196,4 +196,7 @@ def test_a_comment_is_bounded_however_many_unlike_pods_there_are() -> None:
 
 def test_scores_of_every_node_are_no_part_of_a_comment() -> None:
     said = refused("-o", "markdown", "--explain", objects=[node("n"), pod("p")])
-    assert said == "--explain: is of every node, too much for -o markdown; use table, json or yaml"
+    assert (
+        said
+        == "--explain: lists every node, which is too long for -o markdown; use -o table, json or yaml"
+    )

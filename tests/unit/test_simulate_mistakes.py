@@ -54,7 +54,7 @@ def test_a_file_that_is_not_there_or_no_text_is_named(tmp_path: Path) -> None:
         ("none", "there is no such file"),
         ("empty/none", "there is no such file"),
         ("", "is a folder, not a file"),
-        ("binary", "is no text in UTF-8"),
+        ("binary", "is not UTF-8 text"),
         ("n" * 300, "cannot be read: File name too long"),
     ):
         path = str(tmp_path / name)

@@ -123,7 +123,7 @@ def test_nodes_come_from_a_file(tmp_path: Path) -> None:
     again = tmp_path / "again.yaml"
     again.write_text(writing.dump(node("a")))
     assert refused("--add-node", str(again), objects=objects) == (
-        f"--add-node {again}: Node a: metadata.name: a node of this name is there already"
+        f"--add-node {again}: Node a: metadata.name: a node of this name exists already"
     )
     again.write_text(writing.dump(pod("p")))
     assert refused("--add-node", str(again), objects=objects) == (

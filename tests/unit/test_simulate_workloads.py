@@ -325,8 +325,8 @@ def test_all_workloads_together_have_a_bound() -> None:
     assert len(make_pods(inventory).made) == 150_000
     (problem,) = inventory.mistakes.values()
     assert str(problem) == (
-        "Job j1: spec: it makes 60000 pods, and 150000 are made of other objects: at most 200000 are "
-        "made of all together"
+        "Job j1: spec: makes 60000 pods, and other objects make 150000: at most 200000 are "
+        "allowed in all"
     )
 
 

@@ -38,7 +38,7 @@ def read(raw: Any, field: str) -> Changes:
             why = "takes no arguments" if name in PLUGINS else "is not a plugin that Evenkeel has"
             raise BadInput(f"{where}.name", f"{name!r} {why}; allowed are {', '.join(_READERS)}")
         if name in seen:
-            raise BadInput(f"{where}.name", f"{name} stands twice")
+            raise BadInput(f"{where}.name", f"{name} appears twice")
         seen.add(name)
         changes |= _READERS[name](_typed(one.get("args"), f"{where}.args", name), f"{where}.args")
     return changes
@@ -84,7 +84,7 @@ def _strategy(raw: Any, field: str) -> FitScore:
         found = found._replace(resources=resources)
     where, ratio = f"{field}.requestedToCapacityRatio", given.get("requestedToCapacityRatio")
     if (kind == Strategy.RATIO) != (ratio is not None):
-        raise BadInput(where, f"must be set for type {Strategy.RATIO}, and for this only")
+        raise BadInput(where, f"must be set for type {Strategy.RATIO}, and for no other type")
     if ratio is not None:
         values.known(values.mapping(ratio, where), where, ("shape",))
         found = found._replace(shape=placement.curve(ratio.get("shape"), f"{where}.shape"))
@@ -96,7 +96,7 @@ def _balanced(args: Args, field: str) -> Changes:
     names = [name for name, _ in _resources(args.get("resources"), f"{field}.resources", 1)]
     for i, name in enumerate(names):
         if name in names[:i]:
-            raise BadInput(f"{field}.resources[{i}].name", f"{name} stands twice")
+            raise BadInput(f"{field}.resources[{i}].name", f"{name} appears twice")
     return {"balanced": tuple(names)} if names else {}
 
 
@@ -141,7 +141,7 @@ def _spread(args: Args, field: str) -> Changes:
     given = values.items(args.get("defaultConstraints"), where, dict)
     if kind == "System":
         if given:
-            raise BadInput(f"{field}.defaultingType", "must be List for defaultConstraints to hold")
+            raise BadInput(f"{field}.defaultingType", "must be List when defaultConstraints is set")
         return {}
     return {"spread": constraints.spread(given, where)}
 
@@ -170,7 +170,7 @@ def _preemption(args: Args, field: str) -> Changes:
         figure = values.integer(args[least], f"{field}.{least}", 0, _INT32_MAX)
         found = found._replace(candidates_least=figure)
     if not (found.candidates_percent or found.candidates_least):
-        raise BadInput(f"{field}.{percent}", f"must not be 0 where {least} is")
+        raise BadInput(f"{field}.{percent}", f"must not be 0 when {least} is 0")
     return {"preemption": found}
 
 

@@ -48,7 +48,10 @@ def check(on: On, field: str) -> None:
             raise BadInput(f"{field}.{point}", f"{name} cannot be disabled")
     for name, first, second in _PREPARED:
         if name in on.at[second] and name not in on.at[first]:
-            raise BadInput(f"{field}.{first}", f"{name} is needed here by its part at {second}")
+            raise BadInput(
+                f"{field}.{first}",
+                f"{name} must be enabled here, because it is enabled at {second}",
+            )
     for name, first, second in _TOGETHER:
         if (name in on.at[first]) != (name in on.at[second]):
             raise BadInput(

@@ -69,7 +69,7 @@ def read(raw: Mapping[str, Any]) -> KubeFile:
     backoff_max = _seconds(raw, "podMaxBackoffSeconds", 10)
     if backoff_max < backoff:
         raise BadInput(
-            "podMaxBackoffSeconds", f"must be podInitialBackoffSeconds, {backoff}, at least"
+            "podMaxBackoffSeconds", f"must be at least podInitialBackoffSeconds, which is {backoff}"
         )
     return KubeFile(_profiles(raw.get("profiles")), float(backoff), float(backoff_max))
 
@@ -79,18 +79,19 @@ def _refuse_others(raw: Mapping[str, Any]) -> None:
     if values.items(raw.get("extenders"), "extenders", dict):
         raise BadInput(
             "extenders",
-            "not supported: Evenkeel asks nobody else. HAMi's extender is not needed, take it out",
+            "not supported: Evenkeel calls no extenders; remove them (HAMi's extender is not needed)",
         )
     connection = values.mapping(raw.get("clientConnection"), "clientConnection")
     if connection.get("kubeconfig"):
-        raise BadInput("clientConnection.kubeconfig", "take it out, and give it by --kubeconfig")
+        raise BadInput("clientConnection.kubeconfig", "remove it and use --kubeconfig")
     election = values.mapping(raw.get("leaderElection"), "leaderElection")
     if election and election.get("leaderElect", True) is not False:
-        raise BadInput(
-            "leaderElection", "take it out, and say by the flags of evenkeel run who leads"
-        )
+        raise BadInput("leaderElection", "remove it; flags of evenkeel run set leader election")
     if raw.get("delayCacheUntilActive"):
-        raise BadInput("delayCacheUntilActive", "not supported: those that stand by are warm")
+        raise BadInput(
+            "delayCacheUntilActive",
+            "not supported: standby replicas always keep their caches filled",
+        )
 
 
 def _percentage(raw: Mapping[str, Any], where: str) -> None:
@@ -118,7 +119,7 @@ def _profiles(raw: Any) -> tuple[KubeProfile, ...]:
         if not isinstance(name, str) or not name:
             raise BadInput(f"{where}.schedulerName", "is required")
         if name in found:
-            raise BadInput(f"{where}.schedulerName", f'"{name}" stands twice')
+            raise BadInput(f"{where}.schedulerName", f'"{name}" appears twice')
         _percentage(one, f"{where}.")
         on = points.read(one.get("plugins"), f"{where}.plugins")
         coherence.check(on, f"{where}.plugins")

@@ -125,7 +125,7 @@ def _plugin_set(raw: Any, field: str, point: str) -> PluginSet:
         values.known(one, where, ("name", "weight"))
         name = _plugin(one.get("name"), f"{where}.name")
         if name in enabled:
-            raise BadInput(f"{where}.name", f"{name} stands twice")
+            raise BadInput(f"{where}.name", f"{name} appears twice")
         if point != MULTI_POINT and point not in PLUGINS[name]:
             raise BadInput(f"{where}.name", f"{name} does nothing at {point}")
         enabled[name] = None

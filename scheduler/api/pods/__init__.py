@@ -1,6 +1,6 @@
-"""What a pod says, read into plain values: what it asks, of which nodes and cards, and near which other pods.
+"""A pod's spec and annotations, read into plain values: its requests, its nodes and cards, and its affinity to pods.
 
-Belongs here: one file for each part of a pod's words, ``templates`` of them all, and the bounds that a pod keeps
-before it is decoded (``bounded``). Does not belong here: words that others share (``api``), and what follows from
-them (``plugins``, ``state``).
+Belongs here: one file for each part of a pod, ``templates`` for all parts together, and the limits that are checked
+before a pod is decoded (``bounded``). Does not belong here: formats that other objects share (``api``), and what
+follows from the values (``plugins``, ``state``).
 """

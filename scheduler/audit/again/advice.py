@@ -22,12 +22,12 @@ FIGURES = {
     PODS: "{} pods",
 }
 _PROTECTS = (
-    "What the default protects is not in these figures: it keeps whole GPUs and even remainders for pods that "
-    "come and go, which one fill does not show."
+    "These figures do not include what the default protects: whole GPUs and balanced free capacity for pods that "
+    "come and go. In this simulation no pod leaves."
 )
-_UNSEEN = "No advice: too few pods were seen to say which pods come next."
-_ONE_ORDER = "No advice: one order does not show how far the figures differ between orders."
-_NO_CHANGE = "No advice to change the mode."
+_UNSEEN = "None: the cluster has too few pods to predict which pods come next."
+_ONE_ORDER = "None: one order does not show how much the figures differ between orders."
+_NO_CHANGE = "No reason to change the mode."
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def give(tried: Sequence[Tried], default: str, *, is_seen: bool = True) -> Advic
     """
     base = next((one for one in tried if one.name == default), None)
     if base is None:
-        return Advice("", "", f"None, for it compares modes with {default}, which was not tried.")
+        return Advice("", "", f"None: advice needs --mode {default} among the compared modes.")
     n_orders = len(base.held[PODS])
     if not is_seen or n_orders == 1:
         return Advice(base.name, "", _ONE_ORDER if is_seen else _UNSEEN)
@@ -86,8 +86,9 @@ def give(tried: Sequence[Tried], default: str, *, is_seen: bool = True) -> Advic
         return Advice(base.name, "", _stay(base, others, n_orders))
     more = best.holds_more(base)
     text = (
-        f"{best.name}: filled up, the nodes hold {best.describe(more)} with it, and {base.describe(more)} with the "
-        f"{base.name}, in {n_orders} of {n_orders} orders, and no resource less. {_PROTECTS}"
+        f"Use {best.name}. Filled up with {best.name}, the nodes hold {best.describe(more)}; with the {base.name} they "
+        f"hold {base.describe(more)}. {best.name} holds more in all {n_orders} orders and no less of any "
+        f"resource. {_PROTECTS}"
     )
     return Advice(best.name, more[0], text)
 
@@ -105,17 +106,19 @@ def _stay(base: Tried, others: Sequence[Tried], n_orders: int) -> str:
         if not (more or less):
             alike.append(one.name)
             continue
-        parts = [f"more, {one.describe(more)}"] if more else []
-        parts += [f"less, {one.describe(less)}"] if less else []
-        told = f"{one.name} holds {', but '.join(parts)}"
-        smaller = ": smaller pods that hold no more of any resource" if more == [PODS] else ""
+        parts = [f"more ({one.describe(more)})"] if more else []
+        parts += [f"less ({one.describe(less)})"] if less else []
+        told = f"{one.name} holds {' but also '.join(parts)}"
+        smaller = (
+            ": its pods are smaller and hold no more of any resource" if more == [PODS] else ""
+        )
         sentences.append(f"{told}{smaller}.")
     figures = [name for name in FIGURES if any(base.held[name])] or [PODS]
-    first = f"Filled up in {n_orders} orders, the nodes hold {base.describe(figures)} with the {base.name}."
+    first = f"Filled up with the {base.name} in {n_orders} orders, the nodes hold {base.describe(figures)}."
     if alike:
         sentences.insert(
             0,
-            f"What they hold with {', '.join(alike)} overlaps with that, or differs by less than "
+            f"With {', '.join(alike)} the nodes hold amounts that overlap with these or differ by less than "
             f"{_MATTERS:.0%}.",
         )
     return " ".join((_NO_CHANGE, first, *sentences))

@@ -1,10 +1,9 @@
-"""Which of the bound pods are placed again, and why the others stay where they are.
+"""Which of the bound pods are placed again, and why the others stay on their nodes.
 
-The question is how other modes would have placed the pods that are there. So a pod stays only where that
-has no answer: no scheduler chose its node, it is about to leave, its node would not take it again,
-or it asks what Evenkeel does not place, in which case it holds what it holds. A pod that nothing would
-create anew if it were deleted is placed again like any other, for nothing is deleted; how many they are is
-counted.
+The audit shows where other modes would have placed the present pods. A pod stays on its node only where this
+question has no answer: no scheduler chose the node, the pod is being deleted, the node would refuse the pod now,
+or the pod requests something that Evenkeel does not place. A pod without a controller is placed again like any
+other, because nothing is deleted; such pods are counted.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ OF_A_FILE = "run by the kubelet from a file"
 LEAVING = "being deleted"
 # Where its volumes can be used is not read, and a volume does not move.
 CLAIMED = "with a PersistentVolumeClaim"
-NO_NODE = "on a node that is not there"
-UNREADABLE = "with a mistake in what is asked"
-UNCLAIMED = "with a mistake in which cards are held"
-MISSTEERED = "with a mistake in how to place them"
-NOT_BACK = "on a node that would not take such a pod back, by its cordon, taints or labels"
+NO_NODE = "on a node that does not exist"
+UNREADABLE = "with a mistake in the requests"
+UNCLAIMED = "with a mistake in the record of their cards"
+MISSTEERED = "with a mistake in their placement settings"
+NOT_BACK = "on a node that would refuse such a pod now (cordon, taints or labels)"
 # Pods of these reasons are demand like any other: it is only their node, or their volumes, that they cannot leave.
 _COME_AGAIN = frozenset({LEAVING, CLAIMED, NO_NODE, NOT_BACK})
 _OWNERS = {"DaemonSet": OF_A_DAEMON_SET, "Node": OF_A_FILE}

@@ -2,5 +2,5 @@
 
 Belongs here: ``page`` puts it together, ``charts`` are bars, ``fleet`` shows every node, ``parts`` are the
 pieces of HTML that these share, and ``style`` is how it looks on a screen, a phone and paper. Does not
-belong here: figures and sentences, which the table on the terminal has too.
+belong here: figures and sentences that the table on the terminal shows too.
 """

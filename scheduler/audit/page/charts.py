@@ -41,7 +41,7 @@ def nodes(rows: Sequence[Json]) -> str:
         return chart
     rest = sum(row["stranded"][_GPU] for row in others)
     told = (
-        f"{len(shown)} of {len(ordered):,} nodes with GPUs shown, with the most stranded; "
+        f"The chart shows {len(shown)} of {len(ordered):,} nodes with GPUs, those with the most stranded; "
         f"the other {len(others):,} strand {short(rest)} GPUs in all."
     )
     return chart + parts.soft(told)

@@ -36,9 +36,9 @@ _STRANDED = (
     _Kind("s2", 0.25, "a quarter to a half stranded"),
     _Kind("s1", _LEAST, "less than a quarter stranded"),
 )
-_IDLE = _Kind("idle", _LEAST, "usable and unused in part, next to nothing stranded")
-_FULL = _Kind("full", 0.0, "in use, or what is left is no loss")
-_CLOSED = _Kind("closed", 0.0, "closed: cordoned or not healthy")
+_IDLE = _Kind("idle", _LEAST, "partly unused and usable, next to nothing stranded")
+_FULL = _Kind("full", 0.0, "in use, or the rest is no loss")
+_CLOSED = _Kind("closed", 0.0, "closed: cordoned or unhealthy")
 _KINDS = (*_STRANDED, _IDLE, _FULL, _CLOSED)
 
 

@@ -14,20 +14,20 @@ from scheduler.audit.words import FIGURES, TITLES, amount, spread, whole
 Json = dict[str, Any]
 _METHOD = (
     (
-        "Usable is what is free and what the typical pod, in expectation, can take. Stranded is what is free and "
-        "what it cannot take, because something else is gone on the node or too little is left on a card. "
-        "Dead is the part of it that no typical pod at all can take. Where one typical pod still fits, "
-        "nothing counts as stranded for it: it is the least one can say."
+        "Usable is free capacity that typical pods can use, averaged over these pods. Stranded is free capacity that "
+        "typical pods cannot use, because another resource of the node is used up or too little is left on a card. "
+        "Dead is the part of the stranded capacity that no typical pod at all can use. Where one more typical pod "
+        "fits on a node, nothing on the node counts as stranded for that pod, so the figures are lower bounds."
     ),
     (
-        "Spare is free CPU and memory that is no loss: what lies beside GPUs that are all in use and that no pod "
-        "seen could run on, and what is too little for any pod."
+        "Spare is free CPU and memory that is no loss: either all GPUs of its node are in use and no pod of the "
+        "cluster could use it, or it is too little for any pod."
     ),
     (
-        "Closed is what is free on nodes that are cordoned or not healthy, and on cards that are out of order, "
-        "in MIG mode, or held by pods that do not say which."
+        "Closed is free capacity of nodes that are cordoned or unhealthy, and of cards that are unhealthy, in MIG mode, "
+        "or possibly held by pods that do not say which cards they hold."
     ),
-    "A node is empty when it has no pod but those that belong to it, such as a DaemonSet's.",
+    "A node is empty when its only pods belong to the node itself, such as those of a DaemonSet.",
 )
 
 
@@ -50,7 +50,7 @@ def render(audit: Json) -> str:
         "<h2>The fleet</h2>",
         fleet.draw(audit["nodes"], audit["waiting"])
         if audit["nodes"]
-        else "<p>There is no node.</p>",
+        else "<p>The cluster has no node.</p>",
         *_sentences((words.waits(audit),)),
         "<h2>In total</h2>",
         _total(audit["total"]),
@@ -63,9 +63,9 @@ def render(audit: Json) -> str:
     ]
     if audit["next"]:
         body += [
-            "<h2>One more pod of a kind that is there</h2>",
+            "<h2>Where one more pod of each frequent kind would go</h2>",
             parts.table(
-                ("it asks", "goes to", "and loses", "why there"),
+                ("a pod like", "goes to", "loses", "because"),
                 [words.upcoming(kind) for kind in audit["next"]],
                 words=2,
             ),
@@ -84,7 +84,7 @@ def render(audit: Json) -> str:
             *_sentences((*words.moved(audit), replay["note"])),
         ]
     body += [
-        "<h2>How it was judged</h2>",
+        "<h2>How the figures were measured</h2>",
         *_sentences(
             (*words.judged_by(audit), *words.not_judged(audit), *_METHOD, *words.priced_by(audit))
         ),
@@ -114,38 +114,21 @@ def _total(total: Json) -> str:
 
 
 def _worst(audit: Json) -> str:
-    by_name = {node["name"]: node for node in audit["nodes"]}
     if not audit["worst"]:
-        return "<p>Nowhere: nothing is stranded.</p>"
-    causes: dict[str, list[Json]] = {}
-    for node in map(by_name.__getitem__, audit["worst"]):
-        causes.setdefault(_cause(node["why"]), []).append(node)
+        return "<p>Nothing is stranded.</p>"
     groups = [
         (
             f"{cause[0].upper()}{cause[1:]}",
             [
                 (node["name"], *(amount(node["stranded"][key]) for key in TITLES),
-                 f"{node['money']:,.0f}", _left(node["why"]))
+                 f"{node['money']:,.0f}", words.left(node["why"]))
                 for node in nodes
             ],
         )
-        for cause, nodes in causes.items()
+        for cause, nodes in words.by_cause(audit).items()
     ]  # fmt: skip
     headings = ("node", *TITLES.values(), "$ a month", "what is left")
     return parts.grouped(headings, groups)
-
-
-def _cause(why: Json | None) -> str:
-    """What several nodes may have in common, which is told once for all of them."""
-    if why is None:
-        return "less than a hundredth of each unit is stranded"
-    return f"{why['cause']} for {why['pods']}" if why["misfits"] else str(why["cause"])
-
-
-def _left(why: Json | None) -> str:
-    if why is None:
-        return ""
-    return f"{why['left']}; {why['misfits']} do not fit" if why["misfits"] else str(why["left"])
 
 
 def _filled(replay: Json) -> str:
@@ -157,7 +140,7 @@ def _filled(replay: Json) -> str:
 
 def _modes(audit: Json) -> str:
     replay, total = audit["replay"], audit["total"]
-    headings = ("mode", "empty nodes", "no place", "GPUs stranded", "$ a month stranded")
+    headings = ("mode", "empty nodes", "not placed", "GPUs stranded", "$ a month stranded")
     now = (
         "as it is", f"{replay['emptyNodes']:,}", "", amount(total["stranded"]["gpuCompute"]),
         f"{total['money']:,.0f}",

@@ -1,6 +1,6 @@
-"""Prices: what a month of each resource costs, so that all of it can be told in one figure.
+"""Prices of each resource for a month, so that one figure can sum up all resources.
 
-Belongs here: ``prices.yaml`` is the list that comes with Evenkeel, which says where each price is from and of
-what day it is; ``book`` reads it, a user's own list and the flags; ``rates`` turns it into dollars per
-unit of every node. Does not belong here: what is counted, which is the measure's.
+Belongs here: ``prices.yaml`` is the packaged list, with the source and the date of each price; ``book`` reads
+this list, a user's own list and the flags; ``rates`` turns them into dollars per unit of every node. Does not
+belong here: how much there is of each resource (``measure``).
 """

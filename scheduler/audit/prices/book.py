@@ -1,4 +1,4 @@
-"""The price list: what comes with Evenkeel, a user's own file over it, then the flags."""
+"""The price list: the packaged list, then a user's file, then the flags; the later overrides the earlier."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _model(field: str, raw: Any, where: str) -> ModelPrice:
     if not isinstance(raw, Mapping) or not {"match", "price"} <= raw.keys() <= {
         "match", "price", "source"
     }:  # fmt: skip
-        raise BadInput(field, "must have match and price, and may have source, and nothing else")
+        raise BadInput(field, "must have match and price; the only other key allowed is source")
     source = _text(f"{field}.source", raw.get("source", where))
     match = _match(f"{field}.match", raw["match"])
     return ModelPrice(match, _price(f"{field}.price", raw["price"]), source)
@@ -174,8 +174,8 @@ def _match(field: str, given: Any) -> str:
     if not isinstance(given, str) or len(given) > _MATCH_MAX or not re.search("[A-Za-z0-9]", given):
         raise BadInput(
             field,
-            f"{given!r} is no GPU model, and no unit: units are {', '.join(UNITS)}; "
-            "a model is part of its name, such as A100*80GB",
+            f"{given!r} is neither a unit ({', '.join(UNITS)}) nor part of the name of a GPU model, "
+            "such as A100*80GB",
         )
     return given
 

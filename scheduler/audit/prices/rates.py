@@ -145,5 +145,7 @@ def _label(cluster: Cluster, name: str, prices: PriceBook) -> str:
 
 def _by_memory(gib: float, prices: PriceBook) -> str:
     if gib:
-        return f"not in the list: by its {gib:.0f} GiB of memory"
-    return f"not in the list, and no memory told: as one of {prices.unknown_gib:g} GiB"
+        return f"model not in the list; priced by its {gib:.0f} GiB of memory"
+    return (
+        f"model not in the list, memory not reported; priced as a GPU of {prices.unknown_gib:g} GiB"
+    )

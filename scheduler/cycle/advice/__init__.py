@@ -1,5 +1,6 @@
-"""What would let a pod in that waits, and how far it is from that: every answer is tried on the cluster as it is.
+"""Changes that would let a waiting pod run, and the node that comes closest; each change is tried on the cluster.
 
-Belongs here: changes of a pod's words, of what is on nodes and of nodes, each asked of the cycle and undone; the
-node that comes closest, and what it lacks. Does not belong here: a second way to judge a node, and sentences.
+Belongs here: changes of the pod, of the pods on nodes and of the nodes, each tried by the cycle and undone; the
+node that comes closest, and what this node lacks. Does not belong here: a second way to evaluate a node, and
+sentences.
 """

@@ -1,5 +1,5 @@
-"""Preemption: whose place a pod may take, and the room that is promised to those that wait for it.
+"""Preemption: which pods a pod may evict, and the room that is reserved for pods whose victims are leaving.
 
-Belongs here: what is promised on nodes (``promised``), whom each node could spare for a kind of pods (``hunts``),
-and the decision for one pod (``attempts``). Does not belong here: evicting anybody, which a shell does.
+Belongs here: room reserved on nodes (``promised``), the possible victims on each node for a kind of pods (``hunts``),
+and the decision for one pod (``attempts``). Does not belong here: the evictions themselves (``kube``, ``simulate``).
 """

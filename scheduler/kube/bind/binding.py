@@ -125,7 +125,9 @@ class Binding:
         self, bind: Bind, pod: PodRecord, version: str, doubt: Callable[[], Gate]
     ) -> Fate:
         def trouble(error: Exception) -> Gate:
-            _log.warning("a pod in doubt cannot be fenced", pod=pod.key, error=str(error))
+            _log.warning(
+                "a pod whose bind is in doubt cannot be fenced", pod=pod.key, error=str(error)
+            )
             return doubt()
 
         target = Target(pod.namespace, pod.name, pod.uid, version)
@@ -143,7 +145,9 @@ class Binding:
             except Exception as error:  # noqa: BLE001 - whatever keeps it from being told
                 if answers.is_not_found(error):
                     return None
-                _log.warning("a pod in doubt cannot be read", pod=pod.key, error=str(error))
+                _log.warning(
+                    "a pod whose bind is in doubt cannot be read", pod=pod.key, error=str(error)
+                )
                 gate = doubt()
                 attempt += 1
                 await asyncio.sleep(client.backoff(attempt))

@@ -133,7 +133,7 @@ class Fence:
             telling.cancel()
         self.trouble = None
         _log.info(
-            "fenced the pods that leaders of before may have been binding",
+            "fenced the pods that previous leaders may have been binding",
             pods=len(pods),
             bound_meanwhile=n_bound,
             seconds=round(asyncio.get_running_loop().time() - began, 3),

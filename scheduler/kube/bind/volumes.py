@@ -124,10 +124,12 @@ def _check(claim: Claim, volume: Volume | None) -> None:
         ApiError: somebody else has decided otherwise meanwhile.
     """
     if claim.volume not in {"", volume.name if volume else ""}:
-        raise ApiError(0, "Conflict", f'binding volumes: PVC "{claim.key[1]}" has a volume by now')
+        raise ApiError(
+            0, "Conflict", f'binding volumes: PVC "{claim.key[1]}" has another volume now'
+        )
     if volume is None:
         if claim.selected is not None:
-            text = f'PVC "{claim.key[1]}" is provisioned for node "{claim.selected}" by now'
+            text = f'PVC "{claim.key[1]}" is now provisioned for node "{claim.selected}"'
             raise ApiError(0, "Conflict", f"binding volumes: {text}")
         return
     could = choosing.could_be if volume.is_for(claim) else choosing.suits

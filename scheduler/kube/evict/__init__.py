@@ -1,5 +1,5 @@
-"""Evictions and nominations as the API server has to be told of them.
+"""Evictions and nominations as requests to the API server.
 
-Belongs here: the requests by which pods make room for one of higher priority, in their order, and by which a pod's
-nomination is written. Does not belong here: who goes for whom, which the engine decides.
+Belongs here: the requests that evict pods for a pod of higher priority, in their order, and the request that writes
+a pod's nomination. Does not belong here: the choice of the victims, which the engine makes.
 """

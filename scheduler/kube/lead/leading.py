@@ -106,7 +106,7 @@ class Leading:
             # Looked at anew each time: what is behind may be gone meanwhile.
             if await self._hears(await self._heads.unheard()):
                 return
-        _log.warning("the watches of pods stay behind, listing again")
+        _log.warning("the watches of pods lag behind; pods are listed again")
         pods = [stream for stream in self._streams if stream.source.kind == kinds.PODS]
         await asyncio.gather(*(stream.relist() for stream in pods))
 

@@ -234,7 +234,7 @@ class Lease:
                     # A version that is too old is told as an error, again and again.
                     return not (answers.is_failure(response.status) or news.startswith(_ERROR))
         except client.TRANSPORT_ERRORS as error:
-            _log.info("lease not watched", error=repr(error))
+            _log.info("lease cannot be watched", error=repr(error))
         return False
 
     async def release(self, *, settled_reign: int) -> None:
@@ -385,9 +385,9 @@ class AlwaysLeader:
     async def run(self) -> None:
         """Nothing to keep, but to say what that means: a second one would bind what this one has given away."""
         _log.warning(
-            "without a lease: believes to be the only scheduler of its name",
-            risk="a second one would allocate the same GPUs again",
-            remedy="--lease-namespace NAMESPACE, where the Lease is to be",
+            "running without a lease: no other scheduler of the same name may run",
+            risk="a second scheduler would allocate the same GPUs again",
+            remedy="set --lease-namespace NAMESPACE",
         )
 
     async def release(self, *, settled_reign: int) -> None:

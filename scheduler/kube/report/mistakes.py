@@ -54,7 +54,7 @@ class Mistakes:
         try:
             self._tell_bound(pod, self._engine.cluster.claim_problem(pod))
         except Exception:  # noqa: BLE001 - whatever it is, the others are scheduled
-            _log.exception("what is wrong with a bound pod cannot be told", pod=pod.key)
+            _log.exception("the mistake of a bound pod cannot be reported", pod=pod.key)
 
     def _tell_bound(self, pod: PodRecord, problem: Mistake | None) -> None:
         if not problem:

@@ -15,7 +15,7 @@ from scheduler.kube import answers, client, wall_clock
 from scheduler.kube.client import ApiClient
 
 _PERIOD_SECONDS = 2.0
-_IN_FORCE = "the policy is in force for pods not yet placed"
+_IN_FORCE = "the policy applies to pods that are not placed yet"
 _log = structlog.get_logger("evenkeel.policies")
 
 

@@ -85,7 +85,7 @@ class Probes:
     def _of_the_holder(self, now: float) -> list[str]:
         holder, seen = self._lease.holder(), self._lease.seen
         if holder == Holder.STRANGER:
-            return [f"the lease is held by {seen.holder}, which is no replica of Evenkeel"]
+            return [f"the lease is held by {seen.holder}, which is not a replica of Evenkeel"]
         # Twice as long as others wait before they take it.
         if holder == Holder.NOBODY and seen.at and now - seen.at > 2 * seen.duration:
             return ["nobody leads"]
@@ -100,6 +100,6 @@ class Probes:
             for reason in found - known:
                 _log.error("not ready", reason=reason)
             for reason in known - found:
-                _log.info("no longer in the way", reason=reason)
+                _log.info("no longer keeps this replica from being ready", reason=reason)
             known = found
             await asyncio.sleep(_LOOK_SECONDS)

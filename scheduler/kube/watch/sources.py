@@ -131,7 +131,7 @@ def table(schedulers: tuple[str, ...], limits: PodLimits) -> tuple[Source[Any], 
                 "",
                 read,
                 _groups(group),
-                "the spread of pods that ask for none",
+                "the spread of pods that request none",
             )
             for kind, group, read in _GROUPS
         ),

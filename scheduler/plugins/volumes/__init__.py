@@ -1,5 +1,5 @@
-"""What rules about storage share: what they need of a pod, and which node its claims could be bound on.
+"""What rules about storage share: what they need to know of a pod, and on which nodes its claims could be bound.
 
-Belongs here: judging nodes by storage, as arrays by node row. Does not belong here: the objects themselves and what
-is used of them (``state/volumes``), and the reasons that people are told (``rules``).
+Belongs here: evaluating nodes by storage, as arrays by node row. Does not belong here: the storage objects and their
+use (``state/volumes``), and the reasons that users read (``rules``).
 """

@@ -1,12 +1,12 @@
 """From the history of a run to figures.
 
 Belongs here: ``fill``, ``streams`` and ``recorded`` make the record and the curve of a run of their kind;
-``by_resource`` are the figures that all three have of every resource, ``usage`` what was in use when, told
-from who was where, ``stranded`` the free capacity that no pod could use; ``averages`` are means that
-know what is missing, ``classes`` the sizes that pods ask, ``summary`` is over seeds. Does not belong here:
-how figures are shown.
+``by_resource`` has the figures of every resource that all three share; ``usage`` computes how much was in use at each
+time from the pods on each node; ``stranded`` is the free capacity that no pod could use; ``averages`` are means
+that skip missing values, ``classes`` are the sizes that pods request, ``summary`` joins the seeds. Does not
+belong here: how figures are shown.
 
-A record is flat. Percentages are of the trace's GPU capacity unless their name says otherwise. A figure that
-the run cannot give (a load it never reached, fragments not measured, a size nobody asked for, GPUs in a
-trace without any) is None.
+A record is flat. Percentages are of the trace's GPU capacity unless their name says otherwise. A figure is None
+where the run has none: a load that was never reached, fragments that were not measured, a size that no pod
+requested, GPUs in a trace without GPUs.
 """

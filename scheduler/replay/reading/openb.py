@@ -52,5 +52,5 @@ def _stay(row: Row) -> tuple[float, float]:
         return arrival, math.inf
     departure = row.seconds(DEPARTURE)
     if departure < arrival:
-        raise row.bad(DEPARTURE, f'"{row.cells[DEPARTURE]}" is before its {ARRIVAL}')
+        raise row.bad(DEPARTURE, f'"{row.cells[DEPARTURE]}" is before {ARRIVAL}')
     return arrival, max(departure, arrival + _LEAST_SECONDS)

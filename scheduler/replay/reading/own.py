@@ -68,8 +68,8 @@ def pods(path: Path, *, strict: bool) -> tuple[list[TracePod], tuple[str, ...]]:
             if strict:
                 raise row.bad(
                     "max_per_node",
-                    f'"{row.cells.get("max_per_node", "")}": the lines of an app must agree, and one'
-                    f' above says "{before or ""}" for {one.app}',
+                    f'"{row.cells.get("max_per_node", "")}": all lines of an app must have the same value, and an'
+                    f' earlier line has "{before or ""}" for {one.app}',
                 )
             # The smallest that any line says holds for all of them; an empty one says nothing.
             limits[one.app] = min(filter(None, (before, one.max_per_node)))
@@ -98,16 +98,16 @@ class Readings:
     def said(self, limits: Mapping[str, int]) -> Iterator[str]:
         """In sentences, with how many there are and their names."""
         if n := len(self.gone_at_once):
-            pods, leave, are = ("pod", "leaves", "is") if n == 1 else ("pods", "leave", "are")
+            pods, leave, them = ("pod", "leaves", "it") if n == 1 else ("pods", "leave", "them")
             yield (
-                f"{self.file}: {n:,} {pods} {leave} at the second of arrival and {are} taken to stay 1/"
+                f"{self.file}: {n:,} {pods} {leave} in the second of arrival; the replay lets {them} run for 1/"
                 f"{tables.TICKS} of a second: {_some(self.gone_at_once)}"
             )
         if n := len(self.differing):
             apps = "app has lines" if n == 1 else "apps have lines"
             smallest = [f"{app} ({limits[app]})" for app in self.differing]
             yield (
-                f"{self.file}: {n:,} {apps} that differ in max_per_node; the smallest holds for all: "
+                f"{self.file}: {n:,} {apps} with different values of max_per_node; the smallest counts: "
                 f"{_some(smallest)}"
             )
 
@@ -161,7 +161,8 @@ def _app(row: Row) -> tuple[str, int]:
         return app, 0
     if not app:
         raise row.bad(
-            "app" if "app" in row.cells else "max_per_node", "needs the app that it is of"
+            "app" if "app" in row.cells else "max_per_node",
+            "max_per_node needs a value in the column app",
         )
     return app, row.integer("max_per_node", 1, _PER_NODE_MAX)
 
@@ -192,12 +193,13 @@ def _resource(file: str, column: str) -> str:
     where, name = f'{file}, line 1, column "{column}"', column.removeprefix(_RESOURCE)
     if "/" not in name:
         raise BadInput(
-            where, f"is no resource: write its name with a domain, as {_RESOURCE}example.com/iops"
+            where,
+            f"is not a resource: write its name with a domain, such as {_RESOURCE}example.com/iops",
         )
     if families.place_of(name) >= 0 or name in families.INNER_RESOURCES:
-        raise BadInput(where, "is one of devices: GPUs are asked for by the column gpus")
+        raise BadInput(where, "is a resource of GPUs: write requested GPUs in the column gpus")
     try:
         selectors.check_name(name, where)
     except BadInput as error:
-        raise BadInput(where, "is no resource's name in Kubernetes") from error
+        raise BadInput(where, "is not a valid resource name in Kubernetes") from error
     return name

@@ -107,7 +107,9 @@ class Row:
         except quantities.BadQuantity as error:
             raise self.bad(column, str(error)) from error
         if amount > AMOUNT_MAX:
-            raise self.bad(column, f'"{self.cells[column]}" is beyond any machine')
+            raise self.bad(
+                column, f'"{self.cells[column]}" is too large: at most {AMOUNT_MAX} are allowed'
+            )
         return amount
 
 
@@ -125,7 +127,8 @@ def check_share(row: Row, gpus: int, milli: int, column: str) -> None:
     """
     if gpus > 1 and milli < WHOLE:
         raise row.bad(
-            column, f'"{row.cells[column]}": a share is for 1 GPU, and {gpus} are asked for'
+            column,
+            f'"{row.cells[column]}": a share is allowed with 1 GPU only, and {gpus} are requested',
         )
 
 
@@ -196,7 +199,7 @@ def _check_header(
         if name not in needed and name not in optional:
             raise BadInput(f'{where}, column "{name}"', f"is unknown: {allowed}")
         if columns.count(name) > 1:
-            raise BadInput(f"{where}, column {name}", "is there more than once")
+            raise BadInput(f"{where}, column {name}", "appears more than once")
     for name in needed:
         if name not in columns:
             raise BadInput(f"{where}, column {name}", f"is missing: {allowed}")

@@ -1,5 +1,5 @@
-"""What if: changes to what was read, before anything is placed.
+"""What-if: changes to the objects that were read, before anything is placed.
 
-Belongs here: nodes that go, close or come, workloads that grow or shrink, and the pods that this sets free. Does
-not belong here: where those pods go.
+Belongs here: removed, cordoned and added nodes, scaled workloads, and the pods that lose their node by such a
+change. Does not belong here: where these pods go.
 """

@@ -66,7 +66,7 @@ def apply(inventory: Inventory, texts: list[str]) -> set[ObjectKey]:
         given = inventory.workloads[at]
         spec = given.body.get("spec")
         if not isinstance(spec, dict):
-            raise BadInput(f"--scale {text}", "its spec is no object")
+            raise BadInput(f"--scale {text}", "its spec is not an object")
         changed = {**spec, _KINDS[scale.kind][0]: scale.size}
         inventory.workloads[at] = Given(given.position, {**given.body, "spec": changed})
         scaled.add(kinds.key(given.body))

@@ -1,5 +1,5 @@
-"""Workloads stand for the pods that their controllers would make of them.
+"""The pods that the controllers of workloads would make.
 
-Belongs here: what each controller of Kubernetes makes, with its names, labels and owners, and how much of it
-is there already. Does not belong here: where the pods go.
+Belongs here: the pods of each controller of Kubernetes, with their names, labels and owners, and how many of them
+exist already. Does not belong here: where the pods go.
 """

@@ -34,8 +34,8 @@ class Room:
         if n_pods > self._left:
             raise BadInput(
                 "spec",
-                f"it makes {n_pods} pods, and {PODS_MAX - self._left} are made of other objects: "
-                f"at most {PODS_MAX} are made of all together",
+                f"makes {n_pods} pods, and other objects make {PODS_MAX - self._left}: at most {PODS_MAX} are "
+                "allowed in all",
             )
         self._left -= n_pods
 

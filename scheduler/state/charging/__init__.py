@@ -1,6 +1,6 @@
-"""Who takes what of nodes and cards, and the one ledger in which it is written.
+"""What each pod takes of nodes and cards, in one ledger.
 
-Belongs here: charges compiled once per template, what counts of a claim, the rows of pods that have a node,
+Belongs here: charges compiled once per template, the part of a claim that counts, the rows of pods that have a node,
 the only calls that change totals, and the roster that keeps them in step with pods' records. Does not belong
 here: when a pod is charged (``state/cluster.py``).
 """

@@ -1,4 +1,4 @@
-"""What is wrong with what a pod says of the cards that it holds, for people."""
+"""The mistake, if any, in a pod's record of the cards that it holds, in words for people."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def claim_problem(
     table: c.Cards,
     driver: CardDriver,
 ) -> Mistake | None:
-    """What a person must mend on a pod whose node tells its cards: what it tells of them; None when nothing.
+    """The mistake in the cards that a pod names, on a node whose cards are reported one by one; None for none.
 
-    ``cards`` are the rows of the node's cards in ``table`` by UUID, ``driver`` is theirs.
+    ``cards`` are the rows of the node's cards in ``table`` by UUID, ``driver`` is the cards' driver.
     """
     asks = pod.asks
     if not claims.tells_cards(pod.claim, asks):
-        missing = f"is missing on a pod that asks GPUs of a node that {driver.name} manages"
+        missing = f"is missing, and the pod requests GPUs of a node that {driver.name} manages"
         return pod.problem or Mistake(driver.claim_field, missing)
     # A node that is left out has none.
     unsaid = claims.incomplete(pod.claim, asks, cards, table, driver.whole_of) if cards else ""

@@ -68,7 +68,7 @@ def incomplete(
     for i, (uses, ask) in enumerate(zip(claim, asks, strict=True), 1):
         if untold := _untold(uses, ask, cards, table, whole_of):
             return (
-                f"tells {ask.cards - untold} of the {ask.cards} cards that container {i} asks, init "
+                f"names {ask.cards - untold} of the {ask.cards} cards that container {i} requests, init "
                 "containers counted first; only cards of the pod's node count, each once"
             )
     return ""

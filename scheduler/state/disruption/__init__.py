@@ -1,5 +1,4 @@
-"""What pods of higher priority are promised and may take: nominations, pods on their way out, disruption budgets.
+"""What preemption has to know: nominations, pods that are being deleted, disruption budgets.
 
-Belongs here: what is known of that, by name and row. Does not belong here: who has to go for whom, which ``cycle``
-decides.
+Belongs here: these facts by name and row. Does not belong here: the choice of the victims (``cycle``).
 """

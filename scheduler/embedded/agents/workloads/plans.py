@@ -50,7 +50,7 @@ def capped(kind: str, asked: int) -> tuple[int, list[Note]]:
     """Return how many pods are made of what is asked, and the event that says so if it is less."""
     if asked <= MOST_PODS:
         return asked, []
-    text = f"{kind} asks {asked} pods; at most {MOST_PODS} of one workload are made here"
+    text = f"{kind} requests {asked} pods; this cluster makes at most {MOST_PODS} for one workload"
     return MOST_PODS, [Note("FailedCreate", text, "Warning")]
 
 

@@ -68,7 +68,7 @@ class Stranded:
         try:
             return await self._measure()
         except Exception:  # noqa: BLE001 - whatever it is, pods are placed without it
-            _log.exception("what is stranded cannot be measured")
+            _log.exception("stranded capacity cannot be measured")
             self._last = None
             return 0.0
 
