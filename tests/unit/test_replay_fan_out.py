@@ -110,7 +110,9 @@ def test_what_the_engine_refuses_is_bad_input_and_names_the_run() -> None:
 
 def test_a_process_that_dies_is_told_with_a_run_it_took_along() -> None:
     jobs = [job(seed=2), job(seed=2, mode="random")]
-    with pytest.raises(fan_out.JobFailed, match=r"churn of default, .*, seed 2: its process ended"):
+    with pytest.raises(
+        fan_out.JobFailed, match=r"churn of default, .*, seed 2: the process of this run ended"
+    ):
         fan_out.run(jobs, TRACES, processes=2, engine=replay_engine.ends)
 
 
