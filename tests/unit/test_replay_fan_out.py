@@ -123,7 +123,7 @@ def test_without_dask_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_an_address_without_a_scheduler_is_told() -> None:
-    with pytest.raises(BadInput, match="--dask: no Dask scheduler at nowhere:"):
+    with pytest.raises(BadInput, match="--dask: no Dask scheduler answers at nowhere:"):
         fan_out.run([job()], TRACES, dask="nowhere://x", engine=replay_engine.first_fit)
 
 
