@@ -147,7 +147,9 @@ def test_openb_is_played_by_its_times_where_it_has_them() -> None:
     assert (whole.pods[1].arrival, whole.pods[1].departure) == (427_061, 12_902_960)
     # One task is gone in the second it came.
     assert min(pod.departure - pod.arrival for pod in whole.pods) == 1.0
-    with pytest.raises(BadInput, match=r"recorded: the pods of openb have no times; needed is"):
+    with pytest.raises(
+        BadInput, match=r"recorded: the pods of openb have no arrival times\. pods\.csv needs"
+    ):
         workloads.recorded(traces.read(OPENB, "multigpu20"), 1)
 
 

@@ -140,7 +140,7 @@ def test_more_than_a_bound_is_not_made(plan_of: Any) -> None:
     assert len(plan.create) == plans.MOST_PODS
     (note,) = plan.notes
     assert (note.reason, note.type) == ("FailedCreate", "Warning")
-    assert f"asks 1000000000 pods; at most {plans.MOST_PODS}" in note.message
+    assert f"requests 1000000000 pods; this cluster makes at most {plans.MOST_PODS}" in note.message
     assert [one["type"] for one in plan.status["conditions"]] == ["ReplicaFailure"]
 
 
