@@ -104,6 +104,18 @@ async def test_after_a_touch_whose_answer_was_lost_the_pod_is_only_read() -> Non
     assert len(api.bodies) == 2
 
 
+async def test_what_the_watch_tells_of_a_touch_in_doubt_is_enough() -> None:
+    api = Api()
+
+    def lost(_: Any) -> None:
+        api.version += 1
+        raise ApiError(500, "", "after it took effect")
+
+    api.refuse = lost
+    assert await made(api).sweep([POD], set(), lambda pod: api.version > int(pod.version)) == 0
+    assert len(api.bodies) == 1
+
+
 async def test_a_sweep_that_was_cancelled_goes_on_where_it_was() -> None:
     api = Api()
     fenced = {"other"}

@@ -59,7 +59,7 @@ class FaultyApi:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_pods_are_fenced_within_the_time_of_a_lease(seed: int) -> None:
+def test_pods_are_fenced_soon(seed: int) -> None:
     """Each pod is touched once: what is in doubt is read again, and late answers are not waited for."""
     api = FaultyApi(seed)
     clock = Clock(random.Random(seed))

@@ -38,7 +38,7 @@ _AT_ONCE = 32
 _TELL_SECONDS = 5.0
 # How long a request waits for an answer, at first and at most, and the longest wait after one that failed: nobody
 # decides before all pods are fenced.
-_PATIENCE_SECONDS, _ANSWER_SECONDS, _BACKOFF_SECONDS = 0.5, 5.0, 1.0
+_PATIENCE_SECONDS, _ANSWER_SECONDS, _BACKOFF_SECONDS = 0.5, 5.0, 0.5
 _log = structlog.get_logger("evenkeel.fence")
 
 
@@ -137,11 +137,20 @@ class Fence:
             attempt += 1
             await asyncio.sleep(client.backoff(attempt, most=_BACKOFF_SECONDS))
 
-    async def sweep(self, pods: list[Target], fenced: set[str]) -> int:
-        """Fence all of these; how many of them were bound meanwhile.
+    async def sweep(
+        self,
+        pods: list[Target],
+        fenced: set[str],
+        has_changed: Callable[[Target], bool] = lambda _: False,
+    ) -> int:
+        """Fence all of these; how many of them were found bound meanwhile.
 
-        ``fenced``: uids of pods that were fenced since the last leader before; it is added to, so that a sweep which
-        was cancelled goes on where it was.
+        Args:
+            pods: pods that leaders of before may have been binding.
+            fenced: uids of pods that were fenced since the last of these leaders; it is added to, so that a sweep
+                which was cancelled goes on where it was.
+            has_changed: whether the watch has told a newer version of a pod, so that it need not be asked for: a
+                touch whose answer was lost comes back so.
         """
         pods = [pod for pod in pods if pod.uid not in fenced]
         began = asyncio.get_running_loop().time()
@@ -151,13 +160,8 @@ class Fence:
         async def work() -> None:
             nonlocal n_bound
             for pod in waiting:
-                try:
-                    found = await self.seal(pod, self._hindered)
-                except _TooLargeError as error:
-                    _log.error("a pod is too large to be fenced", pod=pod.path, error=str(error))
-                else:
-                    n_bound += bool(found and found["spec"].get("nodeName"))
-                    fenced.add(pod.uid)
+                n_bound += await self._fence_one(pod, has_changed)
+                fenced.add(pod.uid)
                 self.n_left -= 1
 
         async with asyncio.TaskGroup() as group:
@@ -174,11 +178,26 @@ class Fence:
         )
         return n_bound
 
-    def _hindered(self, error: Exception) -> Gate:
-        if answers.is_too_large(error):
-            raise _TooLargeError(str(error))
-        self.trouble = troubles.after(self.trouble, error)
-        return contextlib.nullcontext()
+    async def _fence_one(self, pod: Target, has_changed: Callable[[Target], bool]) -> bool:
+        """Fence a pod for a new leader; whether it was found bound."""
+
+        def hindered(error: Exception) -> Gate:
+            if answers.is_too_large(error):
+                raise _TooLargeError(str(error))
+            if has_changed(pod):
+                raise _ChangedError
+            self.trouble = troubles.after(self.trouble, error)
+            return contextlib.nullcontext()
+
+        try:
+            found = await self.seal(pod, hindered)
+        except _TooLargeError as error:
+            _log.error("a pod is too large to be fenced", pod=pod.path, error=str(error))
+        except _ChangedError:
+            pass
+        else:
+            return bool(found and found["spec"].get("nodeName"))
+        return False
 
     async def _tell(self) -> None:
         """One line now and then for all that is hindered, not one for each try."""
@@ -221,6 +240,10 @@ class Fence:
             found: Json = msgspec.json.decode(payload)
             return found
         return {"metadata": {"uid": pod.uid, "resourceVersion": version}, "spec": {}}
+
+
+class _ChangedError(Exception):
+    """The watch has told that a pod has changed: no bind of before can land on it any more."""
 
 
 class _TooLargeError(Exception):

@@ -71,6 +71,10 @@ class Heads:
             if not (pod.deletion_timestamp or self._is_gated(pod))
         ]
 
+    def has_changed(self, pod: Target) -> bool:
+        """Whether a newer version of a pod is known here."""
+        return _is_newer(self._engine.version_of(pod.uid), pod.version)
+
     async def unheard(self) -> list[Target]:
         """Those with a node, whoever bound them, that are newer at the API server than here."""
         self._known = set(self._engine.cluster.pods)

@@ -104,15 +104,16 @@ class Leading:
                 await asyncio.sleep(_PEER_SECONDS)
             if self._fenced[0] != held.reign:
                 self._fenced = held.reign, set()
-            await self._fence.sweep(await self._heads.unbound(), self._fenced[1])
+            pods = await self._heads.unbound()
+            await self._fence.sweep(pods, self._fenced[1], self._heads.has_changed)
         self.fenced_reign, self._fenced = held.reign, (held.reign, set())
         for _ in range(_LOOKS):
             # Looked at anew each time: what is behind may be gone meanwhile.
             if await self._hears(await self._heads.unheard()):
                 return
         _log.warning("the watches of pods lag behind; pods are listed again")
-        pods = [stream for stream in self._streams if stream.source.kind == kinds.PODS]
-        await asyncio.gather(*(stream.relist() for stream in pods))
+        streams = [stream for stream in self._streams if stream.source.kind == kinds.PODS]
+        await asyncio.gather(*(stream.relist() for stream in streams))
 
     async def _hears(self, pods: list[Target]) -> bool:
         """Whether these are known here, soon at least."""
