@@ -341,6 +341,7 @@ class Operator:
             verify(self.engine, self._streams, self._rare, self._api),
             self._policy_status.run(self.loop.count_governed),
             self._stranded.run(),
+            heap.trim_forever(),
         ):
             self._parts.keep(work)
 

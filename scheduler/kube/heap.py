@@ -1,8 +1,13 @@
-"""What Python's garbage collector is told in a process that runs for long."""
+"""The memory of a process that runs for long: what the garbage collector looks at, and what goes back to the system."""
 
 from __future__ import annotations
 
+import asyncio
+import ctypes
 import gc
+
+# A trim takes some milliseconds for each 100 MiB.
+_TRIM_SECONDS = 20.0
 
 
 def freeze() -> None:
@@ -10,3 +15,15 @@ def freeze() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
+
+
+async def trim_forever() -> None:
+    """Give freed memory back to the system from time to time.
+
+    glibc keeps what is freed, and after a burst of large pods that is tens of MiB. A C library without ``malloc_trim``
+    keeps what it keeps.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    while trim is not None:
+        await asyncio.sleep(_TRIM_SECONDS)
+        trim(0)
