@@ -1,4 +1,4 @@
-"""What the metrics say at the moment they are asked for, read from the parts of a replica."""
+"""The figures of the metrics at the moment of a scrape, read from the parts of a replica."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from scheduler.kube.report.metrics.tally import Tally
 from scheduler.kube.report.probes import Signs
 from scheduler.kube.report.reporter import Reporter
 from scheduler.state import checks
+
+# The label where the holder is another program; the others are called what they are.
+_HOLDERS = {Holder.STRANGER: "other"}
 
 
 class Sources(NamedTuple):
@@ -51,7 +54,7 @@ def _replica(sources: Sources) -> Iterator[Metric]:
     signs, reporter = sources.signs, sources.reporter
     yield catalogue.LEADER.one(sources.is_deciding())
     holder = signs.lease.holder()
-    yield catalogue.LEASE_HOLDER.of(((one,), one == holder) for one in Holder)
+    yield catalogue.LEASE_HOLDER.of(((_HOLDERS.get(one, one),), one == holder) for one in Holder)
     yield catalogue.LEASE_ERRORS.one(signs.lease.errors)
     yield catalogue.MISSING_RIGHT.of(((right,), 1) for right in signs.rights.missing)
     yield catalogue.UNFENCED.one(signs.fence.n_left)
