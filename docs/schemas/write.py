@@ -248,7 +248,7 @@ def replay() -> Schema:
         "trace": TEXT, "variant": TEXT, "experiment": TEXT, "mode": TEXT, "load": maybe(NUMBER), "load_of": TEXT,
         "binding": TEXT, "queue": FLAG, "learn": TEXT,
     }  # fmt: skip
-    figures = "allocated|asked|dropped_pods|frag|lost|nodes_occupied|occupied_nodes|recorded_seconds|seconds|still_waiting_pods|stranded|wait"
+    figures = "allocated|dropped_pods|frag|lost|nodes_occupied|occupied_nodes|recorded_seconds|requested|seconds|still_waiting_pods|stranded|wait"
     figure = {f"^({figures})(_.+)?$": maybe(NUMBER)}
     run = one(**what, seed=WHOLE, arrivals=WHOLE) | {"patternProperties": figure}
     summary = one(**what, runs=WHOLE) | {"patternProperties": figure}
