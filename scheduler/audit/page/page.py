@@ -68,6 +68,7 @@ def render(audit: Json) -> str:
                 ("a pod like", "goes to", "loses", "because"),
                 [words.upcoming(kind) for kind in audit["next"]],
                 words=2,
+                names=1,
             ),
         ]
     if replay["modes"] and replay["arrivals"]:
