@@ -1,4 +1,4 @@
-"""What Python's garbage collector is told in a process that runs for long."""
+"""Settings of Python's garbage collector for a process that runs for a long time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every node says of one pod, as text: the nodes that fit by their totals, the others by their reasons."""
+"""The answers of all nodes for one pod, as text: nodes that fit by their totals, other nodes by their reasons."""
 
 from __future__ import annotations
 

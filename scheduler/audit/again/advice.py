@@ -1,4 +1,4 @@
-"""What the comparison of modes comes to: which mode to take, by which figures, and how sure that is.
+"""The advice: which mode to use, which figures support it, and how certain it is.
 
 What counts is what the nodes hold once the cluster is filled up. A mode holds more than the default only where its
 worst order beats the default's best one. A mode is advised where it holds more of one resource and less of none;

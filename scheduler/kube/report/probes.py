@@ -1,4 +1,4 @@
-"""What the probes and the metrics say. Asked by another thread, so it reads and changes nothing here."""
+"""What the probes and the metrics report. Another thread calls it, so it only reads."""
 
 from __future__ import annotations
 
