@@ -72,7 +72,7 @@ LOSS = one(
     unit=TEXT,
     total=NUMBER,
     terms=POINTS,
-    places=many(one(asks=by_name(WHOLE), text=TEXT, lost=NUMBER)),
+    places=many(one(requests=by_name(WHOLE), text=TEXT, lost=NUMBER)),
 )
 
 
@@ -115,8 +115,8 @@ def explain() -> Schema:
     nearest = one(
         node=TEXT, cordoned=FLAG, taints=many(one(**TAINT)),
         lacks=many(one(rule=TEXT, reasons=NAMES, counted=NAMES, evictionCouldHelp=FLAG)),
-        resources=many(one(resource=TEXT, asked=WHOLE, free=WHOLE, total=WHOLE)),
-        cardsAsked=WHOLE, cards=many(refusing),
+        resources=many(one(resource=TEXT, requested=WHOLE, free=WHOLE, total=WHOLE)),
+        cardsRequested=WHOLE, cards=many(refusing),
     )  # fmt: skip
     who = one(namespace=TEXT, name=TEXT, node=TEXT, priority=WHOLE)
 
@@ -125,7 +125,7 @@ def explain() -> Schema:
 
     steps: Schema = {
         "oneOf": [
-            step("askLess", resource=TEXT, asked=WHOLE, atMost=WHOLE, perContainer=FLAG),
+            step("requestLess", resource=TEXT, requested=WHOLE, atMost=WHOLE, perContainer=FLAG),
             step("drop", field=TEXT, value=TEXT),
             step("tolerate", taint=one(**TAINT)),
             step("bringBack", node=TEXT, because=NAMES),
@@ -152,7 +152,7 @@ def explain() -> Schema:
     )  # fmt: skip
     holder = one(pod=TEXT, memoryMiB=WHOLE, cores=WHOLE, sharers=WHOLE)
     group = one(
-        fits=FLAG, reasons=NAMES, evictionCouldHelp=FLAG, short=by_name(one(leastAsked=WHOLE, free=WHOLE)),
+        fits=FLAG, reasons=NAMES, evictionCouldHelp=FLAG, short=by_name(one(leastRequested=WHOLE, free=WHOLE)),
         pods=WHOLE, names=NAMES,
     )  # fmt: skip
     node = _answer(
@@ -168,7 +168,7 @@ def explain() -> Schema:
 
 
 def _heading() -> dict[str, Schema]:
-    """What the audit and showback have in common."""
+    """Fields that the audit and showback share."""
     unit = {"cpu_core": NUMBER, "memory_gib": NUMBER, "gpu": NUMBER, "gpu_memory_gib": NUMBER}
     model = one(model=TEXT, gpus=NUMBER, replicas=WHOLE, price=NUMBER, source=TEXT, names=NAMES)
     effect = words("left out", "stays")
@@ -186,7 +186,7 @@ def _heading() -> dict[str, Schema]:
 
 
 def audit() -> Schema:
-    """What of a cluster is used, free and stranded, and what modes would hold."""
+    """The used, free and stranded capacity of a cluster, and what the nodes would hold with each mode."""
     dimensions = ("cpu", "memory", "gpuCompute", "gpuMemory")
     figures = ("capacity", "used", "free", "closed", "stranded", "dead", "spare", "usable")
     amounts = one(**dict.fromkeys(dimensions, NUMBER))
@@ -204,11 +204,13 @@ def audit() -> Schema:
         inOrders=orders, held=held,
     )  # fmt: skip
     choice = one(node=TEXT, preference=WHOLE, scores=POINTS, weighted=POINTS, loss=maybe(LOSS))
-    upcoming = one(like=TEXT, pods=WHOLE, asks=TEXT, fitting=WHOLE, nodes=many(choice), why=TEXT)
+    upcoming = one(
+        like=TEXT, pods=WHOLE, requests=TEXT, fitting=WHOLE, nodes=many(choice), why=TEXT
+    )
     return _answer(
         **_heading(),
         units=one(**dict.fromkeys(dimensions, TEXT)),
-        demand=one(gpuPods=seen, otherPods=seen, askingNothing=WHOLE, enough=WHOLE, typical=many(typical)),
+        demand=one(gpuPods=seen, otherPods=seen, requestingNothing=WHOLE, enough=WHOLE, typical=many(typical)),
         total=one(
             **of_all, value=one(**dict.fromkeys(figures, NUMBER)), usableByDimension=amounts, moneyByDimension=amounts,
             money=NUMBER,
@@ -229,7 +231,7 @@ def audit() -> Schema:
 
 
 def showback() -> Schema:
-    """Who has what of a cluster, and what it costs: of ``evenkeel audit --by``."""
+    """Capacity and cost by namespace or by value of a label: ``evenkeel audit --by``."""
     amounts = {"pods": WHOLE} | dict.fromkeys(
         ("gpus", "gpuMemory", "cpu", "memory", "money"), NUMBER
     )
@@ -243,7 +245,7 @@ def showback() -> Schema:
 
 
 def replay() -> Schema:
-    """What came of a trace: flat records, of which the resources are in the names of figures."""
+    """The results of a replay: flat records. The name of a figure contains the name of its resource."""
     what = {
         "trace": TEXT, "variant": TEXT, "experiment": TEXT, "mode": TEXT, "load": maybe(NUMBER), "load_of": TEXT,
         "binding": TEXT, "queue": FLAG, "learn": TEXT,

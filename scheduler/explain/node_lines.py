@@ -1,4 +1,4 @@
-"""The page of a node: its cards drawn, its pods, and who waits for it."""
+"""The page of a node: its cards drawn, its pods, and the pods that wait for it."""
 
 from __future__ import annotations
 
@@ -129,5 +129,5 @@ def _waiting(node: Json) -> Iterator[Line]:
 
 def _short(resource: str, short: Json) -> str:
     """What is free, and the least that any of some pods asks."""
-    asked, free = words.pair(resource, short["leastAsked"], short["free"])
+    asked, free = words.pair(resource, short["leastRequested"], short["free"])
     return f"{resource}: {free} free, requested {asked} or more"

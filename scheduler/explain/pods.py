@@ -218,7 +218,7 @@ def _nearest(scene: Scene, pod: PodRecord, node: str) -> Json | None:
             for lack in one.lacks
         ],
         "resources": [short._asdict() for short in one.short],
-        "cardsAsked": one.wanted,
+        "cardsRequested": one.wanted,
         "cards": [
             devices.card(asking.cluster, seen.row)
             | {"refusal": devices.refusal(seen.refusal), "wouldDo": seen.refusal is None}
@@ -262,7 +262,7 @@ def _remarks(scene: Scene, words: wire.Pod) -> list[str]:
     if not mine and name:
         found.append(
             f'It names scheduler "{name}", which is not one of ours ({", ".join(scene.config.scheduler_names)}): '
-            "judged as if it named ours."
+            "evaluated as one of ours."
         )
     if words.metadata.deletion_timestamp is not None:
         found.append("It is being deleted.")

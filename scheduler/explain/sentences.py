@@ -1,4 +1,4 @@
-"""What is advised, in words: one sentence for each advice, the same in every form of the answer."""
+"""Advice in words: one sentence for each, the same in every form of the answer."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def _step(asking: Asking, step: Step) -> Json:
     match step:
         case Less(ask, most):
             return {
-                "do": "askLess",
+                "do": "requestLess",
                 "resource": ask.resource,
-                "asked": ask.asked,
+                "requested": ask.asked,
                 "atMost": most,
                 "perContainer": ask.of_each,
             }

@@ -41,7 +41,7 @@ def test_what_a_share_of_a_card_would_lose_is_told_in_milli_gpu() -> None:
     objects = [gpu_node("g", cards=2), pod("p", gpu=1, gpumem=4000)]
     loss = answer("pod", "default/p", objects=objects)["best"][0]["loss"]
     assert (loss["unit"], loss["places"]) == ("milli-GPU", [])
-    assert {"the cut of a card", "what is left on the card"} <= loss["terms"].keys()
+    assert {"splitting a card", "left over on the card"} <= loss["terms"].keys()
     assert "Loss by placing the pod there, in milli-GPU" in said(
         "pod", "default/p", objects=objects
     )

@@ -180,9 +180,9 @@ def test_what_a_node_policy_counts_is_hamis_score_and_its_points_are_of_100() ->
     [
         ({}, 1, "mode keel", [1]),
         ({"hami.io/gpu-scheduler-policy": "binpack"}, 1, "GPU policy binpack", [1]),
-        ({"hami.io/node-scheduler-policy": "spread"}, 1, "GPU policy binpack, for none is set", [1]),
+        ({"hami.io/node-scheduler-policy": "spread"}, 1, "GPU policy binpack, because none is set", [1]),
         ({"hami.io/gpu-scheduler-policy": "spread,numa"}, 1, "GPU policy spread,numa", [2]),
-        ({"nvidia.com/numa-bind": "true"}, 2, "GPU policy binpack, for none is set, all on one NUMA node", [1, 2]),
+        ({"nvidia.com/numa-bind": "true"}, 2, "GPU policy binpack, because none is set, all on one NUMA node", [1, 2]),
     ],
 )  # fmt: skip
 def test_why_these_cards(

@@ -176,7 +176,7 @@ def test_times_do_not_matter_to_other_experiments(folder: Path) -> None:
 def test_a_wrong_cell_of_the_trace_is_told(folder: Path) -> None:
     (folder / "pods.csv").write_text(PODS.replace("0.3", "3"), encoding="utf-8")
     assert 'pods.csv, line 2, column gpu_share: "3" is not a share' in refused(folder)
-    assert "is no trace" in refused(folder / "nowhere")
+    assert "is not a trace" in refused(folder / "nowhere")
 
 
 def test_a_run_that_fails_ends_with_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
