@@ -27,6 +27,7 @@ from scheduler.kube.report.policy_status import PolicyStatus, Verdict
 from scheduler.kube.report.recording import Recorder
 from scheduler.kube.report.reporter import Reporter
 from scheduler.kube.slices import Slice
+from scheduler.state.pods import PodRecord
 
 _IDLE_SECONDS = 1.0
 _COUNT_SLICE = 500
@@ -37,6 +38,13 @@ class Hands(NamedTuple):
 
     binder: Binder
     evictor: Evictor
+
+
+class _Decided(NamedTuple):
+    """A pod whose bind is under way, as it was decided, and by whose wish: policies may be others by then."""
+
+    pod: PodRecord
+    by: Resolved
 
 
 class Loop:
@@ -63,8 +71,8 @@ class Loop:
         self._is_leading = is_leading
         self._reporter, self._tally, self._policy_status = reporter, tally, policy_status
         self._recorder = recorder
-        # Of pods whose bind is under way, by whose wish they were placed: policies may be others by then.
-        self._placed_by: dict[str, Resolved] = {}
+        # By uid, until it is known what became of the bind; the pod may be gone or finished before.
+        self._decided: dict[str, _Decided] = {}
         self.mistakes = Mistakes(inbox.engine, reporter, is_leading)
         self.turned_at = 0.0
 
@@ -143,6 +151,8 @@ class Loop:
         for note in self._engine.handle(event, asyncio.get_running_loop().time()):
             self._tell(note)
         match event:
+            case events.BindDone() | events.BindFailed():
+                self._end_bind(event)
             case events.PodSeen(pod):
                 self._binder.see_pod(pod)
             case events.NodeSeen(node):
@@ -180,8 +190,9 @@ class Loop:
         for bind in outcome.binds:
             # What was said of the pod no longer holds, and must not land behind its binding.
             self._reporter.forget(bind.uid)
-            self._placed_by[bind.uid] = self._engine.policies.resolve(pods[bind.uid])
-            self._binder.submit(bind, pods[bind.uid])
+            pod = pods[bind.uid]
+            self._decided[bind.uid] = _Decided(pod, self._engine.policies.resolve(pod))
+            self._binder.submit(bind, pod)
         for evict in outcome.evicts:
             victims = [pods[uid] for uid in evict.victims]
             self._evictor.evict(evict, pods[evict.uid], victims)
@@ -202,7 +213,6 @@ class Loop:
                 self._tally.left(uid)
                 self._reporter.forget(uid)
                 self._binder.cancel(uid)
-                self._placed_by.pop(uid, None)
             case notes.NodeRead(name):
                 facts = cluster.facts_of(name)
                 if facts is not None:
@@ -219,12 +229,19 @@ class Loop:
                 self._plugin_fell_silent(node, waits_for)
 
     def _scheduled(self, uid: str) -> None:
-        pod, by = self._engine.cluster.pods[uid], self._placed_by.pop(uid, None)
-        how = placed.how(pod, by) if by is not None else ""
+        pod, decided = self._engine.cluster.pods[uid], self._decided.pop(uid, None)
+        how = placed.how(pod, decided.by) if decided is not None else ""
         self._reporter.scheduled(pod, placed.note(self._engine.cluster, pod, how))
 
+    def _end_bind(self, event: events.BindDone | events.BindFailed) -> None:
+        """Say that a pod was bound which was finished or gone before that was known; its cards are no longer known."""
+        decided = self._decided.pop(event.uid, None)
+        if decided is not None and isinstance(event, events.BindDone):
+            pod, how = decided.pod, placed.how(decided.pod, decided.by)
+            text = placed.assigned(pod, pod.node)
+            self._reporter.scheduled(pod, f"{text}; {how}" if how else text)
+
     def _retried(self, uid: str, message: str) -> None:
-        self._placed_by.pop(uid, None)
         # A replica that leads no more says nothing: the next leader may have bound the pod already.
         if self._is_leading():
             self._reporter.unschedulable(

@@ -116,14 +116,18 @@ async def _spoilt(fault: Fault, request: web.BaseRequest, serve: Serve) -> web.S
     await asyncio.sleep(fault.seconds)
     if not fault.status and request.transport is not None:
         request.transport.abort()
+    return make_answer(fault.status)
+
+
+def make_answer(status: int) -> web.Response:
+    """What a server says that refuses; on a broken connection (status 0) it reaches nobody."""
     body = {
         "kind": "Status",
-        "reason": _REASONS.get(fault.status, "InternalError"),
+        "reason": _REASONS.get(status, "InternalError"),
         "message": "injected",
-        "code": fault.status,
+        "code": status,
     }
-    # An answer on a broken connection reaches nobody.
-    return web.Response(status=fault.status or 500, text=json.dumps(body))
+    return web.Response(status=status or 500, text=json.dumps(body))
 
 
 @contextmanager

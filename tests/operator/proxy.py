@@ -1,11 +1,10 @@
-"""A proxy before an API server, for one operator: it passes everything on, except what a test tells it to
-hold."""
+"""A proxy before an API server: it passes on every request, except those which a test holds or spoils."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +13,8 @@ import aiohttp
 import yaml
 from aiohttp import web
 
+from tests.operator import faults
+from tests.operator.faults import Fault
 from tests.operator.servers import Server
 
 _HOP = frozenset({"host", "content-length", "transfer-encoding", "connection", "accept-encoding"})
@@ -36,12 +37,16 @@ class Proxy:
         server: the API server through the proxy, as the operator sees it.
         holds: whether a request with that method and path is held; its sender gets no answer.
         held: these requests, oldest first.
+        choose_fault: what goes wrong with a request of that method and path.
+        n_spoilt: how many requests got a fault.
     """
 
     server: Server
     session: aiohttp.ClientSession
     holds: Callable[[str, str], bool] = lambda _method, _path: False
     held: list[Request] = field(default_factory=list)
+    choose_fault: Callable[[str, str], Fault | None] = lambda _method, _path: None
+    n_spoilt: int = 0
 
     async def is_holding(self) -> bool:
         """Whether anything is held; to be waited for."""
@@ -51,9 +56,7 @@ class Proxy:
         """Send what was held to the API server, whether anybody still waits for it or not; return the answers."""
         answers = []
         for request in self.held:
-            async with self.session.request(
-                request.method, request.path, headers=request.headers, data=request.body or None
-            ) as answer:
+            async with self._send(request) as answer:
                 answers.append((answer.status, await answer.text()))
         self.held.clear()
         return answers
@@ -66,9 +69,10 @@ class Proxy:
             self.held.append(request)
             # Its sender hears nothing for as long as it waits.
             await asyncio.Event().wait()
-        async with self.session.request(
-            request.method, request.path, headers=headers, data=request.body or None
-        ) as answer:
+        if fault := self.choose_fault(request.method, incoming.path):
+            self.n_spoilt += 1
+            return await self._spoil(fault, request, incoming)
+        async with self._send(request) as answer:
             kind = answer.headers.get("Content-Type", "application/json")
             passed = web.StreamResponse(status=answer.status, headers={"Content-Type": kind})
             # The sender may be gone.
@@ -77,6 +81,23 @@ class Proxy:
                 async for chunk in answer.content.iter_any():
                     await passed.write(chunk)
             return passed
+
+    def _send(self, request: Request) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        return self.session.request(
+            request.method, request.path, headers=request.headers, data=request.body or None
+        )
+
+    async def _spoil(
+        self, fault: Fault, request: Request, incoming: web.BaseRequest
+    ) -> web.StreamResponse:
+        """Answer with a fault, after the API server was given the request or instead of that."""
+        if fault.served:
+            async with self._send(request):
+                pass
+        await asyncio.sleep(fault.seconds)
+        if not fault.status and incoming.transport is not None:
+            incoming.transport.abort()
+        return faults.make_answer(fault.status)
 
 
 @asynccontextmanager

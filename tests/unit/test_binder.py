@@ -216,6 +216,26 @@ async def test_after_lost_answers_a_pod_is_fenced_before_it_is_given_up() -> Non
     assert (touch["metadata"]["uid"], touch["metadata"]["resourceVersion"]) == ("default/p", "1")
 
 
+async def test_a_bind_in_doubt_is_found_when_the_fence_touches_the_pod_that_it_has_bound() -> None:
+    """No try was answered; the watch told the version of the bound pod, so the fence carries that and is not refused."""
+    lost = ApiError(0, "Timeout", "no answer")
+    term = 1
+
+    def answer(method: str, path: str) -> Any:
+        nonlocal term
+        if method == "POST":
+            term = 0
+            return lost
+        bound = unbound(path, version="2")
+        bound["spec"]["nodeName"] = "node"
+        return bound
+
+    async with binder(Api(answer), term=lambda: term) as (made, reported):
+        submit(made, "p")
+        await until(lambda: bool(reported))
+    assert reported == [events.BindDone("default/p")]
+
+
 async def test_workers_neither_grow_nor_shrink_in_number_by_binds_in_doubt() -> None:
     """After many such binds, as many as before are under way at once."""
     refuse, at_once, most = True, 0, 0

@@ -154,6 +154,37 @@ async def test_a_take_over_whose_answer_was_lost_is_one_all_the_same(
     assert not first.held.is_clean
 
 
+async def test_a_renewal_whose_answer_was_lost_counts_from_when_it_was_sent_once_it_is_found(
+    make: Make, api: Api, clock: Clock
+) -> None:
+    lease = make("only")
+    await lease._try()
+    for seconds in (8.0, 1.0):
+        # The second reads what the first has written.
+        clock.now += seconds
+        api.lose = True
+        with pytest.raises(ApiError):
+            await lease._try()
+    clock.now += 8.9
+    assert lease.present_term() == 1
+    clock.now += 0.1
+    assert lease.present_term() == 0
+
+
+async def test_a_renewal_found_after_its_term_has_lapsed_begins_another(
+    make: Make, api: Api, clock: Clock
+) -> None:
+    """What was decided in the term that lapsed was given back."""
+    lease = make("only")
+    await lease._try()
+    for seconds in (8.0, 3.0):
+        clock.now += seconds
+        api.lose = True
+        with pytest.raises(ApiError):
+            await lease._try()
+    assert (lease.present_term(), lease.held.reign) == (2, 1)
+
+
 async def test_who_holds_it_is_told(make: Make, api: Api, clock: Clock) -> None:
     first, second = make("first"), make("second")
     await first._try()

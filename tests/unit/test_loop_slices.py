@@ -159,6 +159,31 @@ async def test_what_became_of_a_bind_is_told_though_the_loop_has_ended() -> None
     assert told == ["Successfully assigned default/p to n"]
 
 
+async def test_a_pod_that_finished_before_its_bind_was_known_gets_its_event() -> None:
+    """The answer to the bind was lost, and the pod was short."""
+    told: list[tuple[str, str]] = []
+
+    class Told(Silent):
+        def scheduled(self, pod: PodRecord, note: str) -> None:
+            told.append((pod.uid, note))
+
+    parts = Parts(reporter=Told())
+    pods = [make.pod(name=name) for name in ("bound", "failed")]
+    parts.put(events.NodeSeen(make.node(name="n")))
+    for pod in pods:
+        parts.put(events.PodSeen(pod))
+    parts.turns_until(lambda: len(parts.cluster.pods_on.get("n", ())) == 2)
+    bound, failed = (pod.metadata.uid for pod in pods)
+    for uid in (bound, failed):
+        parts.put(events.PodGone(uid))
+    parts.put(events.BindFailed(failed, "the pod is gone", gone=True))
+    parts.put(events.BindDone(bound))
+    parts.put(events.BindDone(bound))
+    parts.turns_until(lambda: parts.is_quiet)
+    assert told == [(bound, "Successfully assigned default/bound to n")]
+    assert not parts.loop._decided
+
+
 @pytest.mark.usefixtures("ticking")
 async def test_a_pod_of_which_nothing_can_be_told_ends_nothing(
     monkeypatch: pytest.MonkeyPatch,

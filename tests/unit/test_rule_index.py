@@ -8,6 +8,7 @@ from scheduler.api import selectors
 from scheduler.api.packing import pack_texts
 from scheduler.api.pods.affinity import Peers
 from scheduler.api.selectors import Requirement, Selector
+from scheduler.state.counting import lists
 from scheduler.state.counting.index import RuleIndex
 
 _KEYS, _SPACES = "ab", ("x", "y")
@@ -52,6 +53,13 @@ def test_the_rules_about_a_pod_are_those_of_a_scan(seed: int) -> None:
             # The same pod a second time gets the same answer.
             for _ in range(2):
                 assert sorted(index.about(namespace, team, labels)) == expected
+
+
+def test_rules_are_found_where_values_have_one_hash(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Most values look alike, and rules that are gone leave at once, a while later, or in the middle.
+    monkeypatch.setattr(lists, "_HASH_MASK", 3)
+    monkeypatch.setattr(lists, "_GONE_MIN", 60)
+    test_the_rules_about_a_pod_are_those_of_a_scan(11)
 
 
 def test_rules_of_many_values_leave_nothing_behind() -> None:

@@ -95,8 +95,9 @@ def test_a_leader_is_there_although_most_answers_go_wrong(seed: int) -> None:
     assert not keeping.done()
     process.kill()
     assert not process.died_of
-    # One read and one write every two seconds came to a tenth of the time.
-    assert sum(samples) >= 0.75 * len(samples)
+    # One read and one write every two seconds came to a tenth of the time, and tries of which each waited for a
+    # second, with renewals that counted only when they were answered, to four fifths.
+    assert sum(samples) >= 0.95 * len(samples)
 
 
 class SlowApi(FaultyApi):

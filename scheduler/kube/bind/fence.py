@@ -7,7 +7,8 @@ has made every bind impossible that was sent of it before: within a term those w
 and after a change of leaders all that the leaders of before have sent.
 
 The change is a touch: an annotation that says who touched, when. It carries the pod's uid and version
-itself, so it can only land on the very state that was read, which is that of an unbound pod.
+itself, so it can only land on the very state that was read. That may be the state of a pod which a bind in
+doubt has bound by now: then the answer to the touch says so.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from scheduler.api import names
 from scheduler.errors import ApiError
 from scheduler.kube import answers, client, troubles, wall_clock
 from scheduler.kube.client import ApiClient
+from scheduler.kube.patience import Patience
 from scheduler.kube.troubles import Trouble
 
 Json = dict[str, Any]
@@ -34,17 +36,26 @@ Gate = contextlib.AbstractAsyncContextManager[None]
 # watches need some too.
 _AT_ONCE = 32
 _TELL_SECONDS = 5.0
+# How long a request waits for an answer, at first and at most, and the longest wait after one that failed: nobody
+# decides before all pods are fenced.
+_PATIENCE_SECONDS, _ANSWER_SECONDS, _BACKOFF_SECONDS = 0.5, 5.0, 0.5
 _log = structlog.get_logger("evenkeel.fence")
 
 
 class _Meta(msgspec.Struct, rename="camel"):
     resource_version: str
+    deletion_timestamp: str | None = None
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    node_name: str = ""
 
 
 class _Touched(msgspec.Struct):
     """Of a pod that may be a megabyte only what is new."""
 
     metadata: _Meta
+    spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
 _touched = msgspec.json.Decoder(_Touched)
@@ -79,6 +90,7 @@ class Fence:
     def __init__(self, api: ApiClient, *, identity: str) -> None:
         self._api, self._identity = api, identity
         self._serial = itertools.count(1)
+        self._patience = Patience(_PATIENCE_SECONDS)
         self.n_left = 0
         self.trouble: Trouble | None = None
 
@@ -98,19 +110,49 @@ class Fence:
         """
         gate: Gate = contextlib.nullcontext()
         attempt = 0
+        has_changed = False
         while True:
             try:
-                async with gate:
-                    return await self._seal_once(pod)
+                async with gate, self._patience.limit(_ANSWER_SECONDS):
+                    if not has_changed:
+                        return await self._touch(pod)
+                    found: Json = await self._api.get(pod.path)
             except Exception as error:  # noqa: BLE001 - to give up would be to give cards away twice
                 if answers.is_not_found(error):
                     return None
+                if not has_changed and answers.is_conflict(error):
+                    # Perhaps by a touch whose answer was lost. It need only be read now.
+                    has_changed = True
+                    continue
                 gate = trouble(error)
+            else:
+                metadata = found["metadata"]
+                if metadata["uid"] != pod.uid:
+                    return None
+                if metadata["resourceVersion"] != pod.version or is_closed(found):
+                    return found
+                has_changed = False
+                unchanged = f"{pod.path}: a conflict, and its version is still {pod.version}"
+                gate = trouble(ApiError(0, "NotTouched", unchanged))
             attempt += 1
-            await asyncio.sleep(client.backoff(attempt))
+            await asyncio.sleep(client.backoff(attempt, most=_BACKOFF_SECONDS))
 
-    async def sweep(self, pods: list[Target]) -> int:
-        """Fence all of these; how many of them were bound meanwhile."""
+    async def sweep(
+        self,
+        pods: list[Target],
+        fenced: set[str],
+        has_changed: Callable[[Target], bool] = lambda _: False,
+    ) -> int:
+        """Fence all of these; how many of them were found bound meanwhile.
+
+        Args:
+            pods: pods that leaders of before may have been binding.
+            fenced: uids of pods that were fenced since the last of these leaders; it is added to, so that a sweep
+                which was cancelled goes on where it was.
+            has_changed: whether the watch has told a newer version of a pod, so that it need not be asked for: a
+                touch whose answer was lost comes back so.
+        """
+        pods = [pod for pod in pods if pod.uid not in fenced]
         began = asyncio.get_running_loop().time()
         self.n_left, self.trouble = len(pods), None
         n_bound, waiting = 0, iter(pods)
@@ -118,12 +160,8 @@ class Fence:
         async def work() -> None:
             nonlocal n_bound
             for pod in waiting:
-                try:
-                    found = await self.seal(pod, self._hindered)
-                except _TooLargeError as error:
-                    _log.error("a pod is too large to be fenced", pod=pod.path, error=str(error))
-                else:
-                    n_bound += bool(found and found["spec"].get("nodeName"))
+                n_bound += await self._fence_one(pod, has_changed)
+                fenced.add(pod.uid)
                 self.n_left -= 1
 
         async with asyncio.TaskGroup() as group:
@@ -140,11 +178,26 @@ class Fence:
         )
         return n_bound
 
-    def _hindered(self, error: Exception) -> Gate:
-        if answers.is_too_large(error):
-            raise _TooLargeError(str(error))
-        self.trouble = troubles.after(self.trouble, error)
-        return contextlib.nullcontext()
+    async def _fence_one(self, pod: Target, has_changed: Callable[[Target], bool]) -> bool:
+        """Fence a pod for a new leader; whether it was found bound."""
+
+        def hindered(error: Exception) -> Gate:
+            if answers.is_too_large(error):
+                raise _TooLargeError(str(error))
+            if has_changed(pod):
+                raise _ChangedError
+            self.trouble = troubles.after(self.trouble, error)
+            return contextlib.nullcontext()
+
+        try:
+            found = await self.seal(pod, hindered)
+        except _TooLargeError as error:
+            _log.error("a pod is too large to be fenced", pod=pod.path, error=str(error))
+        except _ChangedError:
+            pass
+        else:
+            return bool(found and found["spec"].get("nodeName"))
+        return False
 
     async def _tell(self) -> None:
         """One line now and then for all that is hindered, not one for each try."""
@@ -154,21 +207,6 @@ class Fence:
                 _log.warning(
                     "pods are not fenced yet", left=self.n_left, error=self.trouble.message
                 )
-
-    async def _seal_once(self, pod: Target) -> Json | None:
-        try:
-            return await self._touch(pod)
-        except ApiError as error:
-            if not answers.is_conflict(error):
-                raise
-            conflict = error
-        found: Json = await self._api.get(pod.path)
-        metadata = found["metadata"]
-        if metadata["uid"] != pod.uid:
-            return None
-        if metadata["resourceVersion"] == pod.version and not is_closed(found):
-            raise conflict
-        return found
 
     async def _touch(self, pod: Target) -> Json:
         now = wall_clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
@@ -193,10 +231,19 @@ class Fence:
                 {"metadata": metadata, "status": {"conditions": [condition]}},
                 content_type=client.STRATEGIC_PATCH,
             )
-        version = _touched.decode(payload).metadata.resource_version
+        touched = _touched.decode(payload)
+        version = touched.metadata.resource_version
         if version == pod.version:
             raise ApiError(0, "NotTouched", f"{pod.path}: its version is still {version}")
+        if touched.spec.node_name or touched.metadata.deletion_timestamp:
+            # A bind in doubt took effect, and the watch has told the version that it made.
+            found: Json = msgspec.json.decode(payload)
+            return found
         return {"metadata": {"uid": pod.uid, "resourceVersion": version}, "spec": {}}
+
+
+class _ChangedError(Exception):
+    """The watch has told that a pod has changed: no bind of before can land on it any more."""
 
 
 class _TooLargeError(Exception):

@@ -17,11 +17,15 @@ from scheduler.errors import ApiError
 from scheduler.kube import client
 from scheduler.kube.bind.fence import Target
 from scheduler.kube.client import ApiClient
+from scheduler.kube.patience import Patience
 from scheduler.kube.watch import kinds, listing, sources
 from scheduler.kube.watch.listing import Expired
 
 # A server that does not know the form sends whole pods, in which all that is read is there too.
 _METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+# How long a page of metadata is waited for at first, and the longest wait after a list that failed: nobody decides
+# meanwhile.
+_PATIENCE_SECONDS, _BACKOFF_SECONDS = 1.0, 1.0
 _log = structlog.get_logger("evenkeel.heads")
 
 
@@ -51,6 +55,7 @@ class Heads:
 
     def __init__(self, api: ApiClient, schedulers: tuple[str, ...], engine: Engine) -> None:
         self._api, self._schedulers, self._engine = api, schedulers, engine
+        self._patience = Patience(_PATIENCE_SECONDS)
         # Pods that were known since the last list was asked for.
         self._known: set[str] = set()
 
@@ -65,6 +70,10 @@ class Heads:
             for pod in await self._list(f"spec.nodeName=,spec.schedulerName={name}")
             if not (pod.deletion_timestamp or self._is_gated(pod))
         ]
+
+    def has_changed(self, pod: Target) -> bool:
+        """Whether a newer version of a pod is known here."""
+        return _is_newer(self._engine.version_of(pod.uid), pod.version)
 
     async def unheard(self) -> list[Target]:
         """Those with a node, whoever bound them, that are newer at the API server than here."""
@@ -94,10 +103,15 @@ class Heads:
         while True:
             try:
                 found, _ = await listing.whole(
-                    self._api, kinds.PODS.path, params, _heads.decode, accept=_METADATA
+                    self._api,
+                    kinds.PODS.path,
+                    params,
+                    _heads.decode,
+                    accept=_METADATA,
+                    patience=self._patience,
                 )
             except (ApiError, Expired, msgspec.MsgspecError) as error:
-                wait = client.backoff(attempt, first=0.2, most=5.0)
+                wait = client.backoff(attempt, first=0.1, most=_BACKOFF_SECONDS)
                 attempt += 1
                 _log.warning("pods cannot be listed", error=str(error), retry_seconds=wait)
                 await asyncio.sleep(wait)

@@ -60,6 +60,8 @@ class Leading:
         self._settled_term = 0
         # The reign in which nothing that leaders of before have sent can land any more.
         self.fenced_reign = 0
+        # Pods that were fenced in a reign whose fence is not complete yet, by their uids.
+        self._fenced: tuple[int, set[str]] = 0, set()
 
     def is_settled(self) -> bool:
         """Whether this process may decide right now."""
@@ -100,15 +102,18 @@ class Leading:
         if self.fenced_reign != held.reign and not held.is_clean:
             if self._lease.is_shared:
                 await asyncio.sleep(_PEER_SECONDS)
-            await self._fence.sweep(await self._heads.unbound())
-        self.fenced_reign = held.reign
+            if self._fenced[0] != held.reign:
+                self._fenced = held.reign, set()
+            pods = await self._heads.unbound()
+            await self._fence.sweep(pods, self._fenced[1], self._heads.has_changed)
+        self.fenced_reign, self._fenced = held.reign, (held.reign, set())
         for _ in range(_LOOKS):
             # Looked at anew each time: what is behind may be gone meanwhile.
             if await self._hears(await self._heads.unheard()):
                 return
         _log.warning("the watches of pods lag behind; pods are listed again")
-        pods = [stream for stream in self._streams if stream.source.kind == kinds.PODS]
-        await asyncio.gather(*(stream.relist() for stream in pods))
+        streams = [stream for stream in self._streams if stream.source.kind == kinds.PODS]
+        await asyncio.gather(*(stream.relist() for stream in streams))
 
     async def _hears(self, pods: list[Target]) -> bool:
         """Whether these are known here, soon at least."""

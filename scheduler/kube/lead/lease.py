@@ -4,8 +4,9 @@ The same rules as client-go's leader election (tools/leaderelection), so that a 
 programs that use it, kube-scheduler among them: a holder renews every ``retry``, by one write on the version that
 it wrote last; it stops acting when it could not renew for ``deadline``; others take over when the record has not
 changed for ``duration``, by their own clock, or when its holder is empty. While no other replica holds the lease, a
-try that fails, or is not answered for long, is soon followed by the next: many tries fit into the deadline. That keeps leaders apart
-in what they send, not in what lands: for that see ``fence``.
+try that fails, or is not answered soon, is followed by the next: many tries fit into the deadline. A renewal whose answer
+was lost counts once the lease is read and is found as that renewal wrote it: whoever else has seen the record has seen it
+after the renewal was sent. That keeps leaders apart in what they send, not in what lands: for that see ``fence``.
 """
 
 from __future__ import annotations
@@ -24,11 +25,13 @@ from scheduler.api import names
 from scheduler.errors import ApiError
 from scheduler.kube import answers, client, troubles, wall_clock
 from scheduler.kube.client import ApiClient
+from scheduler.kube.patience import Patience
 from scheduler.kube.troubles import Trouble
 
 # Tries to give the lease back: more than one renewal is not on its way.
 _RELEASES = 3
-_UNANSWERED_MAX = 3
+# How long the first try waits for an answer, as a part of ``retry``.
+_FIRST_PATIENCE = 0.125
 _LOOKS_PER_RETRY = 20
 # The first and the longest wait after a try that failed, while no other holds the lease; as parts of ``retry``.
 _FIRST_WAIT, _LONGEST_WAIT = 0.025, 0.1
@@ -139,8 +142,9 @@ class Lease:
         self._acquired = self._version = ""
         # The lease as this replica has written it last, or has found it written; None once it is another.
         self._written: dict[str, Any] | None = None
-        # Tries to which no answer came in time, less those answered soon: a slow API server gets more time.
-        self._unanswered = 0
+        # When renewals were sent of which nobody knows whether they took effect, by their ``renewTime``.
+        self._in_doubt: dict[str, float] = {}
+        self._patience = Patience(_FIRST_PATIENCE * self._retry)
         self.seen = Seen()
         self.trouble: Trouble | None = None
         self.errors = 0
@@ -197,20 +201,9 @@ class Lease:
         """
         # To take it are two requests, and nothing is lost meanwhile.
         most = self._deadline / 2 if self.present_term() else self._deadline
-        patience = min(most, self._retry / 2 * 2.0**self._unanswered)
-        began = self._clock()
-        try:
-            async with asyncio.timeout(patience):
-                await self._try()
-        except TimeoutError as error:
-            # It may take effect all the same; then the version is another.
-            raise ApiError(0, "Timeout", f"no answer in {patience:g} s") from error
-        finally:
-            took = self._clock() - began
-            if took >= patience:
-                self._unanswered = min(_UNANSWERED_MAX, self._unanswered + 1)
-            elif took < patience / 4:
-                self._unanswered = max(0, self._unanswered - 1)
+        # A write without an answer may take effect all the same; then the version is another.
+        async with self._patience.limit(most):
+            await self._try()
 
     async def _stand_by(self) -> None:
         """Until the lease changes, when another holds it; who held it may have given it back."""
@@ -301,7 +294,27 @@ class Lease:
             return
         if holder == self.identity:
             self._written = lease
+            self._recognize(spec)
         await self._write(began, "PUT", lease)
+
+    def _begin_to_renew(self, renewed: str, began: float) -> None:
+        too_old = self._clock() - self._deadline
+        self._in_doubt = {text: at for text, at in self._in_doubt.items() if at > too_old}
+        # Should a clock that was set back give one time twice, the renewal that was sent first counts.
+        self._in_doubt.setdefault(renewed, began)
+
+    def _recognize(self, spec: Mapping[str, Any]) -> None:
+        """The lease as it is read: if a renewal in doubt wrote that, it took effect."""
+        began = self._in_doubt.get(spec.get("renewTime") or "")
+        if began is not None and spec.get("acquireTime") == self._acquired:
+            self._may_act_from(began)
+
+    def _may_act_from(self, began: float) -> None:
+        """The lease was renewed by a write that was sent then; a term that has lapsed meanwhile is followed by another."""
+        held = self.held
+        until = max(held.until, began + self._deadline)
+        if self._clock() < until:
+            self.held = held._replace(until=until, term=held.term + (not self.present_term()))
 
     async def _write(self, began: float, method: str, lease: dict[str, Any]) -> bool:
         """Take or renew the lease, as it was read or written last; False when someone else wrote first."""
@@ -314,7 +327,8 @@ class Lease:
         signed = {names.HOLDER: self.identity}
         annotations = {**(metadata.get("annotations") or {}), **self._notes.write(), **signed}
         settled = annotations.pop(names.SETTLED, "")
-        acquired = self._acquired if goes_on else _now()
+        renewed = _now()
+        acquired = self._acquired if goes_on else renewed
         is_transition = method == "PUT" and not goes_on
         record = {
             "apiVersion": "coordination.k8s.io/v1",
@@ -324,12 +338,14 @@ class Lease:
             "spec": {
                 "holderIdentity": self.identity,
                 "leaseDurationSeconds": max(1, round(self._duration)),
-                "renewTime": _now(),
+                "renewTime": renewed,
                 "acquireTime": acquired,
                 "leaseTransitions": int(spec.get("leaseTransitions") or 0) + is_transition,
             },
         }
         path = self._path if method == "POST" else f"{self._path}/{self._name}"
+        if goes_on:
+            self._begin_to_renew(renewed, began)
         try:
             payload = await self._api.send(method, path, record)
         except ApiError as error:
@@ -337,16 +353,17 @@ class Lease:
                 return False
             raise
         self._written = _written(record, payload)
-        held = self.held
-        if not goes_on:
+        self._in_doubt.clear()
+        if goes_on:
+            self._may_act_from(began)
+        else:
             self._acquired = acquired
             is_clean = (settled, spec.get("holderIdentity")) == (
                 str(spec.get("leaseTransitions")),
                 "",
             )
-            held = held._replace(reign=held.reign + 1, is_clean=is_clean)
-        is_new = not goes_on or not self.present_term()
-        self.held = held._replace(until=began + self._deadline, term=held.term + is_new)
+            held = self.held
+            self.held = Held(began + self._deadline, held.term + 1, held.reign + 1, is_clean)
         return True
 
 

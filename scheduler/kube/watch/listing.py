@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -14,6 +15,7 @@ from scheduler.api.pods import bounded
 from scheduler.errors import ApiError
 from scheduler.kube import answers, client
 from scheduler.kube.client import Access, ApiClient, TooLarge
+from scheduler.kube.patience import Patience
 from scheduler.kube.watch import kinds
 
 T = TypeVar("T")
@@ -101,8 +103,11 @@ async def whole(
     read: Read[T],
     *,
     accept: str = client.JSON,
+    patience: Patience | None = None,
 ) -> tuple[list[T], str]:
     """Everything under a path, and the version to watch from.
+
+    ``patience``: how long to wait for each page, where the list is tried again soon.
 
     Raises:
         Expired: the snapshot behind the pages was compacted away: begin again.
@@ -117,7 +122,8 @@ async def whole(
             asked["continue"] = token
         expect = client.Expected(accept, _PAGE_SECONDS, _PAGE_BYTES if limit > 1 else 0)
         try:
-            payload = await api.request("GET", path, params=asked, expect=expect)
+            async with patience.limit(_PAGE_SECONDS) if patience else contextlib.nullcontext():
+                payload = await api.request("GET", path, params=asked, expect=expect)
         except TooLarge:
             limit = max(1, limit // _PAGE_SMALLER)
             continue

@@ -56,11 +56,14 @@ class Rare:
 
     async def read(self, api: ApiClient) -> None:
         """Hand in all there is; tries until it can be read, so that no pod is placed without."""
+        for source in self._sources:
+            await self._read_in_the_end(api, source)
+
+    async def _read_in_the_end(self, api: ApiClient, source: Source[Json]) -> None:
         attempt = 0
         while True:
             try:
-                for source in self._sources:
-                    await self._read(api, source)
+                await self._read(api, source)
             except _UNREAD as error:
                 wait = backoff(attempt, first=0.5, most=5.0)
                 attempt += 1

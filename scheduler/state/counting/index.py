@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from scheduler.api import selectors
-from scheduler.api.packing import PackedTexts, mark_text
+from scheduler.api.packing import PackedTexts
 from scheduler.api.pods.affinity import Peers
 from scheduler.api.selectors import Labels, Selector
+from scheduler.state.counting.lists import ValueLists
 from scheduler.state.structures.matching import Anchor, find_anchors, list_anchors
 
 T = TypeVar("T", bound=Hashable)
@@ -30,8 +31,7 @@ class RuleIndex(Generic[T]):
 
     def __init__(self) -> None:
         self._at: dict[Place, dict[T, Peers]] = {}
-        # Rules about one label of very many values: these values as one text, see ``packing``.
-        self._lists: dict[Place, dict[T, tuple[str, Peers]]] = {}
+        self._lists: dict[Place, ValueLists[T]] = {}
         # Of rules that are about any labels but some: the keys of these.
         self._keys: dict[T, frozenset[str]] = {}
         # The last pod that was asked about, and the rules about it: each pod is asked about twice.
@@ -44,7 +44,7 @@ class RuleIndex(Generic[T]):
         places, values = _places(peers), _find_list(peers.selector)
         for place in places:
             if values:
-                self._lists.setdefault(place, {})[rule] = values, peers
+                self._lists.setdefault(place, ValueLists()).add(rule, values, peers)
             else:
                 self._at.setdefault(place, {})[rule] = peers
         if any(place.anchor is None for place in places):
@@ -53,12 +53,16 @@ class RuleIndex(Generic[T]):
     def drop(self, peers: Peers, rule: T) -> None:
         """The rule is there no longer."""
         self._last = None
-        at: dict[Place, dict[T, Any]] = self._lists if _find_list(peers.selector) else self._at
+        has_list = _find_list(peers.selector) is not None
         for place in _places(peers):
-            there = at[place]
-            del there[rule]
-            if not there:
-                del at[place]
+            if has_list:
+                self._lists[place].drop(rule)
+                if not self._lists[place]:
+                    del self._lists[place]
+            else:
+                del self._at[place][rule]
+                if not self._at[place]:
+                    del self._at[place]
         self._keys.pop(rule, None)
 
     def about(self, namespace: str, namespace_labels: Labels, labels: Labels) -> list[T]:
@@ -76,12 +80,10 @@ class RuleIndex(Generic[T]):
         """Those among the rules about one label of very many values."""
         for name in (namespace, None) if self._lists else ():
             for key, value in labels.items():
-                marked, there = mark_text(value), self._lists.get(Place(name, (key, None)), {})
-                self.n_compared += len(there)
-                for rule, (values, peers) in there.items():
-                    if marked in values and (
-                        name is not None or _is_within(peers, namespace, namespace_labels)
-                    ):
+                lists = self._lists.get(Place(name, (key, None)))
+                for rule, peers in lists.find(value) if lists else ():
+                    self.n_compared += 1
+                    if name is not None or _is_within(peers, namespace, namespace_labels):
                         yield rule
 
     def _find(self, namespace: str, namespace_labels: Labels, labels: Labels) -> Iterator[T]:
@@ -99,13 +101,13 @@ class RuleIndex(Generic[T]):
                         yield rule
 
 
-def _find_list(selector: Selector) -> str:
-    """The values of a selector that asks for one of very many values of one label, as one text; else empty."""
+def _find_list(selector: Selector) -> PackedTexts | None:
+    """The values of a selector that selects by very many values of one label; else None."""
     if len(selector.requirements) == 1:
         (one,) = selector.requirements
         if one.operator == "In" and isinstance(one.values, PackedTexts):
-            return one.values.joined
-    return ""
+            return one.values
+    return None
 
 
 def _is_within(peers: Peers, namespace: str, namespace_labels: Labels) -> bool:
