@@ -72,7 +72,7 @@ LOSS = one(
     unit=TEXT,
     total=NUMBER,
     terms=POINTS,
-    places=many(one(requests=by_name(WHOLE), text=TEXT, lost=NUMBER)),
+    places=many(one(asks=by_name(WHOLE), text=TEXT, lost=NUMBER)),
 )
 
 
@@ -115,8 +115,8 @@ def explain() -> Schema:
     nearest = one(
         node=TEXT, cordoned=FLAG, taints=many(one(**TAINT)),
         lacks=many(one(rule=TEXT, reasons=NAMES, counted=NAMES, evictionCouldHelp=FLAG)),
-        resources=many(one(resource=TEXT, requested=WHOLE, free=WHOLE, total=WHOLE)),
-        cardsRequested=WHOLE, cards=many(refusing),
+        resources=many(one(resource=TEXT, asked=WHOLE, free=WHOLE, total=WHOLE)),
+        cardsAsked=WHOLE, cards=many(refusing),
     )  # fmt: skip
     who = one(namespace=TEXT, name=TEXT, node=TEXT, priority=WHOLE)
 
@@ -125,7 +125,7 @@ def explain() -> Schema:
 
     steps: Schema = {
         "oneOf": [
-            step("requestLess", resource=TEXT, requested=WHOLE, atMost=WHOLE, perContainer=FLAG),
+            step("askLess", resource=TEXT, asked=WHOLE, atMost=WHOLE, perContainer=FLAG),
             step("drop", field=TEXT, value=TEXT),
             step("tolerate", taint=one(**TAINT)),
             step("bringBack", node=TEXT, because=NAMES),
@@ -152,7 +152,7 @@ def explain() -> Schema:
     )  # fmt: skip
     holder = one(pod=TEXT, memoryMiB=WHOLE, cores=WHOLE, sharers=WHOLE)
     group = one(
-        fits=FLAG, reasons=NAMES, evictionCouldHelp=FLAG, short=by_name(one(leastRequested=WHOLE, free=WHOLE)),
+        fits=FLAG, reasons=NAMES, evictionCouldHelp=FLAG, short=by_name(one(leastAsked=WHOLE, free=WHOLE)),
         pods=WHOLE, names=NAMES,
     )  # fmt: skip
     node = _answer(
@@ -204,13 +204,11 @@ def audit() -> Schema:
         inOrders=orders, held=held,
     )  # fmt: skip
     choice = one(node=TEXT, preference=WHOLE, scores=POINTS, weighted=POINTS, loss=maybe(LOSS))
-    upcoming = one(
-        like=TEXT, pods=WHOLE, requests=TEXT, fitting=WHOLE, nodes=many(choice), why=TEXT
-    )
+    upcoming = one(like=TEXT, pods=WHOLE, asks=TEXT, fitting=WHOLE, nodes=many(choice), why=TEXT)
     return _answer(
         **_heading(),
         units=one(**dict.fromkeys(dimensions, TEXT)),
-        demand=one(gpuPods=seen, otherPods=seen, requestingNothing=WHOLE, enough=WHOLE, typical=many(typical)),
+        demand=one(gpuPods=seen, otherPods=seen, askingNothing=WHOLE, enough=WHOLE, typical=many(typical)),
         total=one(
             **of_all, value=one(**dict.fromkeys(figures, NUMBER)), usableByDimension=amounts, moneyByDimension=amounts,
             money=NUMBER,
@@ -250,7 +248,7 @@ def replay() -> Schema:
         "trace": TEXT, "variant": TEXT, "experiment": TEXT, "mode": TEXT, "load": maybe(NUMBER), "load_of": TEXT,
         "binding": TEXT, "queue": FLAG, "learn": TEXT,
     }  # fmt: skip
-    figures = "allocated|dropped_pods|frag|lost|nodes_occupied|occupied_nodes|recorded_seconds|requested|seconds|still_waiting_pods|stranded|wait"
+    figures = "allocated|asked|dropped_pods|frag|lost|nodes_occupied|occupied_nodes|recorded_seconds|seconds|still_waiting_pods|stranded|wait"
     figure = {f"^({figures})(_.+)?$": maybe(NUMBER)}
     run = one(**what, seed=WHOLE, arrivals=WHOLE) | {"patternProperties": figure}
     summary = one(**what, runs=WHOLE) | {"patternProperties": figure}

@@ -223,7 +223,7 @@ def _demand(judges: Typical) -> Json:
     return {
         "gpuPods": {"seen": judges.gpu_seen, "assumed": judges.gpu_assumed},
         "otherPods": {"seen": judges.plain_seen, "assumed": judges.plain_assumed},
-        "requestingNothing": judges.asking_nothing,
+        "askingNothing": judges.asking_nothing,
         "enough": typical.ENOUGH,
         "typical": [
             {

@@ -59,7 +59,7 @@ def _one(asking: Asking, example: wire.Pod, n: int, config: Config) -> Json:
     return {
         "like": f"{example.metadata.namespace}/{example.metadata.name}",
         "pods": n,
-        "requests": weighed.amounts_of(dict(pod.template.requests.amounts)),
+        "asks": weighed.amounts_of(dict(pod.template.requests.amounts)),
         "fitting": found.n_fitting,
         "nodes": nodes,
         "why": weighed.why(nodes, found.weights, found.objective) if len(nodes) > 1 else "",

@@ -134,8 +134,8 @@ def judged_by(audit: Json) -> list[str]:
             lines.append(
                 f"Typical pods {kind}: measured from {counted(seen, 'pod')} of the cluster."
             )
-    if demand["requestingNothing"]:
-        n = demand["requestingNothing"]
+    if demand["askingNothing"]:
+        n = demand["askingNothing"]
         lines.append(
             f"{counted(n, 'pod')} without any request for GPUs, CPU or memory {'is' if n == 1 else 'are'} "
             "not counted among the typical pods."
@@ -276,7 +276,9 @@ def moved(audit: Json) -> list[str]:
 
 def upcoming(one: Json) -> tuple[str, ...]:
     """One more pod of a kind: a pod like it, the node it would go to, what it would lose there, and why that node."""
-    like = f"{one['like']} ({one['requests'] or 'requests nothing'}; {counted(one['pods'], 'such pod')})"
+    like = (
+        f"{one['like']} ({one['asks'] or 'requests nothing'}; {counted(one['pods'], 'such pod')})"
+    )
     if not one["nodes"]:
         return like, "no node takes it", "", ""
     first = one["nodes"][0]

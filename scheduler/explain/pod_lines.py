@@ -119,7 +119,7 @@ def _nearest(nearest: Json, pod: Json) -> Iterator[Line]:
         yield Line(f"taints there: {', '.join(map(sentences.taint, nearest['taints']))}", 2, 2)
     if nearest["cards"]:
         good = sum(card["wouldDo"] for card in nearest["cards"])
-        asked = nearest["cardsRequested"]
+        asked = nearest["cardsAsked"]
         yield Line(
             f"{good} of {counted(len(nearest['cards']), 'card')} would fit, "
             f"{asked} {'is' if asked == 1 else 'are'} requested",
@@ -135,7 +135,7 @@ def _nearest(nearest: Json, pod: Json) -> Iterator[Line]:
 
 
 def _short(short: Json) -> str:
-    asked, free = words.pair(short["resource"], short["requested"], short["free"])
+    asked, free = words.pair(short["resource"], short["asked"], short["free"])
     return f"requests {asked}, {free} free of {words.about(short['resource'], short['total'])}"
 
 

@@ -218,7 +218,7 @@ def _nearest(scene: Scene, pod: PodRecord, node: str) -> Json | None:
             for lack in one.lacks
         ],
         "resources": [short._asdict() for short in one.short],
-        "cardsRequested": one.wanted,
+        "cardsAsked": one.wanted,
         "cards": [
             devices.card(asking.cluster, seen.row)
             | {"refusal": devices.refusal(seen.refusal), "wouldDo": seen.refusal is None}

@@ -40,9 +40,9 @@ def _step(asking: Asking, step: Step) -> Json:
     match step:
         case Less(ask, most):
             return {
-                "do": "requestLess",
+                "do": "askLess",
                 "resource": ask.resource,
-                "requested": ask.asked,
+                "asked": ask.asked,
                 "atMost": most,
                 "perContainer": ask.of_each,
             }

@@ -34,7 +34,7 @@ _RULES: tuple[tuple[str, Callable[[dict[str, str]], str]], ...] = (
     (r"allocated_percent_by_time", lambda _: "GPUs allocated, %, over time"),
     (rf"allocated_(?P<of>.+)_percent{_AT}", lambda has: f"{_unit(has)} allocated, %"),
     (rf"stranded_(?P<of>.+)_percent{_AT}", lambda has: f"{_unit(has)} stranded, %"),
-    (rf"requested_percent{_AT}", lambda _: "requested, % of capacity"),
+    (rf"asked_percent{_AT}", lambda _: "requested, % of capacity"),
     (rf"frag_percent{_AT}", lambda _: "fragments, % of GPUs"),
     (rf"frag_ratio_percent{_AT}", lambda _: "fragments, % of idle GPUs"),
     (r"frag_ratio_mean_percent", lambda _: "fragments, % of idle GPUs, mean"),

@@ -138,7 +138,7 @@ def test_every_kind_of_step_is_advised_on_some_cluster() -> None:
     kinds: set[str] = set()
     for seed in range(60):
         kinds |= check_all(*drawn(seed))
-    assert kinds == {"requestLess", "drop", "tolerate", "bringBack", "end", "wait"}
+    assert kinds == {"askLess", "drop", "tolerate", "bringBack", "end", "wait"}
 
 
 # The end of one pod lets the other in on each node of its zone.

@@ -86,13 +86,7 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
     assert found["units"] == {
         "cpu": "cores", "memory": "GiB", "gpuCompute": "GPUs", "gpuMemory": "GiB"
     }  # fmt: skip
-    assert set(found["demand"]) == {
-        "gpuPods",
-        "otherPods",
-        "requestingNothing",
-        "enough",
-        "typical",
-    }
+    assert set(found["demand"]) == {"gpuPods", "otherPods", "askingNothing", "enough", "typical"}
     assert found["demand"]["gpuPods"] == {"seen": 1, "assumed": True}
     assert found["demand"]["otherPods"] == {"seen": 60, "assumed": False}
     assert set(found["demand"]["typical"][0]) == {
@@ -332,7 +326,7 @@ def test_pods_that_ask_nothing_are_said_not_to_count() -> None:
     agent = owned("DaemonSet", make.pod(name="agent", node="a"))
     gpu_pod = make.pod(name="gpu", gpu=1)
     found = audit(nodes, [*(make.pod(name=f"p{i}", node="a") for i in range(3)), agent, gpu_pod])
-    assert found["demand"]["requestingNothing"] == 3
+    assert found["demand"]["askingNothing"] == 3
     said = words.judged_by(found)
     assert (
         "Typical pods without GPUs: assumed, because the cluster has 0 such pods and 30 are needed to measure them."

@@ -60,7 +60,7 @@ def test_a_fill_averages_the_arrivals_whose_load_rounds_to_the_percent() -> None
     assert found["allocated_percent_at_90"] == found["allocated_percent_at_95"] == 85.0
     assert found["frag_percent_at_90"] == 15.0
     assert found["frag_percent_at_60"] is found["allocated_percent_at_110"] is None
-    assert found["allocated_percent_at_end"] == found["requested_percent_at_end"] == 100.0
+    assert found["allocated_percent_at_end"] == found["asked_percent_at_end"] == 100.0
     assert found["frag_percent_at_80"] == pytest.approx((5 + 15) / 2)
     assert found["frag_ratio_percent_at_80"] == pytest.approx((100 / 500 + 300 / 400) / 2 * 100)
     # With nothing idle there is no ratio.

@@ -109,7 +109,7 @@ def test_of_every_resource_the_table_tells_what_matters_and_files_all() -> None:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("requested_percent_at_end", "requested, % of capacity, at the end"),
+        ("asked_percent_at_end", "requested, % of capacity, at the end"),
         ("frag_ratio_percent_at_80", "fragments, % of idle GPUs, at load 80"),
         ("occupied_nodes_at_50", "nodes in use, at load 50"),
         ("lost_pods_percent_share", "pods lost, %, shares of a GPU"),

@@ -139,7 +139,7 @@ def test_a_fill_by_hand() -> None:
     assert (
         found["lost_cpu_percent"] == found["lost_memory_percent"] == found["lost_percent"] == 25.0
     )
-    assert found["requested_percent_at_end"] == pytest.approx(100 * 20 / 24)
+    assert found["asked_percent_at_end"] == pytest.approx(100 * 20 / 24)
     assert found["nodes_occupied_percent"] == pytest.approx(100 * (1 + 2 + 3 + 3) / 12)
     # 3 cores are left on each node, which is CPU itself that is gone; memory beside it is stranded.
     assert found["stranded_cpu_percent_at_80"] == pytest.approx(0.0)

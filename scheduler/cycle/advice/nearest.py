@@ -33,7 +33,7 @@ class Short(NamedTuple):
     """A resource of which a node has less free than the pod requests, in base units."""
 
     resource: str
-    requested: int
+    asked: int
     free: int
     total: int
 

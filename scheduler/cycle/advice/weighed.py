@@ -32,7 +32,7 @@ def values(loss: Loss) -> dict[str, Any]:
         },
         "places": [
             {
-                "requests": one.requests,
+                "asks": one.requests,
                 "text": amounts_of(one.requests),
                 "lost": round(one.lost, _ROUND),
             }

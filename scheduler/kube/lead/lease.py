@@ -56,7 +56,7 @@ class Holder(StrEnum):
     REPLICA = "replica"
     # Another scheduler that takes its turns by the same lease.
     PEER = "peer"
-    STRANGER = "stranger"
+    OTHER = "other"
     NOBODY = "nobody"
 
 
@@ -163,7 +163,7 @@ class Lease:
             return Holder.NOBODY
         if not seen.is_stranger:
             return Holder.REPLICA
-        return Holder.PEER if self.is_shared else Holder.STRANGER
+        return Holder.PEER if self.is_shared else Holder.OTHER
 
     async def run(self) -> None:
         """Take the lease when it is free and keep it, until cancelled."""

@@ -84,7 +84,7 @@ class Probes:
 
     def _of_the_holder(self, now: float) -> list[str]:
         holder, seen = self._lease.holder(), self._lease.seen
-        if holder == Holder.STRANGER:
+        if holder == Holder.OTHER:
             return [f"the lease is held by {seen.holder}, which is not a replica of Evenkeel"]
         # Twice as long as others wait before they take it.
         if holder == Holder.NOBODY and seen.at and now - seen.at > 2 * seen.duration:

@@ -20,7 +20,7 @@ def figures(trace: Trace, workload: Workload, series: Series) -> Record:
 
     On a small cluster one pod is many percent, and perhaps no arrival rounds to a given percent: then the figure
     is that after the arrival before, because nothing changes until the next one. Of loads beyond
-    the last arrival nothing is known; ``requested_percent_at_end`` is that last load. Fragment amount is of
+    the last arrival nothing is known; ``asked_percent_at_end`` is that last load. Fragment amount is of
     capacity, ratio of what is idle; ``frag_ratio_mean_percent`` is the mean of the ratios at loads 0..100.
     What is stranded is known where somebody looked; what is lost is of all arrivals.
     """
@@ -35,7 +35,7 @@ def figures(trace: Trace, workload: Workload, series: Series) -> Record:
         f"allocated_percent_at_{load}": averages.at_step(loads, of_gpus, load) for load in LOADS
     }
     record["allocated_percent_at_end"] = averages.mean(of_gpus[-1:])
-    record["requested_percent_at_end"] = 100.0 * float(series.asked[-1]) / capacity
+    record["asked_percent_at_end"] = 100.0 * float(series.asked[-1]) / capacity
     for load in FRAG_LOADS:
         record[f"frag_percent_at_{load}"] = averages.at_step(loads, frag, load)
         record[f"frag_ratio_percent_at_{load}"] = averages.at_step(loads, ratio, load)

@@ -16,9 +16,6 @@ from scheduler.kube.report.probes import Signs
 from scheduler.kube.report.reporter import Reporter
 from scheduler.state import checks
 
-# The label where the holder is another program; the others are called what they are.
-_HOLDERS = {Holder.STRANGER: "other"}
-
 
 class Sources(NamedTuple):
     """What is read.
@@ -54,7 +51,7 @@ def _replica(sources: Sources) -> Iterator[Metric]:
     signs, reporter = sources.signs, sources.reporter
     yield catalogue.LEADER.one(sources.is_deciding())
     holder = signs.lease.holder()
-    yield catalogue.LEASE_HOLDER.of(((_HOLDERS.get(one, one),), one == holder) for one in Holder)
+    yield catalogue.LEASE_HOLDER.of(((one,), one == holder) for one in Holder)
     yield catalogue.LEASE_ERRORS.one(signs.lease.errors)
     yield catalogue.MISSING_RIGHT.of(((right,), 1) for right in signs.rights.missing)
     yield catalogue.UNFENCED.one(signs.fence.n_left)
