@@ -12,7 +12,8 @@ import structlog
 
 from scheduler.api import names
 from scheduler.errors import ApiError
-from scheduler.kube.lead.lease import AlwaysLeader, Holder, Lease, Place
+from scheduler.kube.lead.holding import Holder
+from scheduler.kube.lead.lease import AlwaysLeader, Lease, Place
 
 Json = dict[str, Any]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.kube.lead.lease import Holder, Seen
+from scheduler.kube.lead.holding import Holder, Seen
 from scheduler.kube.report.probes import Probes, Signs
 from scheduler.kube.troubles import Trouble
 

@@ -10,7 +10,8 @@ import structlog
 
 from scheduler.kube.bind.fence import Fence, Target
 from scheduler.kube.lead.heads import Heads
-from scheduler.kube.lead.lease import AlwaysLeader, Held, Lease
+from scheduler.kube.lead.holding import Held
+from scheduler.kube.lead.lease import AlwaysLeader, Lease
 from scheduler.kube.watch import kinds
 from scheduler.kube.watch.streams import Stream
 

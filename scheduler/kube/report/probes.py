@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import structlog
 
 from scheduler.kube.bind.fence import Fence
-from scheduler.kube.lead.lease import AlwaysLeader, Holder, Lease
+from scheduler.kube.lead.holding import Holder
+from scheduler.kube.lead.lease import AlwaysLeader, Lease
 from scheduler.kube.rights import Rights
 from scheduler.kube.watch.streams import Stream
 

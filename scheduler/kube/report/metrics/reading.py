@@ -9,7 +9,7 @@ from typing import NamedTuple
 from prometheus_client import Metric
 
 from scheduler.engine.engine import Engine
-from scheduler.kube.lead.lease import Holder
+from scheduler.kube.lead.holding import Holder
 from scheduler.kube.report.metrics import catalogue, namespaces
 from scheduler.kube.report.metrics.tally import Tally
 from scheduler.kube.report.probes import Signs
