@@ -1,4 +1,4 @@
-"""SHELL: what is being done, on standard error: drawn on a terminal, and one line in a pipe or a file, if it takes long."""
+"""SHELL: progress on standard error: drawn on a terminal; in a pipe or a file one line if the work takes long."""
 
 from __future__ import annotations
 

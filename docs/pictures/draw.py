@@ -1,7 +1,7 @@
 """Draw the pictures of the docs anew: ``make pictures``.
 
 ``demo.svg`` is what ``make demo`` shows, ``fleet.png`` the headline and the fleet of the audit's page in a browser, of the
-cluster in ``fleet``, ``weighed.svg`` what ``evenkeel explain`` tells of the pod in ``docs/examples/weighed.yaml``, and
+cluster in ``fleet``, ``weighed.svg`` what ``evenkeel explain`` says about the pod in ``docs/examples/weighed.yaml``, and
 ``replay.png`` what ``evenkeel replay --plot`` draws. What a picture needs and is not here is
 said, and the picture left as it is. ``dashboard.png`` is drawn by ``bench/dashboard.py``.
 """
@@ -80,7 +80,7 @@ def audit(folder: Path) -> None:
         told = browser.run(scratch, f"--window-size={_WIDTH},100", "--dump-dom", page.as_uri())
         found = re.search(r'data-height="(\d+)"', told)
         if not found:
-            raise SystemExit("the browser does not tell how high the audit's page is")
+            raise SystemExit("the browser does not report how high the audit's page is")
         browser.run(
             scratch, f"--window-size={_WIDTH},{found[1]}", f"--force-device-scale-factor={_SCALE}",
             f"--screenshot={folder / 'fleet.png'}", page.as_uri(),

@@ -1,4 +1,4 @@
-"""The picture of one placement weighed: what a pod would lose on each of four nodes, as ``evenkeel explain`` tells it."""
+"""The picture of one placement weighed: what a pod would lose on each of four nodes, as ``evenkeel explain`` reports it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def drawn() -> str:
     found = best.of(asking, pod, len(asking.cluster.nodes.rows))
     rows = [(asking.cluster.nodes.name_of(one.row), one) for one in found.nodes]
     most = max(one.loss.total for _, one in rows if one.loss)
-    asked = weighed.asks(dict(pod.template.requests.amounts))
+    requests = weighed.amounts_of(dict(pod.template.requests.amounts))
     height = _TOP + _ROW * len(rows) + 8
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" {_FONT}>',
@@ -43,7 +43,7 @@ def drawn() -> str:
         _text(
             _NAME,
             24,
-            f"A pod asks {asked}. Where does it lose least?",
+            f"A pod requests {requests}. Where does it lose least?",
             size=16,
             fill=_INK,
             weight="bold",
@@ -79,7 +79,7 @@ def _row(y: int, name: str, one: Scored, most: float) -> Iterator[str]:
     if one.loss is None:
         raise SystemExit("the example is not judged by what pods lose")
     told = [
-        (f"places for {weighed.asks(place.asks)}: {place.lost:.0f}", place.lost)
+        (f"places for {weighed.amounts_of(place.requests)}: {place.lost:.0f}", place.lost)
         for place in one.loss.places
     ]
     named = sum(lost for _, lost in told)

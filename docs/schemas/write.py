@@ -168,7 +168,7 @@ def explain() -> Schema:
 
 
 def _heading() -> dict[str, Schema]:
-    """What the audit and showback have in common."""
+    """Fields that the audit and showback share."""
     unit = {"cpu_core": NUMBER, "memory_gib": NUMBER, "gpu": NUMBER, "gpu_memory_gib": NUMBER}
     model = one(model=TEXT, gpus=NUMBER, replicas=WHOLE, price=NUMBER, source=TEXT, names=NAMES)
     effect = words("left out", "stays")
@@ -186,7 +186,7 @@ def _heading() -> dict[str, Schema]:
 
 
 def audit() -> Schema:
-    """What of a cluster is used, free and stranded, and what modes would hold."""
+    """The used, free and stranded capacity of a cluster, and what the nodes would hold with each mode."""
     dimensions = ("cpu", "memory", "gpuCompute", "gpuMemory")
     figures = ("capacity", "used", "free", "closed", "stranded", "dead", "spare", "usable")
     amounts = one(**dict.fromkeys(dimensions, NUMBER))
@@ -229,7 +229,7 @@ def audit() -> Schema:
 
 
 def showback() -> Schema:
-    """Who has what of a cluster, and what it costs: of ``evenkeel audit --by``."""
+    """Capacity and cost by namespace or by value of a label: ``evenkeel audit --by``."""
     amounts = {"pods": WHOLE} | dict.fromkeys(
         ("gpus", "gpuMemory", "cpu", "memory", "money"), NUMBER
     )
@@ -243,7 +243,7 @@ def showback() -> Schema:
 
 
 def replay() -> Schema:
-    """What came of a trace: flat records, of which the resources are in the names of figures."""
+    """The results of a replay: flat records. The name of a figure contains the name of its resource."""
     what = {
         "trace": TEXT, "variant": TEXT, "experiment": TEXT, "mode": TEXT, "load": maybe(NUMBER), "load_of": TEXT,
         "binding": TEXT, "queue": FLAG, "learn": TEXT,

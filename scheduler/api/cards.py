@@ -1,4 +1,4 @@
-"""Devices as every driver tells them: a card, and what a container holds of one."""
+"""Devices in the form that all drivers share: a card, and the part of a card that a container holds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class Card(msgspec.Struct, frozen=True, gc=False):
-    """One device of a node that can be given away by itself, whole or in parts.
+    """One device of a node that can be allocated by itself, whole or in parts.
 
     Attributes:
         id: unique on its node.
@@ -17,8 +17,8 @@ class Card(msgspec.Struct, frozen=True, gc=False):
         mib, cores: its memory, and its compute in percent, as its driver gives them away.
         model, mode: words by which pods choose; either may be empty.
         numa: its NUMA node.
-        healthy: it may be given away.
-        is_carved: it is cut into partitions, and no part of it can be given away as it is.
+        healthy: it may be allocated.
+        is_carved: it is cut into partitions, and no part of it can be allocated as it is.
     """
 
     id: str

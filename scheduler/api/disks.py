@@ -1,4 +1,4 @@
-"""Disks by the name that their owner knows them by, as pods and PersistentVolumes write them."""
+"""The names of disks, as pods and PersistentVolumes write them."""
 
 from __future__ import annotations
 

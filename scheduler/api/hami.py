@@ -166,7 +166,7 @@ def decode_devices(text: str) -> Slots:
     field = f"metadata.annotations[{names.HAMI_ALLOCATED}]"
     for separator, most, what in _MOST:
         if text.count(separator) > most:
-            raise BadInput(field, f"has more than {most} {what}, the most that is read")
+            raise BadInput(field, f"has more than {most} {what}, the maximum")
     slots = text.split(";")
     if slots and not slots[-1]:
         slots.pop()
@@ -182,7 +182,7 @@ def _quoted(text: str) -> str:
 def _use(field: str, record: str) -> CardUse:
     try:
         if len(record) > _RECORD_MAX:
-            raise ValueError(f"has more than {_RECORD_MAX} characters, the most that is read")
+            raise ValueError(f"has more than {_RECORD_MAX} characters, the maximum")
         parts = record.split(",")
         if len(parts) < _RECORD_FIELDS:
             raise ValueError(f"{len(parts)} fields where uuid,vendor,MiB,cores are needed")

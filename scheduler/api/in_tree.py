@@ -1,4 +1,4 @@
-"""Volumes of code that was once part of Kubernetes, and the CSI drivers that look after them today.
+"""In-tree volumes, and the CSI drivers that serve them today.
 
 Source: csi-translation-lib of Kubernetes 1.37, as far as kube-scheduler asks it.
 """

@@ -1,4 +1,4 @@
-"""What a profile says of kube-scheduler's plugins: which are asked, what each counts, and their arguments.
+"""What a profile sets for kube-scheduler's plugins: which are on, their weights, and their arguments.
 
 The defaults are those of kube-scheduler 1.37: a ``KubePlugins`` of which nothing is said is its default profile.
 """

@@ -1,4 +1,4 @@
-"""How much a pod may say: bounds on the words that decide where it goes, known before they are compiled.
+"""Limits on the size of a pod's spec, checked before the spec is compiled.
 
 The API server bounds the size of an object and of no list in it, so one pod can carry 30,000 affinity terms
 and make every node be looked at for each. The bounds are so wide that no pod written for a purpose meets
@@ -92,7 +92,7 @@ def _counted(lists: _Lists) -> tuple[Mistake | None, int]:
         for part in sizes:
             total += len(part)
             if total > most:
-                return Mistake(field, f"has more than {most} entries, the most that is read"), 0
+                return Mistake(field, f"has more than {most} entries, the maximum"), 0
         counted += total
     return None, counted
 
@@ -101,17 +101,17 @@ def _long_text(pod: wire.Pod, steering: list[tuple[str, str]], limits: PodLimits
     for name, text in steering:
         field = f"metadata.annotations[{name}]"
         if name not in _LISTS and len(text) > _WORD_MAX:
-            return Mistake(field, f"has more than {_WORD_MAX} characters, the most that is read")
+            return Mistake(field, f"has more than {_WORD_MAX} characters, the maximum")
         if text.count(",") >= limits.names:
-            return Mistake(field, f"has more than {limits.names} names, the most that is read")
+            return Mistake(field, f"has more than {limits.names} names, the maximum")
     if field := _long_image(pod.spec):
-        return Mistake(field, f"has more than {_WORD_MAX} characters, the most that is read")
+        return Mistake(field, f"has more than {_WORD_MAX} characters, the maximum")
     return None
 
 
 def too_large(field: str, bytes_read: int) -> Mistake:
     """The error for a field that was not decoded; its text stands in ``wire.Pod.oversized``."""
-    return Mistake(field, f"is larger than {bytes_read} bytes, the most that is read")
+    return Mistake(field, f"is larger than {bytes_read} bytes, the maximum")
 
 
 def shortened(text: str, most: int) -> str:

@@ -1,4 +1,4 @@
-"""Many texts as one: a list of thousands of short texts takes several times the memory of what it says."""
+"""Stores many short texts as one, because a list of them takes several times the memory of their characters."""
 
 from __future__ import annotations
 

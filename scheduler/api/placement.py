@@ -1,4 +1,4 @@
-"""How a pod shall be placed: the mode, its weights and the two axes, resolved to one value."""
+"""How a pod is placed, as one value: the mode, its weights, the node policy and the GPU policy."""
 
 from __future__ import annotations
 

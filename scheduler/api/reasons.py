@@ -1,4 +1,4 @@
-"""Why not: the words that HAMi uses for cards; those of rules stand with the rules."""
+"""Reasons why a card is refused, in HAMi's words. The reasons of rules are in the modules of the rules."""
 
 from __future__ import annotations
 

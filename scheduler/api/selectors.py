@@ -1,4 +1,4 @@
-"""Selectors of labels: what each operator means, and when a requirement cannot be read, stands here only.
+"""Label selectors. Only this module knows what each operator means and which requirements are invalid.
 
 A ``Selector`` is a Kubernetes LabelSelector (of pods and namespaces) and is matched against one set of labels.
 A ``NodeTerm`` is a NodeSelectorTerm; ``plugins/rules/node_affinity`` matches its requirements against whole columns

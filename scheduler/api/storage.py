@@ -1,4 +1,4 @@
-"""The parts of storage objects that Evenkeel reads: claims, volumes, classes, and what CSI drivers tell.
+"""The parts of storage objects that Evenkeel reads: claims, volumes, classes, and the objects of CSI drivers.
 
 Each says its kind where it is written, so that a log can hold any of them; the items of a list need not.
 """

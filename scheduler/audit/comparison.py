@@ -97,7 +97,7 @@ def _is_seen(now: Compared) -> bool:
 
 def _advice(rows: Sequence[Json], n_arrivals: int, *, is_seen: bool) -> Json:
     if not n_arrivals:
-        text = "None: the modes cannot be compared, because no running pod can be copied or nothing is free."
+        text = "None, because the modes cannot be compared: no running pod can be copied, or nothing is free."
         return {"mode": "", "figure": "", "text": text}
     tried = [Tried(row["mode"], row["held"]) for row in rows]
     given = advice.give(tried, DEFAULT_MODE, is_seen=is_seen)

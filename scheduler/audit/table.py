@@ -121,7 +121,7 @@ def _worst(nodes: list[Json]) -> Table:
 def _filled(replay: Json) -> Table:
     table = columns("filled up by", *(f"{title} held" for title in words.HELD.values()))
     table.columns[0].no_wrap = True
-    table.add_row("as it is", *words.held({key: [value] for key, value in replay["held"].items()}))
+    table.add_row("(now)", *words.held({key: [value] for key, value in replay["held"].items()}))
     for one in replay["modes"]:
         table.add_row(one["mode"], *words.held(one["held"]))
     return table
@@ -132,7 +132,7 @@ def _modes(replay: Json, total: Json) -> Table:
     # Ranges are folded where they are too wide, between their figures.
     table.columns[0].no_wrap = True
     now = f"{replay['emptyNodes']:,}", "", amount(total["stranded"]["gpuCompute"])
-    table.add_row("as it is", *now, f"{total['money']:,.0f}")
+    table.add_row("(now)", *now, f"{total['money']:,.0f}")
     for one in replay["modes"]:
         tried = one["inOrders"]
         cells = (spread(tried[key]) for key in ("emptyNodes", "unplaced", "gpus"))

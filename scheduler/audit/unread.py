@@ -1,4 +1,4 @@
-"""What of a cluster cannot be read: what is left out of the audit, and what stays where it is."""
+"""Objects with mistakes: which are left out of the audit, and which pods stay on their nodes."""
 
 from __future__ import annotations
 

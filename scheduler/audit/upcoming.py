@@ -1,4 +1,4 @@
-"""Where more pods like those that are there would go by now, what that loses, and why to that node."""
+"""Where one more pod of each frequent kind would go, what it would lose there, and why it goes there."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _one(asking: Asking, example: wire.Pod, n: int, config: Config) -> Json:
     return {
         "like": f"{example.metadata.namespace}/{example.metadata.name}",
         "pods": n,
-        "asks": weighed.asks(dict(pod.template.requests.amounts)),
+        "asks": weighed.amounts_of(dict(pod.template.requests.amounts)),
         "fitting": found.n_fitting,
         "nodes": nodes,
         "why": weighed.why(nodes, found.weights, found.objective) if len(nodes) > 1 else "",

@@ -1,4 +1,4 @@
-"""What an audit comes to, in sentences and cells that table and page have in common."""
+"""Sentences and cells that the table and the page of an audit share."""
 
 from __future__ import annotations
 

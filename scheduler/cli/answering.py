@@ -1,4 +1,4 @@
-"""What `simulate` and `explain` do alike: read what decides, answer, and print the answer."""
+"""The steps that `simulate` and `explain` share: read the objects, answer, and print the answer."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def main() -> None:
 
 
 def _code_of_lost_output(error: OSError) -> int | None:
-    """How to end when output has no place, which is told, or no reader; None for another error."""
+    """The exit code if output cannot be written (which is reported) or has no reader; None for another error."""
     if error.errno == errno.EPIPE:
         return 1
     # Errors of files that are opened have their names.

@@ -44,7 +44,7 @@ def demo(
 
 
 async def _until_signal(work: Coroutine[Any, Any, bool]) -> bool:
-    """Run until done or told to end; a second signal does not disturb the ending.
+    """Run until done or until a signal; a second signal does not disturb the end.
 
     Handled also in the background of a script, where SIGINT is ignored by default, and when the
     terminal is closed: no process is to be left behind. Who started it under nohup wants it to stay.

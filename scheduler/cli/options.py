@@ -1,4 +1,4 @@
-"""What several commands take, and how a command refuses what it was given."""
+"""Options that several commands share, and how a command refuses a wrong argument."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from scheduler.replay import words
 
 def _variants(context: typer.Context, incomplete: str) -> list[str]:
     """Those of the trace that was named, if it was."""
-    from scheduler.replay import traces  # noqa: PLC0415 - NumPy is dear to import
+    from scheduler.replay import traces  # noqa: PLC0415 - NumPy is expensive to import
 
     # An option without its value ends the reading of a line: what stands before it is there unread.
     given = map(Path, filter(None, (context.params.get("trace"), *context.args)))

@@ -1,4 +1,4 @@
-"""What commands read: nodes and pods of files or of a cluster, or all that decides in a cluster."""
+"""What commands read: nodes and pods from files or a cluster, or everything in a cluster that affects placement."""
 
 from __future__ import annotations
 

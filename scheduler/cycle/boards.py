@@ -217,7 +217,7 @@ class Boards:
             template = shape.asked.template
             shape.board = empty.board(cluster.nodes.capacity, table.words_of_bits(template))
             shape.judged = -1
-        # Volumes that are in use or given away elsewhere are counted on rows that have not moved.
+        # Volumes that are in use or allocated elsewhere are counted on rows that have not moved.
         is_elsewhere = counted and shape.view.storage is not None
         if self._judge(shape) or stale or moved is None or is_elsewhere:
             moved = np.arange(cluster.nodes.capacity)

@@ -1,4 +1,4 @@
-"""What is kept for kinds of pods: how much of it there may be, and that it ends with the pods."""
+"""Caches for kinds of pods: their bounds, and their end when the pods are gone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods of a kind that has no board: decided one at a time, and nothing is kept of how they scored.
+"""Pods of a kind that has no board: they are decided one at a time, and their scores are not kept.
 
 A board pays when pods of its kind come again. Before that, what all kinds have in common is all there is:
 which nodes are alike, what is free on them, and whom their words let in.

@@ -1,4 +1,4 @@
-"""Reasons to sentences: first kube-scheduler's own phrasing, which autoscalers and people parse, then figures.
+"""Turns reasons into sentences: kube-scheduler's own text first, which autoscalers parse, then figures.
 
 What is too long for where it is written loses whole reasons and whole figures, each at its end, and says how many.
 Neither crowds out the other: both have half of the room, and what the other leaves of its half.

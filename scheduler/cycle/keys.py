@@ -1,4 +1,4 @@
-"""What decides where a pod goes, as a key that like pods share; or what a person has to mend before it goes anywhere."""
+"""The key that like pods share, made of everything that decides placement; or the mistake to correct first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a pod that was placed: where it goes, which cards it has there, and by whose wish."""
+"""The text about a placed pod: its node, its cards, and which mode, policy or annotation decided."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def cards_by(shape: Shape) -> str:
     if parts.is_aware(ask) and not ask.rules.walk:
         return f"mode {asked.placement.mode}"
     policy = asked.placement.gpu_policy
-    told = _gpu_policy(policy) if policy else "GPU policy binpack, for none is set"
+    told = _gpu_policy(policy) if policy else "GPU policy binpack, because none is set"
     return f"{told}, all on one NUMA node" if ask.rules.numa_bind else told
 
 

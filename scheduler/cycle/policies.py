@@ -1,4 +1,4 @@
-"""BalancePolicy objects: which one governs a pod, and what placement they come to.
+"""BalancePolicy objects: which policy governs a pod, and the placement that follows from it.
 
 Precedence: the pod's own annotations, then the matching policy with the highest ``spec.priority``
 (ties by name), then the profile of its scheduler name.

@@ -1,4 +1,4 @@
-"""Where placing kernels write, by pod and by pick: used again from call to call; and what stands there then."""
+"""Buffers that placing kernels write to, reused from call to call, and how to read them afterwards."""
 
 from __future__ import annotations
 

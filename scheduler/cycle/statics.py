@@ -1,4 +1,4 @@
-"""What static rules say of every node: computed once for all pods that need the same of them.
+"""The results of static rules on every node, computed once for all pods with the same requirements.
 
 Shapes that differ in amounts only share it. It is kept up with the nodes whose words changed.
 """

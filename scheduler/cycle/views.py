@@ -1,4 +1,4 @@
-"""What rules about other pods need of a pod: equal for pods that they cannot tell apart.
+"""What rules about other pods need to know of a pod; equal for pods that these rules treat alike.
 
 Most pods have no such rule and no such rule sees them: then neither their labels nor their namespace matter,
 and they share one view.

@@ -1,4 +1,4 @@
-"""The four patterns: their manifests, what they should come to, and what was seen."""
+"""The four patterns: their manifests, the expected placement, and the observed placement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pod's words about cards mean to the kernel that picks them.
+"""Translates a pod's annotations about cards into the order in which the kernel picks cards.
 
 The order of cards is HAMi's (pkg/scheduler/policy, v2.10): keys are sorted and the walk goes from
 the last card to the first. Binpack sorts by score, so the fullest card is taken first; spread sorts

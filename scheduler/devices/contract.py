@@ -77,14 +77,14 @@ class Driver(Protocol):
 
 
 class CountingDriver(Driver, Protocol):
-    """A driver of devices that are given away whole, and that nobody tells apart."""
+    """A driver of devices that are allocated whole, and that nobody tells apart."""
 
     def sum(self, offered: int) -> Figures:
         """Core percent, MiB and sharers of so many devices."""
 
 
 class CardDriver(Driver, Protocol):
-    """A driver of devices that are told one by one, and given away whole or in parts.
+    """A driver of devices that are told one by one, and allocated whole or in parts.
 
     Attributes:
         claim_field: the field by which a pod says what it holds.

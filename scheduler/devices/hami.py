@@ -1,6 +1,6 @@
-"""HAMi's NVIDIA cards: told one by one by its device plugin, and given away whole or in shares.
+"""HAMi's NVIDIA cards: its device plugin reports them one by one, and they are allocated whole or in shares.
 
-On a node of HAMi's ``nvidia.com/gpu`` counts shares, so no whole GPU is ever given away there, least of
+On a node of HAMi's ``nvidia.com/gpu`` counts shares, so no whole GPU is ever allocated there, least of
 all in the moment in which its device plugin has told the kubelet of the shares and nobody of the cards.
 A node is HAMi's when the plugin has written on it, now or earlier under the same uid; before that it
 looks like it, when it has GPUs and the label of the nodes that the plugin runs on, or more GPUs than a

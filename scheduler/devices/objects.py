@@ -1,4 +1,4 @@
-"""Nodes and pods with cards, as an API server would serve them: for who plays them and has no cluster."""
+"""Nodes and pods with cards as an API server would serve them, for replays without a cluster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scheduler.api.cards import Card
 
 
 def node(name: str, allocatable: wire.Quantities, cards: Sequence[Card]) -> wire.Node:
-    """A node; ``cards`` are given away one by one, and are none for a node without any."""
+    """A node; ``cards`` are allocated one by one, and are none for a node without any."""
     annotations = {}
     if cards:
         annotations[names.HAMI_REGISTER] = hami.encode_register(cards)

@@ -1,4 +1,4 @@
-"""Whole devices as an extended resource: the node says how many, and the kubelet's plugin says which.
+"""Whole devices as an extended resource: the node reports their number, and the kubelet's plugin picks them.
 
 Nothing is written for them, and nobody tells one from another: they are counted with the other resources of
 the node, and to formulas each of them is a card of ``CARD`` that is idle or taken.

@@ -11,7 +11,7 @@ REPEATED_MAX = 100_000
 # Mappings that one merge key names.
 MERGED_MAX = 100
 TOO_DEEP = f"is nested more than {DEPTH_MAX} levels deep, or holds itself"
-REPEATED = f"aliases repeat more than {REPEATED_MAX} values, the most that is read"
+REPEATED = f"aliases repeat more than {REPEATED_MAX} values, the maximum"
 
 
 class Unreadable(ValueError):  # noqa: N818 - the word a user would say

@@ -1,4 +1,4 @@
-"""What is wrong with the form of a YAML document, in words for who wrote it: the line, and what to look for there."""
+"""Syntax errors of YAML in plain words: the line, and what to look for there."""
 
 from __future__ import annotations
 

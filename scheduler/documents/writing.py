@@ -1,4 +1,4 @@
-"""From values to YAML that kubectl reads as they were: a text that it would take for something else is quoted."""
+"""Writes values as YAML that kubectl reads back unchanged; a text that looks like another type is quoted."""
 
 from __future__ import annotations
 

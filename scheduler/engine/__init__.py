@@ -2,10 +2,10 @@
 
 Events go in, the columns change, decisions come out; a shell carries them out, and its results come back as
 events. The engine owns the state, what waits and the cycle, and wires them once for every shell: the
-operator's loop, manifests, traces and the audit. It learns the demand, helps pods that wait, and tells why
+operator's loop, manifests, traces and the audit. It learns the demand, tries waiting pods again, and reports why
 they wait.
 
-Belongs here: the order in which the rooms below are asked. Does not belong here: I/O, clocks, tasks, clients,
-files. Time comes in as ``now``. How much work there is time for comes in as a budget, which counts how often
-it said yes, so that the same events and budgets give the same decisions again.
+Belongs here: the order in which the packages below are called. Does not belong here: I/O, clocks, tasks, clients,
+files. Time comes in as ``now``. A budget says how much work there is time for. It counts its
+answers, so that the same events and budgets give the same decisions again.
 """

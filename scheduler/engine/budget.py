@@ -11,7 +11,7 @@ from typing import Protocol
 
 
 class Work(IntEnum):
-    """What is done in pieces: compiling dear pods, a look at pods that wait, deciding for a batch."""
+    """What is done in pieces: compiling expensive pods, a look at pods that wait, deciding for a batch."""
 
     COMPILE = 0
     CHORE = 1
@@ -23,7 +23,7 @@ class Budget(Protocol):
 
     @property
     def pods(self) -> int:
-        """The most pods to decide for; with 0, what is dear is compiled and nothing else done."""
+        """The most pods to decide for; with 0, what is expensive is compiled and nothing else done."""
 
     def allows(self, work: Work) -> bool:
         """Whether one more piece may be done."""

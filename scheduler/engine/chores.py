@@ -1,4 +1,4 @@
-"""What is done for the pods that wait for a change, a little at a time, beside the decisions."""
+"""Work for pods that wait for a change, done in small pieces between decisions."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Engine:
         Args:
             config: all settings.
             pace: how often pods that wait are looked at.
-            is_shared: tenants share it, so each pays for what is dear to decide; else nobody pays.
+            is_shared: tenants share it, so each pays for what is expensive to decide; else nobody pays.
             explains: holds say why, which takes longer than the decision.
             known: the demand, where it is not to be learnt.
             seed: for the mode that draws lots.

@@ -1,4 +1,4 @@
-"""What was found out for pods of one template ends some time after the last of these pods."""
+"""Drops what was computed for a template, some time after the last pod of the template is gone."""
 
 from __future__ import annotations
 

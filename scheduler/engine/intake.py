@@ -1,4 +1,4 @@
-"""Pods that say very much wait here until they are compiled, and namespaces take turns at it.
+"""Pods with very large specs wait here until they are compiled; namespaces take turns.
 
 A pod within the bounds can still cost milliseconds to compile, and a tenant can make hundreds of them a
 second, no two alike. What waits here is not known to the cluster yet; nothing is charged for it, because a

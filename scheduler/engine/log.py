@@ -1,4 +1,4 @@
-"""The log of an engine: everything that goes in at its door and all decisions that come out.
+"""The log of an engine: all events that go in, and all decisions that come out.
 
 One line of JSON each, after a first one with the settings. An engine that is given the same events, times and
 amounts of work makes the same decisions, so a log is a bug report that can be run again (``rerun``).

@@ -1,4 +1,4 @@
-"""An engine that writes its log: what is handed in and what is decided, so that it can be run again.
+"""An engine that writes a log of its events and decisions, so that they can be run again.
 
 A log that may not grow for ever is cut into files, and each can be run by itself: at the beginning of a file
 the engine makes a fresh start. It forgets everything and is told everything again, as after a restart of the

@@ -1,4 +1,4 @@
-"""Run the log of an engine again, and compare every decision with the one that stands in it."""
+"""Runs the log of an engine again, and compares every decision with the recorded one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``evenkeel explain`` without its flags: reads what is asked about, asks the engine, and says how it ends."""
+"""``evenkeel explain`` without its flags: reads the objects, queries the engine, and returns the exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what a user typed to a pod or a node: by its name, by the workload that it is of, or by how its name begins."""
+"""Finds the pod or node that a user named: by its name, its workload, or the beginning of its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines of text that know how to be folded at the edge of a terminal, and what both pages are drawn with."""
+"""Lines of text that fold at the edge of a terminal, and the parts that both pages are drawn with."""
 
 from __future__ import annotations
 

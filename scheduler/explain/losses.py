@@ -17,7 +17,7 @@ def lines(pod: Json) -> Iterator[Line]:
     if not best:
         return
     unit = best[0]["loss"]["unit"]
-    yield from heading(f"Loss by placing the pod there, in {weighed.UNITS.get(unit, unit)}")
+    yield from heading(f"What placing the pod there would lose, in {weighed.UNITS.get(unit, unit)}")
     for one in best:
         loss = one["loss"]
         other = (

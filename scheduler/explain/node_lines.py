@@ -1,4 +1,4 @@
-"""The page of a node: its cards drawn, its pods, and who waits for it."""
+"""The page of a node: its cards drawn, its pods, and the pods that wait for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is on a node, what is free, and who waits for it, as plain values: the form of ``-o json``."""
+"""A node's pods, its free capacity and the pods that wait for it, as plain values: the form of ``-o json``."""
 
 from __future__ import annotations
 

@@ -185,7 +185,7 @@ def _best(pod: Json, width: int) -> Iterator[Line]:
     else:
         for text in explained.scored(best, {"node": mine, "weights": pod["weights"]}):
             yield Line(text.strip(), len(text) - len(text.lstrip()), 2, is_row=True)
-    yield Line("in use there with the pod", 2, 2)
+    yield Line("in use on the node with the pod", 2, 2)
     for name, one in best.items():
         used = ", ".join(
             f"{usage['resource']} {100 * usage['used'] // usage['total']} %"

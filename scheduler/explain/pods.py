@@ -262,7 +262,7 @@ def _remarks(scene: Scene, words: wire.Pod) -> list[str]:
     if not mine and name:
         found.append(
             f'It names scheduler "{name}", which is not one of ours ({", ".join(scene.config.scheduler_names)}): '
-            "judged as if it named ours."
+            "evaluated as one of ours."
         )
     if words.metadata.deletion_timestamp is not None:
         found.append("It is being deleted.")

@@ -1,4 +1,4 @@
-"""``evenkeel explain`` on a terminal of any width; off it prose has 80 columns, and rows of tables are whole."""
+"""Prints ``evenkeel explain``: folded to a terminal's width; elsewhere prose has 80 columns and rows are whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is advised, in words: one sentence for each advice, the same in every form of the answer."""
+"""Advice in words: one sentence for each, the same in every form of the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process: how the scheduler starts and stops, and kopf beside it, which tells of the rare kinds.
+"""The process: how the scheduler starts and stops beside kopf, which watches the rare kinds.
 
 kopf has a thread and an event loop of its own. It ends at answers that it does not expect, such as a watch that is
 refused with 410, and then cancels every task of its loop that it did not find there at its start. It is started again;

@@ -173,7 +173,7 @@ class Loop:
 
     def _decide(self) -> None:
         clock = asyncio.get_running_loop().time
-        # A list not yet handed in may hold pods on the very cards about to be given away.
+        # A list not yet handed in may hold pods on the very cards about to be allocated.
         may_decide = self._is_leading() and not self._inbox.lists_waiting
         budget = Slice(clock, self._room() if may_decide else 0)
         outcome = self._engine.decide(clock(), budget)

@@ -1,4 +1,4 @@
-"""Which rights are missing, as the API server says: a wrong Role is named, not guessed from 403s."""
+"""Missing rights, as the API server reports them, so that they need not be guessed from 403s."""
 
 from __future__ import annotations
 

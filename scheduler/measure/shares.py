@@ -1,4 +1,4 @@
-"""What each pod has of what is used on its node, so that the parts of all pods add up to what is used there.
+"""Each pod's share of the used capacity of its node; the shares add up to what is used.
 
 CPU and memory are what the pod is charged. Of a card it has what it holds; a pod without a limit on compute is taken to
 use as much of it as it holds of the memory. Where more is held of a card than there is, all parts are less by the same

@@ -1,4 +1,4 @@
-"""The pods that a cluster is judged by: what its own pods ask.
+"""The typical pods by which a cluster is evaluated, taken from the requests of its own pods.
 
 The typical pods are the most frequent shapes that together make 95 % of the pods: at most 64 that ask GPUs,
 and 64 that do not. The former come from the demand that the state has seen, the latter from the pods that are

@@ -1,4 +1,4 @@
-"""What the nodes of a cluster have of one family when they are empty: what its demand is measured against."""
+"""The capacity of empty nodes for one family of devices, against which the demand is measured."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class Learnt(NamedTuple):
     """What is known of one sort of nodes, and what scarcity is judged by."""
 
     rows: c.Ints  # [n]
-    places: Places  # every place as dear as it can be
+    places: Places  # every place as expensive as it can be
     val: c.Floats  # [K] units of a typical pod
     above: c.Floats  # [K] share of the demand, by value, of pods that are worth at least as much
     mean: float  # units of a pod

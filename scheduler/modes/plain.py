@@ -1,4 +1,4 @@
-"""The places of nodes without devices: when they are learnt anew, and when they are judged anew.
+"""The places of nodes without devices: when sizes are learnt again, and when scarcity is computed again.
 
 They are learnt as device tables are, and from the first pod on: what is seen is better than what is assumed. How
 scarce they are is judged after so many placements as could have changed it.

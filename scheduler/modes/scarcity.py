@@ -1,4 +1,4 @@
-"""How scarce places are by now: a place of which the cluster has plenty costs nothing to lose.
+"""How scarce places are now: losing a place that the cluster has plenty of costs nothing.
 
 Of all nodes of a sort: C what they are worth, U in use, left free; D departures per arrival. What the next pods
 could ask for, before others leave, is

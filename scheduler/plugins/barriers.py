@@ -1,4 +1,4 @@
-"""What keeps pods off nodes, as bits of the table's reasons, and what each rule says that ends it."""
+"""What keeps pods off nodes, as bits for the reasons, and which changes could end it according to each rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why cards do not suffice, in figures: over all cards of the nodes that a pod is refused on for its cards.
+"""Why cards do not suffice, in figures, over all cards of the nodes that refuse a pod because of cards.
 
 The counts are of the walk that chooses cards. The figures are of one container at a time, the one that asks
 the most, as if the pod held nothing yet; so they are true of pods with several containers too, and only say

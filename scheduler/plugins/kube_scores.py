@@ -1,4 +1,4 @@
-"""NodeResourcesFit's and NodeResourcesBalancedAllocation's scores: what their kernel needs, and how they are told."""
+"""Scores of NodeResourcesFit and NodeResourcesBalancedAllocation: their kernel's input, and how they are reported."""
 
 from __future__ import annotations
 

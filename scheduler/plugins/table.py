@@ -1,4 +1,4 @@
-"""The rules, in the order in which kube-scheduler asks them; whatever looks at rules reads this table.
+"""The table of all rules, in kube-scheduler's order. Everything that works with rules reads this table.
 
 A node has the reasons of the first rule that refuses it. Refusal bits are numbered through the table: one
 for each reason, then one for each resource that a pod asks. Where a rule refuses a node with several of its

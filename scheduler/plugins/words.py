@@ -1,4 +1,4 @@
-"""How figures and lists of names are written in what a pod that waits is told."""
+"""How figures and lists of names are written in the messages of waiting pods."""
 
 from __future__ import annotations
 

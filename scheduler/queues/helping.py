@@ -1,4 +1,4 @@
-"""Whom a change could help: cheap exact bounds first, for thousands of kinds of pods that wait.
+"""Finds the waiting pods that a change could help; cheap exact bounds sort out most of them first.
 
 A pod that fitted nowhere when it was last looked at can fit now only on rows that have changed since.
 """
@@ -15,7 +15,7 @@ from scheduler.queues import needs
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 
-# Labels are compared node by node, which is too dear for more rows than this: then only amounts are compared.
+# Labels are compared node by node, which is too expensive for more rows than this: then only amounts are compared.
 _ROWS_MAX = 64
 # More than any pod asks, and less than what nobody asks.
 _ANY = 2**63 - 2

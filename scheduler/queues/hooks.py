@@ -1,4 +1,4 @@
-"""Which kinds of waiting pods what happened could help: found by what it was, never by asking every kind.
+"""Finds the kinds of waiting pods that an event could help, by the kind of event, without trying all kinds.
 
 Every rule that keeps a kind off a node says what may end that (``contract.Hint``), and the kind hangs on these
 hooks until it waits no longer.

@@ -1,4 +1,4 @@
-"""What each kind of waiting pod needs at least, as columns: one question finds all that could fit."""
+"""The minimum needs of each kind of waiting pod, as columns: one lookup finds all kinds that could fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods that wait until something changes, by kind: one question is enough for all of a kind."""
+"""Pods that wait until something changes, grouped by kind: one check is enough for a kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods by what rules say of them: whom of those that wait does it concern that one came to a node, or left it?
+"""Finds the waiting pods that are concerned if another pod comes to a node or leaves it.
 
 Found by namespace and by a label that they must have, so that thousands who look for others cost nothing.
 """

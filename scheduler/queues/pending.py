@@ -1,4 +1,4 @@
-"""What waits: order, backoff, and whom a change could help.
+"""The waiting pods: their order, their backoff, and which of them a change could help.
 
     offer ─▶ active ─ pop ─▶ (in the cycle) ─ failed ─▶ unschedulable ─ helped ─▶ backoff ─▶ active
       └─▶ gated (scheduling gates)     └─ retry ─▶ backoff
@@ -111,7 +111,7 @@ class Pending:
         spent = 0
         while len(batch) < limit and (uid := self._turns.head()) is not None:
             entry = self._entries[uid]
-            # A pod that is like one of the batch is not dear.
+            # A pod that is like one of the batch is not expensive.
             like = (entry.pod.namespace, id(entry.pod.template))
             dear = 0 if like in paid else cost(entry.pod)
             if batch and dear and spent + dear > most:

@@ -1,6 +1,6 @@
-"""Whose turn it is: priority, then age; behind the others of equal priority who has cost too much lately.
+"""The order of turns: by priority, then age; within a priority, namespaces that used much lately come last.
 
-A kind of pod that was not looked at lately is dear to decide, and its namespace pays for it: a namespace that
+A kind of pod that was not looked at lately is expensive to decide, and its namespace pays for it: a namespace that
 has spent more than its allowance stands behind the others, the least spent first, until that is forgotten (by
 half every ten seconds). Nobody else's pods wait for it.
 """

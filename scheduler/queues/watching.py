@@ -1,4 +1,4 @@
-"""What happened since somebody looked last, read from what the columns are now and were then."""
+"""Finds what changed since the last look, by comparing the columns of then and now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``evenkeel replay`` without its flags: checks what is asked, runs it, and shows the answer."""
+"""``evenkeel replay`` without its flags: checks the request, runs it, and shows the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the pods of a trace ask of each resource, and of which there is the least for it.
+"""What the pods of a trace request of each resource, and which resource is the scarcest.
 
 The resources are ``cpu`` (1/1000 core), ``memory`` (MiB), ``gpu`` (milli-GPU, where any pod asks for GPUs) and
 the extended ones that some pod asks for. Of each, the ratio is all that the trace's pods ask, each counted

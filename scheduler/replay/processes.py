@@ -1,4 +1,4 @@
-"""Work in several processes of this machine, none of which outlives the one that asked for it.
+"""Work in several processes on this machine; all of them end with the process that started them.
 
 Ctrl-C goes to every process of a terminal. Those that work never get it, so that none of them prints where it
 was; the one that asked ends them. Should it end without a word, they notice.

@@ -15,6 +15,7 @@ from rich.table import Table
 from scheduler import printing
 from scheduler.errors import BadInput
 from scheduler.replay import demand
+from scheduler.replay.headings import heading
 from scheduler.replay.measures import summary as over_seeds
 from scheduler.replay.measures.averages import Record, Value
 
@@ -79,7 +80,8 @@ def write_parquet(records: Sequence[Record], path: Path) -> None:
 def show(records: Sequence[Record], console: Console) -> None:
     """A table per experiment: figures down, modes across, mean ± spread over the seeds.
 
-    What is 0 with all modes of a recorded trace is named below, in one sentence. JSON and Parquet hold more: what is told of every resource at every load would be a page.
+    Figures of a recorded trace that are 0 with all modes are named below, in one sentence. JSON and Parquet hold more
+    figures: those of every resource at every load would fill a page.
 
     Modes that do not fit beside the others stand in a table below; off a terminal all of them fit.
     """
@@ -101,7 +103,7 @@ def show(records: Sequence[Record], console: Console) -> None:
             console.print(_table(group[:n], rows))
             del group[:n]
         if nothing:
-            said = ", ".join(map(_heading, nothing))
+            said = "; ".join(map(heading, nothing))
             text = printing.wrapped(
                 f"Figures that are 0 with every mode and seed: {said}.", printing.PROSE
             )
@@ -139,12 +141,8 @@ def _table(group: Sequence[Record], rows: Sequence[str]) -> Table:
     for name in rows:
         cells = [_cell(one[name], one[f"{name}_sd"]) for one in group]
         if any(cells):
-            table.add_row(_heading(name), *cells)
+            table.add_row(heading(name), *cells)
     return table
-
-
-def _heading(name: str) -> str:
-    return name.replace("_percent", " %").replace("_", " ")
 
 
 def _is_nothing(one: Record, name: str) -> bool:
@@ -152,9 +150,9 @@ def _is_nothing(one: Record, name: str) -> bool:
 
 
 def _is_shown(name: str, one: Record) -> bool:
-    """Whether a figure is worth a line: what is told of every resource at every load is for files.
+    """Whether the table shows a figure: those of every resource at every load are in files only.
 
-    Of GPUs the lines without a name tell what is allocated, where there are such.
+    How many GPUs are allocated has a figure without a resource in its name, and needs no second line.
     """
     if name in GROUP or name == "runs" or name.endswith("_sd"):
         return False

@@ -65,7 +65,7 @@ def read(folder: Path, variant: str = DEFAULT, *, strict: bool = False) -> Trace
     if nodes is None or pods is None:
         raise BadInput(
             str(folder),
-            f"is no trace: it must hold nodes.csv and pods.csv, or {_OPENB_NODES}.csv",
+            f"is not a trace: it must contain nodes.csv and pods.csv, or {_OPENB_NODES}.csv",
         )
     if variant != DEFAULT:
         raise BadInput(

@@ -1,4 +1,4 @@
-"""``evenkeel simulate`` without its flags: reads what is asked, places, and says how it ends."""
+"""``evenkeel simulate`` without its flags: reads the objects, places the pods, and returns the exit code."""
 
 from __future__ import annotations
 

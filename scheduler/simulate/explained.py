@@ -1,4 +1,4 @@
-"""What every node says of one pod, as text: the nodes that fit by their totals, the others by their reasons."""
+"""The answers of all nodes for one pod, as text: nodes that fit by their totals, other nodes by their reasons."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def lines(pod: Json) -> Iterator[str]:
 def _cards(cards: Json) -> Iterator[str]:
     """By what the cards were ordered, and what was left on each; those with as much share a line."""
     yield f"  cards by {cards['by']}"
-    yield "  left on each before (memory, cores, sharers)"
+    yield "  free on each card before the pod (memory, cores, sharers)"
     alike: dict[str, list[str]] = {}
     for card in cards["before"]:
         alike.setdefault(_left(card["free"], card["total"]), []).append(str(card["index"]))
@@ -66,7 +66,7 @@ def scored(fitting: Json, pod: Json) -> Iterator[str]:
         if all(of_node.get(score) == term for of_node in terms.values())
     }
     if same:
-        yield "  the same on each of them"
+        yield "  the same on each of these nodes"
         yield from (columns.line(score, term) for score, term in same.items())
     groups: dict[tuple[float, tuple[tuple[str, _Term], ...]], list[str]] = {}
     for name, node in fitting.items():

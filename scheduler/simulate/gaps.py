@@ -1,4 +1,4 @@
-"""What is not among the objects and would matter, in sentences."""
+"""Objects that are missing and would matter, in sentences."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ _OF_NAMESPACES = (
     "scheduler.alpha.kubernetes.io/node-selector",
     "scheduler.alpha.kubernetes.io/defaultTolerations",
 )
-_NO_PODS_MADE = "its pods that do not exist yet are left out"
-_NOT_SPREAD = "pods of {} are spread as if it were not there"
-_NO_STORAGE = "pods whose volumes depend on one are judged as if there were none"
+_NO_PODS_MADE = "their pods that do not exist yet are left out"
+_NOT_SPREAD = "the default spread of their pods is not simulated"
+_NO_STORAGE = "pods whose volumes depend on them are evaluated without them"
+_NO_BUDGETS = "victims of preemption are chosen without regard to budgets"
 # What is lost when objects of a kind may not be listed; of ``ASKED_FOR`` only where it matters, see below.
 LOST = {
-    "BalancePolicy": "pods are placed as if there were no policy",
-    "PodDisruptionBudget": "pods that must make room are chosen as if no budget protected any",
+    "BalancePolicy": "pods are placed without any policy",
+    "PodDisruptionBudget": _NO_BUDGETS,
     "LimitRange": "default requests are not filled in",
-    "Service": _NOT_SPREAD.format("a Service"),
-    "ReplicationController": f"{_NOT_SPREAD.format('one')}, and {_NO_PODS_MADE}",
-    "ReplicaSet": f"{_NOT_SPREAD.format('one')}, and {_NO_PODS_MADE}",
-    "StatefulSet": f"{_NOT_SPREAD.format('one')}, and {_NO_PODS_MADE}",
+    "Service": _NOT_SPREAD,
+    "ReplicationController": f"{_NOT_SPREAD}, and {_NO_PODS_MADE}",
+    "ReplicaSet": f"{_NOT_SPREAD}, and {_NO_PODS_MADE}",
+    "StatefulSet": f"{_NOT_SPREAD}, and {_NO_PODS_MADE}",
     **dict.fromkeys(("Deployment", "DaemonSet", "Job", "CronJob"), _NO_PODS_MADE),
     **dict.fromkeys(STORAGE_KINDS, _NO_STORAGE),
 }
@@ -65,7 +66,7 @@ def _no_nodes(inventory: Inventory) -> Iterator[str]:
     if any(kinds.known(body) == "Node" for body in inventory.objects):
         return
     daemons = any(kinds.known(given.body) == "DaemonSet" for given in inventory.workloads)
-    rest = "; without one, DaemonSets make no pods" if daemons else ""
+    rest = "; without a Node, a DaemonSet has no pods" if daemons else ""
     yield f"no Node is among the objects: add nodes or use --context{rest}"
 
 
@@ -80,24 +81,23 @@ def budgets(inventory: Inventory, rows: Iterable[Mapping[str, Any]]) -> list[str
     """That no budget was given, where pods of a dump must make room for others; a cluster may have none."""
     if inventory.budgets or not any(row["victims"] for row in rows):
         return []
-    told = "pods that must make room are chosen as if no budget protected any"
     add = "add `poddisruptionbudgets` to the dump"
-    return [f"no PodDisruptionBudget is among the objects: {told}; {add}"]
+    return [f"no PodDisruptionBudget is among the objects: {_NO_BUDGETS}; {add}"]
 
 
 def _unknown_kinds(inventory: Inventory) -> Iterator[str]:
     for (version, kind), count in inventory.unknown.items():
         yield (
-            f"{count} {kind} ({version or 'no apiVersion'}): which pods this kind makes is not known, "
-            "so its objects are left out; add them as Pods or Jobs"
+            f"{count} {kind} ({version or 'no apiVersion'}): Evenkeel does not know which pods this kind "
+            "creates, so these objects are left out; add their pods as Pods or Jobs"
         )
 
 
 def _priorities(inventory: Inventory) -> Iterator[str]:
     for name in inventory.priorities.unknown:
         yield (
-            f'no PriorityClass "{name}" is among the objects: pods that name it and have no priority of '
-            "their own have 0"
+            f'no PriorityClass "{name}" is among the objects: pods that name it and do not set spec.priority '
+            "have priority 0"
         )
 
 
@@ -173,8 +173,8 @@ def _lost_pods(inventory: Inventory) -> Iterator[str]:
         return
     if any(_has_pods(given.body.get("status")) for given in inventory.workloads):
         yield (
-            "workloads report that they have pods, and no Pod is among the objects: what these pods hold "
-            "is not charged, and all pods of the workloads are placed again"
+            "workloads report that they have pods, but no Pod is among the objects: the "
+            "resources of these pods count as free, and all pods of the workloads are placed again"
         )
 
 

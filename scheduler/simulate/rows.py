@@ -1,4 +1,4 @@
-"""What is told of each pod, as plain values for ``-o json``."""
+"""The answer for each pod, as plain values for ``-o json``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The card table: every card that is given away one by one, those of a node's pool side by side."""
+"""The card table: every card that is allocated one by one; the cards of a node's pool are neighbours."""
 
 from __future__ import annotations
 

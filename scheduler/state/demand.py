@@ -1,4 +1,4 @@
-"""What pods ask: a histogram of shapes that forgets slowly, and how fast pods leave.
+"""The demand: a slowly forgetting histogram of what pods request, and how fast pods leave.
 
 Every pod that is seen for the first time counts, whoever schedules it, so a start finds the demand again
 in the pods that are there. Shapes are much coarser than templates: of a thousand jobs with a name of their

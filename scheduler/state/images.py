@@ -1,4 +1,4 @@
-"""Container images on nodes, found by name: what one asks costs what there is of just that."""
+"""Container images on nodes, found by name; a lookup costs only as much as its answer is long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pools of devices each node has, as their drivers read them, and what left them under pods."""
+"""The pools of devices of each node, as their drivers read them, and devices that went while pods held them."""
 
 from __future__ import annotations
 

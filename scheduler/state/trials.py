@@ -1,4 +1,4 @@
-"""Trials: place, forget, take away and put back as if, and have all of it undone or kept.
+"""Trials: place, remove and put back pods on the real state; the trial then undoes all of it or keeps it.
 
     with cluster.trial() as trial:
         trial.take_away(victim.uid)

@@ -94,7 +94,7 @@ async def test_a_lease_held_by_a_stranger_is_told(world: World) -> None:
         await world.wait_until(_started(operator), seconds=START_SECONDS)
         wanted = "the lease is held by somebody-else, which is not a replica of Evenkeel"
         await world.wait_until(_readyz(operator), lambda found: wanted in found[1], 60.0)
-        assert _holder(operator) == "stranger"
+        assert _holder(operator) == "other"
         await world.wait_until(_told(operator), lambda told: wanted in told)
     finally:
         await world.call("DELETE", LEASE)

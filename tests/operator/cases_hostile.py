@@ -82,7 +82,7 @@ async def a_pod_beyond_the_bounds_is_told_which_field_and_how_much_is_read(world
     for name, field in _HELD.items():
         (first, *_) = await _attack(world, name, "default")
         event = await world.refused(first, field, _SECONDS)
-        assert "the most that is read" in event["note"]
+        assert "the maximum" in event["note"]
 
 
 async def all_attacks_at_once_from_namespaces_of_their_own(world: World) -> None:

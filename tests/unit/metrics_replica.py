@@ -11,7 +11,7 @@ from scheduler.api.door import events
 from scheduler.config import Config, MetricsConfig
 from scheduler.engine.budget import Unlimited
 from scheduler.engine.engine import Engine
-from scheduler.kube.lead.lease import Holder
+from scheduler.kube.lead.holding import Holder
 from scheduler.kube.report.metrics.counting import Metrics
 from scheduler.kube.report.metrics.exposition import Exposition
 from scheduler.kube.report.metrics.reading import Sources

@@ -266,7 +266,7 @@ def test_of_several_better_modes_the_one_with_the_most_gpus_is_advised() -> None
 def test_one_order_is_no_ground_for_advice() -> None:
     found = advice.give([tried("default", [1], [1]), tried("fgd", [9], [9])], "default")
     assert found.mode == "default"
-    assert found.text.startswith("None: one order")
+    assert found.text.startswith("None, because one order")
 
 
 def test_without_the_default_there_is_nothing_to_compare_with() -> None:
@@ -279,7 +279,7 @@ def test_a_handful_of_pods_says_nothing_about_those_to_come() -> None:
     better = tried("fgd", [600, 610, 605], [900, 950, 920])
     unseen = advice.give([DEFAULT, better], "default", is_seen=False)
     assert unseen.mode == "default"
-    assert unseen.text.startswith("None: the cluster has too few pods")
+    assert unseen.text.startswith("None, because the cluster has too few pods")
     nodes = [make.node(name="n0", cpu=64, memory="64Gi")]
     pods = [
         make.pod(name=f"p{i}", node="n0", cpu=1, memory="2Gi" if i % 2 else "64Mi")

@@ -13,7 +13,7 @@ from scheduler.config import Config
 from tests import make
 from tests.unit import browser
 
-SIZES = (1, 200, 5000)
+SIZES = (1, 5, 200, 5000)
 WIDTHS = {"desktop": 1280, "phone": 390}
 # Of A4 within the margins that the page asks for.
 PAPER = {"paper": 703}

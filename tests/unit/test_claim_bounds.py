@@ -65,7 +65,7 @@ def test_a_pod_of_more_cards_than_are_read_back_is_held_and_no_card_is_given_twi
         containers=main(2, gpumem=12000, gpucores=50),
         annotations={names.USE_UUID: "n-GPU-2,n-GPU-3"},
     )
-    assert told == f"{GPU_LIMITS}: requests more than 1000 in all containers, the most that is read"
+    assert told == f"{GPU_LIMITS}: requests more than 1000 in all containers, the maximum"
     decided(name="next", containers=main(1, gpumem=12000, gpucores=60))
     assert not allocation.violations(server.of_kind("nodes"), server.of_kind("pods"))
     assert not checks.overcommitted(cluster)

@@ -157,7 +157,7 @@ def test_who_is_not_tried_says_so() -> None:
     assert "gpumem" in json.loads(result.stdout)["problem"]
     remarks = answer("pod", "default/other", objects=[objects[0], other])["remarks"]
     assert remarks == [
-        'It names scheduler "else", which is not one of ours (evenkeel): judged as if it named ours.'
+        'It names scheduler "else", which is not one of ours (evenkeel): evaluated as one of ours.'
     ]
 
 
@@ -314,10 +314,10 @@ def _even(**words: Any) -> Json:
             {"affinity": {"podAffinity": _alike(topologyKey="rack")}},
             [["it has no label rack"]],
         ),
-        (_even(), [["counted in zone=x: 2; the fewest that counts: 0; maxSkew 1"]]),
+        (_even(), [["pods counted in zone=x: 2; fewest in any domain: 0; maxSkew 1"]]),
         (
             _even(maxSkew=2, minDomains=9),
-            [["counted in zone=x: 2; the fewest that counts: 0; maxSkew 2"]],
+            [["pods counted in zone=x: 2; fewest in any domain: 0; maxSkew 2"]],
         ),
     ],
 )  # fmt: skip

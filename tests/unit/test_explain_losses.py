@@ -16,7 +16,9 @@ def test_what_a_pod_would_lose_is_told_term_by_term_and_why_the_first_comes_firs
     assert a["total"] == pytest.approx(sum(a["terms"].values()), abs=0.01)
     assert a["places"][0]["text"] == "4 cpu, 16Gi memory"
     lines = said("pod", "default/p", objects=objects)
-    at = lines.index("Loss by placing the pod there, in thousandths of an average empty node")
+    at = lines.index(
+        "What placing the pod there would lose, in thousandths of an average empty node"
+    )
     assert lines[at + 1].startswith(f"  b: {b['total']:,.1f} = places for typical pods ")
     apart = found["best"][0]["total"] - found["best"][1]["total"]
     assert f"  b comes before a by {apart:.6g} points: keel {apart:+.6g}." in lines
@@ -41,7 +43,7 @@ def test_what_a_share_of_a_card_would_lose_is_told_in_milli_gpu() -> None:
     objects = [gpu_node("g", cards=2), pod("p", gpu=1, gpumem=4000)]
     loss = answer("pod", "default/p", objects=objects)["best"][0]["loss"]
     assert (loss["unit"], loss["places"]) == ("milli-GPU", [])
-    assert {"the cut of a card", "what is left on the card"} <= loss["terms"].keys()
-    assert "Loss by placing the pod there, in milli-GPU" in said(
+    assert {"splitting a card", "left over on the card"} <= loss["terms"].keys()
+    assert "What placing the pod there would lose, in milli-GPU" in said(
         "pod", "default/p", objects=objects
     )

@@ -51,12 +51,12 @@ def test_nodes_that_fit_come_by_total_and_the_others_by_reason_with_counts() -> 
     told = {"node": "b", "nodes": nodes, "weights": weights, "cards": cards}
     assert list(explained.lines(told)) == [
         "  cards by mode keel",
-        "  left on each before (memory, cores, sharers)",
+        "  free on each card before the pod (memory, cores, sharers)",
         "    0, 2: 15360 of 15360 MiB, 100 of 100 %, 10 of 10",
         "    1: 7860 of 15360 MiB, 70 of 100 %, 9 of 10",
         "  3 of 9 nodes fit",
         "              raw  points  weight  weighted",
-        "  the same on each of them",
+        "  the same on each of these nodes",
         "    Taint       0     100       3       300",
         "  total 350: b (chosen)",
         "    keel       10      10       5        50",
@@ -180,9 +180,9 @@ def test_what_a_node_policy_counts_is_hamis_score_and_its_points_are_of_100() ->
     [
         ({}, 1, "mode keel", [1]),
         ({"hami.io/gpu-scheduler-policy": "binpack"}, 1, "GPU policy binpack", [1]),
-        ({"hami.io/node-scheduler-policy": "spread"}, 1, "GPU policy binpack, for none is set", [1]),
+        ({"hami.io/node-scheduler-policy": "spread"}, 1, "GPU policy binpack, because none is set", [1]),
         ({"hami.io/gpu-scheduler-policy": "spread,numa"}, 1, "GPU policy spread,numa", [2]),
-        ({"nvidia.com/numa-bind": "true"}, 2, "GPU policy binpack, for none is set, all on one NUMA node", [1, 2]),
+        ({"nvidia.com/numa-bind": "true"}, 2, "GPU policy binpack, because none is set, all on one NUMA node", [1, 2]),
     ],
 )  # fmt: skip
 def test_why_these_cards(

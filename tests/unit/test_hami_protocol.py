@@ -157,9 +157,9 @@ def test_a_malformed_device_record_is_refused_and_names_the_annotation(text: str
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("GPU-a,NVIDIA,1,1:" * 1001 + ";", "has more than 1000 cards, the most that is read"),
-        (";" * 1001, "has more than 1000 containers, the most that is read"),
-        ("GPU-a,NVIDIA,1,1" + "," * 10_000, "has more than 10000 fields, the most that is read"),
+        ("GPU-a,NVIDIA,1,1:" * 1001 + ";", "has more than 1000 cards, the maximum"),
+        (";" * 1001, "has more than 1000 containers, the maximum"),
+        ("GPU-a,NVIDIA,1,1" + "," * 10_000, "has more than 10000 fields, the maximum"),
     ],
 )
 def test_a_claim_of_too_many_words_is_not_taken_apart(

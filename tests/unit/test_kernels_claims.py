@@ -119,7 +119,7 @@ def test_a_pod_that_claims_thousands_of_cards_holds_what_it_asks_and_is_told_why
     assert pod is not None
     start = int(cluster.nodes.columns.card_start[0, 0])
     assert cluster.held(pod) == {start: (0, 1, 1)}
-    assert "has more than 1000 cards, the most that is read" in str(cluster.claim_problem(pod))
+    assert "has more than 1000 cards, the maximum" in str(cluster.claim_problem(pod))
     assert not pod.claim
 
 

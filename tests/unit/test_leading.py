@@ -8,8 +8,8 @@ import pytest
 
 from scheduler.kube.bind.fence import Target
 from scheduler.kube.lead import leading
+from scheduler.kube.lead.holding import Held
 from scheduler.kube.lead.leading import Leading
-from scheduler.kube.lead.lease import Held
 
 
 class Lease:

@@ -12,7 +12,8 @@ import structlog
 
 from scheduler.api import names
 from scheduler.errors import ApiError
-from scheduler.kube.lead.lease import AlwaysLeader, Holder, Lease, Place
+from scheduler.kube.lead.holding import Holder
+from scheduler.kube.lead.lease import AlwaysLeader, Lease, Place
 
 Json = dict[str, Any]
 
@@ -196,7 +197,7 @@ async def test_who_holds_it_is_told(make: Make, api: Api, clock: Clock) -> None:
     api.lease["spec"]["holderIdentity"] = "somebody"
     api.lease["spec"]["renewTime"] = "now"
     await second._try()
-    assert second.holder() == Holder.STRANGER
+    assert second.holder() == Holder.OTHER
     clock.now += 20.0
     assert second.holder() == Holder.NOBODY
 
@@ -247,7 +248,7 @@ async def test_a_strangers_lease_that_someone_deleted_is_free_at_once(make: Make
     spec = {"holderIdentity": "else", "leaseDurationSeconds": 3600, "renewTime": "then"}
     api.lease = {"metadata": {"resourceVersion": "0", "annotations": {}}, "spec": spec}
     await lease._try()
-    assert lease.holder() == Holder.STRANGER
+    assert lease.holder() == Holder.OTHER
     api.lease = None
     await lease._try()
     assert lease.holder() == Holder.SELF

@@ -212,7 +212,7 @@ def test_a_pod_at_a_bound_passes_and_one_beyond_is_held_by_the_name_of_the_field
     problem = limits.exceeded(beyond, SMALL)
     assert problem is not None
     assert problem.field == field
-    assert "the most that is read" in problem.text
+    assert "the maximum" in problem.text
 
 
 @pytest.mark.parametrize("is_first", [True, False])
@@ -312,7 +312,7 @@ def test_a_field_that_is_too_large_is_not_decoded_and_named() -> None:
     assert found.metadata.uid == "u"
     problem = limits.exceeded(found, PodLimits())
     assert problem is not None
-    assert str(problem) == "spec.affinity: is larger than 1000 bytes, the most that is read"
+    assert str(problem) == "spec.affinity: is larger than 1000 bytes, the maximum"
 
 
 def test_a_large_pod_beyond_the_bounds_keeps_no_more_than_what_is_charged() -> None:

@@ -86,7 +86,7 @@ def test_on_bundles_they_are_of_the_bundle() -> None:
     assert loss.unit == losses.MILLI_NODE
     assert {"unevenness", "fullness"} <= loss.terms.keys()
     assert sum(loss.terms.values()) == pytest.approx(loss.total)
-    assert "GPU memory MiB" in loss.places[0].asks
+    assert "GPU memory MiB" in loss.places[0].requests
 
 
 def test_other_modes_lose_nothing_that_could_be_told() -> None:

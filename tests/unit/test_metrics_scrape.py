@@ -1,6 +1,8 @@
 """A scrape: both formats, two of them, many cards, who tells them, and who may put words into labels."""
 
 import asyncio
+import re
+from pathlib import Path
 
 import pytest
 from prometheus_client.openmetrics import parser as openmetrics
@@ -201,6 +203,16 @@ async def test_a_replica_that_stands_by_tells_of_itself_and_not_of_the_cluster()
     assert not [
         n for n, _ in found if n.startswith(("evenkeel_card_", "evenkeel_node_", "evenkeel_gpu"))
     ]
+
+
+async def test_the_page_lists_every_kind_of_holder_of_the_lease() -> None:
+    found = await Replica().scrape()
+    kinds = {dict(its)["holder"] for name, its in found if name == "evenkeel_lease_holder"}
+    assert kinds == {"self", "replica", "peer", "other", "nobody"}
+    page = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
+    (row,) = re.findall(r"^\| `evenkeel_lease_holder` .*$", page, re.MULTILINE)
+    assert kinds <= set(re.findall(r"`(\w+)`", row))
+    assert all(kind in catalogue.LEASE_HOLDER.help for kind in kinds)
 
 
 async def test_counters_never_go_down() -> None:

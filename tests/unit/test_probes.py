@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.kube.lead.lease import Holder, Seen
+from scheduler.kube.lead.holding import Holder, Seen
 from scheduler.kube.report.probes import Probes, Signs
 from scheduler.kube.troubles import Trouble
 
@@ -74,7 +74,7 @@ def test_missing_rights_are_told() -> None:
     [
         (Holder.REPLICA, 1.0, []),
         (Holder.PEER, 1.0, []),
-        (Holder.STRANGER, 1.0, ["the lease is held by x, which is not a replica of Evenkeel"]),
+        (Holder.OTHER, 1.0, ["the lease is held by x, which is not a replica of Evenkeel"]),
         (Holder.NOBODY, 20.0, []),
         (Holder.NOBODY, 31.0, ["nobody leads"]),
     ],

@@ -13,6 +13,8 @@ from scheduler import cli
 from scheduler.errors import BadInput
 from scheduler.replay import command, fan_out
 from scheduler.replay.experiment import Series
+from scheduler.replay.headings import heading
+from scheduler.replay.results import GROUP
 from tests.unit import replay_engine
 
 NODES = "name,cpu,memory,gpus,model\na,32,64Gi,4,A\nb,32,64Gi,2,B\n"
@@ -130,10 +132,34 @@ def test_what_is_recorded_is_played_and_told(
     assert lines[0] == f"recorded of {folder.name}, default{', queued' if queue else ''}"
     assert max(map(len, lines)) <= 80
     said = {line.strip().split("  ")[0] for line in lines}
-    assert said >= {"allocated cpu %", "stranded memory %", "nodes occupied %"}
-    assert ("wait mean seconds" in said) is queue
-    assert ("lost %" in said) is not queue
-    assert not [name for name in said if "gpu" in name]
+    assert said >= {"cpu allocated, %", "memory stranded, %", "nodes in use, %"}
+    assert ("wait, mean, seconds" in said) is queue
+    assert ("requests lost, %, resources that bind" in said) is not queue
+    assert not [name for name in said if "GPU" in name]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["fill"], ["churn"], ["churn", "--queue"], ["recorded"], ["recorded", "--queue"]],
+    ids=" ".join,
+)
+def test_every_figure_has_a_heading_of_its_own(folder: Path, arguments: list[str]) -> None:
+    pods = "name,cpu,memory,gpus,arrival,departure\n" + "".join(
+        f"p{i},1,1Gi,{i % 3},{i},{i + 9}\n" for i in range(9)
+    )
+    (folder / "pods.csv").write_text(pods, encoding="utf-8")
+    (run,) = json.loads(replay(folder, "--experiment", *arguments, "-o", "json").stdout)["runs"]
+    # Except for recorded traces, the table leaves out the GPUs among the resources: they have figures of their own.
+    is_left_out = arguments[0] != "recorded"
+    figures = [
+        name
+        for name in run
+        if name not in {*GROUP, "seed", "arrivals"}
+        and not (is_left_out and name.startswith("allocated_gpu_"))
+    ]
+    headings = {heading(name) for name in figures}
+    assert len(headings) == len(figures) > 10
+    assert not [one for one in headings if "_" in one]
 
 
 def test_times_do_not_matter_to_other_experiments(folder: Path) -> None:
@@ -150,7 +176,7 @@ def test_times_do_not_matter_to_other_experiments(folder: Path) -> None:
 def test_a_wrong_cell_of_the_trace_is_told(folder: Path) -> None:
     (folder / "pods.csv").write_text(PODS.replace("0.3", "3"), encoding="utf-8")
     assert 'pods.csv, line 2, column gpu_share: "3" is not a share' in refused(folder)
-    assert "is no trace" in refused(folder / "nowhere")
+    assert "is not a trace" in refused(folder / "nowhere")
 
 
 def test_a_run_that_fails_ends_with_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,13 +251,14 @@ def test_a_fill_of_two_nodes_has_a_figure_at_every_load_that_it_reached(folder: 
     rows = dict(
         re.split(r"  +", line.strip())
         for line in replay(folder).stdout.splitlines()
-        if re.search(r" %.* \d", line)
+        if re.search(r", %.* \d", line)
     )
     # Loads 33, 67, 100, and no fourth pod, which would be too many: what was there at 67 is there at 95 too.
-    figures = {name.removeprefix("allocated % at "): rows[name] for name in rows}
-    assert figures["80"] == figures["90"] == figures["95"] == "66.67"
-    assert figures["100"] == figures["end"] == figures["asked % at end"] == "100.00"
-    assert "110" not in figures
+    figures = {name.removeprefix("GPUs allocated, %, at "): rows[name] for name in rows}
+    assert figures["load 80"] == figures["load 90"] == figures["load 95"] == "66.67"
+    assert figures["load 100"] == figures["the end"] == "100.00"
+    assert figures["requested, % of capacity, at the end"] == "100.00"
+    assert "load 110" not in figures
 
 
 def test_a_table_in_a_pipe_is_whole_whatever_the_width(
@@ -250,5 +277,5 @@ def test_a_table_in_a_pipe_is_whole_whatever_the_width(
             "gpu-clustering",
             "least-allocated",
         ]
-        (row,) = [line for line in lines if "allocated % at 100" in line]
-        assert len(row.split()) == 8
+        (row,) = [line for line in lines if "GPUs allocated, %, at load 100" in line]
+        assert len(row.split()) == 10

@@ -13,6 +13,7 @@ from rich.console import Console
 from scheduler import printing
 from scheduler.errors import BadInput
 from scheduler.replay import results
+from scheduler.replay.headings import heading
 from scheduler.replay.measures.averages import Record
 
 
@@ -25,9 +26,9 @@ def record(mode: str, seed: int, percent: float | None, **more: float | None) ->
 
 
 RECORDS = [
-    record("keel", 1, 90.0, wait=None, dropped=4321),
-    record("keel", 2, 92.0, wait=None, dropped=4321),
-    record("fgd", 1, 80.0, wait=None, dropped=0),
+    record("keel", 1, 90.0, wait_mean=None, dropped_pods=4321),
+    record("keel", 2, 92.0, wait_mean=None, dropped_pods=4321),
+    record("fgd", 1, 80.0, wait_mean=None, dropped_pods=0),
 ]
 
 
@@ -41,8 +42,10 @@ def test_the_table_has_modes_across_and_figures_down_with_their_spread() -> None
     lines = shown(RECORDS)
     assert lines[0] == "churn of t, default, load 1.0"
     assert lines[1].split() == ["mean", "±", "sd", "of", "2", "seeds", "keel", "fgd"]
-    assert ["allocated", "%", "91.00", "±", "1.41", "80.00"] in [line.split() for line in lines]
-    assert ["dropped", "4321", "±", "0", "0.00"] in [line.split() for line in lines]
+    assert ["GPUs", "allocated,", "%", "91.00", "±", "1.41", "80.00"] in [
+        line.split() for line in lines
+    ]
+    assert ["pods", "lost", "4321", "±", "0", "0.00"] in [line.split() for line in lines]
     assert not [line for line in lines if line.startswith("wait")]
 
 
@@ -57,7 +60,7 @@ def test_modes_that_do_not_fit_stand_in_a_table_below_and_no_figure_is_cut(width
     heads = [line for line in lines if "seeds" in line]
     assert 2 <= len(heads) <= len(modes)
     assert [word for line in heads for word in line.split() if word in modes] == modes
-    figures = [line for line in lines if line.startswith("allocated %")]
+    figures = [line for line in lines if line.startswith("GPUs ")]
     assert [
         float(figure) for line in figures for figure in re.findall(r"([\d.]+) ± 0\.71", line)
     ] == [91.5 + i for i in range(len(modes))]
@@ -71,8 +74,8 @@ def test_off_a_terminal_all_modes_stand_in_one_table_a_row_a_line() -> None:
     )
     (head,) = [line for line in text.splitlines() if "mean of one seed" in line]
     assert head.split()[-13:] == modes
-    (row,) = [line for line in text.splitlines() if "allocated %" in line]
-    assert row.split() == ["allocated", "%", *["90.00"] * 13]
+    (row,) = [line for line in text.splitlines() if "GPUs allocated, %" in line]
+    assert row.split() == ["GPUs", "allocated,", "%", *["90.00"] * 13]
     assert text.splitlines() == [line.rstrip() for line in text.splitlines()]
 
 
@@ -89,17 +92,36 @@ def test_of_every_resource_the_table_tells_what_matters_and_files_all() -> None:
     names = [line.rsplit("  ", 1)[0].strip() for line in shown([of_gpus])[3:]]
     # What is allocated of GPUs stands in the line without a name.
     assert names == [
-        "allocated %", "allocated cpu % at 100", "allocated cpu % at end", "allocated a.b/io % at 100",
-        "allocated a.b/io % at end", "stranded cpu % at 100", "stranded gpu % at 100",
-        "stranded a.b/io % at 100", "lost a.b/io %",
+        "GPUs allocated, %", "cpu allocated, %, at load 100", "cpu allocated, %, at the end",
+        "a.b/io allocated, %, at load 100", "a.b/io allocated, %, at the end",
+        "cpu stranded, %, at load 100", "GPUs stranded, %, at load 100", "a.b/io stranded, %, at load 100",
+        "requested a.b/io lost, %",
     ]  # fmt: skip
     of_cpu: Record = {**record("keel", 1, None, **figures), "load_of": "cpu"}
     lines = shown([of_cpu])
     assert lines[0] == "churn of t, default, load 1.0 of cpu"
-    assert [line for line in lines if line.startswith("allocated cpu % at 80")]
-    assert not [line for line in lines if line.startswith("allocated %")]
+    assert [line for line in lines if line.startswith("cpu allocated, %, at load 80")]
+    assert not [line for line in lines if line.startswith("GPUs allocated, %")]
     run = json.loads(results.as_json([of_cpu]))["runs"][0]
     assert run.keys() >= figures.keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("asked_percent_at_end", "requested, % of capacity, at the end"),
+        ("frag_ratio_percent_at_80", "fragments, % of idle GPUs, at load 80"),
+        ("occupied_nodes_at_50", "nodes in use, at load 50"),
+        ("lost_pods_percent_share", "pods lost, %, shares of a GPU"),
+        ("lost_gpu_percent", "requested GPUs lost, %"),
+        ("lost_gpu_percent_2", "requested GPUs lost, %, 2 GPUs"),
+        ("lost_percent", "requests lost, %, resources that bind"),
+        ("wait_p99_8_seconds", "wait, 99th percentile, seconds, 5 or more GPUs"),
+        ("wait_longest", "wait, longest, lifetimes"),
+    ],
+)
+def test_a_heading_says_what_a_figure_is_in_which_unit_and_where(name: str, expected: str) -> None:
+    assert heading(name) == expected
 
 
 def test_what_is_recorded_has_no_load_in_its_title_and_its_gpus_have_a_line() -> None:
@@ -112,22 +134,25 @@ def test_what_is_recorded_has_no_load_in_its_title_and_its_gpus_have_a_line() ->
     given["allocated_gpu_percent"] = 7.0
     lines = shown([given])
     assert lines[0] == "recorded of t, default, queued"
-    assert lines[-1].split() == ["allocated", "gpu", "%", "7.00"]
+    assert lines[-1].split() == ["GPUs", "allocated,", "%", "7.00"]
 
 
 def test_what_is_0_with_every_mode_of_a_recorded_trace_is_one_sentence() -> None:
     recorded: Record = {"experiment": "recorded"}
-    pods = {"lost_pods": 0, "waiting_pods": 0, "dropped": 0}
+    pods = {"lost_pods_percent": 0, "still_waiting_pods": 0, "dropped_pods": 0}
     records: list[Record] = [
         record("keel", 1, 90.0, **pods) | recorded,
-        record("fgd", 1, 80.0, **pods | {"dropped": 7}) | recorded,
+        record("fgd", 1, 80.0, **pods | {"dropped_pods": 7}) | recorded,
     ]
     lines = shown(records)
-    assert lines[-1] == "Figures that are 0 with every mode and seed: lost pods, waiting pods."
-    assert ["dropped", "0.00", "7.00"] in [line.split() for line in lines]
-    assert not any(line.split()[:2] == ["lost", "pods"] for line in lines)
+    (said,) = [i for i, line in enumerate(lines) if line.startswith("Figures that are 0")]
+    assert " ".join(lines[said:]) == (
+        "Figures that are 0 with every mode and seed: pods lost, %; pods still waiting."
+    )
+    assert ["pods", "lost", "0.00", "7.00"] in [line.split() for line in lines]
+    assert not any(line.startswith("pods lost, %") for line in lines[:said])
     as_filled = shown([record("keel", 1, 90.0, **pods)])
-    assert any(line.split() == ["lost", "pods", "0.00"] for line in as_filled)
+    assert any(line.split() == ["pods", "lost,", "%", "0.00"] for line in as_filled)
 
 
 def test_json_holds_every_run_and_the_summary() -> None:
@@ -150,7 +175,7 @@ def test_parquet_reads_back_as_the_records_with_their_types(tmp_path: Path) -> N
     assert read[3]["allocated_percent"] is None
     kinds = {name: str(kind) for name, kind in zip(table.schema.names, table.schema.types, strict=True)}  # fmt: skip
     assert (kinds["mode"], kinds["seed"], kinds["queue"]) == ("string", "int64", "bool")
-    assert kinds["wait"] == kinds["allocated_percent"] == "double"
+    assert kinds["wait_mean"] == kinds["allocated_percent"] == "double"
 
 
 def test_parquet_of_the_same_records_is_the_same_to_the_byte(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def test_a_share_of_several_gpus_in_openbs_format_is_told_too(tmp_path: Path) ->
 
 def test_what_is_no_trace_or_no_variant_is_told_with_what_there_is(tmp_path: Path) -> None:
     assert (
-        "is no trace: it must hold nodes.csv and pods.csv, or openb_node_list_gpu_node.csv"
+        "is not a trace: it must contain nodes.csv and pods.csv, or openb_node_list_gpu_node.csv"
         in refused(tmp_path)
     )
     assert "only traces of openb have variants" in refused(folder(tmp_path), "gpuspec33")

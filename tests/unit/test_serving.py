@@ -78,7 +78,7 @@ def test_a_gpu_that_nothing_is_left_to_use_is_short_and_lost_to_nobody() -> None
     }
     assert on["a"] is not None
     assert on["z"] is not None
-    term = "GPUs short of CPU or the like"
+    term = "GPUs left without CPU or memory"
     # On z all four were short: the pod takes one of them. On a none is, with the pod or without.
     rate = float(cycle.learner.of(0).rates[c.RATE_SHORT])
     assert on["z"].terms[term] == pytest.approx(-1000 * rate)

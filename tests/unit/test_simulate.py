@@ -49,7 +49,9 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
     others = [{"kind": "Job", "apiVersion": "batch.volcano.sh/v1alpha1", "spec": {"tasks": [{"template": {"spec": {"containers": [{}]}}}]}}, {"kind": "ConfigMap"}]  # fmt: skip
     found = answer("-f", "-", stdin=writing.dump_all([GPU_NODE, gpu, pod("big", priority=-1, containers=[make.container(cpu=99)]), *others]))  # fmt: skip
     (warning,) = found.pop("warnings")
-    assert warning.startswith("1 Job (batch.volcano.sh/v1alpha1): which pods this kind makes")
+    assert warning.startswith(
+        "1 Job (batch.volcano.sh/v1alpha1): Evenkeel does not know which pods this kind"
+    )
     stamp = found["pods"][0]["annotations"].pop("hami.io/vgpu-time")
     assert stamp.isdigit()
     assert found["pods"][0]["annotations"].pop("hami.io/bind-time") == stamp
@@ -355,7 +357,7 @@ def test_that_there_is_no_node_is_said() -> None:
     agents = {"kind": "DaemonSet", "metadata": {"name": "d"}, "spec": {"template": {"spec": pod()["spec"]}}}  # fmt: skip
     (warning,) = answer("-f", "-", stdin=writing.dump(agents))["warnings"]
     assert warning == (
-        "no Node is among the objects: add nodes or use --context; without one, DaemonSets make no pods"
+        "no Node is among the objects: add nodes or use --context; without a Node, a DaemonSet has no pods"
     )
     gone = answer("-f", "-", "--without-node", "a", stdin=writing.dump_all([NODE, pod()]))
     assert gone["warnings"] == []

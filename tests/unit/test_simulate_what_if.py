@@ -269,8 +269,8 @@ def test_priorities_come_from_classes_the_default_class_or_the_pod_itself() -> N
     assert list(placed(found)) == ["top", "own", "usual", "unknown", "low"]
     (warning,) = found["warnings"]
     assert warning == (
-        'no PriorityClass "gold" is among the objects: pods that name it and have no priority of their own '
-        "have 0"
+        'no PriorityClass "gold" is among the objects: pods that name it and do not set spec.priority '
+        "have priority 0"
     )
 
 
@@ -285,7 +285,7 @@ def near(**more: Any) -> Json:
         ([pod("p", spec=near(namespaceSelector={"matchLabels": {"team": "a"}}))], "labels of namespace default are not known, because no such Namespace is among the objects; selectors of pod default/p need these labels"),
         ([pod("p"), {"kind": "BalancePolicy", "metadata": {"name": "b"}, "spec": {"nodePolicy": "spread", "namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "Exists"}]}}}], "labels of namespace default are not known, because no such Namespace is among the objects; selectors of BalancePolicy b need these labels"),
         ([owned("p-1", "StatefulSet")], "The StatefulSets of 1 pod are missing, so its spread is not simulated. Add `statefulsets` to the dump"),
-        ([workload("Deployment") | {"status": {"replicas": 3}}], "workloads report that they have pods, and no Pod is among the objects"),
+        ([workload("Deployment") | {"status": {"replicas": 3}}], "workloads report that they have pods, but no Pod is among the objects"),
         ([workload("Deployment"), {"kind": "LimitRange", "metadata": {"name": "l"}}], "LimitRanges of namespace default: their defaults are not filled in"),
         ([workload("Deployment"), {"kind": "Namespace", "metadata": {"name": "default", "annotations": {"scheduler.alpha.kubernetes.io/node-selector": "a=b"}}}], "annotations of namespace default for a node selector or tolerations are not applied"),
     ],
@@ -316,8 +316,8 @@ def test_kinds_that_a_cluster_would_not_list_are_told_where_they_matter() -> Non
     )
     inventory = Inventory([node("a")], strict=False, priorities=Priorities(strict=False))
     assert gaps.told(inventory, unlisted, is_mode_given=False) == [
-        "objects of kind BalancePolicy cannot be listed (403 Forbidden): pods are placed as if there were no policy",
-        "objects of kind Job cannot be listed (403 Forbidden): its pods that do not exist yet are left out",
+        "objects of kind BalancePolicy cannot be listed (403 Forbidden): pods are placed without any policy",
+        "objects of kind Job cannot be listed (403 Forbidden): their pods that do not exist yet are left out",
     ]  # fmt: skip
     read = {kind.name for kind in snapshot.READ} - {"Node", "Pod"}
     assert read == gaps.LOST.keys() | set(gaps.ASKED_FOR)

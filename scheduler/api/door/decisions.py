@@ -16,7 +16,7 @@ class Bind:
     """Bind a pod to a node.
 
     Attributes:
-        slots: its cards, on nodes whose cards are given away one by one.
+        slots: its cards, on nodes whose cards are allocated one by one.
         driver: the name of the driver whose cards they are; empty when there are none.
         given: what its claims are to be given before, in their order; of claims that are bound nothing.
     """

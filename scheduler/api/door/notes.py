@@ -1,4 +1,4 @@
-"""What the engine says beside its decisions, for people to read and for shells to act on.
+"""Notes that the engine returns with its decisions: people read them, and shells act on them.
 
 Notes name things by uid or name; what else there is to say of them is in the engine's state.
 """

@@ -1,4 +1,4 @@
-"""What a profile may not leave out: halves of plugins that only work together, and what no pod can do without."""
+"""Plugins that a profile must not disable: those that work only together, and those that every pod needs."""
 
 from __future__ import annotations
 

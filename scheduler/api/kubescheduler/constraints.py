@@ -1,4 +1,4 @@
-"""Words of a pod that a profile says for all of its pods: node affinity and topology spread, read as strictly.
+"""Node affinity and topology spread that a profile sets for all its pods, checked as strictly as a pod's own.
 
 A pod's own terms that cannot be read match no node; a profile's are refused.
 """

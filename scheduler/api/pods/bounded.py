@@ -1,4 +1,4 @@
-"""Pods too large to be decoded at once: every field is measured as text first, and decoded only within a bound.
+"""Very large pods: each field is measured as text first, and decoded only if it is within a bound.
 
 An API server takes objects of more than a megabyte. Most of that is commands and environment, which are
 skipped; but 30,000 affinity terms cost 50 ms to decode, for each change of each such pod.

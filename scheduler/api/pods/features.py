@@ -1,4 +1,4 @@
-"""Features of a kubelet that a pod cannot do without, by the names that nodes declare.
+"""Features of the kubelet that a pod requires, by the names that nodes declare.
 
 Source: component-helpers' nodedeclaredfeatures of Kubernetes 1.37, those that are inferred for scheduling.
 """

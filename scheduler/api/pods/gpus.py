@@ -1,4 +1,4 @@
-"""What a pod asks of devices: of cards, read as HAMi's webhook and scheduler read it, and of whole devices.
+"""A pod's requests for devices: for cards, read as HAMi's webhook and scheduler read them, and for whole devices.
 
 HAMi's webhook leaves pods alone that name another scheduler, so what it would have filled in is
 filled in here: a bare ``nvidia.com/gpu: 1`` is a whole card, exclusive. Where HAMi silently
@@ -134,7 +134,7 @@ def of_pod(pod: wire.Pod) -> GpuAsk | None:
 
 
 def whole_devices(pod: wire.Pod, resource: str) -> GpuAsk | None:
-    """What the pod asks of devices that are given away whole only; None when it asks none.
+    """What the pod asks of devices that are allocated whole only; None when it asks none.
 
     Raises:
         BadInput: not a quantity.
@@ -190,18 +190,18 @@ def picks(ask: GpuAsk | None) -> int:
 def unclaimable(ask: GpuAsk | None) -> Mistake | None:
     """Why a pod asks more than a claim can tell, None when it does not.
 
-    What is written of a pod has to be read back, or its cards would be given away again.
+    What is written of a pod has to be read back, or its cards would be allocated again.
     """
     asked = picks(ask)
     if ask is None or not asked:
         return None
     if len(ask.containers) > limits.CLAIM_CONTAINERS:
         most = limits.CLAIM_CONTAINERS
-        return Mistake("spec.containers", f"has more than {most} entries, the most that is read")
+        return Mistake("spec.containers", f"has more than {most} entries, the maximum")
     if asked > limits.CLAIM_CARDS:
         return Mistake(
             f"spec.containers[].resources.limits[{names.GPU}]",
-            f"requests more than {limits.CLAIM_CARDS} in all containers, the most that is read",
+            f"requests more than {limits.CLAIM_CARDS} in all containers, the maximum",
         )
     return None
 

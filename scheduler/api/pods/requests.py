@@ -1,4 +1,4 @@
-"""What a pod asks for, summed as kube-scheduler sums it.
+"""A pod's resource requests, summed as kube-scheduler sums them.
 
 Source: component-helpers ``resource.PodRequests`` of Kubernetes 1.37. Containers add up; a
 restartable init container (sidecar) adds to them; every other init container runs on top of the

@@ -1,4 +1,4 @@
-"""Topology spread: how evenly a pod wants its like to stand over zones, racks or nodes, as plain values.
+"""Topology spread constraints of a pod, as plain values.
 
 Source: api/core/v1 TopologySpreadConstraint; kube-scheduler's podtopologyspread/common.go and plugin.go,
 helper/spread.go.

@@ -1,4 +1,4 @@
-"""What a pod says of storage: claims by name, and disks that it names itself.
+"""The storage of a pod: its claims by name, and the disks that its spec names.
 
 It is the pod's own and no part of its template: the pods of a StatefulSet differ in the names of their claims
 only, and are one kind as long as nobody else uses these.

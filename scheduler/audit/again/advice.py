@@ -1,4 +1,4 @@
-"""What the comparison of modes comes to: which mode to take, by which figures, and how sure that is.
+"""The advice: which mode to use, which figures support it, and how certain it is.
 
 What counts is what the nodes hold once the cluster is filled up. A mode holds more than the default only where its
 worst order beats the default's best one. A mode is advised where it holds more of one resource and less of none;
@@ -25,8 +25,8 @@ _PROTECTS = (
     "These figures do not include what the default protects: whole GPUs and balanced free capacity for pods that "
     "come and go. In this simulation no pod leaves."
 )
-_UNSEEN = "None: the cluster has too few pods to predict which pods come next."
-_ONE_ORDER = "None: one order does not show how much the figures differ between orders."
+_UNSEEN = "None, because the cluster has too few pods to predict which pods come next."
+_ONE_ORDER = "None, because one order does not show how much the figures differ between orders."
 _NO_CHANGE = "No reason to change the mode."
 
 
@@ -75,7 +75,9 @@ def give(tried: Sequence[Tried], default: str, *, is_seen: bool = True) -> Advic
     """
     base = next((one for one in tried if one.name == default), None)
     if base is None:
-        return Advice("", "", f"None: advice needs --mode {default} among the compared modes.")
+        return Advice(
+            "", "", f"None, because advice needs --mode {default} among the compared modes."
+        )
     n_orders = len(base.held[PODS])
     if not is_seen or n_orders == 1:
         return Advice(base.name, "", _ONE_ORDER if is_seen else _UNSEEN)

@@ -68,7 +68,7 @@ def modes(replay: Json) -> str:
     """What the nodes hold with each mode, of GPUs or else of cores: now, then in every order, then in some."""
     key = _GPU if replay["held"][_GPU] else "cpu"
     unit, now = HELD[key], replay["held"][key]
-    drawn = [Bar("as it is", [("used", now)], f"{whole([now])} {unit}")]
+    drawn = [Bar("now", [("used", now)], f"{whole([now])} {unit}")]
     for one in replay["modes"]:
         values = one["held"][key]
         certain = min(values)
@@ -80,8 +80,8 @@ def modes(replay: Json) -> str:
             )
         )
     legend = (
-        ("used", "as it is"),
+        ("used", "now"),
         ("usable", "more in every order"),
         ("s1", "more in some orders"),
     )
-    return parts.bars(f"{unit} held, filled up by each mode", drawn, legend)
+    return parts.bars(f"{unit} held if each mode fills up the nodes", drawn, legend)

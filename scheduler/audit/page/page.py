@@ -68,11 +68,12 @@ def render(audit: Json) -> str:
                 ("a pod like", "goes to", "loses", "because"),
                 [words.upcoming(kind) for kind in audit["next"]],
                 words=2,
+                names=1,
             ),
         ]
     if replay["modes"] and replay["arrivals"]:
         body += [
-            "<h2>What the nodes hold, filled up by each mode</h2>",
+            "<h2>What the nodes hold if each mode fills them up</h2>",
             charts.modes(replay),
             _filled(replay),
             *_sentences(words.filled(audit)),
@@ -135,14 +136,14 @@ def _filled(replay: Json) -> str:
     now = words.held({key: [value] for key, value in replay["held"].items()})
     rows = [(one["mode"], *words.held(one["held"])) for one in replay["modes"]]
     headings = ("mode", *(f"{title} held" for title in words.HELD.values()))
-    return parts.table(headings, [("as it is", *now), *rows])
+    return parts.table(headings, [("now", *now), *rows])
 
 
 def _modes(audit: Json) -> str:
     replay, total = audit["replay"], audit["total"]
     headings = ("mode", "empty nodes", "not placed", "GPUs stranded", "$ a month stranded")
     now = (
-        "as it is", f"{replay['emptyNodes']:,}", "", amount(total["stranded"]["gpuCompute"]),
+        "now", f"{replay['emptyNodes']:,}", "", amount(total["stranded"]["gpuCompute"]),
         f"{total['money']:,.0f}",
     )  # fmt: skip
     rows = [

@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 # A third of a page has more lines than these, with the heading above them.
 _SHORT = 12
-# A row with a sentence takes so many lines.
-_LINES_OF_WORDS = 3
+# Characters on a line of a narrow column, at least; longer texts take several lines.
+_NARROW = 20
+# Attributes of a table's cells, by what they hold.
+_FIGURE, _NAME, _WORDS = ' class="figure"', ' class="name"', ' class="words"'
 
 
 class Bar(NamedTuple):
@@ -25,28 +27,36 @@ def soft(text: str) -> str:
     return f'<p class="soft">{escape(text)}</p>'
 
 
-def table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 0) -> str:
-    """A table; its last ``words`` columns hold sentences. On a phone every row is a list with its headings."""
-    return _table(headings, _rows(headings, rows, words), words)
+def table(
+    headings: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 0, names: int = 0
+) -> str:
+    """A table; its last ``words`` columns hold sentences, the ``names`` columns before them names, which may be long.
+
+    On a phone every row is a list with its headings.
+    """
+    cells, kinds = list(rows), _kinds(headings, words, names)
+    return _table(headings, _rows(headings, cells, kinds), kinds, sum(map(_lines, cells)))
 
 
 def grouped(headings: Sequence[str], groups: Iterable[tuple[str, Sequence[Sequence[str]]]]) -> str:
     """A table whose rows have a line above them that is true of all of them; the last column holds a sentence."""
-    lines = []
+    lines, n_lines, kinds = [], 0, _kinds(headings, 1, 0)
     for title, rows in groups:
         lines += [
             f'<tr class="group"><th colspan="{len(headings)}">{escape(title)}</th></tr>',
-            *_rows(headings, rows, 1),
+            *_rows(headings, rows, kinds),
         ]
-    return _table(headings, lines, 1)
+        n_lines += 1 + sum(map(_lines, rows))
+    return _table(headings, lines, kinds, n_lines)
 
 
-def _rows(headings: Sequence[str], rows: Iterable[Sequence[str]], words: int) -> list[str]:
-    first = len(headings) - words
+def _rows(
+    headings: Sequence[str], rows: Iterable[Sequence[str]], kinds: Sequence[str]
+) -> list[str]:
     return [
         "<tr>"
         + "".join(
-            f"<td{_kind(i, first)}{_label(headings[i]) if i else ''}>{escape(text)}</td>"
+            f"<td{kinds[i]}{_label(headings[i]) if i else ''}>{escape(text)}</td>"
             for i, text in enumerate(row)
         )
         + "</tr>"
@@ -54,11 +64,10 @@ def _rows(headings: Sequence[str], rows: Iterable[Sequence[str]], words: int) ->
     ]
 
 
-def _table(headings: Sequence[str], rows: Sequence[str], words: int) -> str:
-    first = len(headings) - words
-    head = "".join(f"<th{_kind(i, first)}>{escape(text)}</th>" for i, text in enumerate(headings))
-    kind, lines = _short(len(rows) * (_LINES_OF_WORDS if words else 1)), "\n".join(rows)
-    return f"<table{kind}>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{lines}\n</tbody></table>"
+def _table(headings: Sequence[str], rows: Sequence[str], kinds: Sequence[str], n_lines: int) -> str:
+    head = "".join(f"<th{kinds[i]}>{escape(text)}</th>" for i, text in enumerate(headings))
+    lines = "\n".join(rows)
+    return f"<table{_short(n_lines)}>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{lines}\n</tbody></table>"
 
 
 def bars(title: str, drawn: Sequence[Bar], legend: Sequence[tuple[str, str]] = ()) -> str:
@@ -78,9 +87,14 @@ def bars(title: str, drawn: Sequence[Bar], legend: Sequence[tuple[str, str]] = (
         )
     body = "\n".join(lines)
     return (
-        f'<figure{_short(len(drawn))} role="group" aria-label="{escape(title)}">{_legend(legend)}\n'
+        f'<figure{_short(sum(_lines((bar.label,)) for bar in drawn))} role="group" aria-label="{escape(title)}">{_legend(legend)}\n'
         f'<div class="bars">\n{body}\n</div></figure>'
     )
+
+
+def _lines(texts: Iterable[str]) -> int:
+    """How many lines a row takes if its columns are narrow."""
+    return max(1, *(-(-len(text) // _NARROW) for text in texts))
 
 
 def _short(n_lines: int) -> str:
@@ -95,10 +109,9 @@ def _legend(meanings: Sequence[tuple[str, str]]) -> str:
     return f'<div class="legend">{words}</div>'
 
 
-def _kind(column: int, first_of_words: int) -> str:
-    if column >= first_of_words:
-        return ' class="words"'
-    return ' class="figure"' if column else ""
+def _kinds(headings: Sequence[str], words: int, names: int) -> list[str]:
+    n_figures = len(headings) - 1 - names - words
+    return ["", *[_FIGURE] * n_figures, *[_NAME] * names, *[_WORDS] * words]
 
 
 def _label(heading: str) -> str:

@@ -20,8 +20,8 @@ h3{font-size:1rem;margin:1rem 0 .25rem}p{margin:.5rem 0}.soft{color:var(--soft);
 .lead{font-size:1.2rem}.advice{border-left:4px solid var(--usable);padding-left:.75rem}
 table{border-collapse:collapse;width:100%;font-size:14px;font-variant-numeric:tabular-nums}
 th,td{padding:.25rem .5rem;border-bottom:1px solid var(--line);text-align:right;vertical-align:top}
-th:first-child,td:first-child,.words{text-align:left}th{font-weight:600}th,td.figure{overflow-wrap:normal}
-td:first-child{min-width:9rem}td.words{min-width:12rem}
+th:first-child,td:first-child,.name,.words{text-align:left}th{font-weight:600}th,td.figure{overflow-wrap:normal}
+td:first-child{min-width:9rem}td.name{min-width:6rem}td.words{min-width:12rem}
 figure{margin:.5rem 0}.bars{display:grid;grid-template-columns:minmax(6rem,14rem) 1fr minmax(5rem,auto);
 gap:.2rem .75rem;align-items:center;font-size:13px;line-height:1.3}
 .bars>:nth-child(3n+1){text-align:right}.bar{display:flex;height:16px;min-width:2rem}.bar i{height:100%}
@@ -43,8 +43,8 @@ details{font-size:14px}summary{cursor:pointer}.group th{text-align:left;padding-
 @media screen and (max-width:40rem){body{margin:1rem auto}.bars{grid-template-columns:minmax(5rem,7.5rem) 1fr 5rem}
 table,tbody,tr,td{display:block}thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 tr{padding:.4rem 0;border-bottom:1px solid var(--line)}td,td:first-child{border:0;padding:.05rem 0;text-align:right}
-.group th{display:block;border:0;padding:.2rem 0 0;color:var(--soft)}td:first-child{text-align:left;font-weight:600}td:first-child,td.words{min-width:0}td[data-label]::before{content:attr(data-label);float:left;
-padding-right:1rem;color:var(--soft)}td.words{text-align:left}td.words[data-label]::before{float:none;display:block}}
+.group th{display:block;border:0;padding:.2rem 0 0;color:var(--soft)}td:first-child{text-align:left;font-weight:600}td:first-child,td.name,td.words{min-width:0}td[data-label]::before{content:attr(data-label);float:left;
+padding-right:1rem;color:var(--soft)}td.name,td.words{text-align:left}td.name[data-label]::before,td.words[data-label]::before{float:none;display:block}}
 @page{margin:12mm}
 @media print{:root{color-scheme:light;--ink:#000;--soft:#444;--line:#bbb;--paper:#fff;
 --used:#9aa7b3;--usable:#1b7fb5;--stranded:#d95f0e;--s3:#8c2d04;--s2:#d95f0e;--s1:#fdae6b;--onto:#fff;--onto1:#000}

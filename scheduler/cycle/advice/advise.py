@@ -1,4 +1,4 @@
-"""All that would let a pod in that fits nowhere, the cheapest first; each was tried, and nothing of it is a guess.
+"""Changes that would let in a pod that fits nowhere, the cheapest first. Each change was tried on the engine.
 
 First comes what happens by itself: pods that end already. Then what whoever wrote the pod can do: ask less, the
 least given up first; insist on less. Then what whoever runs the nodes can do: bring one back. Last what costs

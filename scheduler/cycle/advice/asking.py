@@ -1,4 +1,4 @@
-"""Questions about pods on a cluster that stays as it is."""
+"""Answers questions about pods without changing the cluster."""
 
 from __future__ import annotations
 

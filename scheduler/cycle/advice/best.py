@@ -1,4 +1,4 @@
-"""The best nodes for a pod, what each has of every score, and what would be in use there: as the cycle compares them."""
+"""The best nodes for a pod, with all scores and the use after placement, compared as the cycle compares them."""
 
 from __future__ import annotations
 

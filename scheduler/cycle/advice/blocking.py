@@ -1,4 +1,4 @@
-"""What rules that count pods find in the domain of a node that they refuse: which pods, or how many."""
+"""For rules that count pods: which pods, or how many, make a rule refuse a node."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _text(asking: Asking, tally: Tally, figures: c.Ints, there: c.Flags, row: in
     if tally.kind == c.EVEN:
         n = int(tally.count.by_row(there.size)[there].sum()) if tally.count else 0
         fewest, skew = int(figures[c.TALLY_FEWEST]), int(figures[c.TALLY_SKEW])
-        return f"counted in {where}: {n}; the fewest that counts: {fewest}; maxSkew {skew}"
+        return f"pods counted in {where}: {n}; fewest in any domain: {fewest}; maxSkew {skew}"
     named = _in_the_way(asking, tally, there) if tally.kind == c.APART else []
     return f"in the way in {where}: {listed(named, 'pod')}" if named else ""
 

@@ -1,4 +1,4 @@
-"""Which pods would have to end for another to fit: tried in a trial, and no more of them than are needed."""
+"""Which pods must end for another pod to fit, found by trials; no more pods than are needed."""
 
 from __future__ import annotations
 

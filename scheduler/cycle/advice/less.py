@@ -1,4 +1,4 @@
-"""How much less a pod would have to ask: of each resource the most that would let it in, all else as it is."""
+"""How much less a pod must request: for each resource the largest request that fits, all else unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a placement by ``keel`` loses, term by term: asked of the kernel with all other figures at 0.
+"""What a placement by ``keel`` loses, term by term: the kernel computes each term with all others set to 0.
 
 A loss is linear in what the tables say, so the kernel that chooses is the one that explains.
 """
@@ -31,11 +31,11 @@ _OF_NODES: Mapping[str, tuple[int, ...]] = {
     "what is left, to pack": (p.PACKED,),
 }
 _OF_RATES: Mapping[str, tuple[int, ...]] = {
-    "GPUs short of CPU or the like": (c.RATE_SHORT,),
-    "what is left on the node": (c.RATE_LEFT, c.RATE_LEFT_CPU),
-    "holes that come back": (c.RATE_DEPARTURES,),
+    "GPUs left without CPU or memory": (c.RATE_SHORT,),
+    "left over on the node": (c.RATE_LEFT, c.RATE_LEFT_CPU),
+    "GPU fragments": (c.RATE_DEPARTURES,),
 }
-_OTHERS, _CUT, _REMAINDER = "GPUs that others need", "the cut of a card", "what is left on the card"
+_OTHERS, _CUT, _REMAINDER = "GPUs that other pods need", "splitting a card", "left over on the card"
 _LISTED = 3
 # Less is no loss, but the last bits of a sum.
 _LEAST = 1e-6
@@ -44,7 +44,7 @@ _LEAST = 1e-6
 class TypicalLoss(NamedTuple):
     """What a typical pod of that size loses; amounts in base units, of cards core percent and MiB."""
 
-    asks: dict[str, int]
+    requests: dict[str, int]
     lost: float
 
 
@@ -53,9 +53,9 @@ class Loss(NamedTuple):
 
     Attributes:
         unit: ``MILLI_NODE``: 1,000 are an average empty node; ``MILLI_GPU``.
-        total: the less the better; below 0 where the value of the pod itself, alike on all nodes, is left out.
+        total: smaller is better; below 0 where the value of the pod itself, alike on all nodes, is left out.
         terms: those that are not 0, the largest first.
-        places: of the places for typical pods that are lost, the dearest.
+        places: the most expensive of the lost places for typical pods.
     """
 
     unit: str
@@ -120,7 +120,7 @@ def _of_devices(asking: Asking, shape: Shape, row: int, known: c.Demand) -> dict
 
 
 def _typical(asking: Asking, places: Places, lost: Callable[[Places], float]) -> list[TypicalLoss]:
-    """By typical pod, the dearest first."""
+    """By typical pod, the most expensive first."""
     only, found = _only(places, _OF_NODES[PLACES]), []
     for k in np.flatnonzero(places.worth > 0).tolist():
         worth = np.zeros_like(places.worth)

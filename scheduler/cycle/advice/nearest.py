@@ -1,4 +1,4 @@
-"""The node that comes closest to taking a pod, and what it lacks: of each resource, and card by card."""
+"""The node that comes closest to accepting a pod, and what it lacks: resource by resource, and card by card."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Lack(NamedTuple):
 
 
 class Short(NamedTuple):
-    """A resource of which a node has less free than is asked, in base units."""
+    """A resource of which a node has less free than the pod requests, in base units."""
 
     resource: str
     asked: int

@@ -31,16 +31,20 @@ def values(loss: Loss) -> dict[str, Any]:
             name: round(lost, _ROUND) for name, lost in loss.terms.items() if abs(lost) >= _TOLD
         },
         "places": [
-            {"asks": one.asks, "text": asks(one.asks), "lost": round(one.lost, _ROUND)}
+            {
+                "asks": one.requests,
+                "text": amounts_of(one.requests),
+                "lost": round(one.lost, _ROUND),
+            }
             for one in loss.places
             if one.lost >= _TOLD
         ],
     }
 
 
-def asks(amounts: Mapping[str, int]) -> str:
+def amounts_of(amounts: Mapping[str, int]) -> str:
     """``4 cpu, 16Gi memory``."""
-    # That a pod is one pod says nothing, unless it asks nothing else.
+    # That a pod is one pod says nothing, unless it requests nothing else.
     told = {name: amount for name, amount in amounts.items() if name != names.PODS} or amounts
     return ", ".join(f"{words.amount(name, amount)} {name}" for name, amount in told.items())
 

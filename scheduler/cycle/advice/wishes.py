@@ -1,4 +1,4 @@
-"""What a pod insists on, one thing at a time, and the pod without it: nodes that it refuses by its own words."""
+"""The requirements in a pod's spec, one at a time, and the pod without each: some keep it off nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose place a pod takes that fits nowhere: the decision for one pod, as kube-scheduler's DefaultPreemption makes it.
+"""Preemption for one pod: which pods it evicts, decided as kube-scheduler's DefaultPreemption decides.
 
 It differs in two things. All nodes are candidates, where kube-scheduler looks at a tenth of them, from a random one
 on; and of several that are as good in everything the one of the lowest rank is taken, where kube-scheduler takes any.

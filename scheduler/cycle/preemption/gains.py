@@ -1,4 +1,4 @@
-"""What each pod on a node adds to what a shape counts in domains: what would be counted less, were it gone.
+"""How much each pod on a node contributes to a shape's counts in domains, so how much its eviction would gain.
 
 Of pods that are counted by their labels and terms alone, which hardly ever are alike, ``terms`` knows it.
 """

@@ -1,4 +1,4 @@
-"""Whom each node could spare for one kind of pods, kept up with the nodes that change.
+"""The possible victims on each node for one kind of pods, updated as nodes change.
 
 All nodes are asked, none is sampled; like pods share the answers, so that the second of a thousand costs what has
 changed since the first.

@@ -1,4 +1,4 @@
-"""Room that is promised: a node counts the pods nominated to it as if they ran there, for pods that do not come first.
+"""Promised room: for pods that come later, a node counts the pods nominated to it as if they already ran.
 
 A pod yields to nominated pods of its own priority or a higher one. It has to fit both with them and without them,
 as they may end up elsewhere. A promise holds the very cards that were chosen when the victims were: by the pod's own
@@ -49,7 +49,7 @@ class Promised:
     def choose_cards(self, pod: PodRecord, row: int, victims: Sequence[str]) -> Slots:
         """The cards that a pod would get on a row once its victims and all that leave are gone.
 
-        Empty where it asks none that are given away one by one.
+        Empty where it asks none that are allocated one by one.
         """
         key = self.key_of(pod) if pod.template.most else None
         if key is None:

@@ -1,4 +1,4 @@
-"""What a promised card refuses to others, beyond what the pod that it is promised to is charged for it.
+"""What a promised card refuses to other pods, beyond what the nominated pod is charged.
 
 Two rules about sharing a card are judged one way only: a ``mutex`` pod takes no card that somebody holds, and a
 container without cores takes no card whose cores are all allocated; but others may join either of them. A pod that is

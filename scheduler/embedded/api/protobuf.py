@@ -160,7 +160,7 @@ def _unread(kind: str) -> ApiError:
     return ApiError(
         415,
         "UnsupportedMediaType",
-        f"this {kind} came in protobuf, of which this server reads little: send it as JSON or YAML,"
+        f"this {kind} came in protobuf, and this server cannot decode it: send it as JSON or YAML,"
         " for example with --dry-run=client -o yaml | kubectl apply -f -",
     )
 

@@ -1,1 +1,1 @@
-"""Objects, their kinds, versions, selectors and the errors of asking for them."""
+"""Objects, their kinds, versions and selectors, and the errors of requests for them."""

@@ -1,4 +1,4 @@
-"""Send pods away that make room for another, and write down for whom the room is.
+"""Evicts the victims of preemption, and writes the nomination of the pod that they make room for.
 
 The last victim goes after all others: when it goes, the pod that waits may be tried again, and nobody else is to go
 for it any more. A victim whose bind has not begun is taken back without a word to the API server.
@@ -100,7 +100,7 @@ class Evictor:
                 await self._send_away(job, last, gate)
             else:
                 # The pod is to be tried again soon, and may not need this one to go.
-                self._end(last, "another pod that had to go with it stays")
+                self._end(last, "another victim of the same preemption stays")
 
     async def _send_away(self, job: Job, victim: PodRecord, gate: asyncio.Semaphore) -> bool:
         """Whether the victim goes."""

@@ -1,4 +1,4 @@
-"""Pods by version alone: what a new leader must have heard of, and what it must fence.
+"""Versions of pods: which a new leader must have received, and which it must fence.
 
 A standby has watched all the time, so of nearly every pod it knows the newest state already. To list them
 once more would be to read hundreds of megabytes before the first decision when a tenant has put as much

@@ -1,4 +1,4 @@
-"""What comes between taking the lease and the first decision: to know all that was bound, and to bind alone."""
+"""From taking the lease to the first decision: know all bound pods, and make sure that no one else binds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import structlog
 
 from scheduler.kube.bind.fence import Fence, Target
 from scheduler.kube.lead.heads import Heads
-from scheduler.kube.lead.lease import AlwaysLeader, Held, Lease
+from scheduler.kube.lead.holding import Held
+from scheduler.kube.lead.lease import AlwaysLeader, Lease
 from scheduler.kube.watch import kinds
 from scheduler.kube.watch.streams import Stream
 
@@ -25,11 +26,11 @@ _log = structlog.get_logger("evenkeel")
 class Leading:
     """Takes over when the lease is held, and lets go when it is lost.
 
-    What leaders of before have sent and has not landed must not land later, on cards that are given away
+    What leaders of before have sent and has not landed must not land later, on cards that are allocated
     meanwhile, so every pod without a node is fenced; pods that come later were not there when those
     leaders could still send. No fence is needed when the lease was given back with nothing on its way,
     nor when this process itself was the leader of before: what it has sent it follows to its end. After
-    that all that they have bound is at the API server, and nothing is given away before it is known here,
+    that all that they have bound is at the API server, and nothing is allocated before it is known here,
     what other schedulers have bound included.
 
     Another scheduler that shares the lease sends binds that no touch makes impossible. They are waited for:

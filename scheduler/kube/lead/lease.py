@@ -14,8 +14,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from enum import StrEnum
-from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -25,6 +23,7 @@ from scheduler.api import names
 from scheduler.errors import ApiError
 from scheduler.kube import answers, client, troubles, wall_clock
 from scheduler.kube.client import ApiClient
+from scheduler.kube.lead.holding import Held, Holder, Seen
 from scheduler.kube.patience import Patience
 from scheduler.kube.troubles import Trouble
 
@@ -49,17 +48,6 @@ class Notes(Protocol):
         """What another leader has left."""
 
 
-class Holder(StrEnum):
-    """Who holds the lease, as one replica sees it."""
-
-    SELF = "self"
-    REPLICA = "replica"
-    # Another scheduler that takes its turns by the same lease.
-    PEER = "peer"
-    STRANGER = "stranger"
-    NOBODY = "nobody"
-
-
 class Place(NamedTuple):
     """Which Lease it is.
 
@@ -72,41 +60,6 @@ class Place(NamedTuple):
     namespace: str
     name: str
     is_shared: bool = False
-
-
-class Held(NamedTuple):
-    """What a replica knows of its own hold on the lease; replaced as a whole, so any thread may read it.
-
-    Attributes:
-        until: until when it may act, by its clock.
-        term: counts the times it could act again; what was decided in one term is not carried out in
-            another.
-        reign: counts the times it took the lease over, be it from itself without having known.
-        is_clean: the lease was given back before this reign, with nothing on its way.
-    """
-
-    until: float = 0.0
-    term: int = 0
-    reign: int = 0
-    is_clean: bool = False
-
-
-class Seen(NamedTuple):
-    """The lease as it was found last; replaced as a whole.
-
-    Attributes:
-        holder: who holds it, empty when nobody does.
-        spec: the record that the holder wrote.
-        at: since when it has been the same, by this replica's clock.
-        duration: seconds after which others may take it.
-        is_stranger: the holder is none of Evenkeel's replicas.
-    """
-
-    holder: str = ""
-    spec: Mapping[str, Any] = MappingProxyType({})
-    at: float = 0.0
-    duration: float = 0.0
-    is_stranger: bool = False
 
 
 class Lease:
@@ -163,7 +116,7 @@ class Lease:
             return Holder.NOBODY
         if not seen.is_stranger:
             return Holder.REPLICA
-        return Holder.PEER if self.is_shared else Holder.STRANGER
+        return Holder.PEER if self.is_shared else Holder.OTHER
 
     async def run(self) -> None:
         """Take the lease when it is free and keep it, until cancelled."""

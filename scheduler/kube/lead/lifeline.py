@@ -1,4 +1,4 @@
-"""The lifeline: a thread for what must go on however busy the main loop is.
+"""The lifeline: a thread for work that must go on even if the main loop is busy.
 
 The lease is renewed here and the probes are answered here, over connections of their own: a decision
 that takes long must cost neither leadership nor the life of the process. What crosses over is read as

@@ -1,4 +1,4 @@
-"""What was learnt of the demand and no pod tells, handed on with the lease.
+"""Learnt demand that cannot be read from pods, handed over with the lease.
 
 A new leader finds the shapes of pods again in the pods that are there, but not how fast pods leave. Without
 that it would score as in a cluster that only fills up, until some tens of pods have come.

@@ -1,4 +1,4 @@
-"""Tells what is malformed on nodes and on pods that have a node: once, and again when it comes back."""
+"""Reports malformed nodes and malformed bound pods: once, and again if the mistake comes back."""
 
 from __future__ import annotations
 

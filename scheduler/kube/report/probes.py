@@ -1,4 +1,4 @@
-"""What the probes and the metrics say. Asked by another thread, so it reads and changes nothing here."""
+"""What the probes and the metrics report. Another thread calls it, so it only reads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import structlog
 
 from scheduler.kube.bind.fence import Fence
-from scheduler.kube.lead.lease import AlwaysLeader, Holder, Lease
+from scheduler.kube.lead.holding import Holder
+from scheduler.kube.lead.lease import AlwaysLeader, Lease
 from scheduler.kube.rights import Rights
 from scheduler.kube.watch.streams import Stream
 
@@ -84,7 +85,7 @@ class Probes:
 
     def _of_the_holder(self, now: float) -> list[str]:
         holder, seen = self._lease.holder(), self._lease.seen
-        if holder == Holder.STRANGER:
+        if holder == Holder.OTHER:
             return [f"the lease is held by {seen.holder}, which is not a replica of Evenkeel"]
         # Twice as long as others wait before they take it.
         if holder == Holder.NOBODY and seen.at and now - seen.at > 2 * seen.duration:

@@ -1,4 +1,4 @@
-"""Whole lists, in pages; and nodes and pods once, for who only looks."""
+"""Whole lists, read in pages; nodes and pods read once, for commands that do not watch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rare kinds: read before the first pod and whenever kopf starts anew, heard through kopf, and compared now and then."""
+"""The rare kinds: listed before the first pod and when kopf restarts, watched by kopf, compared at intervals."""
 
 from __future__ import annotations
 

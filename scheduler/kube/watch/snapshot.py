@@ -1,4 +1,4 @@
-"""All that decides where pods go, once, as plain objects: for who asks what would happen.
+"""One snapshot of all objects that affect placement, as plain objects, for simulations.
 
 What is read is what the operator watches (``sources``): a rule that needs a kind finds it here as well.
 """

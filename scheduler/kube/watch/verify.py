@@ -1,4 +1,4 @@
-"""Trust no watch: what is known here is compared with a fresh list on a schedule."""
+"""Does not trust watches: compares the known objects with a fresh list at intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CardWishes: where nobody reports cards one by one, no wish for certain cards can be granted.
+"""CardWishes: a node that does not list its cards cannot serve annotations that choose among cards.
 
 There the GPUs are a number: the kubelet picks among them, and no annotation reaches it. A wish for a type is judged by
 the node's label for it.
@@ -66,7 +66,8 @@ BY_CARD = Rule(
     name="CardWishes",
     reasons=(
         Reason(
-            "node(s) reported no single GPUs for the pod's annotations to choose", resolvable=False
+            "node(s) did not list their GPUs, among which the pod's annotations choose",
+            resolvable=False,
         ),
     ),
     filter=Filter(needs=_by_card, refuses=_has_no_cards, lasting=False),
@@ -76,7 +77,7 @@ TYPE_UNKNOWN = Rule(
     name="CardTypeReported",
     reasons=(
         Reason(
-            "node(s) did not report the type of their GPUs for the pod's annotations",
+            "node(s) did not report the type of their GPUs, which the pod's annotations request",
             resolvable=False,
         ),
     ),
@@ -86,7 +87,9 @@ TYPE_UNKNOWN = Rule(
 BY_TYPE = Rule(
     name="CardType",
     reasons=(
-        Reason("node(s) had GPUs of another type than the pod's annotations ask", resolvable=False),
+        Reason(
+            "node(s) had GPUs of another type than the pod's annotations request", resolvable=False
+        ),
     ),
     filter=Filter(needs=_by_type, refuses=_is_of_another_type, lasting=False),
     hint=_hint,

@@ -1,4 +1,4 @@
-"""GpuCards: where cards are given away one by one there are some for every container that asks any."""
+"""GpuCards: where cards are allocated one by one, the node has cards for every container that requests any."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _compile(asked: Asked, cluster: Cluster) -> Compiled:
 
 
 def _tell(judged: Judged) -> Told:
-    """One text a node: how many of its cards were refused for what. Counted now, for it is dear to keep."""
+    """One text a node: how many of its cards were refused for what. Counted now, for it is expensive to keep."""
     codes, n_cards = _codes(judged), _n_cards(judged.cluster, judged.ask.pool, judged.rows)
     kinds, which = np.unique(np.column_stack((n_cards, codes)), axis=0, return_inverse=True)
     silent = _silent(judged)

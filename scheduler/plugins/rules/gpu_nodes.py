@@ -1,4 +1,4 @@
-"""KeepsGpuNodesFree: a pod that asks no GPU goes to nodes without any while it fits on one."""
+"""KeepsGpuNodesFree: a pod without GPUs goes to nodes without GPUs as long as it fits on one."""
 
 from __future__ import annotations
 

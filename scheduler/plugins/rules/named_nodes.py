@@ -1,4 +1,4 @@
-"""NodeAffinity where its terms name nodes by ``metadata.name``: all other nodes are left out before any rule is asked.
+"""NodeAffinity whose terms name nodes by ``metadata.name``: other nodes are left out before any rule is evaluated.
 
 kube-scheduler does it in PreFilter, and its reason is another one than that of the labels.
 """

@@ -1,4 +1,4 @@
-"""NodeAffinity and nodeSelector: labels a node must have, or had better have, by the pod's word or its profile's."""
+"""NodeAffinity and nodeSelector: labels that the pod or its profile requires or prefers."""
 
 from __future__ import annotations
 

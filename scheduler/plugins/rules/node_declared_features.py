@@ -1,4 +1,4 @@
-"""NodeDeclaredFeatures: nodes whose kubelet declares all that the pod needs of one."""
+"""NodeDeclaredFeatures: the node's kubelet declares all features that the pod requires."""
 
 from __future__ import annotations
 

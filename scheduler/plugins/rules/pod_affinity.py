@@ -1,4 +1,4 @@
-"""InterPodAffinity: pods want others near them or far from them, and pods that are there want it of new ones.
+"""InterPodAffinity: affinity and anti-affinity of the pod, and of the pods that already run.
 
 Source: kube-scheduler's interpodaffinity/filtering.go, scoring.go.
 """

@@ -1,4 +1,4 @@
-"""NodeResourcesFit: what the pod asks is free on the node, of every resource."""
+"""NodeResourcesFit: the node has enough free of every resource that the pod requests."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _figures(judged: Judged, told: Told, k: int) -> str:
 
 
 def _comparable(nodes: c.Nodes, family: int, at: int, rows: c.Ints) -> tuple[c.Ints, str]:
-    """Where devices are given away one by one the node offers shares of them: whole ones are told before these."""
+    """Where devices are allocated one by one the node offers shares of them: whole ones are told before these."""
     if family < 0:
         return rows, ""
     by_cards = nodes.managed[family, rows]

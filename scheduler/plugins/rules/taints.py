@@ -1,4 +1,4 @@
-"""TaintToleration: taints that keep a pod off a node, or would rather have it elsewhere."""
+"""TaintToleration: taints that keep a pod off a node, or make the node less preferred."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PodTopologySpread: pods of one kind stand evenly over zones, racks or nodes.
+"""PodTopologySpread: pods of one kind are spread evenly over zones, racks or nodes.
 
 A pod without constraints is spread among the pods of its Services and of what made it, by the constraints of its
 profile or those that kube-scheduler has for all. The latter only where the mode that it is placed by spreads load

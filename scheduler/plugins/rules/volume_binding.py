@@ -1,4 +1,4 @@
-"""VolumeBinding: bound claims can be used on the node, and the others can be given a volume there, or one be made.
+"""VolumeBinding: bound claims are usable on the node; other claims find a volume there or can be provisioned.
 
 Where several are in the way all are told, as kube-scheduler does. Nodes are preferred by how much of a volume, or of
 what is left for volumes, the claims take.

@@ -1,4 +1,4 @@
-"""VolumeRestrictions: disks that not all pods of a node may share, and claims that one pod at a time may use.
+"""VolumeRestrictions: disks that pods of a node must not share, and claims that only one pod may use.
 
 Source: kube-scheduler's volumerestrictions/volume_restrictions.go.
 """

@@ -1,4 +1,4 @@
-"""VolumeZone: where a bound volume says by its labels that it is, the node is too; a node that tells no zone will do.
+"""VolumeZone: the node is in the zone of its bound volumes' labels; a node without zone labels is accepted.
 
 Source: kube-scheduler's volumezone/volume_zone.go.
 """

@@ -1,4 +1,4 @@
-"""NodeWellFormed: a node with a mistake on it is left out until somebody mends it."""
+"""NodeWellFormed: a node with a mistake is left out until the mistake is corrected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A figure that refuses every node: of what a pod's claims alone keep it from."""
+"""A value that refuses every node, for pods whose claims alone keep them from all nodes."""
 
 from __future__ import annotations
 

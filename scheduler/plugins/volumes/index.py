@@ -1,4 +1,4 @@
-"""Things that are about nodes with certain labels, found by the labels: thousands are not all looked at."""
+"""An index by node labels, so that a lookup need not go through thousands of volumes or classes."""
 
 from __future__ import annotations
 

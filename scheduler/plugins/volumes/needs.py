@@ -1,4 +1,4 @@
-"""What rules need of a pod's storage: equal for pods whose storage they cannot tell apart.
+"""What rules need to know of a pod's storage; equal for pods whose storage the rules treat alike.
 
 The names of claims are not in it as long as only one pod has them: of a claim that waits for its first pod there
 is only what it wishes, of one that is bound where its volume can be used, and how many volumes the pod brings to

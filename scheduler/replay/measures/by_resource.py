@@ -1,4 +1,4 @@
-"""Figures that every experiment tells of every resource, and of the nodes.
+"""Figures that every experiment has for each resource, and for the nodes.
 
 They are named ``<figure>_<resource>_percent``, the resources being those of ``demand``:
 

@@ -1,4 +1,4 @@
-"""The sizes that pods ask of GPUs."""
+"""Sizes of pods by the GPUs that they request."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ OCCUPIED_LOAD = 50
 def figures(trace: Trace, workload: Workload, series: Series) -> Record:
     """Figures of a fill-up, each the mean over the arrivals whose load rounds to that percent.
 
-    On a small cluster one pod is many percent, and no arrival may round to the one that is asked for: then
-    the figure is what the arrival before has left, for until the next one nothing changes. Of loads beyond
+    On a small cluster one pod is many percent, and perhaps no arrival rounds to a given percent: then the figure
+    is that after the arrival before, because nothing changes until the next one. Of loads beyond
     the last arrival nothing is known; ``asked_percent_at_end`` is that last load. Fragment amount is of
     capacity, ratio of what is idle; ``frag_ratio_mean_percent`` is the mean of the ratios at loads 0..100.
     What is stranded is known where somebody looked; what is lost is of all arrivals.

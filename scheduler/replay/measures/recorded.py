@@ -1,4 +1,4 @@
-"""Figures of a trace as it was recorded: over all of its time, from the first arrival to the last."""
+"""Figures of a recorded trace, over its whole time from the first arrival to the last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was in use when, told exactly from who was placed where, at what time and for how long."""
+"""What was in use at each time, computed exactly from each pod's node, start and duration."""
 
 from __future__ import annotations
 

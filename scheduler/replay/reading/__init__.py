@@ -1,6 +1,6 @@
 """A trace's files, line by line: what each cell means, and every mistake with its file, line and column.
 
 Belongs here: ``tables`` reads CSV, ``own`` and ``openb`` make nodes and pods of its lines, each in its
-format. Does not belong here: which of them a folder is in, and what only the whole trace can tell, see
+format. Does not belong here: which format a folder has, and checks that need the whole trace; see
 ``traces``.
 """

@@ -116,6 +116,6 @@ def _put_beneath(gathered: Gathered, live: Live, files_hold: list[Mapping[str, A
             gathered.origins.append(Origin(CLUSTER))
         elif key.kind in kinds.WORKLOADS:
             gathered.remarks.append(
-                f"{inventory.name_of(body)} is in the cluster already: the pods that it has there stay "
-                "as they are, and only what it lacks is made as the file says"
+                f"{inventory.name_of(body)} is in the cluster already: its pods there stay as they are, "
+                "and only the missing pods are created from the file"
             )

@@ -1,4 +1,4 @@
-"""Which kind an object is, and which kinds hold templates of pods that nobody here can make."""
+"""Kinds of objects, and the kinds with pod templates whose pods cannot be created here."""
 
 from __future__ import annotations
 

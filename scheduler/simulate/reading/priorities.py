@@ -1,4 +1,4 @@
-"""PriorityClasses: which priority a pod is given that does not have one yet."""
+"""PriorityClasses: the priority of a pod that does not have one yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a field must be and what it is, in the words of who writes YAML; msgspec tells the types of JSON."""
+"""The required and the actual type of a field in YAML's words; msgspec reports types in JSON's words."""
 
 from __future__ import annotations
 

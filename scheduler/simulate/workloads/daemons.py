@@ -1,4 +1,4 @@
-"""DaemonSets: a pod for each node that their words suit, tied to it."""
+"""DaemonSets: one pod for each node that the template's selector and affinity match, bound to that node."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scheduler.simulate.workloads.contract import NOTHING, Idle, Made, Scene
 from scheduler.simulate.workloads.workload import Workload
 
 _NODE = "node.kubernetes.io/"
-# What the controller lets its pods stand: a node that is ill needs its agents most.
+# What the controller lets its pods stand: an unhealthy node needs its agents most.
 _STAND = (
     ("not-ready", "NoExecute"),
     ("unreachable", "NoExecute"),

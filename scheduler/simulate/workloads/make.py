@@ -1,4 +1,4 @@
-"""All workloads of an inventory: the pods that are missing are made, and go into it."""
+"""Creates the missing pods of all workloads of an inventory."""
 
 from __future__ import annotations
 

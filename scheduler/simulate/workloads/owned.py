@@ -1,4 +1,4 @@
-"""Which pods of each workload there are already, through the ReplicaSets and Jobs between them."""
+"""Finds the existing pods of each workload, through the ReplicaSets and Jobs between them."""
 
 from __future__ import annotations
 

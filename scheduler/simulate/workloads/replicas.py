@@ -1,4 +1,4 @@
-"""Deployments, ReplicaSets and ReplicationControllers: so many like pods, and a name made up for each."""
+"""Deployments, ReplicaSets and ReplicationControllers: like pods with generated names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""StatefulSets: pods with a number, a label of it, and claims of their own."""
+"""StatefulSets: numbered pods, each with the label of its number and its own claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Charges: what a pod of each template adds to a node, compiled once and kept while the template is."""
+"""Charges: what a pod of each template adds to a node, compiled once per template."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is on which node: records by uid and by node, in step with what they are charged."""
+"""The pods on each node: records by uid and by node, in step with the charges."""
 
 from __future__ import annotations
 

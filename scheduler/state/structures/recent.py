@@ -1,4 +1,4 @@
-"""A cache with bounds: what was used least lately goes first."""
+"""A bounded cache that drops the least recently used entries first."""
 
 from __future__ import annotations
 

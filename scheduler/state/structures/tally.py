@@ -1,4 +1,4 @@
-"""What came, by its shape: a histogram that forgets slowly, and how much left meanwhile."""
+"""A slowly forgetting histogram of arrivals by shape, and how much left meanwhile."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Storage: claims, volumes, classes, drivers and what of them is used on which node.
+"""Storage: claims, volumes, classes and drivers, and the volumes in use on each node.
 
-Belongs here: what the API server tells of storage, what was decided of it ahead of that, and counts of volumes in
-use, kept up as pods come and go. Does not belong here: which node a claim may go to (``plugins/volumes``).
+Belongs here: storage objects of the API server, decisions about them that the API server does not have yet, and
+counts of volumes in use, updated as pods come and go. Does not belong here: which node a claim may go to (``plugins/volumes``).
 """

@@ -1,4 +1,4 @@
-"""From storage objects as the API server has them to what is kept of them."""
+"""Reads storage objects of the API server into the small records that are kept."""
 
 from __future__ import annotations
 

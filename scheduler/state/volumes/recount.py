@@ -1,4 +1,4 @@
-"""What of storage is used where, counted again from the pods, claims and attachments, and compared."""
+"""Counts the use of storage again from pods, claims and attachments, and compares it with the kept counts."""
 
 from __future__ import annotations
 

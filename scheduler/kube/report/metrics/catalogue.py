@@ -18,88 +18,88 @@ _SLI = tuple(0.01 * 2**i for i in range(20))
 ATTEMPTS = Family(
     "scheduler_schedule_attempts",
     _COUNTER,
-    "Attempts to schedule pods: scheduled, unschedulable, error.",
+    "Attempts to schedule pods, by result: scheduled, unschedulable or error.",
     ("result", "profile"),
 )
 ATTEMPT_SECONDS = Family(
     "scheduler_scheduling_attempt_duration_seconds",
     _HISTOGRAM,
-    "Time to decide for one pod: a batch's time over its pods, once for each of them.",
+    "Time to decide about one pod: a batch's time divided by its pods, once for each pod.",
     ("result", "profile"),
     _FAST,
 )
 SLI_SECONDS = Family(
     "scheduler_pod_scheduling_sli_duration_seconds",
     _HISTOGRAM,
-    "Time from when a pod could be tried first, its scheduling gates gone, to its binding.",
+    "Time from when a pod could first be tried, its scheduling gates removed, to its binding.",
     ("attempts",),
     _SLI,
 )
 POD_ATTEMPTS = Family(
     "scheduler_pod_scheduling_attempts",
     _HISTOGRAM,
-    "Attempts that a pod took until it was bound.",
+    "Number of attempts until a pod was bound.",
     (),
     (1, 2, 4, 8, 16),
 )
 PREEMPTION_ATTEMPTS = Family(
     "scheduler_preemption_attempts",
     _COUNTER,
-    "Times that a pod which fitted nowhere looked whose place it could take.",
+    "Times that preemption was tried for a pod that fits nowhere.",
 )
 PREEMPTION_VICTIMS = Family(
     "scheduler_preemption_victims",
     _HISTOGRAM,
-    "Pods that had to go for one of higher priority, for each that found room so.",
+    "Number of victims of each pod that preempted.",
     (),
     (1, 2, 4, 8, 16, 32, 64),
 )
 PENDING = Family(
     "scheduler_pending_pods",
     _GAUGE,
-    "Pending pods, by part of the queue: active, backoff, unschedulable, gated.",
+    "Pending pods, by part of the queue: active, backoff, unschedulable or gated.",
     ("queue",),
 )
 INCOMING = Family(
     "scheduler_queue_incoming_pods",
     _COUNTER,
-    "Times that a pod came to a part of the queue, by why.",
+    "Times that a pod came to a part of the queue, by the event that brought it there.",
     ("queue", "event"),
 )
 UNSCHEDULABLE = Family(
     "scheduler_unschedulable_pods",
     _GAUGE,
-    "Pods that found no node when they were tried last, by each rule that kept them from one.",
+    "Pods whose last attempt found no node, once for each rule that refused at least one node.",
     ("plugin", "profile"),
 )
 OLDEST_WAIT = Family(
     "evenkeel_oldest_wait_seconds",
     _GAUGE,
-    "Time for which the pod has waited that waits longest, 0 when none waits.",
+    "Longest wait of all pending pods, 0 if no pod waits.",
 )
 NAMESPACE_PENDING = Family(
     "evenkeel_namespace_pending_pods",
     _GAUGE,
-    "Pending pods without those that are gated, by namespace.",
+    "Pending pods by namespace, without gated pods.",
     ("namespace",),
 )
 NAMESPACE_OLDEST_WAIT = Family(
     "evenkeel_namespace_oldest_wait_seconds",
     _GAUGE,
-    "Time for which the pod of a namespace has waited that waits longest.",
+    "Longest wait of a namespace's pending pods.",
     ("namespace",),
 )
 QUEUE_WAIT_SECONDS = Family(
     "evenkeel_queue_wait_seconds",
     _HISTOGRAM,
-    "Time that a pod was active in the queue until its turn.",
+    "Time that a pod was active in the queue until its turn came.",
     (),
     _WAIT,
 )
 BIND_SECONDS = Family(
     "evenkeel_bind_duration_seconds",
     _HISTOGRAM,
-    "Time from a decision to its binding, waits for a node's device plugin included.",
+    "Time from a decision to its binding, including waits for a node's device plugin.",
     (),
     _SLOW,
 )
@@ -111,53 +111,66 @@ PLACEMENTS = Family(
 )
 
 # The replica.
-LEADER = Family("evenkeel_leader", _GAUGE, "1 on the replica that decides.")
+LEADER = Family("evenkeel_leader", _GAUGE, "1 on the replica that decides, 0 on the others.")
 LEASE_HOLDER = Family(
     "evenkeel_lease_holder",
     _GAUGE,
-    "1 for who holds the lease: self, another replica, a peer that shares it, a stranger, nobody.",
+    "1 for the kind of holder that the lease has: self, replica (another one), peer (a scheduler that shares the lease), other (any other program) or nobody.",
     ("holder",),
 )
 LEASE_ERRORS = Family(
-    "evenkeel_lease_errors", _COUNTER, "Times that the lease could not be read or written."
+    "evenkeel_lease_errors", _COUNTER, "Reads and writes of the lease that failed."
 )
 STREAM_AGE = Family(
     "evenkeel_stream_age_seconds",
     _GAUGE,
-    "Seconds since a stream gave a sign of life.",
+    "Seconds since the API server last sent something on a stream.",
     ("stream",),
 )
 STREAM_LISTS = Family(
-    "evenkeel_stream_lists", _COUNTER, "Lists a stream made, the first included.", ("stream",)
+    "evenkeel_stream_lists",
+    _COUNTER,
+    "Lists that a stream requested, including the first.",
+    ("stream",),
 )
 STREAM_REFUSED = Family(
     "evenkeel_stream_refused",
     _GAUGE,
-    "1 while the API server refuses a list or watch.",
+    "1 while the API server refuses the list or watch of a stream.",
     ("stream",),
 )
 MISSING_RIGHT = Family(
-    "evenkeel_missing_right", _GAUGE, "1 for each right that is missing.", ("right",)
+    "evenkeel_missing_right",
+    _GAUGE,
+    "1 for each right that Evenkeel needs and does not have.",
+    ("right",),
 )
 UNFENCED = Family(
     "evenkeel_unfenced_pods",
     _GAUGE,
-    "Pods that a new leader still has to fence before it decides.",
+    "Pods that a new leader must still fence before it decides.",
 )
 REPORTS_WAITING = Family(
-    "evenkeel_reports_waiting", _GAUGE, "Events and conditions not written yet."
+    "evenkeel_reports_waiting", _GAUGE, "Events and conditions of pods that are not written yet."
 )
-REPORTS_DROPPED = Family("evenkeel_reports_dropped", _COUNTER, "Events and conditions given up.")
+REPORTS_DROPPED = Family(
+    "evenkeel_reports_dropped",
+    _COUNTER,
+    "Events and conditions of pods that were never written, because Evenkeel gave up.",
+)
 BUILD = Family(
-    "evenkeel_build_info", _GAUGE, "1; which Evenkeel this is.", ("version", "python", "machine")
+    "evenkeel_build_info",
+    _GAUGE,
+    "Always 1; the labels name the versions of Evenkeel and Python, and the architecture.",
+    ("version", "python", "machine"),
 )
 
 # The cluster.
-NODES = Family("evenkeel_nodes", _GAUGE, "Nodes known.")
+NODES = Family("evenkeel_nodes", _GAUGE, "Nodes that the scheduler knows.")
 NODES_CLOSED = Family(
     "evenkeel_nodes_closed",
     _GAUGE,
-    "Nodes whose resources or devices are not allocated, by reason: malformed, plugin-silent, over-full-card, cordoned.",
+    "Nodes whose resources or devices are not allocated, by reason: malformed, plugin-silent, over-full-card or cordoned.",
     ("reason",),
 )
 PLUGIN_SILENCES = Family(
@@ -165,7 +178,7 @@ PLUGIN_SILENCES = Family(
     _COUNTER,
     "Times that the device plugin of a node stopped answering.",
 )
-_PARTS = "capacity = used + free + closed; stranded and spare are parts of free, dead of stranded"
+_PARTS = "capacity = used + free + closed; stranded and spare are parts of free, dead is a part of stranded"
 CPU_CORES = Family(
     "evenkeel_cpu_cores", _GAUGE, f"CPU of all nodes, in cores, by part: {_PARTS}.", ("part",)
 )
@@ -181,25 +194,25 @@ GPU_MEMORY_BYTES = Family(
 MEASURED = Family(
     "evenkeel_measured_timestamp_seconds",
     _GAUGE,
-    "When the parts of the cluster were measured, in seconds since 1970.",
+    "Time at which the parts of the cluster were last measured, in seconds since 1970.",
 )
 NODE_STRANDED = Family(
     "evenkeel_node_stranded_gpus",
     _GAUGE,
-    "Free compute of a node's GPUs that no pod that comes can use, in GPUs.",
+    "Free compute of a node's GPUs that typical pods cannot use, in GPUs.",
     ("node",),
 )
 
 NAMESPACE_GPUS = Family(
     "evenkeel_namespace_gpus_allocated",
     _GAUGE,
-    "GPUs that pods with a node hold, by namespace; a share is its part of the compute, or of the memory without a limit on compute.",
+    "GPUs that the pods on nodes hold, by namespace. A share counts as its part of the compute, or of the memory if the pod has no limit on compute.",
     ("namespace",),
 )
 NODE_MODELS = Family(
     "evenkeel_node_gpu_models",
     _GAUGE,
-    "GPUs of a node by model; the model is empty where the node does not report it.",
+    "GPUs of a node, by model; the model is empty if the node does not report it.",
     ("node", "resource", "model"),
 )
 
@@ -211,26 +224,24 @@ def _devices(what: str, name: str, meaning: str, labels: tuple[str, ...]) -> tup
     unit = "_bytes" if name.endswith("_bytes") else ""
     stem = name.removesuffix(unit)
     return (
-        Family(f"evenkeel_{what}_{name}", _GAUGE, f"{meaning} there are.", labels),
-        Family(f"evenkeel_{what}_{stem}_allocated{unit}", _GAUGE, f"{meaning} allocated.", labels),
+        Family(f"evenkeel_{what}_{name}", _GAUGE, f"{meaning}: capacity.", labels),
+        Family(f"evenkeel_{what}_{stem}_allocated{unit}", _GAUGE, f"{meaning}: allocated.", labels),
     )
 
 
-NODE_DEVICES = _devices("node", "gpus", "Of a node's GPUs, how many", _OF_NODE)
+NODE_DEVICES = _devices("node", "gpus", "GPUs of a node", _OF_NODE)
 NODE_CORES = _devices(
-    "node", "gpu_cores", "Of the compute of a node's shared GPUs, how many percent of a GPU", _OF_NODE
+    "node", "gpu_cores", "Compute of a node's shared GPUs, in percent of one GPU", _OF_NODE
 )  # fmt: skip
 NODE_MEMORY = _devices(
-    "node", "gpu_memory_bytes", "Of the memory of a node's shared GPUs, how many bytes", _OF_NODE
+    "node", "gpu_memory_bytes", "Memory of a node's shared GPUs, in bytes", _OF_NODE
 )  # fmt: skip
 NODE_SHARERS = _devices(
-    "node", "gpu_sharers", "Of the places for sharers on a node's shared GPUs, how many", _OF_NODE
+    "node", "gpu_sharers", "Places for sharers on a node's shared GPUs", _OF_NODE
 )  # fmt: skip
-CARD_CORES = _devices("card", "cores", "Of a card's compute, how many percent of a GPU", _OF_CARD)
-CARD_MEMORY = _devices("card", "memory_bytes", "Of a card's memory, how many bytes", _OF_CARD)
-CARD_SHARERS = _devices(
-    "card", "sharers", "Of the places for sharers on a card, how many", _OF_CARD
-)
+CARD_CORES = _devices("card", "cores", "Compute of a card, in percent of one GPU", _OF_CARD)
+CARD_MEMORY = _devices("card", "memory_bytes", "Memory of a card, in bytes", _OF_CARD)
+CARD_SHARERS = _devices("card", "sharers", "Places for sharers on a card", _OF_CARD)
 
 _TOLD = (one for one in tuple(globals().values()))
 ALL: tuple[Family, ...] = tuple(

@@ -1,4 +1,4 @@
-"""What the metrics say at the moment they are asked for, read from the parts of a replica."""
+"""The figures of the metrics at the moment of a scrape, read from the parts of a replica."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from prometheus_client import Metric
 
 from scheduler.engine.engine import Engine
-from scheduler.kube.lead.lease import Holder
+from scheduler.kube.lead.holding import Holder
 from scheduler.kube.report.metrics import catalogue, namespaces
 from scheduler.kube.report.metrics.tally import Tally
 from scheduler.kube.report.probes import Signs

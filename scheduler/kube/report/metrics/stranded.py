@@ -1,4 +1,4 @@
-"""Measures what is used, by whom, and which free capacity no pod can use, by the audit's own measure, now and then.
+"""Measures used and stranded capacity from time to time, with the audit's own measure.
 
 It is measured on the main loop, a typical pod at a time, so that others get their turn between; and so seldom that
 it takes no more than a hundredth of the loop's time.

@@ -1,4 +1,4 @@
-"""Tells the metrics of pods: what was decided, what its bind took, and which rules keep the others waiting."""
+"""Feeds the metrics about pods: decisions, bind times, and the rules that keep pods waiting."""
 
 from __future__ import annotations
 

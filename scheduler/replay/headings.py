@@ -1,0 +1,73 @@
+"""The words by which the table of a replay names its figures.
+
+A figure's name in JSON and Parquet says the same in one word: ``allocated_cpu_percent_at_100`` is
+"cpu allocated, %, at load 100".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from scheduler.replay import demand
+from scheduler.replay.measures.classes import CLASSES
+
+_SIZES = dict(
+    zip(
+        CLASSES,
+        (
+            "pods without GPUs",
+            "shares of a GPU",
+            "1 GPU",
+            "2 GPUs",
+            "3 or 4 GPUs",
+            "5 or more GPUs",
+        ),
+        strict=True,
+    )
+)
+_SIZE = rf"(?:_(?P<size>{'|'.join(_SIZES)}))?"
+_AT = r"(?:_at_(?P<at>\w+))?"
+# A pattern matches a whole name, and the first that matches counts.
+_RULES: tuple[tuple[str, Callable[[dict[str, str]], str]], ...] = (
+    (rf"allocated_percent{_AT}", lambda _: "GPUs allocated, %"),
+    (r"allocated_percent_by_time", lambda _: "GPUs allocated, %, over time"),
+    (rf"allocated_(?P<of>.+)_percent{_AT}", lambda has: f"{_unit(has)} allocated, %"),
+    (rf"stranded_(?P<of>.+)_percent{_AT}", lambda has: f"{_unit(has)} stranded, %"),
+    (rf"asked_percent{_AT}", lambda _: "requested, % of capacity"),
+    (rf"frag_percent{_AT}", lambda _: "fragments, % of GPUs"),
+    (rf"frag_ratio_percent{_AT}", lambda _: "fragments, % of idle GPUs"),
+    (r"frag_ratio_mean_percent", lambda _: "fragments, % of idle GPUs, mean"),
+    (rf"occupied_nodes{_AT}", lambda _: "nodes in use"),
+    (r"nodes_occupied_percent", lambda _: "nodes in use, %"),
+    (r"dropped_pods", lambda _: "pods lost"),
+    (r"still_waiting_pods", lambda _: "pods still waiting"),
+    (rf"lost_pods_percent{_SIZE}", lambda _: "pods lost, %"),
+    (rf"lost_gpu_percent{_SIZE}", lambda _: "requested GPUs lost, %"),
+    (r"lost_(?P<of>.+)_percent", lambda has: f"requested {_unit(has)} lost, %"),
+    (r"lost_percent", lambda _: "requests lost, %, resources that bind"),
+    (rf"wait_mean{_SIZE}(?P<s>_seconds)?", lambda has: f"wait, mean, {_time(has)}"),
+    (rf"wait_p99{_SIZE}(?P<s>_seconds)?", lambda has: f"wait, 99th percentile, {_time(has)}"),
+    (r"wait_longest(?P<s>_seconds)?", lambda has: f"wait, longest, {_time(has)}"),
+    (r"recorded_seconds", lambda _: "length of the trace, seconds"),
+    (r"seconds", lambda _: "the run took, seconds"),
+)  # fmt: skip
+
+
+def heading(name: str) -> str:
+    """What a figure is, its unit, and for which load or size of pods it holds."""
+    for pattern, words in _RULES:
+        if match := re.fullmatch(pattern, name):
+            has = {key: value for key, value in match.groupdict().items() if value}
+            at = "at the end" if has.get("at") == "end" else f"at load {has.get('at')}"
+            size = _SIZES.get(has.get("size", ""))
+            return ", ".join(filter(None, (words(has), at if "at" in has else "", size)))
+    return name
+
+
+def _unit(has: dict[str, str]) -> str:
+    return "GPUs" if has["of"] == demand.GPU else has["of"]
+
+
+def _time(has: dict[str, str]) -> str:
+    return "seconds" if "s" in has else "lifetimes"
