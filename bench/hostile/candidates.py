@@ -68,7 +68,7 @@ class Evenkeel:
 
     async def start(self) -> None:
         """Start both, and return when one of them decides."""
-        self._started = [Operator(self._server, name=f"bench-{i}") for i in range(2)]
+        self._started = [Operator(self._server, name=f"bench-{i}", records=False) for i in range(2)]
         self._running = list(self._started)
         for operator in self._started:
             await asyncio.to_thread(operator.wait_ready)
@@ -84,7 +84,7 @@ class Evenkeel:
         if leader := await asyncio.to_thread(self._find_leader):
             self._running.remove(leader)
             await asyncio.to_thread(leader.stop)
-            self._started.append(Operator(self._server, name="bench-2"))
+            self._started.append(Operator(self._server, name="bench-2", records=False))
             self._running.append(self._started[-1])
 
     def read_rss(self) -> int:

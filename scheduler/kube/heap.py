@@ -17,6 +17,16 @@ def freeze() -> None:
     gc.set_threshold(50_000, 20, 50)
 
 
+def freeze_anew() -> None:
+    """Free what is frozen and no longer in use, and freeze the rest; nothing where nothing is frozen.
+
+    The garbage collector frees nothing that is frozen.
+    """
+    if gc.get_freeze_count():
+        gc.unfreeze()
+        freeze()
+
+
 async def trim_forever() -> None:
     """Give freed memory back to the system from time to time.
 

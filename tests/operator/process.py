@@ -44,13 +44,16 @@ class Operator:
         env: Mapping[str, str] | None = None,
         args: Sequence[str] = (),
         program: Sequence[str] = (sys.executable, "-m", "scheduler"),
+        records: bool = True,
     ) -> None:
+        """``records``: as no installed operator does, it records, so that its decisions can be checked at the end."""
         self.log_path = server.folder / f"operator-{next(_serial)}-{name}.log"
         self.record_path = self.log_path.with_suffix(".events")
         self._port = 0
         command = [*program, "run", "--port", "0"]
         command += ["--kubeconfig", str(server.kubeconfig)]
-        command += ["--record", str(self.record_path)]
+        if records:
+            command += ["--record", str(self.record_path)]
         if lease:
             command += ["--lease-namespace", OPERATOR_NAMESPACE]
         with self.log_path.open("wb") as log:

@@ -1,7 +1,9 @@
 """An engine's log: run again it gives the same decisions, it holds no secret, and it says what differs."""
 
+import gc
 import json
 import random
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from scheduler.engine import log, rerun
 from scheduler.engine.budget import Counted, Unlimited
 from scheduler.engine.recorded import Recorded
 from scheduler.errors import BadInput
+from scheduler.kube import heap
 from scheduler.kube.report.recording import Recorder, Recording
 from tests import make
 from tests.model import clusters, workloads
@@ -253,6 +256,23 @@ def test_a_recording_keeps_to_its_size_and_each_of_its_files_runs_by_itself(tmp_
             report = rerun.rerun(lines)
         assert report.difference is None
         assert report.n_binds > 0
+
+
+def test_the_state_of_before_a_new_file_is_freed_though_it_was_frozen(tmp_path: Path) -> None:
+    recorder = Recorder(Config(), "test", Recording(tmp_path / "log", 1000))
+    recorder.engine.handle(events.NodeSeen(make.node(name="n", cpu="4")), 0.0)
+    before = weakref.ref(recorder.engine.cluster)
+    thresholds = gc.get_threshold()
+    try:
+        heap.freeze()
+        recorder.flush()
+        recorder.keep_up(1.0)
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*thresholds)
+    assert before() is None
+    assert "n" in recorder.engine.cluster.nodes.rows
+    recorder.close()
 
 
 def test_a_file_that_cannot_be_written_is_told_at_once_and_a_full_disk_ends_the_recording_only(

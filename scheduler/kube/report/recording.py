@@ -10,6 +10,7 @@ import structlog
 from scheduler.config import Config
 from scheduler.engine.recorded import Recorded
 from scheduler.errors import BadInput
+from scheduler.kube import heap
 
 # Lines are written when so many bytes are collected, or when there is nothing else to do.
 _BUFFER_BYTES = 1 << 16
@@ -107,6 +108,8 @@ class Recorder:
         if self._recording.is_full:
             self._recording.turn_over()
             self.engine.start_anew(now)
+            # The state of before may be frozen.
+            heap.freeze_anew()
 
     def flush(self) -> None:
         """Write the lines collected so far: there is nothing else to do."""
