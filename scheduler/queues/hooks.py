@@ -102,10 +102,23 @@ class Hooks:
                 self._shunned.drop(kind, hint.shunned)
 
     def woken(self, news: News) -> Iterator[tuple[_Kind, set[int] | None]]:
-        """The kinds that it could help, some of them twice, and where: rows, None for all.
+        """The kinds that it could help, and where: rows, None for all. A kind comes no more after it came with None.
 
         Nodes that were added help anybody, and are not looked at here.
         """
+        everywhere: set[_Kind] = set()
+        for kind, rows in self._find_woken(news):
+            if kind in everywhere:
+                continue
+            yield kind, rows
+            if rows is None:
+                everywhere.add(kind)
+                # One pod that left may wake thousands, and ten others that left would wake the same.
+                if len(everywhere) == len(self._held):
+                    return
+
+    def _find_woken(self, news: News) -> Iterator[tuple[_Kind, set[int] | None]]:
+        """As ``woken``, with some of them twice."""
         if news.is_unknown:
             yield from ((kind, None) for kind in self._held)
             return

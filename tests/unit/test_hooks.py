@@ -1,0 +1,52 @@
+"""Hooks wake each kind that an event could help, and no kind over and over."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from scheduler.api import selectors
+from scheduler.api.pods.affinity import Peers
+from scheduler.plugins.contract import ANYTHING, Hint
+from scheduler.queues import peers
+from scheduler.queues.hooks import Hooks, News
+
+_ALL_PODS = Peers(("default",), selectors.NOTHING, selectors.all_of([]))
+
+
+def make_news(n_left: int) -> News:
+    """So many pods left one node."""
+    template = SimpleNamespace(anti_affinity=())
+    left = {
+        i: SimpleNamespace(namespace="default", labels={}, template=template) for i in range(n_left)
+    }
+    news = News(left=left)  # type: ignore[arg-type]
+    news.triggers[ANYTHING] = {7}
+    return news
+
+
+def test_many_pods_that_left_wake_a_kind_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = Hooks(lambda _: {})
+    for kind in range(50):
+        held.hang(kind, [Hint(here=(ANYTHING,), left=(_ALL_PODS,))])
+    asked = []
+    find = peers.Seekers.of
+
+    def count(*given: object) -> object:
+        asked.append(given)
+        return find(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(peers.Seekers, "of", count)
+    woken = list(held.woken(make_news(10)))
+    # On the row where the pods left, and then once on all rows.
+    assert woken == [(kind, {7}) for kind in range(50)] + [(kind, None) for kind in range(50)]
+    assert len(asked) == 1
+
+
+def test_a_kind_that_only_one_of_the_pods_could_help_is_woken_though_others_are_awake() -> None:
+    held = Hooks(lambda _: {})
+    elsewhere = Peers(("other",), selectors.NOTHING, selectors.all_of([]))
+    held.hang("a", [Hint(left=(_ALL_PODS,))])
+    held.hang("b", [Hint(left=(elsewhere,))])
+    news = make_news(3)
+    news.left[3] = SimpleNamespace(**{**vars(news.left[0]), "namespace": "other"})  # type: ignore[assignment]
+    assert [kind for kind, rows in held.woken(news) if rows is None] == ["a", "b"]
