@@ -26,7 +26,7 @@ class Request:
     """The arguments of ``evenkeel explain`` as they were typed, except for the cluster's.
 
     Attributes:
-        what: ``pod``, ``node`` or a word of ``finding.WORKLOADS``.
+        what: a word of ``finding.PODS``, ``NODES`` or ``WORKLOADS``.
     """
 
     config: Config
@@ -50,16 +50,17 @@ def check(request: Request) -> None:
     Raises:
         BadInput: the name is none; says what is allowed.
     """
-    if request.what not in {"pod", "node", *finding.WORKLOADS}:
-        known = ", ".join(("pod", "node", *finding.WORKLOADS))
+    words = (*finding.PODS, *finding.NODES, *finding.WORKLOADS)
+    if request.what not in words:
+        known = ", ".join(words)
         raise BadInput("WHAT", f'"{request.what}" cannot be explained; allowed are {known}')
     parts = request.name.split("/")
-    if request.what != "node" and (len(parts) > 2 or not all(parts)):
+    if request.what not in finding.NODES and (len(parts) > 2 or not all(parts)):
         raise BadInput(
             "NAME",
-            f'"{request.name}" is no {request.what}: write NAMESPACE/NAME, or NAME in default',
+            f'"{request.name}" is not a name: write NAMESPACE/NAME, or NAME in default',
         )
-    if request.what == "node" and (len(parts) > 1 or not request.name):
+    if request.what in finding.NODES and (len(parts) > 1 or not request.name):
         raise BadInput(
             "NAME", f'"{request.name}" is not a node name: write NAME without a namespace'
         )
@@ -82,7 +83,7 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> An
     )
     scene = Scene(situation, request.config, is_live=live is not None)
     tell(f"explaining {request.name}")
-    printed = _node(request, scene) if request.what == "node" else _pod(request, scene)
+    printed = _node(request, scene) if request.what in finding.NODES else _pod(request, scene)
     problems = list(situation.inventory.mistakes.values())
     said = [visible(gathered.origins[one.position].before(str(one))) for one in problems]
     more = len(said) - _TOLD_MAX

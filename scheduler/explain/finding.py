@@ -16,6 +16,7 @@ from scheduler.simulate.workloads.owned import HASH
 
 _NAMED = 5
 # As kubectl calls them.
+PODS, NODES = ("pod", "pods", "po"), ("node", "nodes", "no")
 WORKLOADS = {
     word: kind
     for kind, words in {
@@ -95,9 +96,8 @@ def _owners(scene: Scene, pod: wire.Pod) -> set[ObjectKey]:
 
 
 def _one_of(which: str, found: Sequence[wire.Pod]) -> Found:
-    """One of some pods, the first that waits before those that have a node, and how the others are."""
-    ordered = sorted(found, key=lambda one: (bool(one.spec.node_name), one.metadata.name))
-    first, *others = ordered
+    """One of some pods, the first in the queue before those that have a node, and the state of the others."""
+    first, *others = sorted(found, key=_order)
     if not others:
         return Found(first)
     waiting = sum(not one.spec.node_name for one in found)
@@ -105,6 +105,13 @@ def _one_of(which: str, found: Sequence[wire.Pod]) -> Found:
     names = _some([f"{one.metadata.namespace}/{one.metadata.name}" for one in others])
     state = f"{waiting:,} waiting, {len(found) - waiting:,} on nodes"
     return Found(first, f"{which}, {state}; {this}. The others: {names}.")
+
+
+def _order(pod: wire.Pod) -> tuple[bool, int, str]:
+    """The order of the queue: by priority, then by age, then as in the files. Pods on nodes follow, by name."""
+    if pod.spec.node_name:
+        return True, 0, pod.metadata.name
+    return False, -pod.spec.priority, pod.metadata.creation_timestamp
 
 
 def _unknown_pod(scene: Scene, key: str) -> BadInput:

@@ -10,7 +10,9 @@ from scheduler.api.door import events
 from scheduler.config import Config
 from scheduler.engine.budget import Counted, Unlimited
 from scheduler.engine.engine import Engine
+from scheduler.state.disruption import spaces
 from scheduler.state.disruption.budgets import Budgets
+from scheduler.state.structures.matching import Postings
 from tests import make
 
 Json = dict[str, Any]
@@ -247,6 +249,32 @@ def test_ordinary_pods_are_decided_for_before_thousands_of_budgets_are_matched()
     assert not outcome.evicts
     outcomes = [engine.decide(0.0, Counted(100, (20, 20, 5))) for _ in range(60)]
     assert [one.uid for outcome in outcomes for one in outcome.evicts] == ["default/high"]
+
+
+def test_kinds_of_pods_come_and_go_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    came: list[int] = []
+    went: list[int] = []
+    add, drop = Postings.add, Postings.drop
+
+    def count_added(postings: Postings, kinds: Any) -> None:
+        came.append(len(kinds))
+        add(postings, kinds)
+
+    def count_dropped(postings: Postings, kinds: Any) -> None:
+        went.append(len(kinds))
+        drop(postings, kinds)
+
+    monkeypatch.setattr(Postings, "add", count_added)
+    monkeypatch.setattr(Postings, "drop", count_dropped)
+    engine = crowded(300)
+    see(engine, "b", expressions(0, 3))
+    settled(engine)
+    for i in range(300):
+        engine.handle(events.PodGone(f"default/v{i}"), 0.0)
+    settled(engine)
+    # Each kind into all that is known, and into the batch that is matched.
+    assert sum(came) == 2 * sum(went) == 600
+    assert max(*came, *went) <= spaces.KINDS_A_STEP
 
 
 def test_namespaces_take_turns_at_what_their_budgets_cost() -> None:

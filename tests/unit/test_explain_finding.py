@@ -53,6 +53,32 @@ def test_one_pod_of_a_workload_or_of_a_beginning_is_explained(
     assert not any("The others" in one for one in found["remarks"])
 
 
+def test_the_first_that_waits_is_the_first_of_the_queue() -> None:
+    def waiting(name: str, priority: int, created: str) -> Json:
+        body = pod(name, cpu=99)
+        body["spec"]["priority"] = priority
+        body["metadata"]["creationTimestamp"] = created
+        return body
+
+    old, new = "2026-01-01T00:00:00Z", "2026-02-02T00:00:00Z"
+    queue = [waiting("web-c", 5, new), waiting("web-b", 0, old), waiting("web-a", 0, new)]
+    for i, first in enumerate(("web-c", "web-b", "web-a")):
+        result = explain(
+            "pod", "web", objects=[node("a"), *reversed(queue[i:]), pod("web-0", node="a")]
+        )
+        assert f"Pod default/{first} " in result.stdout, result.output
+
+
+@pytest.mark.parametrize(
+    ("word", "name", "said"),
+    [("po", "lone-x", "Pod default/lone-x"), ("pods", "lone-x", "Pod default/lone-x"), ("no", "a", "Node a"), ("nodes", "a", "Node a")],
+)  # fmt: skip
+def test_kubectl_s_words_for_pods_and_nodes_are_known(word: str, name: str, said: str) -> None:
+    result = explain(word, name, objects=OBJECTS)
+    assert result.exit_code == 0, result.output
+    assert said in result.stdout
+
+
 def _named(name: str) -> tuple[str, str]:
     return "search" if name.startswith("chat") else "default", name
 
@@ -74,8 +100,8 @@ def test_pods_that_a_workload_would_make_are_its_pods() -> None:
         (("pod", "shared-1"), "did you mean node shared-1?"),
         (("node", "shared"), "node shared: is not among the 2 nodes; there are shared-1"),
         (("node", "lone-x"), "did you mean pod default/lone-x?"),
-        (("service", "web"), 'WHAT: "service" cannot be explained; allowed are pod, node, deployment'),
-        (("deploy", "a/b/c"), 'NAME: "a/b/c" is no deploy: write NAMESPACE/NAME'),
+        (("service", "web"), 'WHAT: "service" cannot be explained; allowed are pod, pods, po, node, nodes, no, deployment'),
+        (("deploy", "a/b/c"), 'NAME: "a/b/c" is not a name: write NAMESPACE/NAME'),
     ],
 )  # fmt: skip
 def test_what_is_not_there_is_told_with_what_is_near(asked: tuple[str, str], said: str) -> None:
