@@ -85,7 +85,7 @@ def test_a_pod_beyond_the_bounds_is_held_before_any_node_is_looked_at(
     (uid, *_) = seen(cluster, attacks.ALL[name]("tenant", 0.1))
     outcome = cycle.schedule([cluster.pods[uid]])
     assert [hold.uid for hold in outcome.holds] == [uid]
-    assert "the most that is read" in str(outcome.holds[0].problem)
+    assert "the maximum" in str(outcome.holds[0].problem)
     assert not cycle.could_place(cluster.pods[uid])
     assert not compiled
 

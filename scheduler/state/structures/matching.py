@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from itertools import chain
 
 import numpy as np
 
@@ -18,34 +19,59 @@ from scheduler.schema.columns import Ints
 Anchor = tuple[str, str | None]
 # A selector is found by each of at most so many values.
 _VALUES_MAX = 16
+# So few kinds of a label are always kept one by one.
+_FEW_MIN = 8
 
 
 class Postings:
-    """Which kinds have which label: bit k is of kind k."""
+    """Which kinds have which label: bit k is of kind k.
+
+    Bits take an eighth of a byte for each kind that there is. Most labels are those of a few kinds, such as the name
+    of a Job: for these the kinds themselves are kept, and all labels take memory in proportion to what they are.
+    """
 
     def __init__(self) -> None:
         self.all = 0
-        self._of: dict[Anchor, int] = {}
+        self._few: dict[Anchor, tuple[int, ...]] = {}
+        self._many: dict[Anchor, int] = {}
 
     def add(self, kinds: Mapping[int, Iterable[tuple[str, str]]]) -> None:
         """Kinds came, each with its labels."""
-        for anchor, there in _group_by_anchor(kinds).items():
-            self._of[anchor] = self._of.get(anchor, 0) | pack_bits(there)
         self.all |= pack_bits(list(kinds))
+        most = self._few_most()
+        for anchor, there in _group_by_anchor(kinds).items():
+            if anchor in self._many:
+                self._many[anchor] |= pack_bits(there)
+                continue
+            found = (*self._few.get(anchor, ()), *there)
+            if len(found) <= most:
+                self._few[anchor] = found
+            else:
+                self._few.pop(anchor, None)
+                self._many[anchor] = pack_bits(list(found))
 
     def drop(self, kinds: Mapping[int, Iterable[tuple[str, str]]]) -> None:
         """Kinds went, each with the labels that it came with."""
+        most = self._few_most()
         for anchor, there in _group_by_anchor(kinds).items():
-            left = self._of[anchor] & ~pack_bits(there)
-            if left:
-                self._of[anchor] = left
+            if anchor in self._few:
+                found = tuple(kind for kind in self._few[anchor] if kind not in there)
             else:
-                del self._of[anchor]
+                left = self._many[anchor] & ~pack_bits(there)
+                if left.bit_count() > most // 2:
+                    self._many[anchor] = left
+                    continue
+                del self._many[anchor]
+                found = tuple(unpack_bits(left).tolist()) if left else ()
+            if found:
+                self._few[anchor] = found
+            else:
+                self._few.pop(anchor, None)
         self.all &= ~pack_bits(list(kinds))
 
     def anchors(self) -> Iterable[Anchor]:
         """All labels and keys that any kind has."""
-        return self._of.keys()
+        return chain(self._few, self._many)
 
     def match(self, selector: Selector) -> int:
         """The kinds that a selector selects."""
@@ -56,19 +82,28 @@ class Postings:
             found = self._narrow(found, one)
         return found
 
-    def _narrow(self, found: int, one: Requirement) -> int:
-        if one.operator == "Exists":
-            return found & self._of.get((one.key, None), 0)
-        if one.operator == "DoesNotExist":
-            return found & ~self._of.get((one.key, None), 0)
-        there = self._of.get((one.key, None), 0) and self._with_any(one)
-        return found & there if one.operator == "In" else found & ~there
+    def _few_most(self) -> int:
+        """So many kinds take no more memory than their bits, 16 bytes each."""
+        return max(_FEW_MIN, self.all.bit_length() // 128)
 
-    def _with_any(self, one: Requirement) -> int:
+    def _narrow(self, found: int, one: Requirement) -> int:
+        key = one.key, None
+        if one.operator in {"Exists", "DoesNotExist"}:
+            there = self._find_any([key])
+        else:
+            # A key that no kind has is the usual case among thousands of selectors.
+            is_known = key in self._few or key in self._many
+            there = self._find_any((one.key, value) for value in one.values) if is_known else 0
+        return found & there if one.operator in {"In", "Exists"} else found & ~there
+
+    def _find_any(self, anchors: Iterable[Anchor]) -> int:
+        """The kinds that have any of these labels or keys."""
         there = 0
-        for value in one.values:
-            there |= self._of.get((one.key, value), 0)
-        return there
+        few: list[int] = []
+        for anchor in anchors:
+            few += self._few.get(anchor, ())
+            there |= self._many.get(anchor, 0)
+        return there | pack_bits(few)
 
 
 def _group_by_anchor(
