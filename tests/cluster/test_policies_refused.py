@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.controlplane.plane import ControlPlane
+from tests.operator import installed
 
 _CURVE = "requested-to-capacity-ratio"
 
@@ -67,9 +68,7 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
 @pytest.fixture(scope="module")
 def with_crd(control_plane: ControlPlane) -> ControlPlane:
     control_plane.kubectl("apply", "--server-side", "-k", "crds")
-    control_plane.kubectl(
-        "wait", "--for=condition=Established", "crd/balancepolicies.scheduling.evenkeel.dev"
-    )
+    installed.wait_for_crd(control_plane)
     return control_plane
 
 

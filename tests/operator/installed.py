@@ -30,13 +30,13 @@ def by_kustomize(cp: plane.ControlPlane) -> None:
 def by_helm(cp: plane.ControlPlane) -> None:
     """The chart with its default values, by a real helm."""
     helm(cp, "install", "evenkeel", CHART, "--create-namespace")
-    _established(cp)
+    wait_for_crd(cp)
 
 
 def crds(cp: plane.ControlPlane) -> None:
     """The first of the two commands: the CRD."""
     cp.kubectl("apply", "--server-side", "-k", str(ROOT / "crds"))
-    _established(cp)
+    wait_for_crd(cp)
 
 
 def base(cp: plane.ControlPlane) -> None:
@@ -50,7 +50,9 @@ def in_place(cp: plane.ControlPlane) -> None:
     cp.kubectl("apply", "--server-side", "-k", IN_PLACE)
 
 
-def _established(cp: plane.ControlPlane) -> None:
+def wait_for_crd(cp: plane.ControlPlane) -> None:
+    """Until the API server serves the kind. On a busy machine a CRD has no conditions at first, which kubectl refuses."""
+    cp.kubectl("wait", "--for=jsonpath={.status.conditions}", _CRD)
     cp.kubectl("wait", "--for=condition=Established", _CRD)
 
 
