@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import typer
 from typer.core import TyperCommand, TyperGroup
 
 # Columns that names of options may take before what they do, on a wide terminal and on a narrow one.
 _WIDE, _NARROW = 24, 4
 _NARROW_PAGE = 60
 _WORDS = 30  # columns of a list of words, which fit on either
+# What typer says of a wrong value is written for programmers.
+_PLAIN = (
+    (r"Value error, ", ""),
+    (r"Input should be a valid integer.*", "must be a whole number"),
+    (r"Input should be a valid number.*", "must be a number"),
+    (r"Input should be greater than or equal to ", "must be at least "),
+    (r"Input should be less than or equal to ", "must be at most "),
+)
 
 
 def words(listed: Sequence[str]) -> str:
@@ -22,7 +32,20 @@ def words(listed: Sequence[str]) -> str:
 
 
 class Command(TyperCommand):
-    """A command whose help fits the terminal."""
+    """A command whose help fits the terminal, and that names a mistake in plain words."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments.
+
+        Raises:
+            BadParameter: one of them is wrong.
+        """
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            for words, plain in _PLAIN:
+                error.message = re.sub(words, plain, error.message)
+            raise
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write what its options do."""

@@ -160,8 +160,8 @@ def test_every_mode_but_the_one_that_needs_a_curve_is_offered() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--port", "70000"], "'--port': Input should be less than or equal to 65535"),
-        (["--port", "-1"], "'--port': Input should be greater than or equal to 0"),
+        (["--port", "70000"], "'--port': must be at most 65535"),
+        (["--port", "-1"], "'--port': must be at least 0"),
         (["--log-level", "loud"], "'loud' is not one of 'debug', 'info', 'warning', 'error'"),
     ],
 )
