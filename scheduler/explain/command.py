@@ -99,7 +99,8 @@ def _pod(request: Request, scene: Scene) -> Json:
     else:
         found = finding.pod(scene, request.name)
     printed = pods.explained(scene, found.pod)
-    printed["remarks"] = [*filter(None, (found.remark,)), *printed["remarks"]]
+    missing = gaps.missing_classes(scene.situation.inventory, [found.pod])
+    printed["remarks"] = [*filter(None, (found.remark,)), *missing, *printed["remarks"]]
     return printed
 
 

@@ -55,7 +55,7 @@ def told(inventory: Inventory, unlisted: Mapping[str, str], *, is_mode_given: bo
         *_namespaces(inventory, unlisted),
         *_owners(inventory),
         *_lost_pods(inventory),
-        *_classes(inventory),
+        *missing_classes(inventory, inventory.pods),
         *_ages(inventory),
         *_admission(inventory),
         *(_modes(inventory) if is_mode_given else ()),
@@ -178,8 +178,8 @@ def _lost_pods(inventory: Inventory) -> Iterator[str]:
         )
 
 
-def _classes(inventory: Inventory) -> Iterator[str]:
-    """Storage classes that claims without a volume name, by the class, with the pods that wait for them."""
+def missing_classes(inventory: Inventory, pods: Iterable[wire.Pod]) -> Iterator[str]:
+    """Storage classes that claims without a volume name, by the class, with those of the pods that wait for them."""
     there = {one.metadata.name for one in inventory.storage if isinstance(one, StorageClass)}
     volumes = {one.metadata.name for one in inventory.storage if isinstance(one, PersistentVolume)}
     claims = {
@@ -188,14 +188,14 @@ def _classes(inventory: Inventory) -> Iterator[str]:
         if isinstance(one, PersistentVolumeClaim) and one.spec.volume_name not in volumes
     }
     waiting: dict[str, dict[str, None]] = {}
-    for pod in inventory.pods:
+    for pod in pods:
         for claim in () if pod.spec.node_name else _claims_of(pod):
             name = claims.get((pod.metadata.namespace, claim), "")
             if name and name not in there:
                 waiting.setdefault(name, {})[f"{pod.metadata.namespace}/{pod.metadata.name}"] = None
-    for name, pods in waiting.items():
+    for name, who in waiting.items():
         yield (
-            f"StorageClass {name} is not among the objects: pods whose claims name it wait: {_some(pods)}; "
+            f"StorageClass {name} is not among the objects: pods whose claims name it wait: {_some(who)}; "
             "add `storageclasses` to the dump"
         )
 

@@ -1,5 +1,6 @@
 """What is missing among the objects, or makes nothing, is said by ``evenkeel simulate``."""
 
+from tests.unit import test_explain
 from tests.unit.test_simulate_what_if import answer, node, owned, pod, simulate, workload
 
 
@@ -38,6 +39,15 @@ def test_a_storage_class_that_is_missing_is_named_with_who_waits_for_it() -> Non
     stored = [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
     waits = pod("p", spec={"volumes": stored})
     (warning,) = answer(objects=[node("a"), claim, waits])["warnings"]
+    others = [claim | {"metadata": {"name": "d", "namespace": "default"}}, pod("lone")]
+    assert (
+        warning
+        in test_explain.answer("pod", "p", objects=[node("a"), claim, waits, *others])["remarks"]
+    )
+    assert (
+        test_explain.answer("pod", "lone", objects=[node("a"), claim, waits, *others])["remarks"]
+        == []
+    )
     assert warning.startswith("StorageClass gp3 is not among the objects: ")
     assert "default/p" in warning
     assert answer(objects=[node("a"), claim, of_class, waits])["warnings"] == []
