@@ -10,7 +10,7 @@ from scheduler.api import wire
 from scheduler.errors import BadInput
 from scheduler.explain.scene import Scene
 from scheduler.printing import counted
-from scheduler.simulate.reading import objects
+from scheduler.simulate.reading import kinds, objects
 from scheduler.simulate.reading.kinds import ObjectKey
 from scheduler.simulate.workloads.owned import HASH
 
@@ -69,6 +69,10 @@ def pod_of(scene: Scene, word: str, name: str) -> Found:
     wanted = ObjectKey(kind, namespace, own)
     found = [one for one in scene.pods.values() if wanted in _owners(scene, one)]
     if not found:
+        if any(kinds.key(body) == wanted for body in scene.situation.inventory.objects):
+            raise BadInput(
+                f"{kind} {key}", "has no pods: it requests none, is suspended, or no node suits it"
+            )
         there = [
             f"{owner.namespace}/{owner.name}"
             for one in scene.pods.values()

@@ -69,6 +69,17 @@ def test_the_first_that_waits_is_the_first_of_the_queue() -> None:
         assert f"Pod default/{first} " in result.stdout, result.output
 
 
+def test_a_workload_without_pods_is_not_said_to_be_missing() -> None:
+    agent = workload("DaemonSet", "agent")
+    agent["spec"]["template"]["spec"]["nodeSelector"] = {"gpu": "yes"}
+    for word, body in (("ds", agent), ("deploy", workload("Deployment", "idle", replicas=0))):
+        result = explain(word, body["metadata"]["name"], objects=[node("a"), body])
+        assert result.exit_code == 2
+        assert f"{body['metadata']['name']}: has no pods: it requests none" in " ".join(
+            result.stderr.split()
+        )
+
+
 @pytest.mark.parametrize(
     ("word", "name", "said"),
     [("po", "lone-x", "Pod default/lone-x"), ("pods", "lone-x", "Pod default/lone-x"), ("no", "a", "Node a"), ("nodes", "a", "Node a")],
