@@ -196,7 +196,7 @@ def missing_classes(inventory: Inventory, pods: Iterable[wire.Pod]) -> Iterator[
     for name, who in waiting.items():
         yield (
             f"StorageClass {name} is not among the objects: pods whose claims name it wait: {_some(who)}; "
-            "add `storageclasses` to the dump"
+            "create it, or add `storageclasses` to the dump"
         )
 
 

@@ -23,6 +23,8 @@ from scheduler.state.pods import PodRecord
 from scheduler.state.volumes.store import Storage
 from tests import make
 
+_LOST = ApiError(0, "Timeout", "no answer")
+
 
 class Api:
     """Answers a binding or a look at a pod with what ``answer`` gives, or raises."""
@@ -194,23 +196,28 @@ async def test_a_pod_that_is_being_deleted_is_gone_for_its_bind() -> None:
     assert failed.gone
 
 
-async def test_after_lost_answers_a_pod_is_fenced_before_it_is_given_up() -> None:
-    """No answer tells whether the bind took effect, and the lease is lost: only the touch makes sure."""
-    lost = ApiError(0, "Timeout", "no answer")
+async def bind_without_answers(touched: Any) -> tuple[Api, list[Any]]:
+    """A bind whose answers are all lost, and with them the lease; what is sent and reported if the fence gets that."""
     term = 1
 
     def answer(method: str, path: str) -> Any:
         nonlocal term
         if method == "POST":
             term = 0
-            return lost
-        return unbound(path, version="2")
+            return _LOST
+        return touched(path)
 
     api = Api(answer)
     async with binder(api, term=lambda: term) as (made, reported):
         submit(made, "p")
         await until(lambda: bool(reported))
-    assert reported == [events.BindFailed("default/p", str(lost))]
+    return api, reported
+
+
+async def test_after_lost_answers_a_pod_is_fenced_before_it_is_given_up() -> None:
+    """No answer tells whether the bind took effect, and the lease is lost: only the touch makes sure."""
+    api, reported = await bind_without_answers(lambda path: unbound(path, version="2"))
+    assert reported == [events.BindFailed("default/p", str(_LOST))]
     assert [method for method, _ in api.asked] == ["POST", "PATCH"]
     (touch,) = api.sent
     assert (touch["metadata"]["uid"], touch["metadata"]["resourceVersion"]) == ("default/p", "1")
@@ -218,21 +225,13 @@ async def test_after_lost_answers_a_pod_is_fenced_before_it_is_given_up() -> Non
 
 async def test_a_bind_in_doubt_is_found_when_the_fence_touches_the_pod_that_it_has_bound() -> None:
     """No try was answered; the watch told the version of the bound pod, so the fence carries that and is not refused."""
-    lost = ApiError(0, "Timeout", "no answer")
-    term = 1
 
-    def answer(method: str, path: str) -> Any:
-        nonlocal term
-        if method == "POST":
-            term = 0
-            return lost
+    def find_bound(path: str) -> Any:
         bound = unbound(path, version="2")
         bound["spec"]["nodeName"] = "node"
         return bound
 
-    async with binder(Api(answer), term=lambda: term) as (made, reported):
-        submit(made, "p")
-        await until(lambda: bool(reported))
+    _, reported = await bind_without_answers(find_bound)
     assert reported == [events.BindDone("default/p")]
 
 

@@ -1,6 +1,5 @@
 """The fence before an API server of which seven answers in ten go wrong: a new leader gets past it soon."""
 
-import asyncio
 import json
 import random
 from typing import Any
@@ -10,21 +9,22 @@ import pytest
 from scheduler.errors import ApiError
 from scheduler.kube.bind.fence import Fence, Target
 from tests.virtual.clock import Clock, Process
+from tests.virtual.faulty import Faults
 
 Json = dict[str, Any]
-_ANSWER_SECONDS, _QUICK_SECONDS = 5.0, 0.01
+_ANSWER_SECONDS = 5.0
 _N_PODS = 40
 
 
 class FaultyApi:
-    """Pods at version 1. Of seven kinds of faults each befalls one request of ten."""
+    """Pods at version 1."""
 
     def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)
+        self._faults = Faults(seed)
         self.versions: dict[str, int] = {}
 
     async def get(self, path: str) -> Json:
-        return await self._serve(lambda: self._pod(path))
+        return await self._faults.serve(lambda: self._pod(path), _ANSWER_SECONDS)
 
     async def send(self, _: str, path: str, body: Json, *, content_type: str) -> bytes:
         assert content_type
@@ -37,25 +37,11 @@ class FaultyApi:
             self.versions[path] = self.versions.get(path, 1) + 1
             return self._pod(path)
 
-        return json.dumps(await self._serve(write)).encode()
+        return json.dumps(await self._faults.serve(write, _ANSWER_SECONDS)).encode()
 
     def _pod(self, path: str) -> Json:
         version = str(self.versions.get(path, 1))
         return {"metadata": {"uid": path, "resourceVersion": version}, "spec": {}}
-
-    async def _serve(self, serve: Any) -> Json:
-        fault = self._random.randrange(10)
-        await asyncio.sleep(_QUICK_SECONDS)
-        if fault < 4:
-            raise ApiError((429, 500, 503, 0)[fault], "Refused", "before it took effect")
-        if fault in {4, 6}:
-            serve()
-        if fault in {5, 6}:
-            await asyncio.sleep(_ANSWER_SECONDS)
-        if fault < 7:
-            raise ApiError(500, "Lost", "")
-        served: Json = serve()
-        return served
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -11,18 +11,18 @@ import pytest
 from scheduler.errors import ApiError
 from scheduler.kube.lead.lease import Lease, Place
 from tests.virtual.clock import Clock, Process
+from tests.virtual.faulty import Faults
 
 Json = dict[str, Any]
 # How long the client waits for the answer to a write and to a read.
 _WRITE_SECONDS, _READ_SECONDS = 5.0, 30.0
-_QUICK_SECONDS = 0.01
 
 
 class FaultyApi:
-    """One lease. Of seven kinds of faults each befalls one request of ten."""
+    """One lease."""
 
     def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)
+        self._faults = Faults(seed)
         self._lease: Json | None = None
         self._version = 0
 
@@ -32,9 +32,7 @@ class FaultyApi:
                 raise ApiError(404, "NotFound", "")
             return copy.deepcopy(self._lease)
 
-        found = await self._serve(answer, _READ_SECONDS)
-        assert isinstance(found, dict)
-        return found
+        return await self._faults.serve(answer, _READ_SECONDS)
 
     async def send(self, method: str, _: str, body: Json) -> bytes:
         def write() -> bytes:
@@ -45,27 +43,7 @@ class FaultyApi:
             self._lease["metadata"]["resourceVersion"] = str(self._version)
             return json.dumps(self._lease).encode()
 
-        written = await self._serve(write, _WRITE_SECONDS)
-        assert isinstance(written, bytes)
-        return written
-
-    async def _serve(self, serve: Any, patience: float) -> Any:
-        fault = self._random.randrange(10)
-        await asyncio.sleep(_QUICK_SECONDS)
-        if fault < 4:
-            status = (429, 500, 503, 0)[fault]
-            raise ApiError(status, "Refused", "before it took effect")
-        if fault == 4:
-            serve()
-            raise ApiError(500, "Lost", "after it took effect")
-        if fault == 5:
-            await asyncio.sleep(patience)
-            raise ApiError(0, "Timeout", "it never took effect")
-        if fault == 6:
-            serve()
-            await asyncio.sleep(patience)
-            raise ApiError(0, "Timeout", "it took effect")
-        return serve()
+        return await self._faults.serve(write, _WRITE_SECONDS)
 
 
 class Notes:
