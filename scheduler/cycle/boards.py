@@ -17,7 +17,7 @@ from scheduler.api.placement import Placement
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.cycle.caches import IsThere, TemplateSizes
 from scheduler.cycle.counted import Counted
-from scheduler.cycle.statics import Static, Statics
+from scheduler.cycle.statics import NODE_BYTES, Static, Statics
 from scheduler.cycle.topologies import Topologies
 from scheduler.cycle.views import View
 from scheduler.errors import BrokenInvariant
@@ -34,12 +34,12 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 from scheduler.state.structures.recent import Recent
 
-# Live shapes at most. At 5,000 nodes a board is about 200 kB.
-_SHAPES_MAX, _SHAPES_BYTES_MAX = 512, 192 << 20
+# Live shapes at most, with all that they count. At 5,000 nodes a board is about 200 kB.
+_SHAPES_MAX, _SHAPES_BYTES_MAX = 512, 160 << 20
 # What a board takes for a node.
 _BOARD_BYTES = 48
-# Tallies of all live shapes at most. Each takes up to 17 bytes a node. Every pod that comes or goes is compared with
-# each tally, so shapes that have more tallies than usual workloads share a smaller number.
+# Tallies of all live shapes at most. Every pod that comes or goes is compared with each tally, so shapes that have
+# more tallies than usual workloads share a smaller number.
 _TALLIES_MAX, _USUAL_TALLIES, _TALLIES_OF_UNUSUAL_MAX = 2048, 4, 512
 
 
@@ -71,15 +71,15 @@ class Key(NamedTuple):
 class Shape:
     """One shape, its compiled request and its board.
 
-    ``moved`` is the position in the state's log up to which the board has read, ``learnt`` the
+    ``key`` is what its pods are alike in; ``moved`` is the position in the state's log up to which the board has read, ``learnt`` the
     tables it was scored by, ``judged`` that of ``static``, what static rules say; ``most_picks`` the most
     cards that a pod of the shape can be given, at least 1; ``promised`` says where it yields to others.
     """
 
+    key: Key
     asked: Asked
     ask: c.Ask
     board: c.Board
-    view: View
     static: Static | None = None
     judged: int = -1
     counted: Counted = field(default_factory=Counted)
@@ -88,6 +88,11 @@ class Shape:
     most_picks: int = 1
     words: tuple[int, ...] = ()
     promised: Promised | None = None
+
+    @property
+    def view(self) -> View:
+        """What rules about other pods need of its pods."""
+        return self.key.view
 
     @property
     def weights(self) -> table.Weights:
@@ -141,8 +146,11 @@ class Boards:
         self._shapes.keep(lambda key, _: is_there(key.template))
         self.statics.forget(is_there)
 
-    def _size_of(self, key: Key, _: Shape) -> int:
-        return 2 * self.sizes.estimate(key.template) + _BOARD_BYTES * self._cluster.nodes.capacity
+    def _size_of(self, key: Key, shape: Shape) -> int:
+        # A shape may be the last that has what static rules say.
+        capacity = self._cluster.nodes.capacity
+        of_nodes = (_BOARD_BYTES + NODE_BYTES) * capacity + shape.counted.estimate_bytes(capacity)
+        return 2 * self.sizes.estimate(key.template) + of_nodes
 
     def has(self, key: Key) -> bool:
         """Whether the shape is live: its next decision looks only at rows that changed."""
@@ -150,7 +158,7 @@ class Boards:
 
     def _new(self, key: Key) -> Shape:
         asked = Asked(key.template, key.placement, key.view.storage)
-        return Shape(asked, _NO_ASK, _NO_BOARD, key.view)
+        return Shape(key, asked, _NO_ASK, _NO_BOARD)
 
     def unscored(self, key: Key) -> Shape:
         """A shape with its compiled request and no board, to ask what fits; it displaces no live one."""
@@ -281,6 +289,7 @@ class Boards:
         self._cluster.keep_totals(table.totals(shape.asked))
         shape.ask = table.compiled(shape.asked, self._cluster)
         shape.counted = Counted(table.tallied(shape.view.needs, self._cluster), shape.weights)
+        self._shapes.weigh(shape.key)
         self._make_room(shape)
         # No node has more cards than exist.
         most = self._cluster.cards.most_on_a_node

@@ -19,6 +19,9 @@ from scheduler.state.counting.counts import Figure
 # Of all shapes that count nothing: nobody writes to it.
 _NOTHING = empty.domains()
 _USUAL = table.weights(kube_plugins.DEFAULT)
+# What a tally takes for a node at most: its counts by domain and by node, which domains are there, its domains, and
+# the nodes whose pods it counts. And what a score takes.
+_TALLY_BYTES, _SCORE_BYTES = 26, 24
 
 
 class Counted:
@@ -41,6 +44,11 @@ class Counted:
 
     def __len__(self) -> int:
         return len(self._tallied.tallies)
+
+    def estimate_bytes(self, capacity: int) -> int:
+        """How much memory the tallies take at most, with so many rows of nodes."""
+        of_a_node = _TALLY_BYTES * len(self) + _SCORE_BYTES * len(self._tallied.scores)
+        return of_a_node * capacity
 
     def refresh(self, cluster: Cluster, topologies: Topologies) -> bool:
         """Read what was counted since, and what is a domain by now; whether anything changed."""

@@ -22,9 +22,9 @@ from scheduler.state.structures.recent import Recent
 
 _Key = tuple[table.Needs, table.Needs]
 # Live shapes keep theirs beyond this.
-_MOST, _BYTES_MAX = 512, 64 << 20
+_MOST, _BYTES_MAX = 512, 48 << 20
 # What is kept for a node: refusal bits, and raw scores where they tell nodes apart.
-_NODE_BYTES = 24
+NODE_BYTES = 24
 
 
 class Static:
@@ -176,7 +176,7 @@ class Statics:
         self._recent.keep(lambda _, one: any(map(is_there, one.templates)))
 
     def _size_of(self, _: _Key, one: Static) -> int:
-        return one.n_bytes + _NODE_BYTES * self._cluster.nodes.capacity
+        return one.n_bytes + NODE_BYTES * self._cluster.nodes.capacity
 
     def refusals(self, asked: Asked, rows: c.Ints) -> c.Ints:
         """[n] refusal bits of some rows, without keeping anything for what was not asked lately."""

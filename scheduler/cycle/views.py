@@ -20,7 +20,7 @@ from scheduler.state.counting.groups import Controller
 from scheduler.state.pods import PodRecord
 from scheduler.state.structures.recent import Recent
 
-_VIEWS_MAX, _VIEWS_BYTES_MAX = 4096, 32 << 20
+_VIEWS_MAX, _VIEWS_BYTES_MAX = 4096, 24 << 20
 # What a label takes, and an entry beside.
 _LABEL_BYTES, _ENTRY_BYTES = 300, 1000
 _NO_LABELS: dict[str, str] = {}

@@ -9,6 +9,7 @@ import pytest
 from scheduler.api.door import events
 from scheduler.config import Config
 from scheduler.cycle import boards, statics, views
+from scheduler.cycle.preemption import attempts
 from scheduler.engine.budget import Unlimited
 from scheduler.engine.chores import Pace
 from scheduler.engine.engine import Engine
@@ -136,22 +137,82 @@ def test_what_is_kept_for_pods_that_are_there_stays() -> None:
     assert len(engine.cycle.boards._shapes) == before >= 20
 
 
+def preempts(i: int) -> Json:
+    """More than a node has free, so each takes the place of ``low``."""
+    pod = repels(i)
+    pod["spec"] |= {"priority": 1000}
+    return {**pod, "cpu": 60}
+
+
 def test_no_cache_takes_more_bytes_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name in (
         (boards, "_SHAPES_BYTES_MAX"),
         (statics, "_BYTES_MAX"),
         (views, "_VIEWS_BYTES_MAX"),
+        (attempts, "_HUNTS_BYTES_MAX"),
     ):
         monkeypatch.setattr(module, name, 400_000)
     engine = engine_of()
+    for i in range(3):
+        low = make.pod(name=f"low{i}", cpu=90, node=f"n{i}", spec={"priority": 0})
+        engine.handle(events.PodSeen(low), 0.0)
     for i in range(100):
         engine.handle(events.PodSeen(make.pod(name=f"r{i}", **repels(i))), 0.0)
         engine.handle(events.PodSeen(make.pod(name=f"w{i}", **wishes(i))), 0.0)
+        engine.handle(events.PodSeen(make.pod(name=f"p{i}", **preempts(i))), 0.0)
         engine.decide(0.0, Unlimited())
         cycle = engine.cycle
-        for kept in (cycle.boards._shapes, cycle.boards.statics._recent, cycle.keys.views._recent):
+        for kept in (
+            cycle.boards._shapes,
+            cycle.boards.statics._recent,
+            cycle.keys.views._recent,
+            cycle.attempts._hunts,
+        ):
             assert kept.n_bytes <= 400_000
             assert 0 < len(kept) < 40 or i < 20
+
+
+def soft(i: int) -> Json:
+    """Soft constraints and preferred terms, which score nodes."""
+    selector = {"matchLabels": {"app": f"a{i}"}}
+    constraint = {"maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": selector}
+    term = {"topologyKey": "zone", "labelSelector": selector}
+    preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [
+        {"weight": 1, "podAffinityTerm": term}
+    ]}  # fmt: skip
+    constraints = [constraint | {"topologyKey": key} for key in ("zone", "rack")]
+    return {
+        "spec": {
+            "topologySpreadConstraints": constraints,
+            "affinity": {"podAffinity": preferred},
+        }
+    }
+
+
+@pytest.mark.parametrize("say", [spread, repels, soft])
+def test_the_bytes_of_a_shape_cover_all_that_it_counts(say: Any) -> None:
+    engine = Engine(Config(), pace=Pace(help=0.0), is_shared=False)
+    for i in range(300):
+        labels = {_HOSTNAME: f"n{i}", "zone": f"z{i % 3}", "rack": f"r{i}"}
+        engine.handle(events.NodeSeen(make.node(name=f"n{i}", cpu=8, labels=labels)), 0.0)
+    for i in range(5):
+        pod = make.pod(name=f"e{i}", cpu=1, labels={"app": "a0"}, **say(0))
+        engine.handle(events.PodSeen(pod), 0.0)
+        engine.decide(0.0, Unlimited())
+    capacity = engine.cluster.nodes.capacity
+    shapes = [shape for _, shape in engine.cycle.boards._shapes.items() if len(shape.counted)]
+    assert shapes
+    for shape in shapes:
+        arrays = shape.counted.arrays
+        counts = [count.by_row(capacity) for count in shape.counted.refusing() if count]
+        parts = [*counts, *(getattr(arrays, name) for name in arrays._fields)]
+        fixed = 1000 * len(shape.counted)
+        taken = sum(one.nbytes for one in parts)
+        assert taken > 5 * capacity * len(shape.counted)
+        assert taken <= shape.counted.estimate_bytes(capacity) + fixed
+    assert engine.cycle.boards._shapes.n_bytes >= sum(
+        one.counted.estimate_bytes(capacity) for one in shapes
+    )
 
 
 def test_a_cache_forgets_what_was_used_longest_ago_when_bytes_run_out() -> None:

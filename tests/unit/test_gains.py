@@ -66,7 +66,7 @@ def test_what_is_known_of_a_pod_is_what_taking_it_away_shows(spec: dict[str, Any
     assert len(running) == 7
     assert gains.any()
     for pod in running:
-        assert (gains[:, pod.row] == tried._gain(shape.counted.refusing(), pod)).all(), pod.key
+        assert (gains[:, pod.row] == tried._try(shape.counted.refusing(), pod)).all(), pod.key
 
 
 def test_no_pod_is_taken_away_to_see_what_its_labels_tell(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +76,7 @@ def test_no_pod_is_taken_away_to_see_what_its_labels_tell(monkeypatch: pytest.Mo
     for i in range(8):
         running = make.pod(name=f"p{i}", node="a", cpu=1, labels={"app": "x", "index": str(i)})
         engine.handle(events.PodSeen(running), 0.0)
-    monkeypatch.setattr(Gains, "_tried", lambda *_: pytest.fail("tried"))
+    monkeypatch.setattr(Gains, "_try", lambda *_: pytest.fail("tried"))
     spec = required(podAntiAffinity=term(index="3"))
     engine.handle(events.PodSeen(make.pod(name="w", cpu=1, priority=10, spec=spec)), 0.0)
     (evict,) = engine.decide(0.0, Unlimited()).evicts

@@ -25,8 +25,8 @@ from scheduler.state.structures.recent import Recent
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 WAITS = "not eligible due to a terminating pod on the nominated node."
-# Kinds of pods whose hunts are kept, each of which takes up to some 100 bytes a node.
-_HUNTS_MAX = 64
+# Kinds of pods whose hunts are kept.
+_HUNTS_MAX, _HUNTS_BYTES_MAX = 64, 32 << 20
 # What an attempt costs beside, in nodes that are asked.
 _NODES_AN_ATTEMPT = 512
 
@@ -58,7 +58,9 @@ class Attempts:
 
     def __init__(self, cluster: Cluster, boards: Boards, promised: Promised) -> None:
         self._cluster, self._boards, self._promised = cluster, boards, promised
-        self._hunts: Recent[tuple[Key, int], Hunt] = Recent(_HUNTS_MAX)
+        self._hunts: Recent[tuple[Key, int], Hunt] = Recent(
+            _HUNTS_MAX, _HUNTS_BYTES_MAX, self._size_of
+        )
         # The lowest priority on any node, and of when that is.
         self._lowest, self._lowest_at = p.NO_PRIORITY, -1
         self.spent = 0
@@ -85,6 +87,9 @@ class Attempts:
     def forget(self, is_there: IsThere) -> None:
         """Forget the hunts of pods that are gone."""
         self._hunts.keep(lambda by, _: is_there(by[0].template))
+
+    def _size_of(self, by: tuple[Key, int], hunt: Hunt) -> int:
+        return 2 * self._boards.sizes.estimate(by[0].template) + hunt.estimate_bytes()
 
     def is_cheap(self, pod: PodRecord, key: Key) -> bool:
         """Whether what ``make`` answers is known but for what has changed since it was asked last."""
@@ -141,8 +146,8 @@ class Attempts:
         hunt = self._hunts.get(by)
         if hunt is None:
             hunt = Hunt(self._cluster, self._boards, self._promised, key)
-            self._hunts.put(by, hunt)
         hunt.refresh(pod)
+        self._hunts.put(by, hunt)
         self.spent += hunt.n_asked + _NODES_AN_ATTEMPT
         own = self._cluster.nodes.row_of(self._cluster.nominations.node_of(pod.uid))
         if own >= 0:

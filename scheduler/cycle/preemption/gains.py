@@ -19,12 +19,10 @@ _NOTHING: c.Ints = np.zeros((0, 0), np.int64)
 
 
 class Gains:
-    """Of pods with storage or ports found by taking one of each kind away as if; pods that are alike add the same."""
+    """Of pods with storage or ports, one of each kind is removed in a trial: pods that are alike add the same."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._counts: list[Figure | None] = []
-        self._known: dict[Hashable, c.Ints] = {}
 
     def of(self, counted: Counted, rows: c.Ints, priority: int) -> c.Ints:
         """[T, M] what the pods of a lower priority add, on these rows."""
@@ -33,6 +31,7 @@ class Gains:
         cluster, counts = self._cluster, counted.refusing()
         gains = np.zeros((len(counts), cluster.ledger.pods.columns.node.size), np.int64)
         at: dict[int, list[int]] = {}
+        known: dict[Hashable, c.Ints] = {}
         for t, one in enumerate(counts):
             at.setdefault(id(one), []).append(t)
         for row in rows.tolist():
@@ -41,7 +40,7 @@ class Gains:
                 if pod.priority >= priority:
                     continue
                 if pod.volumes is not None or pod.template.ports:
-                    gains[:, pod.row] = self._gain(counts, pod)
+                    gains[:, pod.row] = self._gain(counts, pod, known)
                     continue
                 for count, each in cluster.terms.counted(pod):
                     for t in at.get(id(count), ()):
@@ -53,7 +52,7 @@ class Gains:
         if not len(counted):
             return
         arrays = counted.arrays
-        gain = self._gain(counted.refusing(), pod)
+        gain = self._gain(counted.refusing(), pod, {})
         row = self._cluster.nodes.row_of(pod.node)
         for t in np.flatnonzero(arrays.tallies[:, c.TALLY_KIND] == c.NEAR).tolist():
             key, mask = arrays.tallies[t, c.TALLY_KEY], arrays.tallies[t, c.TALLY_MASK]
@@ -61,19 +60,17 @@ class Gains:
             if v >= 0 and (mask < 0 or arrays.counted[mask, row]):
                 arrays.counts[t, v] -= gain[t]
 
-    def _gain(self, counts: list[Figure | None], pod: PodRecord) -> c.Ints:
-        if len(counts) != len(self._counts) or any(
-            a is not b for a, b in zip(counts, self._counts, strict=True)
-        ):
-            self._counts, self._known = counts, {}
+    def _gain(
+        self, counts: list[Figure | None], pod: PodRecord, known: dict[Hashable, c.Ints]
+    ) -> c.Ints:
         labels = frozenset((pod.labels or {}).items())
         key = pod.template, pod.namespace, labels, pod.deleting, pod.volumes
-        found = self._known.get(key)
+        found = known.get(key)
         if found is None:
-            found = self._known[key] = self._tried(counts, pod)
+            found = known[key] = self._try(counts, pod)
         return found
 
-    def _tried(self, counts: list[Figure | None], pod: PodRecord) -> c.Ints:
+    def _try(self, counts: list[Figure | None], pod: PodRecord) -> c.Ints:
         cluster = self._cluster
         row, capacity = cluster.nodes.row_of(pod.node), cluster.nodes.capacity
         position = cluster.moved.position

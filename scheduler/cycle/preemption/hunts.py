@@ -54,6 +54,12 @@ class Hunt:
         self._summed: Diagnosis | None = None
         self._forget()
 
+    def estimate_bytes(self) -> int:
+        """How much memory it takes for nodes and for what its pods count, at most."""
+        capacity = self._codes.size
+        of_nodes = self.figures.nbytes + self.bits.nbytes + self.refused.nbytes
+        return of_nodes + self._shape.counted.estimate_bytes(capacity)
+
     def refresh(self, pod: PodRecord) -> None:
         """Ask the nodes on which anything has changed; ``pod`` is one of the kind."""
         cluster = self._cluster

@@ -56,6 +56,12 @@ class Recent(Generic[K, V]):
             self.n_bytes += size
         return value
 
+    def weigh(self, key: K) -> None:
+        """Estimate a value again, because it has grown; nothing when it is not there."""
+        value = self._values.get(key)
+        if value is not None:
+            self.put(key, value)
+
     def drop(self, key: K) -> None:
         """Keep the value of a key no longer."""
         if self._values.pop(key, None) is not None:
