@@ -116,23 +116,28 @@ class Cycle:
                 bits |= self.promised.refused(pod, asked, len(bits))
         return None if (bits[0] == 0).any() else barriers.of_bits(bits)
 
-    def could_take(self, pod: PodRecord) -> bool:
-        """Whether a pending pod fits by now on the node that it is nominated to, or could take the place of others.
+    def fits_nominated(self, pod: PodRecord) -> bool:
+        """Whether a pending pod fits by now on the node that it is nominated to.
 
-        The room that is promised to it counts for it alone, so ``could_place`` of a pod of its kind does not say. One
-        for whom nobody makes the promised room any more is to be told so, or to find other room.
+        The room that is promised to it counts for it alone, so ``could_place`` of a pod of its kind does not say.
         """
         self._begin()
         key = self._key_of(pod)
-        if key is None:
+        row = self._cluster.nodes.row_of(self._cluster.nominations.node_of(pod.uid))
+        return key is not None and row >= 0 and self._fits_own(key, pod, row) is not None
+
+    def could_take(self, pod: PodRecord) -> bool:
+        """Whether a pending pod that does not fit where it is nominated could take the place of others.
+
+        One for whom nobody makes the promised room any more is to learn this, or to find other room.
+        """
+        self._begin()
+        key = self._key_of(pod)
+        if key is None or not (pod.preempts and self._policies.preempts(pod)):
             return False
-        node = self._cluster.nominations.node_of(pod.uid)
-        row = self._cluster.nodes.row_of(node)
-        if row >= 0 and self._fits_own(key, pod, row) is not None:
-            return True
-        if not (pod.preempts and self._policies.preempts(pod)):
-            return False
-        return not self.attempts.waits(pod, key) if node else self.attempts.could(pod, key)
+        if self._cluster.nominations.node_of(pod.uid):
+            return not self.attempts.waits(pod, key)
+        return self.attempts.could(pod, key)
 
     def hints_of(self, pod: PodRecord, found: Barriers) -> list[Hint]:
         """What could help a pod that these keep off nodes."""

@@ -27,6 +27,8 @@ _NO_LABELS: dict[str, str] = {}
 _Key = tuple[
     PodTemplate, Placement, str, frozenset[tuple[str, str]], Controller | None, Storage | None
 ]
+# Of the terms of pods on nodes, and of the Services and controllers of the pod's namespace.
+_Version = tuple[int, int]
 
 
 class View:
@@ -62,15 +64,16 @@ class Views:
             WeakValueDictionary()
         )
         self._sizes = sizes
-        self._recent: Recent[_Key, tuple[int, View]] = Recent(
+        self._recent: Recent[_Key, tuple[_Version, View]] = Recent(
             _VIEWS_MAX, _VIEWS_BYTES_MAX, self._size_of
         )
 
     def of(self, pod: PodRecord, placement: Placement) -> View:
         """The view of a pod."""
+        terms, groups = self._cluster.terms, self._cluster.groups
+        template, stored = pod.template, None
         # Both only rise.
-        template, version = pod.template, self._cluster.terms.version + self._cluster.groups.version
-        stored = None
+        version = terms.version + groups.version
         if pod.volumes is not None:
             stored = needs.find_needs(pod, self._cluster.storage, placement.kube)
         elif self._alone.get(template) == version:
@@ -81,19 +84,21 @@ class Views:
         labels = pod.labels or _NO_LABELS
         words = frozenset(labels.items())
         key = template, placement, pod.namespace, words, pod.controller, stored
+        # Thousands of Services of other namespaces may change.
+        own_version = terms.version, groups.version_in(pod.namespace)
         known = self._recent.get(key)
-        if known is not None and known[0] == version:
+        if known is not None and known[0] == own_version:
             return known[1]
         standing = Standing(template, placement, pod.namespace, labels, pod.controller, stored)
         view = self._interned(table.peer_needs(standing, self._cluster), stored)
-        self._recent.put(key, (version, view))
+        self._recent.put(key, (own_version, view))
         return view
 
     def forget(self, is_there: IsThere) -> None:
         """Forget what was found for pods that are gone."""
         self._recent.keep(lambda key, _: is_there(key[0]))
 
-    def _size_of(self, key: _Key, _: tuple[int, View]) -> int:
+    def _size_of(self, key: _Key, _: tuple[_Version, View]) -> int:
         """What rules need of a pod is made of its template's words, with its own labels put in."""
         return 2 * self._sizes.estimate(key[0]) + _LABEL_BYTES * len(key[3]) + _ENTRY_BYTES
 

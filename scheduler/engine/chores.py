@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from scheduler.api.door.decisions import Barriers, Hold, Outcome
 from scheduler.cycle.schedule import Cycle
 from scheduler.engine.budget import Budget, Work
+from scheduler.engine.splitting import Splitting
 from scheduler.plugins.contract import Hint
 from scheduler.queues.helping import Changed, Seen
 from scheduler.queues.looks import Looks
@@ -18,6 +19,9 @@ from scheduler.state.pods import PodRecord
 
 # Kinds that a bound rules out take next to no time: so many of them are one piece of work.
 _STRIDE = 64
+# So many looks at pods take as long as to decide for one of them. So many nodes that are asked whom they could spare
+# are a unit of cost, and so is a step of finding which budgets cover which pods.
+_LOOKS_A_DECISION, _NODES_A_UNIT, _UNITS_A_STEP = 8, 500, 1.0
 _NEVER = float("inf")
 _ENDED = object()
 
@@ -53,6 +57,7 @@ class Chores:
         self._parked, self._hooks = pending.parked, pending.parked.hooks
         self._watch = Watch(cluster)
         self._looks = Looks(self._parked.highest_priority)
+        self._splitting = Splitting(cycle, self._parked, self._keep_off)
         self._seen = Seen(cluster)
         # For pods that are nominated, and for pods that may take the place of others.
         self._promised, self._taking = _Rounds(self._help_nominated), _Rounds(self._help_to_take)
@@ -112,6 +117,12 @@ class Chores:
                     return
         self._is_unfinished = self._cluster.budgets.is_behind
 
+    def work_on_budgets(self) -> None:
+        """Make a step of finding which budgets cover which pods; their namespace pays."""
+        namespace = self._cluster.budgets.work()
+        if namespace:
+            self._pending.charge(namespace, _UNITS_A_STEP)
+
     def _chores(self, now: float) -> tuple[Iterator[None], ...]:
         """What there is to do, in this order."""
         if self._cluster.budgets.is_behind:
@@ -147,6 +158,7 @@ class Chores:
             for kind in self._parked.kinds_within(changed.most()):
                 self._note(kind, news.added)
         self._looks.keep(self._parked, self._parked.n_kinds)
+        self._splitting.forget_gone()
 
     def _note(self, kind: Hashable, rows: set[int] | None) -> None:
         if kind in self._parked:
@@ -166,16 +178,27 @@ class Chores:
                 if passed % _STRIDE == 0:
                     yield
                 continue
-            kinds = list(self._each(kind))
-            for other, _ in kinds[1:]:
-                self._note(other, rows)
-            for alike, pod in kinds[:1]:
-                found = self._cycle.look(pod, changed.rows)
-                if found is None:
-                    self._pending.helped(alike, now)
-                else:
-                    self._keep_off(alike, pod, found)
-                yield
+            if self._splitting.is_due(kind):
+                for other in self._splitting.split(kind):
+                    self._note(other, rows)
+                if self._splitting.is_running(kind):
+                    self._note(kind, rows)
+                    yield
+                    continue
+            self._look(kind, changed, now)
+            yield
+
+    def _look(self, kind: Hashable, changed: Changed, now: float) -> None:
+        """Ask what happened of one pod of a kind; its namespace pays."""
+        pod = self._parked.one_of(kind)
+        if pod is None:
+            return
+        self._pending.charge(pod.namespace, self._cycle.cost_of(pod) / _LOOKS_A_DECISION)
+        found = self._cycle.look(pod, changed.rows)
+        if found is None:
+            self._pending.helped(kind, now)
+        else:
+            self._keep_off(kind, pod, found)
 
     def _help_nominated(self, changed: Changed, now: float) -> Iterator[None]:
         """What is promised to a pod helps nobody else of its kind."""
@@ -194,9 +217,19 @@ class Chores:
                 continue
             pod = self._cluster.pods[uid]
             if rows is None or nodes.row_of(name) in rows or self._cycle.is_wide(pod):
-                if self._cycle.could_take(pod):
+                if self._cycle.fits_nominated(pod):
+                    self._pending.help_at_once(uid, now)
+                elif self._could_take(pod):
                     self._pending.help_promised(uid, now)
                 yield
+
+    def _could_take(self, pod: PodRecord) -> bool:
+        """Whether a pod could take the place of others; its namespace pays for the nodes that are asked."""
+        attempts = self._cycle.attempts
+        before = attempts.spent
+        could = self._cycle.could_take(pod)
+        self._pending.charge(pod.namespace, (attempts.spent - before) / _NODES_A_UNIT)
+        return could
 
     def _help_to_take(self, changed: Changed, now: float) -> Iterator[None]:
         """Pods that by now could take the place of others, as more is free beside these; who is promised room waits."""
@@ -212,7 +245,7 @@ class Chores:
             if pod is None:
                 continue
             if is_all_else or pod.priority > lowest or self._cycle.is_wide(pod):
-                if self._cycle.could_take(pod):
+                if self._could_take(pod):
                     for one in self._parked.alike(kind):
                         if not nominations.node_of(one.uid):
                             self._pending.help_promised(one.uid, now)
@@ -238,31 +271,6 @@ class Chores:
         self._parked.versions.setdefault(kind, self._cycle.version)
         self._watch.follows_pods = self._hooks.follows_pods
         return hints
-
-    def _each(self, kind: Hashable) -> Iterator[tuple[Hashable, PodRecord]]:
-        """The kinds that pods of one kind are of by now, with one pod of each: terms that came may tell them apart."""
-        first = self._parked.one_of(kind)
-        version = self._cycle.version
-        if first is None:
-            return
-        # What claims are to others than their pods changes without a version.
-        if first.volumes is None and self._parked.versions.get(kind) == version:
-            yield kind, first
-            return
-        barriers = self._parked.barriers[kind]
-        found: dict[Hashable, PodRecord] = {}
-        for entry in self._parked.entries(kind):
-            pod = entry.pod
-            now = self._cycle.kind_of(pod)
-            if now != kind:
-                self._parked.drop(entry)
-                self._parked.add(entry, now)
-                if now not in found:
-                    self._keep_off(now, pod, barriers)
-            found.setdefault(now, pod)
-        for now in found:
-            self._parked.versions[now] = version
-        yield from found.items()
 
     def _explain_again(self) -> Iterator[None]:
         """A change that did not help may still have changed why: no pod shall be told old news."""

@@ -102,7 +102,7 @@ class Engine:
         config = self.config
         self.cluster = Cluster(config.scheduler_names, devices.of_config(config), config.pod_limits)
         self.policies = PolicyBook(config)
-        self.pending = Pending(config, self.cluster.terms.labels_of)
+        self.pending = Pending(config, self.cluster.terms.labels_of, is_shared=self._is_shared)
         self.cycle = Cycle(self.cluster, self.policies, self._known, self._seed)
         self._intake = Intake()
         self._chores = Chores(self.cluster, self.cycle, self.pending, self._pace)
@@ -123,7 +123,7 @@ class Engine:
         """
         outcome = Outcome()
         while self.is_compiling and budget.allows(Work.COMPILE):
-            self.cluster.budgets.work()
+            self._chores.work_on_budgets()
             if len(self._intake):
                 pod, listed = self._intake.next()
                 record = self.cluster.see_pod(pod, listed=listed)
@@ -370,17 +370,18 @@ class Engine:
 
     def _next_batch(self, most: int, now: float) -> list[PodRecord]:
         limit = min(self.config.slice_pods, most)
-        if not self._is_shared:
-            return self.pending.pop(limit, now)
         units = _DEAR_UNITS // (1 + len(self.cluster.nodes.rows) // _NODES_A_UNIT)
         return self.pending.pop(limit, now, self.cycle.cost_of, max(1, units))
 
     def _decide_for(self, batch: list[PodRecord], now: float, outcome: Outcome) -> None:
-        self.cluster.budgets.work()
+        self._chores.work_on_budgets()
         self.cycle.learn()
         promised = self.cluster.nominations.version
         made = self.cycle.schedule(batch, explain=self._explains)
-        self.pending.pay(made.holds, self.cycle.attempts.spent / _NODES_A_UNIT)
+        for hold in made.holds:
+            # To find that nothing fits these pods has cost this, all together.
+            cost = self.cycle.attempts.spent / _NODES_A_UNIT / len(made.holds)
+            self.pending.charge(self.cluster.pods[hold.uid].namespace, cost)
         outcome.binds += made.binds
         outcome.holds += made.holds
         if made.holds:

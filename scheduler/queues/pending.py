@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator
 
-from scheduler.api.door.decisions import Hold
 from scheduler.api.selectors import Labels
 from scheduler.config import Config
 from scheduler.queues.entries import Came, Entry, Where
@@ -47,9 +46,15 @@ class Pending:
         came: how often a pod came to which part of the queue, by why.
     """
 
-    def __init__(self, config: Config, labels_of: Callable[[str], Labels] = _of_no_label) -> None:
-        """``labels_of`` tells the labels of a namespace."""
-        self._config = config
+    def __init__(
+        self,
+        config: Config,
+        labels_of: Callable[[str], Labels] = _of_no_label,
+        *,
+        is_shared: bool = True,
+    ) -> None:
+        """``labels_of`` finds the labels of a namespace; ``is_shared``: namespaces pay for what is expensive."""
+        self._config, self._is_shared = config, is_shared
         self._entries: dict[str, Entry] = {}
         self._turns = Turns(self._is_stale)
         # Heaps of (due, ticket, uid), of pods that were helped and of those whose bind failed; one whose ticket
@@ -113,26 +118,24 @@ class Pending:
             entry = self._entries[uid]
             # A pod that is like one of the batch is not expensive.
             like = (entry.pod.namespace, id(entry.pod.template))
-            dear = 0 if like in paid else cost(entry.pod)
-            if batch and dear and spent + dear > most:
+            extra = cost(entry.pod) if self._is_shared and like not in paid else 0
+            if batch and extra and spent + extra > most:
                 break
             self._turns.pop()
-            if dear:
+            if extra:
                 paid.add(like)
-                spent += dear
-                self._turns.pay(entry.pod.namespace, dear)
+                spent += extra
+                self._turns.pay(entry.pod.namespace, extra)
             entry.attempts += 1
             entry.waited = now - entry.active_at
             self._popped.add(uid)
             batch.append(entry.pod)
         return batch
 
-    def pay(self, holds: Sequence[Hold], cost: float) -> None:
-        """To find that nothing fits these pods has cost so much: their namespaces pay, each for its pods."""
-        for hold in holds if cost else ():
-            entry = self._entries.get(hold.uid)
-            if entry is not None:
-                self._turns.pay(entry.pod.namespace, cost / len(holds))
+    def charge(self, namespace: str, cost: float) -> None:
+        """Work for a namespace has cost so much beyond the usual; nobody pays where tenants do not share."""
+        if cost and self._is_shared:
+            self._turns.pay(namespace, cost)
 
     def take(self, uid: str, now: float) -> None:
         """Take a pod out as if it had just been popped, wherever it stands: it counts as tried."""
@@ -198,6 +201,15 @@ class Pending:
     def help_one(self, uid: str, now: float) -> None:
         """As ``helped`` of one pod; nothing unless it waits for a change."""
         self._help_one(uid, now, self._backoff)
+
+    def help_at_once(self, uid: str, now: float) -> None:
+        """The room that was made for a pod is free: try it now, as its victims went for no one else.
+
+        Nothing unless it waits for a change.
+        """
+        entry = self._entries.get(uid)
+        if entry is not None and entry.kind is not None:
+            self._activate(entry, now, Came.CLUSTER_CHANGED)
 
     def help_promised(self, uid: str, now: float) -> None:
         """As ``help_one``, for what is promised; the pod sits out its backoff, even if nobody else is active.

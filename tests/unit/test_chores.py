@@ -125,6 +125,25 @@ def test_room_that_was_made_for_a_pod_does_not_wait_until_all_kinds_were_looked_
     assert turns[0] <= 2
 
 
+def test_a_pod_whose_victims_have_gone_does_not_sit_out_its_backoff() -> None:
+    """Others are active all the time, so nobody is let out of the backoff early."""
+    engine = Engine(Config(), pace=_OFTEN, is_shared=False)
+    engine.handle(events.NodeSeen(make.node(name="n", cpu=8)), 0.0)
+    engine.handle(events.NodeSeen(make.node(name="m", cpu=991)), 0.0)
+    wide = make.pod(name="wide", node="m", cpu=990, priority=2000)
+    engine.handle(events.PodSeen(wide), 0.0)
+    engine.handle(events.PodSeen(make.pod(name="goes", node="n", cpu=8)), 0.0)
+    engine.handle(events.PodSeen(make.pod(name="high", cpu=8, priority=1000)), 0.0)
+    outcome = engine.decide(0.0, Unlimited())
+    assert [one.victims for one in outcome.evicts] == [("default/goes",)]
+    engine.handle(events.PodGone("default/goes"), 0.1)
+    bound: list[str] = []
+    for i in range(5):
+        engine.handle(events.PodSeen(make.pod(name=f"other{i}", cpu="1m", priority=1500)), 0.1)
+        bound += [bind.uid for bind in engine.decide(0.1 + i / 100, Unlimited()).binds]
+    assert "default/high" in bound
+
+
 def test_kinds_come_by_priority_and_those_that_wait_no_longer_are_forgotten() -> None:
     priorities: dict[Hashable, int] = {"low": 0, "high": 5, "rises": 1}
     looks = Looks(priorities.__getitem__)

@@ -28,6 +28,6 @@ def _forgotten(world: Promising, pod: PodRecord) -> str:
         return "nothing is in its way"
     if cycle.could_place(pod):
         return "it fits"
-    if cycle.could_take(pod):
+    if cycle.fits_nominated(pod) or cycle.could_take(pod):
         return "it fits where it is nominated, waits there in vain, or could send others away"
     return ""

@@ -1,7 +1,16 @@
 """Namespaces take turns: at what is expensive to compile, and at what is expensive to decide."""
 
+from collections.abc import Callable
+
+import pytest
+
 from scheduler.api import limits, wire
+from scheduler.api.door import events
 from scheduler.config import Config
+from scheduler.cycle import boards
+from scheduler.engine.budget import Counted, Unlimited
+from scheduler.engine.chores import Pace
+from scheduler.engine.engine import Engine
 from scheduler.engine.intake import Intake
 from scheduler.queues.pending import Pending
 from scheduler.state.pods import PodRecord
@@ -154,3 +163,67 @@ def test_the_last_state_counts_and_what_is_gone_or_bound_waits_no_more() -> None
     assert intake.missing({"a/q"}, "another") == []
     intake.drop("a/p")
     assert intake.next().pod.metadata.name == "q"
+
+
+def change_budgets(engine: Engine) -> None:
+    """Hundreds of budgets for hundreds of pods that differ."""
+    engine.decide(100.0, Unlimited())
+    for i in range(300):
+        labels = {"a": str(i)}
+        pod = make.pod(name=f"v{i}", namespace="busy", node="n", labels=labels)
+        engine.handle(events.PodSeen(pod), 100.0)
+        selector = wire.LabelSelector(match_labels={"a": str(i)})
+        engine.handle(events.BudgetSeen("busy", f"b{i}", selector), 100.0)
+    while engine.is_compiling:
+        engine.decide(100.0, Counted(0, (1, 0, 0)))
+
+
+def wake_pods(engine: Engine) -> None:
+    """More pods that differ than there are live shapes are woken again and again, and still fit nowhere."""
+    labels = {"a": "x"}
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": labels}}
+    rules = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    stays = make.pod(name="stays", namespace="busy", node="n", cpu=1, labels=labels)
+    engine.handle(events.PodSeen(stays), 0.0)
+    for i in range(100):
+        spec = {"affinity": rules, "preemptionPolicy": "Never"}
+        pod = make.pod(name=f"w{i}", namespace="busy", cpu=f"{500 + i}m", spec=spec)
+        engine.handle(events.PodSeen(pod), 0.0)
+    for _ in range(20):
+        engine.decide(0.0, Unlimited())
+    # What was paid for deciding is forgotten by now.
+    for _ in range(20):
+        goes = make.pod(name="goes", namespace="busy", node="n", cpu=1, labels=labels)
+        engine.handle(events.PodSeen(goes), 100.0)
+        engine.decide(100.0, Unlimited())
+        engine.handle(events.PodGone("busy/goes"), 100.0)
+        assert not engine.decide(100.0, Unlimited()).binds
+
+
+@pytest.mark.parametrize(
+    ("cause_work", "is_shared", "order"),
+    [
+        (lambda _: None, True, ["busy", "quiet"]),
+        (change_budgets, True, ["quiet", "busy"]),
+        (change_budgets, False, ["busy", "quiet"]),
+        (wake_pods, True, ["quiet", "busy"]),
+        (wake_pods, False, ["busy", "quiet"]),
+    ],
+)
+def test_a_namespace_pays_for_work_on_its_budgets_and_its_waiting_pods(
+    cause_work: Callable[[Engine], None],
+    *,
+    is_shared: bool,
+    order: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(boards, "_SHAPES_MAX", 10)
+    engine = Engine(Config(), pace=Pace(help=0.0, explain=1e9), is_shared=is_shared)
+    node = make.node(name="n", cpu=16, pods=1000)
+    engine.handle(events.NodeSeen(node), 0.0)
+    cause_work(engine)
+    for namespace in ("busy", "quiet"):
+        pod = make.pod(name="p", namespace=namespace, cpu=1)
+        engine.handle(events.PodSeen(pod), 100.0)
+    binds = engine.decide(100.0, Unlimited()).binds
+    assert [bind.uid.split("/")[0] for bind in binds] == order

@@ -31,11 +31,17 @@ class Groups:
         self._services: dict[str, dict[str, Mapping[str, str]]] = {}
         self._controllers: dict[tuple[str, Controller], Mapping[str, str] | Selector] = {}
         self.version = 0
+        # The version of the last change in each namespace.
+        self._changed: dict[str, int] = {}
 
     @property
     def are_there(self) -> bool:
         """Whether there is any."""
         return bool(self._services or self._controllers)
+
+    def version_in(self, namespace: str) -> int:
+        """Changes when a group of a namespace does, and only then."""
+        return self._changed.get(namespace, 0)
 
     def see(
         self, kind: GroupKind, namespace: str, name: str, given: wire.LabelSelector | None
@@ -48,7 +54,7 @@ class Groups:
                 self.drop(kind, namespace, name)
             elif there.get(name) != labels:
                 there[name] = labels
-                self.version += 1
+                self._note_change(namespace)
             return
         key = namespace, (_API_VERSIONS[kind], str(kind), name)
         read: Mapping[str, str] | Selector = labels
@@ -59,7 +65,7 @@ class Groups:
                 read = selectors.NOTHING
         if self._controllers.get(key) != read:
             self._controllers[key] = read
-            self.version += 1
+            self._note_change(namespace)
 
     def drop(self, kind: GroupKind, namespace: str, name: str) -> None:
         """One was deleted."""
@@ -71,7 +77,8 @@ class Groups:
         else:
             key = namespace, (_API_VERSIONS[kind], str(kind), name)
             was = self._controllers.pop(key, None)  # type: ignore[assignment]
-        self.version += was is not None
+        if was is not None:
+            self._note_change(namespace)
 
     def of_kind(self, kind: GroupKind) -> set[tuple[str, str]]:
         """Namespace and name of all of one kind."""
@@ -96,3 +103,7 @@ class Groups:
             replication = found
         services = self._services.get(namespace, {}).values()
         return spread.implicit_selector(labels, services, replication, owner)
+
+    def _note_change(self, namespace: str) -> None:
+        self.version += 1
+        self._changed[namespace] = self.version

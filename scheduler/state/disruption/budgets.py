@@ -136,18 +136,19 @@ class Budgets:
                 return True
         return len(self._due) > _FEW
 
-    def work(self) -> None:
-        """Make one step of what is to be done, for the namespace whose turn it is."""
+    def work(self) -> str:
+        """Make one step of what is to be done, for the namespace whose turn it is; its name, or nothing."""
         if not self._due:
-            return
+            return ""
         namespace, _ = self._due.popitem(last=False)
         space = self._spaces[namespace]
         if not space.n_due:
-            return
+            return ""
         others = space.work()
         if others:
             self._note(namespace, Change(others))
         self._due[namespace] = None
+        return namespace
 
     # Answers.
 

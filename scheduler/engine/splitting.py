@@ -1,0 +1,73 @@
+"""Splits kinds of waiting pods whose pods are no longer alike.
+
+Pods are of one kind as long as nothing tells them apart. A term of a pod on a node, or a Service, can tell thousands of
+waiting pods apart at once. So the pods of a kind are looked at some at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+from scheduler.api.door.decisions import Barriers
+from scheduler.cycle.schedule import Cycle
+from scheduler.queues.entries import Entry
+from scheduler.queues.parked import Parked
+from scheduler.state.pods import PodRecord
+
+# So many pods are one piece of work. It takes about a millisecond.
+PODS_A_PIECE = 64
+
+_KeepOff = Callable[[Hashable, PodRecord, Barriers], object]
+
+
+class Splitting:
+    """The kinds that are being split, each with the pods that are still to be looked at."""
+
+    def __init__(self, cycle: Cycle, parked: Parked, keep_off: _KeepOff) -> None:
+        """``keep_off`` says of a kind what keeps its pods off nodes."""
+        self._cycle, self._parked, self._keep_off = cycle, parked, keep_off
+        # By kind, with the version of the cluster when the pass over its pods began.
+        self._passes: dict[Hashable, tuple[Hashable, list[Entry]]] = {}
+
+    def is_due(self, kind: Hashable) -> bool:
+        """Whether pods of a kind may be of other kinds by now."""
+        first = self._parked.one_of(kind)
+        if first is None:
+            return False
+        if kind in self._passes or self._parked.versions.get(kind) != self._cycle.version:
+            return True
+        # What claims are to others than their pods changes without a version.
+        return first.volumes is not None
+
+    def split(self, kind: Hashable) -> list[Hashable]:
+        """Look at some pods of a kind that is due, and move each to the kind that it is of by now; these kinds."""
+        if kind not in self._passes:
+            self._passes[kind] = self._cycle.version, self._parked.entries(kind)
+        begun, left = self._passes[kind]
+        barriers = self._parked.barriers[kind]
+        others: dict[Hashable, None] = {}
+        for entry in left[:PODS_A_PIECE]:
+            # Others may have moved on since the pass began.
+            now = self._cycle.kind_of(entry.pod) if entry.kind == kind else kind
+            if now == kind:
+                continue
+            self._parked.drop(entry)
+            self._parked.add(entry, now)
+            if now not in others:
+                others[now] = None
+                self._keep_off(now, entry.pod, barriers)
+        del left[:PODS_A_PIECE]
+        if not left or kind not in self._parked:
+            del self._passes[kind]
+            if kind in self._parked:
+                self._parked.versions[kind] = begun
+        return list(others)
+
+    def is_running(self, kind: Hashable) -> bool:
+        """Whether some pods of a kind are still to be looked at."""
+        return kind in self._passes
+
+    def forget_gone(self) -> None:
+        """Forget the kinds of which no pod waits any more."""
+        for kind in [kind for kind in self._passes if kind not in self._parked]:
+            del self._passes[kind]
