@@ -1,5 +1,7 @@
-"""A pod that takes the place of others sits out its backoff, though nobody else is active: victims need their time,
-and pods that take from each other what is promised would else do so without end.
+"""A pod that takes the place of others is tried at once when its victims have gone.
+
+Else it sits out its backoff, though nobody else is active: pods that take from each other what is promised would else
+do so without end.
 """
 
 from typing import Any
@@ -47,14 +49,14 @@ def test_where_an_eviction_failed_it_is_not_tried_again_at_once() -> None:
     assert [evict.victims for evict in town.decide(11.0).evicts] == [("victim",)]
 
 
-def test_victims_that_have_gone_let_the_pod_in_when_its_backoff_is_over() -> None:
-    town = Town(victim={"cpu": 4})
+def test_victims_that_have_gone_let_the_pod_in_at_once() -> None:
+    town = Town(one={"cpu": 2}, other={"cpu": 2})
     assert town.wait("p", 10.0, cpu=4, priority=5).evicts
-    town.engine.handle(events.PodGone("victim"), 10.1)
-    assert not town.decide(10.5).binds
-    assert town.where("p") == Where.BACKOFF
-    assert town.engine.due(10.5) == 11.0
-    assert [bind.uid for bind in town.decide(11.0).binds] == ["p"]
+    town.engine.handle(events.PodGone("one"), 10.1)
+    assert not town.decide(10.1).binds
+    assert town.where("p") == Where.UNSCHEDULABLE
+    town.engine.handle(events.PodGone("other"), 10.2)
+    assert [bind.uid for bind in town.decide(10.2).binds] == ["p"]
 
 
 def test_who_lost_what_was_promised_is_not_tried_again_at_once() -> None:
