@@ -21,15 +21,21 @@ def explain(
             autocompletion=options.listed(
                 ("pod", "node", "deploy", "sts", "ds", "rs", "rc", "job", "cj")
             ),
-            help="pod, node, or a workload as kubectl calls it, such as deploy: explains its first waiting pod.",
+            help="A type as kubectl names it (pod, node, or a workload such as deploy), or TYPE/NAME. "
+            "Of a workload, its first waiting pod is explained.",
         ),
     ],
     name: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            help="NAMESPACE/NAME, or NAME for namespace default; for pods also the beginning of a name; for a node its name."
+            help="Name of the object, if WHAT is a type; for pods also the beginning of a name. "
+            "NAMESPACE/NAME works, too."
         ),
-    ],
+    ] = None,
+    namespace: Annotated[
+        str | None,
+        typer.Option("-n", "--namespace", help='Namespace of the object. Default: "default".'),
+    ] = None,
     file: Annotated[
         list[str] | None,
         typer.Option(
@@ -58,7 +64,11 @@ def explain(
     from scheduler.explain import command, report  # noqa: PLC0415 - numba costs half a second
 
     request = command.Request(
-        config=options.config(config_file), what=what, name=name, files=file or ()
+        config=options.config(config_file),
+        what=what,
+        name=name,
+        namespace=namespace,
+        files=file or (),
     )
     answer = answering.read(
         file,
