@@ -14,6 +14,7 @@ import numpy as np
 
 from scheduler.api.pods.gpus import GpuAsk
 from scheduler.api.reasons import CARD_CODES, CardRefusal
+from scheduler.devices import models
 from scheduler.plugins import words
 from scheduler.plugins.contract import Judged
 from scheduler.schema import columns as c
@@ -201,9 +202,16 @@ def _types(judged: Judged, seen: CardsSeen) -> str:
     if ask is None or not d.size:
         return f"requested mode {words.listed([ask.vgpu_mode], 'mode')}" if ask else ""
     numbers, counts = np.unique(table.columns.model[d], return_counts=True)
-    models = sorted(zip((-counts).tolist(), (table.models.values[i] for i in numbers), strict=True))
-    there = words.listed([model for _, model in models], "other kind")
-    return f"requested {_wish(ask)}, there are {there}"
+    ordered = sorted(
+        zip((-counts).tolist(), (table.models.values[i] for i in numbers), strict=True)
+    )
+    reported = [model for _, model in ordered]
+    makers = models.makers(one.resource for one in judged.cluster.registers.families)
+    printed = list(dict.fromkeys(models.print_name(one, makers) for one in reported))
+    there = words.listed(printed, "other kind")
+    # Annotations are compared with what nodes report.
+    as_reported = f" (reported as {words.listed(reported, 'name')})" if reported != printed else ""
+    return f"requested {_wish(ask)}, there are {there}{as_reported}"
 
 
 def _wish(ask: GpuAsk) -> str:
