@@ -117,6 +117,8 @@ def explain() -> Schema:
         lacks=many(one(rule=TEXT, reasons=NAMES, counted=NAMES, evictionCouldHelp=FLAG)),
         resources=many(one(resource=TEXT, asked=WHOLE, free=WHOLE, total=WHOLE)),
         cardsAsked=WHOLE, cards=many(refusing),
+        containers=many(one(names=NAMES, cardsAsked=WHOLE, wouldDo=WHOLE, refusals=many(maybe(TEXT)))),
+        together=maybe(one(container=TEXT, after=NAMES, cardsAsked=WHOLE, wouldDo=WHOLE)),
     )  # fmt: skip
     who = one(namespace=TEXT, name=TEXT, node=TEXT, priority=WHOLE)
 
@@ -125,7 +127,14 @@ def explain() -> Schema:
 
     steps: Schema = {
         "oneOf": [
-            step("askLess", resource=TEXT, asked=WHOLE, atMost=WHOLE, perContainer=FLAG),
+            step(
+                "askLess",
+                resource=TEXT,
+                asked=WHOLE,
+                atMost=WHOLE,
+                perContainer=FLAG,
+                containers=NAMES,
+            ),
             step("drop", field=TEXT, value=TEXT),
             step("tolerate", taint=one(**TAINT)),
             step("bringBack", node=TEXT, because=NAMES),

@@ -91,7 +91,7 @@ def test_a_pod_that_waits_is_told_why_what_is_closest_and_what_would_help() -> N
     assert closest["cards"][0]["memoryMiB"] == {"total": 15360, "used": 8000, "free": 7360}
     assert found["advice"][0]["steps"] == [
         {"do": "askLess", "resource": "nvidia.com/gpumem", "asked": 9000, "atMost": 7360,
-         "perContainer": True}
+         "perContainer": True, "containers": []}
     ]  # fmt: skip
     lines = said("pod", "big", objects=objects)
     assert lines[:2] == [
