@@ -10,7 +10,7 @@ import typer
 from scheduler import printing
 from scheduler.cli import answering, options
 
-Output = Literal["table", "json", "yaml"]
+Output = Literal["table", "wide", "json", "yaml"]
 
 
 def explain(
@@ -48,7 +48,14 @@ def explain(
     ] = None,
     kubeconfig: options.Kubeconfig = None,
     context: options.Context = None,
-    output: Annotated[Output, typer.Option("-o", "--output", help="Form of the answer.")] = "table",
+    output: Annotated[
+        Output,
+        typer.Option(
+            "-o",
+            "--output",
+            help="Form of the answer; wide also has the ids of cards, and off a terminal rows of any width.",
+        ),
+    ] = "table",
     config_file: options.ConfigFile = None,
 ) -> None:
     """Say why a pod waits or went where it went, or what is on a node and which pods wait for it.
@@ -77,4 +84,7 @@ def explain(
         partial(command.check, request),
         partial(command.answer, request),
     )
-    answering.give(answer, output, lambda: report.show(answer.printed, printing.console()))
+    is_wide = output == "wide"
+    answering.give(
+        answer, output, lambda: report.show(answer.printed, printing.console(), is_wide=is_wide)
+    )

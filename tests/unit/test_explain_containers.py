@@ -3,6 +3,7 @@
 from scheduler.api import names
 from tests import make
 from tests.unit.test_explain import answer, said, sentences
+from tests.unit.test_explain_printed import too_wide
 from tests.unit.test_simulate_what_if import gpu_node
 
 
@@ -44,3 +45,15 @@ def test_of_several_gpu_containers_each_is_told_what_fits_it_and_what_does_not_f
     assert "container train: 0 of 1 card would fit, 1 is requested" in told
     assert "card 0 CardInsufficientMemory for train, would fit embed: 15360 of 15360" in told
     assert "together" not in told
+
+
+def test_of_many_unlike_containers_the_first_are_told_one_by_one() -> None:
+    many = make.pod(
+        name="many", containers=[make.container(name=f"c{i}", gpu=1, gpumem=9000 + i) for i in range(12)]
+    )  # fmt: skip
+    objects = [gpu_node("g", cards=1), {"apiVersion": "v1", "kind": "Pod", **make.raw(many)}]
+    lines = said("pod", "many", objects=objects)
+    assert "  container c7: 1 of 1 card would fit, 1 is requested" in lines
+    assert not any(line.startswith("  container c8:") for line in lines)
+    assert "  and 4 other requests of containers" in lines
+    assert too_wide(lines, 80) == []
