@@ -176,8 +176,8 @@ def explain() -> Schema:
     return {"oneOf": [pod, node]}
 
 
-def _heading() -> dict[str, Schema]:
-    """Fields that the audit and showback share."""
+def _heading(**uncounted: Schema) -> dict[str, Schema]:
+    """Fields that the audit and showback share; ``uncounted`` are more of a node whose GPUs cannot be counted."""
     unit = {"cpu_core": NUMBER, "memory_gib": NUMBER, "gpu": NUMBER, "gpu_memory_gib": NUMBER}
     model = one(model=TEXT, gpus=NUMBER, replicas=WHOLE, price=NUMBER, source=TEXT, names=NAMES)
     effect = words("left out", "stays")
@@ -189,7 +189,7 @@ def _heading() -> dict[str, Schema]:
         "gpuModels": many(model),
         "mistakes": many(one(object=TEXT, field=TEXT, problem=TEXT, effect=effect)),
         "passedOver": by_name(WHOLE),
-        "uncounted": many(one(node=TEXT, offers=by_name(WHOLE))),
+        "uncounted": many(one(node=TEXT, offers=by_name(WHOLE), **uncounted)),
         "leftOut": NAMES,
     }
 
@@ -215,7 +215,7 @@ def audit() -> Schema:
     choice = one(node=TEXT, preference=WHOLE, scores=POINTS, weighted=POINTS, loss=maybe(LOSS))
     upcoming = one(like=TEXT, pods=WHOLE, asks=TEXT, fitting=WHOLE, nodes=many(choice), why=TEXT)
     return _answer(
-        **_heading(),
+        **_heading(spare=one(cpu=NUMBER, memory=NUMBER)),
         units=one(**dict.fromkeys(dimensions, TEXT)),
         demand=one(gpuPods=seen, otherPods=seen, askingNothing=WHOLE, enough=WHOLE, typical=many(typical)),
         total=one(

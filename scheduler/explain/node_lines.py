@@ -64,7 +64,7 @@ def _cards(cards: list[Json], *, is_wide: bool) -> Iterator[Line]:
         said = [
             *([f"NUMA node {card['numa']}"] if card["numa"] else []),
             *(["unhealthy"] if not card["healthy"] else []),
-            *(["closed"] if card["closed"] else []),
+            *(["cordoned"] if card["closed"] else []),
         ]
         more = f" ({', '.join(said)})" if said else ""
         name = f"{card['model']} {card['id']}" if is_wide else card["model"]

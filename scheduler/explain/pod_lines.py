@@ -183,7 +183,7 @@ def _card(card: Json) -> str:
         f"{sharers['used']} of {sharers['total']} sharers",
         *([f"NUMA node {card['numa']}"] if card["numa"] else []),
         *(["unhealthy"] if not card["healthy"] else []),
-        *(["closed"] if card["closed"] else []),
+        *(["cordoned"] if card["closed"] else []),
     ]
     return f"{', '.join(said)}; {card['model']}"
 
