@@ -20,7 +20,11 @@ def main() -> None:
         # The first process of a container is not ended by what SIGTERM does by default.
         signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
         if complaint := _stranger():
-            sys.stderr.write(f"evenkeel: {complaint}\n")
+            import textwrap  # noqa: PLC0415
+
+            lines = textwrap.fill(f"evenkeel: {complaint}", 80, subsequent_indent="  ",
+                                  break_long_words=False, break_on_hyphens=False)  # fmt: skip
+            sys.stderr.write(f"{lines}\n")
             sys.exit(2)
         from scheduler.cli import main as run  # noqa: PLC0415 - only once it is known to be ours
 

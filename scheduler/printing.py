@@ -1,5 +1,7 @@
 """SHELL: how commands print: tables that are whole off a terminal, prose that is wrapped, files known to be writable.
 
+Prose has at most 80 columns everywhere, on standard error too.
+
 Whoever reads a pipe or a file reads lines, and a row that was folded or cut at the edge of a terminal that is
 not there is of no use to ``grep``, ``awk`` or a ticket. Sentences are for people, everywhere.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Mapping
@@ -22,6 +25,9 @@ from scheduler.errors import BadInput, visible
 SCHEMA_VERSION = 1
 # Columns of prose where there is no edge of a terminal.
 PROSE = 80
+# And of what is written on standard error, at most.
+ERRORS = PROSE
+_HANG = "  "
 # Columns; rich has to be told of an edge.
 _WIDE = 10_000
 _PADDING = re.compile(r"[ \t]+(?=\n)")
@@ -40,16 +46,27 @@ def text(show: Callable[[Console], None]) -> str:
     return lines.getvalue()
 
 
-def wrapped(prose: str, width: int, indent: str = "") -> str:
-    """Sentences in lines of at most ``width`` columns; no word is broken, for half of a name is another name."""
+def wrapped(prose: str, width: int, indent: str = "", hang: str = "") -> str:
+    """Sentences in lines of at most ``width`` columns; no word is broken, for half of a name is another name.
+
+    All lines begin with ``indent``, all but the first with ``hang`` too.
+    """
     return textwrap.fill(
         prose,
         width,
         initial_indent=indent,
-        subsequent_indent=indent,
+        subsequent_indent=indent + hang,
         break_on_hyphens=False,
         break_long_words=False,
     )
+
+
+def complain(text: str) -> None:
+    """Write sentences to standard error; the lines that follow the first of each are indented."""
+    columns = shutil.get_terminal_size().columns if sys.stderr.isatty() else ERRORS
+    for sentence in text.splitlines():
+        lines = wrapped(sentence, min(ERRORS, columns), hang=_HANG)
+        sys.stderr.write(f"{lines}\n")
 
 
 def shown(value: Any) -> Any:

@@ -117,6 +117,8 @@ def explain() -> Schema:
         lacks=many(one(rule=TEXT, reasons=NAMES, counted=NAMES, evictionCouldHelp=FLAG)),
         resources=many(one(resource=TEXT, asked=WHOLE, free=WHOLE, total=WHOLE)),
         cardsAsked=WHOLE, cards=many(refusing),
+        containers=many(one(names=NAMES, cardsAsked=WHOLE, wouldDo=WHOLE, refusals=many(maybe(TEXT)))),
+        together=maybe(one(container=TEXT, after=NAMES, cardsAsked=WHOLE, wouldDo=WHOLE)),
     )  # fmt: skip
     who = one(namespace=TEXT, name=TEXT, node=TEXT, priority=WHOLE)
 
@@ -125,7 +127,14 @@ def explain() -> Schema:
 
     steps: Schema = {
         "oneOf": [
-            step("askLess", resource=TEXT, asked=WHOLE, atMost=WHOLE, perContainer=FLAG),
+            step(
+                "askLess",
+                resource=TEXT,
+                asked=WHOLE,
+                atMost=WHOLE,
+                perContainer=FLAG,
+                containers=NAMES,
+            ),
             step("drop", field=TEXT, value=TEXT),
             step("tolerate", taint=one(**TAINT)),
             step("bringBack", node=TEXT, because=NAMES),
@@ -167,8 +176,8 @@ def explain() -> Schema:
     return {"oneOf": [pod, node]}
 
 
-def _heading() -> dict[str, Schema]:
-    """Fields that the audit and showback share."""
+def _heading(**uncounted: Schema) -> dict[str, Schema]:
+    """Fields that the audit and showback share; ``uncounted`` are more of a node whose GPUs cannot be counted."""
     unit = {"cpu_core": NUMBER, "memory_gib": NUMBER, "gpu": NUMBER, "gpu_memory_gib": NUMBER}
     model = one(model=TEXT, gpus=NUMBER, replicas=WHOLE, price=NUMBER, source=TEXT, names=NAMES)
     effect = words("left out", "stays")
@@ -180,7 +189,7 @@ def _heading() -> dict[str, Schema]:
         "gpuModels": many(model),
         "mistakes": many(one(object=TEXT, field=TEXT, problem=TEXT, effect=effect)),
         "passedOver": by_name(WHOLE),
-        "uncounted": many(one(node=TEXT, offers=by_name(WHOLE))),
+        "uncounted": many(one(node=TEXT, offers=by_name(WHOLE), **uncounted)),
         "leftOut": NAMES,
     }
 
@@ -206,7 +215,7 @@ def audit() -> Schema:
     choice = one(node=TEXT, preference=WHOLE, scores=POINTS, weighted=POINTS, loss=maybe(LOSS))
     upcoming = one(like=TEXT, pods=WHOLE, asks=TEXT, fitting=WHOLE, nodes=many(choice), why=TEXT)
     return _answer(
-        **_heading(),
+        **_heading(spare=one(cpu=NUMBER, memory=NUMBER)),
         units=one(**dict.fromkeys(dimensions, TEXT)),
         demand=one(gpuPods=seen, otherPods=seen, askingNothing=WHOLE, enough=WHOLE, typical=many(typical)),
         total=one(

@@ -98,9 +98,16 @@ def audit(
     rows = _nodes(cluster, figures, rates, prices)
     waiting = [pod for pod in cluster.pods.values() if pod.life == Life.PENDING]
     total = _totals(figures, rates)
+    about = heading(cluster, question, models, mistakes)
+    # Whether the rest of a node is a loss is judged by its GPUs, where these are known.
+    spare = {row["name"]: row["spare"] for row in rows}
+    about["uncounted"] = [
+        one | {"spare": {key: spare[one["node"]][key] for key in ("cpu", "memory")}}
+        for one in about["uncounted"]
+    ]
     compared = comparison.Compared(nodes, cluster, parted, judges, figures, rates)
     return {
-        **heading(cluster, question, models, mistakes),
+        **about,
         "units": UNITS,
         "demand": _demand(judges),
         "total": total,

@@ -36,7 +36,7 @@ class Why(NamedTuple):
 def of_node(figures: Figures, i: int) -> str:
     """The reason of node ``i``: what is free, and what most of the typical pods lack there."""
     if figures.closed[i]:
-        return "closed: cordoned or unhealthy, so its free capacity is not evaluated"
+        return "out of service: cordoned or unhealthy, so its free capacity is not evaluated"
     why = why_of(figures, i)
     if why is None:
         return ""

@@ -24,6 +24,9 @@ def show(audit: Json, console: Console) -> None:
         if line:
             say(console, line)
     console.print(_total(audit["total"]))
+    for line in words.LEGEND:
+        say(console, line)
+    console.print()
     judged = (*words.judged_by(audit), words.waits(audit))
     for line in (*judged, *words.not_judged(audit), *words.priced_by(audit)):
         if line:
@@ -51,7 +54,8 @@ def show_nodes(audit: Json, console: Console) -> None:
     say(
         console,
         "CPU, mem, GPU and VRAM: percent in use. Sharers: pods on the node's cards. "
-        "Stranded: free GPUs that typical pods cannot use.",
+        "Stranded: free GPUs that typical pods cannot use; "
+        f"{words.OUT}: the node is out of service, cordoned or unhealthy.",
     )
     for line in words.not_judged(audit):
         say(console, line)

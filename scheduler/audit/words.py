@@ -22,10 +22,22 @@ FIGURES = {
     "used": "used",
     "usable": "usable, unused",
     "stranded": "stranded",
-    "dead": "of which dead",
-    "spare": "spare",
-    "closed": "closed",
+    "dead": "stranded for all",
+    "spare": "no loss",
+    "closed": "out of service",
 }
+# What the last three mean; the sentences above the figures say it of the others.
+LEGEND = (
+    "Stranded for all: the part of the stranded capacity that no typical pod at all can use.",
+    (
+        "No loss: free CPU and memory that nobody misses, because all GPUs of the node are in use and no pod of the "
+        "cluster could use the rest, or because it is too little for any pod."
+    ),
+    (
+        "Out of service: free capacity of nodes that are cordoned or unhealthy, and of cards that are unhealthy, in MIG "
+        "mode, or possibly held by pods that do not say which cards they hold."
+    ),
+)
 # What becomes of one object with mistakes, and of several.
 _EFFECTS = {
     unread.LEFT_OUT: ("object", "has mistakes and is left out", "have mistakes and are left out"),
@@ -35,6 +47,8 @@ _EFFECTS = {
         "have mistakes and stay on their nodes with what can be read of them",
     ),
 }
+# In the place of what a node strands.
+OUT = "out"
 _REASONS_MAX = 6
 _MISTAKES_MAX = 10
 _MODELS_MAX = 12
@@ -192,9 +206,20 @@ def _uncounted(nodes: list[Json]) -> str:
     )
     more = f"; and {len(nodes) - _MISTAKES_MAX:,} more" if len(nodes) > _MISTAKES_MAX else ""
     has = "has" if len(nodes) == 1 else "have"
-    return (
-        f"{counted(len(nodes), 'node')} {has} GPUs that Evenkeel cannot count, so no figure includes them: "
+    text = (
+        f"{counted(len(nodes), 'node')} {has} GPUs that Evenkeel cannot count, so no figure includes these GPUs: "
         f"{named}{more}."
+    )
+    # Of who uses what there is no free capacity to tell.
+    cpu, memory = (
+        sum(one["spare"][key] for one in nodes if "spare" in one) for key in ("cpu", "memory")
+    )
+    if short(cpu) == short(memory) == "0":
+        return text
+    there = "that node" if len(nodes) == 1 else "those nodes"
+    return (
+        f"{text} {short(cpu)} cores and {short(memory)} GiB of memory that count as no loss are on {there}; whether pods "
+        "with such GPUs could use them is not known."
     )
 
 
@@ -336,7 +361,7 @@ def node(one: Json) -> list[str]:
     cards = [short(capacity["gpuCompute"]), f"{one['sharers']:,}"] if has_cards else ["-", "-"]
     stranded = amount(one["stranded"]["gpuCompute"]) if has_cards else "-"
     models = ", ".join(one["models"]) or "-"
-    return [one["name"], models, *cards, *shares, "closed" if one["isClosed"] else stranded]
+    return [one["name"], models, *cards, *shares, OUT if one["isClosed"] else stranded]
 
 
 def _lost(loss: Json) -> str:

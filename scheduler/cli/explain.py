@@ -10,7 +10,7 @@ import typer
 from scheduler import printing
 from scheduler.cli import answering, options
 
-Output = Literal["table", "json", "yaml"]
+Output = Literal["table", "wide", "json", "yaml"]
 
 
 def explain(
@@ -21,15 +21,21 @@ def explain(
             autocompletion=options.listed(
                 ("pod", "node", "deploy", "sts", "ds", "rs", "rc", "job", "cj")
             ),
-            help="pod, node, or a workload as kubectl calls it, such as deploy: explains its first waiting pod.",
+            help="A type as kubectl names it (pod, node, or a workload such as deploy), or TYPE/NAME. "
+            "Of a workload, its first waiting pod is explained.",
         ),
     ],
     name: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            help="NAMESPACE/NAME, or NAME for namespace default; for pods also the beginning of a name; for a node its name."
+            help="Name of the object, if WHAT is a type; for pods also the beginning of a name. "
+            "NAMESPACE/NAME works, too."
         ),
-    ],
+    ] = None,
+    namespace: Annotated[
+        str | None,
+        typer.Option("-n", "--namespace", help='Namespace of the object. Default: "default".'),
+    ] = None,
     file: Annotated[
         list[str] | None,
         typer.Option(
@@ -42,7 +48,14 @@ def explain(
     ] = None,
     kubeconfig: options.Kubeconfig = None,
     context: options.Context = None,
-    output: Annotated[Output, typer.Option("-o", "--output", help="Form of the answer.")] = "table",
+    output: Annotated[
+        Output,
+        typer.Option(
+            "-o",
+            "--output",
+            help="Form of the answer; wide also has the ids of cards, and off a terminal rows of any width.",
+        ),
+    ] = "table",
     config_file: options.ConfigFile = None,
 ) -> None:
     """Say why a pod waits or went where it went, or what is on a node and which pods wait for it.
@@ -58,7 +71,11 @@ def explain(
     from scheduler.explain import command, report  # noqa: PLC0415 - numba costs half a second
 
     request = command.Request(
-        config=options.config(config_file), what=what, name=name, files=file or ()
+        config=options.config(config_file),
+        what=what,
+        name=name,
+        namespace=namespace,
+        files=file or (),
     )
     answer = answering.read(
         file,
@@ -67,4 +84,7 @@ def explain(
         partial(command.check, request),
         partial(command.answer, request),
     )
-    answering.give(answer, output, lambda: report.show(answer.printed, printing.console()))
+    is_wide = output == "wide"
+    answering.give(
+        answer, output, lambda: report.show(answer.printed, printing.console(), is_wide=is_wide)
+    )

@@ -11,6 +11,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from scheduler import printing
+
 # Columns that names of options may take before what they do, on a wide terminal and on a narrow one.
 _WIDE, _NARROW = 24, 4
 _NARROW_PAGE = 60
@@ -23,12 +25,23 @@ _PLAIN = (
     (r"Input should be greater than or equal to ", "must be at least "),
     (r"Input should be less than or equal to ", "must be at most "),
 )
+# The root of all mistakes on a command line, of which typer tells the name of this one.
+_WRONG: Any = typer.BadParameter.__base__
+_BEFORE = "Error: "
 
 
 def words(listed: Sequence[str]) -> str:
     """A paragraph of a help text in which no word is broken at its hyphens."""
     lines = textwrap.fill(", ".join(listed), _WORDS, break_on_hyphens=False, break_long_words=False)
     return f"\n\n\b\n{lines}"
+
+
+class _Wrong(_WRONG):  # type: ignore[misc]
+    """A mistake on the command line, in lines of 80 columns."""
+
+    def format_message(self) -> str:
+        """What is wrong, as it stands after ``Error: ``."""
+        return printing.wrapped(f"{_BEFORE}{self.message}", printing.ERRORS)[len(_BEFORE) :]
 
 
 class Command(TyperCommand):
@@ -38,14 +51,15 @@ class Command(TyperCommand):
         """Read the arguments.
 
         Raises:
-            BadParameter: one of them is wrong.
+            _Wrong: one of them is wrong.
         """
         try:
             return super().parse_args(ctx, args)
-        except typer.BadParameter as error:
+        except _WRONG as error:
+            text = error.format_message()
             for words, plain in _PLAIN:
-                error.message = re.sub(words, plain, error.message)
-            raise
+                text = re.sub(words, plain, text)
+            raise _Wrong(text, ctx=error.ctx) from None
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write what its options do."""

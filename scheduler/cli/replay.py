@@ -120,5 +120,5 @@ def replay(
     except BadInput as error:
         options.refuse(str(error))
     except fan_out.JobFailed as error:
-        typer.echo(str(error), err=True)
+        printing.complain(str(error))
         raise typer.Exit(1) from error

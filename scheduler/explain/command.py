@@ -8,12 +8,13 @@ from typing import Any, TextIO
 
 from scheduler.config import Config
 from scheduler.errors import BadInput, visible
-from scheduler.explain import finding, nodes, pods
+from scheduler.explain import asked, finding, near, nodes, pods
 from scheduler.explain.scene import Scene
 from scheduler.progress import Tell
 from scheduler.simulate import gaps
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.reading.gathering import CLUSTER, Live, gather
+from scheduler.simulate.reading.kinds import ObjectKey
 from scheduler.simulate.situation import prepare
 
 Json = dict[str, Any]
@@ -23,15 +24,12 @@ _TOLD_MAX = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """The arguments of ``evenkeel explain`` as they were typed, except for the cluster's.
-
-    Attributes:
-        what: a word of ``finding.PODS``, ``NODES`` or ``WORKLOADS``.
-    """
+    """The arguments of ``evenkeel explain`` as they were typed, except for the cluster's."""
 
     config: Config
     what: str
-    name: str
+    name: str | None = None
+    namespace: str | None = None
     files: Sequence[str] = ()
 
 
@@ -48,22 +46,9 @@ def check(request: Request) -> None:
     """Before anything is read, whatever can be known to be wrong.
 
     Raises:
-        BadInput: the name is none; says what is allowed.
+        BadInput: the words name no object; says what is allowed.
     """
-    words = (*finding.PODS, *finding.NODES, *finding.WORKLOADS)
-    if request.what not in words:
-        known = ", ".join(words)
-        raise BadInput("WHAT", f'"{request.what}" cannot be explained; allowed are {known}')
-    parts = request.name.split("/")
-    if request.what not in finding.NODES and (len(parts) > 2 or not all(parts)):
-        raise BadInput(
-            "NAME",
-            f'"{request.name}" is not a name: write NAMESPACE/NAME, or NAME in default',
-        )
-    if request.what in finding.NODES and (len(parts) > 1 or not request.name):
-        raise BadInput(
-            "NAME", f'"{request.name}" is not a node name: write NAME without a namespace'
-        )
+    asked.read(request.what, request.name, request.namespace)
 
 
 def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> Answer:
@@ -82,8 +67,9 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> An
         remarks=gathered.remarks,
     )
     scene = Scene(situation, request.config, is_live=live is not None)
-    tell(f"explaining {request.name}")
-    printed = _node(request, scene) if request.what in finding.NODES else _pod(request, scene)
+    wanted = asked.read(request.what, request.name, request.namespace)
+    tell(f"explaining {wanted.name}")
+    printed = _node(wanted.name, scene) if wanted.kind == asked.NODE else _pod(wanted, scene)
     problems = list(situation.inventory.mistakes.values())
     said = [visible(gathered.origins[one.position].before(str(one))) for one in problems]
     more = len(said) - _TOLD_MAX
@@ -93,22 +79,19 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> An
     return Answer(printed, complaints, MISTAKES if mine else OK)
 
 
-def _pod(request: Request, scene: Scene) -> Json:
-    if request.what in finding.WORKLOADS:
-        found = finding.pod_of(scene, request.what, request.name)
-    else:
-        found = finding.pod(scene, request.name)
+def _pod(wanted: ObjectKey, scene: Scene) -> Json:
+    found = (
+        finding.pod(scene, wanted) if wanted.kind == asked.POD else finding.pod_of(scene, wanted)
+    )
     printed = pods.explained(scene, found.pod)
     missing = gaps.missing_classes(scene.situation.inventory, [found.pod])
     printed["remarks"] = [*filter(None, (found.remark,)), *missing, *printed["remarks"]]
     return printed
 
 
-def _node(request: Request, scene: Scene) -> Json:
-    if (problem := scene.malformed.get(request.name)) is not None:
-        raise BadInput(f"node {request.name}", f"cannot be read, and is left out: {problem}")
-    if request.name not in scene.nodes:
-        start = [name for name in scene.nodes if name.startswith(request.name)]
-        also = [f"pod {key}" for key in scene.pods if key.partition("/")[2] == request.name]
-        raise finding.unknown(f"node {request.name}", "nodes", scene.nodes, first=start, also=also)
-    return nodes.explained(scene, request.name)
+def _node(name: str, scene: Scene) -> Json:
+    if (problem := scene.malformed.get(name)) is not None:
+        raise BadInput(f"node {name}", f"cannot be read, and is left out: {problem}")
+    if name not in scene.nodes:
+        raise near.unknown(scene, ObjectKey(asked.NODE, "", name))
+    return nodes.explained(scene, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler.api.reasons import CARD_CODES, CardRefusal
+from scheduler.devices import models
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 
@@ -15,6 +16,7 @@ _FIGURES = (("memoryMiB", c.MIB), ("cores", c.CORES), ("sharers", c.SLOTS))
 def card(cluster: Cluster, d: int) -> Json:
     """One card, by its row."""
     columns, table = cluster.cards.columns, cluster.cards
+    makers = models.makers(one.resource for one in cluster.registers.families)
     figures = {
         name: {
             "total": int(columns.total[figure, d]),
@@ -26,7 +28,7 @@ def card(cluster: Cluster, d: int) -> Json:
     return {
         "index": int(columns.position[d]),
         "id": table.uuid_of(d),
-        "model": table.models.values[int(columns.model[d])],
+        "model": models.print_name(table.models.values[int(columns.model[d])], makers),
         "mode": table.modes.values[int(columns.mode[d])],
         "numa": int(columns.numa[d]),
         "healthy": bool(columns.healthy[d]),

@@ -10,8 +10,6 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from scheduler import printing
-
 _NAMED = 3
 _LEAST_WIDTH = 20
 HEADING = "bold"
@@ -20,7 +18,7 @@ HEADING = "bold"
 class Line(NamedTuple):
     """A line, how far it stands to the right, and how much farther what is folded of it.
 
-    A row of a table is folded at the edge of a terminal alone: whoever reads a pipe reads it as one line.
+    A row is a line of a table, which whoever reads a pipe may want whole.
     """
 
     text: str = ""
@@ -30,10 +28,12 @@ class Line(NamedTuple):
     is_row: bool = False
 
 
-def draw(lines: Iterable[Line], console: Console, width: int | None) -> None:
-    """Print lines, folded at a width; without one, prose is wrapped and rows are whole."""
+def draw(
+    lines: Iterable[Line], console: Console, width: int, *, has_whole_rows: bool = False
+) -> None:
+    """Print lines, folded at a width; rows are not where they are to be whole."""
     for line in lines:
-        edge = printing.PROSE if width is None and not line.is_row else width
+        edge = None if line.is_row and has_whole_rows else width
         for text in folded(line, edge):
             console.print(Text(text, line.style), soft_wrap=True)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from scheduler.explain import sentences
@@ -15,8 +15,8 @@ _BAR = 12
 _PODS = 30
 
 
-def of(node: Json, _: int) -> Iterator[Line]:
-    """Every line; of any width."""
+def of(node: Json, *, is_wide: bool = False) -> Iterator[Line]:
+    """Every line; where ``is_wide``, with the ids of cards and the full names of resources."""
     yield Line(f"Node {node['name']}{_state(node)}", style="bold")
     for taint in node["taints"]:
         state = ", which reports its state" if taint["isState"] else ""
@@ -29,8 +29,8 @@ def of(node: Json, _: int) -> Iterator[Line]:
         yield Line(f"{bar} {name}: {used} of {total}, {free} free", 2, _BAR + 3, is_row=True)
         if one["replicas"] > 1:
             yield Line(_shared(one), 2 + _BAR + 3, 0)
-    yield from _cards(node["cards"])
-    yield from _pods(node)
+    yield from _cards(node["cards"], is_wide=is_wide)
+    yield from _pods(node, is_wide=is_wide)
     yield from _waiting(node)
 
 
@@ -55,7 +55,7 @@ def _bar(used: int, total: int) -> str:
     return f"[{'#' * filled}{'.' * (_BAR - filled)}]"
 
 
-def _cards(cards: list[Json]) -> Iterator[Line]:
+def _cards(cards: list[Json], *, is_wide: bool) -> Iterator[Line]:
     if not cards:
         return
     yield from heading(f"{counted(len(cards), 'card')}: use by pod")
@@ -64,10 +64,11 @@ def _cards(cards: list[Json]) -> Iterator[Line]:
         said = [
             *([f"NUMA node {card['numa']}"] if card["numa"] else []),
             *(["unhealthy"] if not card["healthy"] else []),
-            *(["closed"] if card["closed"] else []),
+            *(["cordoned"] if card["closed"] else []),
         ]
         more = f" ({', '.join(said)})" if said else ""
-        yield Line(f"{card['index']} {card['model']} {card['id']}{more}", 2, 2, is_row=True)
+        name = f"{card['model']} {card['id']}" if is_wide else card["model"]
+        yield Line(f"{card['index']} {name}{more}", 2, 2, is_row=True)
         yield Line(
             f"{_bar(memory['used'], memory['total'])} {memory['used']} of {memory['total']} MiB, "
             f"{memory['free']} free",
@@ -88,11 +89,15 @@ def _cards(cards: list[Json]) -> Iterator[Line]:
             yield Line(row, 4 + _BAR + 3, 2, "dim", is_row=True)
 
 
-def _pods(node: Json) -> Iterator[Line]:
+def _pods(node: Json, *, is_wide: bool) -> Iterator[Line]:
     pods = node["pods"]
+    every = {name for pod in pods for name in pod["requests"]}
+    called = {name: name if is_wide else _short_name(name, every) for name in every}
     yield from heading(counted(len(pods), "pod"))
     for pod in pods[:_PODS]:
-        asked = ", ".join(f"{words.amount(name, n)} {name}" for name, n in pod["requests"].items())
+        asked = ", ".join(
+            f"{words.amount(name, n)} {called[name]}" for name, n in pod["requests"].items()
+        )
         said = [f"priority {pod['priority']}"] if pod["priority"] else []
         said += ["is being deleted"] if pod["deleting"] else []
         more = f" ({', '.join(said)})" if said else ""
@@ -100,6 +105,12 @@ def _pods(node: Json) -> Iterator[Line]:
         yield Line(row, 2, 4, is_row=True)
     if len(pods) > _PODS:
         yield Line(f"and {len(pods) - _PODS} more", 2)
+
+
+def _short_name(resource: str, every: Collection[str]) -> str:
+    """Without its domain, unless another has the same name without."""
+    last = resource.rpartition("/")[2]
+    return last if sum(one.rpartition("/")[2] == last for one in every) == 1 else resource
 
 
 def _waiting(node: Json) -> Iterator[Line]:

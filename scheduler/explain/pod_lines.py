@@ -7,13 +7,15 @@ from typing import Any
 
 from scheduler.explain import losses, sentences
 from scheduler.explain.layout import Line, heading, some
-from scheduler.plugins import words
+from scheduler.plugins import container_figures, words
 from scheduler.printing import counted
 from scheduler.simulate import explained
 
 Json = Mapping[str, Any]
 # Below it a table of scores would be folded.
 _TABLE_WIDTH = 64
+# Requests of containers that are told one by one; -o json has all.
+_CONTAINERS = 8
 _SAID = {
     "bound": "is on {node}",
     "deleting": "is being deleted",
@@ -118,20 +120,54 @@ def _nearest(nearest: Json, pod: Json) -> Iterator[Line]:
     if nearest["taints"]:
         yield Line(f"taints there: {', '.join(map(sentences.taint, nearest['taints']))}", 2, 2)
     if nearest["cards"]:
-        good = sum(card["wouldDo"] for card in nearest["cards"])
-        asked = nearest["cardsAsked"]
-        yield Line(
-            f"{good} of {counted(len(nearest['cards']), 'card')} would fit, "
-            f"{asked} {'is' if asked == 1 else 'are'} requested",
-            2,
-            2,
-        )
+        yield from _fit(nearest)
         alike: dict[str, list[Json]] = {}
-        for card in nearest["cards"]:
-            alike.setdefault(_card(card), []).append(card)
+        for i, card in enumerate(nearest["cards"]):
+            alike.setdefault(f"{_verdict(nearest, i)}: {_card(card)}", []).append(card)
         for text, cards in alike.items():
             which = ", ".join(str(card["index"]) for card in cards)
             yield Line(f"{'card' if len(cards) == 1 else 'cards'} {which} {text}", 4, 4)
+
+
+def _fit(nearest: Json) -> Iterator[Line]:
+    """How many of the cards would fit; where several containers request cards, for each of them."""
+    n_cards = counted(len(nearest["cards"]), "card")
+    if not nearest["containers"]:
+        good, asked = sum(card["wouldDo"] for card in nearest["cards"]), nearest["cardsAsked"]
+        is_requested = "is" if asked == 1 else "are"
+        yield Line(f"{good} of {n_cards} would fit, {asked} {is_requested} requested", 2, 2)
+    for one in nearest["containers"][:_CONTAINERS]:
+        who, asked = container_figures.name_containers(one["names"]), one["cardsAsked"]
+        each = " by each" if len(one["names"]) > 1 else ""
+        is_requested = "is" if asked == 1 else "are"
+        text = f"{who}: {one['wouldDo']} of {n_cards} would fit, {asked} {is_requested} requested{each}"
+        yield Line(text, 2, 2)
+    more = len(nearest["containers"]) - _CONTAINERS
+    if more > 0:
+        yield Line(f"and {counted(more, 'other request')} of containers", 2, 2)
+    if (one := nearest.get("together")) is not None:
+        before = container_figures.name_containers(one["after"])
+        placed = "is placed" if len(one["after"]) == 1 else "are placed"
+        text = (
+            f"They do not fit together: once {before} {placed}, {one['wouldDo']} of {n_cards} would fit "
+            f"container {one['container']}."
+        )
+        yield Line(text, 2, 2)
+
+
+def _verdict(nearest: Json, i: int) -> str:
+    """Whether a card would fit; where several containers request cards, for which of them, and why not for others."""
+    if not nearest["containers"]:
+        card = nearest["cards"][i]
+        return "would fit" if card["wouldDo"] else str(card["refusal"])
+    by_code: dict[str | None, list[str]] = {}
+    for one in nearest["containers"]:
+        by_code.setdefault(one["refusals"][i], []).extend(one["names"])
+    said = []
+    for code, names in by_code.items():
+        who = words.joined(names, "container")
+        said.append(f"would fit {who}" if code is None else f"{code} for {who}")
+    return ", ".join(said)
 
 
 def _short(short: Json) -> str:
@@ -147,10 +183,9 @@ def _card(card: Json) -> str:
         f"{sharers['used']} of {sharers['total']} sharers",
         *([f"NUMA node {card['numa']}"] if card["numa"] else []),
         *(["unhealthy"] if not card["healthy"] else []),
-        *(["closed"] if card["closed"] else []),
+        *(["cordoned"] if card["closed"] else []),
     ]
-    why = "would fit" if card["wouldDo"] else card["refusal"]
-    return f"{why}: {', '.join(said)}; {card['model']}"
+    return f"{', '.join(said)}; {card['model']}"
 
 
 def _advice(pod: Json) -> Iterator[Line]:

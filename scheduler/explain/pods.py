@@ -224,6 +224,25 @@ def _nearest(scene: Scene, pod: PodRecord, node: str) -> Json | None:
             | {"refusal": devices.refusal(seen.refusal), "wouldDo": seen.refusal is None}
             for seen in one.cards
         ],
+        "containers": [
+            {
+                "names": list(asked.names),
+                "cardsAsked": asked.wanted,
+                "wouldDo": asked.refusals.count(None),
+                "refusals": [*map(devices.refusal, asked.refusals)],
+            }
+            for asked in one.containers
+        ],
+        "together": _together(one.together) if one.together else None,
+    }
+
+
+def _together(one: nearest.TogetherSeen) -> Json:
+    return {
+        "container": one.name,
+        "after": list(one.before),
+        "cardsAsked": one.wanted,
+        "wouldDo": one.fitting,
     }
 
 

@@ -1,24 +1,34 @@
-"""Prints ``evenkeel explain``: folded to a terminal's width; elsewhere prose has 80 columns and rows are whole."""
+"""Prints ``evenkeel explain``: folded to a terminal's width, elsewhere to 80 columns; wide rows are whole there."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Console
 
 from scheduler import printing
 from scheduler.explain import layout, node_lines, pod_lines
+from scheduler.explain.layout import Line
 
 Json = Mapping[str, Any]
 
 
-def show(answer: Json, console: Console) -> None:
-    """Print the answer."""
+def show(answer: Json, console: Console, *, is_wide: bool = False) -> None:
+    """Print the answer; where ``is_wide``, with the ids of cards and, off a terminal, with rows of any width."""
     answer = printing.shown(answer)
-    lines = pod_lines.of if answer["kind"] == "Pod" else node_lines.of
+
+    def lines(width: int) -> Iterator[Line]:
+        if answer["kind"] == "Pod":
+            return pod_lines.of(answer, width)
+        return node_lines.of(answer, is_wide=is_wide)
+
     if printing.is_terminal(console):
-        layout.draw(lines(answer, console.width), console, console.width)
+        layout.draw(lines(console.width), console, console.width)
     else:
-        text = printing.text(lambda whole: layout.draw(lines(answer, whole.width), whole, None))
+        text = printing.text(
+            lambda whole: layout.draw(
+                lines(printing.PROSE), whole, printing.PROSE, has_whole_rows=is_wide
+            )
+        )
         console.file.write(text)

@@ -20,7 +20,7 @@ class Scene:
     """Objects and the engine; questions leave it as it is.
 
     Attributes:
-        pods: those that are not finished, by ``namespace/name``.
+        pods: those that are not finished, by ``namespace/name``; ``finished`` are the others.
         nodes: by name.
         unread, malformed: why pods, or nodes, cannot be read, by the same names.
         asking: the questions.
@@ -34,11 +34,11 @@ class Scene:
         self.engine = engine_of(inventory, config, only_ours=is_live)
         self.situation, self.config, self.is_live = situation, config, is_live
         self.pods: dict[str, wire.Pod] = {}
-        self.finished: set[str] = set()
+        self.finished: dict[str, wire.Pod] = {}
         for pod in inventory.pods:
             key = f"{pod.metadata.namespace}/{pod.metadata.name}"
             if pod.status.phase in _FINISHED:
-                self.finished.add(key)
+                self.finished[key] = pod
             else:
                 self.pods[key] = pod
         self.nodes: Mapping[str, wire.Node] = {one.metadata.name: one for one in inventory.nodes}

@@ -10,7 +10,7 @@ from scheduler.cycle.advice.back import Back
 from scheduler.cycle.advice.ending import Ending
 from scheduler.cycle.advice.less import Less
 from scheduler.errors import visible
-from scheduler.plugins import words
+from scheduler.plugins import container_figures, words
 from scheduler.state.pods import PodRecord
 
 Json = dict[str, Any]
@@ -38,13 +38,14 @@ def taint(one: Json) -> str:
 
 def _step(asking: Asking, step: Step) -> Json:
     match step:
-        case Less(ask, most):
+        case Less(ask, most, names, _):
             return {
                 "do": "askLess",
                 "resource": ask.resource,
                 "asked": ask.asked,
                 "atMost": most,
                 "perContainer": ask.of_each,
+                "containers": list(names),
             }
         case Drop(wish):
             return {"do": "drop", "field": wish.field, "value": wish.said}
@@ -75,10 +76,13 @@ def pod(pod: PodRecord) -> Json:
 
 def _said(asking: Asking, step: Step) -> str:
     match step:
-        case Less(ask, most):
+        case Less(ask, most, names, is_unlike):
             asked, left = (words.amount(ask.resource, one) for one in (ask.asked, most))
-            each = " in each container" if ask.of_each else ""
-            return f"request at most {left} {ask.resource}{each} instead of {asked}"
+            where = " in each container" if ask.of_each else ""
+            if names:
+                where = f" in {container_figures.name_containers(names)}"
+            up_to = "up to " if is_unlike else ""
+            return f"request at most {left} {ask.resource}{where} instead of {up_to}{asked}"
         case Drop(wish):
             return f"drop {wish.field} {wish.said}"
         case Tolerate((key, value, effect)):

@@ -52,6 +52,14 @@ def listed(names: Sequence[str], what: str) -> str:
     return ", ".join(told) + (f" and {more} more" if more else "")
 
 
+def joined(names: Sequence[str], what: str) -> str:
+    """``a, b and c``; of many the first, and how many more; as ``listed`` where none can be told."""
+    if len(names) > _LISTED or not all(0 < len(name) <= _NAME_MAX for name in names):
+        return listed(names, what)
+    told = [visible(name) for name in names]
+    return " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
+
+
 def counted(n: int, what: str) -> str:
     """``1 GPU``, ``2 GPUs``."""
     return f"{n} {what}" if n == 1 else f"{n} {what}s"

@@ -73,7 +73,8 @@ def execute(
         variant: traces.read(request.trace, variant, strict=request.strict) for variant in variants
     }
     for reading in dict.fromkeys(one for trace in known.values() for one in trace.readings):
-        progress.print(f"warning: {reading}", markup=False, highlight=False, soft_wrap=True)
+        warning = printing.wrapped(f"warning: {reading}", min(printing.ERRORS, progress.width))
+        progress.print(warning, markup=False, highlight=False, soft_wrap=True)
     if request.experiment == "recorded":
         for trace in known.values():
             workloads.check_recorded(trace)

@@ -51,5 +51,5 @@ async def test_pods_and_nodes_of_a_cluster_are_explained_and_nothing_is_written(
     assert [one["name"] for one in on_node["pods"]] == ["bound"]
     assert [one["names"] for one in on_node["waiting"]["groups"]] == [["default/waits"]]
     assert nobody.exit_code == 2
-    assert "there are default/waits" in nobody.stderr
+    assert "similar: default/waits" in nobody.stderr
     assert {method for method, _ in asked} == {"GET"}

@@ -34,6 +34,7 @@ def _ask_less(objects: list[Json], pod: Json, step: Json) -> list[Json]:
         for container in containers
         for section in (container.get("resources") or {}).values()
         if resource in section
+        and (not step["containers"] or container["name"] in step["containers"])
     ]
     written = f"{most}m" if resource == names.CPU else most
     if step["perContainer"]:

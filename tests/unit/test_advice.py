@@ -223,7 +223,7 @@ def test_taints_are_tolerated_by_name_and_those_of_a_state_are_not() -> None:
 def test_closed_cards_and_a_silent_plugin_can_come_back() -> None:
     closed = [make.hami_node(name="g", cards=1, cordoned=["g-GPU-0"])]
     pod = make.pod(gpu=1)
-    assert texts(pod, closed) == ["bring back node g (cards are closed): it fits on g"]
+    assert texts(pod, closed) == ["bring back node g (cards are cordoned): it fits on g"]
     found = advised(pod, [make.hami_node(name="g", cards=1)], silent="g")
     assert [one["text"] for one in found] == [
         "bring back node g (its device plugin does not answer): it fits on g"

@@ -127,6 +127,50 @@ def drawn(seed: int) -> tuple[list[Json], Json]:
     return nodes + running, asked
 
 
+def drawn_with_containers(seed: int) -> tuple[list[Json], Json]:
+    """As ``drawn``, but the pod that waits has two or three containers that request cards, and little else."""
+    objects, asked = drawn(seed)
+    rng = random.Random(seed + 1)
+    asks: list[Json] = [
+        {
+            "gpu": rng.choice([1, 1, 2]),
+            "gpumem": rng.choice([3000, 9000, 12000, 16000, 20000, 40000]),
+            "gpucores": rng.choice([0, 30, 60]),
+        }
+        for _ in range(rng.choice([2, 2, 3]))
+    ]
+    if rng.random() < 0.3:
+        asks[-1] = asks[0]
+    kind = rng.choice(["containers", "containers", "initContainers"])
+    named = [make.container(name=f"c{i}", **one) for i, one in enumerate(asks)]
+    first = named[:1] if kind == "initContainers" else []
+    if first and rng.random() < 0.5:
+        first[0]["restartPolicy"] = "Always"
+    spec = {"schedulerName": asked["spec"]["schedulerName"], "containers": named[len(first) :]}
+    return objects, asked | {"spec": spec | ({"initContainers": first} if first else {})}
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=60)
+def test_advice_for_pods_of_several_gpu_containers_is_true_and_not_to_be_had_cheaper(
+    seed: int,
+) -> None:
+    check_all(*drawn_with_containers(seed))
+
+
+@pytest.mark.many
+def test_pods_of_several_gpu_containers_are_advised_about_one_of_them_and_about_all() -> None:
+    seen: set[bool] = set()
+    for seed in range(80):
+        objects, pod = drawn_with_containers(seed)
+        if fits_on(objects, pod):
+            continue
+        for step in (step for one in advice_for(objects, pod) for step in one["steps"]):
+            if step["do"] == "askLess":
+                seen.add(bool(step["containers"]))
+    assert seen == {True, False}
+
+
 @given(st.integers(0, 2**32))
 @settings(max_examples=60)
 def test_advice_on_random_clusters_is_true_and_not_to_be_had_cheaper(seed: int) -> None:

@@ -1,6 +1,7 @@
 """``evenkeel audit`` as a user types it, from files: what goes in, what comes out, how mistakes are told."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -255,14 +256,34 @@ def test_all_nodes_are_a_table_with_their_cards_and_what_is_in_use() -> None:
     result = run("-f", "-", "--nodes", objects=objects)
     assert result.exit_code == 0, result.output
     rows = [line.split() for line in result.stdout.splitlines()]
-    assert ["g", "NVIDIA-Tesla", "T4", "2", "0", "0", "0", "0", "0", "0.0"] in rows
-    assert ["w", "NVIDIA-L4", "4", "1", "25", "0", "25", "-", "0.0"] in rows
+    assert ["g", "Tesla-T4", "2", "0", "0", "0", "0", "0", "0.0"] in rows
+    assert ["w", "L4", "4", "1", "25", "0", "25", "-", "0.0"] in rows
     (plain,) = [row for row in rows if row[:1] == [node()["metadata"]["name"]]]
     assert plain[1:4] == plain[-1:] * 3 == ["-"] * 3
     assert "Advice" not in result.stdout
     assert refused("-f", "-", "--nodes", "-o", "json", objects=FULL) == (
         "--nodes: needs -o table; -o json without --nodes has every node"
     )
+
+
+def test_rows_of_the_total_are_in_plain_words_and_explained_below_it() -> None:
+    cordoned = node() | {"spec": {"unschedulable": True}}
+    cordoned["metadata"] = {"name": "cordoned"}
+    text = run("-f", "-", "--mode", "default", objects=[*FULL, cordoned]).stdout
+    page = run("-f", "-", "--mode", "default", "-o", "html", objects=[*FULL, cordoned]).stdout
+    every = run("-f", "-", "--nodes", objects=[*FULL, cordoned]).stdout
+    for said in (text, page):
+        for private in ("spare", "of which dead", "closed"):
+            assert not re.search(rf"[>\n ]{private}\b", said, re.IGNORECASE), private
+        plain = " ".join(said.split())
+        for title in ("Stranded for all", "No loss", "Out of service"):
+            assert title.lower() in said
+            assert f"{title}: " in plain
+    # The meaning stands by the figures.
+    assert text.index("Out of service: ") < text.index("Typical pods")
+    assert page.index("Out of service: ") < page.index("Dollars a month, by resource")
+    assert re.search(r"cordoned .* out\n", every)
+    assert "out: the node is out of service, cordoned or unhealthy." in " ".join(every.split())
 
 
 def test_yaml_says_what_json_says() -> None:

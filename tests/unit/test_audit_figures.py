@@ -173,7 +173,7 @@ def test_a_node_that_takes_no_pods_is_closed_not_stranded(more: dict[str, object
     figures = measured([gpu_node(**more)], pods, (ONE, 1), (PLAIN, 1))
     assert of(figures, m.FREE) == of(figures, m.STRANDED) == [0, 0, 0, 0]
     assert of(figures, m.CLOSED) == [0, 60, 3, 120]
-    assert reasons.of_node(figures, 0).startswith("closed")
+    assert reasons.of_node(figures, 0).startswith("out of service")
 
 
 def test_cards_out_of_order_are_closed() -> None:

@@ -5,7 +5,8 @@ import re
 
 from scheduler.api import names
 from scheduler.audit import words
-from scheduler.audit.page import page
+from scheduler.audit.page import page, parts
+from scheduler.audit.page.parts import Bar
 from tests import make
 from tests.unit.test_audit_findings import EVIL, audit, plain, read, shown_at
 
@@ -40,7 +41,7 @@ def test_the_fleet_has_a_cell_and_a_name_for_every_node_worst_kind_first() -> No
         assert f"<li>{letter}1 {name}</li>" in text
     words = read(text).words
     assert "1 node: half or more stranded" in words
-    assert "D. 1 node: closed: cordoned or unhealthy" in words
+    assert "D. 1 node: out of service: cordoned or unhealthy" in words
 
 
 def test_pods_that_wait_are_cells_by_what_they_request() -> None:
@@ -83,3 +84,8 @@ def test_a_cause_that_nodes_share_is_told_once() -> None:
         in text
     )
     assert text.count(why) == text.count(left) == 1
+
+
+def test_a_bar_says_in_plain_words_what_its_parts_are() -> None:
+    drawn = parts.bars("t", [Bar("n", [("closed", 2.0)], "2")], [("closed", "out of service")])
+    assert 'title="out of service: 2.0"' in drawn

@@ -18,6 +18,9 @@ def of_deployment(name: str, **figures: Any) -> Json:
     return body
 
 
+FINISHED = owned("train-x", "Job", node="a")
+FINISHED["metadata"]["ownerReferences"][0]["name"] = "train"
+FINISHED["status"] = {"phase": "Succeeded"}
 OBJECTS = [
     node("a", cpu=9),
     node("shared-1"),
@@ -27,6 +30,7 @@ OBJECTS = [
     pod("chat-7b-0", namespace="search", node="a"),
     pod("chat-7b-1", namespace="search", node="a"),
     pod("lone-x"),
+    FINISHED,
 ]
 
 
@@ -104,18 +108,61 @@ def test_pods_that_a_workload_would_make_are_its_pods() -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (("deploy", "wib"), "Deployment default/wib: is not among the 1 Deployments that have pods; there are default/web"),
-        (("sts", "web"), "StatefulSet default/web: does not exist, and no other StatefulSet does"),
-        (("pod", "chat-7b-0"), "pod default/chat-7b-0: is not among the 6 pods; there are search/chat-7b-0"),
-        (("pod", "chat-7b"), "pod default/chat-7b: is not among the 6 pods; there are search/chat-7b-0, search/chat-7b-1"),
-        (("pod", "shared-1"), "did you mean node shared-1?"),
-        (("node", "shared"), "node shared: is not among the 2 nodes; there are shared-1"),
-        (("node", "lone-x"), "did you mean pod default/lone-x?"),
+        (("deploy", "wib"), "Deployment default/wib: does not exist. Of 1 Deployment, similar: default/web"),
+        (("deploy", "chat"), "Deployment default/chat: does not exist. There is 1 Deployment: default/web. Did you mean pod search/chat-7b-0, pod search/chat-7b-1?"),
+        (("deploy/web", "-n", "nlp"), "Deployment nlp/web: does not exist. Of 1 Deployment, similar: default/web"),
+        (("deploy/we",), "Deployment default/we: does not exist. Of 1 Deployment, similar: default/web"),
+        (("sts", "web"), "StatefulSet default/web: does not exist, and no other StatefulSet does. Did you mean deployment default/web?"),
+        (("sts/chat",), "Did you mean pod search/chat-7b-0, pod search/chat-7b-1?"),
+        (("pod", "chat-7b-0"), "pod default/chat-7b-0: does not exist. Of 6 pods, similar: search/chat-7b-0"),
+        (("pod/chat-7b",), "pod default/chat-7b: does not exist. Of 6 pods, similar: search/chat-7b-0, search/chat-7b-1"),
+        (("pod", "search/web"), "Of 6 pods, similar: default/web-5f-1, default/web-5f-2, default/web-5f-3. Did you mean deployment default/web?"),
+        (("pod", "shared-1"), "Did you mean node shared-1?"),
+        (("node", "shared"), "node shared: does not exist. Of 2 nodes, similar: shared-1"),
+        (("node/q",), "node q: does not exist. There are 2 nodes: a, shared-1"),
+        (("node", "lone-x"), "Did you mean pod default/lone-x?"),
+        (("job/train",), "Job default/train: has no pod that runs or waits: finished are default/train-x"),
         (("service", "web"), 'WHAT: "service" cannot be explained; allowed are pod, pods, po, node, nodes, no, deployment'),
-        (("deploy", "a/b/c"), 'NAME: "a/b/c" is not a name: write NAMESPACE/NAME'),
+        (("deployment.batch/web",), 'WHAT: "deployment.batch" cannot be explained'),
+        (("search/chat-7b",), "; for a pod write pod search/chat-7b"),
+        (("deploy", "a/b/c"), 'NAME: "a/b/c" is not a name: write NAME with -n NAMESPACE, or NAMESPACE/NAME'),
+        (("deploy",), "NAME: is missing: write deploy NAME or deploy/NAME"),
+        (("deploy/",), 'NAME: "" is not a name'),
+        (("deploy/web", "nlp"), 'NAME: "nlp" is one name too many: deploy/web is already a type and a name'),
+        (("node/a/b",), 'NAME: "a/b" is not a node name'),
+        (("deploy", "nlp/web", "-n", "other"), '--namespace: "other" is not the namespace of nlp/web'),
     ],
 )  # fmt: skip
 def test_what_is_not_there_is_told_with_what_is_near(asked: tuple[str, str], said: str) -> None:
     result = explain(*asked, objects=OBJECTS)
     assert result.exit_code == 2
-    assert said in result.stderr
+    assert said in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("asked", "first"),
+    [
+        (("deploy/web",), "Pod default/web-5f-2 waits"),
+        (("deployment/web", "-n", "default"), "Pod default/web-5f-2 waits"),
+        (("deployments.apps/web",), "Pod default/web-5f-2 waits"),
+        (("Deployment.v1.apps/default/web",), "Pod default/web-5f-2 waits"),
+        (("replicaset/web-5f",), "Pod default/web-5f-2 waits"),
+        (("pod/chat-7b-1", "-n", "search"), "Pod search/chat-7b-1 is on a"),
+        (("po", "chat-7b-1", "-n", "search"), "Pod search/chat-7b-1 is on a"),
+        (("pod", "search/chat-7b-1", "--namespace", "search"), "Pod search/chat-7b-1 is on a"),
+        (("pods.v1./lone-x",), "Pod default/lone-x waits"),
+        (("job/mine",), "Pod default/mine-"),
+        (("job.batch/mine",), "Pod default/mine-"),
+        (("sts/db",), "Pod default/db-0 waits"),
+        (("statefulset.apps/db",), "Pod default/db-0 waits"),
+        (("ds/agent",), "Pod default/agent-"),
+        (("daemonset.apps/agent",), "Pod default/agent-"),
+        (("node/shared-1",), "Node shared-1"),
+        (("no/shared-1", "-n", "search"), "Node shared-1"),
+    ],
+)  # fmt: skip
+def test_kubectl_s_forms_of_a_name_are_known(asked: tuple[str, ...], first: str) -> None:
+    more = [workload("Job", "mine"), workload("StatefulSet", "db"), workload("DaemonSet", "agent")]
+    result = explain(*asked, objects=[*OBJECTS, *more])
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith(first)

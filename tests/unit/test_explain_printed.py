@@ -5,27 +5,28 @@ import json
 import pytest
 from rich.console import Console
 
-from scheduler import printing
 from scheduler.api import names
-from scheduler.explain import losses, node_lines, pod_lines, report
+from scheduler.explain import losses, report
 from tests import make
 from tests.model import mixed_fleet
 from tests.screen import Screen
 from tests.unit.test_explain import explain, on, said
-from tests.unit.test_simulate_what_if import node, pod
+from tests.unit.test_simulate_what_if import gpu_node, node, pod
 
 
 @pytest.mark.parametrize("width", [80, 40])
-def test_a_terminal_of_any_width_is_not_overrun_and_a_pipe_has_prose_of_80_columns_and_whole_rows(
+def test_no_line_is_wider_than_a_terminal_and_none_in_a_pipe_wider_than_80_columns(
     width: int,
 ) -> None:
     fleet = [
         *(make.raw(one) | {"kind": "Node"} for one in mixed_fleet.nodes()),
         *(make.raw(one) | {"kind": "Pod"} for one in [*mixed_fleet.running(), *mixed_fleet.pending()]),
         pod("huge", gpu=9, cpu=400, node_selector={"a": "b"}),
+        on("a-name-as-long-as-those-of-a-chart-and-a-replica-set-5f6d8c-x2x", "g1", gpu=3, gpumem=6000, gpucores=30, memory="24Gi"),
     ]  # fmt: skip
-    waiting = [one["metadata"]["name"] for one in fleet if one["kind"] == "Pod"][-3:]
+    waiting = [one["metadata"]["name"] for one in fleet if one["kind"] == "Pod"][-4:-1]
     names = [one["metadata"]["name"] for one in fleet if one["kind"] == "Node"]
+    fleet[-1]["spec"]["nodeName"] = names[0]
     for arguments in [
         *(("pod", name) for name in waiting),
         ("node", names[0]),
@@ -35,17 +36,38 @@ def test_a_terminal_of_any_width_is_not_overrun_and_a_pipe_has_prose_of_80_colum
         out = Screen()
         report.show(found, Console(file=out, force_terminal=True, width=width, color_system=None))
         lines = [line.rstrip() for line in out.getvalue().splitlines()]
-        # A name that is longer than the terminal is wide is not broken.
-        assert [one for one in lines if len(one) > width and len(one.split()) > 1] == []
+        assert too_wide(lines, width) == []
         assert len(lines) < 400
         piped = said(*arguments, objects=fleet)
         assert not any("\x1b" in line for line in piped)
-        drawn = pod_lines.of if arguments[0] == "pod" else node_lines.of
-        rows = {one.text for one in drawn(printing.shown(found), 80) if one.is_row}
-        too_long = [line for line in piped if len(line) > 80 and len(line.split()) > 1]
-        assert {line.strip() for line in too_long} <= rows
-        assert rows <= {line.strip() for line in piped}
+        assert too_wide(piped, 80) == []
         assert " ".join(" ".join(piped).split()) == " ".join(" ".join(lines).split()) or width < 64
+
+
+def too_wide(lines: list[str], width: int) -> list[str]:
+    """A name that is longer than the terminal is wide is not broken."""
+    return [one for one in lines if len(one) > width and len(one.split()) > 1]
+
+
+def test_ids_of_cards_and_whole_rows_are_in_wide_output_alone() -> None:
+    long = "a-name-as-long-as-those-of-a-chart-and-a-replica-set-5f6d8c-x2x"
+    objects = [
+        gpu_node("g", cards=1),
+        on(long, "g", gpu=1, gpumem=6000, gpucores=30, memory="24Gi", cpu=4),
+        on("amd", "g", memory="1Gi", requests={names.AMD_GPU: 1}),
+    ]
+    plain, wide = (
+        said("node", "g", objects=objects),
+        said("node", "g", "-o", "wide", objects=objects),
+    )
+    assert too_wide(plain, 80) == []
+    assert "GPU-0" not in "".join(plain)
+    assert "  0 Tesla-T4" in plain
+    assert "  0 Tesla-T4 g-GPU-0" in wide
+    row = f"  default/{long}: 4 cpu, 24Gi memory, 1 nvidia.com/gpu, 30 nvidia.com/gpucores, 6000 nvidia.com/gpumem"
+    assert row in wide
+    # Names of two vendors are told apart.
+    assert "1 nvidia.com/gpu, 30 gpucores, 6000 gpumem" in " ".join(" ".join(plain).split())
 
 
 def test_what_a_terminal_would_obey_is_spelt_out() -> None:

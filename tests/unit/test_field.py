@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from scheduler import cli
+from scheduler.audit.words import short
 
 Json = dict[str, Any]
 FOLDER = Path(__file__).parents[1] / "field"
@@ -158,17 +159,37 @@ def test_a_machine_with_shared_cards_costs_what_it_costs_without() -> None:
     assert "Tesla-T4-SHARED: 1 GPU, reported as 12 replicas (time-slicing or MPS)" in said
 
 
+def _spare(found: Json, name: str) -> Json:
+    (row,) = (row for row in found["nodes"] if row["name"] == name)
+    return {key: row["spare"][key] for key in ("cpu", "memory")}
+
+
 def test_a_node_whose_gpus_nobody_counts_is_a_gpu_node(tmp_path: Path) -> None:
     nodes = FOLDER / "cpu-pods-on-renamed-gpus/in.yaml"
     assert [one["node"] for one in simulated(nodes)["pods"]] == ["b-cpu"]
     found = audited(nodes)
     assert [row["name"] for row in found["nodes"] if row["hasGpus"]] == ["a-mig", "a-shared"]
     assert found["uncounted"] == [
-        {"node": "a-mig", "offers": {"nvidia.com/mig-1g.12gb": 2}},
-        {"node": "a-shared", "offers": {"nvidia.com/gpu.shared": 128}},
+        {"node": "a-mig", "offers": {"nvidia.com/mig-1g.12gb": 2}, "spare": _spare(found, "a-mig")},
+        {
+            "node": "a-shared",
+            "offers": {"nvidia.com/gpu.shared": 128},
+            "spare": _spare(found, "a-shared"),
+        },
     ]
-    said = run("audit", "-f", nodes).stdout
-    assert "2 nodes have GPUs that Evenkeel cannot count" in said
+    # Of the free cores that count as no loss, it is said which are beside such GPUs: in text, page and JSON.
+    cores, gib = (sum(one["spare"][key] for one in found["uncounted"]) for key in ("cpu", "memory"))
+    assert cores > 0
+    assert found["total"]["spare"]["cpu"] == pytest.approx(cores)
+    told = f"{short(cores)} cores and {short(gib)} GiB of memory that count as no loss are on those nodes; whether pods"
+    for form in ("table", "html"):
+        said = " ".join(run("audit", "-f", nodes, "-o", form).stdout.split())
+        assert (
+            "2 nodes have GPUs that Evenkeel cannot count, so no figure includes these GPUs: a-mig"
+            in said
+        )
+        assert told in said
+    assert "count as no loss" not in run("audit", "-f", nodes, "--by", "namespace").stdout
     # What else is a GPU stands in the configuration.
     other = {
         "kind": "Node",

@@ -62,15 +62,19 @@ async def test_gpus_that_are_allocated_are_told_by_namespace() -> None:
 async def test_models_of_a_nodes_cards_are_counted_also_without_series_of_cards() -> None:
     replica = Replica(per_card=False)
     two, one = make.cards(count=2), make.cards(count=1)
-    odd = [*two, {**one[0], "id": "GPU-odd", "index": 2, "type": "NVIDIA-A10"}]
+    # One model, whichever way each card has it.
+    odd = [
+        {**one[0], "id": f"GPU-odd-{i}", "index": 2 + i, "type": model}
+        for i, model in enumerate(("NVIDIA-A10", "NVIDIA-NVIDIA A10"))
+    ]
     replica.see(
-        make.hami_node(name="mixed", cards=odd),
+        make.hami_node(name="mixed", cards=[*two, *odd]),
         make.node(name="plain", allocatable={"cpu": "8", "pods": "10", names.GPU: "4"}),
     )
     found = await replica.scrape()
     name = "evenkeel_node_gpu_models"
-    assert of(found, name, node="mixed", model=two[0]["type"]) == 2
-    assert of(found, name, node="mixed", model="NVIDIA-A10") == 1
+    assert of(found, name, node="mixed", model="Tesla-T4") == 2
+    assert of(found, name, node="mixed", model="A10") == 2
     assert of(found, name, node="plain", model="") == 4
 
 

@@ -260,7 +260,9 @@ async def test_no_word_of_a_pod_becomes_a_label() -> None:
 async def test_words_of_a_driver_are_written_as_the_format_wants_them() -> None:
     replica = Replica()
     cards = make.cards(count=1, mib=1000)
-    odd = make.hami_node(name="g", cards=[{**cards[0], "type": 'A"1\\0\n0'}], cpu=16)
+    odd = make.hami_node(
+        name="g", cards=[{**cards[0], "id": 'G"1\\0\n0', "type": 'A"1\\0'}], cpu=16
+    )
     replica.see(odd)
     found = await replica.scrape()
-    assert of(found, "evenkeel_card_sharers", model='A"1\\0\n0') > 0
+    assert of(found, "evenkeel_card_sharers", model='A"1\\0', uuid='G"1\\0\n0') > 0

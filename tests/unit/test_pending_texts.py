@@ -39,7 +39,7 @@ NOTES = {
     "cores-and-count": "AllocatedCardsInsufficientRequest on 60 nodes: requested 4 GPUs, the most that would fit on one node is 3, on node-0.",
     "many-cards": "NodeInsufficientDevice on 100 nodes: requested 8 GPUs, the most on one node is 4, on node-0. Insufficient nvidia.com/gpu: requested 8, the most free is 4 on node-123.",
     "more-than-any": "NodeInsufficientDevice on 118 nodes: requested 16 GPUs, the most on one node is 8, on node-100.",
-    "model": "requested H100, H200, there are NVIDIA-Tesla T4, NVIDIA-NVIDIA A10.",
+    "model": "requested H100, H200, there are Tesla-T4, A10 (reported as NVIDIA-Tesla T4, NVIDIA-NVIDIA A10).",
     "card-by-name": "CardUuidMismatch on ",
     "cpu": "0/200 nodes are available: 176 Insufficient cpu, 20 node(s) had untolerated taint(s), 4 node(s) were unschedulable. Insufficient cpu: requested 200, the most free is 61.28 on node-60.",
     "memory": "Insufficient memory: requested 1024Gi, the most free is 247Gi on node-60.",

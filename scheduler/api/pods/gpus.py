@@ -55,7 +55,8 @@ class ContainerAsk(NamedTuple):
 class GpuAsk(NamedTuple):
     """What a pod asks of one family: a slot per container (init first) and which cards it accepts.
 
-    ``family`` is the resource by which it asks.
+    ``family`` is the resource by which it asks. ``names`` are those of the containers, where several ask cards:
+    messages must say which of them is meant.
     """
 
     family: str
@@ -66,6 +67,7 @@ class GpuAsk(NamedTuple):
     nouse_uuids: tuple[str, ...] = ()
     vgpu_mode: str = ""
     numa_bind: bool = False
+    names: tuple[str, ...] = ()
 
 
 class CardWishes(NamedTuple):
@@ -121,6 +123,8 @@ def of_pod(pod: wire.Pod) -> GpuAsk | None:
     if not any(slot.cards for slot in slots):
         return None
     annotations = pod.metadata.annotations or {}
+    is_several = sum(bool(slot.cards) for slot in slots) > 1
+    called = tuple(container.name for _, container, _ in _containers(pod)) if is_several else ()
     return GpuAsk(
         family=names.GPU,
         containers=tuple(slots),
@@ -130,6 +134,7 @@ def of_pod(pod: wire.Pod) -> GpuAsk | None:
         nouse_uuids=_list(annotations.get(names.NOUSE_UUID, "")),
         vgpu_mode=annotations.get(names.VGPU_MODE, ""),
         numa_bind=_bool(annotations.get(names.NUMA_BIND, "")),
+        names=called,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from scheduler.audit.page import parts
 from scheduler.audit.page.parts import Bar
-from scheduler.audit.words import HELD, TITLES, dollars, short, whole
+from scheduler.audit.words import FIGURES, HELD, TITLES, dollars, short, whole
 
 Json = dict[str, Any]
 # Nobody reads more bars than these; the rest is told in words, and each node is in the fleet.
@@ -16,13 +16,13 @@ _OF_NODES = (
     ("used", "used"),
     ("usable", "usable, unused"),
     ("stranded", "stranded"),
-    ("closed", "closed"),
+    ("closed", FIGURES["closed"]),
 )
 _GPU = "gpuCompute"
 
 
 def nodes(rows: Sequence[Json]) -> str:
-    """GPUs of each node: used, usable, stranded, closed; those with the most stranded, the most first."""
+    """GPUs of each node: used, usable, stranded, out of service; those with the most stranded, the most first."""
     with_gpus = [row for row in rows if row["capacity"][_GPU] > 0]
     if not with_gpus:
         return "<p>No node has GPUs.</p>"

@@ -38,7 +38,7 @@ _STRANDED = (
 )
 _IDLE = _Kind("idle", _LEAST, "partly unused and usable, next to nothing stranded")
 _FULL = _Kind("full", 0.0, "in use, or the rest is no loss")
-_CLOSED = _Kind("closed", 0.0, "closed: cordoned or unhealthy")
+_CLOSED = _Kind("closed", 0.0, "out of service: cordoned or unhealthy")
 _KINDS = (*_STRANDED, _IDLE, _FULL, _CLOSED)
 
 

@@ -16,16 +16,8 @@ _METHOD = (
     (
         "Usable is free capacity that typical pods can use, averaged over these pods. Stranded is free capacity that "
         "typical pods cannot use, because another resource of the node is used up or too little is left on a card. "
-        "Dead is the part of the stranded capacity that no typical pod at all can use. Where one more typical pod "
-        "fits on a node, nothing on the node counts as stranded for that pod, so the figures are lower bounds."
-    ),
-    (
-        "Spare is free CPU and memory that is no loss: either all GPUs of its node are in use and no pod of the "
-        "cluster could use it, or it is too little for any pod."
-    ),
-    (
-        "Closed is free capacity of nodes that are cordoned or unhealthy, and of cards that are unhealthy, in MIG mode, "
-        "or possibly held by pods that do not say which cards they hold."
+        "Where one more typical pod fits on a node, nothing on the node counts as stranded for that pod, so the figures "
+        "are lower bounds."
     ),
     "A node is empty when its only pods belong to the node itself, such as those of a DaemonSet.",
 )
@@ -54,6 +46,7 @@ def render(audit: Json) -> str:
         *_sentences((words.waits(audit),)),
         "<h2>In total</h2>",
         _total(audit["total"]),
+        *_sentences(words.LEGEND),
         "<h2>Dollars a month, by resource</h2>",
         charts.money(audit["total"]),
         "<h2>GPUs by node, the most stranded GPUs first</h2>",

@@ -73,11 +73,11 @@ def _table(headings: Sequence[str], rows: Sequence[str], kinds: Sequence[str], n
 def bars(title: str, drawn: Sequence[Bar], legend: Sequence[tuple[str, str]] = ()) -> str:
     """Bars of one scale; ``legend`` are (class, meaning)."""
     longest = max((sum(amount for _, amount in bar.parts) for bar in drawn), default=0.0) or 1.0
-    lines = []
+    lines, meaning = [], dict(legend)
     for bar in drawn:
         parts = "".join(
             f'<i class="{kind}" style="width:{amount / longest:.2%}"'
-            f' title="{escape(f"{kind} {amount:,.1f}")}"></i>'
+            f' title="{escape(f"{meaning.get(kind, kind)}: {amount:,.1f}")}"></i>'
             for kind, amount in bar.parts
             if amount / longest >= 1e-4
         )

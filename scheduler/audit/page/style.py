@@ -2,7 +2,7 @@
 
 Text is HTML everywhere, also beside bars, so that it never shrinks with a picture. Colours are told apart by
 people who see few of them: stranded is orange and the darker the more, usable is blue, used is grey, and
-closed is hatched, or dashed where a number stands in it. Nothing is told by colour alone.
+what is out of service is hatched, or dashed where a number stands in it. Nothing is told by colour alone.
 """
 
 from __future__ import annotations

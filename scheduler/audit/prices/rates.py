@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from scheduler.audit.prices import book as books
 from scheduler.audit.prices.book import PriceBook
+from scheduler.devices import models
 from scheduler.measure import cards as all_cards
 from scheduler.measure import figures as m
 from scheduler.measure.cards import Cards
@@ -18,20 +18,18 @@ from scheduler.state.cluster import Cluster
 
 UNKNOWN = "model unknown"
 _ROUND = 2
-# What parts the words of a name.
-_BETWEEN = r"[\s_-]+"
 
 
 class ModelRate(NamedTuple):
     """What the GPUs of one model, or of one model that is not known, were counted at.
 
     Attributes:
-        model: as the nodes tell it, with its maker once.
+        model: its printed name.
         gpus: how many there are.
         replicas: how many the nodes report; more where their plugins share each among several pods.
         price: of each, a month.
         source: where the price is from.
-        names: all the names that nodes have for it.
+        names: all that nodes write for it.
     """
 
     model: str
@@ -68,10 +66,6 @@ def of_nodes(
     ):
         seen.setdefault((words[model] if model >= 0 else labelled[owner], size), []).append(i)
     price = np.zeros(cards.owner.size)
-    # The second part of the domain from its end.
-    makers = {
-        one.resource.partition("/")[0].split(".")[-2:][0] for one in cluster.registers.families
-    }
     found: dict[tuple[str, float, str], ModelRate] = {}
     for (model, size), entries in seen.items():
         known = prices.of_model(model)
@@ -81,11 +75,11 @@ def of_nodes(
         gpus = round(float(cards.capacity[0][entries].sum()), _ROUND)
         if replicas:
             rate = float(price[entries[0]])
-            name, alone = name_model(model, makers)
+            name = models.print_name(model, makers)
             one = ModelRate(
                 name or UNKNOWN, gpus, replicas, rate, source, (model,) if model else ()
             )
-            key = (alone, rate, source)
+            key = (name.lower(), rate, source)
             found[key] = found[key].merged(one) if key in found else one
     has_memory = cards.capacity[1] > 0
     worth = price * cards.capacity[0]
@@ -108,32 +102,18 @@ def of_nodes(
 def name_models(
     cluster: Cluster, names: Sequence[str], cards: Cards, prices: PriceBook
 ) -> list[list[str]]:
-    """The models of each node, with their makers once; none where no GPU is known by its model."""
+    """The printed names of the models of each node; none where no GPU is known by its model."""
     words, makers = cluster.cards.models.values, _makers(cluster)
     found: list[dict[str, None]] = [{} for _ in names]
     for owner, model in zip(cards.owner.tolist(), cards.model.tolist(), strict=True):
         text = words[model] if model >= 0 else _label(cluster, names[owner], prices)
         if text:
-            found[owner][name_model(text, makers)[0]] = None
+            found[owner][models.print_name(text, makers)] = None
     return [list(one) for one in found]
 
 
-def _makers(cluster: Cluster) -> set[str]:
-    """Who make devices: the second part from the end of the domains of their resources."""
-    domains = (one.resource.partition("/")[0] for one in cluster.registers.families)
-    return {domain.split(".")[-2:][0] for domain in domains}
-
-
-def name_model(text: str, makers: Collection[str]) -> tuple[str, str]:
-    """A model with its maker once, and by its name alone.
-
-    The maker stands before the name not at all, once or twice: ``ACME-ACME A100`` is the
-    ``ACME-A100`` of another node.
-    """
-    maker = "|".join(map(re.escape, sorted(makers)))
-    once = re.sub(rf"^({maker}){_BETWEEN}(?=\1{_BETWEEN})", "", text.strip(), flags=re.IGNORECASE)
-    alone = re.sub(rf"^({maker}){_BETWEEN}", "", once, flags=re.IGNORECASE)
-    return once, books.plain(alone)
+def _makers(cluster: Cluster) -> frozenset[str]:
+    return models.makers(one.resource for one in cluster.registers.families)
 
 
 def _label(cluster: Cluster, name: str, prices: PriceBook) -> str:

@@ -93,20 +93,27 @@ def _leaving(asking: Asking, pod: PodRecord) -> list[Advice]:
 
 
 def _less(asking: Asking, pod: PodRecord, words: wire.Pod) -> list[Advice]:
-    """The least given up first."""
-    found = []
-    for ask in less.asks(pod, words):
+    """The least given up first; what containers ask in unlike amounts also for those of each amount alone."""
+    found: list[tuple[Less, PodRecord]] = []
+    for whole in less.asks(pod, words):
+        of_one: list[tuple[Less, PodRecord]] = []
+        for ask in (*less.asks_apart(words, whole), whole):
 
-        def asked(amount: int, ask: Ask = ask) -> PodRecord:
-            return less.asking_less(asking, words, {ask: amount})
+            def asked(amount: int, ask: Ask = ask) -> PodRecord:
+                return less.asking_less(asking, words, {ask: amount})
 
-        def fits(amount: int, asked: Callable[[int], PodRecord] = asked) -> bool:
-            return asking.fits(asked(amount))
+            def fits(amount: int, asked: Callable[[int], PodRecord] = asked) -> bool:
+                return asking.fits(asked(amount))
 
-        one = less.largest(ask, fits)
-        if one is not None:
-            found.append((-one.most / ask.asked, Advice((one,), asking.fitting(asked(one.most)))))
-    return [advice for _, advice in sorted(found, key=lambda one: one[0])]
+            one = less.largest(ask, fits)
+            # All need not ask less where those of one amount could alone, and as little less.
+            if one is not None and (
+                ask is not whole or all(one.most > other.most for other, _ in of_one)
+            ):
+                of_one.append((less.name_containers(words, one), asked(one.most)))
+        found += of_one
+    found.sort(key=lambda one: -one[0].most / one[0].ask.asked)
+    return [Advice((one,), asking.fitting(record)) for one, record in found]
 
 
 def _drops(asking: Asking, words: wire.Pod) -> list[Advice]:
@@ -148,7 +155,7 @@ def _together(asking: Asking, words: wire.Pod) -> list[Advice]:
         for i, one in enumerate(needed):
             # What was the most on one node may not be on another, on which fewer steps are enough.
             if isinstance(one, Less):
-                needed[i] = _most(asking, words, needed, one)
+                needed[i] = less.name_containers(words, _most(asking, words, needed, one))
         return [Advice(tuple(needed), asking.fitting(asked(needed)))]
     return []
 

@@ -54,7 +54,7 @@ def _why(cluster: Cluster, node: wire.Node) -> tuple[str, ...]:
     if cluster.nodes.silent[row]:
         why.append("its device plugin does not answer")
     elif _closed(cluster, row):
-        why.append("cards are closed")
+        why.append("cards are cordoned")
     return tuple(why)
 
 

@@ -18,6 +18,8 @@ from scheduler.state.pods import PodRecord
 _MIB = 1 << 20
 # Of bytes nobody writes a figure that is no whole number of these.
 _IN_BYTES = frozenset({names.MEMORY, names.EPHEMERAL})
+# Amounts of one resource that are tried by themselves: a pod may have a thousand containers.
+_APART_MAX = 8
 
 
 class Ask(NamedTuple):
@@ -27,12 +29,14 @@ class Ask(NamedTuple):
         asked: in base units; of what is asked container by container, by the one that asks the most.
         unit: in which it is told how much less would do.
         of_each: nodes see what each container asks, and not what all ask together.
+        at: which containers would ask less, by their places in the pod (app containers first); empty for all.
     """
 
     resource: str
     asked: int
     unit: int
     of_each: bool
+    at: tuple[int, ...] = ()
 
 
 class Less(NamedTuple):
@@ -40,10 +44,14 @@ class Less(NamedTuple):
 
     Attributes:
         most: the most that would do, tried; one unit more would not, which was tried too.
+        names: the containers that would ask less, where these are not all that ask any; else empty.
+        is_unlike: the containers that would ask less ask unlike amounts now.
     """
 
     ask: Ask
     most: int
+    names: tuple[str, ...] = ()
+    is_unlike: bool = False
 
 
 def asks(pod: PodRecord, words: wire.Pod) -> list[Ask]:
@@ -61,13 +69,40 @@ def asks(pod: PodRecord, words: wire.Pod) -> list[Ask]:
     return found
 
 
+def asks_apart(words: wire.Pod, whole: Ask) -> list[Ask]:
+    """Of what containers ask in unlike amounts: each amount by itself, the largest first."""
+    alike: dict[int, list[int]] = {}
+    for i, container in enumerate(_containers(words)):
+        if (asked := _asked(container, whole.resource)) > 0:
+            alike.setdefault(asked, []).append(i)
+    if not whole.of_each or len(alike) < 2:
+        return []
+    return [
+        whole._replace(asked=asked, at=tuple(at))
+        for asked, at in sorted(alike.items(), reverse=True)[:_APART_MAX]
+    ]
+
+
+def name_containers(words: wire.Pod, one: Less) -> Less:
+    """The same with the containers that it changes, unless these are all that ask the resource."""
+    if not one.ask.of_each:
+        return one
+    each = list(enumerate(_containers(words)))
+    amounts = {i: n for i, container in each if (n := _asked(container, one.ask.resource)) > 0}
+    called = {i: container.name or f"number {i + 1}" for i, container in each}
+    at = [i for i, n in amounts.items() if n > one.most and (not one.ask.at or i in one.ask.at)]
+    is_unlike = len({amounts[i] for i in at}) > 1
+    named = () if len(at) == len(amounts) else tuple(called[i] for i in at)
+    return one._replace(names=named, is_unlike=is_unlike)
+
+
 def asking_less(asking: Asking, words: wire.Pod, amounts: Mapping[Ask, int]) -> PodRecord:
     """The pod with other amounts of these."""
     pod = wishes.copy(words)
     in_all: dict[str, int] = {}
     for ask, amount in amounts.items():
         if ask.of_each:
-            _cap(pod, ask.resource, amount)
+            _cap(pod, ask, amount)
         else:
             # It does not matter which container asks it.
             in_all[ask.resource] = amount
@@ -105,12 +140,12 @@ def _unit(resource: str, asked: int) -> int:
     return _MIB if in_bytes and asked > _MIB else 1
 
 
-def _cap(pod: wire.Pod, resource: str, amount: int) -> None:
-    for container in _containers(pod):
-        if _asked(container, resource) > amount:
+def _cap(pod: wire.Pod, ask: Ask, amount: int) -> None:
+    for i, container in enumerate(_containers(pod)):
+        if (not ask.at or i in ask.at) and _asked(container, ask.resource) > amount:
             for section in _sections(container):
-                if resource in section:
-                    section[resource] = amount
+                if ask.resource in section:
+                    section[ask.resource] = amount
 
 
 def _containers(pod: wire.Pod) -> Iterator[wire.Container]:

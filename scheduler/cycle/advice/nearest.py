@@ -12,7 +12,8 @@ from scheduler.api import names
 from scheduler.api.reasons import CardRefusal
 from scheduler.cycle.advice.asking import Asking
 from scheduler.devices.table import INNER_RESOURCES
-from scheduler.plugins import card_figures, table
+from scheduler.plugins import cards_seen, container_figures, table
+from scheduler.plugins.cards_seen import CardsSeen
 from scheduler.plugins.contract import Judged
 from scheduler.schema import columns as c
 from scheduler.state.pods import PodRecord
@@ -45,6 +46,34 @@ class CardSeen(NamedTuple):
     refusal: CardRefusal | None
 
 
+class ContainersSeen(NamedTuple):
+    """Containers that request the same, of a pod of which several request cards.
+
+    Attributes:
+        names: theirs.
+        wanted: how many cards each requests.
+        refusals: by card why it will not do for them, before any of the pod has one; None: it would.
+    """
+
+    names: tuple[str, ...]
+    wanted: int
+    refusals: tuple[CardRefusal | None, ...]
+
+
+class TogetherSeen(NamedTuple):
+    """Containers of which each would fit by itself, and that do not fit together.
+
+    Attributes:
+        name: of the first that does not fit once those ``before`` it are placed.
+        wanted, fitting: how many cards it requests, and how many would do then.
+    """
+
+    name: str
+    before: tuple[str, ...]
+    wanted: int
+    fitting: int
+
+
 class Nearest(NamedTuple):
     """A node that refuses a pod.
 
@@ -53,6 +82,8 @@ class Nearest(NamedTuple):
         short: the resources behind that.
         cards: those of the family that the pod asks; none where they are not told one by one.
         wanted: how many cards the container asks that asks the most.
+        containers: where several containers request cards, what the cards say to each.
+        together: None where a container does not even fit by itself.
     """
 
     row: int
@@ -60,6 +91,8 @@ class Nearest(NamedTuple):
     short: tuple[Short, ...]
     cards: tuple[CardSeen, ...]
     wanted: int
+    containers: tuple[ContainersSeen, ...]
+    together: TogetherSeen | None
 
 
 class Ordered(NamedTuple):
@@ -149,13 +182,13 @@ def _missing(judged: Judged) -> c.Floats:
 
 def _missing_cards(judged: Judged) -> c.Floats:
     """[n] of the best cards of each row what is short on them, in parts of a card."""
-    slot = card_figures.hardest(judged, c.N_CARDS, c.ASK_MIB, c.ASK_PERCENT, c.ASK_CORES)
-    seen = card_figures.seen(judged, np.zeros((judged.rows.size, c.N_CARD_CODES), np.int64))
-    codes = card_figures.refusals(judged, seen, slot)
+    slot = cards_seen.find_hardest(judged)
+    seen = cards_seen.see_cards(judged, np.zeros((judged.rows.size, c.N_CARD_CODES), np.int64))
+    codes = cards_seen.find_refusals(judged, seen, slot)
     cards, asked = judged.cluster.cards.columns, judged.ask.containers[:, slot]
-    cost = np.where(codes == card_figures.FITS, 0.0, _UNFIT)
+    cost = np.where(codes == cards_seen.FITS, 0.0, _UNFIT)
     free = np.maximum(0, cards.total[:, seen.cards] - cards.used[:, seen.cards])
-    mib = card_figures.mib_asked(judged, seen.cards, slot)
+    mib = cards_seen.mib_asked(judged, seen.cards, slot)
     of_memory, of_cores = codes == CardRefusal.MEMORY, codes == CardRefusal.CORES
     cost[of_memory] = ((mib - free[c.MIB]) / mib)[of_memory]
     cost[of_cores] = (1 - free[c.CORES] / max(1, int(asked[c.ASK_CORES])))[of_cores]
@@ -183,15 +216,38 @@ def _short(part: Judged) -> tuple[Short, ...]:
     return tuple(found)
 
 
-def _cards(asking: Asking, part: Judged) -> tuple[tuple[CardSeen, ...], int]:
+def _cards(
+    asking: Asking, part: Judged
+) -> tuple[tuple[CardSeen, ...], int, tuple[ContainersSeen, ...], TogetherSeen | None]:
     pool, row = part.ask.pool, int(part.rows[0])
     if pool < 0 or not asking.cluster.nodes.columns.managed[pool, row]:
-        return (), 0
-    slot = card_figures.hardest(part, c.N_CARDS, c.ASK_MIB, c.ASK_PERCENT, c.ASK_CORES)
-    seen = card_figures.seen(part, np.zeros((1, c.N_CARD_CODES), np.int64))
-    codes = card_figures.refusals(part, seen, slot).tolist()
-    cards = tuple(
-        CardSeen(d, None if code == card_figures.FITS else CardRefusal(code))
-        for d, code in zip(seen.cards.tolist(), codes, strict=True)
+        return (), 0, (), None
+    slot = cards_seen.find_hardest(part)
+    seen = cards_seen.see_cards(part, np.zeros((1, c.N_CARD_CODES), np.int64))
+    cards = tuple(map(CardSeen, seen.cards.tolist(), _refusals(part, seen, slot)))
+    wanted = int(part.ask.containers[c.N_CARDS, slot])
+    if not container_figures.are_several(part):
+        return cards, wanted, (), None
+    requests = container_figures.group_requests(part, c.ASK_MIB, c.ASK_PERCENT, c.ASK_CORES)
+    each = tuple(
+        ContainersSeen(one.names, one.cards, _refusals(part, seen, one.slots[0]))
+        for one in requests
     )
-    return cards, int(part.ask.containers[c.N_CARDS, slot])
+    return cards, wanted, each, _together(part, each)
+
+
+def _refusals(part: Judged, seen: CardsSeen, slot: int) -> tuple[CardRefusal | None, ...]:
+    codes = cards_seen.find_refusals(part, seen, slot).tolist()
+    return tuple(None if code == cards_seen.FITS else CardRefusal(code) for code in codes)
+
+
+def _together(part: Judged, each: tuple[ContainersSeen, ...]) -> TogetherSeen | None:
+    """Where the walk ends, if every container by itself would fit."""
+    if any(one.refusals.count(None) < one.wanted for one in each):
+        return None
+    end = container_figures.follow_walk(part, 0)
+    if end is None or not end.served:
+        return None
+    name, *before = container_figures.list_names(part, [end.slot, *end.served])
+    wanted = int(part.ask.containers[c.N_CARDS, end.slot])
+    return TogetherSeen(name, tuple(before), wanted, end.fitting)

@@ -9,7 +9,7 @@ from scheduler.api.reasons import CARD_CODES, CardRefusal
 from scheduler.devices import card_order
 from scheduler.devices.table import FAMILIES, place_of
 from scheduler.kernels import diagnose
-from scheduler.plugins import card_figures
+from scheduler.plugins import card_figures, cards_seen
 from scheduler.plugins.contract import (
     Asked,
     Change,
@@ -78,7 +78,7 @@ def _sum_up(judged: Judged) -> Summary:
     none_told, not_told = _silent(judged)
     reasons = [(_REFUSED, n_cards > 0), (none_told, n_cards == 0), (not_told, n_cards < 0)]
     counts = tuple((text, int(which.sum())) for text, which in reasons if which.any())
-    found = card_figures.figures(judged, card_figures.seen(judged, codes))
+    found = card_figures.figures(judged, cards_seen.see_cards(judged, codes))
     details = tuple(Detail(CARD_CODES[code], text) for code, text in found)
     return Summary(counts, int((n_cards <= 0).sum()), details)
 

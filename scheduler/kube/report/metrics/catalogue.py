@@ -178,7 +178,10 @@ PLUGIN_SILENCES = Family(
     _COUNTER,
     "Times that the device plugin of a node stopped answering.",
 )
-_PARTS = "capacity = used + free + closed; stranded and spare are parts of free, dead is a part of stranded"
+_PARTS = (
+    "capacity = used + free + closed (out of service: cordoned or unhealthy); stranded (typical pods cannot use it) and "
+    "spare (no loss) are parts of free, dead (no typical pod at all can use it) is a part of stranded"
+)
 CPU_CORES = Family(
     "evenkeel_cpu_cores", _GAUGE, f"CPU of all nodes, in cores, by part: {_PARTS}.", ("part",)
 )

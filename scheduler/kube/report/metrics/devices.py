@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scheduler.devices import models as model_names
 from scheduler.kube.report.metrics import catalogue, text
 from scheduler.measure.cards import replicas, rows_of_runs
 from scheduler.schema import columns as c
@@ -152,14 +153,15 @@ class Lines:
         ]
         # Rows of cards come pool by pool, as the pools do.
         owner = np.repeat(np.arange(len(pools)), n_cards[family, node])
+        makers = model_names.makers(copies.resources)
+        names = [text.escaped(model_names.print_name(one, makers)) for one in copies.models]
         cards: list[str] = []
         if self._per_card:
-            models = [text.escaped(model) for model in copies.models]
             cards = [
-                f'{{{pools[p]},card="{index}",uuid="{text.escaped(copies.uuids[uuid])}",model="{models[model]}"}}'
+                f'{{{pools[p]},card="{index}",uuid="{text.escaped(copies.uuids[uuid])}",model="{names[model]}"}}'
                 for p, index, uuid, model in zip(owner.tolist(), *words.tolist(), strict=True)
             ]
-        models, of_model = _models(copies, pools, (family, node), owner, words[2])
+        models, of_model = _models(pools, copies.offered[0][family, node], owner, words[2], names)
         return _Labels(
             of,
             [f"{{{pool}}}" for pool in pools],
@@ -175,20 +177,17 @@ class Lines:
 
 
 def _models(
-    copies: Copies,
-    pools: list[str],
-    at: tuple[c.Ints, c.Ints],
-    owner: c.Ints,
-    model: c.Ints,
+    pools: list[str], counted: c.Floats, owner: c.Ints, model: c.Ints, names: list[str]
 ) -> tuple[list[str], c.Ints]:
     """Labels of every pool and each model of its cards, with how many it has; GPUs that are counted have none."""
-    n_models = max(len(copies.models), 1)
-    pairs, n_cards = np.unique(owner * n_models + model, return_counts=True)
-    names = [text.escaped(one) for one in copies.models]
+    # What nodes write in several ways is one model.
+    printed = {name: i for i, name in enumerate(dict.fromkeys(names))}
+    which = np.array([printed[name] for name in names], np.int64)
+    n_models, words = max(len(printed), 1), list(printed)
+    pairs, n_cards = np.unique(owner * n_models + which[model], return_counts=True)
     labels = [
-        f'{{{pools[pair // n_models]},model="{names[pair % n_models]}"}}' for pair in pairs.tolist()
+        f'{{{pools[pair // n_models]},model="{words[pair % n_models]}"}}' for pair in pairs.tolist()
     ]
-    counted = copies.offered[0][at]
     plain = np.flatnonzero(counted > 0)
     labels += [f'{{{pools[i]},model=""}}' for i in plain.tolist()]
     return labels, np.concatenate([n_cards, counted[plain]])

@@ -1,0 +1,83 @@
+"""The cards of the nodes that refuse a pod because of cards, and what each says to one container of the pod."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduler.api.reasons import CardRefusal
+from scheduler.plugins.contract import Judged
+from scheduler.schema import columns as c
+
+FITS = -1
+# The last counts first.
+_BY = (c.ASK_CORES, c.ASK_PERCENT, c.ASK_MIB, c.N_CARDS)
+
+
+class CardsSeen(NamedTuple):
+    """The cards of n rows, one behind the other, and what the walk said of them. m cards."""
+
+    codes: c.Ints  # [n, N_CARD_CODES] how many cards of each row it refused for what
+    at: c.Ints  # [m] position of the card's node among the rows
+    cards: c.Ints  # [m] card row
+
+
+def see_cards(judged: Judged, codes: c.Ints) -> CardsSeen:
+    """The cards that the pod is judged by on the rows; ``codes`` are those of the walk."""
+    nodes, pool, rows = judged.cluster.nodes.columns, judged.ask.pool, judged.rows
+    start, count = nodes.card_start[pool, rows], nodes.card_count[pool, rows]
+    at = np.repeat(np.arange(rows.size), count)
+    within = np.arange(at.size) - np.repeat(np.cumsum(count) - count, count)
+    return CardsSeen(codes, at, start[at] + within)
+
+
+def find_refusals(judged: Judged, seen: CardsSeen, slot: int, held: c.Ints | None = None) -> c.Ints:
+    """[m] by what a card is refused to a container of a pod; ``FITS`` where it is not.
+
+    ``held`` [3, m] is what containers before it hold on the cards; None for nothing yet.
+    """
+    cards, ask, d = judged.cluster.cards.columns, judged.ask, seen.cards
+    used = cards.used[:, d] if held is None else cards.used[:, d] + held
+    sharers, cores = used[c.SLOTS], int(ask.containers[c.ASK_CORES, slot])
+    total_cores, used_cores = cards.total[c.CORES, d], used[c.CORES]
+    free_mib = cards.total[c.MIB, d] - used[c.MIB]
+    is_whole = (total_cores == 100) & (cores == 100)
+    uuid_ok = ask.uuid_ok[cards.uuid[d]] if ask.uuid_ok.size else np.ones(d.size, np.bool_)
+    checks = (
+        (~cards.healthy[d], CardRefusal.HEALTH),
+        (cards.cordoned[d], CardRefusal.CORDONED),
+        (~(ask.model_ok[cards.model[d]] & ask.mode_ok[cards.mode[d]]), CardRefusal.TYPE),
+        (~uuid_ok, CardRefusal.UUID),
+        (cards.total[c.SLOTS, d] <= sharers, CardRefusal.SLOTS),
+        ((sharers > 0) & bool(ask.rules.mutex), CardRefusal.EXCLUSIVE),
+        (free_mib < mib_asked(judged, d, slot), CardRefusal.MEMORY),
+        (total_cores - used_cores < cores, CardRefusal.CORES),
+        (is_whole & (sharers > 0), CardRefusal.EXCLUSIVE),
+        ((total_cores != 0) & (used_cores == total_cores) & (cores == 0), CardRefusal.EXHAUSTED),
+        (cards.mig[d], CardRefusal.MIG),
+    )
+    found: c.Ints = np.select([one for one, _ in checks], [int(code) for _, code in checks], FITS)
+    return found
+
+
+def measure_free(judged: Judged, seen: CardsSeen, at: c.Ints, figure: int) -> tuple[c.Ints, c.Ints]:
+    """Of some cards what is free of a figure, and all there is of it."""
+    cards, d = judged.cluster.cards.columns, seen.cards[at]
+    total = cards.total[figure, d]
+    return np.maximum(0, total - cards.used[figure, d]), total
+
+
+def find_hardest(judged: Judged) -> int:
+    """The container that requests the most: the most cards, and of several the most of a card."""
+    containers = judged.ask.containers
+    order = np.lexsort([containers[one] * (containers[c.N_CARDS] > 0) for one in _BY])
+    return int(order[-1])
+
+
+def mib_asked(judged: Judged, d: c.Ints, slot: int) -> c.Ints:
+    """[m] the memory that a container asks of each of these cards, at least 1."""
+    containers, total = judged.ask.containers, judged.cluster.cards.columns.total[c.MIB, d]
+    mib, percent = int(containers[c.ASK_MIB, slot]), int(containers[c.ASK_PERCENT, slot])
+    asked: c.Ints = np.maximum(1, np.full(d.size, mib) if mib else total * percent // 100)
+    return asked
