@@ -61,7 +61,7 @@ def explain(
         config=options.config(config_file), what=what, name=name, files=file or ()
     )
     answer = answering.read(
-        file,
+        file or (),
         kubeconfig,
         context,
         partial(command.check, request),

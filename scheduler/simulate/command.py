@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TextIO
 
@@ -14,7 +14,7 @@ from scheduler.simulate import run
 from scheduler.simulate.changes import scale
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.reading import files
-from scheduler.simulate.reading.gathering import CLUSTER, Live, Origin, gather, named, put
+from scheduler.simulate.reading.gathering import Gathered, Live, Origin, gather, named, put
 from scheduler.simulate.reading.inventory import InputProblem
 from scheduler.simulate.situation import Situation, prepare
 
@@ -31,6 +31,7 @@ class Request:
 
     config: Config
     files: Sequence[str] = ()
+    baseline: Sequence[str] = ()
     output: Literal["table", "wide", "json", "yaml", "markdown"] = "table"
     explain: bool = False
     only_ours: bool = False
@@ -122,8 +123,7 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> An
     Raises:
         BadInput: an argument or a file is wrong, or strict, and an object is.
     """
-    gathered = gather(request.files, live or Live(), stdin, tell)
-    own = gathered.own
+    gathered = gather(request.files, live or Live(), stdin, tell, request.baseline)
     changes = _changes(request, gathered.origins, stdin)
     tell("making the pods of workloads")
     try:
@@ -135,7 +135,7 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> An
             remarks=gathered.remarks,
         )
         if request.only_ours:
-            _claim(situation, request.config, gathered.origins, own)
+            _claim(situation, request.config, gathered)
         results = {
             mode or "": _placed(situation, request, mode, gathered.origins, tell)
             for mode in _modes(request.modes)
@@ -144,42 +144,42 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> An
         raise Refused([error, *error.others], gathered.origins) from error
     for result in results.values():
         for pod in result["pods"]:
-            pod["own"] = pod["file"] in own
-    return Answer(results, _code(request, situation, results))
+            pod["own"] = pod["file"] in gathered.own
+        result["pods"].sort(key=lambda pod: not pod["own"])
+    return Answer(results, _code(request, situation, gathered, results))
 
 
-def _claim(
-    situation: Situation, config: Config, origins: Sequence[Origin], own: Collection[str]
-) -> None:
+def _claim(situation: Situation, config: Config, gathered: Gathered) -> None:
     """Pods of one's own files are ours, whatever scheduler they name, for they are what is asked about."""
     inventory = situation.inventory
     for pod in inventory.pods:
-        is_own = origins[inventory.positions[pod.metadata.uid]].file in own
+        is_own = gathered.origins[inventory.positions[pod.metadata.uid]].file in gathered.own
         if is_own and not pod.spec.node_name:
             names = config.scheduler_names
             known = pod.spec.scheduler_name in names
             pod.spec.scheduler_name = pod.spec.scheduler_name if known else names[0]
 
 
-def _code(request: Request, situation: Situation, results: Mapping[str, Json]) -> int:
+def _code(
+    request: Request, situation: Situation, gathered: Gathered, results: Mapping[str, Json]
+) -> int:
     """The exit code: mistakes go before pods that are pending, as these may be pending for a mistake.
 
-    Who asks what would change in a cluster, or in a dump of one, does not answer for what was wrong in the cluster
-    or waited there before.
+    If files of one's own or a change are given beside a baseline, neither what is wrong in the baseline nor what
+    waits there counts. Mistakes in files of ``-f`` always count.
     """
-    is_of_files = bool(request.files) or request.changes_anything
-    if any(
-        not is_of_files or one["file"] != CLUSTER
-        for result in results.values()
-        for one in result["mistakes"]
-    ):
+    is_beside = bool(gathered.own) or request.changes_anything
+    of_others = gathered.baseline - set(request.files) if is_beside else frozenset()
+    if any(one["file"] not in of_others for result in results.values() for one in result["mistakes"]):
         return MISTAKES
-    new = situation.making.made | situation.displaced.keys()
-    pods = [pod for result in results.values() for pod in result["pods"]]
-    is_about_changes = request.changes_anything or any(pod["own"] for pod in pods)
+    of_changes = situation.making.caused | situation.displaced.keys()
+
+    def counts(pod: Json) -> bool:
+        is_made = pod["uid"] in situation.making.made and pod["file"] not in gathered.baseline
+        return not is_beside or pod["own"] or is_made or pod["uid"] in of_changes
+
     is_any_pending = any(
-        pod["node"] is None and (not is_about_changes or pod["own"] or pod["uid"] in new)
-        for pod in pods
+        pod["node"] is None and counts(pod) for result in results.values() for pod in result["pods"]
     )
     return PENDING if request.fail_if_pending and is_any_pending else OK
 

@@ -68,7 +68,8 @@ def prepare(
         # What is not there may have been left out for its mistake.
         inventory.refuse_mistakes()
         raise
-    return Situation(inventory, make(inventory, scaled), displaced, unlisted, remarks)
+    added = frozenset(kinds.key(body).name for body in changes.nodes)
+    return Situation(inventory, make(inventory, scaled, added), displaced, unlisted, remarks)
 
 
 def engine_of(inventory: Inventory, config: Config, *, only_ours: bool = False) -> Engine:

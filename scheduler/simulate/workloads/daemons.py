@@ -28,7 +28,7 @@ _RULES: tuple[Rule, ...] = (node_affinity.RULE, taints.RULE)
 
 def of_daemon_set(workload: Workload, scene: Scene) -> Made:
     """Each node that it suits and that has none of its pods."""
-    there = {_node_of(pod) for pod in scene.owned.alive(workload.key)}
+    there = {node_of(pod) for pod in scene.owned.alive(workload.key)}
     if not scene.nodes.nodes.rows:
         return NOTHING
     # How many nodes it suits is known only once its template is read.
@@ -83,7 +83,7 @@ def _tied(spec: wire.PodSpec, node: str) -> wire.PodSpec:
     )
 
 
-def _node_of(pod: wire.Pod) -> str:
+def node_of(pod: wire.Pod) -> str:
     """The node of a DaemonSet's pod, also of one that waits."""
     if pod.spec.node_name:
         return pod.spec.node_name

@@ -37,21 +37,32 @@ class Making:
 
     Attributes:
         made: uids of the pods that were made.
+        caused: uids of those that would not have been made without a change.
         idle: workloads that have no pods to make, by the reason.
         owners: of each pod that has one, the kind and name of its topmost owner, by uid.
-        removed: pods that a smaller size takes away, in the order in which they go, by the workload.
+        removed: pods that a smaller size removes, in the order in which they are removed, by the workload.
     """
 
     made: set[str] = field(default_factory=set)
+    caused: set[str] = field(default_factory=set)
     idle: dict[Idle, list[ObjectKey]] = field(default_factory=lambda: {why: [] for why in Idle})
     owners: dict[str, ObjectKey] = field(default_factory=dict)
     removed: dict[ObjectKey, list[wire.Pod]] = field(default_factory=dict)
 
 
-def make(inventory: Inventory, scaled: AbstractSet[ObjectKey] = frozenset()) -> Making:
-    """Make what is missing. Of workloads that were ``scaled``, pods that are too many are taken away.
+def make(
+    inventory: Inventory,
+    scaled: AbstractSet[ObjectKey] = frozenset(),
+    added: AbstractSet[str] = frozenset(),
+) -> Making:
+    """Make what is missing.
 
     A malformed workload is among the mistakes of the inventory.
+
+    Args:
+        inventory: gets the pods that are made.
+        scaled: workloads whose size a change sets; their surplus pods are removed.
+        added: nodes that a change adds.
     """
     found: list[Workload] = []
     for given in inventory.workloads:
@@ -69,6 +80,9 @@ def make(inventory: Inventory, scaled: AbstractSet[ObjectKey] = frozenset()) -> 
             done = _MAKERS[workload.key.kind](workload, scene)
             for pod in done.pods:
                 _add(inventory, making, workload, pod)
+                is_for_added = workload.key.kind == "DaemonSet" and daemons.node_of(pod) in added
+                if is_for_added or workload.key in scaled:
+                    making.caused.add(pod.metadata.uid)
             inventory.groups.extend(done.groups)
             wanted += done.claims
             if done.idle is not None:
