@@ -24,6 +24,10 @@ SCHEMA_VERSION = 1
 PROSE = 80
 # Columns; rich has to be told of an edge.
 _WIDE = 10_000
+# In sentences; somebody will copy it.
+_COMMAND = re.compile(r"`[^`]*`")
+# Stands for a blank at which no line ends.
+_JOINED = "\0"
 _PADDING = re.compile(r"[ \t]+(?=\n)")
 
 
@@ -40,13 +44,33 @@ def text(show: Callable[[Console], None]) -> str:
     return lines.getvalue()
 
 
-def wrapped(prose: str, width: int, indent: str = "") -> str:
-    """Sentences in lines of at most ``width`` columns; no word is broken, for half of a name is another name."""
+def complain(text: str, file: IO[str] | None = None) -> None:
+    """Write what is wrong: each line in 80 columns, with what continues it indented, and commands whole.
+
+    Args:
+        text: what is wrong, a sentence a line.
+        file: where to write; None is standard error.
+    """
+    for line in text.splitlines():
+        whole = _COMMAND.sub(lambda found: found[0].replace(" ", _JOINED), line)
+        said = wrapped(whole, PROSE, "", "  ").replace(_JOINED, " ")
+        (file or sys.stderr).write(f"{said}\n")
+
+
+def wrapped(prose: str, width: int, indent: str = "", hanging: str | None = None) -> str:
+    """Sentences in lines of at most ``width`` columns; no word is broken, for half of a name is another name.
+
+    Args:
+        prose: the sentences.
+        width: columns.
+        indent: before each line.
+        hanging: before each line but the first, if that is another.
+    """
     return textwrap.fill(
         prose,
         width,
         initial_indent=indent,
-        subsequent_indent=indent,
+        subsequent_indent=indent if hanging is None else hanging,
         break_on_hyphens=False,
         break_long_words=False,
     )

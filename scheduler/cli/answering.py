@@ -68,5 +68,5 @@ def give(answer: Answer, output: str, show: Callable[[], None]) -> NoReturn:
     else:
         show()
     for text in answer.complaints:
-        typer.echo(text, err=True)
+        printing.complain(text)
     raise typer.Exit(answer.code)

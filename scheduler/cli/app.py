@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from scheduler import printing
 from scheduler.cli import audit, demo, explain, manual, replay, run, simulate
 
 _HELP_COLUMNS = 80  # longer lines are hard to read
@@ -86,5 +87,5 @@ def _code_of_lost_output(error: OSError) -> int | None:
     # Errors of files that are opened have their names.
     if error.filename is not None or error.errno not in _NO_PLACE:
         return None
-    typer.echo(f"output cannot be written: {error.strerror}", err=True)
+    printing.complain(f"output cannot be written: {error.strerror}")
     return 2

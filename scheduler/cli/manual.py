@@ -11,6 +11,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from scheduler import printing
+
 # Columns that names of options may take before what they do, on a wide terminal and on a narrow one.
 _WIDE, _NARROW = 24, 4
 _NARROW_PAGE = 60
@@ -45,11 +47,18 @@ class Command(TyperCommand):
         except typer.BadParameter as error:
             for words, plain in _PLAIN:
                 error.message = re.sub(words, plain, error.message)
+            error.message = _wrapped(error)
             raise
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write what its options do."""
         super().format_options(ctx, _fitted(formatter))
+
+
+def _wrapped(error: typer.BadParameter) -> str:
+    """The message in lines that have room for what typer writes before it."""
+    before = len(f"Error: {error.format_message()}") - len(error.message)
+    return printing.wrapped("-" * before + error.message, printing.PROSE, "", "  ")[before:]
 
 
 class Group(TyperGroup):

@@ -9,6 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from scheduler import config as settings
+from scheduler import printing
 from scheduler.errors import BadInput
 
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="Configuration file (YAML).")]
@@ -23,7 +24,7 @@ Context = Annotated[
 
 def refuse(message: str) -> NoReturn:
     """Bad input: say what is wrong and end with 2."""
-    typer.echo(message, err=True)
+    printing.complain(message)
     raise typer.Exit(2)
 
 

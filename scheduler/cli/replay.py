@@ -120,5 +120,6 @@ def replay(
     except BadInput as error:
         options.refuse(str(error))
     except fan_out.JobFailed as error:
+        # With a traceback, whose lines are left as they are.
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from error

@@ -54,7 +54,7 @@ def of_files(names: list[str], tell: Tell) -> Found:
     passed_over: Counter[str] = Counter()
     for name in names:
         tell(f"reading {files.in_words(name)}")
-        for body, place in files.placed(name, sys.stdin):
+        for body, place in files.placed(name, sys.stdin, command="audit"):
             # What has no kind is a mistake, as the inventory tells.
             if kinds.known(body) in _KINDS or not isinstance(body.get("kind"), str):
                 objects.append(body)

@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from scheduler import printing
-from scheduler.errors import BadInput
+from scheduler.errors import BadInput, visible
 from scheduler.replay import fan_out, results, traces, words, workloads
 from scheduler.replay.experiment import RunOptions
 from scheduler.replay.fan_out import Engine, Job
@@ -73,7 +73,7 @@ def execute(
         variant: traces.read(request.trace, variant, strict=request.strict) for variant in variants
     }
     for reading in dict.fromkeys(one for trace in known.values() for one in trace.readings):
-        progress.print(f"warning: {reading}", markup=False, highlight=False, soft_wrap=True)
+        printing.complain(f"warning: {visible(reading)}", progress.file)
     if request.experiment == "recorded":
         for trace in known.values():
             workloads.check_recorded(trace)

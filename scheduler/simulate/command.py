@@ -123,7 +123,7 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> An
     Raises:
         BadInput: an argument or a file is wrong, or strict, and an object is.
     """
-    gathered = gather(request.files, live or Live(), stdin, tell, request.baseline)
+    gathered = gather(request.files, live or Live(), stdin, tell, baseline=request.baseline)
     changes = _changes(request, gathered.origins, stdin)
     tell("making the pods of workloads")
     try:
@@ -170,7 +170,9 @@ def _code(
     """
     is_beside = bool(gathered.own) or request.changes_anything
     of_others = gathered.baseline - set(request.files) if is_beside else frozenset()
-    if any(one["file"] not in of_others for result in results.values() for one in result["mistakes"]):
+    if any(
+        one["file"] not in of_others for result in results.values() for one in result["mistakes"]
+    ):
         return MISTAKES
     of_changes = situation.making.caused | situation.displaced.keys()
 

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from scheduler import cli
+from tests.prose import unwrapped
 
 Json = dict[str, Any]
 FOLDER = Path(__file__).parents[1] / "field"
@@ -60,7 +61,7 @@ def test_one_file_that_cannot_be_read_is_a_mistake_beside_others(tmp_path: Path)
     unread = found["mistakes"][1]
     assert (unread["file"], unread["place"]) == (str(bad), "document 2")
     assert unread["problem"].startswith("neither YAML nor JSON: line 4, column 1: ")
-    assert f"{bad}: document 2: neither YAML nor JSON" in result.stderr
+    assert f"{bad}: document 2: neither YAML nor JSON" in unwrapped(result.stderr)
     assert f"{bad}: document 2: neither YAML" in run("audit", "-f", bad, "-f", good).stdout
     strict = run("simulate", "-f", bad, "-f", good, "--strict")
     assert (strict.exit_code, "document 2: neither YAML" in strict.stderr) == (2, True)

@@ -56,7 +56,13 @@ _Given = list[tuple[Origin, Mapping[str, Any]]]
 
 
 def gather(
-    names: Sequence[str], live: Live, stdin: TextIO, tell: Tell, baseline: Sequence[str] = ()
+    names: Sequence[str],
+    live: Live,
+    stdin: TextIO,
+    tell: Tell,
+    *,
+    baseline: Sequence[str] = (),
+    command: str = "simulate",
 ) -> Gathered:
     """What the baseline has, where no file has an object of the same name, and then what the files have.
 
@@ -66,6 +72,7 @@ def gather(
         stdin: what a file of the name ``-`` holds.
         tell: takes what is being read.
         baseline: files that stand in the place of a cluster.
+        command: whose ``-f`` it is, as it is typed.
 
     Raises:
         BadInput: as ``files.placed``, or as ``refuse_illegible``, or a file is given as both.
@@ -74,8 +81,10 @@ def gather(
         if name in names:
             called = "standard input" if name == "-" else name
             raise BadInput("--baseline", f"{called} is also given with -f; give it once")
-    beneath = [(Origin(CLUSTER), body) for body in live.objects] + _read(baseline, stdin, tell)
-    given = _read(names, stdin, tell)
+    beneath = [(Origin(CLUSTER), body) for body in live.objects] + _read(
+        baseline, stdin, tell, command
+    )
+    given = _read(names, stdin, tell, command)
     refuse_illegible((origin.file, body) for origin, body in [*beneath, *given])
     if live.objects or baseline:
         as_it_is, own = frozenset({CLUSTER, *baseline}), frozenset(names)
@@ -87,11 +96,11 @@ def gather(
     return gathered
 
 
-def _read(names: Iterable[str], stdin: TextIO, tell: Tell) -> _Given:
+def _read(names: Iterable[str], stdin: TextIO, tell: Tell, command: str) -> _Given:
     found: _Given = []
     for name in names:
         tell(f"reading {files.in_words(name)}")
-        found += named(name, files.placed(name, stdin))
+        found += named(name, files.placed(name, stdin, command=command))
     return found
 
 
@@ -141,9 +150,7 @@ def put(
         origins.append(origin)
 
 
-def _put_beneath(
-    gathered: Gathered, beneath: _Given, files_hold: list[Mapping[str, Any]]
-) -> None:
+def _put_beneath(gathered: Gathered, beneath: _Given, files_hold: list[Mapping[str, Any]]) -> None:
     """What the baseline has, where no file has an object of the same name."""
     own = {key for key in map(kinds.key, files_hold) if key.name}
     for origin, body in beneath:

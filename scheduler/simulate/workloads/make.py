@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
@@ -80,9 +80,7 @@ def make(
             done = _MAKERS[workload.key.kind](workload, scene)
             for pod in done.pods:
                 _add(inventory, making, workload, pod)
-                is_for_added = workload.key.kind == "DaemonSet" and daemons.node_of(pod) in added
-                if is_for_added or workload.key in scaled:
-                    making.caused.add(pod.metadata.uid)
+            making.caused.update(_caused(workload, done.pods, scaled, added))
             inventory.groups.extend(done.groups)
             wanted += done.claims
             if done.idle is not None:
@@ -128,6 +126,18 @@ def _deployment_of(workload: Workload) -> ObjectKey | None:
     if workload.key.kind != "ReplicaSet" or owner is None or owner.kind != "Deployment":
         return None
     return ObjectKey("Deployment", workload.key.namespace, owner.name)
+
+
+def _caused(
+    workload: Workload,
+    pods: Iterable[wire.Pod],
+    scaled: AbstractSet[ObjectKey],
+    added: AbstractSet[str],
+) -> Iterator[str]:
+    is_scaled, is_daemon = workload.key in scaled, workload.key.kind == "DaemonSet"
+    for pod in pods:
+        if is_scaled or (is_daemon and daemons.node_of(pod) in added):
+            yield pod.metadata.uid
 
 
 def _add(inventory: Inventory, making: Making, workload: Workload, pod: wire.Pod) -> None:
