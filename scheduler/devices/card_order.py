@@ -78,7 +78,7 @@ def modes_ok(ask: GpuAsk | None, modes: Sequence[str]) -> Flags:
 
 
 def uuids_ok(ask: GpuAsk | None, uuids: Sequence[str]) -> Flags:
-    """[uuids] whether use-gpuuuid and nouse-gpuuuid accept a card; [0] when nothing is asked."""
+    """[uuids] whether use-gpuuuid and nouse-gpuuuid accept a card; [0] if the pod has no such annotation."""
     if ask is None or not (ask.use_uuids or ask.nouse_uuids):
         return shared.every(0)
     use, nouse = set(ask.use_uuids), set(ask.nouse_uuids)

@@ -18,7 +18,7 @@ def _first(rule: Rule) -> int:
 
 
 _SHORT = _first(resources_fit.RULE)
-# Of a pod that cannot go anywhere for its claims, and of nodes without a label that is asked.
+# For a pod that no node can take because of its claims, and for nodes without a label that the pod requires.
 OF_CLAIMS, LACKS_LABEL = Barriers(_first(claims.RULE)), Barriers(_first(node_affinity.RULE))
 
 
@@ -34,7 +34,7 @@ def of_bits(bits: c.Ints) -> Barriers:
 
 
 def is_short_of(position: int) -> Barriers:
-    """Of what is asked, by its place in it, nodes have too little."""
+    """Nodes have too little of a requested resource; the number is its place among the requested ones."""
     return Barriers(_SHORT, 1 << position)
 
 

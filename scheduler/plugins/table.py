@@ -1,7 +1,7 @@
 """The table of all rules, in kube-scheduler's order. Everything that works with rules reads this table.
 
 A node has the reasons of the first rule that refuses it. Refusal bits are numbered through the table: one
-for each reason, then one for each resource that a pod asks. Where a rule refuses a node with several of its
+for each reason, then one for each requested resource. If a rule refuses a node with several of its
 bits only the first reason holds, as kube-scheduler's filters stop there.
 """
 
@@ -77,7 +77,7 @@ RULES: tuple[Rule, ...] = (
     topology_spread.RULE,
     pod_affinity.RULE,
     node_declared_features.RULE,
-    # Asked after all filters of kube-scheduler's, as its extenders are.
+    # Evaluated after all filters of kube-scheduler's, as its extenders are.
     gpu_cards.RULE,
     card_wishes.BY_CARD,
     card_wishes.TYPE_UNKNOWN,
@@ -240,7 +240,7 @@ def has_peers(template: PodTemplate, cluster: Cluster) -> bool:
 
 
 def peer_needs(pod: Standing, cluster: Cluster) -> Needs:
-    """What each rule about other pods needs of a pod: equal for pods that they cannot tell apart."""
+    """What each rule about other pods reads from a pod: equal for pods that these rules treat alike."""
     return tuple(domain.needs(pod, cluster) for _, domain in _DOMAINS)
 
 
@@ -283,7 +283,7 @@ def _figures(tally: Tally, first_bit: int, score: int) -> list[int]:
 
 
 def words_of_bits(template: PodTemplate) -> int:
-    """How many words the refusal bits of a pod take: what it asks is told resource by resource."""
+    """How many words the refusal bits of a pod take: each requested resource has a bit."""
     return -(-(len(REASONS) + 1 + len(template.requests.amounts)) // c.WORD)
 
 
@@ -296,12 +296,12 @@ def first_bits(bits: c.Ints) -> c.Ints:
 
 
 def told(judged: Judged) -> list[tuple[c.Ints, Told]]:
-    """Why the rows are refused, rule by rule: the positions of its rows, and what it tells of them."""
+    """Why the rows are refused, rule by rule: the positions of its rows, and its texts for them."""
     return [(at, _told(rule, part)) for rule, at, part in _refusing(judged)]
 
 
 def told_by_each(judged: Judged) -> list[tuple[str, c.Ints, Told]]:
-    """As ``told``, of every rule that refuses a row and not of the first alone, with the rule's name."""
+    """As ``told``, of every rule that refuses a row, not only of the first, with the rule's name."""
     found = []
     for rule in RULES:
         if not rule.reasons:

@@ -54,10 +54,10 @@ class Request:
 def execute(
     request: Request, out: Console, progress: Console, engine: Engine | None = None
 ) -> None:
-    """Run what is asked, then print or write it.
+    """Run what is requested, then print or write it.
 
     Args:
-        request: what is asked.
+        request: the arguments.
         out: where the table or the JSON goes when no file is named.
         progress: where a bar is drawn if it is a terminal.
         engine: for tests; None is the engine of this room.
@@ -91,7 +91,7 @@ def execute(
 
 
 def plan(request: Request) -> list[Job]:
-    """The runs that are asked for: by variant, then mode, then seed.
+    """The requested runs: by variant, then mode, then seed.
 
     Raises:
         BadInput: an argument is wrong; names it and says what is allowed.

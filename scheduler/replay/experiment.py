@@ -42,7 +42,7 @@ class TraceNode:
 
 @dataclass(frozen=True, slots=True)
 class TracePod:
-    """What a pod asks for.
+    """What a pod requests.
 
     Attributes:
         name: its name, unique in the trace.
@@ -52,7 +52,7 @@ class TracePod:
         gpu_milli: share of each of them, 1..1000; below 1000 only when ``gpus`` is 1, 0 when it is 0.
         models: GPU models it may run on; empty: any.
         gpu_mib: MiB on each GPU; 0: the same share of the memory as ``gpu_milli``.
-        extended: what it asks of extended resources.
+        extended: what it requests of extended resources.
         app: its label ``app``; empty: none.
         max_per_node: at most so many pods of its app on one node; 0: no limit.
         arrival, departure: when it came and left, in seconds; inf: it never left.
@@ -84,7 +84,7 @@ class Trace:
     Attributes:
         name: that of its folder.
         nodes, pods: in the order of their files.
-        is_recorded: its pods tell when they came.
+        is_recorded: its pods have arrival times.
         readings: where its files say what cannot be, in which sense they were taken.
     """
 
@@ -101,7 +101,7 @@ class Trace:
 
     @property
     def has_gpus(self) -> bool:
-        """Whether GPUs are asked for. If not, those of its nodes do not matter."""
+        """Whether GPUs are requested. If not, those of its nodes do not matter."""
         return any(pod.gpus for pod in self.pods)
 
 

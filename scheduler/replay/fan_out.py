@@ -112,7 +112,7 @@ def run(
         console: where a bar is drawn if it is a terminal; None is standard error.
 
     Raises:
-        BadInput: a job's options are refused, or Dask is asked for and not installed or not there.
+        BadInput: a job's options are refused, or Dask is requested and not installed or not there.
         JobFailed: a run ended with an error; the rest is given up.
     """
     finished: dict[int, Finished] = {}
@@ -135,7 +135,7 @@ def run(
 
 
 def run_one(job: Job, trace: Trace, engine: Engine, tell: Tell = ignore) -> Finished:
-    """One run, measured; ``tell`` hears how far it has come."""
+    """One run, measured; ``tell`` gets the progress."""
     asked = demand.of_trace(trace)
     workload = _workload(job, trace)
     series = engine(trace, workload, job.options, tell)
@@ -183,7 +183,7 @@ def _try(
         return run_one(job, traces[job.variant], engine or _own_engine(), tell)
     except BadInput as error:
         return _Failed(job, str(error), is_bad_input=True)
-    except Exception:  # noqa: BLE001 - told by whoever asked for the run
+    except Exception:  # noqa: BLE001 - reported by the caller
         return _Failed(job, traceback.format_exc(), is_bad_input=False)
 
 

@@ -44,7 +44,7 @@ _TOLD = 200  # times in a run
 
 
 def run(trace: Trace, workload: Workload, options: RunOptions, tell: Tell = ignore) -> Series:
-    """Play a workload on a trace's cluster; ``tell`` hears how far it has come.
+    """Play a workload on a trace's cluster; ``tell`` gets the progress.
 
     Without a queue a pod that fits nowhere is lost. With one it waits as in the operator, backoff and
     all; the workload says how long a unit of its time is. Who leaves at some moment makes room for all

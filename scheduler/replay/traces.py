@@ -5,7 +5,7 @@ Every file may be ``.csv``, ``.csv.gz`` or ``.csv.xz``.
 openb (``bench/data/openb/README.md``): nodes from ``openb_node_list_gpu_node``, which holds only
 nodes with GPUs; pods from ``openb_pod_list_<variant>``. What is recorded of phases is not used.
 
-Our own format, columns in any order; what is empty in those that may be left out is as if it were:
+Our own format, columns in any order; an empty cell of a column that may be left out counts as left out:
 
     nodes.csv  name    unique
                cpu     cores: 96, 0.5 or 500m

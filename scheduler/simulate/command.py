@@ -21,7 +21,7 @@ from scheduler.simulate.situation import Situation, prepare
 Json = dict[str, Any]
 OK, PENDING, REFUSED, MISTAKES = range(4)
 _TOLD_MAX = 20
-# Of a mistake, in the order in which they are told.
+# The parts of a mistake, in the order in which they are printed.
 _PARTS = ("file", "place", "object", "field", "problem")
 
 
@@ -47,7 +47,7 @@ class Request:
 
     @property
     def changes_anything(self) -> bool:
-        """Whether it asks what would be if something were otherwise."""
+        """Whether a change to the cluster is to be simulated."""
         return bool(
             self.without_nodes or self.cordon or self.add_nodes or self.scale or self.policies
         )
@@ -150,7 +150,7 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> An
 
 
 def _claim(situation: Situation, config: Config, gathered: Gathered) -> None:
-    """Pods of one's own files are ours, whatever scheduler they name, for they are what is asked about."""
+    """One's own pods get a scheduler name of ours, whichever scheduler they name, because the question is about them."""
     inventory = situation.inventory
     for pod in inventory.pods:
         is_own = gathered.origins[inventory.positions[pod.metadata.uid]].file in gathered.own

@@ -134,7 +134,7 @@ def _placed(pods: Sequence[Json], which: str, room: int) -> Iterator[str]:
 
 
 def _heading(pods: Sequence[Json], mistakes: Sequence[Json], whose: str) -> str:
-    """What is asked first: do the pods fit?"""
+    """The first question of a reader: do the pods fit?"""
     pending = len(_waiting(pods))
     mark = ":x:" if pending or mistakes else ":white_check_mark:"
     if not pods:

@@ -49,8 +49,8 @@ def _show(results: Mapping[str, Json], console: Console, width: int, *, is_wide:
         _pods(pods, put, width, is_wide=is_wide)
         for pod in pods:
             if pod.get("nodes"):
-                heading = f"{lines.name(pod)} -> {pod['node'] or lines.PENDING}"
-                put("\n" + printing.wrapped(heading, width))
+                said = f"{lines.name(pod)} -> {pod['node'] or lines.PENDING}"
+                put("\n" + printing.wrapped(said, width))
                 put("\n".join(explained.lines(pod)))
         put("")
         for line in _summary(result):

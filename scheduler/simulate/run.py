@@ -19,7 +19,7 @@ from scheduler.simulate.situation import Situation, engine_of, prepare
 from scheduler.state.pods import PodRecord
 
 Json = dict[str, Any]
-# Told of progress: how many of how many pods were decided for.
+# Takes the progress: how many of how many pods were decided for.
 Tell = Callable[[int, int], None]
 _NOTHING = Changes()
 
@@ -30,7 +30,7 @@ def _nobody(_done: int, _total: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """How pods are to be placed, and what is to be told of it.
+    """How pods are to be placed, and what is to be reported.
 
     Attributes:
         config: settings.
@@ -84,7 +84,7 @@ def schedule(
 
 
 def place(situation: Situation, question: Question, tell: Tell = _nobody) -> Json:
-    """Place what waits; the situation stays as it is, and may be asked again.
+    """Place the waiting pods; the situation stays as it is, and can be used again.
 
     Raises:
         InputProblem: what was read is strict, and there is a mistake in it.

@@ -42,7 +42,7 @@ def _tell(judged: Judged) -> Told:
 
 
 def _hint(_: Held) -> Hint:
-    """There is another class; who names a claim or a volume that is another is tried again without asking."""
+    """Another class was added; pods that name a claim or a volume that has changed are tried again in any case."""
     return Hint(anywhere=((Change.STORAGE, None),))
 
 

@@ -75,7 +75,7 @@ class _Spread(NamedTuple):
     """One constraint, with all that it needs of a pod.
 
     Attributes:
-        peers: who is counted; None: nobody is, for the selector asks nothing.
+        peers: which pods are counted; None: no pod, because the selector selects none.
         is_one: whether the pod itself has the labels that are looked for.
     """
 

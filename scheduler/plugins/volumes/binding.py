@@ -1,6 +1,6 @@
 """Where the claims of pods of one kind can be used, or bound: kept up with volumes, classes and the labels of nodes.
 
-Nodes that no term about volumes tells apart are a group: each is judged once. A change of a volume concerns the
+Nodes that all terms about volumes treat alike are a group: each group is evaluated once. A change of a volume concerns the
 groups that can use it.
 """
 
@@ -23,7 +23,7 @@ from scheduler.schema.columns import Flags, Ints
 from scheduler.state.cluster import Cluster
 from scheduler.state.volumes.objects import Capacity, Class, Terms, Volume
 
-# The figures of a node: which reasons refuse it, in the order in which they are told, and its score.
+# The figures of a node: which reasons refuse it, in the order in which they are reported, and its score.
 AFFINITY, NO_MATCH, NO_ROOM, MISSING, SCORE, N_FIGURES = 0, 1, 2, 3, 4, 5
 _NOTHING = Choice(0)
 
@@ -125,7 +125,7 @@ class Verdict:
             if self._unbound:
                 self._judge_unbound(rows)
 
-    # Claims that are bound: the first that is in the way tells why.
+    # Bound claims: the first that refuses the node gives the reason.
 
     def _judge_bound(self, rows: Ints) -> None:
         fine = np.ones(rows.size, np.bool_)

@@ -54,7 +54,7 @@ class Provisioning(NamedTuple):
 
     Attributes:
         classes: by name.
-        telling: those whose drivers tell how much room there is.
+        telling: those whose drivers report their free capacity.
         curve: [2, points] points by how much is taken of a volume or of the room, see ``score.on_curve``.
     """
 
@@ -86,7 +86,7 @@ def choose(claims: Sequence[Unbound], there: There, provisioning: Provisioning) 
         if room is None:
             return Choice(NO_ROOM)
         if room.room is not None:
-            # One that tells only how large a volume may be says nothing of how much is left.
+            # A driver that reports only the maximum size of a volume does not say how much is left.
             asked.append((known.name, wish.request, room.room))
     bound = [(claims[i].wish, there.volumes[name]) for i, name in enumerate(given) if name]
     taken = _taken_of_volumes(bound) if bound else _taken_of_room(asked)
@@ -94,7 +94,7 @@ def choose(claims: Sequence[Unbound], there: There, provisioning: Provisioning) 
 
 
 def could_be(wish: Wish, volume: Volume) -> bool:
-    """Whether a volume would do for a claim by what it is, wherever it is and whoever else it is for."""
+    """Whether a volume's own properties suit a claim, wherever the volume is and whichever claim it is reserved for."""
     return (
         volume.capacity >= wish.bytes
         and volume.mode == wish.mode
@@ -144,7 +144,7 @@ def _room(wish: Wish, there: There) -> Capacity | None:
 
 
 def _taken_of_volumes(bound: Sequence[tuple[Wish, Volume]]) -> list[tuple[int, int]]:
-    """By class what is asked of how much."""
+    """By class, the requested sizes."""
     sums: dict[str, list[int]] = {}
     for wish, volume in bound:
         of_class = sums.setdefault(volume.of_class, [0, 0])

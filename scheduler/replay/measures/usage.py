@@ -40,7 +40,7 @@ class Line:
 
 
 def of_resource(workload: Workload, series: Series, amounts: Ints) -> Line:
-    """How much of a resource was in use; ``amounts`` [A] is what each arrival asks of it."""
+    """How much of a resource was in use; ``amounts`` [A] is what each arrival requests of it."""
     placed, start, end = _stays(workload, series)
     return _line(np.concatenate([start, end]), np.concatenate([amounts[placed], -amounts[placed]]))
 

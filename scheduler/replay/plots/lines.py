@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import SubFigure
 
 _N_POINTS = 200
-# Seconds of a unit of time, and from how many of it on times are told in it.
+# Seconds of a unit of time, and from how many of it on times are written in it.
 _UNITS = (("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0))
 _FROM = 3
 
@@ -68,7 +68,7 @@ def _x_label(one: Finished, unit: str) -> str:
 
 
 def _unit(finished: Sequence[Finished]) -> tuple[str, float]:
-    """The unit that recorded times are told in, and its seconds."""
+    """The unit of recorded times, and its seconds."""
     span = max(float(one.curve.x[-1]) for one in finished)
     found = [(word, seconds) for word, seconds in _UNITS if span >= _FROM * seconds]
     return found[0] if found else ("seconds", 1.0)

@@ -1,4 +1,4 @@
-"""Lines of ``nodes.csv`` and ``pods.csv``, our own format; ``traces`` tells what its columns mean."""
+"""Lines of ``nodes.csv`` and ``pods.csv``, our own format; ``traces`` says what its columns mean."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def _stay(row: Row) -> tuple[float, float]:
 
 
 def _extended(row: Row) -> Amounts:
-    """Amounts of extended resources, by name; those of which there is or is asked none are left out."""
+    """Amounts of extended resources, by name; amounts of 0 are left out."""
     found = []
     for column in row.cells:
         if column.startswith(_RESOURCE):

@@ -1,4 +1,4 @@
-"""Objects from a cluster and from files put together: which are the baseline, and which somebody asks about.
+"""Objects from a cluster and from files put together: which are the baseline, and which are one's own.
 
 The baseline is the cluster as it is: a cluster that is read, or the files of ``--baseline``. What ``-f`` gives beside
 a baseline is one's own. Without either, files that hold nodes or running pods are the baseline of the other files.
@@ -26,7 +26,7 @@ class Live:
 
 
 class Origin(NamedTuple):
-    """The file of an object, and where it stands there if nothing else tells it from others: it has no name."""
+    """The file of an object, and its place in the file if the object has no name."""
 
     file: str
     place: str = ""
@@ -131,7 +131,7 @@ def refuse_illegible(found: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
     """End where nothing at all can be read: there is nothing to answer about.
 
     Raises:
-        BadInput: all objects are documents that cannot be read; tells the first.
+        BadInput: all objects are documents that cannot be read; names the first.
     """
     given = list(found)
     bad = [(file, body.problem) for file, body in given if isinstance(body, kinds.Illegible)]

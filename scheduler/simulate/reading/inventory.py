@@ -73,7 +73,7 @@ class Inventory:
         groups: what selects pods that belong together, such as Services.
         storage: claims, volumes and what else there is of storage.
         policies: BalancePolicies, reduced to what is understood of them.
-        budgets: PodDisruptionBudgets, as far as their status tells.
+        budgets: PodDisruptionBudgets, as far as their status says.
         workloads: what has a controller that makes pods of it, not read any further.
         limit_ranges: namespaces that have a LimitRange.
         positions: the place in ``objects`` of each pod, or of what it is made of, by uid.
@@ -137,7 +137,7 @@ def read(objects: Sequence[Mapping[str, Any]], *, strict: bool = True) -> Invent
     """Read Kubernetes objects. Workloads are only kept; kinds that do not matter are passed over and counted.
 
     What a pod with a node holds is charged as far as it can be read, as in a cluster, so that one pod does
-    not stop the reading of a whole cluster's dump. What it asks must be readable. An object that is malformed
+    not stop the reading of a whole cluster's dump. What it requests must be readable. An object that is malformed
     or given twice is among the mistakes; with ``strict``, ``refuse_mistakes`` ends with them.
     """
     inventory = Inventory(objects, strict, Priorities(strict=strict))

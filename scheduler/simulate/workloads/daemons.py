@@ -46,7 +46,7 @@ def of_daemon_set(workload: Workload, scene: Scene) -> Made:
 
 
 def _suited(pod: wire.Pod, scene: Scene) -> list[str]:
-    """Nodes in the order of their names. What is malformed in the pod is told when it is placed."""
+    """Nodes in the order of their names. What is malformed in the pod is reported when it is placed."""
     nodes = scene.nodes.nodes
     names = sorted(nodes.rows)
     rows = np.array([nodes.row_of(name) for name in names], np.int64)
