@@ -28,7 +28,7 @@ class Found:
     """What was read.
 
     Attributes:
-        nodes, pods: all whose form can be read, also those that say what is not understood.
+        nodes, pods: all whose form can be read, also those with values that are not understood.
         source: where they are from, in words.
         unread: objects that are no node or pod that a cluster could have.
         passed_over: how many objects there are of each other kind.

@@ -26,7 +26,7 @@ _KEYS = {"binpack": _SCORE, "spread": -_SCORE, "numa": _NUMA}
 def sort_keys(policy: str, *, numa_bind: bool) -> Ints:
     """Sort keys of a GPU policy for ``Ask.sort_keys`` [4], 0 beyond the last; an empty one is binpack.
 
-    Shared, for nobody writes to them.
+    Shared, because no caller writes to them.
     """
     policy = policy or "binpack"
     words = policy.split(",")
@@ -46,7 +46,7 @@ def sort_keys(policy: str, *, numa_bind: bool) -> Ints:
 
 
 def node_score_name(policy: str) -> str:
-    """What the score of a node policy is called in explanations: it is HAMi's."""
+    """The name of a node policy's score in explanations: the policy is HAMi's."""
     return f"hami-{policy}"
 
 

@@ -120,17 +120,17 @@ class CardDriver(Driver, Protocol):
         """The devices, by index.
 
         Raises:
-            BadInput: nobody can read the words.
+            BadInput: the words cannot be read.
         """
 
     def closed(self, words: Words) -> frozenset[str]:
-        """Ids of devices that somebody has closed."""
+        """Ids of closed devices."""
 
     def read_claim(self, pod: wire.Pod, asking: Sequence[bool]) -> Slots:
         """The devices that a bound pod holds: a slot for each container; ``asking`` says which containers request any.
 
         Raises:
-            BadInput: nobody can read it.
+            BadInput: it cannot be read.
         """
 
     def whole_of(self, device: str) -> str:
@@ -149,7 +149,7 @@ class CardDriver(Driver, Protocol):
         """Whether the plugin of the node of these annotations is busy with a pod."""
 
     def signed(self, node: wire.Node) -> wire.Node:
-        """The node as if the plugin had written on it, for one that was signed earlier."""
+        """The node with the plugin's mark, for a node that was signed earlier."""
 
     def opened(self, node: wire.Node) -> wire.Node:
-        """The node as if nobody had closed any of its devices."""
+        """The node without its closures of devices."""

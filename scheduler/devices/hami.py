@@ -131,7 +131,7 @@ class HamiCards:
         return annotations.get(names.HAMI_BIND_PHASE) in _DONE
 
     def is_locked(self, annotations: Texts) -> bool:
-        """Whether somebody holds the node's lock."""
+        """Whether the node's lock is held."""
         return names.HAMI_LOCK in annotations
 
     def signed(self, node: wire.Node) -> wire.Node:

@@ -36,7 +36,7 @@ def limits(*, cards: int, cores: int = 0, mib: int = 0) -> wire.Quantities:
 
 
 def with_node_policy(policy: str) -> dict[str, str]:
-    """The annotations of a pod whose nodes are ordered by a policy in the mode's place."""
+    """The annotations of a pod whose nodes are ordered by a policy instead of the mode."""
     return {names.HAMI_NODE_POLICY: policy}
 
 

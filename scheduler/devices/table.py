@@ -71,7 +71,7 @@ def of_config(config: Config) -> Families:
     return families(config.hami_node_label, config.gpu_resources)
 
 
-# For those who look at pods and nodes and at no cluster: what is read and written does not depend on the label.
+# For callers without a cluster: what is read and written does not depend on the label.
 FAMILIES = families()
 _CARDS = {family.cards.name: family.cards for family in FAMILIES if family.cards is not None}
 # By resource, the place of the family whose cards have it.
@@ -112,7 +112,7 @@ def ask_of(pod: wire.Pod) -> GpuAsk | None:
 
 
 def _names_any(container: wire.Container) -> bool:
-    """Whether a container names devices of any family, or what there is of them."""
+    """Whether a container names devices of any family, or parts of them."""
     found = container.resources
     if found is None:
         return False
@@ -130,7 +130,7 @@ def is_locked(annotations: Texts) -> bool:
 
 
 def signed(node: wire.Node, drivers: tuple[str, ...]) -> wire.Node:
-    """The node as if the plugins of these drivers had written on it."""
+    """The node with the marks of these drivers' plugins."""
     for driver in drivers:
         node = _CARDS[driver].signed(node)
     return node

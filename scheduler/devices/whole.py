@@ -12,7 +12,7 @@ from scheduler.devices.contract import Figures
 
 # The resources that request whole devices, in the order in which a pod that requests several is evaluated.
 FAMILIES = (names.GPU, names.AMD_GPU, names.INTEL_GPU_I915, names.INTEL_GPU_XE)
-# Core percent and MiB of what a whole device counts as; nobody says how much memory it has.
+# Core percent and MiB that a whole device counts as; its memory is not known.
 CARD = (gpus.FULL_CORES, 0)
 
 

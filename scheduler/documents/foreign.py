@@ -52,11 +52,11 @@ class Foreign(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Where a document is from, and who reads it.
+    """The origin of a document, and the command that reads it.
 
     Attributes:
         path: of its file; None for standard input.
-        command: what reads Kubernetes objects, as ``simulate``.
+        command: the command that reads Kubernetes objects, such as ``simulate``.
     """
 
     path: Path | None

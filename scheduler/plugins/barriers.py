@@ -23,7 +23,7 @@ OF_CLAIMS, LACKS_LABEL = Barriers(_first(claims.RULE)), Barriers(_first(node_aff
 
 
 def of_bits(bits: c.Ints) -> Barriers:
-    """Of rows that all are refused, by their refusal bits [W, n]."""
+    """The rules that refuse rows, by the rows' refusal bits [W, n]; every row is refused."""
     lowest = bits[0] & -bits[0]
     reasons = int(np.bitwise_or.reduce(lowest))
     if not reasons & _SHORT:
@@ -39,7 +39,7 @@ def is_short_of(position: int) -> Barriers:
 
 
 def hints(asked: Asked, needs: Needs, found: Barriers) -> list[Hint]:
-    """What each rule says that keeps such pods off nodes; ``needs`` is what rules about other pods need of them."""
+    """The hints of the rules that keep such pods off nodes; ``needs`` is what rules about other pods read from them."""
     wanted = resources_fit.wanted(asked)
     short = tuple(one for i, one in enumerate(wanted) if found.short >> i & 1)
     rules = {rule: None for i, (rule, _) in enumerate(REASONS) if found.reasons >> i & 1}

@@ -23,7 +23,7 @@ _ALWAYS = (names.CPU, names.MEMORY, names.EPHEMERAL)
 
 
 def compiled(asked: Asked, nodes: NodeTable) -> c.KubeTerm:
-    """What the kernel needs for a pod."""
+    """The figures that the kernel reads for a pod."""
     plugins, requests = asked.placement.kube, asked.template.requests
     amounts = dict(requests.amounts)
     # All pods that request none of these resources would prefer the same nodes.
@@ -63,7 +63,7 @@ def _fit(plugins: KubePlugins, requests: Requests, nodes: NodeTable) -> c.Ints:
 
 
 def points(asked: Asked, nodes: c.Nodes, ask: c.Ask, row: int) -> tuple[Points, ...]:
-    """What those that count give a row."""
+    """The points of the scores that count, for a row."""
     of_fit, of_balanced = _weights(asked.placement.kube)
     found = []
     if of_fit:

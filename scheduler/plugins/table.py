@@ -130,7 +130,7 @@ NOTHING_TALLIED = Tallied((), ())
 
 
 class Weights(NamedTuple):
-    """What each of ``SCORES`` and of ``DOMAIN_SCORES`` weighs; 0: it counts nothing."""
+    """The weights of ``SCORES`` and of ``DOMAIN_SCORES``; 0: the score does not count."""
 
     of_nodes: tuple[int, ...]
     of_domains: tuple[int, ...]
@@ -146,7 +146,7 @@ def weights(plugins: KubePlugins) -> Weights:
 
 
 def needs(pod: Whereabouts, plugins: KubePlugins) -> Needs:
-    """What each static filter needs of a pod of a profile: equal for pods that it refuses the same nodes."""
+    """What each static filter reads from a pod of a profile: equal for pods for which it refuses the same nodes."""
     return tuple(
         None if name in plugins.not_asked else _need(rule, pod, plugins)
         for name, rule, _ in _FILTERS
@@ -158,7 +158,7 @@ def _need(rule: Filter, pod: Whereabouts, plugins: KubePlugins) -> Hashable | No
 
 
 def wants(template: PodTemplate, plugins: KubePlugins) -> Needs:
-    """What each static score needs of a pod, likewise."""
+    """What each static score reads from a pod: equal for pods for which it gives the same points."""
     return tuple(
         _want(score, template, plugins) if weight else None
         for (_, score), weight in zip(SCORES, weights(plugins).of_nodes, strict=True)
@@ -200,7 +200,7 @@ def could_host(pod: Whereabouts, nodes: NodeTable, rows: c.Ints) -> c.Flags:
 
 
 def compiled(asked: Asked, cluster: Cluster) -> c.Ask:
-    """What kernels need of a shape, from all rules that judge or score by a node's charge."""
+    """What kernels read about a shape, from all rules that evaluate what is charged to a node."""
     parts = [row.compile(asked, cluster) for row in _ROWS]
     return c.Ask(
         **{name: value for one in parts for name, value in one.parts.items()},
@@ -210,7 +210,7 @@ def compiled(asked: Asked, cluster: Cluster) -> c.Ask:
 
 
 def totals(asked: Asked) -> list[str]:
-    """What kernels read for a shape that pods add up to and no node offers."""
+    """The sums over pods that kernels read for a shape and that no node offers."""
     return [total for row in _ROWS if row.totals is not None for total in row.totals(asked)]
 
 
@@ -253,7 +253,7 @@ def is_wide(needs: Needs) -> bool:
 
 
 def tallied(needs: Needs, cluster: Cluster) -> Tallied:
-    """What rules count of pods in domains of nodes for pods that need this of them."""
+    """The counts of pods in domains of nodes that rules use for pods with these needs."""
     if needs == NO_NEEDS:
         return NOTHING_TALLIED
     found: list[tuple[list[int], Tally]] = []

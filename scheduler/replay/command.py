@@ -31,7 +31,7 @@ class Request:
 
     Attributes:
         load, arrivals: None takes the experiment's own.
-        strict: lines of a trace that cannot be meant as they stand are refused.
+        strict: contradictory lines of a trace are refused.
     """
 
     trace: Path

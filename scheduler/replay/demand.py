@@ -3,7 +3,7 @@
 The resources are ``cpu`` (1/1000 core), ``memory`` (MiB), ``gpu`` (milli-GPU, where any pod requests GPUs) and
 the extended ones that some pod requests. Of each, the ratio is all that the trace's pods request, each counted
 once, over all that its nodes have. The resource with the largest ratio is the one that binds, and so does
-every other whose ratio is within a quarter of it: had the cluster less of them, that would be felt first.
+every other whose ratio is within a quarter of it: with less of them, the cluster would hold fewer pods.
 
 The load of an experiment is of GPUs where the trace has any, else of the resource with the largest ratio.
 """
@@ -26,7 +26,7 @@ class Demand:
     """R resources, P pods and N nodes in the order of the trace.
 
     Attributes:
-        names: of the resources.
+        names: the names of the resources.
         amounts: [R, P] requested by each pod.
         capacity: [R, N] of each node.
     """

@@ -41,7 +41,7 @@ class Job:
 
     Attributes:
         load: None where it is what was recorded.
-        arrivals: of streams that are drawn.
+        arrivals: the number of arrivals in streams that are drawn.
     """
 
     variant: str
@@ -56,7 +56,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What is kept of a run.
+    """The result of a run.
 
     Attributes:
         record: its figures, flat, after what it was: trace, variant, experiment, mode, ...
@@ -81,7 +81,7 @@ class _Failed:
 
 @dataclass(frozen=True, slots=True)
 class _Remembered:
-    """What a process that runs jobs knows before its first: ``parts`` is how far each has come, for all to see."""
+    """The state of a process before its first job: ``parts`` is the progress of each job, which all processes see."""
 
     traces: Traces
     engine: Engine | None

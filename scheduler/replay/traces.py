@@ -55,8 +55,8 @@ def read(folder: Path, variant: str = DEFAULT, *, strict: bool = False) -> Trace
     Args:
         folder: as described above.
         variant: which of openb's pod lists, e.g. ``gpuspec33``.
-        strict: what cannot be meant as it stands is refused; else it is taken in the smallest sense that can be,
-            and the trace says so.
+        strict: contradictory lines are refused; else they are read with the smallest value that makes sense, and
+            the trace says so.
 
     Raises:
         BadInput: names file, line and column, and says what is allowed.
@@ -80,7 +80,7 @@ def read(folder: Path, variant: str = DEFAULT, *, strict: bool = False) -> Trace
 
 
 def _no_folder(path: Path) -> str:
-    """What stands in the place of the folder of a trace."""
+    """What was given instead of the folder of a trace."""
     if not path.exists():
         return "there is no such folder"
     found = foreign.of_file(path)

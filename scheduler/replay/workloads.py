@@ -1,4 +1,4 @@
-"""Who arrives when, drawn from a trace and a seed; equal seeds give equal workloads for every mode.
+"""Which pods arrive when, drawn from a trace and a seed; equal seeds give equal workloads for every mode.
 
 ``fill`` is the published experiment of "Beware of Fragmentation" (USENIX ATC'23): pods arrive and
 stay. The next are our own: pods come and go while the load (what all that would run if nothing were
@@ -115,7 +115,7 @@ def heavy_tail(
     """As ``churn``, but lifetimes are lognormal with mean 1 and sigma 2.
 
     From an empty cluster, such a load takes tens of mean lifetimes to build up, far beyond the run.
-    So the stream starts in its steady state: before the ``arrivals``, at time 0, come those who would
+    So the stream starts in its steady state: before the ``arrivals``, at time 0, come the pods that would
     be running, Poisson in number, each with what is left of its life. A life under way is
     length-biased, for a lognormal again lognormal with mu + sigma², and a uniform part of it is left.
     """
@@ -137,7 +137,7 @@ def recorded(trace: Trace, seed: int) -> Workload:
     The seed gives the fixed order of the nodes, nothing else.
 
     Raises:
-        BadInput: nobody has recorded when they came.
+        BadInput: no arrival times are recorded.
     """
     check_recorded(trace)
     arrival = np.array([pod.arrival for pod in trace.pods])

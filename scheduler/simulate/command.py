@@ -118,7 +118,7 @@ def check(request: Request) -> None:
 
 
 def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> Answer:
-    """Read, place with each mode, and judge how it ends.
+    """Read, place with each mode, and find the exit code.
 
     Raises:
         BadInput: an argument or a file is wrong, or strict, and an object is.

@@ -30,10 +30,10 @@ _END_KEPT = 24
 
 
 class _Row(NamedTuple):
-    """What stands in a line, or in several if it is too wide for one.
+    """The text of a line, or of several if it is too wide for one.
 
     Attributes:
-        cells: the pods, the node, and what else is to be said of them.
+        cells: the pods, the node, and other remarks about them.
         more: what follows in lines of their own.
         is_placed: whether the pods have a node.
     """
@@ -50,7 +50,7 @@ def of_pods(
 
     Args:
         pods: own pods first.
-        number: of the reason why a pod waits, by the pod's ``id``.
+        number: the number of the reason why a pod waits, by the pod's ``id``.
         width: columns of the page.
         is_wide: whether cards are named by their ids, too.
     """
@@ -168,7 +168,7 @@ def some(words: Sequence[str], most: int = 5) -> str:
 
 
 def _cards(devices: Sequence[Json], *, is_wide: bool) -> list[str]:
-    """The cards of a pod: each with its id, or those of which it holds as much together by their indices."""
+    """The cards of a pod: each with its id, or cards with equal shares together, by their indices."""
     said: list[str] = []
     equal: dict[str, list[int]] = defaultdict(list)
     for device in devices:

@@ -69,12 +69,12 @@ def code(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """A sentence that may quote what a stranger wrote: it draws nothing, links nothing and calls nobody."""
+    """A sentence that may quote a stranger's text: it draws nothing, links nothing and notifies no one."""
     return _SPECIAL_IN_PROSE.sub(_entity, _cut(text, _PROSE_MAX))
 
 
 def _entity(found: re.Match[str]) -> str:
-    # To call somebody a sign must stand before the name, as an entity too.
+    # A sign right before a name notifies a person, as an entity too.
     return f"{found[0]}&#8203;" if found[0] in "@#" else f"&#{ord(found[0])};"
 
 

@@ -102,7 +102,7 @@ def _compared(results: Mapping[str, Json]) -> Iterator[str]:
 
 
 def remarks(result: Json) -> Iterator[str]:
-    """What was among the objects and has no pod in the answer."""
+    """Objects that have no pod in the answer."""
     if passed := result["passedOver"]:
         yield "passed over: " + ", ".join(f"{n} {kind}" for kind, n in passed.items())
     for why, said in _IDLE.items():

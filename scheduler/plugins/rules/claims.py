@@ -1,4 +1,4 @@
-"""What keeps a pod from every node for its claims: one is missing, lost, of another pod, or must be bound first.
+"""Reasons of claims that keep a pod off every node: a claim is missing, lost, of another pod, or must be bound first.
 
 kube-scheduler finds it before it looks at nodes, in the PreFilter of its rules about volumes.
 """

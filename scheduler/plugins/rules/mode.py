@@ -105,7 +105,7 @@ def _objective(asked: Asked) -> int:
 
 
 def _unit(placement: Placement) -> int:
-    """What a milli-point counts in a key: in steps of a node policy or of keel's second objective, if keys have room."""
+    """The value of a milli-point in a key: in steps of a node policy or of keel's second objective, if keys have room."""
     if placement.node_policy:
         least, steps = parts.POLICY_MOST, _STEPS
     elif placement.mode == Mode.KEEL:

@@ -44,7 +44,7 @@ _TEXT = "node(s) didn't match pod topology spread constraints"
 
 
 class _Wherever(NamedTuple):
-    """Where a pod may go by its own words: what is left out here is not looked at."""
+    """Nodes where a pod may go by its own specification: other nodes are not counted."""
 
     selector: tuple[tuple[str, str], ...] = ()
     required: tuple[NodeTerm, ...] | None = None

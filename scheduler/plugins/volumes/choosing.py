@@ -1,4 +1,4 @@
-"""What the claims of a pod are given on one kind of nodes: volumes that are there, or new ones.
+"""The volumes that the claims of a pod get on one kind of nodes: existing volumes, or new ones.
 
 Source: kube-scheduler's volumebinding/binder.go, scorer.go, component-helpers' volume/pv_helpers.go. Where several
 volumes, or several capacities, are as good, kube-scheduler takes any; here it is the first by name.
@@ -20,10 +20,10 @@ NO_MATCH, NO_ROOM = 1, 2
 
 
 class There(NamedTuple):
-    """What there is on one kind of nodes.
+    """The storage on one kind of nodes.
 
     Attributes:
-        labels: of the nodes.
+        labels: the labels of the nodes.
         volumes: that can be used there, by name.
         capacities: for them, by name.
         reserved: volumes that are for one claim each.
@@ -36,7 +36,7 @@ class There(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What claims are given.
+    """The volumes that claims get.
 
     Attributes:
         bits: why the pod cannot be there: ``NO_MATCH``, ``NO_ROOM``; 0 when it can.
@@ -50,7 +50,7 @@ class Choice(NamedTuple):
 
 
 class Provisioning(NamedTuple):
-    """What is known of the classes of a pod's claims, and what a choice is worth.
+    """What is known about the classes of a pod's claims, and the score of a choice.
 
     Attributes:
         classes: by name.
@@ -105,7 +105,7 @@ def could_be(wish: Wish, volume: Volume) -> bool:
 
 
 def suits(wish: Wish, volume: Volume) -> bool:
-    """Whether a volume that is for nobody may be given to a claim."""
+    """Whether a volume that is reserved for no claim may be given to this claim."""
     return (
         could_be(wish, volume)
         and (wish.selector is None or wish.selector.matches(volume.labels))
@@ -161,7 +161,7 @@ def _taken_of_room(asked: Sequence[tuple[str, int, int]]) -> list[tuple[int, int
 
 
 def _points(taken: Sequence[tuple[int, int]], curve: Ints) -> int:
-    """Of several classes the mean, halves rounded up."""
+    """The mean over several classes, halves rounded up."""
     if not taken:
         return 0
     points = sum(

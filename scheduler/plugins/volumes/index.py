@@ -48,7 +48,7 @@ class ByLabel(Generic[T]):
             there.pop(thing, None)
 
     def near(self, labels: Labels) -> Iterator[T]:
-        """What may be about a node with these labels; some may come twice."""
+        """The things that may concern a node with these labels; some may occur twice."""
         yield from self._anywhere
         for key in self._keys:
             value = labels.get(key)

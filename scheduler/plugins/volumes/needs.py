@@ -1,4 +1,4 @@
-"""What rules need to know of a pod's storage; equal for pods whose storage the rules treat alike.
+"""What rules read about a pod's storage; equal for pods whose storage the rules treat alike.
 
 The names of claims are not in it as long as only one pod has them: of a claim that waits for its first pod there
 is only what it requests, of one that is bound where its volume can be used, and how many volumes the pod brings to
@@ -61,7 +61,7 @@ class Needs(NamedTuple):
         uncounted: why no volume can be counted, reported for every node; empty if volumes can be counted.
         disks: that others may be in the way of.
         exclusive: claims that only one pod may use, and others name as well.
-        brought: how many volumes that nobody else has it brings to each driver that has limits.
+        brought: for each driver with limits, how many volumes the pod brings that no other pod has.
         shared: volumes of such drivers that others have or may have.
         drivers: those that must run where it goes, and whether that holds only for nodes that say what runs there.
         bound, unbound: its claims, in order.
@@ -105,7 +105,7 @@ def find_needs(pod: PodRecord, storage: Storage, plugins: KubePlugins) -> Needs 
 
 
 def _add_restrictions(needs: Needs, pod: PodRecord, volumes: PodVolumes, storage: Storage) -> Needs:
-    """Disks, and claims for one pod; a claim that is made for the pod is nobody else's."""
+    """Disks, and claims for one pod; no other pod has a claim that is made for the pod."""
     keys = {(pod.namespace, one.name) for one in volumes.claims if not one.is_own}
     exclusive = tuple(
         key
@@ -195,7 +195,7 @@ def _unbound(claim: Claim, storage: Storage) -> Unbound:
 def _handles(
     volumes: PodVolumes, claims: list[Claim], storage: Storage
 ) -> tuple[tuple[tuple[str, int], ...], tuple[Handle, ...], tuple[tuple[str, bool], ...]]:
-    """Of ``Needs`` what drivers count, and which of them must run."""
+    """The parts of ``Needs`` that drivers count, and the drivers that must run."""
     uses = storage.uses
     brought: Counter[str] = Counter()
     shared: set[Handle] = set()

@@ -2,9 +2,9 @@
 
 They are named ``<figure>_<resource>_percent``, the resources being those of ``demand``:
 
-- allocated: of its capacity.
+- allocated: the share of its capacity.
 - lost: the share of the requested amount that was requested by pods that were lost.
-- stranded: of its capacity, see ``stranded``.
+- stranded: the share of its capacity, see ``stranded``.
 
 ``lost_percent`` is the mean of what was lost of the resources that bind, ``nodes_occupied_percent`` the nodes
 that have any pod.

@@ -41,7 +41,7 @@ class Kinds(NamedTuple):
     """The typical pods, K of them, those that request GPUs first.
 
     Attributes:
-        pods: of each kind, one.
+        pods: one pod of each kind.
         counts: [K] how many there are.
         shapes: as the state knows those that request GPUs.
     """
@@ -108,7 +108,7 @@ class StrandedGauge:
         return always[name] if name in always else self._cluster.nodes.resources.find(name)
 
     def _look(self, rows: Ints) -> None:
-        """Judge n nodes anew."""
+        """Evaluate n nodes again."""
         nodes = self._cluster.nodes.columns
         there = nodes.allocatable[self._rows, rows]
         free = np.maximum(there - nodes.requested[self._rows, rows], 0)

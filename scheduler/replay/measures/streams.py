@@ -1,4 +1,4 @@
-"""Figures of pods that come and go: who was lost, who waited, and how full it was meanwhile."""
+"""Figures of pods that come and go: which were lost, how long they waited, and how full the cluster was meanwhile."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scheduler.replay.measures.averages import Flags, Record
 from scheduler.replay.measures.classes import CLASSES
 from scheduler.replay.measures.curve import Curve
 
-# Streams are judged by their second half: the first fills the cluster.
+# Streams are measured in their second half: the first half fills the cluster.
 WARM_UP = 0.5
 # Pods that came this late may rightly still wait at the end.
 LATE = 0.1

@@ -69,7 +69,7 @@ def at_end(asked: Demand, workload: Workload, series: Series) -> Ints:
 
 
 def _stays(workload: Workload, series: Series) -> tuple[Ints, Floats, Floats]:
-    """Those who were placed, and when they came to their node and left it."""
+    """The pods that were placed, and when they came to their node and left it."""
     placed = np.flatnonzero(series.node >= 0)
     start = series.placed_at[placed]
     return placed, start, start + workload.lifetime[placed]

@@ -1,4 +1,4 @@
-"""What was allocated, what lay in fragments and which nodes were in use, as lines over load or time."""
+"""The allocated share, the share in fragments and the nodes in use, as lines over load or time."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def draw(part: SubFigure, finished: Sequence[Finished]) -> None:
 
 
 def _load_of(one: Finished) -> str:
-    """What the load is of, as a title says it."""
+    """The resource of the load, for a title."""
     name = str(one.record["load_of"])
     return {demand.GPU: "GPUs", demand.CPU: "CPU"}.get(name, name)
 

@@ -15,14 +15,14 @@ _LIST = "is a list, not a Kubernetes object: put the list under `items:` of a `k
 
 
 class Placed(NamedTuple):
-    """An object, and where in its file it stands, such as ``document 3, item 2``."""
+    """An object, and its place in its file, such as ``document 3, item 2``."""
 
     body: dict[str, Any]
     place: str
 
 
 def in_words(name: str) -> str:
-    """A file for who waits until it is read: its name, and how large it is if that may take long."""
+    """A file for a progress message: its name, and its size if reading may take long."""
     if name == "-":
         return "standard input"
     try:
@@ -38,14 +38,14 @@ def read(name: str, stdin: TextIO) -> list[dict[str, Any]]:
 
 
 def placed(name: str, stdin: TextIO, where: str = "", command: str = "simulate") -> list[Placed]:
-    """All objects of a file, or of standard input when ``name`` is ``-``, and where each stands; Lists are unfolded.
+    """All objects of a file, or of standard input when ``name`` is ``-``, and the place of each; Lists are unfolded.
 
     An object without a name can be named by its place alone. A document that cannot be read, or that is no
-    Kubernetes object but for example the values of a chart, stands there as ``Illegible``.
+    Kubernetes object but for example the values of a chart, is returned as ``Illegible``.
 
     Raises:
         BadInput: the file cannot be read; calls it ``where`` if that is given, such as ``--add-node FILE``.
-            ``command`` is whose ``-f`` it is, for the way to do it right.
+            ``command`` is the command that reads the file, for advice.
     """
     source = _source(name, command)
     documents = list(_documents(_text(name, stdin, where or name, source), source))
@@ -129,7 +129,7 @@ def _is_template(body: dict[str, Any]) -> bool:
 
 
 def _unfold(document: Any, place: str, whole: str, source: Source) -> Iterator[Placed]:
-    """The objects. What is none, or has no kind, is handed on: it is one mistake among objects that are good.
+    """The objects. A document without a kind is returned, too: it is one mistake among good objects.
 
     ``whole`` is the place if the mistake is about the whole document: empty if there is no other document.
     """

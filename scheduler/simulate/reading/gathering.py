@@ -19,7 +19,7 @@ CLUSTER = "the cluster"
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """What a cluster has, and the kinds that it would not list, and why."""
+    """The objects of a cluster, and the kinds that it did not list, with the reasons."""
 
     objects: Sequence[Mapping[str, Any]] = ()
     unlisted: Mapping[str, str] = field(default_factory=dict)
@@ -64,15 +64,15 @@ def gather(
     baseline: Sequence[str] = (),
     command: str = "simulate",
 ) -> Gathered:
-    """What the baseline has, where no file has an object of the same name, and then what the files have.
+    """The objects of the baseline that no file replaces by one of the same name, and then those of the files.
 
     Args:
         names: the files of ``-f``.
         live: what a cluster has.
         stdin: what a file of the name ``-`` holds.
         tell: takes what is being read.
-        baseline: files that stand in the place of a cluster.
-        command: whose ``-f`` it is, as it is typed.
+        baseline: files that replace a cluster.
+        command: the command that reads the files, as it is typed.
 
     Raises:
         BadInput: as ``files.placed``, or as ``refuse_illegible``, or a file is given as both.
@@ -151,7 +151,7 @@ def put(
 
 
 def _put_beneath(gathered: Gathered, beneath: _Given, files_hold: list[Mapping[str, Any]]) -> None:
-    """What the baseline has, where no file has an object of the same name."""
+    """The objects of the baseline that no file replaces by one of the same name."""
     own = {key for key in map(kinds.key, files_hold) if key.name}
     for origin, body in beneath:
         key = kinds.key(body)

@@ -13,7 +13,7 @@ from scheduler.simulate.workloads.contract import NOTHING, Idle, Made, Scene
 from scheduler.simulate.workloads.workload import Workload
 
 _NODE = "node.kubernetes.io/"
-# What the controller lets its pods stand: an unhealthy node needs its agents most.
+# The taints that the controller makes its pods tolerate: an unhealthy node needs its agents most.
 _STAND = (
     ("not-ready", "NoExecute"),
     ("unreachable", "NoExecute"),
@@ -70,7 +70,7 @@ def _standing(spec: wire.PodSpec, workload: Workload) -> wire.PodSpec:
 
 
 def _tied(spec: wire.PodSpec, node: str) -> wire.PodSpec:
-    """The controller judged what nodes are required; of a pod it requires the one."""
+    """The controller has evaluated the required nodes; a pod requires the one node that it is for."""
     affinity = spec.affinity or wire.Affinity()
     named = wire.Expression("metadata.name", "In", [node])
     required = wire.NodeTerms([wire.NodeTerm(match_fields=[named])])

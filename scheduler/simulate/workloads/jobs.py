@@ -15,7 +15,7 @@ _MODES = ("NonIndexed", "Indexed")
 
 
 def of_job(job: Workload, scene: Scene) -> Made:
-    """What a Job would start now; nothing when it is suspended, or over."""
+    """The pods that a Job would start now; none if it is suspended or has finished."""
     if is_over(job):
         return Made(idle=Idle.FINISHED)
     if _is_suspended(job):

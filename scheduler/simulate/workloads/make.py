@@ -33,13 +33,13 @@ _MAKERS: dict[str, Callable[[Workload, Scene], Made]] = {
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """What came of the workloads.
+    """The result of all workloads.
 
     Attributes:
         made: uids of the pods that were made.
         caused: uids of those that would not have been made without a change.
         idle: workloads that have no pods to make, by the reason.
-        owners: of each pod that has one, the kind and name of its topmost owner, by uid.
+        owners: the kind and name of the topmost owner of each pod that has one, by uid.
         removed: pods that a smaller size removes, in the order in which they are removed, by the workload.
     """
 
