@@ -119,6 +119,16 @@ def test_beside_a_baseline_only_ones_own_pods_and_those_of_a_change_decide_how_i
         assert command.answer(asked, live, io.StringIO(), lambda *_: None).code == code
 
 
+def test_a_comment_on_a_pull_request_is_about_ones_own_pods(tmp_path: Path) -> None:
+    lines = with_baseline(
+        tmp_path, "-o", "markdown", baseline=DUMP, mine=[pod("mine"), pod("big", cpu=8)]
+    ).stdout.splitlines()
+    assert lines[0] == "### :x: 1 of 2 pods of your files does not fit"
+    assert "`default/big`" in lines[4]
+    others = "<details><summary>1 other pod pending, 1 fit</summary>"
+    assert others in lines[5:]
+
+
 def test_a_daemon_set_fails_only_on_a_node_that_is_added(tmp_path: Path) -> None:
     new = tmp_path / "new.yaml"
     new.write_text(writing.dump(node("new", cpu=0.5)))
