@@ -61,11 +61,11 @@ def run(
     try:
         access = client.load_access(kubeconfig, context)
     except BadInput as error:
-        options.refuse(str(error))
+        options.refuse(str(error), is_log=True)
     operator = Operator(
         Options(
             access=access,
-            config=options.config(config_file),
+            config=options.config(config_file, is_log=True),
             identity=f"{os.environ.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4().hex[:8]}",
             lease_namespace=lease_namespace,
             lease_name=lease_name,
@@ -80,7 +80,7 @@ def run(
         with hosting.ends_at_once():
             uvloop.run(operator.run())
     except BadInput as error:
-        options.refuse(str(error))
+        options.refuse(str(error), is_log=True)
 
 
 def rerun(
