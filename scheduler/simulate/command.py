@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TextIO
 
@@ -14,7 +14,15 @@ from scheduler.simulate import run
 from scheduler.simulate.changes import scale
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.reading import files
-from scheduler.simulate.reading.gathering import Gathered, Live, Origin, gather, named, put
+from scheduler.simulate.reading.gathering import (
+    Gathered,
+    Live,
+    Origin,
+    gather,
+    is_running,
+    named,
+    put,
+)
 from scheduler.simulate.reading.inventory import InputProblem
 from scheduler.simulate.situation import Situation, prepare
 
@@ -132,7 +140,7 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> An
             changes,
             strict=request.strict,
             unlisted=live.unlisted if live else None,
-            remarks=gathered.remarks,
+            remarks=[*gathered.remarks, *_undivided(request, gathered)],
         )
         if request.only_ours:
             _claim(situation, request.config, gathered)
@@ -147,6 +155,21 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> An
             pod["own"] = pod["file"] in gathered.own
         result["pods"].sort(key=lambda pod: not pod["own"])
     return Answer(results, _code(request, situation, gathered, results))
+
+
+def _undivided(request: Request, gathered: Gathered) -> Iterator[str]:
+    """A warning if the request is about one's own pods, and one file holds these and the cluster."""
+    if not (request.only_ours or request.fail_if_pending):
+        return
+    if gathered.baseline or request.changes_anything:
+        return
+    pairs = zip(gathered.origins, gathered.objects, strict=True)
+    if running := next((origin.file for origin, body in pairs if is_running(body)), ""):
+        file = "standard input" if running == "-" else running
+        yield (
+            f"{file} holds running pods, and no other file holds pods, so none is your own: if some are, "
+            "give the cluster as it is by --baseline and your own objects by -f"
+        )
 
 
 def _claim(situation: Situation, config: Config, gathered: Gathered) -> None:

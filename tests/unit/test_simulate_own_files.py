@@ -86,6 +86,13 @@ def test_what_a_baseline_holds_is_not_ones_own_and_one_stream_is_never_divided(
     stream = writing.dump_all([*DUMP, *mine])
     result = CliRunner().invoke(cli.app, ["simulate", "-f", "-", "-o", "json"], input=stream)
     assert not any(own for _, own in named(result).values())
+    assert "--baseline" not in result.stderr
+    for option in ("--only-ours", "--fail-if-pending"):
+        given = ["simulate", "-f", "-", option]
+        said = unwrapped(CliRunner().invoke(cli.app, given, input=stream).stderr)
+        assert "warning: standard input holds running pods, and no other file holds pods" in said
+        beside = with_baseline(tmp_path, option, baseline=DUMP, mine=mine)
+        assert "--baseline" not in beside.stderr
 
 
 @pytest.mark.parametrize(

@@ -112,9 +112,14 @@ def _parted(given: _Given) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _is_of_a_cluster(body: Mapping[str, Any]) -> bool:
-    kind, spec = kinds.known(body), body.get("spec")
+    return kinds.known(body) == "Node" or is_running(body)
+
+
+def is_running(body: Mapping[str, Any]) -> bool:
+    """Whether an object is a pod that has a node."""
+    spec = body.get("spec")
     has_node = isinstance(spec, Mapping) and bool(spec.get("nodeName"))
-    return kind == "Node" or (kind == "Pod" and has_node)
+    return has_node and kinds.known(body) == "Pod"
 
 
 def _may_have_pods(body: Mapping[str, Any]) -> bool:
