@@ -172,3 +172,27 @@ def test_run_refuses_a_wrong_argument(arguments: list[str], said: str) -> None:
     result = CliRunner().invoke(cli.app, ["run", *arguments])
     assert result.exit_code == 2
     assert said in unwrapped(result.stderr)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("simulate", "-o", "nonsense"),
+        ("simulate", "--mode", "fastest"),
+        ("simulate", "--baseline", "x", "--context", "y"),
+        ("explain", "service", "web"),
+        ("replay", "bench/data/openb", "--experiment", "drain"),
+        ("replay", "docs"),
+        ("audit", "-f", "docs/examples/nodes.yaml", "--mode", "fastest"),
+        ("rerun", "docs/examples/nodes.yaml"),
+    ],
+)
+def test_a_refusal_is_wrapped_at_80_columns(arguments: tuple[str, ...]) -> None:
+    lines = CliRunner().invoke(cli.app, arguments).stderr.splitlines()
+    assert lines[-1].startswith("  ")
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_refusal_of_run_is_one_line_as_its_log_has() -> None:
+    result = CliRunner().invoke(cli.app, ["run", "--config", "docs/examples/nodes.yaml"])
+    assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)
