@@ -25,11 +25,12 @@ from scheduler.errors import BadInput, visible
 SCHEMA_VERSION = 1
 # Columns of prose where there is no edge of a terminal.
 PROSE = 80
-# And of what is written on standard error, at most.
-ERRORS = PROSE
-_HANG = "  "
 # Columns; rich has to be told of an edge.
 _WIDE = 10_000
+# In sentences; somebody will copy it.
+_COMMAND = re.compile(r"`[^`]*`")
+# Stands for a blank at which no line ends.
+_JOINED = "\0"
 _PADDING = re.compile(r"[ \t]+(?=\n)")
 
 
@@ -46,27 +47,40 @@ def text(show: Callable[[Console], None]) -> str:
     return lines.getvalue()
 
 
-def wrapped(prose: str, width: int, indent: str = "", hang: str = "") -> str:
+def complain(text: str, file: IO[str] | None = None) -> None:
+    """Write what is wrong: each line in 80 columns, or those of a terminal; what continues it is indented.
+
+    Commands to copy stay on one line.
+
+    Args:
+        text: what is wrong, a sentence a line.
+        file: where to write; None is standard error.
+    """
+    file = file or sys.stderr
+    columns = shutil.get_terminal_size().columns if file.isatty() else PROSE
+    for line in text.splitlines():
+        whole = _COMMAND.sub(lambda found: found[0].replace(" ", _JOINED), line)
+        said = wrapped(whole, min(PROSE, columns), hanging="  ").replace(_JOINED, " ")
+        file.write(f"{said}\n")
+
+
+def wrapped(prose: str, width: int, indent: str = "", hanging: str | None = None) -> str:
     """Sentences in lines of at most ``width`` columns; no word is broken, for half of a name is another name.
 
-    All lines begin with ``indent``, all but the first with ``hang`` too.
+    Args:
+        prose: the sentences.
+        width: columns.
+        indent: before each line.
+        hanging: before each line but the first, if that is another.
     """
     return textwrap.fill(
         prose,
         width,
         initial_indent=indent,
-        subsequent_indent=indent + hang,
+        subsequent_indent=indent if hanging is None else hanging,
         break_on_hyphens=False,
         break_long_words=False,
     )
-
-
-def complain(text: str) -> None:
-    """Write sentences to standard error; the lines that follow the first of each are indented."""
-    columns = shutil.get_terminal_size().columns if sys.stderr.isatty() else ERRORS
-    for sentence in text.splitlines():
-        lines = wrapped(sentence, min(ERRORS, columns), hang=_HANG)
-        sys.stderr.write(f"{lines}\n")
 
 
 def shown(value: Any) -> Any:

@@ -89,7 +89,7 @@ def _line(screen: Console, patience_seconds: float) -> Iterator[Tell]:
             return
         # Nobody may be there to read it any more, and that is no trouble.
         with suppress(OSError, ValueError):
-            screen.file.write(f"{PREFIX}{told} ...\n")
+            printing.complain(f"{PREFIX}{told} ...", screen.file)
             screen.file.flush()
 
     with _later(patience_seconds, write):

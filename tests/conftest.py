@@ -2,12 +2,10 @@
 
 from hypothesis import settings
 
-from scheduler import printing, progress
+from scheduler import progress
 
 # The first example may load kernels, and a busy machine may take any time: no test asserts times.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 # Nor does a line on standard error come or not by how busy the machine is.
 progress._PATIENCE_SECONDS = 1e6
-# Sentences on standard error are looked for whole: test_complaints.py is about the lines that they are wrapped to.
-printing.ERRORS = 10_000

@@ -39,7 +39,7 @@ A = TypeVar("A", bound=Answer)
 
 
 def read(
-    files: Sequence[str] | None,
+    files: Sequence[str],
     kubeconfig: str | None,
     context: str | None,
     check: Callable[[], None],

@@ -47,7 +47,7 @@ async def _until_signal(work: Coroutine[Any, Any, bool]) -> bool:
     """Run until done or until a signal; a second signal does not disturb the end.
 
     Handled also in the background of a script, where SIGINT is ignored by default, and when the
-    terminal is closed: no process is to be left behind. Who started it under nohup wants it to stay.
+    terminal is closed: no process is to be left behind. If it was started under nohup, it is to stay.
     """
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
@@ -72,7 +72,7 @@ def warm() -> None:
     count = kernels.Count()
     with (
         progress.bar("kernels", len(count)) as progressed,
-        # What compiles them is one call, so somebody else has to look.
+        # One call compiles them all, so another thread has to look.
         progress.often(lambda: progressed(count.compiled())),
     ):
         kernels.warm(settings.Config())

@@ -78,7 +78,7 @@ def explain(
         files=file or (),
     )
     answer = answering.read(
-        file,
+        file or (),
         kubeconfig,
         context,
         partial(command.check, request),

@@ -41,7 +41,8 @@ class _Wrong(_WRONG):  # type: ignore[misc]
 
     def format_message(self) -> str:
         """What is wrong, as it stands after ``Error: ``."""
-        return printing.wrapped(f"{_BEFORE}{self.message}", printing.ERRORS)[len(_BEFORE) :]
+        message = f"{_BEFORE}{self.message}"
+        return printing.wrapped(message, printing.PROSE, hanging="  ")[len(_BEFORE) :]
 
 
 class Command(TyperCommand):

@@ -22,18 +22,21 @@ Context = Annotated[
 ]
 
 
-def refuse(message: str) -> NoReturn:
-    """Bad input: say what is wrong and end with 2."""
-    printing.complain(message)
+def refuse(message: str, *, is_log: bool = False) -> NoReturn:
+    """Bad input: say what is wrong and end with 2; in a log each message is one line."""
+    if is_log:
+        typer.echo(message, err=True)
+    else:
+        printing.complain(message)
     raise typer.Exit(2)
 
 
-def config(path: Path | None) -> settings.Config:
-    """The configuration in a file, the defaults without one."""
+def config(path: Path | None, *, is_log: bool = False) -> settings.Config:
+    """The configuration in a file, the defaults without one; ``is_log`` as for ``refuse``."""
     try:
         return settings.load(path)
     except BadInput as error:
-        refuse(f"{path}: {error}")
+        refuse(f"{path}: {error}", is_log=is_log)
 
 
 def listed(words: Sequence[str]) -> Callable[[str], list[str]]:

@@ -17,7 +17,7 @@ def _variants(context: typer.Context, incomplete: str) -> list[str]:
     """Those of the trace that was named, if it was."""
     from scheduler.replay import traces  # noqa: PLC0415 - NumPy is expensive to import
 
-    # An option without its value ends the reading of a line: what stands before it is there unread.
+    # An option without its value ends the reading of a line: the words before it are left unread.
     given = map(Path, filter(None, (context.params.get("trace"), *context.args)))
     folder = next((path for path in given if path.is_dir()), None)
     return options.listed(traces.variants(folder) if folder else ())(incomplete)
@@ -120,5 +120,6 @@ def replay(
     except BadInput as error:
         options.refuse(str(error))
     except fan_out.JobFailed as error:
-        printing.complain(str(error))
+        # With a traceback, whose lines are left as they are.
+        typer.echo(str(error), err=True)
         raise typer.Exit(1) from error

@@ -17,8 +17,10 @@ import uvloop
 from scheduler import progress
 from scheduler.api import names
 from scheduler.cli import options
-from scheduler.errors import BadInput
+from scheduler.documents import foreign
+from scheduler.errors import BadInput, unreadable
 
+_LOGS = "`evenkeel rerun` reads what `evenkeel run --record` writes"
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 
@@ -59,11 +61,11 @@ def run(
     try:
         access = client.load_access(kubeconfig, context)
     except BadInput as error:
-        options.refuse(str(error))
+        options.refuse(str(error), is_log=True)
     operator = Operator(
         Options(
             access=access,
-            config=options.config(config_file),
+            config=options.config(config_file, is_log=True),
             identity=f"{os.environ.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4().hex[:8]}",
             lease_namespace=lease_namespace,
             lease_name=lease_name,
@@ -78,7 +80,7 @@ def run(
         with hosting.ends_at_once():
             uvloop.run(operator.run())
     except BadInput as error:
-        options.refuse(str(error))
+        options.refuse(str(error), is_log=True)
 
 
 def rerun(
@@ -91,11 +93,14 @@ def rerun(
         with progress.read(file) as lines:
             report = again.rerun(lines)
     except OSError as error:
-        options.refuse(f"{file}: {error.strerror}")
+        options.refuse(f"{file}: {unreadable(error)}")
     except BadInput as error:
-        options.refuse(f"{file}: {error}")
+        # A log is wrong in a later line.
+        found = foreign.of_file(file) if error.field == "line 1" else None
+        options.refuse(f"{file}: {found.what}; {_LOGS}" if found else f"{file}: {error}")
     if not report.version:
-        options.refuse(f"{file}: has no complete line; evenkeel run --record writes such files")
+        found = foreign.of_file(file)
+        options.refuse(f"{file}: {found.what if found else 'has no complete line'}; {_LOGS}")
     typer.echo(again.told(report))
     if report.difference is not None:
         raise typer.Exit(1)

@@ -23,8 +23,15 @@ def simulate(
             "-f",
             "--filename",
             metavar="FILE",
-            help="Objects, YAML or JSON; - for standard input. Alone, no cluster is read. With "
-            "--kubeconfig or --context, the objects are added to the cluster's or replace them.",
+            help="Objects, YAML or JSON, also .gz; - for standard input. Beside a baseline they are your own, "
+            "and are added to its objects or replace those of the same name.",
+        ),
+    ] = None,
+    baseline: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="A dump of a cluster, read in the place of a cluster; - for standard input. May be repeated.",
         ),
     ] = None,
     kubeconfig: options.Kubeconfig = None,
@@ -35,9 +42,7 @@ def simulate(
     ] = False,
     only_ours: Annotated[
         bool,
-        typer.Option(
-            "--only-ours", help="Only pods that name our scheduler, and those of your own files."
-        ),
+        typer.Option("--only-ours", help="Only pods that name our scheduler, and your own pods."),
     ] = False,
     without_node: Annotated[
         list[str] | None,
@@ -91,7 +96,8 @@ def simulate(
         bool,
         typer.Option(
             "--fail-if-pending",
-            help="Exit code 1 when a pod stays pending; beside a cluster or a dump, only pods of your files or of the change count.",
+            help="Exit code 1 if a pod stays pending. If your own files or a change are given beside a baseline, "
+            "only your own pods and the pods of the change count.",
         ),
     ] = False,
     config_file: options.ConfigFile = None,
@@ -101,17 +107,34 @@ def simulate(
     For workloads (Deployment, StatefulSet, ReplicaSet, DaemonSet, Job, CronJob,
     ReplicationController) it makes the pods that do not exist yet.
 
+    The baseline is the cluster as it is: the files of --baseline, or the cluster
+    of --kubeconfig, --context or the environment, which is only read. Its running
+    pods keep their nodes, and its pending pods wait. What -f gives beside a
+    baseline is your own; your own pods come first, with a *. With -f alone, files
+    that hold nodes or running pods are the baseline of the other files. One
+    stream is never divided; with a dump in a file, write:
+
+    helm template DIR | evenkeel simulate --baseline cluster.json -f -
+
+    Pods of one workload with the same answer share a line; -o wide has a line
+    for each pod, and -o json is for programs.
+
     Exit codes: 0 answered; 1 with --fail-if-pending, a pod stays pending;
     2 an argument, a file or the cluster cannot be read; 3 answered, but objects
-    with mistakes were left out or held. 3 goes before 1. With -f or a change
-    beside a cluster, pods that waited and objects that were malformed in the
-    cluster before do not count.
+    with mistakes were left out or held. 3 goes before 1. If your own files or a
+    change are given beside a baseline, its waiting pods do not count, and neither
+    do the mistakes of the cluster or of --baseline.
     """
     from scheduler.simulate import command, markdown, report  # noqa: PLC0415 - numba costs half a second
 
+    if baseline and (kubeconfig or context):
+        options.refuse(
+            "--baseline: cannot be combined with --kubeconfig or --context; the baseline is files or a cluster"
+        )
     request = command.Request(
         config=options.config(config_file),
         files=file or (),
+        baseline=baseline or (),
         output=output,
         explain=explain,
         only_ours=only_ours,
@@ -126,7 +149,7 @@ def simulate(
         now=int(time.time()),
     )
     answer = answering.read(
-        file,
+        (*request.baseline, *request.files),
         kubeconfig,
         context,
         partial(command.check, request),

@@ -28,7 +28,7 @@ class Found:
     """What was read.
 
     Attributes:
-        nodes, pods: all whose form can be read, also those that say what is not understood.
+        nodes, pods: all whose form can be read, also those with values that are not understood.
         source: where they are from, in words.
         unread: objects that are no node or pod that a cluster could have.
         passed_over: how many objects there are of each other kind.
@@ -54,8 +54,8 @@ def of_files(names: list[str], tell: Tell) -> Found:
     passed_over: Counter[str] = Counter()
     for name in names:
         tell(f"reading {files.in_words(name)}")
-        for body, place in files.placed(name, sys.stdin):
-            # What has no kind is a mistake, as the inventory tells.
+        for body, place in files.placed(name, sys.stdin, command="audit"):
+            # An object without a kind is a mistake, as the inventory reports.
             if kinds.known(body) in _KINDS or not isinstance(body.get("kind"), str):
                 objects.append(body)
                 has_name = kinds.key(body).name or not place
@@ -66,7 +66,7 @@ def of_files(names: list[str], tell: Tell) -> Found:
     gathering.refuse_illegible(zip(origins, objects, strict=True))
     found = inventory.read(objects, strict=False)
     nodes, unread = list(found.nodes), []
-    # What is wrong with these, the audit tells as of a cluster.
+    # The audit reports the mistakes of these as it does for a cluster.
     read = set(found.positions.values()) - {one.position for one in found.unread}
     for problem in found.mistakes.values():
         if (node := _as_in_a_cluster(found, problem)) is not None:

@@ -26,7 +26,7 @@ _KEYS = {"binpack": _SCORE, "spread": -_SCORE, "numa": _NUMA}
 def sort_keys(policy: str, *, numa_bind: bool) -> Ints:
     """Sort keys of a GPU policy for ``Ask.sort_keys`` [4], 0 beyond the last; an empty one is binpack.
 
-    Shared, for nobody writes to them.
+    Shared, because no caller writes to them.
     """
     policy = policy or "binpack"
     words = policy.split(",")
@@ -46,7 +46,7 @@ def sort_keys(policy: str, *, numa_bind: bool) -> Ints:
 
 
 def node_score_name(policy: str) -> str:
-    """What the score of a node policy is called in explanations: it is HAMi's."""
+    """The name of a node policy's score in explanations: the policy is HAMi's."""
     return f"hami-{policy}"
 
 
@@ -78,7 +78,7 @@ def modes_ok(ask: GpuAsk | None, modes: Sequence[str]) -> Flags:
 
 
 def uuids_ok(ask: GpuAsk | None, uuids: Sequence[str]) -> Flags:
-    """[uuids] whether use-gpuuuid and nouse-gpuuuid accept a card; [0] when nothing is asked."""
+    """[uuids] whether use-gpuuuid and nouse-gpuuuid accept a card; [0] if the pod has no such annotation."""
     if ask is None or not (ask.use_uuids or ask.nouse_uuids):
         return shared.every(0)
     use, nouse = set(ask.use_uuids), set(ask.nouse_uuids)

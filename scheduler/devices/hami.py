@@ -1,12 +1,12 @@
 """HAMi's NVIDIA cards: its device plugin reports them one by one, and they are allocated whole or in shares.
 
-On a node of HAMi's ``nvidia.com/gpu`` counts shares, so no whole GPU is ever allocated there, least of
-all in the moment in which its device plugin has told the kubelet of the shares and nobody of the cards.
-A node is HAMi's when the plugin has written on it, now or earlier under the same uid; before that it
-looks like it, when it has GPUs and the label of the nodes that the plugin runs on, or more GPUs than a
-machine has while the plugin writes on other nodes. Only people with rights on nodes write any of these.
-What pods say of themselves is no sign, for whoever creates a pod can say it. So that a start in which a
-register is gone gives nothing away under running pods, the label must be right.
+On a node of HAMi's, ``nvidia.com/gpu`` counts shares, so no whole GPU is ever allocated there, also not while the
+device plugin has reported the shares to the kubelet but has not written its register of cards yet. A node is HAMi's
+if the plugin has written on it, now or earlier under the same uid. Before that, the node is taken for one of HAMi's if
+it has GPUs and the label of the nodes that the plugin runs on, or if it has more GPUs than a machine can have and the
+plugin has written on other nodes. Only users with rights on nodes can write any of these. What pods say does not
+count, because anyone who may create pods can write it. If the register is missing at the start, the label must be
+right: otherwise cards of running pods would be allocated again.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class HamiCards:
         """The register, the closed cards and whether the plugin has written."""
         notes = node.metadata.annotations or {}
         register = notes.get(names.HAMI_REGISTER, "")
-        # A scheduler of HAMi's asks for the handshake on every node, so only the answer tells something.
+        # HAMi's scheduler requests the handshake on every node, so only the plugin's answer counts.
         reported = notes.get(names.HAMI_HANDSHAKE, "").startswith(names.HANDSHAKE_REPORTED)
         is_signed = bool(register) or names.HAMI_SCORE in notes or reported
         return register, notes.get(names.HAMI_CORDON, ""), "signed" if is_signed else ""
@@ -103,7 +103,7 @@ class HamiCards:
     def read_claim(self, pod: wire.Pod, asking: Sequence[bool]) -> Slots:
         """The annotation that a scheduler has written.
 
-        HAMi 2.10.0 leaves out the slots of containers without cards: those there are go to who asks.
+        HAMi 2.10.0 leaves out the slots of containers without cards: the slots go to the containers that request cards.
         """
         text = (pod.metadata.annotations or {}).get(names.HAMI_ALLOCATED, "")
         slots = hami.decode_devices(text)
@@ -131,7 +131,7 @@ class HamiCards:
         return annotations.get(names.HAMI_BIND_PHASE) in _DONE
 
     def is_locked(self, annotations: Texts) -> bool:
-        """Whether somebody holds the node's lock."""
+        """Whether the node's lock is held."""
         return names.HAMI_LOCK in annotations
 
     def signed(self, node: wire.Node) -> wire.Node:

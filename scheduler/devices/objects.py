@@ -21,9 +21,9 @@ def node(name: str, allocatable: wire.Quantities, cards: Sequence[Card]) -> wire
 
 
 def limits(*, cards: int, cores: int = 0, mib: int = 0) -> wire.Quantities:
-    """What a container asks: cards, of each so many percent of the cores and so many MiB.
+    """What a container requests: cards, of each so many percent of the cores and so many MiB.
 
-    Without MiB it asks as many percent of the memory as of the cores; without both, whole cards.
+    Without MiB it requests as many percent of the memory as of the cores; without both, whole cards.
     """
     asked: wire.Quantities = {names.GPU: cards}
     if cores:
@@ -36,7 +36,7 @@ def limits(*, cards: int, cores: int = 0, mib: int = 0) -> wire.Quantities:
 
 
 def with_node_policy(policy: str) -> dict[str, str]:
-    """The annotations of a pod whose nodes are ordered by a policy in the mode's place."""
+    """The annotations of a pod whose nodes are ordered by a policy instead of the mode."""
     return {names.HAMI_NODE_POLICY: policy}
 
 

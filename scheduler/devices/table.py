@@ -1,7 +1,7 @@
 """The families of devices there are, and the drivers of each.
 
-A pod that asks devices of several families is judged by the first of them in this table; of all of them there
-must be enough, and all are charged.
+A pod that requests devices of several families is evaluated by the first of them in this table; a node must have
+enough of each, and all are charged.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from scheduler.devices.whole import WholeDevices
 
 
 class Family(NamedTuple):
-    """A resource by which containers ask for devices; ``Nodes`` has a pool of each, by its place in the table.
+    """A resource by which containers request devices; ``Nodes`` has a pool of each, by its place in the table.
 
     Attributes:
-        cards: the driver of the nodes that it serves, None when the family's devices are never told one by one.
+        cards: the driver of the nodes that it serves, None if the family's devices are never reported one by one.
         whole: the driver of all other nodes.
     """
 
@@ -34,7 +34,7 @@ class Family(NamedTuple):
 
     @property
     def reader(self) -> Driver:
-        """The driver that reads what pods ask: they may go to any node, so that of cards, which knows more words."""
+        """The driver that reads requests: a pod may go to any node, so it is the driver of cards, which knows more words."""
         return self.whole if self.cards is None else self.cards
 
 
@@ -71,10 +71,10 @@ def of_config(config: Config) -> Families:
     return families(config.hami_node_label, config.gpu_resources)
 
 
-# For those who look at pods and nodes and at no cluster: what is read and written does not depend on the label.
+# For callers without a cluster: what is read and written does not depend on the label.
 FAMILIES = families()
 _CARDS = {family.cards.name: family.cards for family in FAMILIES if family.cards is not None}
-# The place of the family whose cards tell what there is of a resource.
+# By resource, the place of the family whose cards have it.
 INNER_RESOURCES = {
     resource: place
     for place, family in enumerate(FAMILIES)
@@ -90,7 +90,7 @@ def place_of(family: str) -> int:
 
 
 def is_of_devices(resource: str) -> bool:
-    """Whether it is how devices of a family are asked, or a part of them that only their driver reads."""
+    """Whether a resource requests devices of a family, or a part of them that only their driver reads."""
     return resource in _NAMES
 
 
@@ -100,7 +100,7 @@ def cards_of(driver: str) -> CardDriver:
 
 
 def ask_of(pod: wire.Pod) -> GpuAsk | None:
-    """What a pod asks of the first family of which it asks any.
+    """What a pod requests from the first family from which it requests any.
 
     Raises:
         BadInput: a figure that the family's plugin could not serve.
@@ -112,7 +112,7 @@ def ask_of(pod: wire.Pod) -> GpuAsk | None:
 
 
 def _names_any(container: wire.Container) -> bool:
-    """Whether a container names devices of any family, or what there is of them."""
+    """Whether a container names devices of any family, or parts of them."""
     found = container.resources
     if found is None:
         return False
@@ -130,7 +130,7 @@ def is_locked(annotations: Texts) -> bool:
 
 
 def signed(node: wire.Node, drivers: tuple[str, ...]) -> wire.Node:
-    """The node as if the plugins of these drivers had written on it."""
+    """The node with the marks of these drivers' plugins."""
     for driver in drivers:
         node = _CARDS[driver].signed(node)
     return node

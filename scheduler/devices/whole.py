@@ -1,7 +1,7 @@
 """Whole devices as an extended resource: the node reports their number, and the kubelet's plugin picks them.
 
-Nothing is written for them, and nobody tells one from another: they are counted with the other resources of
-the node, and to formulas each of them is a card of ``CARD`` that is idle or taken.
+Nothing is written for them, and none of them has an id: they are counted with the other resources of the node. In
+formulas each of them is a card of ``CARD`` that is idle or in use.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from scheduler.api import names, wire
 from scheduler.api.pods import gpus
 from scheduler.devices.contract import Figures
 
-# The resources by which whole devices are asked, in the order in which a pod that asks several is judged.
+# The resources that request whole devices, in the order in which a pod that requests several is evaluated.
 FAMILIES = (names.GPU, names.AMD_GPU, names.INTEL_GPU_I915, names.INTEL_GPU_XE)
-# Core percent and MiB of what a whole device counts as; nobody says how much memory it has.
+# Core percent and MiB that a whole device counts as; its memory is not known.
 CARD = (gpus.FULL_CORES, 0)
 
 
@@ -27,5 +27,5 @@ class WholeDevices:
         return gpus.whole_devices(pod, self.name)
 
     def sum(self, offered: int) -> Figures:
-        """Memory and sharers are not told."""
+        """Memory and sharers are not reported."""
         return offered * CARD[0], offered * CARD[1], 0

@@ -6,7 +6,7 @@ from typing import Any
 
 # Objects of Kubernetes are not nested half as deep.
 DEPTH_MAX = 200
-# Values that aliases or merge keys repeat; a few lines can ask for billions.
+# Values that aliases or merge keys repeat; a few lines can mean billions.
 REPEATED_MAX = 100_000
 # Mappings that one merge key names.
 MERGED_MAX = 100

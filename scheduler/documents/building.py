@@ -131,7 +131,7 @@ class Builder:
         return known
 
     def _merge(self, given: Any) -> None:
-        """Put in place what a merge key names. A later entry replaces an earlier one, whoever names it."""
+        """Put in place what a merge key names. A later entry replaces an earlier one, whichever key names it."""
         named = given if isinstance(given, list) else [given]
         if len(named) > bounds.MERGED_MAX:
             raise Unreadable(f"a merge key names more than {bounds.MERGED_MAX} mappings")

@@ -41,7 +41,7 @@ def explained(text: str, lines: int, error: Exception) -> str:
     """Where and what, such as ``line 3, column 2: a tab: indent with spaces``.
 
     Args:
-        text: of the document.
+        text: the text of the document.
         lines: how many there are before it in the file, for people count in the file.
         error: from the library that reads it.
     """

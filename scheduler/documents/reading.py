@@ -104,7 +104,7 @@ def _chunks(text: str) -> Iterator[tuple[int, str]]:
     """Where each document starts, and its text."""
     start = 0
     for found in _START.finditer(text):
-        # What stands before the first mark, and directives before any, are no document of their own.
+        # Text before the first mark, and directives before any mark, are no document of their own.
         before = text[start : found.start()]
         if (start == 0 or "%" in before) and not _has_content(before):
             continue

@@ -2,7 +2,7 @@
 
 YAML 1.1 with exponents without a dot and underscores in numbers; without numbers to the base of 60, dates, or ``=``.
 Keys become text. One rule is left out on purpose: kubectl takes the single letters ``y`` and ``n`` for true and false,
-and is then refused by the API server wherever Kubernetes wants text. No field of ours is a truth that anybody writes in
+and is then refused by the API server wherever Kubernetes wants text. No boolean field of ours is ever written in
 one letter, and many a name and a label is one, so here they are text.
 
 Source: go.yaml.in/yaml/v2 (resolve.go), sigs.k8s.io/yaml (convertToJSONableObject).
@@ -24,7 +24,7 @@ _SHORT = "tag:yaml.org,2002:"
 _RESOLVED = frozenset(
     f"{_SHORT}{one}" for one in ("str", "bool", "int", "float", "null", "timestamp")
 )
-# What kubectl takes for true and false, and nobody here does.
+# kubectl takes these for true and false; Evenkeel does not.
 LETTERS = frozenset("yYnN")
 _WORDS: dict[str, Any] = {
     **dict.fromkeys(("yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),

@@ -57,7 +57,8 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> An
     Raises:
         BadInput: an argument or a file is wrong, or there is no such pod or node; names some that are near.
     """
-    gathered = gather(request.files, live or Live(), stdin, tell)
+    command = f"explain {request.what} {request.name}"
+    gathered = gather(request.files, live or Live(), stdin, tell, command=command)
     tell("filling the engine")
     situation = prepare(
         gathered.objects,

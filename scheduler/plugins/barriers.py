@@ -18,12 +18,12 @@ def _first(rule: Rule) -> int:
 
 
 _SHORT = _first(resources_fit.RULE)
-# Of a pod that cannot go anywhere for its claims, and of nodes without a label that is asked.
+# For a pod that no node can take because of its claims, and for nodes without a label that the pod requires.
 OF_CLAIMS, LACKS_LABEL = Barriers(_first(claims.RULE)), Barriers(_first(node_affinity.RULE))
 
 
 def of_bits(bits: c.Ints) -> Barriers:
-    """Of rows that all are refused, by their refusal bits [W, n]."""
+    """The rules that refuse rows, by the rows' refusal bits [W, n]; every row is refused."""
     lowest = bits[0] & -bits[0]
     reasons = int(np.bitwise_or.reduce(lowest))
     if not reasons & _SHORT:
@@ -34,12 +34,12 @@ def of_bits(bits: c.Ints) -> Barriers:
 
 
 def is_short_of(position: int) -> Barriers:
-    """Of what is asked, by its place in it, nodes have too little."""
+    """Nodes have too little of a requested resource; the number is its place among the requested ones."""
     return Barriers(_SHORT, 1 << position)
 
 
 def hints(asked: Asked, needs: Needs, found: Barriers) -> list[Hint]:
-    """What each rule says that keeps such pods off nodes; ``needs`` is what rules about other pods need of them."""
+    """The hints of the rules that keep such pods off nodes; ``needs`` is what rules about other pods read from them."""
     wanted = resources_fit.wanted(asked)
     short = tuple(one for i, one in enumerate(wanted) if found.short >> i & 1)
     rules = {rule: None for i, (rule, _) in enumerate(REASONS) if found.reasons >> i & 1}

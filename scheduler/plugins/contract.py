@@ -1,15 +1,14 @@
-"""What a rule is: one value that says all that the scheduler has to know of it.
+"""A rule: one value that holds all that the scheduler has to know about it.
 
-A rule may do any of four things, and says of each what it needs of the pod, so that pods that need the same
-share the answer:
+A rule may do any of four things. For each it declares which properties of the pod it reads, so that pods with equal
+properties share the answer:
 
-- ``filter``: refuse nodes by their words alone (labels, taints);
-- ``score``: prefer nodes by their words alone;
-- ``row``: judge or score a node by what is charged to it, in a kernel that knows the rule by a number;
-- ``domain``: judge or score nodes by what is counted of pods in domains of nodes, with tallies that one
-  kernel reads for all rules.
+- ``filter``: refuse nodes by what their objects say alone (labels, taints);
+- ``score``: prefer nodes by what their objects say alone;
+- ``row``: evaluate a node by what is charged to it, in a kernel that knows the rule by a number;
+- ``domain``: evaluate nodes by counts of pods in domains of nodes; one kernel reads the counts for all rules.
 
-Rules see columns and fill rows. They get no client, no clock, and keep nothing from one pod to the next.
+Rules read columns and fill rows. They get no client and no clock, and keep nothing from one pod to the next.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from scheduler.state.nodes import NodeTable
 
 
 class Change(Enum):
-    """What may happen in a cluster that makes a node acceptable to a pod it was not acceptable to before."""
+    """Changes in a cluster after which a node may be acceptable to a pod that it was not acceptable to before."""
 
     ANY = auto()
     NODE_LABELS = auto()
@@ -47,12 +46,12 @@ class Change(Enum):
     NODE_FEATURES = auto()
     # A pod left a node, with what it held there.
     POD_LEFT = auto()
-    # A claim, a volume, a class, a driver or what is told of its room is there or another.
+    # A claim, a volume, a class, a driver or its reported capacity was added or has changed.
     STORAGE = auto()
 
 
-# What happened, and to what: a label's name or its name and value, a port, a claim, a disk, a family of devices, a
-# feature; None for any, or where the change says all.
+# The change, and what it is about: a label's name or its name and value, a port, a claim, a disk, a family of
+# devices, a feature; None for any, or if the change alone says everything.
 Trigger = tuple[Change, Hashable]
 # Whatever happens on a node.
 ANYTHING: Trigger = (Change.ANY, None)
@@ -64,8 +63,8 @@ class Held(NamedTuple):
     """Pods that a rule keeps off nodes.
 
     Attributes:
-        need: what a rule about other pods needs of them; None of other rules.
-        short: the resources, with the amounts asked, of which some node has too little.
+        need: what a rule about other pods reads from them; None for other rules.
+        short: the resources, with the requested amounts, of which some node has too little.
     """
 
     template: PodTemplate
@@ -74,16 +73,16 @@ class Held(NamedTuple):
 
 
 class Hint(NamedTuple):
-    """When pods that a rule keeps off nodes are to be looked at again; a node that is added always helps.
+    """When to evaluate pods again that a rule keeps off nodes; a node that is added always helps.
 
-    Whatever ends a refusal by the rule must be among it: nobody else wakes these pods.
+    The hint must contain every change that can end a refusal by the rule, because nothing else wakes these pods.
 
     Attributes:
-        here: what may help them on the node where it happens.
-        anywhere: what may help them on any node.
-        amounts: resources of which so much must be free on a node.
-        came, left: among whom a pod must come to a node, or leave one, to help them on any.
-        shunned: as terms of pods on nodes see them, where one of these keeps them away, and has to leave.
+        here: changes that may help them on the node where the change happens.
+        anywhere: changes that may help them on any node.
+        amounts: how much of a resource must be free on a node.
+        came, left: a pod of these peers that comes to a node, or leaves one, may help them on any node.
+        shunned: the pods as seen by terms of pods on nodes, if such a pod repels them and has to leave.
     """
 
     here: tuple[Trigger, ...] = ()
@@ -95,7 +94,7 @@ class Hint(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """Why a node is refused, in kube-scheduler's words; ``resolvable``: were pods evicted, it might not be."""
+    """Why a node is refused, in kube-scheduler's words; ``resolvable``: an eviction could end the refusal."""
 
     text: str
     resolvable: bool = True
@@ -103,13 +102,13 @@ class Reason(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Refuses nodes by their words.
+    """Refuses nodes by what their objects say.
 
     Attributes:
-        needs: what it needs of the pod, None when it has nothing to do for it.
-        refuses: of that, the nodes and n of their rows: [n] whether each is refused.
-        lasting: it judges what a node is; else a state of it that comes and goes.
-        of_profile: in the place of ``needs``, what it needs of the pod's profile.
+        needs: the properties of a pod that it reads; None for a pod that the filter does not concern.
+        refuses: takes these properties, the nodes and n of their rows; returns [n] whether each row is refused.
+        lasting: it evaluates what a node is; else a state of the node that comes and goes.
+        of_profile: instead of ``needs``, what it reads from the pod's profile.
     """
 
     needs: Callable[[Whereabouts], Hashable | None]
@@ -120,16 +119,16 @@ class Filter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """Prefers nodes by their words.
+    """Prefers nodes by what their objects say.
 
     Attributes:
-        wants: what it needs of the pod, None when it has nothing to do for it.
-        raw: of that, the nodes and n of their rows: [n] raw scores of 0 or more.
+        wants: the properties of a pod that it reads; None for a pod that the score does not concern.
+        raw: takes these properties, the nodes and n of their rows; returns [n] raw scores of 0 or more.
         how: how raw scores become points 0..100: ``columns.AS_IS``, ``OF_MOST`` or ``LESS_OF_MOST``.
         weight: of the points, unless the profile says another.
-        reads: a token of what it reads of all nodes together; while that is the same, a node's raw score
-            changes with its own words only. None: it reads nothing else.
-        adds: what the profile of a pod prefers on top, None for nothing; if there is one ``raw`` is given both.
+        reads: a token of what it reads from all nodes together; while the token is the same, a node's raw score
+            changes with the node's own object only. None: it reads nothing from other nodes.
+        adds: what the profile of a pod prefers in addition, None for nothing; otherwise ``raw`` gets both.
     """
 
     wants: Callable[[PodTemplate], Hashable | None]
@@ -141,33 +140,33 @@ class Score:
 
     @property
     def idle(self) -> int:
-        """Points of every node where all raw scores are 0."""
+        """The points of each node if all raw scores are 0."""
         return 100 if self.how == c.LESS_OF_MOST else 0
 
 
 class Asked(NamedTuple):
-    """One shape of pods, as rules see it: what pods of it ask, and how they shall be placed."""
+    """One shape of pods, as rules see it: what these pods request, and how they are to be placed."""
 
     template: PodTemplate
     placement: Placement
-    #: What rules need of its storage, None for pods that have none.
+    #: What rules read about its storage, None for pods without storage.
     storage: Storage | None = None
 
 
 class Compiled(NamedTuple):
-    """What a row rule gives its kernel: parts of ``columns.Ask`` and figures of ``Ask.rules``, by name."""
+    """What a row rule passes to its kernel: parts of ``columns.Ask`` and figures of ``Ask.rules``, by name."""
 
     parts: Mapping[str, Any]
     rules: Mapping[str, Any] = {}
 
 
 class Points(NamedTuple):
-    """What a score is called in explanations, and what a node has of it.
+    """The name of a score in explanations, and the score of a node.
 
     Attributes:
-        raw: as the rule counts it, before it is compared with that of other nodes; None where it is not counted.
+        raw: the raw score, before it is compared with that of other nodes; None if there is none.
         points: 0..100.
-        weight: of the points in the sum; 0 for a score that is no part of one.
+        weight: of the points in the sum; 0 for a score that is not part of a sum.
     """
 
     name: str
@@ -178,15 +177,15 @@ class Points(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """Judges or scores a node by what is charged to it.
+    """Evaluates a node by what is charged to it.
 
     Attributes:
-        compile: what its kernel needs of the pod.
-        bit: the place in ``Ask.bits`` of the refusal bit that its kernel sets; -1 when it refuses nothing.
+        compile: what its kernel reads about the pod.
+        bit: the place in ``Ask.bits`` of the refusal bit that its kernel sets; -1 for a rule that refuses no node.
         points: the scores of a row on an up-to-date board.
-        is_learning: whether what it says of a compiled request depends on the demand that was learnt.
-        draws_lots: whether it draws the nodes' lots anew for every decision.
-        totals: what its kernel reads that pods add up to and no node offers; asked before ``compile``.
+        is_learning: whether the score of a compiled request depends on the demand that was learnt.
+        draws_lots: whether it draws new lots for the nodes for every decision.
+        totals: the sums over pods that its kernel reads and that no node offers; read before ``compile``.
     """
 
     compile: Callable[[Asked, Cluster], Compiled]
@@ -198,9 +197,9 @@ class Row:
 
 
 class Standing(NamedTuple):
-    """A pod as rules about other pods see it: its labels tell which of them it is among.
+    """A pod as rules about other pods see it: its labels decide which of these rules count it.
 
-    ``controller``: API version, kind and name of what made it. ``storage``: as in ``Asked``.
+    ``controller``: API version, kind and name of the controller that created it. ``storage``: as in ``Asked``.
     """
 
     template: PodTemplate
@@ -212,7 +211,7 @@ class Standing(NamedTuple):
 
 
 class Mask(Protocol):
-    """Which nodes' pods are counted; equal ones are made once."""
+    """The nodes whose pods are counted; equal masks are made once."""
 
     def __hash__(self) -> int: ...
 
@@ -222,17 +221,17 @@ class Mask(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """A count of pods in every domain of nodes, and what it means.
+    """The number of pods in every domain of nodes, and what it means.
 
     Attributes:
         count: by node row; it changes as pods come and go. None: there is nothing to count.
-        gain: what a pod of the shape adds where it goes.
-        key: the label whose values are domains; empty: each node is one.
-        counted: whose pods are counted; None: those of all nodes.
+        gain: what a pod of the shape adds to the domain of its node.
+        key: the label whose values are the domains; empty: each node is a domain.
+        counted: the nodes whose pods are counted; None: all nodes.
         kind: what the count means: ``columns.APART``, ``NEAR``, ``EVEN``, ``ROOM``, ``SPREAD``, ``SUM`` or ``POINTS``.
-        reason: which of the rule's reasons refuses nodes for it.
-        no_label: which refuses nodes without the label.
-        figures: more that the kernel reads, by ``columns.TALLY_*``.
+        reason: the place of the reason with which the rule refuses nodes because of the count.
+        no_label: the place of the reason for nodes without the label.
+        figures: other figures that the kernel reads, by ``columns.TALLY_*``.
     """
 
     count: Figure | None
@@ -250,17 +249,17 @@ def _always(_: Any) -> bool:
 
 
 def nothing_of_templates(_: PodTemplate, __: Cluster) -> bool:
-    """For a rule that is about what is a pod's own: templates do not tell whom it concerns."""
+    """For a rule about properties of single pods: templates do not show which pods the rule concerns."""
     return False
 
 
 def never(_: Any) -> bool:
-    """For a rule that is about nodes by themselves."""
+    """For a rule that concerns each node by itself."""
     return False
 
 
 class DomainScore(NamedTuple):
-    """Prefers nodes by what is counted in their domains.
+    """Prefers nodes by the counts of their domains.
 
     Attributes:
         how: how raw scores become points: ``columns.OF_BOTH`` or ``OF_SPAN``; ``AS_IS`` of ``POINTS``.
@@ -273,15 +272,15 @@ class DomainScore(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Domain:
-    """Judges or scores nodes by what is counted in domains of nodes.
+    """Evaluates nodes by counts of pods in domains of nodes.
 
     Attributes:
-        concerns: whether it may have anything to do for pods of a template; False must hold until the
-            version of the cluster's terms or of its groups is another.
-        needs: what it needs of the pod, None when it has nothing to do for it. Likewise.
-        tallies: of that.
-        score: None when it prefers nothing.
-        is_wide: whether a change on one node can help a pod on another, of a pod that needs this of it.
+        concerns: whether it may concern pods of a template; False must stay true until the version of the
+            cluster's terms or groups changes.
+        needs: the properties of a pod that it reads; None for a pod that it does not concern, for as long as above.
+        tallies: the counts for these properties.
+        score: None if it prefers no node.
+        is_wide: whether a change on one node can help a pod with these properties on another node.
     """
 
     concerns: Callable[[PodTemplate, Cluster], bool]
@@ -292,7 +291,7 @@ class Domain:
 
 
 class Judged(NamedTuple):
-    """Rows that one rule refuses, with what there is to tell why. n rows, W words of bits."""
+    """Rows that one rule refuses, with what the texts are made of. n rows, W words of bits."""
 
     asked: Asked
     ask: c.Ask
@@ -307,15 +306,15 @@ class Told(NamedTuple):
     """Why n rows are refused. k = texts."""
 
     texts: tuple[str, ...]
-    which: c.Flags  # [n, k] which of them hold for each row
+    which: c.Flags  # [n, k] which of the texts hold for each row
     unresolvable: c.Flags  # [n] no eviction would help there
 
 
 class Summary(NamedTuple):
-    """Why n rows are refused, all together: what a pod that waits is told.
+    """Why n rows are refused, all together, as the message of a waiting pod says it.
 
-    ``reasons`` are texts and for how many rows they hold; ``unresolvable`` is for how many no eviction would
-    help; ``details`` are the figures behind the reasons.
+    ``reasons`` are texts with the number of rows for which they hold; ``unresolvable`` is the number of rows where no
+    eviction would help; ``details`` are the figures behind the reasons.
     """
 
     reasons: tuple[tuple[str, int], ...]
@@ -328,14 +327,14 @@ class Rule:
     """One rule.
 
     Attributes:
-        name: as kube-scheduler calls it, where it has it.
-        reasons: why it refuses, in the order in which it looks; each has a refusal bit.
-        tell: where the texts are made for each shape or node, instead of ``reasons``.
-        sum_up: where there is more to say of many rows than how many gave which text; rows come by rank.
-        lasting: which of the rows no eviction would help, where ``tell`` takes long to say so.
-        texts: what ``tell`` and ``sum_up`` may say, with ``{}`` for a name that they put in.
-        hint: what could make it accept a node that it refuses to pods; None: whatever happens on a node.
-        is_of_pod: it refuses all nodes or none, for what the pod says by itself: told once, and not by node.
+        name: kube-scheduler's name of the rule, if kube-scheduler has the rule.
+        reasons: why it refuses nodes, in the order in which it checks them; each has a refusal bit.
+        tell: instead of ``reasons``, makes the texts for each shape or node.
+        sum_up: makes the summary of many rows, if it is more than how many rows have which text; rows come by rank.
+        lasting: finds the rows where no eviction would help, if ``tell`` would take long to find them.
+        texts: all texts of ``tell`` and ``sum_up``, with ``{}`` for a name that they insert.
+        hint: which changes could end its refusals; None: any change of a node.
+        is_of_pod: it refuses all nodes or none because of the pod alone; its reason is reported once, not by node.
     """
 
     name: str
@@ -353,13 +352,13 @@ class Rule:
 
 
 def fixed(reasons: tuple[Reason, ...], which: c.Flags) -> Told:
-    """What there is to tell where the texts are always the same; ``which`` [n, reasons]."""
+    """Why rows are refused if the texts are always the same; ``which`` [n, reasons]."""
     lasting = np.array([not reason.resolvable for reason in reasons], np.bool_)
     unresolvable: c.Flags = np.logical_or.reduce(which & lasting, axis=1)
     return Told(tuple(reason.text for reason in reasons), which, unresolvable)
 
 
 def summary(told: Told) -> Summary:
-    """How many rows gave which text."""
+    """How many rows have which text."""
     counts = zip(told.texts, told.which.sum(axis=0).tolist(), strict=True)
     return Summary(tuple((text, n) for text, n in counts if n), int(told.unresolvable.sum()))

@@ -18,15 +18,15 @@ _STRATEGIES = {
     Strategy.MOST: score.MOST,
     Strategy.RATIO: score.RATIO,
 }
-# These count for every pod; what else there is only for pods that ask some of it.
+# These count for every pod; other resources count only for pods that request them.
 _ALWAYS = (names.CPU, names.MEMORY, names.EPHEMERAL)
 
 
 def compiled(asked: Asked, nodes: NodeTable) -> c.KubeTerm:
-    """What the kernel needs for a pod."""
+    """The figures that the kernel reads for a pod."""
     plugins, requests = asked.placement.kube, asked.template.requests
     amounts = dict(requests.amounts)
-    # A pod that asks nothing of all of them would be drawn to the same nodes as all others like it.
+    # All pods that request none of these resources would prefer the same nodes.
     steps_aside = not any(name in amounts for name in plugins.balanced)
     balanced = [
         (nodes.row_asked(name), amounts.get(name, 0))
@@ -41,13 +41,13 @@ def compiled(asked: Asked, nodes: NodeTable) -> c.KubeTerm:
 
 
 def _fit(plugins: KubePlugins, requests: Requests, nodes: NodeTable) -> c.Ints:
-    """[resources, N_FIT] by what the containers of the pod that comes ask.
+    """[resources, N_FIT] by what the containers of the new pod request.
 
     Of its pod-level resources this score of kube-scheduler 1.37.1 does not know, while those of pods that are on
     nodes count in it (noderesources/fit.go makes its scorer without the gate).
     """
     amounts = dict(requests.amounts)
-    # Only these two have a stand-in for containers that ask none.
+    # Only these two have a default for containers that request none.
     nonzero = {names.CPU: (0, requests.nonzero_cpu), names.MEMORY: (1, requests.nonzero_memory)}
     found = [
         (
@@ -63,7 +63,7 @@ def _fit(plugins: KubePlugins, requests: Requests, nodes: NodeTable) -> c.Ints:
 
 
 def points(asked: Asked, nodes: c.Nodes, ask: c.Ask, row: int) -> tuple[Points, ...]:
-    """What those that count give a row."""
+    """The points of the scores that count, for a row."""
     of_fit, of_balanced = _weights(asked.placement.kube)
     found = []
     if of_fit:

@@ -1,7 +1,7 @@
 """The table of all rules, in kube-scheduler's order. Everything that works with rules reads this table.
 
 A node has the reasons of the first rule that refuses it. Refusal bits are numbered through the table: one
-for each reason, then one for each resource that a pod asks. Where a rule refuses a node with several of its
+for each reason, then one for each requested resource. If a rule refuses a node with several of its
 bits only the first reason holds, as kube-scheduler's filters stop there.
 """
 
@@ -77,7 +77,7 @@ RULES: tuple[Rule, ...] = (
     topology_spread.RULE,
     pod_affinity.RULE,
     node_declared_features.RULE,
-    # Asked after all filters of kube-scheduler's, as its extenders are.
+    # Evaluated after all filters of kube-scheduler's, as its extenders are.
     gpu_cards.RULE,
     card_wishes.BY_CARD,
     card_wishes.TYPE_UNKNOWN,
@@ -130,7 +130,7 @@ NOTHING_TALLIED = Tallied((), ())
 
 
 class Weights(NamedTuple):
-    """What each of ``SCORES`` and of ``DOMAIN_SCORES`` weighs; 0: it counts nothing."""
+    """The weights of ``SCORES`` and of ``DOMAIN_SCORES``; 0: the score does not count."""
 
     of_nodes: tuple[int, ...]
     of_domains: tuple[int, ...]
@@ -146,7 +146,7 @@ def weights(plugins: KubePlugins) -> Weights:
 
 
 def needs(pod: Whereabouts, plugins: KubePlugins) -> Needs:
-    """What each static filter needs of a pod of a profile: equal for pods that it refuses the same nodes."""
+    """What each static filter reads from a pod of a profile: equal for pods for which it refuses the same nodes."""
     return tuple(
         None if name in plugins.not_asked else _need(rule, pod, plugins)
         for name, rule, _ in _FILTERS
@@ -158,7 +158,7 @@ def _need(rule: Filter, pod: Whereabouts, plugins: KubePlugins) -> Hashable | No
 
 
 def wants(template: PodTemplate, plugins: KubePlugins) -> Needs:
-    """What each static score needs of a pod, likewise."""
+    """What each static score reads from a pod: equal for pods for which it gives the same points."""
     return tuple(
         _want(score, template, plugins) if weight else None
         for (_, score), weight in zip(SCORES, weights(plugins).of_nodes, strict=True)
@@ -200,7 +200,7 @@ def could_host(pod: Whereabouts, nodes: NodeTable, rows: c.Ints) -> c.Flags:
 
 
 def compiled(asked: Asked, cluster: Cluster) -> c.Ask:
-    """What kernels need of a shape, from all rules that judge or score by a node's charge."""
+    """What kernels read about a shape, from all rules that evaluate what is charged to a node."""
     parts = [row.compile(asked, cluster) for row in _ROWS]
     return c.Ask(
         **{name: value for one in parts for name, value in one.parts.items()},
@@ -210,7 +210,7 @@ def compiled(asked: Asked, cluster: Cluster) -> c.Ask:
 
 
 def totals(asked: Asked) -> list[str]:
-    """What kernels read for a shape that pods add up to and no node offers."""
+    """The sums over pods that kernels read for a shape and that no node offers."""
     return [total for row in _ROWS if row.totals is not None for total in row.totals(asked)]
 
 
@@ -240,7 +240,7 @@ def has_peers(template: PodTemplate, cluster: Cluster) -> bool:
 
 
 def peer_needs(pod: Standing, cluster: Cluster) -> Needs:
-    """What each rule about other pods needs of a pod: equal for pods that they cannot tell apart."""
+    """What each rule about other pods reads from a pod: equal for pods that these rules treat alike."""
     return tuple(domain.needs(pod, cluster) for _, domain in _DOMAINS)
 
 
@@ -253,7 +253,7 @@ def is_wide(needs: Needs) -> bool:
 
 
 def tallied(needs: Needs, cluster: Cluster) -> Tallied:
-    """What rules count of pods in domains of nodes for pods that need this of them."""
+    """The counts of pods in domains of nodes that rules use for pods with these needs."""
     if needs == NO_NEEDS:
         return NOTHING_TALLIED
     found: list[tuple[list[int], Tally]] = []
@@ -283,7 +283,7 @@ def _figures(tally: Tally, first_bit: int, score: int) -> list[int]:
 
 
 def words_of_bits(template: PodTemplate) -> int:
-    """How many words the refusal bits of a pod take: what it asks is told resource by resource."""
+    """How many words the refusal bits of a pod take: each requested resource has a bit."""
     return -(-(len(REASONS) + 1 + len(template.requests.amounts)) // c.WORD)
 
 
@@ -296,12 +296,12 @@ def first_bits(bits: c.Ints) -> c.Ints:
 
 
 def told(judged: Judged) -> list[tuple[c.Ints, Told]]:
-    """Why the rows are refused, rule by rule: the positions of its rows, and what it tells of them."""
+    """Why the rows are refused, rule by rule: the positions of its rows, and its texts for them."""
     return [(at, _told(rule, part)) for rule, at, part in _refusing(judged)]
 
 
 def told_by_each(judged: Judged) -> list[tuple[str, c.Ints, Told]]:
-    """As ``told``, of every rule that refuses a row and not of the first alone, with the rule's name."""
+    """As ``told``, of every rule that refuses a row, not only of the first, with the rule's name."""
     found = []
     for rule in RULES:
         if not rule.reasons:

@@ -9,12 +9,12 @@ from scheduler.errors import visible
 
 _KI, _MI, _GI = 1 << 10, 1 << 20, 1 << 30
 _BYTES = frozenset({names.MEMORY, names.EPHEMERAL})
-# Names that a pod or a node has made up: a long one is not told, for half of it would be another name.
+# Names from a pod or a node: a long name is left out, because half of it would be another name.
 _LISTED, _NAME_MAX = 3, 64
 
 
 def pair(resource: str, asked: int, free: int) -> tuple[str, str]:
-    """What is asked and the less that is free, in one unit: never rounded to the same figure."""
+    """The requested amount and the smaller free amount, in one unit: never rounded to the same figure."""
     if resource == names.CPU:
         return _thousandths(asked), _thousandths(free)
     if resource in _BYTES or resource.startswith("hugepages-"):
@@ -44,7 +44,7 @@ def about(resource: str, figure: int) -> str:
 
 
 def listed(names: Sequence[str], what: str) -> str:
-    """The first names of some, and how many more there are; ``what`` they are, where none can be told."""
+    """The first of several names, and how many more there are; ``what`` they are, if no name can be shown."""
     told = [visible(name) for name in names if name and len(name) <= _NAME_MAX][:_LISTED]
     more = len(names) - len(told)
     if not told:

@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from scheduler import printing
-from scheduler.errors import BadInput
+from scheduler.errors import BadInput, visible
 from scheduler.replay import fan_out, results, traces, words, workloads
 from scheduler.replay.experiment import RunOptions
 from scheduler.replay.fan_out import Engine, Job
@@ -31,7 +31,7 @@ class Request:
 
     Attributes:
         load, arrivals: None takes the experiment's own.
-        strict: lines of a trace that cannot be meant as they stand are refused.
+        strict: contradictory lines of a trace are refused.
     """
 
     trace: Path
@@ -54,10 +54,10 @@ class Request:
 def execute(
     request: Request, out: Console, progress: Console, engine: Engine | None = None
 ) -> None:
-    """Run what is asked, then print or write it.
+    """Run what is requested, then print or write it.
 
     Args:
-        request: what is asked.
+        request: the arguments.
         out: where the table or the JSON goes when no file is named.
         progress: where a bar is drawn if it is a terminal.
         engine: for tests; None is the engine of this room.
@@ -73,8 +73,7 @@ def execute(
         variant: traces.read(request.trace, variant, strict=request.strict) for variant in variants
     }
     for reading in dict.fromkeys(one for trace in known.values() for one in trace.readings):
-        warning = printing.wrapped(f"warning: {reading}", min(printing.ERRORS, progress.width))
-        progress.print(warning, markup=False, highlight=False, soft_wrap=True)
+        printing.complain(f"warning: {visible(reading)}", progress.file)
     if request.experiment == "recorded":
         for trace in known.values():
             workloads.check_recorded(trace)
@@ -92,7 +91,7 @@ def execute(
 
 
 def plan(request: Request) -> list[Job]:
-    """The runs that are asked for: by variant, then mode, then seed.
+    """The requested runs: by variant, then mode, then seed.
 
     Raises:
         BadInput: an argument is wrong; names it and says what is allowed.

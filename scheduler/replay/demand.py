@@ -1,9 +1,9 @@
 """What the pods of a trace request of each resource, and which resource is the scarcest.
 
-The resources are ``cpu`` (1/1000 core), ``memory`` (MiB), ``gpu`` (milli-GPU, where any pod asks for GPUs) and
-the extended ones that some pod asks for. Of each, the ratio is all that the trace's pods ask, each counted
+The resources are ``cpu`` (1/1000 core), ``memory`` (MiB), ``gpu`` (milli-GPU, where any pod requests GPUs) and
+the extended ones that some pod requests. Of each, the ratio is all that the trace's pods request, each counted
 once, over all that its nodes have. The resource with the largest ratio is the one that binds, and so does
-every other whose ratio is within a quarter of it: had the cluster less of them, that would be felt first.
+every other whose ratio is within a quarter of it: with less of them, the cluster would hold fewer pods.
 
 The load of an experiment is of GPUs where the trace has any, else of the resource with the largest ratio.
 """
@@ -26,8 +26,8 @@ class Demand:
     """R resources, P pods and N nodes in the order of the trace.
 
     Attributes:
-        names: of the resources.
-        amounts: [R, P] asked by each pod.
+        names: the names of the resources.
+        amounts: [R, P] requested by each pod.
         capacity: [R, N] of each node.
     """
 
@@ -43,7 +43,7 @@ class Demand:
 
     @property
     def ratios(self) -> Floats:
-        """[R] asked by all pods together, over all there is; 0 where there is nothing."""
+        """[R] requested by all pods together, over all there is; 0 where there is nothing."""
         total, ratios = self.total, np.zeros(len(self.names))
         np.divide(self.amounts.sum(axis=1), total, out=ratios, where=total > 0)
         return ratios
@@ -67,7 +67,7 @@ class Demand:
 
 
 def of_trace(trace: Trace) -> Demand:
-    """What a trace asks, and what there is."""
+    """What a trace requests, and what there is."""
     pods, nodes = trace.pods, trace.nodes
     amounts = {CPU: [pod.cpu_milli for pod in pods], MEMORY: [pod.memory_mib for pod in pods]}
     capacity = {CPU: [n.cpu_milli for n in nodes], MEMORY: [n.memory_mib for n in nodes]}

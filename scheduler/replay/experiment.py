@@ -1,4 +1,4 @@
-"""What a replay is given and what it answers: the words between readers, engine and reports.
+"""The input and the result of a replay: the types that readers, engine and reports share.
 
 GPU amounts are milli-GPU: 1000 is one whole GPU. Extended resources are (name, whole number), by name. A node of the trace is known by its index in
 ``Trace.nodes``, a pod by its index in ``Trace.pods``; an arrival is one visit of such a pod.
@@ -42,7 +42,7 @@ class TraceNode:
 
 @dataclass(frozen=True, slots=True)
 class TracePod:
-    """What a pod asks for.
+    """What a pod requests.
 
     Attributes:
         name: its name, unique in the trace.
@@ -52,7 +52,7 @@ class TracePod:
         gpu_milli: share of each of them, 1..1000; below 1000 only when ``gpus`` is 1, 0 when it is 0.
         models: GPU models it may run on; empty: any.
         gpu_mib: MiB on each GPU; 0: the same share of the memory as ``gpu_milli``.
-        extended: what it asks of extended resources.
+        extended: what it requests of extended resources.
         app: its label ``app``; empty: none.
         max_per_node: at most so many pods of its app on one node; 0: no limit.
         arrival, departure: when it came and left, in seconds; inf: it never left.
@@ -84,7 +84,7 @@ class Trace:
     Attributes:
         name: that of its folder.
         nodes, pods: in the order of their files.
-        is_recorded: its pods tell when they came.
+        is_recorded: its pods have arrival times.
         readings: where its files say what cannot be, in which sense they were taken.
     """
 
@@ -101,13 +101,13 @@ class Trace:
 
     @property
     def has_gpus(self) -> bool:
-        """Whether GPUs are asked for. If not, those of its nodes do not matter."""
+        """Whether GPUs are requested. If not, those of its nodes do not matter."""
         return any(pod.gpus for pod in self.pods)
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Who arrives when, and for how long; N nodes, A arrivals.
+    """Which pods arrive when, and for how long; N nodes, A arrivals.
 
     Attributes:
         order: [N] ``order[i]`` is the index of the node that is i-th in the fixed order of this
@@ -131,7 +131,7 @@ class RunOptions:
 
     Attributes:
         mode: one of ``words.MODES``.
-        learn: whom the mode learns from.
+        learn: the pods from which the mode learns.
         queue: a pod that does not fit waits; else it is lost.
         seed: for modes that draw lots.
         measure_frag: measure the fragments of the cluster after every arrival.
@@ -175,7 +175,7 @@ class Series:
         gpu_used: milli in use on each GPU of each node at the end.
         occupied: [A] nodes with anything on them.
         seconds: wall time of the run.
-        samples: None when nobody looked.
+        samples: None if nothing was measured.
     """
 
     asked: Ints
@@ -192,4 +192,4 @@ class Series:
 
 
 def ignore(_part: float) -> None:
-    """For whom it is of no interest how far a run has come."""
+    """For callers that do not show progress."""

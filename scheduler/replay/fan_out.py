@@ -41,7 +41,7 @@ class Job:
 
     Attributes:
         load: None where it is what was recorded.
-        arrivals: of streams that are drawn.
+        arrivals: the number of arrivals in streams that are drawn.
     """
 
     variant: str
@@ -56,7 +56,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What is kept of a run.
+    """The result of a run.
 
     Attributes:
         record: its figures, flat, after what it was: trace, variant, experiment, mode, ...
@@ -81,7 +81,7 @@ class _Failed:
 
 @dataclass(frozen=True, slots=True)
 class _Remembered:
-    """What a process that runs jobs knows before its first: ``parts`` is how far each has come, for all to see."""
+    """The state of a process before its first job: ``parts`` is the progress of each job, which all processes see."""
 
     traces: Traces
     engine: Engine | None
@@ -112,7 +112,7 @@ def run(
         console: where a bar is drawn if it is a terminal; None is standard error.
 
     Raises:
-        BadInput: a job's options are refused, or Dask is asked for and not installed or not there.
+        BadInput: a job's options are refused, or Dask is requested and not installed or not there.
         JobFailed: a run ended with an error; the rest is given up.
     """
     finished: dict[int, Finished] = {}
@@ -135,7 +135,7 @@ def run(
 
 
 def run_one(job: Job, trace: Trace, engine: Engine, tell: Tell = ignore) -> Finished:
-    """One run, measured; ``tell`` hears how far it has come."""
+    """One run, measured; ``tell`` gets the progress."""
     asked = demand.of_trace(trace)
     workload = _workload(job, trace)
     series = engine(trace, workload, job.options, tell)
@@ -183,7 +183,7 @@ def _try(
         return run_one(job, traces[job.variant], engine or _own_engine(), tell)
     except BadInput as error:
         return _Failed(job, str(error), is_bad_input=True)
-    except Exception:  # noqa: BLE001 - told by whoever asked for the run
+    except Exception:  # noqa: BLE001 - reported by the caller
         return _Failed(job, traceback.format_exc(), is_bad_input=False)
 
 

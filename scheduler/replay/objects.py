@@ -1,7 +1,7 @@
 """Nodes and pods of a trace as the objects that an API server would serve.
 
 A share of a card is the same share of its cores and of its memory, rounded up to whole percent. How many
-pods of an app one node may have is said as Kubernetes says it, over the hostname: one, as required
+pods of an app one node may have is expressed as in Kubernetes, over the hostname: one, as required
 anti-affinity of a pod against its own app; more, as a topology spread constraint whose minDomains are more
 than there are nodes, so that the emptiest node counts as empty and maxSkew is the most on any.
 """

@@ -1,7 +1,7 @@
 """Work in several processes on this machine; all of them end with the process that started them.
 
 Ctrl-C goes to every process of a terminal. Those that work never get it, so that none of them prints where it
-was; the one that asked ends them. Should it end without a word, they notice.
+was; their parent ends them. If it ends without doing so, they notice.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SPAWN = multiprocessing.get_context("spawn")
 class Parcel(Generic[Content]):
     """Something large that every process is given, packed once, in memory that all of them see.
 
-    What a process is started with goes through a pipe. When it is more than a pipe holds, whoever starts the
+    What a process is started with goes through a pipe. When it is more than a pipe holds, the process that starts the
     process stands still until that one has imported what it takes to read it, and so for each in turn: Ctrl-C,
     which waits until all are started, would wait for all those imports.
     """
@@ -52,7 +52,7 @@ def each(
     prepare: Callable[[], None],
     look: Callable[[], None],
 ) -> Generator[tuple[int, Future[Answer]], None, None]:
-    """Do the same work for each of what is given; whoever closes the generator early ends the processes.
+    """Do the same work for each given item; closing the generator early ends the processes.
 
     Args:
         work: a function of a module, as everything that goes to another process.

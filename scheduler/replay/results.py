@@ -1,4 +1,4 @@
-"""What a replay prints or writes: a table, JSON or Parquet, all from one list of flat records."""
+"""The output of a replay: a table, JSON or Parquet, all from one list of flat records."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def show(records: Sequence[Record], console: Console) -> None:
     Figures of a recorded trace that are 0 with all modes are named below, in one sentence. JSON and Parquet hold more
     figures: those of every resource at every load would fill a page.
 
-    Modes that do not fit beside the others stand in a table below; off a terminal all of them fit.
+    Modes that do not fit beside the others are in a table below; off a terminal all of them fit.
     """
     groups: dict[tuple[Value, ...], list[Record]] = {}
     for one in summary(records):
@@ -92,7 +92,7 @@ def show(records: Sequence[Record], console: Console) -> None:
         # Printed above, because a table's title is folded to the table's width.
         console.print(_title(group[0]), highlight=False, markup=False, soft_wrap=True)
         shown = [name for name in group[0] if _is_shown(name, group[0])]
-        # What happened has figures for all that can; of most of them there was none.
+        # A recorded run has all figures; most of them are 0.
         is_recorded = group[0]["experiment"] == "recorded"
         nothing = [
             name for name in shown if is_recorded and all(_is_nothing(one, name) for one in group)

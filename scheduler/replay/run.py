@@ -44,11 +44,11 @@ _TOLD = 200  # times in a run
 
 
 def run(trace: Trace, workload: Workload, options: RunOptions, tell: Tell = ignore) -> Series:
-    """Play a workload on a trace's cluster; ``tell`` hears how far it has come.
+    """Play a workload on a trace's cluster; ``tell`` gets the progress.
 
     Without a queue a pod that fits nowhere is lost. With one it waits as in the operator, backoff and
-    all; the workload says how long a unit of its time is. Who leaves at some moment makes room for all
-    who come then, and for those who wait before them.
+    all; the workload says how long a unit of its time is. Pods that leave at some moment make room for all
+    pods that arrive then, and for waiting pods before those.
 
     Raises:
         BadInput: a node of the trace is malformed.
@@ -116,7 +116,7 @@ class Replay:
             self._until(at[i])
             self._arrive(i, kinds[i], at[i])
             if len(self.engine.pending):
-                # Those who wait had to let it go first, and may be tried at the same moment.
+                # Waiting pods had to be tried before it, and may be tried at the same moment.
                 self._until(at[i])
             allocated[i], occupied[i] = self._allocated, len(pods_on)
             if gauge is not None:
@@ -140,7 +140,7 @@ class Replay:
         while True:
             leaving = self._leaving[0][0] if self._leaving else math.inf
             due = self.engine.pending.next_due()
-            # Who is due already is tried now: time does not go back.
+            # A pod that is due already is tried now: time does not go back.
             tried = math.inf if due is None else max(due, self._now)
             if min(leaving, tried) > at:
                 return
@@ -214,7 +214,7 @@ class Replay:
 
 
 def demand_of(trace: Trace, config: Config) -> Counts:
-    """The demand of a whole trace, as if every pod of it had been seen once."""
+    """The demand of a whole trace, with every pod counted once."""
     counts: Counter[DemandShape] = Counter()
     for pod, n in Counter(pod.kind for pod in trace.pods).items():
         counts[_shape(pod, config)] += n

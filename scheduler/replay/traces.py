@@ -5,7 +5,7 @@ Every file may be ``.csv``, ``.csv.gz`` or ``.csv.xz``.
 openb (``bench/data/openb/README.md``): nodes from ``openb_node_list_gpu_node``, which holds only
 nodes with GPUs; pods from ``openb_pod_list_<variant>``. What is recorded of phases is not used.
 
-Our own format, columns in any order; what is empty in those that may be left out is as if it were:
+Our own format, columns in any order; an empty cell of a column that may be left out counts as left out:
 
     nodes.csv  name    unique
                cpu     cores: 96, 0.5 or 500m
@@ -34,6 +34,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+from scheduler.documents import foreign
 from scheduler.errors import BadInput
 from scheduler.replay import demand
 from scheduler.replay.experiment import Trace, TraceNode, TracePod
@@ -42,6 +43,8 @@ from scheduler.replay.reading import openb, own, tables
 DEFAULT = "default"
 _OPENB_NODES = "openb_node_list_gpu_node"
 _OPENB_PODS = "openb_pod_list_"
+
+_FILES = f"nodes.csv and pods.csv, or {_OPENB_NODES}.csv"
 
 Named = TypeVar("Named", TraceNode, TracePod)
 
@@ -52,21 +55,20 @@ def read(folder: Path, variant: str = DEFAULT, *, strict: bool = False) -> Trace
     Args:
         folder: as described above.
         variant: which of openb's pod lists, e.g. ``gpuspec33``.
-        strict: what cannot be meant as it stands is refused; else it is taken in the smallest sense that can be,
-            and the trace says so.
+        strict: contradictory lines are refused; else they are read with the smallest value that makes sense, and
+            the trace says so.
 
     Raises:
         BadInput: names file, line and column, and says what is allowed.
     """
+    if not folder.is_dir():
+        raise BadInput(str(folder), _no_folder(folder))
     openb_nodes = tables.find(folder, _OPENB_NODES)
     if openb_nodes is not None:
         return _openb(folder, openb_nodes, variant)
     nodes, pods = tables.find(folder, "nodes"), tables.find(folder, "pods")
     if nodes is None or pods is None:
-        raise BadInput(
-            str(folder),
-            f"is not a trace: it must contain nodes.csv and pods.csv, or {_OPENB_NODES}.csv",
-        )
+        raise BadInput(str(folder), f"is not a trace: it must contain {_FILES}")
     if variant != DEFAULT:
         raise BadInput(
             "variant", f'"{variant}": only traces of openb have variants; leave out --variant'
@@ -75,6 +77,14 @@ def read(folder: Path, variant: str = DEFAULT, *, strict: bool = False) -> Trace
     taken, readings = own.pods(pods, strict=strict)
     found = _checked(folder, own.nodes(nodes), taken, is_recorded=is_recorded)
     return replace(found, readings=readings)
+
+
+def _no_folder(path: Path) -> str:
+    """What was given instead of the folder of a trace."""
+    if not path.exists():
+        return "there is no such folder"
+    found = foreign.of_file(path)
+    return f"{found.what if found else 'is a file'}: a trace is a folder with {_FILES}"
 
 
 def variants(folder: Path) -> list[str]:

@@ -1,8 +1,8 @@
-"""Who arrives when, drawn from a trace and a seed; equal seeds give equal workloads for every mode.
+"""Which pods arrive when, drawn from a trace and a seed; equal seeds give equal workloads for every mode.
 
 ``fill`` is the published experiment of "Beware of Fragmentation" (USENIX ATC'23): pods arrive and
 stay. The next are our own: pods come and go while the load (what all that would run if nothing were
-lost ask, over the capacity) keeps its mean. Their unit of time is the mean lifetime. Load is of GPUs where
+lost request, over the capacity) keeps its mean. Their unit of time is the mean lifetime. Load is of GPUs where
 the trace has any, else of the resource that binds, see ``demand``. ``recorded`` is what really happened,
 in seconds.
 """
@@ -39,7 +39,7 @@ def fill(trace: Trace, seed: int, load: float = FILL_LOAD) -> Workload:
     pod's milli per GPU once, not times its GPUs. Arrivals are at 0, 1, 2, ... and never leave.
 
     Raises:
-        BadInput: the load is too little for any pod that asks what it is of.
+        BadInput: the load is too little for any pod that requests the resource of the load.
     """
     rng = np.random.default_rng(seed)
     by_name = np.array(sorted(range(len(trace.pods)), key=lambda i: trace.pods[i].name))
@@ -115,7 +115,7 @@ def heavy_tail(
     """As ``churn``, but lifetimes are lognormal with mean 1 and sigma 2.
 
     From an empty cluster, such a load takes tens of mean lifetimes to build up, far beyond the run.
-    So the stream starts in its steady state: before the ``arrivals``, at time 0, come those who would
+    So the stream starts in its steady state: before the ``arrivals``, at time 0, come the pods that would
     be running, Poisson in number, each with what is left of its life. A life under way is
     length-biased, for a lognormal again lognormal with mu + sigma², and a uniform part of it is left.
     """
@@ -137,7 +137,7 @@ def recorded(trace: Trace, seed: int) -> Workload:
     The seed gives the fixed order of the nodes, nothing else.
 
     Raises:
-        BadInput: nobody has recorded when they came.
+        BadInput: no arrival times are recorded.
     """
     check_recorded(trace)
     arrival = np.array([pod.arrival for pod in trace.pods])
@@ -148,7 +148,7 @@ def recorded(trace: Trace, seed: int) -> Workload:
 
 
 def check_recorded(trace: Trace) -> None:
-    """Refuse a trace that does not tell when its pods came.
+    """Refuse a trace without arrival times.
 
     Raises:
         BadInput: says what is missing.
@@ -170,13 +170,13 @@ STREAMS: dict[str, Stream] = {
 
 
 def rate(trace: Trace, load: float) -> float:
-    """Arrivals per mean lifetime such that load x capacity = rate x mean amount asked."""
+    """Arrivals per mean lifetime such that load x capacity = rate x mean requested amount."""
     asked, capacity = of_load(trace)
     return load * capacity / float(asked.mean())
 
 
 def of_load(trace: Trace) -> tuple[Ints, int]:
-    """[pods] what each asks of the resource that load is of, and how much of that there is."""
+    """[pods] how much each requests of the load's resource, and its capacity."""
     if trace.has_gpus:
         return milli_asked(trace), trace.capacity
     asked = demand.of_trace(trace)
@@ -184,7 +184,7 @@ def of_load(trace: Trace) -> tuple[Ints, int]:
 
 
 def milli_asked(trace: Trace) -> Ints:
-    """[pods] milli-GPU that each pod of the trace asks for."""
+    """[pods] milli-GPU that each pod of the trace requests."""
     return np.array([pod.gpus * pod.gpu_milli for pod in trace.pods], dtype=np.int64)
 
 

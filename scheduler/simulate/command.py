@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TextIO
 
@@ -14,14 +14,22 @@ from scheduler.simulate import run
 from scheduler.simulate.changes import scale
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.reading import files
-from scheduler.simulate.reading.gathering import CLUSTER, Live, Origin, gather, named, put
+from scheduler.simulate.reading.gathering import (
+    Gathered,
+    Live,
+    Origin,
+    gather,
+    is_running,
+    named,
+    put,
+)
 from scheduler.simulate.reading.inventory import InputProblem
 from scheduler.simulate.situation import Situation, prepare
 
 Json = dict[str, Any]
 OK, PENDING, REFUSED, MISTAKES = range(4)
 _TOLD_MAX = 20
-# Of a mistake, in the order in which they are told.
+# The parts of a mistake, in the order in which they are printed.
 _PARTS = ("file", "place", "object", "field", "problem")
 
 
@@ -31,6 +39,7 @@ class Request:
 
     config: Config
     files: Sequence[str] = ()
+    baseline: Sequence[str] = ()
     output: Literal["table", "wide", "json", "yaml", "markdown"] = "table"
     explain: bool = False
     only_ours: bool = False
@@ -46,7 +55,7 @@ class Request:
 
     @property
     def changes_anything(self) -> bool:
-        """Whether it asks what would be if something were otherwise."""
+        """Whether a change to the cluster is to be simulated."""
         return bool(
             self.without_nodes or self.cordon or self.add_nodes or self.scale or self.policies
         )
@@ -117,13 +126,12 @@ def check(request: Request) -> None:
 
 
 def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> Answer:
-    """Read, place with each mode, and judge how it ends.
+    """Read, place with each mode, and find the exit code.
 
     Raises:
         BadInput: an argument or a file is wrong, or strict, and an object is.
     """
-    gathered = gather(request.files, live or Live(), stdin, tell)
-    own = gathered.own
+    gathered = gather(request.files, live or Live(), stdin, tell, baseline=request.baseline)
     changes = _changes(request, gathered.origins, stdin)
     tell("making the pods of workloads")
     try:
@@ -132,10 +140,10 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> An
             changes,
             strict=request.strict,
             unlisted=live.unlisted if live else None,
-            remarks=gathered.remarks,
+            remarks=[*gathered.remarks, *_undivided(request, gathered)],
         )
         if request.only_ours:
-            _claim(situation, request.config, gathered.origins, own)
+            _claim(situation, request.config, gathered)
         results = {
             mode or "": _placed(situation, request, mode, gathered.origins, tell)
             for mode in _modes(request.modes)
@@ -144,42 +152,59 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> An
         raise Refused([error, *error.others], gathered.origins) from error
     for result in results.values():
         for pod in result["pods"]:
-            pod["own"] = pod["file"] in own
-    return Answer(results, _code(request, situation, results))
+            pod["own"] = pod["file"] in gathered.own
+        result["pods"].sort(key=lambda pod: not pod["own"])
+    return Answer(results, _code(request, situation, gathered, results))
 
 
-def _claim(
-    situation: Situation, config: Config, origins: Sequence[Origin], own: Collection[str]
-) -> None:
-    """Pods of one's own files are ours, whatever scheduler they name, for they are what is asked about."""
+def _undivided(request: Request, gathered: Gathered) -> Iterator[str]:
+    """A warning if the request is about one's own pods, and one file holds these and the cluster."""
+    if not (request.only_ours or request.fail_if_pending):
+        return
+    if gathered.baseline or request.changes_anything:
+        return
+    pairs = zip(gathered.origins, gathered.objects, strict=True)
+    if running := next((origin.file for origin, body in pairs if is_running(body)), ""):
+        file = "standard input" if running == "-" else running
+        yield (
+            f"{file} holds running pods, and no other file holds pods, so none is your own: if some are, "
+            "give the cluster as it is by --baseline and your own objects by -f"
+        )
+
+
+def _claim(situation: Situation, config: Config, gathered: Gathered) -> None:
+    """One's own pods get a scheduler name of ours, whichever scheduler they name, because the question is about them."""
     inventory = situation.inventory
     for pod in inventory.pods:
-        is_own = origins[inventory.positions[pod.metadata.uid]].file in own
+        is_own = gathered.origins[inventory.positions[pod.metadata.uid]].file in gathered.own
         if is_own and not pod.spec.node_name:
             names = config.scheduler_names
             known = pod.spec.scheduler_name in names
             pod.spec.scheduler_name = pod.spec.scheduler_name if known else names[0]
 
 
-def _code(request: Request, situation: Situation, results: Mapping[str, Json]) -> int:
+def _code(
+    request: Request, situation: Situation, gathered: Gathered, results: Mapping[str, Json]
+) -> int:
     """The exit code: mistakes go before pods that are pending, as these may be pending for a mistake.
 
-    Who asks what would change in a cluster, or in a dump of one, does not answer for what was wrong in the cluster
-    or waited there before.
+    If files of one's own or a change are given beside a baseline, neither what is wrong in the baseline nor what
+    waits there counts. Mistakes in files of ``-f`` always count.
     """
-    is_of_files = bool(request.files) or request.changes_anything
+    is_beside = bool(gathered.own) or request.changes_anything
+    of_others = gathered.baseline - set(request.files) if is_beside else frozenset()
     if any(
-        not is_of_files or one["file"] != CLUSTER
-        for result in results.values()
-        for one in result["mistakes"]
+        one["file"] not in of_others for result in results.values() for one in result["mistakes"]
     ):
         return MISTAKES
-    new = situation.making.made | situation.displaced.keys()
-    pods = [pod for result in results.values() for pod in result["pods"]]
-    is_about_changes = request.changes_anything or any(pod["own"] for pod in pods)
+    of_changes = situation.making.caused | situation.displaced.keys()
+
+    def counts(pod: Json) -> bool:
+        is_made = pod["uid"] in situation.making.made and pod["file"] not in gathered.baseline
+        return not is_beside or pod["own"] or is_made or pod["uid"] in of_changes
+
     is_any_pending = any(
-        pod["node"] is None and (not is_about_changes or pod["own"] or pod["uid"] in new)
-        for pod in pods
+        pod["node"] is None and counts(pod) for result in results.values() for pod in result["pods"]
     )
     return PENDING if request.fail_if_pending and is_any_pending else OK
 

@@ -32,7 +32,7 @@ def lines(pod: Json) -> Iterator[str]:
         hopeless = " (no eviction would help)" if status == "unresolvable" else ""
         said = f"{counted(len(names), 'node')} refused: {why}{hopeless}"
         yield from wrapped(said, PROSE, "  ").splitlines()
-        yield f"    {_named(names)}"
+        yield from wrapped(_named(names), PROSE, "    ").splitlines()
 
 
 def _cards(cards: Json) -> Iterator[str]:
@@ -76,7 +76,8 @@ def scored(fitting: Json, pod: Json) -> Iterator[str]:
         groups.items(), key=lambda one: (chosen not in one[1], *_place(*one[0]), one[1])
     ):
         mine = [f"{chosen} (chosen)"] if chosen in names else []
-        yield f"  total {total:g}: {_named([*mine, *(n for n in names if n != chosen)])}"
+        said = f"total {total:g}: {_named([*mine, *(n for n in names if n != chosen)])}"
+        yield from wrapped(said, PROSE, "  ", "    ").splitlines()
         yield from (columns.line(score, term) for score, term in differing)
 
 

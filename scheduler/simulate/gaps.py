@@ -45,7 +45,7 @@ def told(inventory: Inventory, unlisted: Mapping[str, str], *, is_mode_given: bo
     Args:
         inventory: what there is, with the pods of workloads.
         unlisted: kinds that a cluster would not list, and why.
-        is_mode_given: a mode stands in the configuration's place.
+        is_mode_given: a mode replaces that of the configuration.
     """
     return [
         *_no_nodes(inventory),

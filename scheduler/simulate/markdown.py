@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from scheduler import printing
-from scheduler.simulate import report
+from scheduler.simulate import alike, report
 
 Json = dict[str, Any]
 # GitHub takes 65,536 characters.
@@ -27,9 +27,6 @@ _SPECIAL = re.compile(r"[\\`*_\[\]<>~|$&]")
 # These, and what would call a person or point to an issue of the repository.
 _SPECIAL_IN_PROSE = re.compile(rf"{_SPECIAL.pattern}|[@#](?=\w)")
 _NOT_CODE = re.compile(r"[\\`|]")
-# How controllers end the names of their pods: a number, or the words of a ReplicaSet and of a pod.
-_SAFE = "[bcdfghjklmnpqrstvwxz2456789]"
-_ENDING = re.compile(rf"(-{_SAFE}{{8,10}})?-({_SAFE}{{5}}|\d+)$")
 
 
 class _Row(NamedTuple):
@@ -72,12 +69,12 @@ def code(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """A sentence that may quote what a stranger wrote: it draws nothing, links nothing and calls nobody."""
+    """A sentence that may quote a stranger's text: it draws nothing, links nothing and notifies no one."""
     return _SPECIAL_IN_PROSE.sub(_entity, _cut(text, _PROSE_MAX))
 
 
 def _entity(found: re.Match[str]) -> str:
-    # To call somebody a sign must stand before the name, as an entity too.
+    # A sign right before a name notifies a person, as an entity too.
     return f"{found[0]}&#8203;" if found[0] in "@#" else f"&#{ord(found[0])};"
 
 
@@ -137,7 +134,7 @@ def _placed(pods: Sequence[Json], which: str, room: int) -> Iterator[str]:
 
 
 def _heading(pods: Sequence[Json], mistakes: Sequence[Json], whose: str) -> str:
-    """What is asked first: do the pods fit?"""
+    """The first question of a reader: do the pods fit?"""
     pending = len(_waiting(pods))
     mark = ":x:" if pending or mistakes else ":white_check_mark:"
     if not pods:
@@ -166,7 +163,7 @@ def _mistakes(mistakes: Iterable[Json]) -> Iterator[_Row]:
 
 def _pending(pods: Sequence[Json]) -> Iterator[_Row]:
     """A row for each reason, with the workloads that wait for it; the most pods first."""
-    for one in sorted(report.reasons(pods), key=lambda reason: -len(reason.pods)):
+    for one in sorted(alike.reasons(pods), key=lambda reason: -len(reason.pods)):
         n = len(one.pods)
         yield _Row(n, (f"{n:,}", _workloads(one.pods), prose(one.message)))
 
@@ -175,13 +172,13 @@ def _evicted(pods: Iterable[Json]) -> Iterator[_Row]:
     for pod in pods:
         if pod["victims"]:
             names = [code(f"{one['namespace']}/{one['name']}") for one in pod["victims"]]
-            cells = _some(names), code(str(pod["nominated"])), code(_key(pod))
+            cells = _some(names), code(str(pod["nominated"])), code(alike.key(pod))
             yield _Row(len(names), (f"{len(names):,}", *cells))
 
 
 def _scheduled(pods: Iterable[Json]) -> Iterator[_Row]:
     """A row for each workload, the one with the most pods first."""
-    for kind, those in _by_workload(pods):
+    for kind, those in _largest(pods):
         on = Counter(str(pod["node"]) for pod in those)
         nodes = [code(node) + _times(n) for node, n in on.most_common()]
         cards = Counter(_cards(pod["devices"]) for pod in those)
@@ -202,8 +199,8 @@ def _cards(devices: Sequence[Json]) -> str:
 
 
 def _workloads(pods: Iterable[Json]) -> str:
-    alike = _by_workload(pods)
-    return _some([_label(kind, those) + _times(len(those)) for kind, those in alike])
+    found = _largest(pods)
+    return _some([_label(kind, those) + _times(len(those)) for kind, those in found])
 
 
 def _times(n: int) -> str:
@@ -211,30 +208,15 @@ def _times(n: int) -> str:
     return f"&nbsp;×&nbsp;{n:,}" if n > 1 else ""
 
 
-def _by_workload(pods: Iterable[Json]) -> list[tuple[tuple[str, ...], list[Json]]]:
-    """Pods by what they are of, the most pods first."""
-    alike: dict[tuple[str, ...], list[Json]] = defaultdict(list)
-    for pod in pods:
-        alike[_kind(pod)].append(pod)
-    return sorted(alike.items(), key=lambda one: -len(one[1]))
+def _largest(pods: Iterable[Json]) -> list[tuple[alike.Kind, list[Json]]]:
+    """Pods by workload, the most pods first."""
+    return sorted(alike.by_workload(pods).items(), key=lambda one: -len(one[1]))
 
 
-def _kind(pod: Json) -> tuple[str, ...]:
-    """What pods have in common that somebody takes for one thing: their owner, or how their names begin."""
-    if pod["owner"]:
-        return pod["owner"]["kind"], pod["namespace"], pod["owner"]["name"]
-    return "", pod["namespace"], _ENDING.sub("", pod["name"])
-
-
-def _label(kind: tuple[str, ...], pods: Sequence[Json]) -> str:
-    owner, namespace, name = kind
-    if owner:
-        return f"{prose(owner)} {code(f'{namespace}/{name}')}"
-    return code(_key(pods[0]) if len(pods) == 1 else f"{namespace}/{name}-…")
-
-
-def _key(pod: Json) -> str:
-    return f"{pod['namespace']}/{pod['name']}"
+def _label(kind: alike.Kind, pods: Sequence[Json]) -> str:
+    if kind.kind:
+        return f"{prose(kind.kind)} {code(f'{kind.namespace}/{kind.name}')}"
+    return code(alike.label(kind, pods))
 
 
 def _some(words: Sequence[str]) -> str:

@@ -22,7 +22,7 @@ _GATED = "Scheduling is blocked due to non-empty scheduling gates"
 
 
 class Seen(NamedTuple):
-    """What explains a decision, as it was before the decision.
+    """The state that explains a decision, from before the decision.
 
     Attributes:
         verdicts: what every node said of the pod.
@@ -140,7 +140,7 @@ class Rows:
         }
 
     def _indices_on(self, node: str, driver: str) -> dict[str, int]:
-        """Of a node's cards, the place of each by its UUID."""
+        """The places of a node's cards by their UUIDs."""
         if (node, driver) not in self._indices:
             facts = self._cluster.facts_of(node)
             told = facts.devices if facts else ()

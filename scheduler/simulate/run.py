@@ -1,4 +1,4 @@
-"""What would happen: bound pods are charged, pending pods are scheduled in queue order."""
+"""The simulation: bound pods are charged, pending pods are scheduled in queue order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from scheduler.simulate.situation import Situation, engine_of, prepare
 from scheduler.state.pods import PodRecord
 
 Json = dict[str, Any]
-# Told of progress: how many of how many pods were decided for.
+# Takes the progress: how many of how many pods were decided for.
 Tell = Callable[[int, int], None]
 _NOTHING = Changes()
 
@@ -30,14 +30,14 @@ def _nobody(_done: int, _total: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """How pods are to be placed, and what is to be told of it.
+    """How pods are to be placed, and what is to be reported.
 
     Attributes:
         config: settings.
         only_ours: schedule only pods that name our scheduler; else every pending pod.
         with_nodes: report every node's feasibility, reasons and scores for every pod, and why it has its cards.
         now: unix time written into the annotations of pods with cards.
-        mode: stands in the place of the configuration's; None leaves it.
+        mode: replaces that of the configuration; None leaves it.
     """
 
     config: Config
@@ -66,7 +66,7 @@ def schedule(
         with_nodes: report every node's feasibility, reasons and scores for every pod.
         now: unix time written into the annotations of pods with cards.
         strict: a malformed object is an error; else it is named in the result, and the rest goes on.
-        changes: what is to be otherwise than the objects say.
+        changes: the changes to simulate on top of the objects.
 
     Returns:
         ``{"pods": [...], "summary": {...}, ...}`` as documented for ``evenkeel simulate -o json``.
@@ -84,7 +84,7 @@ def schedule(
 
 
 def place(situation: Situation, question: Question, tell: Tell = _nobody) -> Json:
-    """Place what waits; the situation stays as it is, and may be asked again.
+    """Place the waiting pods; the situation stays as it is, and can be used again.
 
     Raises:
         InputProblem: what was read is strict, and there is a mistake in it.
@@ -93,7 +93,7 @@ def place(situation: Situation, question: Question, tell: Tell = _nobody) -> Jso
 
 
 def _with_mode(config: Config, mode: Mode | None) -> Config:
-    """A node policy would stand in the mode's place."""
+    """Without node policies, which would replace the mode."""
     if mode is None:
         return config
 
@@ -185,7 +185,7 @@ class _Simulation:
             self._rows.explain(pod.uid, seen)
 
     def _see(self, pod: PodRecord) -> rows.Seen:
-        """What will explain the decision for a pod, as it is now."""
+        """The state that explains the decision for a pod, as it is now."""
         cluster, cycle = self._engine.cluster, self._engine.cycle
         cycle.learn()
         return rows.Seen(

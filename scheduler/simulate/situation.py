@@ -27,7 +27,7 @@ class Situation:
 
     Attributes:
         inventory: what was read, with the pods that were made.
-        making: which pods were made, and whose all pods are.
+        making: which pods were made, and the owners of all pods.
         displaced: the node that a pod had to leave, by uid.
         unlisted: kinds that a cluster would not list, and why; None where all objects are of files.
         remarks: what else is to be known of where the objects come from.
@@ -68,7 +68,8 @@ def prepare(
         # What is not there may have been left out for its mistake.
         inventory.refuse_mistakes()
         raise
-    return Situation(inventory, make(inventory, scaled), displaced, unlisted, remarks)
+    added = frozenset(kinds.key(body).name for body in changes.nodes)
+    return Situation(inventory, make(inventory, scaled, added), displaced, unlisted, remarks)
 
 
 def engine_of(inventory: Inventory, config: Config, *, only_ours: bool = False) -> Engine:
@@ -109,7 +110,7 @@ def _check(objects: Sequence[Mapping[str, Any]], changes: Changes) -> None:
         if isinstance(body, kinds.Illegible):
             raise InputProblem(position, "", BadInput("", body.problem))
         if kinds.known(body) != kind:
-            # Who writes another version of the right kind sees the kind, and not what is wrong with it.
+            # For another version of the right kind, the kind is right and the version is the mistake.
             field, allowed = ("apiVersion", version) if body.get("kind") == kind else ("kind", kind)
             given = body.get(field)
             said = "is missing" if given is None else f'"{given}" is not allowed'

@@ -16,6 +16,7 @@ from scheduler.embedded.store.statuses import ApiError
 from scheduler.kube.client import Access
 from scheduler.kube.watch import listing
 from tests.embedded.conftest import listen, pod
+from tests.prose import unwrapped
 
 Json = dict[str, Any]
 
@@ -85,5 +86,5 @@ async def test_a_cluster_that_refuses_ends_it_with_the_reason(tmp_path: Path) ->
         cluster.server.around = around
         result = await audit(cluster, tmp_path)
     assert result.exit_code == 2
-    assert "403 Forbidden: pods is forbidden" in result.stderr
+    assert "403 Forbidden: pods is forbidden" in unwrapped(result.stderr)
     assert not result.stdout

@@ -11,6 +11,7 @@ from scheduler import cli
 from scheduler.embedded import cluster as embedded
 from scheduler.embedded.agents import nodes
 from tests.embedded.conftest import listen, pod
+from tests.prose import unwrapped
 
 Json = dict[str, Any]
 
@@ -51,5 +52,5 @@ async def test_pods_and_nodes_of_a_cluster_are_explained_and_nothing_is_written(
     assert [one["name"] for one in on_node["pods"]] == ["bound"]
     assert [one["names"] for one in on_node["waiting"]["groups"]] == [["default/waits"]]
     assert nobody.exit_code == 2
-    assert "similar: default/waits" in nobody.stderr
+    assert "similar: default/waits" in unwrapped(nobody.stderr)
     assert {method for method, _ in asked} == {"GET"}

@@ -18,6 +18,7 @@ from scheduler.kube.client import Access
 from scheduler.kube.watch import snapshot
 from tests.embedded.conftest import listen, pod
 from tests.operator import manifests
+from tests.prose import unwrapped
 
 Json = dict[str, Any]
 
@@ -102,7 +103,7 @@ async def test_what_may_not_be_listed_is_said_and_only_nodes_and_pods_are_needed
     (warning,) = json.loads(result.stdout)["warnings"]
     assert warning.startswith("objects of kind BalancePolicy cannot be listed (403 Forbidden)")
     assert without.exit_code == 2
-    assert "403 Forbidden: pods is forbidden" in without.stderr
+    assert "403 Forbidden: pods is forbidden" in unwrapped(without.stderr)
     assert not without.stdout
 
 
@@ -159,7 +160,7 @@ async def test_budgets_of_a_cluster_say_who_makes_room_and_their_absence_is_said
     (warning,) = json.loads(untold.stdout)["warnings"]
     assert victims(untold) == ["guarded"]
     assert warning.startswith(said)
-    assert f"warning: {said}" in explained.stderr
+    assert f"warning: {said}" in unwrapped(explained.stderr)
 
 
 async def test_a_kind_that_is_not_served_has_no_objects() -> None:

@@ -14,6 +14,7 @@ from scheduler import cli
 from scheduler.cli import sources
 from scheduler.documents import writing
 from tests import make
+from tests.prose import unwrapped
 
 Json = dict[str, Any]
 
@@ -43,7 +44,7 @@ def refused(*arguments: str | Path, objects: Any = ()) -> str:
     result = run(*arguments, objects=objects)
     assert result.exit_code == 2, result.output
     assert not result.stdout
-    return result.stderr.strip()
+    return unwrapped(result.stderr).strip()
 
 
 FULL = [node(), *(pod(f"p{i}") for i in range(32))]
@@ -242,7 +243,7 @@ def test_no_secret_is_told_of_a_cluster_that_cannot_be_read(command: str, tmp_pa
     )
     result = CliRunner().invoke(cli.app, [command, "--kubeconfig", str(kubeconfig)])
     assert result.exit_code == 2
-    assert result.stderr.startswith("http://127.0.0.1:1: ")
+    assert unwrapped(result.stderr).startswith("http://127.0.0.1:1: ")
     assert "secret" not in result.output
 
 

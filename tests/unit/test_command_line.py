@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from scheduler import cli
 from scheduler.api.placement import Mode
 from scheduler.replay import words
+from tests.prose import unwrapped
 
 SCRIPT = Path(sys.executable).with_name("evenkeel")
 ROOT = Path(__file__).parents[2]
@@ -44,7 +45,7 @@ def in_one_line(text: str) -> str:
 @pytest.mark.parametrize("command", ["", *COMMANDS])
 def test_help_fits_the_terminal_and_names_every_option_whole(command: str, columns: int) -> None:
     done = evenkeel(*filter(None, [command]), "--help", COLUMNS=str(columns))
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, unwrapped(done.stderr)
     assert "…" not in done.stdout
     assert "..." not in done.stdout.replace("ARGS]...", "").replace(",...", "")
     for line in done.stdout.splitlines():
@@ -91,7 +92,9 @@ def test_help_and_completion_import_nothing_heavy(line: list[str]) -> None:
         cwd=ROOT, env={**os.environ, **({} if line else env)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.stdout.splitlines()[-1].split() == ["imported:"], done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1].split() == ["imported:"], done.stdout + unwrapped(
+        done.stderr
+    )
 
 
 def completed(line: str, shell: str = "bash") -> list[str]:
@@ -168,4 +171,28 @@ def test_every_mode_but_the_one_that_needs_a_curve_is_offered() -> None:
 def test_run_refuses_a_wrong_argument(arguments: list[str], said: str) -> None:
     result = CliRunner().invoke(cli.app, ["run", *arguments])
     assert result.exit_code == 2
-    assert said in result.stderr
+    assert said in unwrapped(result.stderr)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("simulate", "-o", "nonsense"),
+        ("simulate", "--mode", "fastest"),
+        ("simulate", "--baseline", "x", "--context", "y"),
+        ("explain", "service", "web"),
+        ("replay", "bench/data/openb", "--experiment", "drain"),
+        ("replay", "docs"),
+        ("audit", "-f", "docs/examples/nodes.yaml", "--mode", "fastest"),
+        ("rerun", "docs/examples/nodes.yaml"),
+    ],
+)
+def test_a_refusal_is_wrapped_at_80_columns(arguments: tuple[str, ...]) -> None:
+    lines = CliRunner().invoke(cli.app, arguments).stderr.splitlines()
+    assert lines[-1].startswith("  ")
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_refusal_of_run_is_one_line_as_its_log_has() -> None:
+    result = CliRunner().invoke(cli.app, ["run", "--config", "docs/examples/nodes.yaml"])
+    assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)

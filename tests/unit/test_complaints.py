@@ -13,11 +13,6 @@ from tests.unit.test_simulate_what_if import node, pod
 LONG = "a-pod-whose-name-is-as-long-as-those-that-charts-and-replica-sets-make-5f6d8c"
 
 
-@pytest.fixture(autouse=True)
-def _as_users_see_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(printing, "ERRORS", printing.PROSE)
-
-
 @pytest.mark.parametrize(
     "arguments",
     [

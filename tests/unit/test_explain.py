@@ -16,6 +16,7 @@ from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.situation import prepare
 from scheduler.state import checks
 from tests import make
+from tests.prose import unwrapped
 from tests.unit.test_simulate_what_if import gpu_node, node, pod, workload
 
 Json = dict[str, Any]
@@ -185,7 +186,7 @@ def test_what_is_not_there_is_refused_with_what_is_near(
     objects = [node("shared-1"), pod("web"), pod("other"), pod("done", phase="Succeeded")]
     result = explain(*arguments, objects=objects)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert text in " ".join(result.stderr.split())
+    assert text in unwrapped(result.stderr)
 
 
 @pytest.mark.parametrize(("n", "ending"), [(5, ""), (6, " and 1 more")])
@@ -203,11 +204,11 @@ def test_mistakes_of_other_objects_are_told_and_do_not_stop_the_answer() -> None
     result = explain("pod", "default/p", objects=[node("a"), pod("p"), broken, bad])
     assert result.exit_code == 3
     assert result.stdout.startswith("Pod default/p waits, and fits.")
-    assert "Pod default/broken: spec.containers" in result.stderr
+    assert "Pod default/broken: spec.containers" in unwrapped(result.stderr)
     for arguments in (("pod", "default/broken"), ("node", "bad")):
         result = explain(*arguments, objects=[node("a"), pod("p"), broken, bad])
         assert result.exit_code == 2
-        assert "cannot be read" in result.stderr
+        assert "cannot be read" in unwrapped(result.stderr)
 
 
 def test_pods_of_a_workload_that_is_not_there_yet_can_be_asked_about() -> None:

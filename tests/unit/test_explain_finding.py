@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.prose import unwrapped
 from tests.unit.test_explain import answer, explain
 from tests.unit.test_simulate_what_if import node, owned, pod, workload
 
@@ -80,7 +81,7 @@ def test_a_workload_without_pods_is_not_said_to_be_missing() -> None:
         result = explain(word, body["metadata"]["name"], objects=[node("a"), body])
         assert result.exit_code == 2
         assert f"{body['metadata']['name']}: has no pods: it requests none" in " ".join(
-            result.stderr.split()
+            unwrapped(result.stderr).split()
         )
 
 
@@ -136,7 +137,7 @@ def test_pods_that_a_workload_would_make_are_its_pods() -> None:
 def test_what_is_not_there_is_told_with_what_is_near(asked: tuple[str, str], said: str) -> None:
     result = explain(*asked, objects=OBJECTS)
     assert result.exit_code == 2
-    assert said in " ".join(result.stderr.split())
+    assert said in unwrapped(result.stderr)
 
 
 @pytest.mark.parametrize(

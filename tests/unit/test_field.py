@@ -9,6 +9,7 @@ from typer.testing import CliRunner, Result
 
 from scheduler import cli
 from scheduler.audit.words import short
+from tests.prose import unwrapped
 
 Json = dict[str, Any]
 FOLDER = Path(__file__).parents[1] / "field"
@@ -48,7 +49,9 @@ def test_a_dump_that_powershell_wrote_is_read_from_a_file_and_from_a_pipe(
     assert run("audit", "-f", path).exit_code == 0
     settings = tmp_path / "config.yaml"
     settings.write_bytes("slicePods: 0".encode(encoding))
-    assert "slicePods: 0 is not" in run("simulate", "-f", path, "--config", settings).stderr
+    assert "slicePods: 0 is not" in unwrapped(
+        run("simulate", "-f", path, "--config", settings).stderr
+    )
 
 
 def test_one_file_that_cannot_be_read_is_a_mistake_beside_others(tmp_path: Path) -> None:
@@ -61,16 +64,16 @@ def test_one_file_that_cannot_be_read_is_a_mistake_beside_others(tmp_path: Path)
     unread = found["mistakes"][1]
     assert (unread["file"], unread["place"]) == (str(bad), "document 2")
     assert unread["problem"].startswith("neither YAML nor JSON: line 4, column 1: ")
-    assert f"{bad}: document 2: neither YAML nor JSON" in result.stderr
+    assert f"{bad}: document 2: neither YAML nor JSON" in unwrapped(result.stderr)
     assert f"{bad}: document 2: neither YAML" in run("audit", "-f", bad, "-f", good).stdout
     strict = run("simulate", "-f", bad, "-f", good, "--strict")
-    assert (strict.exit_code, "document 2: neither YAML" in strict.stderr) == (2, True)
+    assert (strict.exit_code, "document 2: neither YAML" in unwrapped(strict.stderr)) == (2, True)
     # Where nothing can be read there is nothing to answer about.
     bad.write_text("kind: [")
     for command in ("simulate", "audit"):
         alone = run(command, "-f", bad)
         assert alone.exit_code == 2
-        assert alone.stderr.startswith(f"{bad}: neither YAML nor JSON")
+        assert unwrapped(alone.stderr).startswith(f"{bad}: neither YAML nor JSON")
 
 
 @pytest.mark.parametrize(
@@ -207,4 +210,4 @@ def test_a_node_whose_gpus_nobody_counts_is_a_gpu_node(tmp_path: Path) -> None:
     given = ["simulate", "-f", path, "-f", rest, "--config", settings, "-o", "json"]
     assert json.loads(run(*given).stdout)["pods"][0]["node"] == "b-cpu"
     settings.write_text("gpuResources: [gaudi]")
-    assert "gpuResources[0]: 'gaudi' is not a resource" in run(*given).stderr
+    assert "gpuResources[0]: 'gaudi' is not a resource" in unwrapped(run(*given).stderr)

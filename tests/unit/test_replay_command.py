@@ -15,6 +15,7 @@ from scheduler.replay import command, fan_out
 from scheduler.replay.experiment import Series
 from scheduler.replay.headings import heading
 from scheduler.replay.results import GROUP
+from tests.prose import unwrapped
 from tests.unit import replay_engine
 
 NODES = "name,cpu,memory,gpus,model\na,32,64Gi,4,A\nb,32,64Gi,2,B\n"
@@ -41,7 +42,7 @@ def refused(*arguments: str | Path) -> str:
     result = replay(*arguments)
     assert result.exit_code == 2
     assert not result.stdout
-    return result.stderr.strip()
+    return unwrapped(result.stderr).strip()
 
 
 def test_by_default_one_seed_of_our_mode_fills_the_cluster_to_a_table(folder: Path) -> None:
@@ -176,14 +177,15 @@ def test_times_do_not_matter_to_other_experiments(folder: Path) -> None:
 def test_a_wrong_cell_of_the_trace_is_told(folder: Path) -> None:
     (folder / "pods.csv").write_text(PODS.replace("0.3", "3"), encoding="utf-8")
     assert 'pods.csv, line 2, column gpu_share: "3" is not a share' in refused(folder)
-    assert "is not a trace" in refused(folder / "nowhere")
+    assert "there is no such folder" in refused(folder / "nowhere")
+    assert "is not a trace: it must contain nodes.csv" in refused(folder.parent)
 
 
 def test_a_run_that_fails_ends_with_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fan_out, "_own_engine", lambda: replay_engine.fails)
     result = replay(folder, "--seeds", "1,2")
     assert result.exit_code == 1
-    assert "fill of default, keel, seed 2: Traceback" in result.stderr
+    assert "fill of default, keel, seed 2: Traceback" in unwrapped(result.stderr)
 
 
 def test_seeds_are_taken_once_and_in_order() -> None:

@@ -149,6 +149,9 @@ def test_the_command_says_how_lines_were_taken_and_strict_refuses_them(tmp_path:
         "warning: pods.csv: 1 pod leaves in the second of arrival; the replay lets it run"
         in taken.stderr
     )
+    # The warning had one line.
+    assert "\n  " in taken.stderr
+    assert max(map(len, taken.stderr.splitlines())) <= 80
     assert json.loads(taken.stdout)
     strict = CliRunner().invoke(cli.app, [*command, "--strict"])
     assert strict.exit_code == 2

@@ -13,6 +13,7 @@ from scheduler import cli
 from scheduler.documents import writing
 from scheduler.simulate import InputProblem, schedule
 from tests import make
+from tests.prose import unwrapped
 from tests.unit.test_simulate_what_if import placed
 
 Json = dict[str, Any]
@@ -41,7 +42,7 @@ def refused(*arguments: str, stdin: str = "") -> str:
     result = simulate(*arguments, stdin=stdin)
     assert result.exit_code == 2
     assert not result.stdout
-    return result.stderr.strip()
+    return unwrapped(result.stderr).strip()
 
 
 def test_json_has_the_documented_shape_to_the_key() -> None:
@@ -244,7 +245,7 @@ def test_no_nodes_and_no_pods_are_answers() -> None:
         "no nodes available to schedule pods"
     )
     summary = {"nodes": 0, "pods": 0, "scheduled": 0, "pending": 0}
-    nothing = answer("-f", "-", stdin="")
+    nothing = answer("-f", "-", stdin="kind: List\nitems: []\n")
     assert (nothing["pods"], nothing["summary"]) == ([], summary)
 
 
@@ -270,7 +271,7 @@ def test_no_nodes_and_no_pods_are_answers() -> None:
         ("kind: PriorityClass\nmetadata: null\nvalue: 1", "document 1: PriorityClass (no name): metadata.name: is missing"),
         ("kind: BalancePolicy\nmetadata: {name: b}\nspec: {nodePolicy: up}", 'BalancePolicy b: spec.nodePolicy: "up" is not a node policy'),
         ("metadata: {name: p}", "(no kind) p: kind: is missing: every document and every item of a List must name one"),
-        ("- kind: Pod", "document 1: (no kind) (no name): kind: is missing: every document and every item of a List must name one"),
+        ("- kind: Pod", "is a list, not a Kubernetes object: put the list under `items:` of a `kind: List`"),
         ("kind: PodList\nitems: [5]", "document 1, item 1: (no kind) (no name): kind: is missing: every document and every item of a List must name one"),
         ("a: [", "neither YAML nor JSON"),
         ('{"kind": ', "neither YAML nor JSON"),

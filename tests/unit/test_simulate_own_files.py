@@ -2,6 +2,9 @@
 
 import io
 import json
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from scheduler.config import Config
 from scheduler.documents import writing
 from scheduler.simulate import command
 from scheduler.simulate.reading.gathering import Live
+from tests.prose import unwrapped
 from tests.unit.test_simulate_what_if import node, pod, workload
 
 Json = dict[str, Any]
@@ -57,6 +61,127 @@ def test_only_ours_leaves_no_pod_of_a_file_of_ones_own_out(tmp_path: Path) -> No
     )  # fmt: skip
 
 
+def with_baseline(folder: Path, *arguments: str, baseline: list[Json], mine: list[Json]) -> Result:
+    """A dump by ``--baseline``, and one's own objects by a pipe."""
+    path = folder / "baseline.yaml"
+    path.write_text(writing.dump_all(baseline))
+    given = ["--baseline", str(path), "-f", "-", *arguments]
+    return CliRunner().invoke(cli.app, ["simulate", *given], input=writing.dump_all(mine))
+
+
+def test_what_a_baseline_holds_is_not_ones_own_and_one_stream_is_never_divided(
+    tmp_path: Path,
+) -> None:
+    mine = [elsewhere("mine"), workload("Job", "job")]
+    found = named(with_baseline(tmp_path, "--only-ours", "-o", "json", baseline=DUMP, mine=mine))
+    made = next(name for name in found if name.startswith("job-"))
+    # One's own pods come first in JSON, too, whatever was decided first.
+    assert list(found.items())[-1] == ("old", (None, False))
+    assert found == {"old": (None, False), "mine": ("a", True), made: ("a", True)}
+    # Beside a baseline even nodes and running pods are one's own.
+    more = [node("b", cpu=9), *mine]
+    found = named(with_baseline(tmp_path, "-o", "json", baseline=DUMP, mine=more))
+    assert {name for name, (_, own) in found.items() if own} == {"mine", made}
+    assert found["old"] == ("b", False)
+    stream = writing.dump_all([*DUMP, *mine])
+    result = CliRunner().invoke(cli.app, ["simulate", "-f", "-", "-o", "json"], input=stream)
+    assert not any(own for _, own in named(result).values())
+    assert "--baseline" not in result.stderr
+    for option in ("--only-ours", "--fail-if-pending"):
+        given = ["simulate", "-f", "-", option]
+        said = unwrapped(CliRunner().invoke(cli.app, given, input=stream).stderr)
+        assert "warning: standard input holds running pods, and no other file holds pods" in said
+        beside = with_baseline(tmp_path, option, baseline=DUMP, mine=mine)
+        assert "--baseline" not in beside.stderr
+
+
+@pytest.mark.parametrize(
+    ("baseline", "mine", "arguments", "code"),
+    [
+        (DUMP, [pod("mine")], [], 0),
+        (DUMP, [pod("mine", cpu=9)], [], 1),
+        # Pods that a workload of the baseline lacks are not one's own.
+        ([*DUMP, workload("Deployment", "lags", replicas=9)], [pod("mine")], [], 0),
+        ([*DUMP, workload("Deployment", "lags", replicas=1)], [pod("mine")], ["--scale", "deploy/lags=9"], 1),
+        ([*DUMP, workload("DaemonSet", "agents")], [pod("mine")], ["--cordon", "a"], 1),
+        # A mistake in the baseline is named, and does not count; one's own does.
+        ([*DUMP, node("odd", cpu="x")], [pod("mine")], [], 0),
+        (DUMP, [pod("mine"), node("odd", cpu="x")], [], 3),
+        # What renders no pods does not make old pods count.
+        (DUMP, [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}], [], 0),
+    ],
+)  # fmt: skip
+def test_beside_a_baseline_only_ones_own_pods_and_those_of_a_change_decide_how_it_ends(
+    tmp_path: Path, baseline: list[Json], mine: list[Json], arguments: list[str], code: int
+) -> None:
+    result = with_baseline(tmp_path, "--fail-if-pending", *arguments, baseline=baseline, mine=mine)
+    assert result.exit_code == code, result.output
+    # The same beside a cluster.
+    if not arguments:
+        (tmp_path / "mine.yaml").write_text(writing.dump_all(mine))
+        asked = command.Request(
+            config=Config(), files=[str(tmp_path / "mine.yaml")], fail_if_pending=True
+        )
+        live = Live(baseline)
+        assert command.answer(asked, live, io.StringIO(), lambda *_: None).code == code
+
+
+def test_a_comment_on_a_pull_request_is_about_ones_own_pods(tmp_path: Path) -> None:
+    lines = with_baseline(
+        tmp_path, "-o", "markdown", baseline=DUMP, mine=[pod("mine"), pod("big", cpu=8)]
+    ).stdout.splitlines()
+    assert lines[0] == "### :x: 1 of 2 pods of your files does not fit"
+    assert "`default/big`" in lines[4]
+    others = "<details><summary>1 other pod pending, 1 fit</summary>"
+    assert others in lines[5:]
+
+
+def test_a_daemon_set_fails_only_on_a_node_that_is_added(tmp_path: Path) -> None:
+    new = tmp_path / "new.yaml"
+    new.write_text(writing.dump(node("new", cpu=0.5)))
+    baseline = [*DUMP, node("small", cpu=0.5), workload("DaemonSet", "agents")]
+    for arguments, code in ((), 0), (("--add-node", str(new)), 1):
+        result = with_baseline(
+            tmp_path, "--fail-if-pending", *arguments, baseline=baseline, mine=[pod("mine", cpu=0)]
+        )
+        assert result.exit_code == code, result.output
+
+
+def test_a_baseline_of_several_files_is_alone_what_the_cluster_is(tmp_path: Path) -> None:
+    paths = []
+    for i, objects in enumerate(([DUMP[0]], DUMP[1:])):
+        path = tmp_path / f"{i}.yaml"
+        path.write_text(writing.dump_all(objects))
+        paths += ["--baseline", str(path)]
+    invoke = CliRunner().invoke
+    alone = invoke(cli.app, ["simulate", *paths, "--fail-if-pending", "-o", "json"])
+    # Nothing is asked beside it, so what waits there counts.
+    assert (alone.exit_code, set(named(alone))) == (1, {"old", "foreign"})
+    refused = invoke(cli.app, ["simulate", *paths, "--context", "c"])
+    assert refused.exit_code == 2
+    assert "--baseline: cannot be combined with --kubeconfig or --context" in refused.stderr
+    refused = invoke(cli.app, ["simulate", *paths, "-f", paths[1]])
+    assert refused.exit_code == 2
+    assert (
+        unwrapped(refused.stderr) == f"--baseline: {paths[1]} is also given with -f; give it once\n"
+    )
+    twice = invoke(cli.app, ["simulate", "--baseline", "-", "-f", "-"], input="kind: Pod")
+    assert twice.stderr == "--baseline: standard input is also given with -f; give it once\n"
+
+
+def test_in_a_shell_a_pipe_beside_a_baseline_ends_as_it_should(tmp_path: Path) -> None:
+    dump, fits, waits = (tmp_path / name for name in ("dump.yaml", "fits.yaml", "waits.yaml"))
+    for path, objects in ((dump, DUMP), (fits, [pod("mine")]), (waits, [pod("mine", cpu=9)])):
+        path.write_text(writing.dump_all(objects))
+    evenkeel = f"{shlex.quote(sys.executable)} -m scheduler simulate --fail-if-pending"
+    for path, code in ((fits, 0), (waits, 1)):
+        line = f"cat {path} | {evenkeel} --baseline {dump} -f - | cat; exit ${{PIPESTATUS[1]}}"
+        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stderr
+        assert done.stdout.splitlines()[1].startswith("* default/mine  ")
+        assert done.stdout.splitlines()[-1].startswith("* your own pods: ")
+
+
 def test_a_file_beside_a_cluster_is_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(writing.dump_all([elsewhere("mine")]))
@@ -98,6 +223,6 @@ def test_ones_own_pods_come_first_and_are_marked(tmp_path: Path) -> None:
     assert [line.split("  ")[0] for line in lines[1:5]] == [
         "* default/mine", "* default/mine-too", "default/foreign", "default/old",
     ]  # fmt: skip
-    assert lines[-1] == "* of your files: 1 of 2 pods scheduled"
+    assert lines[-1] == "* your own pods: 1 of 2 pods scheduled"
     alone = run(tmp_path, dump=DUMP).stdout
     assert "*" not in alone

@@ -20,6 +20,7 @@ from scheduler.simulate.reading.gathering import Live
 from scheduler.simulate.reading.inventory import Inventory
 from scheduler.simulate.reading.priorities import Priorities
 from tests import make
+from tests.prose import unwrapped
 
 Json = dict[str, Any]
 
@@ -72,7 +73,7 @@ def refused(*arguments: str, objects: list[Json]) -> str:
     result = simulate(*arguments, objects=objects)
     assert result.exit_code == 2, result.output
     assert not result.stdout
-    return result.stderr.strip()
+    return unwrapped(result.stderr).strip()
 
 
 def placed(found: Json) -> dict[str, str | None]:
@@ -185,7 +186,10 @@ def test_a_change_that_names_what_is_not_there_says_what_is() -> None:
         '--cordon zzz: there is no node "zzz"; there are n00, n01, n02, n03, n04, n05, n06, n07, n08, n09 '
         "and 4 more"
     )
-    assert refused("--cordon", "a", objects=[]) == '--cordon a: there is no node "a", and no other'
+    assert (
+        refused("--cordon", "a", objects=objects[-2:])
+        == '--cordon a: there is no node "a", and no other'
+    )
     said = {
         "deploy/wb=1": 'there is no Deployment "wb"; there are b/web, default/web',
         "sts/web=1": 'there is no StatefulSet "web", and no other',

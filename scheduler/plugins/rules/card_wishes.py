@@ -1,6 +1,6 @@
 """CardWishes: a node that does not list its cards cannot serve annotations that choose among cards.
 
-There the GPUs are a number: the kubelet picks among them, and no annotation reaches it. A wish for a type is judged by
+There the GPUs are a number: the kubelet picks among them, and no annotation reaches it. A preference for a type is evaluated by
 the node's label for it.
 """
 

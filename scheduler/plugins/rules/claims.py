@@ -1,4 +1,4 @@
-"""What keeps a pod from every node for its claims: one is missing, lost, of another pod, or must be bound first.
+"""Reasons of claims that keep a pod off every node: a claim is missing, lost, of another pod, or must be bound first.
 
 kube-scheduler finds it before it looks at nodes, in the PreFilter of its rules about volumes.
 """
@@ -42,7 +42,7 @@ def _tell(judged: Judged) -> Told:
 
 
 def _hint(_: Held) -> Hint:
-    """There is another class; who names a claim or a volume that is another is tried again without asking."""
+    """Another class was added; pods that name a claim or a volume that has changed are tried again in any case."""
     return Hint(anywhere=((Change.STORAGE, None),))
 
 

@@ -100,7 +100,7 @@ def _codes(judged: Judged) -> c.Ints:
 
 
 def _silent(judged: Judged) -> tuple[str, str]:
-    """What is said of nodes that have told of no card, and of those that have told nothing yet."""
+    """The texts for nodes that report no card, and for nodes that have not reported yet."""
     driver = judged.cluster.registers.families[judged.ask.pool].cards
     return (driver.none_told, driver.not_told) if driver is not None else ("", "")
 

@@ -42,7 +42,7 @@ AWARE = {
 }
 # In so many steps of a point of a node policy no two float32 scores are the same.
 _STEPS = 1 << 26
-# So finely keel tells nodes apart on which a pod loses alike.
+# How finely keel distinguishes nodes on which a pod has almost the same loss.
 _SECOND_STEPS = 1 << 10
 _OBJECTIVES = {SPREAD: c.SPREAD_NODES, PACK: c.PACK_NODES}
 _NODE_POLICIES = {"binpack": score.NODE_BINPACK, "spread": score.NODE_SPREAD}
@@ -105,7 +105,7 @@ def _objective(asked: Asked) -> int:
 
 
 def _unit(placement: Placement) -> int:
-    """What a milli-point counts in a key: in steps of a node policy or of keel's second objective, if keys have room."""
+    """The value of a milli-point in a key: in steps of a node policy or of keel's second objective, if keys have room."""
     if placement.node_policy:
         least, steps = parts.POLICY_MOST, _STEPS
     elif placement.mode == Mode.KEEL:

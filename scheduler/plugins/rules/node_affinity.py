@@ -39,7 +39,7 @@ def refuses(needs: Needs, nodes: NodeTable, rows: Ints) -> Flags:
 
 
 def _nothing(_: Whereabouts) -> None:
-    """What the profile asks is asked of every pod."""
+    """What the profile requires is required for every pod."""
 
 
 def _enforced(plugins: KubePlugins) -> Needs | None:
@@ -65,7 +65,7 @@ def _preference(wants: tuple[Wants | None, Wants | None], nodes: NodeTable, rows
 
 
 def _hint(held: Held) -> Hint:
-    """A node gets a label that is asked for, or has another value of one that is compared."""
+    """A node gets a label that the pod requires, or the value of a compared label changes."""
     return Hint(here=tuple(dict.fromkeys(triggers(held.template.selector, held.template.required))))
 
 
@@ -83,7 +83,7 @@ def triggers(
                 yield Change.NODE_LABELS, key
 
 
-# Looked at before what the pod itself asks.
+# Checked before what the pod itself requires.
 ENFORCED = Rule(
     name=_NAME,
     reasons=(Reason("node(s) didn't match scheduler-enforced node affinity", resolvable=False),),

@@ -49,7 +49,7 @@ class _Needs(NamedTuple):
 class _WithShared:
     """By row, what is used of a driver, less those of some volumes that pods there have already.
 
-    Where a pod brings none that is new, nothing is asked: a node may be over its limit already.
+    If a pod brings no new volume, nothing is checked: a node may be over its limit already.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
 
 
 def _tell(judged: Judged) -> Told:
-    """A claim that cannot be counted is told alone; a driver that does not run there by name, the first one only."""
+    """A claim that cannot be counted is reported alone; of drivers that do not run there, only the first is named."""
     storage, n = judged.asked.storage or Needs(), judged.rows.size
     if storage.uncounted:
         return Told((storage.uncounted,), np.ones((n, 1), np.bool_), np.ones(n, np.bool_))
@@ -155,7 +155,7 @@ def _tell(judged: Judged) -> Told:
 
 
 def _hint(_: Held) -> Hint:
-    """A claim is there, or is the pod's own: who names a claim that is another is tried without asking.
+    """A claim was added, or became the pod's own: pods that name a changed claim are tried again in any case.
 
     A volume is used no more, or one that the pod has is there already; a driver runs there, or has room for more.
     """

@@ -183,7 +183,7 @@ def _hint(held: Held) -> Hint:
     """A pod comes that is wanted near, one leaves that is shunned or that shuns; a node is in another domain."""
     needs: _Needs = held.need
     keys = [one.key for one in (*needs.near, *needs.far)] + [key for key, _ in needs.refused]
-    # Who is wanted is among the peers of all terms. Where the last of them leaves, the pod may be the first.
+    # A wanted pod is among the peers of all terms. If the last of these peers leaves, the pod may become the first.
     wanted = tuple(one.peers for one in needs.near[:1])
     may_be_first = bool(needs.near) and all(one.is_one for one in needs.near)
     return Hint(

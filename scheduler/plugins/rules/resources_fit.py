@@ -25,18 +25,19 @@ from scheduler.schema import columns as c
 from scheduler.schema import shared
 from scheduler.state.cluster import Cluster
 
-# The others are only named: a pod may ask hundreds. So are those that only cards have: cards tell more.
+# The others are only named: a pod may request hundreds. So are resources that only cards have: reasons of cards
+# say more.
 _DETAILS_MAX = 8
 _TOO_MANY, _INSUFFICIENT = "Too many pods", "Insufficient {}"
 
 
 def asked_names(asked: Asked) -> tuple[str, ...]:
-    """Names of what a pod asks that a node must have, in the order of ``Ask.resources``: the pod itself first."""
+    """Names of the requested resources that a node must have, in the order of ``Ask.resources``: the pod itself first."""
     return tuple(resource for resource, _ in wanted(asked))
 
 
 def wanted(asked: Asked) -> tuple[tuple[str, int], ...]:
-    """What a pod asks that a node must have, with the amounts, in the order of ``Ask.resources``."""
+    """The requested resources that a node must have, with their amounts, in the order of ``Ask.resources``."""
     amounts = ((names.PODS, 1), *asked.template.requests.amounts)
     plugins = asked.placement.plugins
     if plugins is None:
@@ -65,14 +66,14 @@ def _tell(judged: Judged) -> Told:
 
 
 def _short(judged: Judged) -> c.Flags:
-    """[n, k] whether a row is short of each resource asked."""
+    """[n, k] whether a row has too little of each requested resource."""
     bits = judged.ask.bits[c.BIT_FIRST_RESOURCE] + np.arange(judged.ask.resources.size)
     short: c.Flags = ((judged.bits[bits // c.WORD] >> (bits % c.WORD)[:, None]) & 1).T == 1
     return short
 
 
 def _beyond(judged: Judged, short: c.Flags) -> c.Flags:
-    """[n] whether more of a resource is asked than the whole node has."""
+    """[n] whether more of a resource is requested than the whole node has."""
     ask, rows = judged.ask, judged.rows
     allocatable = judged.cluster.nodes.columns.allocatable[np.ix_(ask.resources, rows)].T
     # The pod itself comes first: of too many pods kube-scheduler always says that eviction may help.
@@ -100,7 +101,7 @@ def _sum_up(judged: Judged) -> Summary:
 
 
 def _figures(judged: Judged, told: Told, k: int) -> str:
-    """What is asked of a resource, and the most that is free on the nodes that are short of it."""
+    """The requested amount of a resource, and the most that is free on nodes with too little of it."""
     nodes, resource = judged.cluster.nodes, asked_names(judged.asked)[k]
     at, rows = int(judged.ask.resources[k]), judged.rows[told.which[:, k]]
     rows, shares = _comparable(nodes.columns, place_of(resource), at, rows)
@@ -121,7 +122,7 @@ def _figures(judged: Judged, told: Told, k: int) -> str:
 
 
 def _comparable(nodes: c.Nodes, family: int, at: int, rows: c.Ints) -> tuple[c.Ints, str]:
-    """Where devices are allocated one by one the node offers shares of them: whole ones are told before these."""
+    """If devices are allocated one by one, the node offers shares of them: whole devices are reported first."""
     if family < 0:
         return rows, ""
     by_cards = nodes.managed[family, rows]

@@ -44,7 +44,7 @@ _TEXT = "node(s) didn't match pod topology spread constraints"
 
 
 class _Wherever(NamedTuple):
-    """Where a pod may go by its own words: what is left out here is not looked at."""
+    """Nodes where a pod may go by its own specification: other nodes are not counted."""
 
     selector: tuple[tuple[str, str], ...] = ()
     required: tuple[NodeTerm, ...] | None = None
@@ -75,7 +75,7 @@ class _Spread(NamedTuple):
     """One constraint, with all that it needs of a pod.
 
     Attributes:
-        peers: who is counted; None: nobody is, for the selector asks nothing.
+        peers: which pods are counted; None: no pod, because the selector selects none.
         is_one: whether the pod itself has the labels that are looked for.
     """
 

@@ -1,6 +1,6 @@
 """VolumeBinding: bound claims are usable on the node; other claims find a volume there or can be provisioned.
 
-Where several are in the way all are told, as kube-scheduler does. Nodes are preferred by how much of a volume, or of
+If several claims refuse a node, all are reported, as kube-scheduler does. Nodes are preferred by how much of a volume, or of
 what is left for volumes, the claims take.
 
 Source: kube-scheduler's volumebinding/volume_binding.go, binder.go, scorer.go.

@@ -34,7 +34,7 @@ class _InUse:
 
     @property
     def version(self) -> int:
-        """What it says is all that can be another."""
+        """The figure itself, because nothing else can change."""
         return self._n()
 
     def by_row(self, capacity: int) -> c.Ints:

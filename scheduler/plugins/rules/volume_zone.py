@@ -52,7 +52,7 @@ class _Elsewhere:
             wanted = tuple(sorted(values))
             matches = node_terms.has_one_of(nodes, key, wanted, rows)
             if key in _NEW:
-                # A node that does not have the old label is asked for the new one.
+                # If a node does not have the old label, the new one is read.
                 has_old = nodes.label_column(key) >= 0
                 new = node_terms.has_one_of(nodes, _NEW[key], wanted, rows)
                 matches = np.where(has_old, matches, new)
@@ -70,7 +70,7 @@ def _tallies(zones: _Zones, cluster: Cluster) -> tuple[Tally, ...]:
 
 
 def _hint(_: Held) -> Hint:
-    """A node is in another zone, or tells none any more; who names a volume that is another is tried without asking."""
+    """The zone of a node changed or was removed; pods that name a changed volume are tried again in any case."""
     return Hint(here=tuple((Change.NODE_LABELS, key) for key in _KEYS))
 
 

@@ -1,6 +1,6 @@
-"""Where the claims of pods of one kind can be used, or bound: kept up with volumes, classes and the labels of nodes.
+"""Nodes where the claims of pods of one kind can be used or bound; updated when volumes, classes or labels change.
 
-Nodes that no term about volumes tells apart are a group: each is judged once. A change of a volume concerns the
+Nodes that all terms about volumes treat alike are a group: each group is evaluated once. A change of a volume concerns the
 groups that can use it.
 """
 
@@ -23,7 +23,7 @@ from scheduler.schema.columns import Flags, Ints
 from scheduler.state.cluster import Cluster
 from scheduler.state.volumes.objects import Capacity, Class, Terms, Volume
 
-# The figures of a node: which reasons refuse it, in the order in which they are told, and its score.
+# The figures of a node: which reasons refuse it, in the order in which they are reported, and its score.
 AFFINITY, NO_MATCH, NO_ROOM, MISSING, SCORE, N_FIGURES = 0, 1, 2, 3, 4, 5
 _NOTHING = Choice(0)
 
@@ -34,7 +34,7 @@ class _Group(NamedTuple):
 
 
 class Verdict:
-    """What all nodes are to pods whose claims need this.
+    """The state of all nodes for pods whose claims have these needs.
 
     Attributes:
         version: rises when any figure is another.
@@ -83,7 +83,7 @@ class Verdict:
         self._provisioning = Provisioning({}, (), self._curve)
 
     def refresh(self) -> None:
-        """Judge again what may be otherwise than before."""
+        """Evaluate again the groups that a change may concern."""
         seen = self._looked_at()
         if seen != self._seen:
             self._seen, self._changed = seen, self._storage.changed.position
@@ -99,7 +99,7 @@ class Verdict:
                 self._take_in(list(changed))
 
     def choice(self, row: int) -> Choice:
-        """What the claims that are not bound are given on the node of a row."""
+        """The volumes that unbound claims get on the node of a row."""
         self.refresh()
         group = int(self._group_of[row]) if self._groups else -1
         return self._choices[group] if group >= 0 else _NOTHING
@@ -125,7 +125,7 @@ class Verdict:
             if self._unbound:
                 self._judge_unbound(rows)
 
-    # Claims that are bound: the first that is in the way tells why.
+    # Bound claims: the first that refuses the node gives the reason.
 
     def _judge_bound(self, rows: Ints) -> None:
         fine = np.ones(rows.size, np.bool_)
@@ -312,7 +312,7 @@ class Figures:
 def verdict(
     cluster: Cluster, bound: tuple[Bound, ...], unbound: tuple[Unbound, ...], curve: Curve
 ) -> Verdict:
-    """What nodes are to pods whose claims need this, kept as long as somebody has it."""
+    """The state of nodes for pods whose claims have these needs, kept while it is in use."""
     judged = cluster.storage.judged
     key = bound, unbound, curve
     found: Verdict | None = judged.get(key)

@@ -1,4 +1,4 @@
-"""What the claims of a pod are given on one kind of nodes: volumes that are there, or new ones.
+"""The volumes that the claims of a pod get on one kind of nodes: existing volumes, or new ones.
 
 Source: kube-scheduler's volumebinding/binder.go, scorer.go, component-helpers' volume/pv_helpers.go. Where several
 volumes, or several capacities, are as good, kube-scheduler takes any; here it is the first by name.
@@ -20,10 +20,10 @@ NO_MATCH, NO_ROOM = 1, 2
 
 
 class There(NamedTuple):
-    """What there is on one kind of nodes.
+    """The storage on one kind of nodes.
 
     Attributes:
-        labels: of the nodes.
+        labels: the labels of the nodes.
         volumes: that can be used there, by name.
         capacities: for them, by name.
         reserved: volumes that are for one claim each.
@@ -36,7 +36,7 @@ class There(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What claims are given.
+    """The volumes that claims get.
 
     Attributes:
         bits: why the pod cannot be there: ``NO_MATCH``, ``NO_ROOM``; 0 when it can.
@@ -50,11 +50,11 @@ class Choice(NamedTuple):
 
 
 class Provisioning(NamedTuple):
-    """What is known of the classes of a pod's claims, and what a choice is worth.
+    """What is known about the classes of a pod's claims, and the score of a choice.
 
     Attributes:
         classes: by name.
-        telling: those whose drivers tell how much room there is.
+        telling: those whose drivers report their free capacity.
         curve: [2, points] points by how much is taken of a volume or of the room, see ``score.on_curve``.
     """
 
@@ -86,7 +86,7 @@ def choose(claims: Sequence[Unbound], there: There, provisioning: Provisioning) 
         if room is None:
             return Choice(NO_ROOM)
         if room.room is not None:
-            # One that tells only how large a volume may be says nothing of how much is left.
+            # A driver that reports only the maximum size of a volume does not say how much is left.
             asked.append((known.name, wish.request, room.room))
     bound = [(claims[i].wish, there.volumes[name]) for i, name in enumerate(given) if name]
     taken = _taken_of_volumes(bound) if bound else _taken_of_room(asked)
@@ -94,7 +94,7 @@ def choose(claims: Sequence[Unbound], there: There, provisioning: Provisioning) 
 
 
 def could_be(wish: Wish, volume: Volume) -> bool:
-    """Whether a volume would do for a claim by what it is, wherever it is and whoever else it is for."""
+    """Whether a volume's own properties suit a claim, wherever the volume is and whichever claim it is reserved for."""
     return (
         volume.capacity >= wish.bytes
         and volume.mode == wish.mode
@@ -105,7 +105,7 @@ def could_be(wish: Wish, volume: Volume) -> bool:
 
 
 def suits(wish: Wish, volume: Volume) -> bool:
-    """Whether a volume that is for nobody may be given to a claim."""
+    """Whether a volume that is reserved for no claim may be given to this claim."""
     return (
         could_be(wish, volume)
         and (wish.selector is None or wish.selector.matches(volume.labels))
@@ -144,7 +144,7 @@ def _room(wish: Wish, there: There) -> Capacity | None:
 
 
 def _taken_of_volumes(bound: Sequence[tuple[Wish, Volume]]) -> list[tuple[int, int]]:
-    """By class what is asked of how much."""
+    """By class, the requested sizes."""
     sums: dict[str, list[int]] = {}
     for wish, volume in bound:
         of_class = sums.setdefault(volume.of_class, [0, 0])
@@ -161,7 +161,7 @@ def _taken_of_room(asked: Sequence[tuple[str, int, int]]) -> list[tuple[int, int
 
 
 def _points(taken: Sequence[tuple[int, int]], curve: Ints) -> int:
-    """Of several classes the mean, halves rounded up."""
+    """The mean over several classes, halves rounded up."""
     if not taken:
         return 0
     points = sum(

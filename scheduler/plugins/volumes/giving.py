@@ -1,4 +1,4 @@
-"""What the claims of a pod are given on the node that was chosen for it."""
+"""The volumes that the claims of a pod get on the node that was chosen for the pod."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NOTHING: tuple[Given, ...] = ()
 
 
 def given(pod: PodRecord, needs: Needs | None, cluster: Cluster, row: int) -> tuple[Given, ...]:
-    """Of each claim that is not bound, in order; ``needs`` are those by which the node was chosen."""
+    """For each unbound claim, in order; ``needs`` are those with which the node was chosen."""
     if needs is None or not needs.unbound or pod.volumes is None:
         return _NOTHING
     choice = binding.verdict(cluster, needs.bound, needs.unbound, needs.curve).choice(row)

@@ -14,7 +14,7 @@ Word = tuple[str, str]
 
 
 def words_of(terms: Terms) -> list[Word] | None:
-    """Labels one of which a node has that terms are about; None where that cannot be told."""
+    """Labels of which each node selected by the terms has one; None if there are no such labels."""
     found: list[Word] = []
     for term in terms if terms is not None else (NodeTerm(),):
         asked = [one for one in term.labels if one.operator == "In"]
@@ -26,7 +26,7 @@ def words_of(terms: Terms) -> list[Word] | None:
 
 
 class ByLabel(Generic[T]):
-    """Things by the labels of nodes that they may be about; whether they are is for who asks."""
+    """Things by the node labels that they may concern; the caller checks whether they do."""
 
     def __init__(self) -> None:
         self._by_word: defaultdict[Word, dict[T, None]] = defaultdict(dict)
@@ -48,7 +48,7 @@ class ByLabel(Generic[T]):
             there.pop(thing, None)
 
     def near(self, labels: Labels) -> Iterator[T]:
-        """What may be about a node with these labels; some may come twice."""
+        """The things that may concern a node with these labels; some may occur twice."""
         yield from self._anywhere
         for key in self._keys:
             value = labels.get(key)

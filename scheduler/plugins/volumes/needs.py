@@ -1,7 +1,7 @@
-"""What rules need to know of a pod's storage; equal for pods whose storage the rules treat alike.
+"""What rules read about a pod's storage; equal for pods whose storage the rules treat alike.
 
 The names of claims are not in it as long as only one pod has them: of a claim that waits for its first pod there
-is only what it wishes, of one that is bound where its volume can be used, and how many volumes the pod brings to
+is only what it requests, of one that is bound where its volume can be used, and how many volumes the pod brings to
 each driver. So thousands of pods of a StatefulSet are one kind.
 
 Source: kube-scheduler's volumebinding/volume_binding.go, binder.go, volumezone/volume_zone.go, nodevolumelimits/csi.go,
@@ -58,10 +58,10 @@ class Needs(NamedTuple):
 
     Attributes:
         refusal: why it cannot go anywhere, None where that hangs on nodes; nothing else is said with it.
-        uncounted: why no volume can be counted, which is told of every node; empty where they can.
+        uncounted: why no volume can be counted, reported for every node; empty if volumes can be counted.
         disks: that others may be in the way of.
         exclusive: claims that only one pod may use, and others name as well.
-        brought: how many volumes that nobody else has it brings to each driver that has limits.
+        brought: for each driver with limits, how many volumes the pod brings that no other pod has.
         shared: volumes of such drivers that others have or may have.
         drivers: those that must run where it goes, and whether that holds only for nodes that say what runs there.
         bound, unbound: its claims, in order.
@@ -85,9 +85,9 @@ class Needs(NamedTuple):
 
 
 def find_needs(pod: PodRecord, storage: Storage, plugins: KubePlugins) -> Needs | None:
-    """What the rules that a profile asks need of a pod's storage by what is known now; None for a pod that has none.
+    """What the enabled rules of a profile read about a pod's storage as it is known now; None for a pod without storage.
 
-    No rule relies on what another would have refused: where VolumeBinding is not asked, a claim may not be there.
+    No rule relies on the refusals of another rule: without VolumeBinding, a claim may not exist.
     """
     volumes, not_asked = pod.volumes, plugins.not_asked
     if volumes is None:
@@ -105,7 +105,7 @@ def find_needs(pod: PodRecord, storage: Storage, plugins: KubePlugins) -> Needs 
 
 
 def _add_restrictions(needs: Needs, pod: PodRecord, volumes: PodVolumes, storage: Storage) -> Needs:
-    """Disks, and claims for one pod; a claim that is made for the pod is nobody else's."""
+    """Disks, and claims for one pod; no other pod has a claim that is made for the pod."""
     keys = {(pod.namespace, one.name) for one in volumes.claims if not one.is_own}
     exclusive = tuple(
         key
@@ -149,7 +149,7 @@ def _add_binding(needs: Needs, pod: PodRecord, volumes: PodVolumes, storage: Sto
 
 
 def _add_zones(needs: Needs, pod: PodRecord, volumes: PodVolumes, storage: Storage) -> Needs:
-    """Where the volumes of claims say that they are; of claims that are made for the pod nothing is asked."""
+    """Where the volumes of claims say that they are; claims that are made for the pod are not checked."""
     zones: dict[Zone, None] = {}
     for one in volumes.claims:
         volume = "" if one.is_own else storage.claims[pod.namespace, one.name].volume
@@ -195,7 +195,7 @@ def _unbound(claim: Claim, storage: Storage) -> Unbound:
 def _handles(
     volumes: PodVolumes, claims: list[Claim], storage: Storage
 ) -> tuple[tuple[tuple[str, int], ...], tuple[Handle, ...], tuple[tuple[str, bool], ...]]:
-    """Of ``Needs`` what drivers count, and which of them must run."""
+    """The parts of ``Needs`` that drivers count, and the drivers that must run."""
     uses = storage.uses
     brought: Counter[str] = Counter()
     shared: set[Handle] = set()

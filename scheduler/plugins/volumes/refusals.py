@@ -1,4 +1,4 @@
-"""Why rules about volumes refuse a pod for its claims alone: each rule by itself, whichever others a profile asks.
+"""Why rules about volumes refuse a pod for its claims alone: each rule by itself, whichever other rules a profile enables.
 
 Source: kube-scheduler's volumerestrictions/volume_restrictions.go, volumebinding/volume_binding.go and binder.go,
 volumezone/volume_zone.go: their PreFilter; nodevolumelimits/csi.go: what its Filter says before it looks at the node.
@@ -40,7 +40,7 @@ class Refusal(NamedTuple):
 def find_refusal(
     pod: PodRecord, volumes: PodVolumes, storage: Storage, not_asked: Collection[str]
 ) -> Refusal | None:
-    """What the first rule that is asked says before nodes are looked at; None where all rules go on to the nodes."""
+    """The first refusal of the enabled rules before any node is evaluated; None if nodes are to be evaluated."""
     for rule, find_text in _BEFORE_NODES:
         if rule not in not_asked and (text := find_text(pod, volumes, storage)):
             return Refusal(rule, text)
@@ -48,7 +48,7 @@ def find_refusal(
 
 
 def find_uncounted(pod: PodRecord, volumes: PodVolumes, storage: Storage) -> str:
-    """Why NodeVolumeLimits refuses every node that it is asked about: it cannot count a claim; empty where it can."""
+    """Why NodeVolumeLimits refuses every node: it cannot count a claim; empty if it can count all claims."""
     for one in volumes.claims:
         claim = storage.claims.get((pod.namespace, one.name))
         if claim is None:
@@ -85,7 +85,7 @@ def _find_for_binding(pod: PodRecord, volumes: PodVolumes, storage: Storage) -> 
 
 
 def _find_for_zone(pod: PodRecord, volumes: PodVolumes, storage: Storage) -> str:
-    """Of claims that are made for the pod nothing is asked."""
+    """Claims that are made for the pod are not checked."""
     for one in volumes.claims:
         if one.is_own:
             continue
@@ -119,7 +119,7 @@ def _find_stranger(pod: PodRecord, name: ClaimName, claim: Claim) -> str:
     return ""
 
 
-# In the order in which kube-scheduler asks them.
+# In the order in which kube-scheduler evaluates them.
 _BEFORE_NODES: tuple[tuple[str, Callable[[PodRecord, PodVolumes, Storage], str]], ...] = (
     (RESTRICTIONS, _find_for_restrictions),
     (BINDING, _find_for_binding),

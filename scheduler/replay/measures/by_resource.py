@@ -2,9 +2,9 @@
 
 They are named ``<figure>_<resource>_percent``, the resources being those of ``demand``:
 
-- allocated: of its capacity.
-- lost: of what was asked of it, what pods asked that were lost.
-- stranded: of its capacity, see ``stranded``.
+- allocated: the share of its capacity.
+- lost: the share of the requested amount that was requested by pods that were lost.
+- stranded: the share of its capacity, see ``stranded``.
 
 ``lost_percent`` is the mean of what was lost of the resources that bind, ``nodes_occupied_percent`` the nodes
 that have any pod.
@@ -21,7 +21,7 @@ from scheduler.replay.measures.averages import Flags, Record
 
 
 def lost(asked: Demand, workload: Workload, series: Series, is_counted: Flags) -> Record:
-    """What was lost of the arrivals that count, weighted by what they ask."""
+    """What was lost of the arrivals that count, weighted by what they request."""
     is_lost = np.where(series.node[is_counted] < 0, 100.0, 0.0)
     which = workload.pod[is_counted]
     shares = [

@@ -11,7 +11,7 @@ CLASSES = ("cpu", "share", "1", "2", "4", "8")
 
 
 def of_pods(trace: Trace) -> Ints:
-    """[pods] index into ``CLASSES`` of what each pod asks for."""
+    """[pods] index into ``CLASSES`` of what each pod requests."""
     bounds = [0, 1, 2, 4]  # a pod above the i-th bound is in a later class than i
     gpus = np.array([pod.gpus for pod in trace.pods])
     is_whole = np.array([pod.gpu_milli == WHOLE for pod in trace.pods])

@@ -22,7 +22,7 @@ def figures(trace: Trace, workload: Workload, series: Series) -> Record:
     is that after the arrival before, because nothing changes until the next one. Of loads beyond
     the last arrival nothing is known; ``asked_percent_at_end`` is that last load. Fragment amount is of
     capacity, ratio of what is idle; ``frag_ratio_mean_percent`` is the mean of the ratios at loads 0..100.
-    What is stranded is known where somebody looked; what is lost is of all arrivals.
+    Stranded amounts are known where they were measured; losses are over all arrivals.
     """
     loads, capacity = _percents(trace, series), workloads.of_load(trace)[1]
     allocated = 100.0 * series.allocated / capacity

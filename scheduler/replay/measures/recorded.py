@@ -17,7 +17,7 @@ def figures(trace: Trace, workload: Workload, series: Series, *, is_queued: bool
     """Figures of what was recorded, of all arrivals and exact over all time between the first and the last.
 
     Nothing is cut for a warm-up: pods that were there from the start are arrivals of time 0. Waiting is in
-    seconds, and ``still_waiting_pods`` are all who were never placed. Fragments, of which only what an arrival
+    seconds, and ``still_waiting_pods`` are all pods that were never placed. Fragments, of which only what an arrival
     left is known, count until the next arrival.
     """
     start, end = float(workload.at[0]), float(workload.at[-1])

@@ -2,14 +2,14 @@
 
 It is what ``audit`` means by the word, for extended resources too: what the typical pod, in expectation,
 cannot take although it is free. The typical pods are the most frequent kinds of the trace that together make
-95 % of its pods, at most 64 that ask GPUs and 64 that do not. Pod k fits a node when all that it asks is free
+95 % of its pods, at most 64 that request GPUs and 64 that do not. Pod k fits a node if all that it requests is free
 there; what an app may have on one node does not count. Only pods count that fit the node when it is empty.
 
-- CPU, memory, extended: the share of the free amount that is stranded is, over the typical pods that ask some
-  of it, the chance that the next unit asked is kept off by something else: Σ over pods k that do not fit
-  though the free amount itself would do, over Σ over all, each weighted by its number times what it asks.
+- CPU, memory, extended: the share of the free amount that is stranded is, over the typical pods that request some
+  of it, the chance that the next requested unit is kept off by something else: Σ over pods k that do not fit
+  though the free amount itself would do, over Σ over all, each weighted by its number times what it requests.
   Pods that find no cards on the node have no say.
-- GPU: Σ over the typical pods that ask GPUs, weighted by number, of what is free on cards that k cannot take:
+- GPU: Σ over the typical pods that request GPUs, weighted by number, of what is free on cards that k cannot take:
   all of it where k does not fit the node. All is stranded where no typical pod could ever run.
 """
 
@@ -38,12 +38,12 @@ _MIB = 2**20
 
 
 class Kinds(NamedTuple):
-    """The typical pods, K of them, those that ask GPUs first.
+    """The typical pods, K of them, those that request GPUs first.
 
     Attributes:
-        pods: of each kind, one.
+        pods: one pod of each kind.
         counts: [K] how many there are.
-        shapes: as the state knows those that ask GPUs.
+        shapes: as the state knows those that request GPUs.
     """
 
     pods: tuple[TracePod, ...]
@@ -81,7 +81,7 @@ class StrandedGauge:
         self._units = np.array([_MIB if name == demand.MEMORY else 1 for name in names])
         asked = [[_asked(pod, name) for pod in kinds.pods] for name in plain]
         self._asked = np.array(asked, np.int64)[:, :, None]  # [R, K, 1], as the state counts
-        # Many kinds ask the same of cards, and cards are many.
+        # Many kinds request the same of cards, and cards are many.
         asks = [shape._replace(cpu=0, memory=0, cards=1) for shape in kinds.shapes]
         models = cluster.cards.models.values
         self._asks = [(ask, card_order.models_ok(ask, models)) for ask in dict.fromkeys(asks)]
@@ -108,7 +108,7 @@ class StrandedGauge:
         return always[name] if name in always else self._cluster.nodes.resources.find(name)
 
     def _look(self, rows: Ints) -> None:
-        """Judge n nodes anew."""
+        """Evaluate n nodes again."""
         nodes = self._cluster.nodes.columns
         there = nodes.allocatable[self._rows, rows]
         free = np.maximum(there - nodes.requested[self._rows, rows], 0)
@@ -123,12 +123,12 @@ class StrandedGauge:
         self._by_row[self._plain, rows] = share * free
 
     def _look_at_cards(self, rows: Ints, hosts: Flags, fits: Flags) -> Flags:
-        """Judge the cards of the nodes, and tell [K, n] who has a say in what else is free there.
+        """Evaluate the cards of the nodes, and return [K, n] which pods count for what else is free there.
 
-        Of the pods that ask cards ``fits`` is narrowed to those that find them.
+        For pods that request cards, ``fits`` is narrowed to those that find them.
         """
         cards, n = all_cards.of_rows(self._cluster, rows), rows.size
-        g = self._n_cards.shape[0]  # pods that ask GPUs
+        g = self._n_cards.shape[0]  # pods that request GPUs
         suiting, finding = np.zeros((2, len(self._asks), n))
         nows = []
         for i, (shape, models) in enumerate(self._asks):

@@ -1,4 +1,4 @@
-"""Figures of pods that come and go: who was lost, who waited, and how full it was meanwhile."""
+"""Figures of pods that come and go: which were lost, how long they waited, and how full the cluster was meanwhile."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scheduler.replay.measures.averages import Flags, Record
 from scheduler.replay.measures.classes import CLASSES
 from scheduler.replay.measures.curve import Curve
 
-# Streams are judged by their second half: the first fills the cluster.
+# Streams are measured in their second half: the first half fills the cluster.
 WARM_UP = 0.5
 # Pods that came this late may rightly still wait at the end.
 LATE = 0.1
@@ -24,9 +24,9 @@ def figures(trace: Trace, workload: Workload, series: Series, *, is_queued: bool
     ``allocated_percent``, the one to report of GPUs, is the mean over arrivals; arrivals of a Poisson
     stream see the mean over time, which ``allocated_percent_by_time`` takes with what each arrival left
     until the next (departures between two arrivals are not seen). Without a queue: what was lost,
-    of pods and of milli-GPU asked. With a queue: waiting in mean lifetimes; whoever still waits
+    of pods and of requested milli-GPU. With a queue: waiting in mean lifetimes; a pod that still waits
     counts with the wait so far, so that starving a pod does not look good; ``still_waiting_pods``
-    are those of all arrivals but the last tenth. What is told of every resource is over the exact time
+    are those of all arrivals but the last tenth. The figures of every resource are over the exact time
     from the first arrival that counts to the last.
     """
     n = len(series.asked)
@@ -66,7 +66,7 @@ def frag_percent(trace: Trace, series: Series) -> Floats:
 
 
 def losses(trace: Trace, workload: Workload, series: Series, is_counted: Flags) -> Record:
-    """What was lost of the arrivals that count, of pods and of what they ask; by size where there are GPUs."""
+    """What was lost of the arrivals that count, of pods and of what they request; by size where there are GPUs."""
     asked = workloads.milli_asked(trace)[workload.pod].astype(np.float64)
     is_lost = (series.node < 0).astype(np.float64)
     groups = _groups(trace, workload, is_counted)
@@ -85,9 +85,9 @@ def losses(trace: Trace, workload: Workload, series: Series, is_counted: Flags) 
 def waits(
     trace: Trace, workload: Workload, series: Series, is_counted: Flags, unit: str = ""
 ) -> Record:
-    """How long those who count waited; whoever still waits counts with the wait so far.
+    """How long the pods that count waited; a pod that still waits counts with its wait so far.
 
-    ``unit`` is the ending of the figures' names that tells their unit.
+    ``unit`` is the ending of the figures' names that names their unit.
     """
     waited = _waits(workload, series)
     record: Record = {}
@@ -104,7 +104,7 @@ def still_waiting(series: Series, n: int) -> int:
 
 
 def _groups(trace: Trace, workload: Workload, is_counted: Flags) -> dict[str, Flags]:
-    """Those who count, all together and by what they ask of GPUs: by the endings of their figures' names."""
+    """The pods that count, all together and by the GPUs that they request: by the endings of their figures' names."""
     sizes = classes.of_pods(trace)[workload.pod]
     groups = {"": is_counted}
     for i, name in enumerate(CLASSES):

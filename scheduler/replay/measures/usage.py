@@ -40,7 +40,7 @@ class Line:
 
 
 def of_resource(workload: Workload, series: Series, amounts: Ints) -> Line:
-    """How much of a resource was in use; ``amounts`` [A] is what each arrival asks of it."""
+    """How much of a resource was in use; ``amounts`` [A] is what each arrival requests of it."""
     placed, start, end = _stays(workload, series)
     return _line(np.concatenate([start, end]), np.concatenate([amounts[placed], -amounts[placed]]))
 
@@ -69,7 +69,7 @@ def at_end(asked: Demand, workload: Workload, series: Series) -> Ints:
 
 
 def _stays(workload: Workload, series: Series) -> tuple[Ints, Floats, Floats]:
-    """Those who were placed, and when they came to their node and left it."""
+    """The pods that were placed, and when they came to their node and left it."""
     placed = np.flatnonzero(series.node >= 0)
     start = series.placed_at[placed]
     return placed, start, start + workload.lifetime[placed]

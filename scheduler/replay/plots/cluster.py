@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def draw(part: SubFigure, one: Finished, trace: Trace) -> None:
-    """Nodes as columns, the fullest first; beneath each other what is used of them."""
+    """Nodes as columns, the fullest first; what is used of each resource is stacked."""
     if trace.has_gpus:
         _gpus(part, one, trace)
     else:

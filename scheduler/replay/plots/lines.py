@@ -1,4 +1,4 @@
-"""What was allocated, what lay in fragments and which nodes were in use, as lines over load or time."""
+"""The allocated share, the share in fragments and the nodes in use, as lines over load or time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import SubFigure
 
 _N_POINTS = 200
-# Seconds of a unit of time, and from how many of it on times are told in it.
+# Seconds of a unit of time, and from how many of it on times are written in it.
 _UNITS = (("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0))
 _FROM = 3
 
@@ -56,7 +56,7 @@ def draw(part: SubFigure, finished: Sequence[Finished]) -> None:
 
 
 def _load_of(one: Finished) -> str:
-    """What the load is of, as a title says it."""
+    """The resource of the load, for a title."""
     name = str(one.record["load_of"])
     return {demand.GPU: "GPUs", demand.CPU: "CPU"}.get(name, name)
 
@@ -68,7 +68,7 @@ def _x_label(one: Finished, unit: str) -> str:
 
 
 def _unit(finished: Sequence[Finished]) -> tuple[str, float]:
-    """The unit that recorded times are told in, and its seconds."""
+    """The unit of recorded times, and its seconds."""
     span = max(float(one.curve.x[-1]) for one in finished)
     found = [(word, seconds) for word, seconds in _UNITS if span >= _FROM * seconds]
     return found[0] if found else ("seconds", 1.0)

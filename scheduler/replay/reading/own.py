@@ -1,4 +1,4 @@
-"""Lines of ``nodes.csv`` and ``pods.csv``, our own format; ``traces`` tells what its columns mean."""
+"""Lines of ``nodes.csv`` and ``pods.csv``, our own format; ``traces`` says what its columns mean."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def nodes(path: Path) -> Iterator[TraceNode]:
 
 
 def pods(path: Path, *, strict: bool) -> tuple[list[TracePod], tuple[str, ...]]:
-    """The pods of a file, and in which sense lines were taken that cannot be meant as they stand.
+    """The pods of a file, and how contradictory lines were read.
 
     Args:
         path: the file.
@@ -71,7 +71,7 @@ def pods(path: Path, *, strict: bool) -> tuple[list[TracePod], tuple[str, ...]]:
                     f'"{row.cells.get("max_per_node", "")}": all lines of an app must have the same value, and an'
                     f' earlier line has "{before or ""}" for {one.app}',
                 )
-            # The smallest that any line says holds for all of them; an empty one says nothing.
+            # The smallest value of any line holds for all of them; an empty cell has no value.
             limits[one.app] = min(filter(None, (before, one.max_per_node)))
             readings.differing.setdefault(one.app, None)
     taken = [
@@ -83,7 +83,7 @@ def pods(path: Path, *, strict: bool) -> tuple[list[TracePod], tuple[str, ...]]:
 
 @dataclass(slots=True)
 class Readings:
-    """What was taken in another sense than it stands there.
+    """Lines that were not read literally.
 
     Attributes:
         file: its name.
@@ -176,7 +176,7 @@ def _stay(row: Row) -> tuple[float, float]:
 
 
 def _extended(row: Row) -> Amounts:
-    """Amounts of extended resources, by name; those of which there is or is asked none are left out."""
+    """Amounts of extended resources, by name; amounts of 0 are left out."""
     found = []
     for column in row.cells:
         if column.startswith(_RESOURCE):

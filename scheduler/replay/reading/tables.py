@@ -44,7 +44,7 @@ class Row:
         return BadInput(self.place(column), problem)
 
     def place(self, column: str) -> str:
-        """Where a cell stands, for an error."""
+        """The place of a cell, for an error."""
         return f"{self.path.name}, line {self.line}, column {column}"
 
     def text(self, column: str) -> str:

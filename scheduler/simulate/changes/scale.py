@@ -25,7 +25,7 @@ _KIND_OF = {word: kind for kind, (_, *words) in _KINDS.items() for word in words
 
 
 class Scale(NamedTuple):
-    """A wish for another size; ``namespace`` may be empty."""
+    """The wanted size of a workload; ``namespace`` may be empty."""
 
     namespace: str
     kind: str
@@ -34,7 +34,7 @@ class Scale(NamedTuple):
 
 
 def parse(text: str) -> Scale:
-    """A wish from its text.
+    """The wanted size from its text.
 
     Raises:
         BadInput: it is none; says what is.

@@ -22,14 +22,14 @@ _FINISHED = frozenset({"Succeeded", "Failed"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What is to be otherwise than the objects say.
+    """The changes to simulate on top of the objects.
 
     Attributes:
         without: names of nodes that are gone; their pods wait for another.
         cordoned: names of nodes that take no new pods.
         scale: texts like ``deploy/web=3``, see ``scale``.
         nodes: Node objects that come.
-        policies: BalancePolicy objects that come, or stand in the place of those of the same name.
+        policies: BalancePolicy objects that are added, or replace those of the same name.
     """
 
     without: Sequence[str] = ()

@@ -6,20 +6,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
-from scheduler.documents import mistakes, reading
+from scheduler.documents import foreign, mistakes, reading
+from scheduler.documents.foreign import Source
 from scheduler.errors import BadInput, unreadable
 from scheduler.simulate.reading.kinds import Illegible
 
+_LIST = "is a list, not a Kubernetes object: put the list under `items:` of a `kind: List`"
+
 
 class Placed(NamedTuple):
-    """An object, and where in its file it stands, such as ``document 3, item 2``."""
+    """An object, and its place in its file, such as ``document 3, item 2``."""
 
     body: dict[str, Any]
     place: str
 
 
 def in_words(name: str) -> str:
-    """A file for who waits until it is read: its name, and how large it is if that may take long."""
+    """A file for a progress message: its name, and its size if reading may take long."""
     if name == "-":
         return "standard input"
     try:
@@ -34,17 +37,28 @@ def read(name: str, stdin: TextIO) -> list[dict[str, Any]]:
     return [body for body, _ in placed(name, stdin)]
 
 
-def placed(name: str, stdin: TextIO, where: str = "") -> list[Placed]:
-    """All objects of a file, or of standard input when ``name`` is ``-``, and where each stands; Lists are unfolded.
+def placed(name: str, stdin: TextIO, where: str = "", command: str = "simulate") -> list[Placed]:
+    """All objects of a file, or of standard input when ``name`` is ``-``, and the place of each; Lists are unfolded.
 
-    What has no name can be told by its place alone. A document that cannot be read stands there as ``Illegible``.
+    An object without a name can be named by its place alone. A document that cannot be read, or that is no
+    Kubernetes object but for example the values of a chart, is returned as ``Illegible``.
 
     Raises:
         BadInput: the file cannot be read; calls it ``where`` if that is given, such as ``--add-node FILE``.
+            ``command`` is the command that reads the file, for advice.
     """
-    where = where or name
-    documents = _documents(_text(name, stdin, where))
-    return [one for place, document in documents for one in _unfold(document, place)]
+    source = _source(name, command)
+    documents = list(_documents(_text(name, stdin, where or name, source), source))
+    if not documents:
+        return [
+            Placed(Illegible("holds no Kubernetes object: it is empty, or has comments only"), "")
+        ]
+    is_alone = len(documents) == 1
+    return [
+        one
+        for place, document in documents
+        for one in _unfold(document, place, "" if is_alone else place, source)
+    ]
 
 
 def policies(name: str, stdin: TextIO, where: str) -> list[Placed]:
@@ -54,40 +68,45 @@ def policies(name: str, stdin: TextIO, where: str) -> list[Placed]:
         BadInput: as ``placed``.
     """
     found: list[Placed] = []
-    for place, document in _documents(_text(name, stdin, where)):
+    source = _source(name, "simulate")
+    for place, document in _documents(_text(name, stdin, where, source), source):
         is_spec = isinstance(document, dict) and not isinstance(document, Illegible)
-        if is_spec and "kind" not in document:
+        if is_spec and "kind" not in document and "schemaVersion" not in document:
             body = {"kind": "BalancePolicy", "metadata": {"name": Path(name).stem}}
             found.append(Placed({**body, "spec": document}, place))
         else:
-            found += _unfold(document, place)
+            found += _unfold(document, place, place, source)
+    if not found:
+        raise BadInput(where, "holds no BalancePolicy: it is empty, or has comments only")
     return found
 
 
-def _text(name: str, stdin: TextIO, where: str) -> str:
+def _source(name: str, command: str) -> Source:
+    return Source(None if name == "-" else Path(name), command)
+
+
+def _text(name: str, stdin: TextIO, where: str, source: Source) -> str:
     try:
-        if name != "-":
-            return reading.decoded(Path(name).read_bytes())
-        # A dump of another encoding says so in its first bytes.
-        binary = getattr(stdin, "buffer", None)
-        return stdin.read() if binary is None else reading.decoded(binary.read())
+        if source.path is not None:
+            raw = source.path.read_bytes()
+        else:
+            # A dump of another encoding says so in its first bytes.
+            binary = getattr(stdin, "buffer", None)
+            raw = stdin.read().encode("utf-8", "surrogatepass") if binary is None else binary.read()
+        raw = foreign.unpacked(raw)
+        text = "" if (problem := foreign.of_bytes(raw, source)) else reading.decoded(raw)
     except IsADirectoryError as error:
-        raise BadInput(where, _folder(Path(name))) from error
+        raise BadInput(where, foreign.of_folder(Path(name), source.command)) from error
     except (OSError, UnicodeError) as error:
         raise BadInput(where, unreadable(error)) from error
+    except ValueError as error:
+        raise BadInput(where, str(error)) from error
+    if problem := problem or foreign.of_text(text):
+        raise BadInput(where, str(problem))
+    return text
 
 
-def _folder(path: Path) -> str:
-    """Why a folder is not read, and which command prints what is in it."""
-    if (path / "kustomization.yaml").is_file():
-        return f"is a kustomization: give what `kubectl kustomize {path}` prints"
-    for chart in (path, path.parent):
-        if (chart / "Chart.yaml").is_file():
-            return f"is a chart of Helm: give what `helm template {chart}` prints"
-    return "is a folder, not a file"
-
-
-def _documents(text: str) -> Iterator[tuple[str, Any]]:
+def _documents(text: str, source: Source) -> Iterator[tuple[str, Any]]:
     """Each document that holds anything or cannot be read, and its place: empty ones count."""
     documents = list(reading.read_all(text))
     for one in documents:
@@ -96,6 +115,8 @@ def _documents(text: str) -> Iterator[tuple[str, Any]]:
             said = (
                 f"neither YAML nor JSON: {one.problem}" if one.problem.is_form else str(one.problem)
             )
+            if said == mistakes.TEMPLATE:
+                said = foreign.template(source)
             yield (place if len(documents) > 1 else ""), Illegible(said)
         elif one.value is not None:
             yield place, one.value
@@ -107,12 +128,21 @@ def _is_template(body: dict[str, Any]) -> bool:
     return isinstance(meta, dict) and mistakes.ACTION in str(meta.get("name"))
 
 
-def _unfold(document: Any, place: str) -> Iterator[Placed]:
-    """The objects. What is none, or has no kind, is handed on: it is one mistake among objects that are good."""
-    if not isinstance(document, dict):
+def _unfold(document: Any, place: str, whole: str, source: Source) -> Iterator[Placed]:
+    """The objects. A document without a kind is returned, too: it is one mistake among good objects.
+
+    ``whole`` is the place if the mistake is about the whole document: empty if there is no other document.
+    """
+    if isinstance(document, Illegible):
+        yield Placed(document, place)
+    elif isinstance(document, list):
+        yield Placed(Illegible(_LIST), whole)
+    elif not isinstance(document, dict):
         yield Placed({}, place)
     elif _is_template(document):
-        yield Placed(Illegible(mistakes.TEMPLATE), place)
+        yield Placed(Illegible(foreign.template(source)), whole)
+    elif problem := foreign.of_document(document, source):
+        yield Placed(Illegible(str(problem)), whole)
     elif not str(document.get("kind")).endswith("List"):
         yield Placed(document, place)
     else:
@@ -127,4 +157,5 @@ def _unfold(document: Any, place: str) -> Iterator[Placed]:
             if isinstance(item, dict) and kind:
                 # Items of a typed list need not repeat their kind.
                 item.setdefault("kind", kind)
-            yield from _unfold(item, f"{place}, item {i}")
+            at = f"{place}, item {i}"
+            yield from _unfold(item, at, at, source)

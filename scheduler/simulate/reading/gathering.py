@@ -1,4 +1,8 @@
-"""Objects from a cluster and from files put together, and where each is from."""
+"""Objects from a cluster and from files put together: which are the baseline, and which are one's own.
+
+The baseline is the cluster as it is: a cluster that is read, or the files of ``--baseline``. What ``-f`` gives beside
+a baseline is one's own. Without either, files that hold nodes or running pods are the baseline of the other files.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +19,14 @@ CLUSTER = "the cluster"
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """What a cluster has, and the kinds that it would not list, and why."""
+    """The objects of a cluster, and the kinds that it did not list, with the reasons."""
 
     objects: Sequence[Mapping[str, Any]] = ()
     unlisted: Mapping[str, str] = field(default_factory=dict)
 
 
 class Origin(NamedTuple):
-    """The file of an object, and where it stands there if nothing else tells it from others: it has no name."""
+    """The file of an object, and its place in the file if the object has no name."""
 
     file: str
     place: str = ""
@@ -34,48 +38,93 @@ class Origin(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """All objects, where each is from, and what else is to be known of that."""
+    """All objects, where each is from, and what else is to be known of that.
+
+    Attributes:
+        baseline: the files whose objects are the cluster as it is; ``CLUSTER`` for the cluster itself.
+        own: the files that are given beside the baseline; empty without a baseline.
+    """
 
     objects: list[Mapping[str, Any]] = field(default_factory=list)
     origins: list[Origin] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+    baseline: frozenset[str] = frozenset()
+    own: frozenset[str] = frozenset()
 
-    @property
-    def own(self) -> frozenset[str]:
-        """The files that somebody asks about: those beside a cluster, or beside a dump of one.
 
-        A dump holds nodes, or pods that have one. Without a cluster or a dump no file is beside anything.
-        """
-        files = {origin.file for origin in self.origins}
-        if CLUSTER in files:
-            return frozenset(files - {CLUSTER})
-        pairs = zip(self.origins, self.objects, strict=True)
-        dumps = {origin.file for origin, body in pairs if _is_of_a_cluster(body)}
-        return frozenset(files - dumps) if dumps else frozenset()
+_Given = list[tuple[Origin, Mapping[str, Any]]]
+
+
+def gather(
+    names: Sequence[str],
+    live: Live,
+    stdin: TextIO,
+    tell: Tell,
+    *,
+    baseline: Sequence[str] = (),
+    command: str = "simulate",
+) -> Gathered:
+    """The objects of the baseline that no file replaces by one of the same name, and then those of the files.
+
+    Args:
+        names: the files of ``-f``.
+        live: what a cluster has.
+        stdin: what a file of the name ``-`` holds.
+        tell: takes what is being read.
+        baseline: files that replace a cluster.
+        command: the command that reads the files, as it is typed.
+
+    Raises:
+        BadInput: as ``files.placed``, or as ``refuse_illegible``, or a file is given as both.
+    """
+    for name in baseline:
+        if name in names:
+            called = "standard input" if name == "-" else name
+            raise BadInput("--baseline", f"{called} is also given with -f; give it once")
+    beneath = [(Origin(CLUSTER), body) for body in live.objects] + _read(
+        baseline, stdin, tell, command
+    )
+    given = _read(names, stdin, tell, command)
+    refuse_illegible((origin.file, body) for origin, body in [*beneath, *given])
+    if live.objects or baseline:
+        as_it_is, own = frozenset({CLUSTER, *baseline}), frozenset(names)
+    else:
+        as_it_is, own = _parted(given)
+    gathered = Gathered(baseline=as_it_is, own=own)
+    _put_beneath(gathered, beneath, [body for _, body in given])
+    put(given, gathered.objects, gathered.origins)
+    return gathered
+
+
+def _read(names: Iterable[str], stdin: TextIO, tell: Tell, command: str) -> _Given:
+    found: _Given = []
+    for name in names:
+        tell(f"reading {files.in_words(name)}")
+        found += named(name, files.placed(name, stdin, command=command))
+    return found
+
+
+def _parted(given: _Given) -> tuple[frozenset[str], frozenset[str]]:
+    """Files that are a baseline, as they hold nodes or running pods, and other files with pods or workloads."""
+    dumps = {origin.file for origin, body in given if _is_of_a_cluster(body)}
+    own = {origin.file for origin, body in given if _may_have_pods(body)} - dumps
+    return (frozenset(dumps), frozenset(own)) if dumps and own else (frozenset(), frozenset())
 
 
 def _is_of_a_cluster(body: Mapping[str, Any]) -> bool:
-    kind, spec = kinds.known(body), body.get("spec")
+    return kinds.known(body) == "Node" or is_running(body)
+
+
+def is_running(body: Mapping[str, Any]) -> bool:
+    """Whether an object is a pod that has a node."""
+    spec = body.get("spec")
     has_node = isinstance(spec, Mapping) and bool(spec.get("nodeName"))
-    return kind == "Node" or (kind == "Pod" and has_node)
+    return has_node and kinds.known(body) == "Pod"
 
 
-def gather(names: Iterable[str], live: Live, stdin: TextIO, tell: Tell) -> Gathered:
-    """What the cluster has, where no file has an object of the same name, and then what the files have.
-
-    Raises:
-        BadInput: as ``files.placed``, or as ``refuse_illegible``.
-    """
-    given: list[tuple[Origin, Mapping[str, Any]]] = []
-    for name in names:
-        tell(f"reading {files.in_words(name)}")
-        given += named(name, files.placed(name, stdin))
-    if not live.objects:
-        refuse_illegible((origin.file, body) for origin, body in given)
-    gathered = Gathered()
-    _put_beneath(gathered, live, [body for _, body in given])
-    put(given, gathered.objects, gathered.origins)
-    return gathered
+def _may_have_pods(body: Mapping[str, Any]) -> bool:
+    kind = kinds.known(body)
+    return kind == "Pod" or kind in kinds.WORKLOADS or isinstance(body, kinds.Illegible)
 
 
 def named(file: str, found: Iterable[files.Placed]) -> list[tuple[Origin, Mapping[str, Any]]]:
@@ -87,7 +136,7 @@ def refuse_illegible(found: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
     """End where nothing at all can be read: there is nothing to answer about.
 
     Raises:
-        BadInput: all objects are documents that cannot be read; tells the first.
+        BadInput: all objects are documents that cannot be read; names the first.
     """
     given = list(found)
     bad = [(file, body.problem) for file, body in given if isinstance(body, kinds.Illegible)]
@@ -106,16 +155,15 @@ def put(
         origins.append(origin)
 
 
-def _put_beneath(gathered: Gathered, live: Live, files_hold: list[Mapping[str, Any]]) -> None:
-    """What the cluster has, where no file has an object of the same name."""
+def _put_beneath(gathered: Gathered, beneath: _Given, files_hold: list[Mapping[str, Any]]) -> None:
+    """The objects of the baseline that no file replaces by one of the same name."""
     own = {key for key in map(kinds.key, files_hold) if key.name}
-    for body in live.objects:
+    for origin, body in beneath:
         key = kinds.key(body)
         if key not in own:
-            gathered.objects.append(body)
-            gathered.origins.append(Origin(CLUSTER))
+            put([(origin, body)], gathered.objects, gathered.origins)
         elif key.kind in kinds.WORKLOADS:
             gathered.remarks.append(
-                f"{inventory.name_of(body)} is in the cluster already: its pods there stay as they are, "
+                f"{inventory.name_of(body)} is in {origin.file} already: its pods there stay as they are, "
                 "and only the missing pods are created from the file"
             )

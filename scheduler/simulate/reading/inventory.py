@@ -1,4 +1,4 @@
-"""What is in manifests: typed, with admission's defaults, each object once. The only reader of files."""
+"""The content of manifests: typed, with admission's defaults, each object once. The only reader of files."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Unread(NamedTuple):
 
     @property
     def uid(self) -> str:
-        """What it goes by, as it has none that can be read; no pod has the like."""
+        """A uid for a pod whose uid cannot be read; no other pod has it."""
         return f"{self.namespace}/{self.name} ({self.position})"
 
 
@@ -71,15 +71,15 @@ class Inventory:
         strict: the whole is refused for a mistake, once all are known; else the object is left out.
         priorities: the PriorityClasses.
         groups: what selects pods that belong together, such as Services.
-        storage: claims, volumes and what else there is of storage.
-        policies: BalancePolicies, reduced to what is understood of them.
-        budgets: PodDisruptionBudgets, as far as their status tells.
+        storage: claims, volumes and other objects of storage.
+        policies: BalancePolicies, reduced to the fields that are understood.
+        budgets: PodDisruptionBudgets, as far as their status says.
         workloads: what has a controller that makes pods of it, not read any further.
         limit_ranges: namespaces that have a LimitRange.
         positions: the place in ``objects`` of each pod, or of what it is made of, by uid.
-        templates: of each pod that is made of a template, the path of the template, by uid.
+        templates: for each pod that is made from a template, the path of the template, by uid.
         unread: pods that cannot be read.
-        mistakes: of all objects, by position and text: a mistake in a template is one.
+        mistakes: of all objects, by position and text: a mistake in a template counts once.
         passed_over: how many objects of each kind do not matter.
         unknown: how many there are of each (API version, kind) that makes pods in a way not known here.
     """
@@ -122,7 +122,7 @@ class Inventory:
             self.keep(InputProblem(given.position, name_of(given.body), error))
 
     def refuse_mistakes(self) -> None:
-        """Where mistakes are not borne, end with all that are known by now: who mends them wants to run once.
+        """If mistakes are not accepted, end with all that are known by now, so that all can be corrected at once.
 
         Raises:
             InputProblem: strict, and there is a mistake; the first, with the others.
@@ -137,7 +137,7 @@ def read(objects: Sequence[Mapping[str, Any]], *, strict: bool = True) -> Invent
     """Read Kubernetes objects. Workloads are only kept; kinds that do not matter are passed over and counted.
 
     What a pod with a node holds is charged as far as it can be read, as in a cluster, so that one pod does
-    not stop the reading of a whole cluster's dump. What it asks must be readable. An object that is malformed
+    not stop the reading of a whole cluster's dump. What it requests must be readable. An object that is malformed
     or given twice is among the mistakes; with ``strict``, ``refuse_mistakes`` ends with them.
     """
     inventory = Inventory(objects, strict, Priorities(strict=strict))

@@ -40,7 +40,7 @@ _DEPTH_MAX = 12
 
 
 class Illegible(dict[str, Any]):
-    """Stands among objects for a document that cannot be read: it holds nothing but why."""
+    """A document that cannot be read, in a list of objects: it holds only the reason."""
 
     def __init__(self, problem: str) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class Illegible(dict[str, Any]):
 
 
 class ObjectKey(NamedTuple):
-    """What an object is called: no two of a cluster have the same."""
+    """The key of an object: no two objects of a cluster have the same."""
 
     kind: str
     namespace: str
@@ -69,7 +69,7 @@ def known(body: Mapping[str, Any]) -> str:
 
 
 def key(body: Mapping[str, Any]) -> ObjectKey:
-    """What an object is called, however odd it is."""
+    """The key of an object, however odd the object is."""
     metadata = body.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
     kind = str(body.get("kind"))

@@ -39,7 +39,7 @@ class Priorities:
         if not name:
             raise BadInput("metadata.name", "is missing")
         system = str(name) in _SYSTEM
-        # Its own mistake is told once, and not again of each pod that names it.
+        # Its own mistake is reported once, not again for each pod that names it.
         self._values.setdefault(str(name), 0)
         value = values.integer(body.get("value"), "value", _MIN, _MAX if system else _CLASS_MAX)
         self._values[str(name)] = value

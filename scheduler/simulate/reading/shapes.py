@@ -61,11 +61,11 @@ def _kind_of(value: Any) -> str:
 
 
 def said(problem: str) -> str:
-    """The same of a wrong type; whatever else is wrong stays as it is told."""
+    """The same for a wrong type; other problems keep their text."""
     found = _WRONG_TYPE.fullmatch(problem)
     if found is None:
         return problem
-    # A null is a field that is absent: nobody is told to write one.
+    # A null is a field that is absent: no message recommends one.
     wanted = [word for word in found[1].split(" | ") if word != "null"]
     if {"int", "float"} <= set(wanted):
         wanted.remove("int")

@@ -16,7 +16,7 @@ Templates = list[tuple[str, ClaimSpec]]
 
 
 def templates(given: Iterable[Mapping[str, Any]], field: str) -> Templates:
-    """Of ``volumeClaimTemplates``.
+    """The templates of ``volumeClaimTemplates``.
 
     Raises:
         BadInput: one is malformed.

@@ -1,4 +1,4 @@
-"""What the makers of pods have in common: what they see, and what they hand back."""
+"""What the makers of pods have in common: their input and their result."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What is there before any pod is made.
+    """The state before any pod is made.
 
     Attributes:
         owned: the pods of each workload.
-        names: of all pods.
+        names: the names of all pods.
         priorities: the PriorityClasses.
-        replica_sets: of each Deployment, those that are given.
+        replica_sets: the given ReplicaSets of each Deployment.
         running: CronJobs that have a Job which is not over.
         nodes: a cluster with the nodes and nothing else.
         room: for more pods.
@@ -63,7 +63,7 @@ class Scene:
     room: Room
 
     def mold(self, workload: Workload, n_pods: int) -> Mold:
-        """What makes so many pods of a workload.
+        """The mold for this number of pods of a workload.
 
         Raises:
             BadInput: they are too many, or its template cannot be read.
@@ -82,13 +82,13 @@ class Idle(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What a controller does.
+    """The result of a controller.
 
     Attributes:
         idle: why it does nothing, where a person may have expected pods.
         pods: new ones.
         groups: new objects that select pods.
-        claims: of the new pods.
+        claims: the claims of the new pods.
         surplus: pods that are there, the first to go first; more than are wanted.
     """
 

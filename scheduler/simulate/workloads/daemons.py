@@ -13,7 +13,7 @@ from scheduler.simulate.workloads.contract import NOTHING, Idle, Made, Scene
 from scheduler.simulate.workloads.workload import Workload
 
 _NODE = "node.kubernetes.io/"
-# What the controller lets its pods stand: an unhealthy node needs its agents most.
+# The taints that the controller makes its pods tolerate: an unhealthy node needs its agents most.
 _STAND = (
     ("not-ready", "NoExecute"),
     ("unreachable", "NoExecute"),
@@ -28,7 +28,7 @@ _RULES: tuple[Rule, ...] = (node_affinity.RULE, taints.RULE)
 
 def of_daemon_set(workload: Workload, scene: Scene) -> Made:
     """Each node that it suits and that has none of its pods."""
-    there = {_node_of(pod) for pod in scene.owned.alive(workload.key)}
+    there = {node_of(pod) for pod in scene.owned.alive(workload.key)}
     if not scene.nodes.nodes.rows:
         return NOTHING
     # How many nodes it suits is known only once its template is read.
@@ -46,7 +46,7 @@ def of_daemon_set(workload: Workload, scene: Scene) -> Made:
 
 
 def _suited(pod: wire.Pod, scene: Scene) -> list[str]:
-    """Nodes in the order of their names. What is malformed in the pod is told when it is placed."""
+    """Nodes in the order of their names. What is malformed in the pod is reported when it is placed."""
     nodes = scene.nodes.nodes
     names = sorted(nodes.rows)
     rows = np.array([nodes.row_of(name) for name in names], np.int64)
@@ -70,7 +70,7 @@ def _standing(spec: wire.PodSpec, workload: Workload) -> wire.PodSpec:
 
 
 def _tied(spec: wire.PodSpec, node: str) -> wire.PodSpec:
-    """The controller judged what nodes are required; of a pod it requires the one."""
+    """The controller has evaluated the required nodes; a pod requires the one node that it is for."""
     affinity = spec.affinity or wire.Affinity()
     named = wire.Expression("metadata.name", "In", [node])
     required = wire.NodeTerms([wire.NodeTerm(match_fields=[named])])
@@ -83,7 +83,7 @@ def _tied(spec: wire.PodSpec, node: str) -> wire.PodSpec:
     )
 
 
-def _node_of(pod: wire.Pod) -> str:
+def node_of(pod: wire.Pod) -> str:
     """The node of a DaemonSet's pod, also of one that waits."""
     if pod.spec.node_name:
         return pod.spec.node_name

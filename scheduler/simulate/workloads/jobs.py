@@ -15,7 +15,7 @@ _MODES = ("NonIndexed", "Indexed")
 
 
 def of_job(job: Workload, scene: Scene) -> Made:
-    """What a Job would start now; nothing when it is suspended, or over."""
+    """The pods that a Job would start now; none if it is suspended or has finished."""
     if is_over(job):
         return Made(idle=Idle.FINISHED)
     if _is_suspended(job):
@@ -97,7 +97,7 @@ def _completed(job: Workload) -> set[str]:
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
         start, end = _number(first), _number(last or first)
-        # Numbers that rise, so that a short text cannot ask for the same million again and again.
+        # Numbers must rise, so that a short text cannot request the same million again and again.
         if start is None or end is None or not after < start <= end:
             said = selectors.quoted(text)
             raise BadInput("status.completedIndexes", f"{said} is not like 0-2,5, in rising order")

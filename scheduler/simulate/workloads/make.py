@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
@@ -33,25 +33,36 @@ _MAKERS: dict[str, Callable[[Workload, Scene], Made]] = {
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """What came of the workloads.
+    """The result of all workloads.
 
     Attributes:
         made: uids of the pods that were made.
+        caused: uids of those that would not have been made without a change.
         idle: workloads that have no pods to make, by the reason.
-        owners: of each pod that has one, the kind and name of its topmost owner, by uid.
-        removed: pods that a smaller size takes away, in the order in which they go, by the workload.
+        owners: the kind and name of the topmost owner of each pod that has one, by uid.
+        removed: pods that a smaller size removes, in the order in which they are removed, by the workload.
     """
 
     made: set[str] = field(default_factory=set)
+    caused: set[str] = field(default_factory=set)
     idle: dict[Idle, list[ObjectKey]] = field(default_factory=lambda: {why: [] for why in Idle})
     owners: dict[str, ObjectKey] = field(default_factory=dict)
     removed: dict[ObjectKey, list[wire.Pod]] = field(default_factory=dict)
 
 
-def make(inventory: Inventory, scaled: AbstractSet[ObjectKey] = frozenset()) -> Making:
-    """Make what is missing. Of workloads that were ``scaled``, pods that are too many are taken away.
+def make(
+    inventory: Inventory,
+    scaled: AbstractSet[ObjectKey] = frozenset(),
+    added: AbstractSet[str] = frozenset(),
+) -> Making:
+    """Make what is missing.
 
     A malformed workload is among the mistakes of the inventory.
+
+    Args:
+        inventory: gets the pods that are made.
+        scaled: workloads whose size a change sets; their surplus pods are removed.
+        added: nodes that a change adds.
     """
     found: list[Workload] = []
     for given in inventory.workloads:
@@ -69,6 +80,7 @@ def make(inventory: Inventory, scaled: AbstractSet[ObjectKey] = frozenset()) -> 
             done = _MAKERS[workload.key.kind](workload, scene)
             for pod in done.pods:
                 _add(inventory, making, workload, pod)
+            making.caused.update(_caused(workload, done.pods, scaled, added))
             inventory.groups.extend(done.groups)
             wanted += done.claims
             if done.idle is not None:
@@ -114,6 +126,18 @@ def _deployment_of(workload: Workload) -> ObjectKey | None:
     if workload.key.kind != "ReplicaSet" or owner is None or owner.kind != "Deployment":
         return None
     return ObjectKey("Deployment", workload.key.namespace, owner.name)
+
+
+def _caused(
+    workload: Workload,
+    pods: Iterable[wire.Pod],
+    scaled: AbstractSet[ObjectKey],
+    added: AbstractSet[str],
+) -> Iterator[str]:
+    is_scaled, is_daemon = workload.key in scaled, workload.key.kind == "DaemonSet"
+    for pod in pods:
+        if is_scaled or (is_daemon and daemons.node_of(pod) in added):
+            yield pod.metadata.uid
 
 
 def _add(inventory: Inventory, making: Making, workload: Workload, pod: wire.Pod) -> None:

@@ -22,13 +22,13 @@ _HASH = 10
 
 
 def letters(n: int, *words: object) -> str:
-    """So many letters as stand for these words, the same ones every time."""
+    """This many letters, always the same for the same words."""
     digest = hashlib.sha256("\0".join(map(str, words)).encode()).digest()
     return "".join(_ALPHABET[byte % len(_ALPHABET)] for byte in digest[:n])
 
 
 def hash_of(template: Mapping[str, Any]) -> str:
-    """What a template has for its ``pod-template-hash``."""
+    """The ``pod-template-hash`` of a template."""
     return letters(_HASH, json.dumps(template, sort_keys=True, default=str))
 
 
@@ -36,7 +36,7 @@ class Names:
     """The names of pods that are taken, and new ones."""
 
     def __init__(self, pods: Iterable[wire.Pod]) -> None:
-        """Of the pods that there are."""
+        """Start with the names of existing pods."""
         self._taken = {(pod.metadata.namespace, pod.metadata.name) for pod in pods}
         # How many names were tried of each base, so that a thousand like pods do not try them all again.
         self._tries: Counter[tuple[str, str]] = Counter()
@@ -62,7 +62,7 @@ class Mold:
     """
 
     def __init__(self, workload: Workload, priorities: Priorities) -> None:
-        """Of a workload.
+        """Read the template of a workload.
 
         Raises:
             BadInput: the template cannot be read; names the field.
@@ -86,7 +86,7 @@ class Mold:
         Args:
             name: its own.
             labels: beside those of the template.
-            annotations: likewise.
+            annotations: the template's annotations.
             owner: in place of the workload.
             spec: in place of the template's.
         """

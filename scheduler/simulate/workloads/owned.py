@@ -18,7 +18,7 @@ class Owned:
     """Pods by what made them. Owners are known by kind and name: a dump has uids, manifests have none."""
 
     def __init__(self, pods: Iterable[wire.Pod], workloads: Iterable[Workload]) -> None:
-        """Of these pods, and the workloads that may stand between a pod and its topmost owner."""
+        """Index these pods, and the workloads that may be between a pod and its topmost owner."""
         self._above: dict[ObjectKey, ObjectKey] = {}
         for one in workloads:
             if above := one.controller:
@@ -50,14 +50,14 @@ class Owned:
         return self._succeeded.get(key, [])
 
     def of(self, pod: wire.Pod) -> ObjectKey | None:
-        """What made a pod."""
+        """The controller of a pod."""
         owner = objects.owner_of(pod)
         if owner is None:
             return None
         return ObjectKey(owner.kind, pod.metadata.namespace, owner.name)
 
     def top(self, pod: wire.Pod) -> ObjectKey | None:
-        """What made what made a pod, where that is known."""
+        """The owner of a pod's controller, if it is known."""
         key = self.of(pod)
         if key is None:
             return None

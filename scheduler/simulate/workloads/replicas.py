@@ -18,7 +18,7 @@ _REVISION = "deployment.kubernetes.io/revision"
 
 
 def of_set(workload: Workload, scene: Scene) -> Made:
-    """Of a ReplicaSet or a ReplicationController, what is missing."""
+    """The missing pods of a ReplicaSet or a ReplicationController."""
     there = scene.owned.alive(workload.key)
     missing = workload.count("replicas", 1) - len(there)
     if missing <= 0:
@@ -29,7 +29,7 @@ def of_set(workload: Workload, scene: Scene) -> Made:
 
 
 def of_deployment(workload: Workload, scene: Scene) -> Made:
-    """What is missing, in the ReplicaSet that its template has or would have."""
+    """The missing pods, in the ReplicaSet that its template has or would have."""
     there = scene.owned.alive(workload.key)
     missing = workload.count("replicas", 1) - len(there)
     if missing <= 0:

@@ -52,7 +52,7 @@ def _number(pod: wire.Pod) -> int:
 
 
 def _with_claims(spec: wire.PodSpec, templates: Templates, pod_name: str) -> wire.PodSpec:
-    """Of volumes only what ties a pod to nodes is read, so those of the template may stay beside them."""
+    """Only the properties of volumes that tie a pod to nodes are read, so volumes of the template may stay beside them."""
     made = [
         wire.Volume(persistent_volume_claim=wire.ClaimSource(f"{claim}-{pod_name}"))
         for claim, _ in templates

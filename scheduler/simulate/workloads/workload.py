@@ -21,14 +21,14 @@ _VERSIONS = {"Job": "batch/v1", "CronJob": "batch/v1", "ReplicationController": 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """One object of which a controller makes pods.
+    """An object from which a controller makes pods.
 
     Attributes:
         given: the object.
         key: what it is called.
         meta: its metadata.
-        spec, status: as they stand there.
-        template: where in the object the template of its pods stands.
+        spec, status: as they are in the object.
+        template: the path of its pods' template in the object.
     """
 
     given: Given
@@ -54,7 +54,7 @@ class Workload:
 
     @property
     def controller(self) -> wire.Owner | None:
-        """What made the workload itself, such as the Deployment of a ReplicaSet."""
+        """The controller of the workload itself, such as the Deployment of a ReplicaSet."""
         refs = self.meta.owner_references or ()
         return next((one for one in refs if one.controller), None)
 
@@ -92,7 +92,7 @@ def job_of(cron: Workload) -> Workload:
 
 @contextmanager
 def below(path: str) -> Iterator[None]:
-    """Within it, a field that is named stands below a path."""
+    """Within it, the fields of errors get this path in front."""
     try:
         yield
     except BadInput as error:

@@ -1,0 +1,240 @@
+"""Files and documents that are often given in the place of Kubernetes objects or of a trace: what they are.
+
+The sentences continue the name of the file, as in ``x.tgz: is a tar archive: unpack it``.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import tarfile
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from scheduler.documents import reading
+from scheduler.documents.bounds import Unreadable
+
+Json = Mapping[str, Any]
+_GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
+_TAR_AT, _TAR = 257, b"ustar"
+_WANTED = "Kubernetes objects in YAML or JSON are wanted"
+_UNPACK = "unpack it and give the YAML or JSON files in it"
+# Bytes; a larger file is not read again to say what it is.
+_LOOKED_AT_MAX = 1 << 24
+_MARKUP = re.compile(r"<(!doctype|html|\?xml)", re.IGNORECASE)
+_CHART = "Chart.yaml"
+_KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+_COMPOSE = re.compile(r"(docker-)?compose([.-].*)?\.ya?ml")
+_OF_VALUES = re.compile(r".*values.*\.ya?ml")
+_OF_KUSTOMIZE = "kustomize.config.k8s.io/"
+# Of the answers of commands, keys that no other answer has.
+_ANSWERS = (
+    ("simulate", frozenset({"pods", "summary", "passedOver"})),
+    ("simulate", frozenset({"modes"})),
+    ("replay", frozenset({"runs", "summary"})),
+    ("audit --by", frozenset({"rows", "by"})),
+    ("audit", frozenset({"demand", "total"})),
+    ("explain", frozenset({"kind", "name"})),
+)
+
+
+class Foreign(NamedTuple):
+    """What a file or a document is, and what is wanted instead."""
+
+    what: str
+    wanted: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.wanted}"
+
+
+class Source(NamedTuple):
+    """The origin of a document, and the command that reads it.
+
+    Attributes:
+        path: of its file; None for standard input.
+        command: the command that reads Kubernetes objects, such as ``simulate``.
+    """
+
+    path: Path | None
+    command: str
+
+    def from_pipe(self, command: str) -> str:
+        """How to give what a command prints to ours."""
+        return f"use `{command} | evenkeel {self.command} -f -`"
+
+
+def unpacked(raw: bytes) -> bytes:
+    """The bytes of a file, unpacked if it is compressed by gzip.
+
+    Raises:
+        ValueError: it begins as such a file and is none; says what is wrong.
+    """
+    if not raw.startswith(_GZIP):
+        return raw
+    try:
+        return gzip.decompress(raw)
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"is a damaged gzip file: {error}") from error
+
+
+def of_bytes(raw: bytes, source: Source) -> Foreign | None:
+    """What a file is that holds no text; None for one that may hold some."""
+    if raw[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
+        if source.path is not None and _is_packed_chart(raw):
+            use = source.from_pipe(f"helm template {source.path}")
+            return Foreign("is a packed Helm chart", use)
+        return Foreign("is a tar archive", _UNPACK)
+    if raw.startswith(_ZIP):
+        return Foreign("is a zip archive", _UNPACK)
+    has_mark = raw[:2] in {b"\xff\xfe", b"\xfe\xff"} or raw[:4] == b"\x00\x00\xfe\xff"
+    if b"\0" in raw and not has_mark:
+        return Foreign("is a binary file", _WANTED)
+    return None
+
+
+def _is_packed_chart(raw: bytes) -> bool:
+    try:
+        with tarfile.open(fileobj=io.BytesIO(raw)) as archive:
+            return any(
+                name.count("/") == 1 and name.endswith(f"/{_CHART}") for name in archive.getnames()
+            )
+    except tarfile.TarError:
+        return False
+
+
+def of_text(text: str) -> Foreign | None:
+    """What a text is that holds no documents; None for one that may hold some."""
+    if _MARKUP.match(text.lstrip()):
+        return Foreign("is HTML or XML", _WANTED)
+    return None
+
+
+def of_folder(path: Path, command: str) -> str:
+    """What a folder is, and which command prints the objects in it."""
+    source = Source(path / _CHART, command)
+    if any((path / name).is_file() for name in _KUSTOMIZATIONS):
+        return str(_kustomization(source))
+    for chart in (path, path.parent):
+        if (chart / _CHART).is_file():
+            return str(Foreign("is a Helm chart", source.from_pipe(f"helm template {chart}")))
+    return "is a folder, not a file"
+
+
+def of_document(body: Json, source: Source) -> Foreign | None:
+    """What a document is that is no Kubernetes object; None for one that may be."""
+    return next((found for test in _TESTS if (found := test(body, source))), None)
+
+
+def of_file(path: Path) -> Foreign | None:
+    """What a file is that is given in the place of another; None if that is not known."""
+    source = Source(path, "simulate")
+    try:
+        raw = path.read_bytes() if path.stat().st_size <= _LOOKED_AT_MAX else b""
+        if raw.startswith(_GZIP):
+            return Foreign("is a gzip file", "unpack it")
+        if (found := of_bytes(raw, source)) is not None:
+            return found
+        document = reading.read(reading.decoded(raw))
+    except (OSError, UnicodeError, Unreadable):
+        return None
+    if isinstance(document, Mapping) and {"apiVersion", "kind"} <= document.keys():
+        return Foreign("holds Kubernetes objects", f"use `evenkeel simulate -f {path}`")
+    return of_document(document, source) if isinstance(document, Mapping) else None
+
+
+def template(source: Source) -> str:
+    """That a file is a template of Helm."""
+    inside = source.path is not None and source.path.parent.name == "templates"
+    chart = source.path.parent.parent if source.path is not None and inside else "DIR"
+    found = Foreign("is a template of a Helm chart", source.from_pipe(f"helm template {chart}"))
+    return str(found)
+
+
+def _chart(body: Json, source: Source) -> Foreign | None:
+    is_named = source.path is not None and source.path.name in {_CHART, "Chart.yml"}
+    is_formed = body.get("apiVersion") in {"v1", "v2"} and {"name", "version"} <= body.keys()
+    if "kind" in body or not (is_named or is_formed):
+        return None
+    use = source.from_pipe(f"helm template {_folder(source)}")
+    return Foreign("describes a Helm chart", use)
+
+
+def _kustomize(body: Json, source: Source) -> Foreign | None:
+    version, kind = str(body.get("apiVersion", "")), body.get("kind")
+    if kind is not None:
+        is_one = kind in {"Kustomization", "Component"} and (
+            version.startswith(_OF_KUSTOMIZE) or not version
+        )
+    else:
+        resources = body.get("resources")
+        is_formed = isinstance(resources, list) and all(isinstance(one, str) for one in resources)
+        is_named = source.path is not None and source.path.name in _KUSTOMIZATIONS
+        is_one = is_named or (is_formed and "metadata" not in body)
+    return _kustomization(source) if is_one else None
+
+
+def _kustomization(source: Source) -> Foreign:
+    use = source.from_pipe(f"kubectl kustomize {_folder(source)}")
+    return Foreign("is a kustomization", use)
+
+
+def _compose(body: Json, source: Source) -> Foreign | None:
+    services = body.get("services")
+    if "kind" in body or not isinstance(services, Mapping):
+        return None
+    is_named = source.path is not None and _COMPOSE.fullmatch(source.path.name) is not None
+    is_formed = bool(services) and all(
+        isinstance(one, Mapping) and not one.keys().isdisjoint({"image", "build"})
+        for one in services.values()
+    )
+    if not (is_named or is_formed):
+        return None
+    use = source.from_pipe(f"kompose convert -f {source.path or 'FILE'} --stdout")
+    return Foreign("is a Docker Compose file", use)
+
+
+def _values(body: Json, source: Source) -> Foreign | None:
+    if source.path is None or not body.keys().isdisjoint({"kind", "apiVersion", "metadata"}):
+        return None
+    folders = [
+        folder
+        for folder in (source.path.parent, source.path.parent.parent)
+        if (folder / _CHART).is_file()
+    ]
+    if not folders and _OF_VALUES.fullmatch(source.path.name) is None:
+        return None
+    chart = folders[0] if folders else "DIR"
+    own = "" if source.path.name == "values.yaml" and folders else f" -f {source.path}"
+    use = source.from_pipe(f"helm template {chart}{own}")
+    return Foreign("has the values of a Helm chart", use)
+
+
+def _kubeconfig(body: Json, source: Source) -> Foreign | None:
+    is_one = body.get("kind") == "Config" and not body.keys().isdisjoint({"clusters", "contexts"})
+    if not is_one:
+        return None
+    use = f"use `evenkeel {source.command} --kubeconfig {source.path or 'FILE'}`"
+    return Foreign("is a kubeconfig", f"to read its cluster, {use}")
+
+
+def _answer(body: Json, _source: Source) -> Foreign | None:
+    if "schemaVersion" not in body or "metadata" in body:
+        return None
+    for command, keys in _ANSWERS:
+        if keys <= body.keys():
+            wanted = f"{_WANTED}, such as those from which that answer was made"
+            return Foreign(f"is the answer of `evenkeel {command}`", wanted)
+    return None
+
+
+_TESTS: tuple[Callable[[Json, Source], Foreign | None], ...] = (
+    _answer, _kubeconfig, _kustomize, _chart, _compose, _values,
+)  # fmt: skip
+
+
+def _folder(source: Source) -> Path | str:
+    return source.path.parent if source.path is not None else "DIR"
