@@ -128,6 +128,6 @@ def test_a_service_that_changes_elsewhere_has_no_pod_read_again(
         selector = wire.LabelSelector(match_labels={"own": "0"})
         service = events.GroupSeen(GroupKind.SERVICE, namespace, "s", selector)
         engine.handle(service, 1.0)
-        for pod in list(engine.pending.pods()):
-            engine.cycle.kind_of(pod)
+        for waiting in list(engine.pending.pods()):
+            engine.cycle.kind_of(waiting)
         assert n_read == n_wanted
