@@ -19,9 +19,9 @@ from scheduler.state.pods import PodRecord
 
 # Kinds that a bound rules out take next to no time: so many of them are one piece of work.
 _STRIDE = 64
-# So many looks at pods take as long as to decide for one of them. So many nodes that are asked whom they could spare
-# are a unit of cost, and so is a step of finding which budgets cover which pods.
-_LOOKS_A_DECISION, _NODES_A_UNIT, _UNITS_A_STEP = 8, 500, 1.0
+# So many nodes that are asked whom they could spare are a unit of cost, and so is a whole step of finding which budgets
+# cover which pods.
+_NODES_A_UNIT, _UNITS_A_STEP = 500, 1.0
 _NEVER = float("inf")
 _ENDED = object()
 
@@ -119,15 +119,14 @@ class Chores:
 
     def work_on_budgets(self) -> None:
         """Make a step of finding which budgets cover which pods; their namespace pays."""
-        namespace = self._cluster.budgets.work()
-        if namespace:
-            self._pending.charge(namespace, _UNITS_A_STEP)
+        namespace, share = self._cluster.budgets.work()
+        self._pending.charge(namespace, share * _UNITS_A_STEP)
 
     def _chores(self, now: float) -> tuple[Iterator[None], ...]:
         """What there is to do, in this order."""
         if self._cluster.budgets.is_behind:
             # Who could take the place of others waits for what budgets cover by now; who fits does not.
-            return (self._help(now),)
+            return (_in_turns(self._promised.go_on(self._seen, now), self._help(now)),)
         # Room that was made for a pod does not wait until all kinds were looked at.
         first = _in_turns(self._promised.go_on(self._seen, now), self._help(now))
         return first, _in_turns(self._taking.go_on(self._seen, now), self._explaining)
@@ -155,12 +154,13 @@ class Chores:
             self._note(kind, rows)
         if news.added:
             changed = self._seen.on(news.added)
+            added = frozenset(news.added)
             for kind in self._parked.kinds_within(changed.most()):
-                self._note(kind, news.added)
+                self._note(kind, added)
         self._looks.keep(self._parked, self._parked.n_kinds)
         self._splitting.forget_gone()
 
-    def _note(self, kind: Hashable, rows: set[int] | None) -> None:
+    def _note(self, kind: Hashable, rows: frozenset[int] | None) -> None:
         if kind in self._parked:
             self._looks.note(kind, rows)
 
@@ -189,11 +189,10 @@ class Chores:
             yield
 
     def _look(self, kind: Hashable, changed: Changed, now: float) -> None:
-        """Ask what happened of one pod of a kind; its namespace pays."""
+        """Find out whether what happened helps a pod of a kind, and so all of them."""
         pod = self._parked.one_of(kind)
         if pod is None:
             return
-        self._pending.charge(pod.namespace, self._cycle.cost_of(pod) / _LOOKS_A_DECISION)
         found = self._cycle.look(pod, changed.rows)
         if found is None:
             self._pending.helped(kind, now)
@@ -219,6 +218,9 @@ class Chores:
             if rows is None or nodes.row_of(name) in rows or self._cycle.is_wide(pod):
                 if self._cycle.fits_nominated(pod):
                     self._pending.help_at_once(uid, now)
+                elif self._cluster.budgets.is_behind:
+                    # Whether other pods could go is to be found out in another round.
+                    self._promised.note({nodes.row_of(name)})
                 elif self._could_take(pod):
                     self._pending.help_promised(uid, now)
                 yield

@@ -9,10 +9,15 @@ from scheduler.engine.budget import Work
 
 # Streams and binds get their turn at least this often.
 SECONDS = 0.01
+# The part that looks at waiting pods, and decisions, get in any case.
+_OWN_SECONDS = 0.003
 
 
 class Slice:
     """Allows pieces of work until their time is over; half of the slice is for what is done beside the decisions.
+
+    One expensive piece may take longer than the slice. The kinds of work after it still get a part of their own: else
+    a pod whose room is free would never be looked at while others send expensive pods without end.
 
     Attributes:
         pods: the most pods to decide for.
@@ -24,7 +29,8 @@ class Slice:
     def __init__(self, clock: Callable[[], float], pods: int) -> None:
         now = clock()
         self._clock = clock
-        self._until = (now + SECONDS / 2, now + SECONDS / 2, now + SECONDS)
+        self._until = [now + SECONDS / 2, now + SECONDS / 2, now + SECONDS]
+        self._begun = [True, False, False]
         self.pods = pods
         self.spent = [0, 0, 0]
         self.decided_from = 0.0
@@ -32,6 +38,9 @@ class Slice:
     def allows(self, work: Work) -> bool:
         """Whether there is time for one more piece."""
         now = self._clock()
+        if not self._begun[work]:
+            self._begun[work] = True
+            self._until[work] = max(self._until[work], now + _OWN_SECONDS)
         if work == Work.BATCH and not self.decided_from:
             self.decided_from = time.perf_counter()
         allowed = now < self._until[work]

@@ -5,6 +5,8 @@ A pod that fitted nowhere when it was last looked at can fit now only on rows th
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
+
 import numpy as np
 
 from scheduler.api.door.decisions import Barriers
@@ -28,7 +30,7 @@ class Seen:
         self._cluster = cluster
         self._found: dict[frozenset[int] | None, Changed] = {}
 
-    def on(self, rows: set[int] | None) -> Changed:
+    def on(self, rows: AbstractSet[int] | None) -> Changed:
         """Of some rows; None: of any."""
         key = None if rows is None else frozenset(rows)
         found = self._found.get(key)

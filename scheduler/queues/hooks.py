@@ -101,9 +101,10 @@ class Hooks:
             if hint.shunned is not None:
                 self._shunned.drop(kind, hint.shunned)
 
-    def woken(self, news: News) -> Iterator[tuple[_Kind, set[int] | None]]:
+    def woken(self, news: News) -> Iterator[tuple[_Kind, frozenset[int] | None]]:
         """The kinds that it could help, and where: rows, None for all. A kind comes no more after it came with None.
 
+        Equal rows are one object, which thousands of kinds may share.
         Nodes that were added help anybody, and are not looked at here.
         """
         everywhere: set[_Kind] = set()
@@ -117,16 +118,23 @@ class Hooks:
                 if len(everywhere) == len(self._held):
                     return
 
-    def _find_woken(self, news: News) -> Iterator[tuple[_Kind, set[int] | None]]:
+    def _find_woken(self, news: News) -> Iterator[tuple[_Kind, frozenset[int] | None]]:
         """As ``woken``, with some of them twice."""
+        shared: dict[frozenset[int], frozenset[int]] = {}
+
+        def share(rows: Iterable[int]) -> frozenset[int]:
+            frozen = frozenset(rows)
+            return shared.setdefault(frozen, frozen)
+
         if news.is_unknown:
             yield from ((kind, None) for kind in self._held)
             return
-        for trigger, rows in news.triggers.items():
+        for trigger, found in news.triggers.items():
+            rows = share(found)
             for kind, is_wide in self._triggers.get(trigger, {}).items():
                 yield kind, None if is_wide else rows
         for resource, rises in news.rises.items():
-            yield from self._risen(resource, rises)
+            yield from self._risen(resource, rises, share)
         for pod in news.came.values():
             yield from ((kind, None) for kind in self._meeting(self._comers, pod))
         for pod in news.left.values():
@@ -149,18 +157,22 @@ class Hooks:
             self._shunned.add(kind, hint.shunned)
 
     def _risen(
-        self, resource: str, rises: list[tuple[int, int, int]]
-    ) -> Iterator[tuple[_Kind, set[int]]]:
+        self,
+        resource: str,
+        rises: list[tuple[int, int, int]],
+        share: Callable[[Iterable[int]], frozenset[int]],
+    ) -> Iterator[tuple[_Kind, frozenset[int]]]:
         waiting = self._amounts.get(resource)
         if waiting is None:
             return
         if len(rises) > _ROWS_MAX:
             lowest, highest = min(low for _, low, _ in rises), max(high for _, _, high in rises)
-            rows = {row for row, _, _ in rises}
+            rows = share(row for row, _, _ in rises)
             yield from ((kind, rows) for kind in waiting.within(lowest, highest))
             return
         for row, low, high in rises:
-            yield from ((kind, {row}) for kind in waiting.within(low, high))
+            rows = share((row,))
+            yield from ((kind, rows) for kind in waiting.within(low, high))
 
     def _meeting(self, seekers: Seekers, pod: PodRecord) -> Iterator[_Kind]:
         if seekers:

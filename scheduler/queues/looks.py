@@ -8,18 +8,24 @@ from itertools import count
 
 # So many stale entries are no burden.
 _SPARE = 64
+# More rows than this of several events are all rows.
+_ROWS_MAX = 256
+_Rows = frozenset[int]
 
 
 class Looks:
     """Which kinds are to be looked at, and on which rows; None for all.
 
-    Kinds of one priority come in the order in which they were noted.
+    Kinds of one priority come in the order in which they were noted. One event may wake thousands of kinds: they share
+    its rows, and what the rows of two events are together is found once for all kinds that both have woken.
     """
 
     def __init__(self, priority_of: Callable[[Hashable], int]) -> None:
         """``priority_of`` tells the highest priority of the pods of a kind that waits."""
         self._priority_of = priority_of
-        self._rows: dict[Hashable, set[int] | None] = {}
+        self._rows: dict[Hashable, _Rows | None] = {}
+        # The rows of two events together, by their identities; with the rows themselves, which so keep these.
+        self._joined: dict[tuple[int, int], tuple[_Rows, _Rows, _Rows | None]] = {}
         # An entry of another priority than the one that its kind was noted with last is stale.
         self._order: list[tuple[int, int, Hashable]] = []
         self._noted: dict[Hashable, int] = {}
@@ -33,19 +39,27 @@ class Looks:
         """How many entries are kept for these kinds."""
         return len(self._order)
 
-    def note(self, kind: Hashable, rows: set[int] | None) -> None:
+    def note(self, kind: Hashable, rows: _Rows | None) -> None:
         """A kind is to be looked at on these rows, too."""
         priority = self._priority_of(kind)
         if self._noted.get(kind, priority - 1) < priority:
             self._noted[kind] = priority
             heappush(self._order, (-priority, next(self._numbers), kind))
-        noted = self._rows.setdefault(kind, set())
-        if noted is not None and rows is not None:
-            noted.update(rows)
-        else:
-            self._rows[kind] = None
+        noted = self._rows.setdefault(kind, rows)
+        if noted is not rows:
+            self._rows[kind] = self._join(noted, rows)
 
-    def take(self) -> tuple[Hashable, set[int] | None]:
+    def _join(self, one: _Rows | None, other: _Rows | None) -> _Rows | None:
+        if one is None or other is None:
+            return None
+        by = id(one), id(other)
+        found = self._joined.get(by)
+        if found is None:
+            both = one | other
+            found = self._joined[by] = one, other, both if len(both) <= _ROWS_MAX else None
+        return found[2]
+
+    def take(self) -> tuple[Hashable, _Rows | None]:
         """The kind to look at next, with its rows; there has to be one."""
         while True:
             priority, _, kind = heappop(self._order)
@@ -54,7 +68,8 @@ class Looks:
                 return kind, self._rows.pop(kind)
 
     def keep(self, waiting: Container[Hashable], n_waiting: int) -> None:
-        """Forget the kinds that wait no longer, once they may be more than those that do."""
+        """Forget the kinds that wait no longer, once they may be more than those that do; to be called now and then."""
+        self._joined.clear()
         if len(self._order) <= 2 * n_waiting + _SPARE:
             return
         self._rows = {kind: rows for kind, rows in self._rows.items() if kind in waiting}
@@ -65,5 +80,6 @@ class Looks:
     def clear(self) -> None:
         """Nobody waits."""
         self._rows.clear()
+        self._joined.clear()
         self._order.clear()
         self._noted.clear()

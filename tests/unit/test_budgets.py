@@ -319,3 +319,32 @@ def test_budgets_that_cannot_matter_are_left_out() -> None:
     for name, allowed in (("a", 30), ("b", 2), ("c", 0), ("d", 1)):
         see(engine, name, {"matchLabels": {"all": "x"}}, allowed=allowed)
     assert covering(engine, most=4)["default/v3"] == [2, 0]
+
+
+def test_budgets_of_very_many_values_are_matched_a_few_a_step() -> None:
+    """Nothing bounds the values of a budget. A step is bounded by them, and so is what a namespace pays."""
+    engine = crowded(200)
+    values = [f"v{j}" for j in range(5000)]
+    for i in range(40):
+        other = {"key": "app", "operator": "NotIn", "values": [*values, f"own{i}"]}
+        see(engine, f"b{i}", {"matchExpressions": [other]}, allowed=0)
+    budgets = settled(engine)
+    pod = make.pod(name="v0", node="n0", cpu=1, labels={"app": "another", "all": "x"})
+    engine.handle(events.PodSeen(pod), 0.0)
+    shares: list[float] = []
+    matched: list[int] = []
+    was_behind = False
+    while True:
+        was_behind |= budgets.is_behind
+        before = budgets.n_matched
+        _, share = budgets.work()
+        if not share:
+            break
+        shares.append(share)
+        matched.append(budgets.n_matched - before)
+    assert was_behind
+    assert sum(matched) == 40
+    assert max(matched) <= 2
+    assert 20 <= sum(shares) <= 120
+    rows = [engine.cluster.pods["default/v0"]]
+    assert set(budgets.sets_of(rows, engine.cluster.ledger.pods.columns.node.size, 5).sets) != {-1}

@@ -148,13 +148,13 @@ def test_kinds_come_by_priority_and_those_that_wait_no_longer_are_forgotten() ->
     priorities: dict[Hashable, int] = {"low": 0, "high": 5, "rises": 1}
     looks = Looks(priorities.__getitem__)
     for kind in ("low", "rises", "high"):
-        looks.note(kind, {1})
+        looks.note(kind, frozenset({1}))
     priorities["rises"] = 9
-    looks.note("rises", {2})
+    looks.note("rises", frozenset({2}))
     assert [looks.take() for _ in range(3)] == [
-        ("rises", {1, 2}),
-        ("high", {1}),
-        ("low", {1}),
+        ("rises", frozenset({1, 2})),
+        ("high", frozenset({1})),
+        ("low", frozenset({1})),
     ]
     assert not looks
     for i in range(10_000):
@@ -163,6 +163,22 @@ def test_kinds_come_by_priority_and_those_that_wait_no_longer_are_forgotten() ->
         del priorities[i]
         looks.keep(priorities, len(priorities))
         assert looks.n_entries < 100
+
+
+def test_thousands_of_kinds_share_the_rows_that_woke_them() -> None:
+    looks = Looks(lambda _: 0)
+    events_of_a_turn = [frozenset({1, 2}), frozenset({3}), frozenset(range(100, 200))]
+    for rows in events_of_a_turn:
+        for kind in range(5000):
+            looks.note(kind, rows)
+    found = [looks.take()[1] for _ in range(5000)]
+    assert found[0] == frozenset().union(*events_of_a_turn)
+    assert len({id(rows) for rows in found}) == 1
+    # Each of these kinds was woken by rows of its own, until they are so many that all rows are looked at.
+    for kind in range(50):
+        for row in range(1000):
+            looks.note(kind, frozenset({1000 * kind + row}))
+    assert [looks.take()[1] for _ in range(50)] == [None] * 50
 
 
 def test_the_highest_priority_of_a_kind_counts_even_if_it_came_last() -> None:
@@ -178,6 +194,20 @@ def test_the_highest_priority_of_a_kind_counts_even_if_it_came_last() -> None:
     parked = engine.pending.parked
     (kind,) = parked.kinds()
     assert parked.highest_priority(kind) == 7
+
+
+def test_room_that_was_made_does_not_wait_for_what_budgets_cover(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine = Engine(Config(), pace=_OFTEN, is_shared=False)
+    engine.handle(events.NodeSeen(make.node(name="n", cpu=8)), 0.0)
+    engine.handle(events.PodSeen(make.pod(name="goes", node="n", cpu=8)), 0.0)
+    engine.handle(events.PodSeen(make.pod(name="high", cpu=8, priority=1000)), 0.0)
+    assert engine.decide(0.0, Unlimited()).evicts
+    monkeypatch.setattr(Budgets, "is_behind", property(lambda _: True))
+    engine.handle(events.PodGone("default/goes"), 0.1)
+    found = [bind.uid for i in range(10) for bind in engine.decide(0.1 + i / 50, little()).binds]
+    assert found == ["default/high"]
 
 
 def test_a_pod_that_fits_does_not_wait_for_what_budgets_cover(

@@ -136,19 +136,23 @@ class Budgets:
                 return True
         return len(self._due) > _FEW
 
-    def work(self) -> str:
-        """Make one step of what is to be done, for the namespace whose turn it is; its name, or nothing."""
+    def work(self) -> tuple[str, float]:
+        """Make one step of what is to be done, for the namespace whose turn it is.
+
+        Returns:
+            The namespace, and how much work it was, in parts of a whole step; 0 if nothing was to be done.
+        """
         if not self._due:
-            return ""
+            return "", 0.0
         namespace, _ = self._due.popitem(last=False)
         space = self._spaces[namespace]
         if not space.n_due:
-            return ""
+            return namespace, 0.0
         others = space.work()
         if others:
             self._note(namespace, Change(others))
         self._due[namespace] = None
-        return namespace
+        return namespace, space.spent
 
     # Answers.
 

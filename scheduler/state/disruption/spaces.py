@@ -6,6 +6,7 @@ the budgets that name one of its labels, or none that must be there. The work is
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,8 @@ _Bytes = NDArray[np.uint8]
 # Of a step: so many pods are told apart, so many kinds come or go, or so many budgets are matched with new kinds.
 # A kind costs up to 0.2 ms, if thousands of pods have 20 labels of their own.
 PODS_A_STEP, KINDS_A_STEP, BUDGETS_A_STEP = 128, 64, 32
+# No object of the API bounds the values of a budget: so many take as long as a budget of few.
+_VALUES_A_BUDGET = 100
 
 
 class Budget(NamedTuple):
@@ -62,11 +65,14 @@ class Space:
     Attributes:
         budgets: by name.
         n_matched: how often a budget was matched with a set of kinds.
+        spent: how much work the last step was, in parts of a whole step; one budget may be several.
     """
 
     def __init__(self) -> None:
         self.budgets: dict[str, Budget] = {}
+        self._weights: dict[str, float] = {}
         self.n_matched = 0
+        self.spent = 0.0
         self._pods: dict[int, PodRecord] = {}
         self._rows_of: dict[str, set[int]] = {}
         # How many budgets have let a pod of this name go already.
@@ -84,12 +90,15 @@ class Space:
         self._kind_of: dict[int, int] = {}
         self._empty: set[int] = set()
         self._postings = Postings()
-        # Kinds that are in no batch yet. The kinds of a batch are matched together, with the budgets in the list below.
+        # Kinds that are in no batch yet. The kinds of a batch are matched together, with the budgets in the list below,
+        # each with its weight.
         self._new: list[int] = []
         self._batch = Postings()
-        self._left: list[str] = []
+        self._left: list[tuple[str, float]] = []
+        self._left_weight = 0.0
         # Budgets to match with all kinds, and those that were matched, by the label that they need.
-        self._changed: dict[str, None] = {}
+        self._changed: dict[str, float] = {}
+        self._changed_weight = 0.0
         self._anchored: dict[Anchor | None, dict[str, None]] = {}
         self._covers: dict[str, int] = {}
         # What ``covered`` reads, for so many pods that go; None when something has changed since.
@@ -105,13 +114,11 @@ class Space:
         """How many steps of work there are, roughly."""
         if not self.budgets:
             return 0
-        n = _count_steps(len(self._dirty), PODS_A_STEP) + _count_steps(
-            len(self._left), BUDGETS_A_STEP
-        )
-        n += _count_steps(len(self._new), KINDS_A_STEP) + _count_steps(
-            len(self._empty), KINDS_A_STEP
-        )
-        return n + len(self._changed)
+        n = _count_steps(len(self._dirty), PODS_A_STEP) + _count_steps(len(self._new), KINDS_A_STEP)
+        n += _count_steps(len(self._empty), KINDS_A_STEP) + len(self._changed)
+        n += _count_steps(len(self._left), BUDGETS_A_STEP)
+        # Of heavy budgets.
+        return n + int((self._left_weight + self._changed_weight) / BUDGETS_A_STEP)
 
     # What happens.
 
@@ -141,21 +148,31 @@ class Space:
         if old is not None and (new is None or new.selector != old.selector):
             self._unanchor(name, old)
         if new is None:
-            del self.budgets[name]
-            self._changed.pop(name, None)
+            del self.budgets[name], self._weights[name]
+            self._forget_change(name)
         else:
             self.budgets[name] = new
+            self._weights[name] = _weigh(new)
             if old is None or new.selector != old.selector:
                 self._anchored.setdefault(_anchor_of(new), {})[name] = None
-                self._changed[name] = None
+                self._note_change(name)
             elif new.disrupted != old.disrupted:
-                self._changed[name] = None
+                self._note_change(name)
         renamed = self._count_let_go(old, new)
         if self.budgets:
             return Change(covered, renamed)
         rows = self.rows_of(covered)
         self._begin()
         return Change(rows=(*rows, *renamed))
+
+    def _note_change(self, name: str) -> None:
+        """A budget is to be matched again; one that is to be already keeps its turn."""
+        weight = self._weights[name]
+        self._changed_weight += weight - self._changed.get(name, 0.0)
+        self._changed[name] = weight
+
+    def _forget_change(self, name: str) -> None:
+        self._changed_weight -= self._changed.pop(name, 0.0)
 
     def _unanchor(self, name: str, old: Budget) -> None:
         self._covers.pop(name, None)
@@ -197,7 +214,9 @@ class Space:
         return 0
 
     def _tell_apart(self) -> None:
-        for row in list(self._dirty)[:PODS_A_STEP]:
+        rows = list(islice(self._dirty, PODS_A_STEP))
+        self.spent = len(rows) / PODS_A_STEP
+        for row in rows:
             del self._dirty[row]
             old, pod = self._kind_of.pop(row, -1), self._pods.get(row)
             if old >= 0:
@@ -226,6 +245,7 @@ class Space:
     def _let_kinds_go(self) -> None:
         """Forget some of the kinds of which there is no pod any more; no batch has any of them."""
         gone = [self._empty.pop() for _ in range(min(KINDS_A_STEP, len(self._empty)))]
+        self.spent = len(gone) / KINDS_A_STEP
         self._postings.drop({kind: self._labels_of(kind) for kind in gone})
         bits = pack_bits(gone)
         for name, covered in self._covers.items():
@@ -246,6 +266,7 @@ class Space:
         """Add some of the new kinds to the batch; with the last of them it is known which budgets it concerns."""
         found = {kind: self._labels_of(kind) for kind in self._new[-KINDS_A_STEP:]}
         del self._new[-KINDS_A_STEP:]
+        self.spent = len(found) / KINDS_A_STEP
         self._postings.add(found)
         self._batch.add(found)
         if self._new:
@@ -253,21 +274,27 @@ class Space:
         asked = dict(self._anchored.get(None, {}))
         for anchor in self._batch.anchors():
             asked |= self._anchored.get(anchor, {})
-        self._left = [name for name in asked if name not in self._changed]
+        left = [name for name in asked if name not in self._changed]
+        self._left = [(name, self._weights[name]) for name in left]
+        self._left_weight = sum(weight for _, weight in self._left)
         if not self._left:
             self._batch = Postings()
 
     def _match_new(self) -> None:
-        for name in self._left[-BUDGETS_A_STEP:]:
+        self.spent = 0.0
+        while self._left and self.spent < 1:
+            name, weight = self._left.pop()
+            self._left_weight -= weight
             if name in self.budgets and name not in self._changed:
                 self._covers[name] = self._covers.get(name, 0) | self._match(name, self._batch)
-        del self._left[-BUDGETS_A_STEP:]
+                self.spent += weight / BUDGETS_A_STEP
         if not self._left:
             self._batch = Postings()
 
     def _match_changed(self) -> int:
-        name = next(iter(self._changed))
-        del self._changed[name]
+        name, weight = next(iter(self._changed.items()))
+        self._forget_change(name)
+        self.spent = weight / BUDGETS_A_STEP
         covered = self._match(name, self._postings)
         other = covered ^ self._covers.get(name, 0)
         self._covers[name] = covered
@@ -329,6 +356,12 @@ class Space:
 
 def _count_steps(n: int, in_one: int) -> int:
     return (n + in_one - 1) // in_one
+
+
+def _weigh(budget: Budget) -> float:
+    """How long it takes to match a budget, in parts of one that lists few values."""
+    requirements = budget.selector.requirements if budget.selector is not None else ()
+    return 1 + sum(len(one.values) for one in requirements) / _VALUES_A_BUDGET
 
 
 def _anchor_of(budget: Budget) -> Anchor | None:

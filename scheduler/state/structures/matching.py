@@ -19,6 +19,8 @@ from scheduler.schema.columns import Ints
 Anchor = tuple[str, str | None]
 # A selector is found by each of at most so many values.
 _VALUES_MAX = 16
+# To look for each of so many labels among many values takes less time than to look for each value among the labels.
+_FEW_LABELS = 64
 # So few kinds of a label are always kept one by one.
 _FEW_MIN = 8
 
@@ -93,8 +95,19 @@ class Postings:
         else:
             # A key that no kind has is the usual case among thousands of selectors.
             is_known = key in self._few or key in self._many
-            there = self._find_any((one.key, value) for value in one.values) if is_known else 0
+            there = self._find_any(self._find_labels(one)) if is_known else 0
         return found & there if one.operator in {"In", "Exists"} else found & ~there
+
+    def _find_labels(self, one: Requirement) -> Iterable[Anchor]:
+        """The labels of a requirement with values; of very many values those that some kind has."""
+        n_labels = len(self._few) + len(self._many)
+        if len(one.values) <= n_labels or n_labels > _FEW_LABELS:
+            return ((one.key, value) for value in one.values)
+        return [
+            anchor
+            for anchor in self.anchors()
+            if anchor[0] == one.key and anchor[1] is not None and anchor[1] in one.values
+        ]
 
     def _find_any(self, anchors: Iterable[Anchor]) -> int:
         """The kinds that have any of these labels or keys."""
