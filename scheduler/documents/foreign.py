@@ -21,6 +21,7 @@ Json = Mapping[str, Any]
 _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
 _TAR_AT, _TAR = 257, b"ustar"
 _WANTED = "Kubernetes objects in YAML or JSON are wanted"
+GUNZIP = "unpack it first"
 _UNPACK = "unpack it and give the YAML or JSON files in it"
 # Bytes; a larger file is not read again to say what it is.
 _LOOKED_AT_MAX = 1 << 24
@@ -145,7 +146,7 @@ def of_file(path: Path) -> Foreign | None:
     try:
         raw = path.read_bytes() if path.stat().st_size <= _LOOKED_AT_MAX else b""
         if raw.startswith(_GZIP):
-            return Foreign("is a gzip file", "unpack it")
+            return Foreign("is a gzip file", GUNZIP)
         if (found := of_bytes(raw, source)) is not None:
             return found
         document = reading.read(reading.decoded(raw))

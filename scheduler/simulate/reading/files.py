@@ -138,6 +138,19 @@ def _is_template(body: dict[str, Any]) -> bool:
     return isinstance(meta, dict) and mistakes.ACTION in str(meta.get("name"))
 
 
+def _of_list(document: list[Any], place: str, whole: str, source: Source) -> Iterator[Placed]:
+    """The objects of a list that has nothing around it, as ``jq .items`` prints it."""
+    is_of_objects = bool(document) and all(
+        isinstance(one, dict) and {"apiVersion", "kind"} <= one.keys() for one in document
+    )
+    if not is_of_objects:
+        yield Placed(Illegible(_LIST), whole)
+        return
+    for i, item in enumerate(document, 1):
+        at = f"{place}, item {i}"
+        yield from _unfold(item, at, at, source)
+
+
 def _unfold(document: Any, place: str, whole: str, source: Source) -> Iterator[Placed]:
     """The objects. A document without a kind is returned, too: it is one mistake among good objects.
 
@@ -146,7 +159,7 @@ def _unfold(document: Any, place: str, whole: str, source: Source) -> Iterator[P
     if isinstance(document, Illegible):
         yield Placed(document, place)
     elif isinstance(document, list):
-        yield Placed(Illegible(_LIST), whole)
+        yield from _of_list(document, place, whole, source)
     elif not isinstance(document, dict):
         yield Placed({}, place)
     elif _is_template(document):
