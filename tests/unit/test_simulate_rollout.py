@@ -162,6 +162,9 @@ def test_of_a_dump_without_workloads_the_pods_themselves_are_compared(tmp_path: 
         mine = [workload("Deployment", replicas=4, template=template(cpu))]
         answer = found(tmp_path, [*NODES, *pods], mine)
         assert (len(answer["pods"]), len(answer["removed"])) == (n_pods, n_pods)
+    # Nobody knows which size the workload has in the cluster.
+    answer = found(tmp_path, [*NODES, *pods], [workload("Deployment", template=template(1))])
+    assert answer["removed"] == []
 
 
 def test_a_file_that_is_the_baseline_by_what_it_holds_is_treated_alike(tmp_path: Path) -> None:

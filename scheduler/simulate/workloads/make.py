@@ -81,6 +81,8 @@ def make(
     found = [one for one in found if _cron_job_of(one) not in changes]
     owned = Owned(inventory.pods, found)
     scene = _scene(inventory, found, owned)
+    # Without the object in the baseline, an autoscaler may have set the size that the file leaves out.
+    sized = scaled | {key for key, before in earlier.items() if before is not None}
     wanted: list[PersistentVolumeClaim] = []
     deployments = {one.key for one in found if one.key.kind == "Deployment"}
     for workload in found:
@@ -98,7 +100,7 @@ def make(
             if workload.key in changes:
                 change = changes[workload.key]
                 making.remarks.append(_replaced(workload.key, change, len(done.pods)))
-            if done.surplus and workload.key in {*scaled, *earlier}:
+            if done.surplus and workload.key in sized:
                 making.removed.setdefault(workload.key, []).extend(done.surplus)
     _remove(inventory, making)
     claims.make(inventory, wanted)
