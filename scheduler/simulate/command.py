@@ -208,19 +208,16 @@ def _mark(
 
 
 def _taken(request: Request, gathered: Gathered, pods: Iterable[Json]) -> Iterator[str]:
-    """That files of ``-f`` are taken as the baseline, which changes whose pods count."""
+    """That files of ``-f`` are taken as the baseline, if pods wait there: they no longer count."""
     taken = sorted(gathered.baseline - {CLUSTER, *request.baseline})
-    if taken:
-        n = sum(not pod["counts"] for pod in pods)
+    n = sum(not pod["counts"] for pod in pods)
+    if taken and n:
         names = ", ".join("standard input" if name == "-" else name for name in taken)
         are, hold = ("is", "it holds") if len(taken) == 1 else ("are", "they hold")
-        waiting = (
-            f"{counted(n, 'pod')} that {'waits' if n == 1 else 'wait'}" if n else "pods that wait"
-        )
-        do = "does" if n == 1 else "do"
+        wait, do = ("waits", "does") if n == 1 else ("wait", "do")
         yield (
-            f"{names} {are} taken as the baseline, because {hold} nodes or running pods: {waiting} there {do} not "
-            "count for the exit code, as only pods of the other files do"
+            f"{names} {are} taken as the baseline, because {hold} nodes or running pods: {counted(n, 'pod')} that "
+            f"{wait} there {do} not count for the exit code, as only pods of the other files do"
         )
 
 

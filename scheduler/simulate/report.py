@@ -82,13 +82,13 @@ def _summary(result: Json) -> Iterator[str]:
     summary = result["summary"]
     pods, nodes = (printing.counted(summary[kind], kind[:-1]) for kind in ("pods", "nodes"))
     yield f"{summary['scheduled']} of {pods} scheduled on {nodes}"
-    for rank, mark, whose, is_asked in (
-        (0, lines.OWN, "your own pods", bool(result.get("ownFiles"))),
-        (1, lines.OF_CHANGE, "pods of the change", result.get("changed", False)),
-    ):
-        of_rank = [pod for pod in result["pods"] if alike.rank(pod) == rank]
-        # Of the change alone, the first line says it, and one's own pods may be all that it adds.
-        if is_asked and (len(of_rank) < len(result["pods"]) or not result["pods"]):
+    decided = result["pods"]
+    # Files may bring no pod, and the reader must see that those above are not of these files.
+    is_asked = bool(result.get("ownFiles"))
+    for rank, mark, whose in (0, lines.OWN, "your own pods"), (1, lines.OF_CHANGE, "pods of the change"):  # fmt: skip
+        of_rank = [pod for pod in decided if alike.rank(pod) == rank]
+        is_part = 0 < len(of_rank) < len(decided)
+        if is_part or (rank == 0 and is_asked and not of_rank):
             there = sum(pod["node"] is not None for pod in of_rank)
             yield f"{mark} {whose}: {there} of {printing.counted(len(of_rank), 'pod')} scheduled"
     yield from remarks(result)
