@@ -13,7 +13,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -100,6 +100,12 @@ def versioned(answer: Mapping[str, Any]) -> dict[str, Any]:
 def counted(number: int, noun: str) -> str:
     """How many of a thing, as ``1 node`` and ``2 nodes``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def some(words: Sequence[str], most: int = 5) -> str:
+    """The first few, and how many more there are."""
+    more = len(words) - most
+    return ", ".join(words[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def check_writable(option: str, path: Path | None) -> None:

@@ -86,7 +86,7 @@ def simulate() -> Schema:
     before = one(id=TEXT, index=WHOLE, free=LEFT, total=LEFT)
     pod = one(
         namespace=TEXT, name=TEXT, uid=TEXT, owner=maybe(owner), displacedFrom=maybe(TEXT), file=TEXT, own=FLAG,
-        node=maybe(TEXT), annotations=by_name(TEXT), devices=many(DEVICE), message=TEXT, unschedulable=maybe(TEXT),
+        ofChange=FLAG, counts=FLAG, node=maybe(TEXT), annotations=by_name(TEXT), devices=many(DEVICE), message=TEXT, unschedulable=maybe(TEXT),
         victims=many(victim), nominated=maybe(TEXT),
         nodes_=by_name(node), weights_=by_name(WHOLE), cards_=maybe(one(by=TEXT, before=many(before))),
     )  # fmt: skip
@@ -94,13 +94,17 @@ def simulate() -> Schema:
         "pods": many(pod),
         "summary": one(nodes=WHOLE, pods=WHOLE, scheduled=WHOLE, pending=WHOLE),
         "warnings": NAMES,
-        "mistakes": many(one(object=TEXT, field=TEXT, problem=TEXT, file=TEXT, place=TEXT)),
+        "mistakes": many(
+            one(object=TEXT, field=TEXT, problem=TEXT, file=TEXT, place=TEXT, counts=FLAG)
+        ),
         "passedOver": by_name(WHOLE),
         "unknownWorkloads": many(one(apiVersion=TEXT, kind=TEXT, count=WHOLE)),
         "suspended": BY_KIND,
         "finished": BY_KIND,
         "unsuited": BY_KIND,
         "removed": many(one(namespace=TEXT, name=TEXT, owner=owner, node=maybe(TEXT))),
+        "ownFiles": NAMES,
+        "changed": FLAG,
     }
     return {"oneOf": [_answer(**fields), _answer(modes=by_name(one(**fields)))]}
 

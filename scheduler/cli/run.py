@@ -97,13 +97,18 @@ def rerun(
     except BadInput as error:
         # A log is wrong in a later line.
         found = foreign.of_file(file) if error.field == "line 1" else None
-        options.refuse(f"{file}: {found.what}; {_LOGS}" if found else f"{file}: {error}")
+        options.refuse(f"{file}: {_what(found)}; {_LOGS}" if found else f"{file}: {error}")
     if not report.version:
         found = foreign.of_file(file)
-        options.refuse(f"{file}: {found.what if found else 'has no complete line'}; {_LOGS}")
+        options.refuse(f"{file}: {_what(found) if found else 'has no complete line'}; {_LOGS}")
     typer.echo(again.told(report))
     if report.difference is not None:
         raise typer.Exit(1)
+
+
+def _what(found: foreign.Foreign) -> str:
+    """What was given instead of a log; of a packed file also that it may be one."""
+    return str(found) if found.wanted == foreign.GUNZIP else found.what
 
 
 def _configure_logs(level: LogLevel) -> None:

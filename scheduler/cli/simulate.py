@@ -110,11 +110,17 @@ def simulate(
     The baseline is the cluster as it is: the files of --baseline, or the cluster
     of --kubeconfig, --context or the environment, which is only read. Its running
     pods keep their nodes, and its pending pods wait. What -f gives beside a
-    baseline is your own; your own pods come first, with a *. With -f alone, files
-    that hold nodes or running pods are the baseline of the other files. One
-    stream is never divided; with a dump in a file, write:
+    baseline is your own; your own pods come first, with a *, and then pods that a
+    change displaces or adds, with a +. With -f alone, files that hold nodes or
+    running pods are the baseline of the other files. One stream is never divided;
+    with a dump in a file, write:
 
     helm template DIR | evenkeel simulate --baseline cluster.json -f -
+
+    If a workload of yours is in the baseline with another pod template (in what
+    placement reads, so not with another image), its old pods are removed in a
+    trial and all its replicas are placed. With the same template only missing
+    pods are placed. Surplus pods are removed in a trial.
 
     Pods of one workload with the same answer share a line; -o wide has a line
     for each pod, and -o json is for programs.

@@ -21,9 +21,14 @@ Json = Mapping[str, Any]
 _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
 _TAR_AT, _TAR = 257, b"ustar"
 _WANTED = "Kubernetes objects in YAML or JSON are wanted"
+GUNZIP = "unpack it first"
 _UNPACK = "unpack it and give the YAML or JSON files in it"
 # Bytes; a larger file is not read again to say what it is.
 _LOOKED_AT_MAX = 1 << 24
+DUMP = (
+    "a baseline is a dump of a cluster, with its nodes: use `kubectl get nodes,pods,deployments,replicasets,statefulsets,"
+    "daemonsets,jobs,cronjobs -A -o json > cluster.json`"
+)
 _MARKUP = re.compile(r"<(!doctype|html|\?xml)", re.IGNORECASE)
 _CHART = "Chart.yaml"
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
@@ -57,13 +62,17 @@ class Source(NamedTuple):
     Attributes:
         path: of its file; None for standard input.
         command: the command that reads Kubernetes objects, such as ``simulate``.
+        is_baseline: whether a dump of a cluster is wanted, which nothing but a cluster has.
     """
 
     path: Path | None
     command: str
+    is_baseline: bool = False
 
     def from_pipe(self, command: str) -> str:
         """How to give what a command prints to ours."""
+        if self.is_baseline:
+            return DUMP
         return f"use `{command} | evenkeel {self.command} -f -`"
 
 
@@ -113,15 +122,17 @@ def of_text(text: str) -> Foreign | None:
     return None
 
 
-def of_folder(path: Path, command: str) -> str:
+def of_folder(path: Path, source: Source) -> Foreign:
     """What a folder is, and which command prints the objects in it."""
-    source = Source(path / _CHART, command)
+    source = source._replace(path=path / _CHART)
     if any((path / name).is_file() for name in _KUSTOMIZATIONS):
-        return str(_kustomization(source))
+        return _kustomization(source)
     for chart in (path, path.parent):
         if (chart / _CHART).is_file():
-            return str(Foreign("is a Helm chart", source.from_pipe(f"helm template {chart}")))
-    return "is a folder, not a file"
+            return Foreign("is a Helm chart", source.from_pipe(f"helm template {chart}"))
+    # Files that do not end in a mark would run into each other in `cat`.
+    join = f"awk 'FNR == 1 {{print \"---\"}} 1' {path}/*.yaml"
+    return Foreign("is a folder, not a file", source.from_pipe(join))
 
 
 def of_document(body: Json, source: Source) -> Foreign | None:
@@ -135,7 +146,7 @@ def of_file(path: Path) -> Foreign | None:
     try:
         raw = path.read_bytes() if path.stat().st_size <= _LOOKED_AT_MAX else b""
         if raw.startswith(_GZIP):
-            return Foreign("is a gzip file", "unpack it")
+            return Foreign("is a gzip file", GUNZIP)
         if (found := of_bytes(raw, source)) is not None:
             return found
         document = reading.read(reading.decoded(raw))

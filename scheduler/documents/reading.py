@@ -71,7 +71,7 @@ def read(text: str) -> Any:
 
 def read_all(text: str) -> Iterator[Document]:
     """Every document. One that cannot be read does not hide the others."""
-    if text.lstrip().startswith("{"):
+    if text.lstrip().startswith(("{", "[")):
         found = _of_json(text)
         if found is not None:
             yield from found

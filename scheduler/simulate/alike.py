@@ -22,6 +22,11 @@ class Kind(NamedTuple):
     name: str
 
 
+def rank(pod: Json) -> int:
+    """The place of a pod in every answer: one's own pods come first, then those of a change."""
+    return 0 if pod.get("own") else 1 if pod.get("ofChange") else 2
+
+
 class Reason(NamedTuple):
     """Why pods wait, in the words of the first pod; the reasons of the others differ at most in figures."""
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TextIO
 
 from scheduler.api.placement import MODES, Mode
 from scheduler.config import Config
 from scheduler.errors import BadInput, visible
+from scheduler.printing import counted
 from scheduler.progress import Tell
-from scheduler.simulate import run
+from scheduler.simulate import alike, run
 from scheduler.simulate.changes import scale
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.reading import files
 from scheduler.simulate.reading.gathering import (
+    CLUSTER,
     Gathered,
     Live,
     Origin,
@@ -141,6 +143,7 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> An
             strict=request.strict,
             unlisted=live.unlisted if live else None,
             remarks=[*gathered.remarks, *_undivided(request, gathered)],
+            earlier=gathered.earlier,
         )
         if request.only_ours:
             _claim(situation, request.config, gathered)
@@ -150,11 +153,8 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> An
         }
     except InputProblem as error:
         raise Refused([error, *error.others], gathered.origins) from error
-    for result in results.values():
-        for pod in result["pods"]:
-            pod["own"] = pod["file"] in gathered.own
-        result["pods"].sort(key=lambda pod: not pod["own"])
-    return Answer(results, _code(request, situation, gathered, results))
+    _mark(request, situation, gathered, results.values())
+    return Answer(results, _code(request, results.values()))
 
 
 def _undivided(request: Request, gathered: Gathered) -> Iterator[str]:
@@ -183,29 +183,50 @@ def _claim(situation: Situation, config: Config, gathered: Gathered) -> None:
             pod.spec.scheduler_name = pod.spec.scheduler_name if known else names[0]
 
 
-def _code(
-    request: Request, situation: Situation, gathered: Gathered, results: Mapping[str, Json]
-) -> int:
-    """The exit code: mistakes go before pods that are pending, as these may be pending for a mistake.
+def _mark(
+    request: Request, situation: Situation, gathered: Gathered, results: Iterable[Json]
+) -> None:
+    """Say of each pod whose it is, and of each pod and mistake whether it counts; one's own pods come first.
 
     If files of one's own or a change are given beside a baseline, neither what is wrong in the baseline nor what
     waits there counts. Mistakes in files of ``-f`` always count.
     """
     is_beside = bool(gathered.own) or request.changes_anything
     of_others = gathered.baseline - set(request.files) if is_beside else frozenset()
-    if any(
-        one["file"] not in of_others for result in results.values() for one in result["mistakes"]
-    ):
-        return MISTAKES
     of_changes = situation.making.caused | situation.displaced.keys()
+    for result in results:
+        for one in result["mistakes"]:
+            one["counts"] = one["file"] not in of_others
+        for pod in result["pods"]:
+            is_made = pod["uid"] in situation.making.made and pod["file"] not in gathered.baseline
+            pod["own"] = pod["file"] in gathered.own
+            pod["ofChange"] = pod["uid"] in of_changes
+            pod["counts"] = not is_beside or pod["own"] or is_made or pod["ofChange"]
+        result["pods"].sort(key=alike.rank)
+        result["warnings"][:0] = _taken(request, gathered, result["pods"])
+        result |= {"ownFiles": sorted(gathered.own), "changed": request.changes_anything}
 
-    def counts(pod: Json) -> bool:
-        is_made = pod["uid"] in situation.making.made and pod["file"] not in gathered.baseline
-        return not is_beside or pod["own"] or is_made or pod["uid"] in of_changes
 
-    is_any_pending = any(
-        pod["node"] is None and counts(pod) for result in results.values() for pod in result["pods"]
-    )
+def _taken(request: Request, gathered: Gathered, pods: Iterable[Json]) -> Iterator[str]:
+    """That files of ``-f`` are taken as the baseline, if pods wait there: they no longer count."""
+    taken = sorted(gathered.baseline - {CLUSTER, *request.baseline})
+    n = sum(not pod["counts"] for pod in pods)
+    if taken and n:
+        names = ", ".join("standard input" if name == "-" else name for name in taken)
+        are, hold = ("is", "it holds") if len(taken) == 1 else ("are", "they hold")
+        wait, do = ("waits", "does") if n == 1 else ("wait", "do")
+        yield (
+            f"{names} {are} taken as the baseline, because {hold} nodes or running pods: {counted(n, 'pod')} that "
+            f"{wait} there {do} not count for the exit code, as only pods of the other files do"
+        )
+
+
+def _code(request: Request, results: Collection[Json]) -> int:
+    """The exit code: mistakes go before pods that are pending, as these may be pending for a mistake."""
+    if any(one["counts"] for result in results for one in result["mistakes"]):
+        return MISTAKES
+    pods = (pod for result in results for pod in result["pods"])
+    is_any_pending = any(pod["node"] is None and pod["counts"] for pod in pods)
     return PENDING if request.fail_if_pending and is_any_pending else OK
 
 

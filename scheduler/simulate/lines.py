@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from rich.cells import cell_len
@@ -17,8 +16,8 @@ from scheduler.simulate import alike
 Json = dict[str, Any]
 PENDING = "(pending)"
 _HEADS = ("POD", "NODE", "CARDS OR REASON")
-# Before the names of one's own pods.
-MARK = "*"
+# Before the names of one's own pods, and of those that a change displaces or adds.
+OWN, OF_CHANGE = "*", "+"
 _GAP = 2
 _INDENT = 4
 # Lines that a workload gets, so that the pods of a node of eight GPUs have one each.
@@ -49,7 +48,7 @@ def of_pods(
     """A line for alike pods on one node, at most eight for a workload; where ``is_wide`` one for each pod, uncut.
 
     Args:
-        pods: own pods first.
+        pods: in the order of their ranks.
         number: the number of the reason why a pod waits, by the pod's ``id``.
         width: columns of the page.
         is_wide: whether cards are named by their ids, too.
@@ -59,7 +58,7 @@ def of_pods(
     else:
         rows = [
             row
-            for _, those in groupby(pods, key=itemgetter("own"))
+            for _, those in groupby(pods, key=alike.rank)
             for kind, of_kind in alike.by_workload(those).items()
             for row in _of_workload(kind, of_kind, number)
         ]
@@ -114,7 +113,7 @@ def _rest(
     else:
         node = PENDING
         words = [f"reason {one}" for one in sorted({number[id(pod)] for pod in pods})]
-    return _Row((name, node, some([word for word in words if word])), (), is_placed)
+    return _Row((name, node, printing.some([word for word in words if word])), (), is_placed)
 
 
 def _one(pod: Json, number: Mapping[int, int], *, is_wide: bool) -> _Row:
@@ -138,7 +137,7 @@ def _said(pod: Json, number: Mapping[int, int], *, is_wide: bool) -> str:
 
 
 def name(pod: Json) -> str:
-    """The name of a pod, marked if it is one's own."""
+    """The name of a pod, marked if it is one's own or of a change."""
     return f"{_mark(pod)}{alike.key(pod)}"
 
 
@@ -146,10 +145,10 @@ def names(pods: Sequence[Json]) -> str:
     """The first pods by workload, and how many more there are."""
     found = [
         _label(kind, of_kind)
-        for _, those in groupby(pods, key=itemgetter("own"))
+        for _, those in groupby(pods, key=alike.rank)
         for kind, of_kind in alike.by_workload(those).items()
     ]
-    return some(found)
+    return printing.some(found)
 
 
 def _label(kind: alike.Kind, pods: Sequence[Json]) -> str:
@@ -158,13 +157,7 @@ def _label(kind: alike.Kind, pods: Sequence[Json]) -> str:
 
 
 def _mark(pod: Json) -> str:
-    return f"{MARK} " if pod.get("own") else ""
-
-
-def some(words: Sequence[str], most: int = 5) -> str:
-    """The first few, and how many more there are."""
-    more = len(words) - most
-    return ", ".join(words[:most]) + (f" and {more} more" if more > 0 else "")
+    return (f"{OWN} ", f"{OF_CHANGE} ", "")[alike.rank(pod)]
 
 
 def _cards(devices: Sequence[Json], *, is_wide: bool) -> list[str]:

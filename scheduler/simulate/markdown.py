@@ -93,11 +93,10 @@ def _compared(results: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _section(result: Json) -> Iterator[str]:
-    pods = report.own_first(result["pods"])
-    own = [pod for pod in pods if pod["own"]]
-    asked = own or pods
-    others = [pod for pod in pods if not pod["own"]] if own else []
-    yield f"### {_heading(asked, result['mistakes'], ' of your files' if own else '')}"
+    pods = result["pods"]
+    asked = [pod for pod in pods if pod.get("counts", True)]
+    others = [pod for pod in pods if not pod.get("counts", True)]
+    yield f"### {_heading(asked, result)}"
     if waiting := _waiting(asked):
         yield ""
         yield from _table(_PENDING, _pending(waiting), _PART_MAX)
@@ -133,12 +132,14 @@ def _placed(pods: Sequence[Json], which: str, room: int) -> Iterator[str]:
         yield from _folded(f"{_pods(len(placed), which)} scheduled on {nodes}", table)
 
 
-def _heading(pods: Sequence[Json], mistakes: Sequence[Json], whose: str) -> str:
-    """The first question of a reader: do the pods fit?"""
+def _heading(pods: Sequence[Json], result: Json) -> str:
+    """The first question of a reader: do the pods fit? As the exit code, it is about what counts alone."""
     pending = len(_waiting(pods))
+    mistakes = sum(one.get("counts", True) for one in result["mistakes"])
     mark = ":x:" if pending or mistakes else ":white_check_mark:"
+    whose = _whose(pods)
     if not pods:
-        said = "No pod is waiting"
+        said = _none(result)
     elif pending:
         verb = "does" if pending == 1 else "do"
         said = f"{pending:,} of {_pods(len(pods))}{whose} {verb} not fit"
@@ -147,8 +148,20 @@ def _heading(pods: Sequence[Json], mistakes: Sequence[Json], whose: str) -> str:
     else:
         said = f"All {_pods(len(pods))}{whose} fit"
     if mistakes:
-        said += f"; {printing.counted(len(mistakes), 'mistake')} in objects"
+        said += f"; {printing.counted(mistakes, 'mistake')} in objects"
     return f"{mark} {said}"
+
+
+def _whose(pods: Iterable[Json]) -> str:
+    said = {0: "your files", 1: "the change"}
+    ranks = sorted(set(map(alike.rank, pods)))
+    return "" if not ranks or 2 in ranks else " of " + " and ".join(said[rank] for rank in ranks)
+
+
+def _none(result: Json) -> str:
+    if result.get("ownFiles"):
+        return "Your files bring no new pod"
+    return "The change moves no pod" if result.get("changed") else "No pod is waiting"
 
 
 def _pods(n: int, which: str = "") -> str:
@@ -200,7 +213,9 @@ def _cards(devices: Sequence[Json]) -> str:
 
 def _workloads(pods: Iterable[Json]) -> str:
     found = _largest(pods)
-    return _some([_label(kind, those) + _times(len(those)) for kind, those in found])
+    # Of a single workload, the first cell of the row has the number.
+    times = [_times(len(those)) if len(found) > 1 else "" for _, those in found]
+    return _some([_label(*one) + n for one, n in zip(found, times, strict=True)])
 
 
 def _times(n: int) -> str:

@@ -45,7 +45,7 @@ def _show(results: Mapping[str, Json], console: Console, width: int, *, is_wide:
         if len(results) > 1:
             heading = Text(f"Mode {mode}", style="bold")
             put(Text("\n").append(heading) if i else heading)
-        pods = own_first(result["pods"])
+        pods = _marked(result["pods"])
         _pods(pods, put, width, is_wide=is_wide)
         for pod in pods:
             if pod.get("nodes"):
@@ -59,11 +59,11 @@ def _show(results: Mapping[str, Json], console: Console, width: int, *, is_wide:
         put("\n" + "\n".join(_compared(results)))
 
 
-def own_first(pods: Sequence[Json]) -> list[Json]:
-    """Pods of one's own files before those of the cluster or the dump, and marked, where there are both."""
-    if len({pod.get("own", False) for pod in pods}) < 2:
-        return [pod | {"own": False} for pod in pods]
-    return sorted(pods, key=lambda pod: not pod["own"])
+def _marked(pods: Sequence[Json]) -> list[Json]:
+    """Pods in the order of their ranks; all of one rank have no mark."""
+    if len(set(map(alike.rank, pods))) < 2:
+        return [pod | {"own": False, "ofChange": False} for pod in pods]
+    return sorted(pods, key=alike.rank)
 
 
 def _pods(
@@ -82,10 +82,15 @@ def _summary(result: Json) -> Iterator[str]:
     summary = result["summary"]
     pods, nodes = (printing.counted(summary[kind], kind[:-1]) for kind in ("pods", "nodes"))
     yield f"{summary['scheduled']} of {pods} scheduled on {nodes}"
-    own = [pod for pod in result["pods"] if pod.get("own")]
-    if 0 < len(own) < len(result["pods"]):
-        there = sum(pod["node"] is not None for pod in own)
-        yield f"{lines.MARK} your own pods: {there} of {printing.counted(len(own), 'pod')} scheduled"
+    decided = result["pods"]
+    # Files may bring no pod, and the reader must see that those above are not of these files.
+    is_asked = bool(result.get("ownFiles"))
+    for rank, mark, whose in (0, lines.OWN, "your own pods"), (1, lines.OF_CHANGE, "pods of the change"):  # fmt: skip
+        of_rank = [pod for pod in decided if alike.rank(pod) == rank]
+        is_part = 0 < len(of_rank) < len(decided)
+        if is_part or (rank == 0 and is_asked and not of_rank):
+            there = sum(pod["node"] is not None for pod in of_rank)
+            yield f"{mark} {whose}: {there} of {printing.counted(len(of_rank), 'pod')} scheduled"
     yield from remarks(result)
 
 
@@ -107,7 +112,7 @@ def remarks(result: Json) -> Iterator[str]:
         yield "passed over: " + ", ".join(f"{n} {kind}" for kind, n in passed.items())
     for why, said in _IDLE.items():
         told = [
-            f"{len(names)} {kind} ({lines.some(names)})"
+            f"{len(names)} {kind} ({printing.some(names)})"
             for kind, names in result.get(why, {}).items()
         ]
         if told:
@@ -123,4 +128,4 @@ def _removed(pods: Iterable[Json]) -> Iterator[str]:
         of[f"{owner['kind']} {pod['namespace']}/{owner['name']}"].append(pod["name"])
     for owner, names in of.items():
         n_pods, verb = printing.counted(len(names), "pod"), "goes" if len(names) == 1 else "go"
-        yield f"{n_pods} of {owner} {verb}: {lines.some(names)}"
+        yield f"{n_pods} of {owner} {verb}: {printing.some(names)}"

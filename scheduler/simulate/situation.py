@@ -19,6 +19,9 @@ from scheduler.simulate.reading import inventory as inventories
 from scheduler.simulate.reading import kinds
 from scheduler.simulate.reading.inventory import InputProblem, Inventory
 from scheduler.simulate.workloads.make import Making, make
+from scheduler.simulate.workloads.rollout import Earlier
+
+_NOTHING: Earlier = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +50,11 @@ def prepare(
     strict: bool,
     unlisted: Mapping[str, str] | None = None,
     remarks: Sequence[str] = (),
+    earlier: Earlier = _NOTHING,
 ) -> Situation:
     """Read the objects and apply the changes; ``unlisted`` and ``remarks`` as in ``Situation``.
+
+    ``earlier`` has the workloads of one's own files, see ``make``.
 
     Raises:
         InputProblem: an object of the changes is malformed or of another kind.
@@ -69,7 +75,8 @@ def prepare(
         inventory.refuse_mistakes()
         raise
     added = frozenset(kinds.key(body).name for body in changes.nodes)
-    return Situation(inventory, make(inventory, scaled, added), displaced, unlisted, remarks)
+    making = make(inventory, scaled, added, earlier)
+    return Situation(inventory, making, displaced, unlisted, [*remarks, *making.remarks])
 
 
 def engine_of(inventory: Inventory, config: Config, *, only_ours: bool = False) -> Engine:

@@ -66,7 +66,7 @@ def test_a_comment_is_written_once_and_replaced_after_that(at: Path) -> None:
     lines = (at / "comment.md").read_text(encoding="utf-8").splitlines()
     assert lines[:2] == [
         "<!-- evenkeel simulate -->",
-        "### :white_check_mark: All 6 pods fit",
+        "### :white_check_mark: All 6 pods of your files fit",
     ]
     (at / "ids").write_text("42\n43\n", encoding="utf-8")
     assert run("Write the comment, or replace it", at) == 0

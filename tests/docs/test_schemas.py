@@ -168,9 +168,10 @@ def test_what_is_said_of_worlds_with_all_features() -> None:
     for world, _ in sample(3, 40):
         found = schedule([*world.objects, *world.incoming], with_nodes=True)
         for one in found["pods"]:
-            one |= {"file": "", "own": False}
+            one |= {"file": "", "own": False, "ofChange": False, "counts": True}
         for one in found["mistakes"]:
-            one |= {"file": "", "place": ""}
+            one |= {"file": "", "place": "", "counts": True}
+        found |= {"ownFiles": [], "changed": False}
         errors = list(valid.iter_errors({"schemaVersion": 1} | found))
         assert not errors, errors[0].context[0].message[:300]
 

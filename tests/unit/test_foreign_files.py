@@ -124,7 +124,8 @@ def test_an_empty_file_holds_no_objects(tmp_path: Path) -> None:
         assert refused("audit", "-f", path) == said
     objects = writing.dump_all([node("a"), pod("p")])
     result = run("simulate", "-f", "-", "-f", path, stdin=objects)
-    assert (result.exit_code, unwrapped(result.stderr).strip()) == (3, said)
+    assert result.exit_code == 3
+    assert unwrapped(result.stderr).startswith(f"{said}\nwarning: standard input is taken as")
     said = "holds no BalancePolicy: it is empty, or has comments only"
     assert (
         refused("simulate", "-f", "-", "--policy", path, stdin=objects)
@@ -184,7 +185,9 @@ def test_replay_and_rerun_name_what_they_are_given_instead(folder: Path) -> None
         (packed, "is a gzip file"),
     ):
         assert refused("replay", path) == f"{path}: {what}: {trace}"
-        assert refused("rerun", path) == f"{path}: {what}; {log}"
+        # A log may be packed.
+        first = ": unpack it first" if path == packed else ""
+        assert refused("rerun", path) == f"{path}: {what}{first}; {log}"
     assert refused("replay", empty) == f"{empty}: is a file: {trace}"
     assert refused("rerun", empty) == f"{empty}: has no complete line; {log}"
     assert refused("rerun", folder) == f"{folder}: is a folder, not a file"
@@ -216,3 +219,29 @@ def test_a_stream_of_bytes_is_looked_at_as_a_file_is() -> None:
         archive.writestr("a", "b")
     result = CliRunner().invoke(cli.app, ["simulate", "-f", "-"], input=packed.getvalue())
     assert result.stderr.startswith("-: is a zip archive: ")
+
+
+@pytest.mark.parametrize("write", [json.dumps, writing.dump])
+def test_a_bare_array_of_objects_is_read(write: Any) -> None:
+    """``kubectl get -o json | jq .items`` prints one."""
+    result = run("simulate", "-f", "-", "-o", "json", stdin=write([node("a"), pod("p")]))
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["summary"]["scheduled"] == 1
+    nameless = [node("a"), pod("p"), {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": 7}}]
+    said = unwrapped(run("simulate", "-f", "-", stdin=write(nameless)).stderr)
+    assert "-: document 1, item 3: " in said
+    said = "-: is a list, not a Kubernetes object: put the list under `items:` of a `kind: List`"
+    assert refused("simulate", "-f", "-", stdin=write([1, 2])) == said
+
+
+@pytest.mark.parametrize("name", ["${NAME}", "web-$TAG", "{name}"])
+def test_a_name_that_nobody_filled_in_is_a_mistake(name: str) -> None:
+    body = pod("p")
+    body["metadata"]["name"] = name
+    result = run("simulate", "-f", "-", stdin=writing.dump_all([node("a"), body]))
+    assert result.exit_code == 3
+    said = unwrapped(result.stderr)
+    assert (
+        f"Pod default/{name}: metadata.name: '{name}' is not a name that an API server takes"
+        in said
+    )

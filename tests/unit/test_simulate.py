@@ -67,6 +67,8 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
                 "displacedFrom": None,
                 "file": "-",
                 "own": False,
+                "ofChange": False,
+                "counts": True,
                 "node": "g",
                 "annotations": {
                     "hami.io/vgpu-node": "g",
@@ -88,6 +90,8 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
                 "displacedFrom": None,
                 "file": "-",
                 "own": False,
+                "ofChange": False,
+                "counts": True,
                 "node": None,
                 "annotations": {},
                 "devices": [],
@@ -110,6 +114,8 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
         "finished": {},
         "unsuited": {},
         "removed": [],
+        "ownFiles": [],
+        "changed": False,
     }
 
 

@@ -59,7 +59,10 @@ def test_a_file_that_is_not_there_or_no_text_is_named(tmp_path: Path) -> None:
         ("n" * 300, "cannot be read: File name too long"),
     ):
         path = str(tmp_path / name)
-        assert typed.refused("-f", path) == f"{path}: {said}"
+        join = (
+            f": use `awk 'FNR == 1 {{print \"---\"}} 1' {tmp_path}/*.yaml | evenkeel simulate -f -`"
+        )
+        assert typed.refused("-f", path) == f"{path}: {said}{'' if name else join}"
         for option in ("--add-node", "--policy"):
             assert (
                 typed.refused("-f", str(tmp_path / "node"), option, path)
@@ -112,7 +115,7 @@ def test_what_has_no_kind_is_one_mistake_and_the_rest_is_answered(tmp_path: Path
     problem = "is missing: every document and every item of a List must name one"
     nameless = [("(no name)", f"document {n}") for n in ("3, item 1", "3, item 3", "5")]
     assert found["mistakes"] == [
-        {"object": f"(no kind) {name}", "field": "kind", "problem": problem, "file": str(path), "place": place}
+        {"object": f"(no kind) {name}", "field": "kind", "problem": problem, "file": str(path), "place": place, "counts": True}
         for name, place in [("odd", ""), *nameless]
     ]  # fmt: skip
     lines = [f"{path}: (no kind) odd: kind: {problem}"]

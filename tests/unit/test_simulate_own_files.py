@@ -226,3 +226,90 @@ def test_ones_own_pods_come_first_and_are_marked(tmp_path: Path) -> None:
     assert lines[-1] == "* your own pods: 1 of 2 pods scheduled"
     alone = run(tmp_path, dump=DUMP).stdout
     assert "*" not in alone
+
+
+def test_without_own_pods_what_the_baseline_waits_for_is_not_yours(tmp_path: Path) -> None:
+    mine: list[Json] = [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}]
+    said = with_baseline(tmp_path, "--fail-if-pending", "-o", "markdown", baseline=DUMP, mine=mine)
+    lines = said.stdout.splitlines()
+    assert said.exit_code == 0
+    assert lines[0] == "### :white_check_mark: Your files bring no new pod"
+    assert lines[2] == "<details><summary>1 other pod pending, 1 fit</summary>"
+    table = with_baseline(tmp_path, baseline=DUMP, mine=mine).stdout.splitlines()
+    assert table[-2] == "* your own pods: 0 of 0 pods scheduled"
+    # A mistake of the baseline is no mistake of yours.
+    odd = [*DUMP, node("odd", cpu="x")]
+    said = with_baseline(tmp_path, "-o", "markdown", baseline=odd, mine=mine)
+    assert said.stdout.startswith("### :white_check_mark: Your files bring no new pod\n")
+    assert "| Mistake in |" in said.stdout
+
+
+def test_pods_of_a_change_come_first_with_a_mark_and_a_line_of_their_own(tmp_path: Path) -> None:
+    moving = pod("moves", cpu=3, node="b")
+    baseline = [*DUMP, node("b", cpu=4), moving, workload("Deployment", "lags", replicas=1)]
+    mine = [pod("mine")]
+    arguments = ["--without-node", "b", "--scale", "deploy/lags=2", "--fail-if-pending"]
+    result = with_baseline(tmp_path, *arguments, baseline=baseline, mine=mine)
+    lines = result.stdout.splitlines()
+    marks = [line[:2] for line in lines[1:] if line and not line.startswith(" ")]
+    assert marks[:5] == ["* ", "+ ", "+ ", "+ ", "de"]
+    assert "+ default/moves" in result.stdout
+    assert lines[-2:] == [
+        "* your own pods: 1 of 1 pod scheduled", "+ pods of the change: 1 of 3 pods scheduled",
+    ]  # fmt: skip
+    assert result.exit_code == 1
+    comment = with_baseline(
+        tmp_path, *arguments, "-o", "markdown", baseline=baseline, mine=mine
+    ).stdout
+    assert comment.startswith("### :x: 2 of 4 pods of your files and the change do not fit\n")
+    alone = run(tmp_path, "--cordon", "a", "-o", "markdown", dump=DUMP).stdout
+    assert alone.startswith("### :white_check_mark: The change moves no pod\n")
+
+
+def test_a_baseline_without_a_cluster_in_it_is_refused_with_the_command_that_dumps_one(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "chart").mkdir()
+    (tmp_path / "chart" / "Chart.yaml").write_text("{apiVersion: v2, name: c, version: 0.1.0}")
+    (tmp_path / "mine.yaml").write_text(writing.dump(pod("mine")))
+    for name, text, what in (
+        ("empty.yaml", "# nothing", "holds no Kubernetes object"),
+        ("broken.yaml", "a: [", "neither YAML nor JSON"),
+        ("chart/values.yaml", "replicaCount: 3", "has the values of a Helm chart"),
+        ("pods.yaml", writing.dump(pod("p")), "holds no node"),
+        ("chart", None, "is a Helm chart"),
+        ("missing.yaml", None, "there is no such file"),
+    ):
+        path = tmp_path / name
+        if text is not None:
+            path.write_text(text)
+        given = ["simulate", "--baseline", str(path), "-f", str(tmp_path / "mine.yaml")]
+        result = CliRunner().invoke(cli.app, given)
+        assert result.exit_code == 2, result.output
+        said = unwrapped(result.stderr)
+        assert said.startswith(f"--baseline {path}: {what}")
+        if name not in {"broken.yaml", "missing.yaml"}:
+            assert (
+                "a baseline is a dump of a cluster, with its nodes: use `kubectl get nodes," in said
+            )
+        assert "helm template" not in said
+
+
+def test_a_file_that_becomes_the_baseline_is_named_with_how_many_pods_no_longer_count(
+    tmp_path: Path,
+) -> None:
+    dump = [node("n", cpu=4), pod("big", cpu=40)]
+    alone = run(tmp_path, "--fail-if-pending", dump=dump)
+    assert (alone.exit_code, "baseline" in alone.stderr) == (1, False)
+    beside = run(tmp_path, "--fail-if-pending", dump=dump, mine=[pod("mine")])
+    assert beside.exit_code == 0
+    said = (
+        f"{tmp_path / 'dump.yaml'} is taken as the baseline, because it holds nodes or running pods: 1 pod that waits "
+        "there does not count for the exit code, as only pods of the other files do"
+    )
+    assert f"warning: {said}" in unwrapped(beside.stderr)
+    comment = run(tmp_path, "-o", "markdown", dump=dump, mine=[pod("mine")]).stdout
+    assert "is taken as the baseline" in comment
+    found = json.loads(run(tmp_path, "-o", "json", dump=dump, mine=[pod("mine")]).stdout)
+    assert said in found["warnings"]
+    assert found["ownFiles"] == [str(tmp_path / "mine.yaml")]

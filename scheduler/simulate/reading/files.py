@@ -37,7 +37,14 @@ def read(name: str, stdin: TextIO) -> list[dict[str, Any]]:
     return [body for body, _ in placed(name, stdin)]
 
 
-def placed(name: str, stdin: TextIO, where: str = "", command: str = "simulate") -> list[Placed]:
+def placed(
+    name: str,
+    stdin: TextIO,
+    where: str = "",
+    command: str = "simulate",
+    *,
+    is_baseline: bool = False,
+) -> list[Placed]:
     """All objects of a file, or of standard input when ``name`` is ``-``, and the place of each; Lists are unfolded.
 
     An object without a name can be named by its place alone. A document that cannot be read, or that is no
@@ -45,14 +52,14 @@ def placed(name: str, stdin: TextIO, where: str = "", command: str = "simulate")
 
     Raises:
         BadInput: the file cannot be read; calls it ``where`` if that is given, such as ``--add-node FILE``.
-            ``command`` is the command that reads the file, for advice.
+            ``command`` is the command that reads the file, for advice, and ``is_baseline`` whether it is to be a
+            dump of a cluster.
     """
-    source = _source(name, command)
+    source = _source(name, command)._replace(is_baseline=is_baseline)
     documents = list(_documents(_text(name, stdin, where or name, source), source))
     if not documents:
-        return [
-            Placed(Illegible("holds no Kubernetes object: it is empty, or has comments only"), "")
-        ]
+        problem = "holds no Kubernetes object: it is empty, or has comments only"
+        return [Placed(Illegible(f"{problem}; {foreign.DUMP}" if is_baseline else problem), "")]
     is_alone = len(documents) == 1
     return [
         one
@@ -96,7 +103,10 @@ def _text(name: str, stdin: TextIO, where: str, source: Source) -> str:
         raw = foreign.unpacked(raw)
         text = "" if (problem := foreign.of_bytes(raw, source)) else reading.decoded(raw)
     except IsADirectoryError as error:
-        raise BadInput(where, foreign.of_folder(Path(name), source.command)) from error
+        found = foreign.of_folder(Path(name), source)
+        # No pipe replaces a file of another option.
+        is_piped = where == name or source.is_baseline
+        raise BadInput(where, str(found) if is_piped else found.what) from error
     except (OSError, UnicodeError) as error:
         raise BadInput(where, unreadable(error)) from error
     except ValueError as error:
@@ -128,6 +138,19 @@ def _is_template(body: dict[str, Any]) -> bool:
     return isinstance(meta, dict) and mistakes.ACTION in str(meta.get("name"))
 
 
+def _of_list(document: list[Any], place: str, whole: str, source: Source) -> Iterator[Placed]:
+    """The objects of a list that has nothing around it, as ``jq .items`` prints it."""
+    is_of_objects = bool(document) and all(
+        isinstance(one, dict) and {"apiVersion", "kind"} <= one.keys() for one in document
+    )
+    if not is_of_objects:
+        yield Placed(Illegible(_LIST), whole)
+        return
+    for i, item in enumerate(document, 1):
+        at = f"{place}, item {i}"
+        yield from _unfold(item, at, at, source)
+
+
 def _unfold(document: Any, place: str, whole: str, source: Source) -> Iterator[Placed]:
     """The objects. A document without a kind is returned, too: it is one mistake among good objects.
 
@@ -136,7 +159,7 @@ def _unfold(document: Any, place: str, whole: str, source: Source) -> Iterator[P
     if isinstance(document, Illegible):
         yield Placed(document, place)
     elif isinstance(document, list):
-        yield Placed(Illegible(_LIST), whole)
+        yield from _of_list(document, place, whole, source)
     elif not isinstance(document, dict):
         yield Placed({}, place)
     elif _is_template(document):

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TextIO
 
+from scheduler.documents import foreign
 from scheduler.errors import BadInput
 from scheduler.progress import Tell
-from scheduler.simulate.reading import files, inventory, kinds
+from scheduler.simulate.reading import files, kinds
 
 CLUSTER = "the cluster"
 
@@ -43,6 +44,7 @@ class Gathered:
     Attributes:
         baseline: the files whose objects are the cluster as it is; ``CLUSTER`` for the cluster itself.
         own: the files that are given beside the baseline; empty without a baseline.
+        earlier: the workloads of these files, each with the object of the same name in the baseline; None without one.
     """
 
     objects: list[Mapping[str, Any]] = field(default_factory=list)
@@ -50,6 +52,7 @@ class Gathered:
     remarks: list[str] = field(default_factory=list)
     baseline: frozenset[str] = frozenset()
     own: frozenset[str] = frozenset()
+    earlier: dict[kinds.ObjectKey, Mapping[str, Any] | None] = field(default_factory=dict)
 
 
 _Given = list[tuple[Origin, Mapping[str, Any]]]
@@ -81,26 +84,51 @@ def gather(
         if name in names:
             called = "standard input" if name == "-" else name
             raise BadInput("--baseline", f"{called} is also given with -f; give it once")
-    beneath = [(Origin(CLUSTER), body) for body in live.objects] + _read(
-        baseline, stdin, tell, command
-    )
+    beneath = [(Origin(CLUSTER), body) for body in live.objects]
+    beneath += _read_baseline(baseline, stdin, tell, command)
     given = _read(names, stdin, tell, command)
     refuse_illegible((origin.file, body) for origin, body in [*beneath, *given])
     if live.objects or baseline:
         as_it_is, own = frozenset({CLUSTER, *baseline}), frozenset(names)
     else:
         as_it_is, own = _parted(given)
+        if own:
+            beneath = [one for one in given if one[0].file in as_it_is]
+            given = [one for one in given if one[0].file not in as_it_is]
     gathered = Gathered(baseline=as_it_is, own=own)
+    if own:
+        keys = map(kinds.key, (body for _, body in given))
+        gathered.earlier.update(dict.fromkeys(key for key in keys if key.kind in kinds.WORKLOADS))
     _put_beneath(gathered, beneath, [body for _, body in given])
     put(given, gathered.objects, gathered.origins)
     return gathered
 
 
-def _read(names: Iterable[str], stdin: TextIO, tell: Tell, command: str) -> _Given:
+def _read(
+    names: Iterable[str], stdin: TextIO, tell: Tell, command: str, *, is_baseline: bool = False
+) -> _Given:
     found: _Given = []
     for name in names:
         tell(f"reading {files.in_words(name)}")
-        found += named(name, files.placed(name, stdin, command=command))
+        where = f"--baseline {name}" if is_baseline else ""
+        placed = files.placed(name, stdin, where, command, is_baseline=is_baseline)
+        found += named(name, placed)
+    return found
+
+
+def _read_baseline(names: Sequence[str], stdin: TextIO, tell: Tell, command: str) -> _Given:
+    """The objects of ``--baseline``: without a node in them there is nothing to answer about.
+
+    Raises:
+        BadInput: a file holds nothing that can be read, or no file holds a node.
+    """
+    found = _read(names, stdin, tell, command, is_baseline=True)
+    for name in names:
+        refuse_illegible(
+            (f"--baseline {origin.file}", body) for origin, body in found if origin.file == name
+        )
+    if names and not any(kinds.known(body) == "Node" for _, body in found):
+        raise BadInput(f"--baseline {', '.join(names)}", f"holds no node; {foreign.DUMP}")
     return found
 
 
@@ -162,8 +190,5 @@ def _put_beneath(gathered: Gathered, beneath: _Given, files_hold: list[Mapping[s
         key = kinds.key(body)
         if key not in own:
             put([(origin, body)], gathered.objects, gathered.origins)
-        elif key.kind in kinds.WORKLOADS:
-            gathered.remarks.append(
-                f"{inventory.name_of(body)} is in {origin.file} already: its pods there stay as they are, "
-                "and only the missing pods are created from the file"
-            )
+        elif key in gathered.earlier:
+            gathered.earlier[key] = body

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from scheduler.api import names, wire
+from scheduler.api import names, selectors, wire
 from scheduler.api.door import events
 from scheduler.api.pods import requests
 from scheduler.api.storage import KINDS as STORAGE_KINDS
@@ -20,6 +21,9 @@ from scheduler.simulate.reading import kinds
 from scheduler.simulate.reading import objects as manifests
 from scheduler.simulate.reading.priorities import Priorities
 from scheduler.state import facts
+
+# What `envsubst`, a shell or a template would have replaced.
+_UNFILLED = re.compile(r"[${}]")
 
 
 class InputProblem(BadInput):
@@ -155,10 +159,7 @@ def read(objects: Sequence[Mapping[str, Any]], *, strict: bool = True) -> Invent
 
 def _take(inventory: Inventory, given: Given, seen: set[kinds.ObjectKey]) -> None:
     body = given.body
-    if isinstance(body, kinds.Illegible):
-        raise BadInput("", body.problem)
-    if not isinstance(body.get("kind"), str):
-        raise BadInput("kind", "is missing: every document and every item of a List must name one")
+    _check_form(body)
     kind = kinds.known(body)
     if kind in kinds.WORKLOADS or kind == "Node" or kind in STORAGE_KINDS:
         key = kinds.key(body)
@@ -175,6 +176,17 @@ def _take(inventory: Inventory, given: Given, seen: set[kinds.ObjectKey]) -> Non
         inventory.unknown[str(body.get("apiVersion", "")), str(body.get("kind"))] += 1
     elif not kind:
         inventory.passed_over[str(body.get("kind"))] += 1
+
+
+def _check_form(body: Mapping[str, Any]) -> None:
+    if isinstance(body, kinds.Illegible):
+        raise BadInput("", body.problem)
+    if not isinstance(body.get("kind"), str):
+        raise BadInput("kind", "is missing: every document and every item of a List must name one")
+    name = kinds.key(body).name
+    if kinds.known(body) and _UNFILLED.search(name):
+        problem = "is not a name that an API server takes: a variable is not filled in"
+        raise BadInput("metadata.name", f"{selectors.quoted(name)} {problem}")
 
 
 def _take_node(inventory: Inventory, given: Given) -> None:

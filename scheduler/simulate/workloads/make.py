@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
+from scheduler import printing
 from scheduler.api import wire
 from scheduler.api.storage import PersistentVolumeClaim
 from scheduler.devices.table import FAMILIES
 from scheduler.simulate.reading.inventory import Inventory
 from scheduler.simulate.reading.kinds import ObjectKey
-from scheduler.simulate.workloads import claims, daemons, jobs, replicas, stateful
+from scheduler.simulate.workloads import claims, daemons, jobs, replicas, rollout, stateful
 from scheduler.simulate.workloads import workload as workloads
 from scheduler.simulate.workloads.contract import Idle, Made, Room, Scene
 from scheduler.simulate.workloads.molds import Names
 from scheduler.simulate.workloads.owned import Owned
+from scheduler.simulate.workloads.rollout import Change, Earlier
 from scheduler.simulate.workloads.workload import Workload
 from scheduler.state.cluster import Cluster
 
@@ -30,6 +32,8 @@ _MAKERS: dict[str, Callable[[Workload, Scene], Made]] = {
     "CronJob": jobs.of_cron_job,
 }
 
+_NOTHING: Earlier = {}
+
 
 @dataclass(frozen=True, slots=True)
 class Making:
@@ -40,7 +44,9 @@ class Making:
         caused: uids of those that would not have been made without a change.
         idle: workloads that have no pods to make, by the reason.
         owners: the kind and name of the topmost owner of each pod that has one, by uid.
-        removed: pods that a smaller size removes, in the order in which they are removed, by the workload.
+        removed: pods that a smaller size or a changed template removes, in the order in which they are removed, by
+            the workload.
+        remarks: which workloads of one's own files are in the baseline, and what becomes of their pods there.
     """
 
     made: set[str] = field(default_factory=set)
@@ -48,12 +54,14 @@ class Making:
     idle: dict[Idle, list[ObjectKey]] = field(default_factory=lambda: {why: [] for why in Idle})
     owners: dict[str, ObjectKey] = field(default_factory=dict)
     removed: dict[ObjectKey, list[wire.Pod]] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
 
 
 def make(
     inventory: Inventory,
     scaled: AbstractSet[ObjectKey] = frozenset(),
     added: AbstractSet[str] = frozenset(),
+    earlier: Earlier = _NOTHING,
 ) -> Making:
     """Make what is missing.
 
@@ -63,14 +71,18 @@ def make(
         inventory: gets the pods that are made.
         scaled: workloads whose size a change sets; their surplus pods are removed.
         added: nodes that a change adds.
+        earlier: workloads of one's own files. Pods of the baseline that were made of another template are removed,
+            and so are surplus pods.
     """
-    found: list[Workload] = []
-    for given in inventory.workloads:
-        with inventory.about(given):
-            found.append(workloads.of(given))
+    making = Making()
+    found = _found(inventory, earlier)
+    changes = _changes(inventory, found, earlier, making)
+    # A run of a CronJob goes with its pods, and the next one is made in its place.
+    found = [one for one in found if _cron_job_of(one) not in changes]
     owned = Owned(inventory.pods, found)
     scene = _scene(inventory, found, owned)
-    making = Making()
+    # Without the object in the baseline, an autoscaler may have set the size that the file leaves out.
+    sized = scaled | {key for key, before in earlier.items() if before is not None}
     wanted: list[PersistentVolumeClaim] = []
     deployments = {one.key for one in found if one.key.kind == "Deployment"}
     for workload in found:
@@ -85,16 +97,82 @@ def make(
             wanted += done.claims
             if done.idle is not None:
                 making.idle[done.idle].append(workload.key)
-            if workload.key in scaled and done.surplus:
-                making.removed[workload.key] = list(done.surplus)
-    if making.removed:
-        gone = {pod.metadata.uid for pods in making.removed.values() for pod in pods}
-        inventory.pods[:] = [pod for pod in inventory.pods if pod.metadata.uid not in gone]
+            if workload.key in changes:
+                change = changes[workload.key]
+                making.remarks.append(_replaced(workload.key, change, len(done.pods)))
+            if done.surplus and workload.key in sized:
+                making.removed.setdefault(workload.key, []).extend(done.surplus)
+    _remove(inventory, making)
     claims.make(inventory, wanted)
     for pod in inventory.pods:
         if pod.metadata.uid not in making.owners and (top := owned.top(pod)):
             making.owners[pod.metadata.uid] = top
     return making
+
+
+def _found(inventory: Inventory, earlier: Earlier) -> list[Workload]:
+    """All workloads that can be read."""
+    found: list[Workload] = []
+    for given in inventory.workloads:
+        with inventory.about(given):
+            one = workloads.of(given)
+            found.append(rollout.with_size(one, earlier.get(one.key)))
+    return found
+
+
+def _changes(
+    inventory: Inventory, found: Sequence[Workload], earlier: Earlier, making: Making
+) -> dict[ObjectKey, Change]:
+    """Workloads of one's own files that replace pods of the baseline; these pods are removed."""
+    owned = Owned(inventory.pods, found)
+    by_key = {one.key: one for one in found}
+    changes: dict[ObjectKey, Change] = {}
+    unchanged: list[ObjectKey] = []
+    for key, before in earlier.items():
+        if key not in by_key:
+            continue
+        with inventory.about(by_key[key].given):
+            change = rollout.change(by_key[key], before, owned, by_key, inventory.priorities)
+            if change.pods:
+                changes[key] = change
+                making.removed[key] = change.pods
+            elif before is not None or owned.alive(key):
+                unchanged.append(key)
+    making.remarks.extend(_kept(unchanged))
+    _remove(inventory, making)
+    return changes
+
+
+def _remove(inventory: Inventory, making: Making) -> None:
+    gone = {pod.metadata.uid for pods in making.removed.values() for pod in pods}
+    if gone:
+        kept = [
+            pod
+            for pod in inventory.pods
+            if pod.metadata.uid not in gone or pod.metadata.uid in making.made
+        ]
+        inventory.pods[:] = kept
+
+
+def _replaced(key: ObjectKey, change: Change, n_new: int) -> str:
+    n_old, are = len(change.pods), "is" if len(change.pods) == 1 else "are"
+    return (
+        f"{key.kind} {key.namespace}/{key.name} is in the baseline with another pod template "
+        f"({', '.join(change.fields)}): {printing.counted(n_old, 'pod')} of the baseline {are} removed in a trial, and "
+        f"{printing.counted(n_new, 'new pod')} {'is' if n_new == 1 else 'are'} placed"
+    )
+
+
+def _kept(unchanged: Sequence[ObjectKey]) -> Iterator[str]:
+    """One sentence for all, as a chart may have many."""
+    if unchanged:
+        names = [f"{one.kind} {one.namespace}/{one.name}" for one in unchanged]
+        n = len(names)
+        are, their = ("is", "its") if n == 1 else ("are", "their")
+        yield (
+            f"{printing.counted(n, 'workload')} of your files {are} in the baseline with the same pod template, as far as "
+            f"placement reads it: {their} pods stay, and only missing pods are placed ({printing.some(names)})"
+        )
 
 
 def _scene(inventory: Inventory, found: Iterable[Workload], owned: Owned) -> Scene:
@@ -103,9 +181,8 @@ def _scene(inventory: Inventory, found: Iterable[Workload], owned: Owned) -> Sce
     for one in found:
         if deployment := _deployment_of(one):
             sets[deployment].append(one)
-        owner = one.controller
-        if one.key.kind == "Job" and owner and owner.kind == "CronJob" and not jobs.is_over(one):
-            running.add(ObjectKey("CronJob", one.key.namespace, owner.name))
+        if (cron := _cron_job_of(one)) and not jobs.is_over(one):
+            running.add(cron)
     nodes = Cluster(families=FAMILIES)
     for node in inventory.nodes:
         nodes.see_node(node)
@@ -126,6 +203,14 @@ def _deployment_of(workload: Workload) -> ObjectKey | None:
     if workload.key.kind != "ReplicaSet" or owner is None or owner.kind != "Deployment":
         return None
     return ObjectKey("Deployment", workload.key.namespace, owner.name)
+
+
+def _cron_job_of(workload: Workload) -> ObjectKey | None:
+    """The CronJob of a Job."""
+    owner = workload.controller
+    if workload.key.kind != "Job" or owner is None or owner.kind != "CronJob":
+        return None
+    return ObjectKey("CronJob", workload.key.namespace, owner.name)
 
 
 def _caused(
