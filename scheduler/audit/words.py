@@ -325,7 +325,9 @@ def left(why: Json | None) -> str:
     """What is free on one node, and how many typical pods do not fit there."""
     if why is None:
         return ""
-    return f"{why['left']}; {why['misfits']} do not fit" if why["misfits"] else str(why["left"])
+    if not why["misfits"]:
+        return str(why["left"])
+    return f"{why['left']}; {why['misfits']} {why['pods']} do not fit"
 
 
 def worst(audit: Json) -> list[str]:
@@ -347,7 +349,7 @@ def worst(audit: Json) -> list[str]:
 def _cause(why: Json | None) -> str:
     if why is None:
         return "less than a hundredth of each unit is stranded"
-    return f"{why['cause']} for {why['pods']}" if why["misfits"] else str(why["cause"])
+    return str(why["cause"])
 
 
 def node(one: Json) -> list[str]:
