@@ -10,7 +10,8 @@ from scheduler.measure.figures import Figures
 _SHORT_OF = {
     m.LACKS_CPU: "too little CPU",
     m.LACKS_MEMORY: "too little memory",
-    m.LACKS_CARDS: "no card with enough free",
+    m.LACKS_CARDS: "no GPU with enough free",
+    m.LACKS_MORE_CARDS: "too few free GPUs for pods of {} or more GPUs",
     m.LACKS_PODS: "no room for another pod (maxPods)",
 }
 # Less than this much of a unit is not worth a word.
@@ -40,7 +41,7 @@ def of_node(figures: Figures, i: int) -> str:
     why = why_of(figures, i)
     if why is None:
         return ""
-    extent = f" for {why.misfits} {why.pods}" if why.misfits else ""
+    extent = f"; {why.misfits} {why.pods} do not fit" if why.misfits else ""
     return f"{why.left}: {why.cause}{extent}"
 
 
@@ -61,7 +62,8 @@ def why_of(figures: Figures, i: int) -> Why | None:
         return Why(free, cause, "", pods)
     short = figures.short[kinds, :, i].sum(axis=0)
     worst = int(short.argmax())
-    return Why(free, _SHORT_OF[worst], f"{_count(short[worst])} of {_count(hosted)}", pods)
+    cause = _SHORT_OF[worst].format(figures.fewest[i])
+    return Why(free, cause, f"{_count(short[worst])} of {_count(hosted)}", pods)
 
 
 def what_is_free(figures: Figures, i: int) -> str:

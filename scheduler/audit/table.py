@@ -45,7 +45,7 @@ def show_nodes(audit: Json, console: Console) -> None:
     """Print every node by its name: its cards, what of it is in use, and what is stranded."""
     say(console, words.about(audit))
     table = columns(
-        "node", "model", "cards", "sharers", "CPU %", "mem %", "GPU %", "VRAM %", "stranded"
+        "node", "model", "cards", "pods", "CPU%", "mem%", "GPU%", "VRAM%", "stranded"
     )  # fmt: skip
     table.columns[1].justify = "left"
     for node in sorted(audit["nodes"], key=lambda one: str(one["name"])):
@@ -53,7 +53,7 @@ def show_nodes(audit: Json, console: Console) -> None:
     console.print(table)
     say(
         console,
-        "CPU, mem, GPU and VRAM: percent in use. Sharers: pods on the node's cards. "
+        "CPU, mem, GPU and VRAM: percent in use. Pods: those on the node's cards. "
         "Stranded: free GPUs that typical pods cannot use; "
         f"{words.OUT}: the node is out of service, cordoned or unhealthy.",
     )
@@ -126,8 +126,8 @@ def _filled(replay: Json) -> Table:
     table = columns("filled up by", *(f"{title} held" for title in words.HELD.values()))
     table.columns[0].no_wrap = True
     table.add_row("(now)", *words.held({key: [value] for key, value in replay["held"].items()}))
-    for one in replay["modes"]:
-        table.add_row(one["mode"], *words.held(one["held"]))
+    for name, one in words.rows_of_modes(replay):
+        table.add_row(name, *words.held(one["held"]))
     return table
 
 
@@ -137,8 +137,8 @@ def _modes(replay: Json, total: Json) -> Table:
     table.columns[0].no_wrap = True
     now = f"{replay['emptyNodes']:,}", "", amount(total["stranded"]["gpuCompute"])
     table.add_row("(now)", *now, f"{total['money']:,.0f}")
-    for one in replay["modes"]:
+    for name, one in words.rows_of_modes(replay):
         tried = one["inOrders"]
         cells = (spread(tried[key]) for key in ("emptyNodes", "unplaced", "gpus"))
-        table.add_row(one["mode"], *cells, whole(tried["money"]))
+        table.add_row(name, *cells, whole(tried["money"]))
     return table

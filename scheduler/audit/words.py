@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from scheduler.api.placement import Mode
 from scheduler.audit import unread
+from scheduler.audit.comparison import DEFAULT_MODE
 from scheduler.audit.prices.book import UNITS
 from scheduler.cycle.advice import weighed
 
@@ -30,8 +32,8 @@ FIGURES = {
 LEGEND = (
     "Stranded for all: the part of the stranded capacity that no typical pod at all can use.",
     (
-        "No loss: free CPU and memory that nobody misses, because all GPUs of the node are in use and no pod of the "
-        "cluster could use the rest, or because it is too little for any pod."
+        "No loss: free CPU and memory that is not counted as stranded, because typical pods do not request it there or "
+        "could not run there anyway, such as beside GPUs that are all in use."
     ),
     (
         "Out of service: free capacity of nodes that are cordoned or unhealthy, and of cards that are unhealthy, in MIG "
@@ -265,6 +267,16 @@ def held(one: Json) -> list[str]:
     return [whole(one[key]) for key in HELD]
 
 
+def rows_of_modes(replay: Json) -> list[tuple[str, Json]]:
+    """The compared modes by name; ``default (keel)`` is one row where the default places as keel does."""
+    rows = {one["mode"]: one for one in replay["modes"]}
+    default, keel = rows.get(DEFAULT_MODE), rows.get(Mode.KEEL)
+    if default is None or keel is None or default | {"mode": Mode.KEEL} != keel:
+        return list(rows.items())
+    names = {DEFAULT_MODE: f"{DEFAULT_MODE} ({Mode.KEEL})"}
+    return [(names.get(name, name), one) for name, one in rows.items() if one is not keel]
+
+
 def moved(audit: Json) -> list[str]:
     """How many pods were placed again, what the dollars include, which pods stayed and why."""
     replay = audit["replay"]
@@ -294,7 +306,8 @@ def moved(audit: Json) -> list[str]:
     left_over = [one["mode"] for one in replay["modes"] if max(one["inOrders"]["unplaced"])]
     if left_over:
         lines.append(
-            f"With {', '.join(left_over)} some pods found no node, so less is stranded because fewer pods are placed."
+            f"With {', '.join(left_over)} some pods found no node: the figures of what is stranded then are of fewer "
+            "placed pods, and less comparable."
         )
     return lines
 
@@ -325,7 +338,9 @@ def left(why: Json | None) -> str:
     """What is free on one node, and how many typical pods do not fit there."""
     if why is None:
         return ""
-    return f"{why['left']}; {why['misfits']} do not fit" if why["misfits"] else str(why["left"])
+    if not why["misfits"]:
+        return str(why["left"])
+    return f"{why['left']}; {why['misfits']} {why['pods']} do not fit"
 
 
 def worst(audit: Json) -> list[str]:
@@ -347,7 +362,7 @@ def worst(audit: Json) -> list[str]:
 def _cause(why: Json | None) -> str:
     if why is None:
         return "less than a hundredth of each unit is stranded"
-    return f"{why['cause']} for {why['pods']}" if why["misfits"] else str(why["cause"])
+    return str(why["cause"])
 
 
 def node(one: Json) -> list[str]:

@@ -25,7 +25,7 @@ _PLAIN = (
     (r"Input should be greater than or equal to ", "must be at least "),
     (r"Input should be less than or equal to ", "must be at most "),
 )
-# The base class of all mistakes on a command line; typer has a name for this subclass only.
+# The root of all mistakes on a command line; typer exports only this subclass.
 _WRONG: Any = typer.BadParameter.__base__
 _BEFORE = "Error: "
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from scheduler.api import wire
 from scheduler.errors import BadInput
-from scheduler.explain import near
+from scheduler.explain import idle, near
 from scheduler.explain.layout import some
 from scheduler.explain.scene import Scene
 from scheduler.printing import counted
@@ -59,11 +59,9 @@ def pod_of(scene: Scene, wanted: ObjectKey) -> Found:
         raise BadInput(
             f"{wanted.kind} {key}", f"has no pod that runs or waits: finished are {names}"
         )
-    if any(kinds.key(body) == wanted for body in scene.situation.inventory.objects):
-        raise BadInput(
-            f"{wanted.kind} {key}",
-            "has no pods: it requests none, is suspended, or no node suits it",
-        )
+    for body in scene.situation.inventory.objects:
+        if kinds.key(body) == wanted:
+            raise BadInput(f"{wanted.kind} {key}", f"has no pods: {idle.why(scene, body)}")
     raise near.unknown(scene, wanted)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from scheduler.explain import losses, sentences
 from scheduler.explain.layout import Line, heading, some
-from scheduler.plugins import container_figures, words
+from scheduler.plugins import container_requests, words
 from scheduler.printing import counted
 from scheduler.simulate import explained
 
@@ -137,7 +137,7 @@ def _fit(nearest: Json) -> Iterator[Line]:
         is_requested = "is" if asked == 1 else "are"
         yield Line(f"{good} of {n_cards} would fit, {asked} {is_requested} requested", 2, 2)
     for one in nearest["containers"][:_CONTAINERS]:
-        who, asked = container_figures.name_containers(one["names"]), one["cardsAsked"]
+        who, asked = container_requests.name_containers(one["names"]), one["cardsAsked"]
         each = " by each" if len(one["names"]) > 1 else ""
         is_requested = "is" if asked == 1 else "are"
         text = f"{who}: {one['wouldDo']} of {n_cards} would fit, {asked} {is_requested} requested{each}"
@@ -146,7 +146,7 @@ def _fit(nearest: Json) -> Iterator[Line]:
     if more > 0:
         yield Line(f"and {counted(more, 'other request')} of containers", 2, 2)
     if (one := nearest.get("together")) is not None:
-        before = container_figures.name_containers(one["after"])
+        before = container_requests.name_containers(one["after"])
         placed = "is placed" if len(one["after"]) == 1 else "are placed"
         text = (
             f"They do not fit together: once {before} {placed}, {one['wouldDo']} of {n_cards} would fit "

@@ -10,7 +10,7 @@ from scheduler.cycle.advice.back import Back
 from scheduler.cycle.advice.ending import Ending
 from scheduler.cycle.advice.less import Less
 from scheduler.errors import visible
-from scheduler.plugins import container_figures, words
+from scheduler.plugins import container_requests, words
 from scheduler.state.pods import PodRecord
 
 Json = dict[str, Any]
@@ -80,7 +80,7 @@ def _said(asking: Asking, step: Step) -> str:
             asked, left = (words.amount(ask.resource, one) for one in (ask.asked, most))
             where = " in each container" if ask.of_each else ""
             if names:
-                where = f" in {container_figures.name_containers(names)}"
+                where = f" in {container_requests.name_containers(names)}"
             up_to = "up to " if is_unlike else ""
             return f"request at most {left} {ask.resource}{where} instead of {up_to}{asked}"
         case Drop(wish):

@@ -49,8 +49,8 @@ CPU, MEMORY, GPU, GPU_MEMORY = range(4)
 FIGURES = ("capacity", "used", "free", "closed", "stranded", "dead", "spare")
 CAPACITY, USED, FREE, CLOSED, STRANDED, DEAD, SPARE = range(7)
 # What a pod can be short of.
-N_CAUSES = 4
-LACKS_CPU, LACKS_MEMORY, LACKS_CARDS, LACKS_PODS = range(N_CAUSES)
+N_CAUSES = 5
+LACKS_CPU, LACKS_MEMORY, LACKS_CARDS, LACKS_MORE_CARDS, LACKS_PODS = range(N_CAUSES)
 # Typical pods are told apart for the reason: those that ask GPUs, and the others.
 ASKS_GPU, ASKS_NONE = range(2)
 # Of CPU and memory, in base units.
@@ -69,7 +69,9 @@ class Figures:
         closed: [N] whether the node takes no pods for now.
         hosted: [2, N] typical pods that could run there if it were empty, by ``ASKS_GPU``, ``ASKS_NONE``.
         refused: [2, N] those of them that do not fit now.
-        short: [2, N_CAUSES, N] those of them that are short of each.
+        short: [2, N_CAUSES, N] those of them that are short of each. A pod lacks cards where no card has enough free for
+            it, and more cards where some have.
+        fewest: [N] the fewest GPUs of a typical pod that lacks more cards; 0 where none does.
     """
 
     names: tuple[str, ...]
@@ -78,6 +80,7 @@ class Figures:
     hosted: c.Floats
     refused: c.Floats
     short: c.Floats
+    fewest: c.Ints
 
 
 def of_cluster(cluster: Cluster, typical: Typical) -> Figures:
@@ -133,7 +136,9 @@ def in_steps(cluster: Cluster, typical: Typical) -> Generator[None, None, Figure
             amounts[figure, dimension] = np.bincount(cards.owner, values[i], rows.size)
     amounts[CLOSED, :, closed] += amounts[FREE, :, closed]
     amounts[FREE:CLOSED, :, closed] = amounts[STRANDED:, :, closed] = 0.0
-    return Figures(tuple(names), amounts, closed, judged.hosted, judged.refused, judged.short)
+    return Figures(
+        tuple(names), amounts, closed, judged.hosted, judged.refused, judged.short, judged.fewest
+    )
 
 
 def _is_closed(cluster: Cluster, row: int) -> bool:
@@ -168,6 +173,7 @@ class _Judged:
         self._plain_weight, self._blocked, self._fitting = np.zeros((3, 2, n))
         self.hosted, self.refused = np.zeros((2, n)), np.zeros((2, n))
         self.short = np.zeros((2, N_CAUSES, n))
+        self.fewest = np.zeros(n, np.int64)
 
     def ask(self, shape: DemandShape, count: float) -> None:
         """One typical pod and how many there are of it."""
@@ -180,17 +186,21 @@ class _Judged:
         asked = np.array([[shape.cpu], [shape.memory]])
         hosts = (n_suiting >= shape.cards) & (self._allocatable[: c.EPHEMERAL] >= asked).all(axis=0)
         hosts &= rules.could_host(shape, self._cluster.nodes, self._rows)
-        lacks = np.vstack([self.plain_free < asked, n_now < shape.cards, self._no_pods])
+        too_few = n_now < shape.cards
+        some = too_few & (n_now > 0)
+        lacks = np.vstack([self.plain_free < asked, too_few & ~some, some, self._no_pods])
         fits = hosts & ~lacks.any(axis=0)
         kind = ASKS_GPU if shape.cards else ASKS_NONE
         self.hosted[kind] += count * hosts
         self.refused[kind] += count * (hosts & ~fits)
         self.short[kind] += count * (hosts & lacks)
+        fewest = np.where(self.fewest > 0, np.minimum(self.fewest, shape.cards), shape.cards)
+        self.fewest = np.where(hosts & some, fewest, self.fewest)
         if shape.cards:
             of_family = cards.pool == place_of(shape.family)
             self._gpu_weight += count * (hosts[cards.owner] & of_family)
             self._taken += count * (fits[cards.owner] & now)
-        has_say = hosts & ~(lacks[LACKS_CARDS] if shape.cards else self._unseen)
+        has_say = hosts & ~(too_few if shape.cards else self._unseen)
         weight = count * asked * has_say
         self._plain_weight += weight
         self._fitting += weight * fits

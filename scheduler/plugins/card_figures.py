@@ -1,7 +1,7 @@
 """Why cards do not suffice, in figures, over all cards of the nodes that refuse a pod because of cards.
 
 The counts are of the walk that chooses cards. The figures are of the container that requests cards; where several
-do, each is named with its own, see ``container_figures``.
+containers do, ``container_figures`` names those that are short.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import numpy as np
 from scheduler.api.pods.gpus import GpuAsk
 from scheduler.api.reasons import CARD_CODES, CardRefusal
 from scheduler.devices import models
-from scheduler.plugins import container_figures, words
+from scheduler.plugins import container_figures, container_requests, words
 from scheduler.plugins.cards_seen import CardsSeen, find_hardest, find_refusals, measure_free
+from scheduler.plugins.container_figures import Several
 from scheduler.plugins.contract import Judged
 from scheduler.schema import columns as c
 
@@ -24,7 +25,11 @@ _FIXED = {
 
 
 def figures(judged: Judged, seen: CardsSeen) -> list[tuple[CardRefusal, str]]:
-    """What is behind every code that any card or node of the rows has, the most telling first."""
+    """What is behind every code that any card or node of the rows has, the most important first."""
+    several = None
+    if container_requests.are_several(judged):
+        several = container_figures.evaluate_each(judged)
+        seen = container_figures.add_hidden(seen, several)
     codes = seen.codes
     counts = codes.sum(axis=0)
     of_nodes = (CardRefusal.TOO_FEW, CardRefusal.TOO_MANY_ASKED)
@@ -34,14 +39,14 @@ def figures(judged: Judged, seen: CardsSeen) -> list[tuple[CardRefusal, str]]:
     for code in there:
         n = int((codes[:, code] > 0).sum()) if code in of_nodes else int(counts[code])
         text = f"{CARD_CODES[code]} on {words.counted(n, 'node' if code in of_nodes else 'GPU')}"
-        found.append((code, text + _more(judged, seen, code)))
+        found.append((code, text + _more(judged, seen, code, several)))
     return found
 
 
-def _more(judged: Judged, seen: CardsSeen, code: CardRefusal) -> str:
+def _more(judged: Judged, seen: CardsSeen, code: CardRefusal, several: Several | None) -> str:
     found = ""
-    if code in container_figures.CODES and container_figures.are_several(judged):
-        found = container_figures.tell(judged, seen, code)
+    if several is not None and code in container_figures.CODES:
+        found = container_figures.describe(judged, seen, code, several, _FIXED.get(code, ""))
     else:
         match code:
             case CardRefusal.TOO_FEW | CardRefusal.TOO_MANY_ASKED:
@@ -60,7 +65,7 @@ def _more(judged: Judged, seen: CardsSeen, code: CardRefusal) -> str:
 
 
 def _count(judged: Judged, codes: c.Ints, code: CardRefusal) -> str:
-    """Of cards on one node: how many there are, or how many would do."""
+    """Of cards on one node: how many there are, or how many would fit."""
     best = int(np.argmax(codes[:, code]))
     n, node = int(codes[best, code]), _node(judged, best)
     there = "that would fit on one node" if code == CardRefusal.TOO_FEW else "on one node"
@@ -90,7 +95,7 @@ def _cores(judged: Judged, seen: CardsSeen) -> str:
 
 
 def _most(judged: Judged, seen: CardsSeen, at: c.Ints, free: c.Ints, told: tuple[str, str]) -> str:
-    """What was asked and the most that is free; empty without cards, where others of the pod are in the way."""
+    """The request and the most that is free; empty without cards, where other containers of the pod hold them."""
     if not at.size:
         return ""
     asked, most_free = told
@@ -102,7 +107,7 @@ def _most(judged: Judged, seen: CardsSeen, at: c.Ints, free: c.Ints, told: tuple
 
 
 def _types(judged: Judged, seen: CardsSeen) -> str:
-    """The kinds that were asked, and those of the cards that are none of them."""
+    """The requested kinds, and the kinds of the cards that are none of them."""
     ask, table = judged.asked.template.gpu, judged.cluster.cards
     d = seen.cards[seen.codes[seen.at, CardRefusal.TYPE] > 0]
     d = d[~judged.ask.model_ok[table.columns.model[d]]]

@@ -1,4 +1,4 @@
-"""The cards of the nodes that refuse a pod because of cards, and what each says to one container of the pod."""
+"""The cards of the nodes that refuse a pod because of cards, and how each is refused to one container of the pod."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CardsSeen(NamedTuple):
 
 
 def see_cards(judged: Judged, codes: c.Ints) -> CardsSeen:
-    """The cards that the pod is judged by on the rows; ``codes`` are those of the walk."""
+    """The cards of the pod's family on the rows; ``codes`` are those of the walk."""
     nodes, pool, rows = judged.cluster.nodes.columns, judged.ask.pool, judged.rows
     start, count = nodes.card_start[pool, rows], nodes.card_count[pool, rows]
     at = np.repeat(np.arange(rows.size), count)
@@ -76,7 +76,7 @@ def find_hardest(judged: Judged) -> int:
 
 
 def mib_asked(judged: Judged, d: c.Ints, slot: int) -> c.Ints:
-    """[m] the memory that a container asks of each of these cards, at least 1."""
+    """[m] the memory that a container requests of each of these cards, at least 1."""
     containers, total = judged.ask.containers, judged.cluster.cards.columns.total[c.MIB, d]
     mib, percent = int(containers[c.ASK_MIB, slot]), int(containers[c.ASK_PERCENT, slot])
     asked: c.Ints = np.maximum(1, np.full(d.size, mib) if mib else total * percent // 100)

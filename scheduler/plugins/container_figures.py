@@ -1,283 +1,248 @@
-"""Why cards do not suffice for a pod of several containers that request cards: each named with its own figures.
+"""Why cards do not suffice for a pod of several containers that request cards: those that are short, with figures.
 
-The figure of a container is the most that is free for it alone, before any container of the pod has a card. Where
-that is enough for each of them, what is left for the first container that the walk cannot serve is told too.
+A container is short on a node if the node refuses it by itself, before any container of the pod has a card. Its
+figure is the largest on the nodes on which it is short, so the figure is below the request. Containers that fit on
+no node of a reason are named. Without any, the containers do not fit together on a node where none is short: one
+sentence says what is left there for the first container that the walk cannot serve.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from scheduler.api.reasons import CardRefusal
-from scheduler.kernels import diagnose
 from scheduler.plugins import words
 from scheduler.plugins.cards_seen import (
     FITS,
     CardsSeen,
     find_refusals,
     measure_free,
-    mib_asked,
     see_cards,
+)
+from scheduler.plugins.container_requests import (
+    Alone,
+    Request,
+    Walk,
+    evaluate_alone,
+    find_largest,
+    follow_walk,
+    list_names,
+    name_containers,
 )
 from scheduler.plugins.contract import Judged
 from scheduler.schema import columns as c
 
-# By what is short, the figures by which requests are unlike.
-CODES = {
-    CardRefusal.TOO_FEW: (c.ASK_MIB, c.ASK_PERCENT, c.ASK_CORES),
-    CardRefusal.TOO_MANY_ASKED: (),
-    CardRefusal.MEMORY: (c.ASK_MIB, c.ASK_PERCENT),
-    CardRefusal.CORES: (c.ASK_CORES,),
-}
-# A pod may have a thousand containers: so many requests are told, the largest so many are compared with what is
-# free on all cards, and so many containers are tried one after the other.
-_TOLD, _MEASURED, _TRIED = 3, 4, 32
+# Reasons that are about what one container requests, and not about its pod or the cards.
+_OF_CONTAINERS = (
+    CardRefusal.TOO_MANY_ASKED,
+    CardRefusal.TOO_FEW,
+    CardRefusal.MEMORY,
+    CardRefusal.CORES,
+    CardRefusal.EXCLUSIVE,
+)
+# The other reasons that cards which the pod itself takes may give.
+_OF_CARDS = (CardRefusal.SLOTS, CardRefusal.EXHAUSTED)
+CODES = frozenset(_OF_CONTAINERS + _OF_CARDS)
+# So many requests are named for each reason.
+_NAMED = 3
 
 
-class Request(NamedTuple):
-    """What one container requests, or several alike.
-
-    Attributes:
-        slots, names: which containers.
-        cards: how many cards each requests.
-        amounts: of what it requests on each, by which such requests are unlike.
-    """
-
-    slots: tuple[int, ...]
-    names: tuple[str, ...]
-    cards: int
-    amounts: tuple[int, ...]
-
-    @property
-    def who(self) -> str:
-        """The containers in words."""
-        return name_containers(self.names) + (" each" if len(self.slots) > 1 else "")
-
-
-class Walk(NamedTuple):
-    """Where the walk over the containers ends on one node.
+class Several(NamedTuple):
+    """The requests of a pod of several containers, each evaluated by itself.
 
     Attributes:
-        slot: the first container that finds too few cards.
-        served: the containers before it.
-        held: [3, n] what these hold on the node's cards.
-        fitting: on how many cards the container would fit.
+        are_more: whether smaller requests were not evaluated.
     """
 
-    slot: int
-    served: tuple[int, ...]
-    held: c.Ints
-    fitting: int
+    requests: tuple[Alone, ...]
+    are_more: bool
 
 
 class _Figure(NamedTuple):
-    """Of one request what is requested, and the most that there is of it and where."""
+    """What a container requested, and the most of it on the nodes on which it is short."""
 
-    request: Request
     asked: str
-    there: str
-    is_enough: bool
+    most: str
 
 
-def are_several(judged: Judged) -> bool:
-    """Whether several containers request cards."""
-    return bool((judged.ask.containers[c.N_CARDS] > 0).sum() > 1)
+def evaluate_each(judged: Judged) -> Several:
+    """Each request by itself, on all rows."""
+    largest, are_more = find_largest(judged)
+    return Several(tuple(evaluate_alone(judged, one) for one in largest), are_more)
 
 
-def group_requests(judged: Judged, *figures: int) -> list[Request]:
-    """The containers that request cards, those alike by some figures together, in the order of the pod."""
-    containers = judged.ask.containers
-    alike: dict[tuple[int, ...], list[int]] = {}
-    for slot in np.flatnonzero(containers[c.N_CARDS] > 0).tolist():
-        key = tuple(containers[[c.N_CARDS, *figures], slot].tolist())
-        alike.setdefault(key, []).append(slot)
-    return [
-        Request(tuple(slots), tuple(list_names(judged, slots)), key[0], key[1:])
-        for key, slots in alike.items()
-    ]
+def add_hidden(seen: CardsSeen, several: Several) -> CardsSeen:
+    """The codes with those of containers that fit on no row, where the walk always ends before it comes to them."""
+    codes = seen.codes.copy()
+    for one in several.requests:
+        if one.fits.any():
+            continue
+        reason = _find_main_reason(one.codes)
+        is_covered: c.Flags = np.any((codes > 0) & (one.codes > 0), axis=0)
+        if not bool(is_covered[[*_OF_CONTAINERS, reason]].any()):
+            codes[:, reason] = np.maximum(codes[:, reason], one.codes[:, reason])
+    return seen._replace(codes=codes)
 
 
-def list_names(judged: Judged, slots: Sequence[int]) -> list[str]:
-    """What containers are called; one without a name by its number."""
-    gpu = judged.asked.template.gpu
-    called = gpu.names if gpu is not None and gpu.names else ()
-    return [(called[slot] if slot < len(called) else "") or f"number {slot + 1}" for slot in slots]
+def describe(
+    judged: Judged, seen: CardsSeen, code: CardRefusal, several: Several, fixed: str
+) -> str:
+    """The containers that are short on the nodes of a reason, or what does not fit together there.
+
+    ``fixed`` is the text of a reason that has no figures.
+    """
+    there = seen.codes[:, code] > 0
+    short = [(one, there & (one.codes[:, code] > 0)) for one in several.requests]
+    short = [(one, at) for one, at in short if at.any()]
+    together = there & ~np.any([at for _, at in short], axis=0) if short else there
+    fit_nowhere = [(one, at) for one, at in short if not one.fits[there].any()]
+    if not fit_nowhere and together.any():
+        return _describe_together(judged, seen, code, together, int(there.sum()))
+    if code in _OF_CARDS:
+        return fixed
+    # Without a container that fits on none of these nodes, each is short on some of them.
+    named = fit_nowhere or short
+    said = _describe_short(judged, seen, code, named, int(there.sum()), fixed)
+    if len(named) > _NAMED:
+        more = words.counted(len(named) - _NAMED, "other request")
+        said.append(f"and {'other requests' if several.are_more else more}")
+    return "; ".join(said)
 
 
-def name_containers(names: Sequence[str]) -> str:
-    """``container a``, ``containers a and b``; of many the first, and how many more."""
-    return f"container{'s' if len(names) > 1 else ''} {words.joined(names, 'container')}"
+def _find_main_reason(codes: c.Ints) -> CardRefusal:
+    """Why one request fits nowhere: on nodes that have enough cards, if there are any."""
+    enough = codes[codes[:, CardRefusal.TOO_MANY_ASKED] == 0].sum(axis=0)
+    if not enough.any():
+        return CardRefusal.TOO_MANY_ASKED
+    return CardRefusal.TOO_FEW if enough[CardRefusal.TOO_FEW] else CardRefusal(enough.argmax())
 
 
-def tell(judged: Judged, seen: CardsSeen, code: CardRefusal) -> str:
-    """What each container requests and the most that there is; then what is left, where each alone would fit."""
-    requests = group_requests(judged, *CODES[code])
-    largest = sorted(requests, key=lambda one: (one.amounts, one.cards), reverse=True)[:_MEASURED]
-    measured = [one for one in requests if one in largest]
-    found = [figure for one in measured for figure in _measure(judged, seen, code, one)]
-    if not found:
-        return ""
-    # What is short is told first.
-    found.sort(key=lambda one: one.is_enough)
-    told = [f"{one.request.who} requested {one.asked}, {one.there}" for one in found[:_TOLD]]
-    more = len(found) - len(told) + len(requests) - len(measured)
-    told += [f"and {words.counted(more, 'other request')}"] if more > 0 else []
-    said = "; ".join(told)
-    if code == CardRefusal.TOO_MANY_ASKED:
-        return said
-    together = _together(judged, seen, code) if all(one.is_enough for one in found) else ""
-    return f"{said} (before any of them has a GPU){together}"
-
-
-def follow_walk(judged: Judged, at: int) -> Walk | None:
-    """Where the walk ends on the node at a position among the rows; None where that is not known."""
-    ask, row = judged.ask, judged.rows[[at]]
-    nodes, cards = judged.cluster.nodes.columns, judged.cluster.cards.columns
-    count = int(nodes.card_count[ask.pool, row[0]])
-    asking = np.flatnonzero(ask.containers[c.N_CARDS] > 0).tolist()
-    held = np.zeros((3, count), np.int64)
-    for i, slot in enumerate(asking[:_TRIED]):
-        first = ask._replace(containers=ask.containers[:, : slot + 1].copy())
-        codes = np.zeros((1, c.N_CARD_CODES), np.int64)
-        diagnose.card_codes(nodes, cards, first, row, judged.scratch, codes)
-        # Every card that is not refused was picked; the count of those that were is no refusal.
-        fitting = count - int(codes[0].sum() - codes[0, CardRefusal.TOO_FEW])
-        if fitting < int(ask.containers[c.N_CARDS, slot]):
-            return Walk(slot, tuple(asking[:i]), held, fitting)
-        held = judged.scratch.held[:, :count].copy()
-    return None
+def _describe_short(
+    judged: Judged,
+    seen: CardsSeen,
+    code: CardRefusal,
+    short: Sequence[tuple[Alone, c.Flags]],
+    n_nodes: int,
+    fixed: str,
+) -> list[str]:
+    """``container a requested 3 GPUs and container b 4 GPUs, the most on one node is 2, on n1``, and so on."""
+    by_most: dict[str, dict[str, list[str]]] = {}
+    for one, at in short[:_NAMED]:
+        figure = _measure(judged, seen, code, one, at, fixed)
+        if figure is not None:
+            n = int(at.sum())
+            part = f" (short on {n} of {n_nodes} nodes)" if n < n_nodes else ""
+            names = by_most.setdefault(figure.most + part, {}).setdefault(figure.asked, [])
+            names.extend(one.request.names)
+    said = []
+    for most, requests in by_most.items():
+        named = [
+            f"{name_containers(names)}{' each' if len(names) > 1 else ''}"
+            f"{'' if i else ' requested'} {asked}"
+            for i, (asked, names) in enumerate(requests.items())
+        ]
+        said.append(" and ".join(filter(None, (", ".join(named[:-1]), named[-1]))) + most)
+    return said
 
 
 def _measure(
-    judged: Judged, seen: CardsSeen, code: CardRefusal, request: Request
-) -> Iterator[_Figure]:
+    judged: Judged, seen: CardsSeen, code: CardRefusal, one: Alone, at: c.Flags, fixed: str
+) -> _Figure | None:
+    """The request, and the most on the rows ``at`` [n]; None where other cards than these are what is short."""
     match code:
-        case CardRefusal.MEMORY:
-            yield from _of_memory(judged, seen, request)
-        case CardRefusal.CORES:
-            yield from _of_cores(judged, seen, request)
-        case CardRefusal.TOO_FEW:
-            fit = np.flatnonzero(find_refusals(judged, seen, request.slots[0]) == FITS)
-            there = "the most that would fit on one node is"
-            yield _counted(judged, seen, request, fit, there)
+        case CardRefusal.MEMORY | CardRefusal.CORES:
+            return _measure_cards(judged, seen, code, one.request, at)
+        case CardRefusal.TOO_FEW | CardRefusal.TOO_MANY_ASKED:
+            counts = np.where(at, one.codes[:, code], -1)
+            best = int(np.argmax(counts))
+            would_fit = "that would fit " if code == CardRefusal.TOO_FEW else ""
+            most = f", the most {would_fit}on one node is {counts[best]}, on {_node(judged, best)}"
+            return _Figure(words.counted(one.request.cards, "GPU"), most)
         case _:
-            every = np.arange(seen.at.size)
-            yield _counted(judged, seen, request, every, "the most on one node is")
+            return _Figure(fixed.removeprefix("requested "), "")
 
 
-def _of_memory(judged: Judged, seen: CardsSeen, request: Request) -> Iterator[_Figure]:
+def _measure_cards(
+    judged: Judged, seen: CardsSeen, code: CardRefusal, request: Request, at: c.Flags
+) -> _Figure | None:
+    """The most that is free on as many cards of one node as the container requests."""
     slot = request.slots[0]
-    at = _suiting(judged, seen, slot, CardRefusal.MEMORY)
-    mib, percent = judged.ask.containers[[c.ASK_MIB, c.ASK_PERCENT], slot].tolist()
-    free, total = measure_free(judged, seen, at, c.MIB)
-    asked = mib_asked(judged, seen.cards[at], slot)
-    if mib:
-        yield from _of_cards(judged, seen, request, at, free, asked, (f"{mib} MiB", "{}"))
-    else:
-        shown = free * 100 // np.maximum(1, total)
-        said = f"{percent} % of the memory", "{} %"
-        yield from _of_cards(judged, seen, request, at, shown, asked * 0 + percent, said)
-
-
-def _of_cores(judged: Judged, seen: CardsSeen, request: Request) -> Iterator[_Figure]:
-    slot = request.slots[0]
-    cores = int(judged.ask.containers[c.ASK_CORES, slot])
-    if cores:
-        at = _suiting(judged, seen, slot, CardRefusal.CORES)
-        free, _ = measure_free(judged, seen, at, c.CORES)
-        said = f"{cores} % of the cores", "{} %"
-        yield from _of_cards(judged, seen, request, at, free, free * 0 + cores, said)
-
-
-def _of_cards(
-    judged: Judged,
-    seen: CardsSeen,
-    request: Request,
-    at: c.Ints,
-    free: c.Ints,
-    asked: c.Ints,
-    said: tuple[str, str],
-) -> Iterator[_Figure]:
-    """The most that is free on as many cards of one node as the request has; nothing where no node has so many."""
-    wanted, most = said
-    nth, rows = _nth_largest(free, seen.at[at], request.cards)
-    if not nth.size:
-        return
-    best = int(np.argmax(free[nth]))
-    figure, node = most.format(int(free[nth[best]])), _node(judged, int(rows[best]))
-    is_enough = bool((free[nth] >= asked[nth]).any())
-    if request.cards == 1:
-        yield _Figure(
-            request, f"{wanted} of a GPU", f"the largest free is {figure} on {node}", is_enough
-        )
-    else:
-        there = f"the largest free on {request.cards} GPUs of one node is {figure}, on {node}"
-        yield _Figure(request, f"{request.cards} GPUs with {wanted} of each", there, is_enough)
-
-
-def _counted(judged: Judged, seen: CardsSeen, request: Request, at: c.Ints, there: str) -> _Figure:
-    counts = np.bincount(seen.at[at], minlength=judged.rows.size)
-    best = int(np.argmax(counts))
-    said = f"{there} {int(counts[best])}, on {_node(judged, best)}"
-    asked = words.counted(request.cards, "GPU")
-    return _Figure(request, asked, said, bool(counts[best] >= request.cards))
-
-
-def _suiting(judged: Judged, seen: CardsSeen, slot: int, code: CardRefusal) -> c.Ints:
-    """The positions of cards that a container would fit on, or would but for this."""
+    among = np.flatnonzero(at[seen.at])
+    seen = seen._replace(at=seen.at[among], cards=seen.cards[among])
     refused = find_refusals(judged, seen, slot)
-    found: c.Ints = np.flatnonzero((refused == FITS) | (refused == code))
-    return found
+    free, wanted, unit = _measure_left(judged, seen, code, slot, np.zeros((3, 1), np.int64))
+    suiting = np.flatnonzero((refused == FITS) | (refused == code))
+    # Of each node first the cards that fit, then the others, those with the most free first.
+    order = suiting[np.lexsort((-free[suiting], refused[suiting] != FITS, seen.at[suiting]))]
+    _, first, counts = np.unique(seen.at[order], return_index=True, return_counts=True)
+    nth = np.minimum(counts, request.cards)
+    last = order[first + nth - 1]
+    # Where enough cards fit, the rule on NUMA nodes refuses the container.
+    is_short = refused[last] == code
+    if not wanted or not is_short.any():
+        return None
+    nth, last = nth[is_short], last[is_short]
+    best = int(np.argmax(free[last]))
+    figure, node = f"{int(free[last[best]])}{unit}", _node(judged, int(seen.at[last[best]]))
+    asked = f"{wanted} of a GPU"
+    if request.cards > 1:
+        asked = f"{request.cards} GPUs with {wanted} of each"
+    if nth[best] == 1:
+        return _Figure(asked, f", the largest free is {figure} on {node}")
+    most = f", the largest free on {nth[best]} GPUs of one node is {figure}, on {node}"
+    return _Figure(asked, most)
 
 
-def _nth_largest(values: c.Ints, at: c.Ints, n: int) -> tuple[c.Ints, c.Ints]:
-    """Of every node with so many values which is the n-th largest, and the node."""
-    order = np.lexsort((-values, at))
-    rows, first = np.unique(at[order], return_index=True)
-    counts = np.diff(np.append(first, order.size))
-    has = counts >= n
-    return order[first[has] + n - 1], rows[has]
+def _measure_left(
+    judged: Judged, seen: CardsSeen, code: CardRefusal, slot: int, held: c.Ints
+) -> tuple[c.Ints, str, str]:
+    """[m] what is free on each card beside ``held``, what the container requests of it, and the unit of the free."""
+    mib, percent, cores = judged.ask.containers[
+        [c.ASK_MIB, c.ASK_PERCENT, c.ASK_CORES], slot
+    ].tolist()
+    figure = c.CORES if code == CardRefusal.CORES else c.MIB
+    free, total = measure_free(judged, seen, np.arange(seen.at.size), figure)
+    left = np.maximum(0, free - held[figure])
+    if code == CardRefusal.CORES:
+        return left, f"{cores} % of the cores" if cores else "", " %"
+    if mib:
+        return left, f"{mib} MiB", ""
+    return left * 100 // np.maximum(1, total), f"{percent} % of the memory", " %"
 
 
-def _together(judged: Judged, seen: CardsSeen, code: CardRefusal) -> str:
-    """What is left for the container that the walk cannot serve, on the node with the most free."""
-    there = np.flatnonzero(seen.codes[:, code] > 0)
-    if not there.size:
-        return ""
+def _describe_together(
+    judged: Judged, seen: CardsSeen, code: CardRefusal, at: c.Flags, n_nodes: int
+) -> str:
+    """What is left for the container that the walk cannot serve, on the node of ``at`` with the most free."""
     figure = c.CORES if code == CardRefusal.CORES else c.MIB
     free, _ = measure_free(judged, seen, np.arange(seen.at.size), figure)
-    at = int(there[np.argmax(np.bincount(seen.at, free, judged.rows.size)[there])])
-    end = follow_walk(judged, at)
+    best = int(np.argmax(np.where(at, np.bincount(seen.at, free, judged.rows.size), -1)))
+    end = follow_walk(judged, best)
     if end is None or not end.served:
         return ""
     before = name_containers(list_names(judged, end.served))
     placed = f"once {before} {'is' if len(end.served) == 1 else 'are'} placed"
-    left = _left(judged, seen, code, at, end)
-    on = _node(judged, at)
-    return f", but they do not fit together: {placed}, {left} on {on}" if left else ""
+    n = int(at.sum())
+    part = f" on {n} of {n_nodes} nodes" if n < n_nodes else ""
+    left = _describe_left(judged, seen, code, best, end)
+    return f"the containers do not fit together{part}: {placed}, {left} on {_node(judged, best)}"
 
 
-def _left(judged: Judged, seen: CardsSeen, code: CardRefusal, at: int, end: Walk) -> str:
-    """Of what there is too little for the container at which the walk ends on a node."""
+def _describe_left(judged: Judged, seen: CardsSeen, code: CardRefusal, at: int, end: Walk) -> str:
+    """What there is too little of for the container at which the walk ends on a node."""
     who = name_containers(list_names(judged, [end.slot]))
-    wanted = int(judged.ask.containers[c.N_CARDS, end.slot])
-    if code == CardRefusal.TOO_FEW:
-        return f"{who} fits on {end.fitting} of {words.counted(wanted, 'requested GPU')}"
-    figure = c.CORES if code == CardRefusal.CORES else c.MIB
-    of_node = judged._replace(rows=judged.rows[[at]], bits=judged.bits[:, [at]])
-    cards = see_cards(of_node, seen.codes[[at]])
-    short = np.flatnonzero(find_refusals(of_node, cards, end.slot, end.held) == code)
-    if not short.size:
-        return ""
-    free, total = measure_free(of_node, cards, short, figure)
-    left = np.maximum(0, free - end.held[figure, short])
-    unit = " %" if figure == c.CORES else ""
-    if figure == c.MIB and not judged.ask.containers[c.ASK_MIB, end.slot]:
-        left, unit = left * 100 // np.maximum(1, total), " %"
-    return f"the largest free for {who} is {int(left.max())}{unit}"
+    if code in (CardRefusal.MEMORY, CardRefusal.CORES):
+        of_node = judged._replace(rows=judged.rows[[at]], bits=judged.bits[:, [at]])
+        cards = see_cards(of_node, seen.codes[[at]])
+        left, wanted, unit = _measure_left(of_node, cards, code, end.slot, end.held)
+        short = find_refusals(of_node, cards, end.slot, end.held) == code
+        if wanted and short.any():
+            return f"the largest free for {who} is {int(left[short].max())}{unit}"
+    wanted_cards = int(judged.ask.containers[c.N_CARDS, end.slot])
+    return f"{who} fits on {end.fitting} of {words.counted(wanted_cards, 'requested GPU')}"
 
 
 def _node(judged: Judged, at: int) -> str:

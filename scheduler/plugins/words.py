@@ -53,7 +53,7 @@ def listed(names: Sequence[str], what: str) -> str:
 
 
 def joined(names: Sequence[str], what: str) -> str:
-    """``a, b and c``; of many the first, and how many more; as ``listed`` where none can be told."""
+    """``a, b and c``; of many the first, and how many more; as ``listed`` where no name can be shown."""
     if len(names) > _LISTED or not all(0 < len(name) <= _NAME_MAX for name in names):
         return listed(names, what)
     told = [visible(name) for name in names]

@@ -295,3 +295,22 @@ def test_yaml_says_what_json_says() -> None:
     left, right = json.loads(in_json), yaml.safe_load(in_yaml)
     left["about"].pop("made"), right["about"].pop("made")
     assert left == right
+
+
+def test_the_default_mode_and_keel_are_one_row_where_they_place_alike() -> None:
+    text = run("-f", "-", "--mode", "default,keel,best-fit", "--orders", "2", objects=FULL[:-1])
+    rows = [line.split() for line in text.stdout.splitlines()]
+    assert sum(row[:2] == ["default", "(keel)"] for row in rows) == 2
+    assert not any(row[:1] == ["keel"] for row in rows)
+    assert sum(row[:1] == ["best-fit"] for row in rows) == 2
+
+
+def test_the_table_of_nodes_has_80_columns() -> None:
+    objects = [
+        {"apiVersion": "v1", "kind": "Node", **make.raw(make.hami_node(
+            name="cordoned-0", cards=[make.card(model="NVIDIA-H100 80GB HBM3")]
+        ))}
+    ]  # fmt: skip
+    rows = run("-f", "-", "--nodes", objects=objects).stdout.splitlines()
+    assert any("H100-80GB-HBM3" in row for row in rows)
+    assert max(map(len, rows)) <= 80

@@ -72,7 +72,7 @@ def test_a_node_without_memory_strands_all_its_free_cores() -> None:
     assert of(figures, m.FREE) == [40, 1, 0, 0]
     # The last GiB is too little of memory itself: that is used up, not stranded.
     assert of(figures, m.STRANDED) == of(figures, m.DEAD) == [40, 0, 0, 0]
-    assert reasons.of_node(figures, 0) == "40 cores and 1 GiB free: too little memory for 10 of 10 typical pods"  # fmt: skip
+    assert reasons.of_node(figures, 0) == "40 cores and 1 GiB free: too little memory; 10 of 10 typical pods do not fit"  # fmt: skip
 
 
 def test_cores_count_by_the_chance_that_the_next_core_asked_is_kept_off() -> None:
@@ -103,7 +103,21 @@ def test_gpus_without_cores_are_stranded_for_the_pods_that_need_the_cores() -> N
     assert of(figures, m.STRANDED) == pytest.approx([0, memory, 3 * 24 / 31, 120 * 24 / 31])
     assert of(figures, m.DEAD) == [0, 0, 0, 0]
     assert reasons.of_node(figures, 0) == (
-        "3 GPUs (120 GiB) free, 3 cores and 56 GiB left: too little CPU for 24 of 31 typical GPU pods"
+        "3 GPUs (120 GiB) free, 3 cores and 56 GiB left: too little CPU; 24 of 31 typical GPU pods do not fit"
+    )
+
+
+def test_too_few_free_gpus_are_another_cause_than_no_gpu_with_enough_free() -> None:
+    four, whole = TWO._replace(cards=4), holder("p", f"GPU-0,NVIDIA,{MIB},100:")
+    figures = measured([gpu_node(cpu=64)], [whole], (HALF, 5), (TWO, 3), (four, 7))
+    assert reasons.of_node(figures, 0) == (
+        "3 GPUs (120 GiB) free, 64 cores and 64 GiB left: too few free GPUs for pods of 4 or more GPUs; 7 of 15 typical GPU "
+        "pods do not fit"
+    )
+    halves = holder("p", "".join(f"GPU-{i},NVIDIA,{MIB // 2},50:" for i in range(4)))
+    figures = measured([gpu_node(cpu=64)], [halves], (HALF, 5), (TWO, 7))
+    assert reasons.of_node(figures, 0).endswith(
+        "no GPU with enough free; 7 of 12 typical GPU pods do not fit"
     )
 
 
@@ -287,7 +301,7 @@ def test_a_node_full_of_pods_strands_all_that_is_free_on_it() -> None:
     figures = measured([gpu_node(pods=1)], [plain("p", "g", 4, "4Gi")], (HALF, 2), (PLAIN, 1))
     assert of(figures, m.STRANDED) == of(figures, m.DEAD) == [12, 60, 4, 160]
     assert reasons.of_node(figures, 0).endswith(
-        "no room for another pod (maxPods) for 2 of 2 typical GPU pods"
+        "no room for another pod (maxPods); 2 of 2 typical GPU pods do not fit"
     )
 
 

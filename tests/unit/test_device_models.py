@@ -33,6 +33,11 @@ REPORTED, LABEL, PRINTED = "NVIDIA-NVIDIA H100 80GB HBM3", "NVIDIA-H100-80GB-HBM
         ("Intel Data Center GPU Max 1550", "Data-Center-GPU-Max-1550"),
         ("Nvidiaish-X", "Nvidiaish-X"),
         ("", ""),
+        # GPU feature discovery's suffixes, for GPUs that are shared and for parts of GPUs.
+        ("Tesla-T4-SHARED", "Tesla-T4"),
+        ("NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "A100-SXM4-40GB-MIG-1g.5gb"),
+        ("NVIDIA-A100-SXM4-40GB-MIG-1g.5gb-SHARED", "A100-SXM4-40GB-MIG-1g.5gb"),
+        ("SHARED", "SHARED"),
     ],
 )
 def test_a_model_has_one_printed_name(written: str, printed: str) -> None:

@@ -28,8 +28,7 @@ def test_of_several_gpu_containers_each_is_told_what_fits_it_and_what_does_not_f
     }  # fmt: skip
     told = sentences(said("pod", "both", objects=objects))
     for text in (
-        "container train requested 12000 MiB of a GPU, the largest free is 15360 on g;",
-        "but they do not fit together: once container train is placed, the largest free for container embed is 3360 on g.",
+        "CardInsufficientMemory on 1 GPU: the containers do not fit together: once container train is placed, the largest free for container embed is 3360 on g.",
         (
             "container train: 1 of 1 card would fit, 1 is requested container embed: 1 of 1 card would fit, 1 is requested "
             "They do not fit together: once container train is placed, 0 of 1 card would fit container embed."

@@ -74,15 +74,20 @@ def test_the_first_that_waits_is_the_first_of_the_queue() -> None:
         assert f"Pod default/{first} " in result.stdout, result.output
 
 
-def test_a_workload_without_pods_is_not_said_to_be_missing() -> None:
-    agent = workload("DaemonSet", "agent")
+def test_a_workload_without_pods_is_not_said_to_be_missing_but_why_it_has_none() -> None:
+    agent, tainted = workload("DaemonSet", "agent"), node("a")
     agent["spec"]["template"]["spec"]["nodeSelector"] = {"gpu": "yes"}
-    for word, body in (("ds", agent), ("deploy", workload("Deployment", "idle", replicas=0))):
-        result = explain(word, body["metadata"]["name"], objects=[node("a"), body])
+    plain = workload("DaemonSet", "plain")
+    tainted["spec"]["taints"] = [{"key": "own", "effect": "NoSchedule"}]
+    for word, body, why in (
+        ("ds", agent, "no node has the label gpu=yes"),
+        ("ds", plain, "no node of 1 suits it; its nodeSelector, its node affinity or the taints"),
+        ("deploy", workload("Deployment", "idle", replicas=0), "it requests none (spec.replicas is 0)"),
+    ):  # fmt: skip
+        result = explain(word, body["metadata"]["name"], objects=[tainted, body])
         assert result.exit_code == 2
-        assert f"{body['metadata']['name']}: has no pods: it requests none" in " ".join(
-            unwrapped(result.stderr).split()
-        )
+        said = " ".join(unwrapped(result.stderr).split())
+        assert f"{body['metadata']['name']}: has no pods: {why}" in said
 
 
 @pytest.mark.parametrize(

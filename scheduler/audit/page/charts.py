@@ -7,7 +7,7 @@ from typing import Any
 
 from scheduler.audit.page import parts
 from scheduler.audit.page.parts import Bar
-from scheduler.audit.words import FIGURES, HELD, TITLES, dollars, short, whole
+from scheduler.audit.words import FIGURES, HELD, TITLES, dollars, rows_of_modes, short, whole
 
 Json = dict[str, Any]
 # Nobody reads more bars than these; the rest is told in words, and each node is in the fleet.
@@ -69,12 +69,12 @@ def modes(replay: Json) -> str:
     key = _GPU if replay["held"][_GPU] else "cpu"
     unit, now = HELD[key], replay["held"][key]
     drawn = [Bar("now", [("used", now)], f"{whole([now])} {unit}")]
-    for one in replay["modes"]:
+    for name, one in rows_of_modes(replay):
         values = one["held"][key]
         certain = min(values)
         drawn.append(
             Bar(
-                one["mode"],
+                name,
                 [("used", now), ("usable", certain - now), ("s1", max(values) - certain)],
                 f"{whole(values)} {unit}",
             )

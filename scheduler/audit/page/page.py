@@ -127,7 +127,7 @@ def _worst(audit: Json) -> str:
 
 def _filled(replay: Json) -> str:
     now = words.held({key: [value] for key, value in replay["held"].items()})
-    rows = [(one["mode"], *words.held(one["held"])) for one in replay["modes"]]
+    rows = [(name, *words.held(one["held"])) for name, one in words.rows_of_modes(replay)]
     headings = ("mode", *(f"{title} held" for title in words.HELD.values()))
     return parts.table(headings, [("now", *now), *rows])
 
@@ -141,10 +141,10 @@ def _modes(audit: Json) -> str:
     )  # fmt: skip
     rows = [
         (
-            one["mode"],
+            name,
             *(spread(one["inOrders"][key]) for key in ("emptyNodes", "unplaced", "gpus")),
             whole(one["inOrders"]["money"]),
         )
-        for one in replay["modes"]
+        for name, one in words.rows_of_modes(replay)
     ]
     return parts.table(headings, [now, *rows])

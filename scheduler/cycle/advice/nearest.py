@@ -12,7 +12,7 @@ from scheduler.api import names
 from scheduler.api.reasons import CardRefusal
 from scheduler.cycle.advice.asking import Asking
 from scheduler.devices.table import INNER_RESOURCES
-from scheduler.plugins import cards_seen, container_figures, table
+from scheduler.plugins import cards_seen, container_requests, table
 from scheduler.plugins.cards_seen import CardsSeen
 from scheduler.plugins.contract import Judged
 from scheduler.schema import columns as c
@@ -226,9 +226,9 @@ def _cards(
     seen = cards_seen.see_cards(part, np.zeros((1, c.N_CARD_CODES), np.int64))
     cards = tuple(map(CardSeen, seen.cards.tolist(), _refusals(part, seen, slot)))
     wanted = int(part.ask.containers[c.N_CARDS, slot])
-    if not container_figures.are_several(part):
+    if not container_requests.are_several(part):
         return cards, wanted, (), None
-    requests = container_figures.group_requests(part, c.ASK_MIB, c.ASK_PERCENT, c.ASK_CORES)
+    requests = container_requests.group_requests(part)
     each = tuple(
         ContainersSeen(one.names, one.cards, _refusals(part, seen, one.slots[0]))
         for one in requests
@@ -245,9 +245,9 @@ def _together(part: Judged, each: tuple[ContainersSeen, ...]) -> TogetherSeen | 
     """Where the walk ends, if every container by itself would fit."""
     if any(one.refusals.count(None) < one.wanted for one in each):
         return None
-    end = container_figures.follow_walk(part, 0)
+    end = container_requests.follow_walk(part, 0)
     if end is None or not end.served:
         return None
-    name, *before = container_figures.list_names(part, [end.slot, *end.served])
+    name, *before = container_requests.list_names(part, [end.slot, *end.served])
     wanted = int(part.ask.containers[c.N_CARDS, end.slot])
     return TogetherSeen(name, tuple(before), wanted, end.fitting)

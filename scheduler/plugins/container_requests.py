@@ -1,0 +1,150 @@
+"""The containers of a pod that request cards: which request the same, how each is refused, where the walk ends."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduler.api.reasons import CardRefusal
+from scheduler.kernels import diagnose
+from scheduler.plugins import words
+from scheduler.plugins.contract import Judged
+from scheduler.schema import columns as c
+
+# The figures by which requests differ.
+_FIGURES = (c.N_CARDS, c.ASK_MIB, c.ASK_PERCENT, c.ASK_CORES)
+# A pod may have a thousand containers: of each figure, so many of the largest requests are evaluated.
+_LARGEST = 4
+
+
+class Request(NamedTuple):
+    """What one container requests, or several containers that request the same.
+
+    Attributes:
+        slots, names: which containers.
+        cards: how many cards each requests.
+    """
+
+    slots: tuple[int, ...]
+    names: tuple[str, ...]
+    cards: int
+
+
+class Alone(NamedTuple):
+    """How one request is refused by itself, before any container of the pod has a card.
+
+    Attributes:
+        codes: [n, N_CARD_CODES] how many cards of each row refuse it for which reason; 0 where it fits.
+        fits: [n] whether it fits.
+    """
+
+    request: Request
+    codes: c.Ints
+    fits: c.Flags
+
+
+class Walk(NamedTuple):
+    """Where the walk over the containers ends on one node.
+
+    Attributes:
+        slot: the first container that finds too few cards.
+        served: the containers before it that keep their cards; init containers do not.
+        held: [3, n] what these hold on the node's cards.
+        fitting: on how many cards the container would fit.
+    """
+
+    slot: int
+    served: tuple[int, ...]
+    held: c.Ints
+    fitting: int
+
+
+def are_several(judged: Judged) -> bool:
+    """Whether several containers request cards."""
+    return bool((judged.ask.containers[c.N_CARDS] > 0).sum() > 1)
+
+
+def group_requests(judged: Judged) -> list[Request]:
+    """The containers that request cards, those with the same request together, in the order of the pod."""
+    containers = judged.ask.containers
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for slot in np.flatnonzero(containers[c.N_CARDS] > 0).tolist():
+        alike.setdefault(tuple(containers[list(_FIGURES), slot].tolist()), []).append(slot)
+    return [
+        Request(tuple(slots), tuple(list_names(judged, slots)), key[0])
+        for key, slots in alike.items()
+    ]
+
+
+def find_largest(judged: Judged) -> tuple[list[Request], bool]:
+    """The largest requests, in the order of the pod, and whether there are others."""
+    requests = group_requests(judged)
+    containers = judged.ask.containers
+    largest = set()
+    for figure in _FIGURES:
+        amounts = [int(containers[figure, one.slots[0]]) for one in requests]
+        largest |= set(np.argsort(amounts, kind="stable")[-_LARGEST:].tolist())
+    found = [one for i, one in enumerate(requests) if i in largest]
+    return found, len(found) < len(requests)
+
+
+def list_names(judged: Judged, slots: Sequence[int]) -> list[str]:
+    """The names of containers; a container without a name has its number."""
+    gpu = judged.asked.template.gpu
+    called = gpu.names if gpu is not None and gpu.names else ()
+    return [(called[slot] if slot < len(called) else "") or f"number {slot + 1}" for slot in slots]
+
+
+def name_containers(names: Sequence[str]) -> str:
+    """``container a``, ``containers a and b``; of many the first, and how many more."""
+    return f"container{'s' if len(names) > 1 else ''} {words.joined(names, 'container')}"
+
+
+def evaluate_alone(judged: Judged, request: Request) -> Alone:
+    """How each row refuses one request by itself."""
+    slot = request.slots[0]
+    codes = _count_refusals(judged, judged.rows, judged.ask.containers[:, slot : slot + 1])
+    fits = codes.sum(axis=1) < _count_cards(judged)
+    codes[fits] = 0
+    return Alone(request, codes, fits)
+
+
+def follow_walk(judged: Judged, at: int) -> Walk | None:
+    """Where the walk ends on the node at a position among the rows; None where it serves every container."""
+    containers, row = judged.ask.containers, judged.rows[[at]]
+    count = int(_count_cards(judged)[at])
+
+    def count_up_to(slot: int) -> c.Ints:
+        found: c.Ints = _count_refusals(judged, row, containers[:, : slot + 1])[0]
+        return found
+
+    asking = np.flatnonzero(containers[c.N_CARDS] > 0).tolist()
+    # The walk that ends at a container ends there, too, whatever comes after it.
+    i = bisect.bisect_left(asking, True, key=lambda slot: int(count_up_to(slot).sum()) >= count)
+    if i == len(asking):
+        return None
+    codes = count_up_to(asking[i])
+    fitting = count - int(codes.sum() - codes[CardRefusal.TOO_FEW])
+    served = tuple(slot for slot in asking[:i] if containers[c.KIND, slot] != c.KIND_INIT)
+    return Walk(asking[i], served, judged.scratch.held[:, :count].copy(), fitting)
+
+
+def _count_cards(judged: Judged) -> c.Ints:
+    count: c.Ints = judged.cluster.nodes.columns.card_count[judged.ask.pool, judged.rows]
+    return count
+
+
+def _count_refusals(judged: Judged, rows: c.Ints, containers: c.Ints) -> c.Ints:
+    """[n, N_CARD_CODES] of the last container that the walk came to.
+
+    A container that fits ends the walk before every card is refused or counted as too few: the sum is below the
+    number of cards.
+    """
+    nodes, cards = judged.cluster.nodes.columns, judged.cluster.cards.columns
+    codes = np.zeros((rows.size, c.N_CARD_CODES), np.int64)
+    ask = judged.ask._replace(containers=containers.copy())
+    diagnose.card_codes(nodes, cards, ask, rows, judged.scratch, codes)
+    return codes
