@@ -23,6 +23,7 @@ from scheduler.kube import heap
 from scheduler.kube.report.recording import Recorder, Recording
 from tests import make
 from tests.model import clusters, workloads
+from tests.prose import unwrapped
 
 WORDY = {f"k{i}": "v" for i in range(limits.LIGHT_WORDS + 1)}
 
@@ -307,7 +308,7 @@ def test_the_command_tells_what_came_of_a_file_and_ends_with_1_where_it_differs(
     assert "differs" in other.output
     missing = runner.invoke(app, ["rerun", str(tmp_path / "none")])
     assert missing.exit_code == 2
-    assert "No such file" in missing.output
+    assert "there is no such file" in unwrapped(missing.output)
     # Of an empty file, and of one that ends within its first line, nothing came out as written.
     for content in (b"", b'{"type"'):
         path.write_bytes(content)
