@@ -314,4 +314,4 @@ def test_the_command_tells_what_came_of_a_file_and_ends_with_1_where_it_differs(
         path.write_bytes(content)
         empty = runner.invoke(app, ["rerun", str(path)])
         assert empty.exit_code == 2
-        assert "has no complete line" in empty.output
+        assert "has no complete line" in unwrapped(empty.output)
