@@ -159,7 +159,7 @@ def test_a_machine_with_shared_cards_costs_what_it_costs_without() -> None:
     found = audited(FOLDER / "shared-gpus-in-money/nodes.yaml")
     assert found["total"]["capacity"]["gpuCompute"] == 2
     said = run("audit", "-f", FOLDER / "shared-gpus-in-money/nodes.yaml").stdout
-    assert "Tesla-T4: 1 GPU, reported as 12 replicas (time-slicing or MPS)" in said
+    assert "Tesla-T4: 2 GPUs, reported as 13 replicas (time-slicing or MPS)" in said
 
 
 def _spare(found: Json, name: str) -> Json:
