@@ -79,7 +79,8 @@ async def test_a_file_stands_in_the_place_of_what_the_cluster_has(tmp_path: Path
     found: Json = json.loads(result.stdout)
     made = [one for one in found["pods"] if one["owner"]]
     assert [(one["owner"]["name"], one["file"]) for one in made] == [("web", str(path))] * 3
-    assert found["warnings"][0].startswith("Deployment default/web is in the cluster already")
+    (warning,) = (one for one in found["warnings"] if "is in the baseline" in one)
+    assert warning.endswith("only missing pods are placed (Deployment default/web)")
     assert len([one for one in json.loads(plain.stdout)["pods"] if one["owner"]]) == 2
 
 
