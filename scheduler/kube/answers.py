@@ -61,6 +61,15 @@ def is_invalid(error: Exception) -> bool:
     return _is(error, HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
+def is_bound_already(error: Exception) -> bool:
+    """Whether the pod has a node, and so may not be nominated to one any more."""
+    return (
+        is_invalid(error)
+        and isinstance(error, ApiError)
+        and "already bound to a node" in error.message
+    )
+
+
 def is_too_large(error: Exception) -> bool:
     """Whether the API server, or etcd behind it, takes nothing as large as what was sent."""
     return _is(error, HTTPStatus.REQUEST_ENTITY_TOO_LARGE) or (

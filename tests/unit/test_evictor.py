@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import structlog
 
 from scheduler.api.door.decisions import Evict
 from scheduler.api.door.events import EvictDone, EvictFailed
@@ -171,3 +172,22 @@ async def test_a_nomination_is_written_and_taken_back() -> None:
         {"nominatedNodeName": "n"},
         {"nominatedNodeName": None},
     ]
+
+
+@pytest.mark.parametrize(
+    ("message", "n_warnings"),
+    [
+        ("status.nominatedNodeName: Forbidden: may not be set on pods that are already bound to a node", 0),
+        ("status.nominatedNodeName: Invalid value: no node has such a name", 1),
+    ],
+)  # fmt: skip
+async def test_a_nomination_that_comes_after_the_bind_is_no_trouble(
+    message: str, n_warnings: int
+) -> None:
+    stage = Stage()
+    stage.api.trouble["PATCH", "p"] = ApiError(422, "Invalid", message)
+    stage.evictor.nominate(preemptor(), "n")
+    with structlog.testing.capture_logs() as logs:
+        await stage.work(1)
+    assert stage.api.order("PATCH") == ["p"]
+    assert len(logs) == n_warnings

@@ -143,7 +143,12 @@ class Evictor:
             try:
                 await pod_status.nominate(self._api, job.pod, job.node)
             except ApiError as error:
-                if not answers.is_not_found(error) and not answers.is_conflict(error):
+                # A pod whose victims have gone is bound at once, perhaps before its nomination is written.
+                if not (
+                    answers.is_not_found(error)
+                    or answers.is_conflict(error)
+                    or answers.is_bound_already(error)
+                ):
                     _log.warning("a nomination was not written", pod=job.pod.key, error=str(error))
 
     def _may_write(self, job: Job) -> bool:
