@@ -64,7 +64,7 @@ class Chores:
         self._taken_version: Hashable = None
         self._explaining: Iterator[None] = iter(())
         self._outcome = Outcome()
-        self._is_unfinished = False
+        self._is_unfinished = self._is_postponed = False
         self._helped_at = self._flushed_at = self._explained_at = 0.0
         # A position in the cluster's log of changes.
         self._explained_position = -1
@@ -127,6 +127,9 @@ class Chores:
         if self._cluster.budgets.is_behind:
             # Who could take the place of others waits for what budgets cover by now; who fits does not.
             return (_in_turns(self._promised.go_on(self._seen, now), self._help(now)),)
+        if self._is_postponed:
+            self._is_postponed = False
+            self._promised.note(None)
         # Room that was made for a pod does not wait until all kinds were looked at.
         first = _in_turns(self._promised.go_on(self._seen, now), self._help(now))
         return first, _in_turns(self._taking.go_on(self._seen, now), self._explaining)
@@ -219,8 +222,8 @@ class Chores:
                 if self._cycle.fits_nominated(pod):
                     self._pending.help_at_once(uid, now)
                 elif self._cluster.budgets.is_behind:
-                    # Whether other pods could go is to be found out in another round.
-                    self._promised.note({nodes.row_of(name)})
+                    # Whether other pods could go is to be found out in another round, once this is known.
+                    self._is_postponed = True
                 elif self._could_take(pod):
                     self._pending.help_promised(uid, now)
                 yield

@@ -6,6 +6,7 @@ import pytest
 
 from scheduler.api.door import events
 from scheduler.config import Config
+from scheduler.cycle.schedule import Cycle
 from scheduler.engine.budget import Budget, Counted, Unlimited
 from scheduler.engine.chores import Pace
 from scheduler.engine.engine import Engine
@@ -208,6 +209,29 @@ def test_room_that_was_made_does_not_wait_for_what_budgets_cover(
     engine.handle(events.PodGone("default/goes"), 0.1)
     found = [bind.uid for i in range(10) for bind in engine.decide(0.1 + i / 50, little()).binds]
     assert found == ["default/high"]
+
+
+def test_a_nominated_pod_is_looked_at_once_while_budgets_are_behind_and_again_afterwards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine = Engine(Config(), pace=_OFTEN, is_shared=False)
+    engine.handle(events.NodeSeen(make.node(name="n", cpu=8)), 0.0)
+    for i in range(2):
+        engine.handle(events.PodSeen(make.pod(name=f"goes{i}", node="n", cpu=4)), 0.0)
+    engine.handle(events.PodSeen(make.pod(name="high", cpu=8, priority=1000)), 0.0)
+    assert engine.decide(0.0, Unlimited()).evicts
+    asked = []
+    could_take = Cycle.could_take
+    fits = Cycle.fits_nominated
+    monkeypatch.setattr(Cycle, "fits_nominated", lambda *a: (asked.append("fits"), fits(*a))[1])
+    monkeypatch.setattr(Cycle, "could_take", lambda *a: (asked.append("take"), could_take(*a))[1])
+    with monkeypatch.context() as behind:
+        behind.setattr(Budgets, "is_behind", property(lambda _: True))
+        engine.handle(events.PodGone("default/goes0"), 20.0)
+        engine.decide(20.0, Counted(9, (9, 1000, 9)))
+    assert asked == ["fits"]
+    engine.decide(20.1, Unlimited())
+    assert asked == ["fits", "fits", "take"]
 
 
 def test_a_pod_that_fits_does_not_wait_for_what_budgets_cover(
