@@ -177,16 +177,16 @@ class Hooks:
     def _meeting(self, seekers: Seekers, pod: PodRecord) -> Iterator[_Kind]:
         if seekers:
             there = self._labels_of(pod.namespace)
-            yield from seekers.of(pod.namespace, there, pod.labels or _NO_LABELS)
+            yield from seekers.find(pod.namespace, there, pod.labels or _NO_LABELS)
 
     def _freed(self, pod: PodRecord) -> Iterator[_Kind]:
         """Those whom a pod that left has kept away."""
         if not self._shunned or not pod.template.anti_affinity:
             return
         everywhere = {name: self._labels_of(name) for name in self._shunned.namespaces()}
-        for term in owned_by(pod.template, pod.namespace, pod.labels or _NO_LABELS):
-            if term.stance == Stance.REFUSES:
-                yield from self._shunned.by(term.peers, everywhere)
+        terms = owned_by(pod.template, pod.namespace, pod.labels or _NO_LABELS)
+        refusing = [term.peers for term in terms if term.stance == Stance.REFUSES]
+        yield from self._shunned.find(refusing, everywhere)
 
 
 def _waits_for_pods(hint: Hint) -> bool:

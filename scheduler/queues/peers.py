@@ -1,65 +1,63 @@
 """Finds the waiting pods that are concerned if another pod comes to a node or leaves it.
 
-Found by namespace and by a label that they must have, so that thousands who look for others cost nothing.
+Kernels compare a pod with what thousands of waiting pods look for, and the terms of a pod with what other pods see of
+each waiting pod.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from scheduler.api import selectors
 from scheduler.api.pods.affinity import Peers
 from scheduler.api.selectors import Labels
 from scheduler.state.counting.classes import Seen
+from scheduler.state.counting.index import RuleIndex
+from scheduler.state.counting.records import ComparedPod, write_labels
 from scheduler.state.structures.matching import Anchor, find_anchors, list_anchors
 
 _Kind = Hashable
-
-
-class _Place(NamedTuple):
-    """Where something is kept; a namespace of None stands for all, an anchor of None for any labels."""
-
-    namespace: str | None
-    anchor: Anchor | None
 
 
 class Seekers:
     """Kinds by the peers that they look for."""
 
     def __init__(self) -> None:
-        self._at: dict[_Place, dict[tuple[Peers, _Kind], None]] = {}
+        self._index: RuleIndex[Peers] = RuleIndex()
+        self._kinds: dict[Peers, dict[_Kind, None]] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._at)
+        return bool(self._kinds)
 
     def add(self, kind: _Kind, peers: Peers) -> None:
         """A kind looks for these."""
-        for place in _places(peers):
-            self._at.setdefault(place, {})[peers, kind] = None
+        if peers not in self._kinds:
+            self._kinds[peers] = {}
+            self._index.add(peers, peers)
+        self._kinds[peers][kind] = None
 
     def drop(self, kind: _Kind, peers: Peers) -> None:
         """It does so no longer; nothing when it did not."""
-        for place in _places(peers):
-            there = self._at.get(place, {})
-            there.pop((peers, kind), None)
-            if not there:
-                self._at.pop(place, None)
+        there = self._kinds.get(peers)
+        if there is None:
+            return
+        there.pop(kind, None)
+        if not there:
+            del self._kinds[peers]
+            self._index.drop(peers)
 
-    def of(self, namespace: str, namespace_labels: Labels, labels: Labels) -> Iterator[_Kind]:
+    def find(self, namespace: str, namespace_labels: Labels, labels: Labels) -> Iterator[_Kind]:
         """The kinds that look for a pod."""
-        for there in (namespace, None):
-            for anchor in list_anchors(labels):
-                for peers, kind in self._at.get(_Place(there, anchor), ()):
-                    if peers.include(namespace, namespace_labels, labels):
-                        yield kind
+        for number in self._index.about(namespace, namespace_labels, labels).tolist():
+            peers = self._index.rules[number]
+            yield from self._kinds.get(peers, ()) if peers is not None else ()
 
 
-def _places(peers: Peers) -> list[_Place]:
-    names: tuple[str | None, ...] = peers.namespaces
-    if peers.namespace_selector != selectors.NOTHING:
-        names = (None,)
-    return [_Place(name, anchor) for name in names for anchor in find_anchors(peers.selector)]
+class _Place(NamedTuple):
+    """Where a kind is kept; an anchor of None stands for any labels."""
+
+    namespace: str
+    anchor: Anchor | None
 
 
 class Shunned:
@@ -73,29 +71,39 @@ class Shunned:
 
     def add(self, kind: _Kind, seen: Seen) -> None:
         """A kind is seen so."""
-        for place in self._places(seen):
+        for place in _list_places(seen):
             self._at.setdefault(place, {})[seen, kind] = None
 
     def drop(self, kind: _Kind, seen: Seen) -> None:
         """It is so no longer; nothing when it was not."""
-        for place in self._places(seen):
+        for place in _list_places(seen):
             there = self._at.get(place, {})
             there.pop((seen, kind), None)
             if not there:
                 self._at.pop(place, None)
 
-    def by(self, peers: Peers, labels_of: Mapping[str, Labels]) -> Iterator[_Kind]:
-        """The kinds that a term is about, of these namespaces and their labels."""
-        for namespace, namespace_labels in labels_of.items():
-            for anchor in find_anchors(peers.selector):
+    def find(self, terms: Iterable[Peers], labels_of: Mapping[str, Labels]) -> Iterator[_Kind]:
+        """The kinds that any of these terms is about, of these namespaces and their labels; some of them twice."""
+        index: RuleIndex[Peers] = RuleIndex()
+        anchors: dict[Anchor | None, None] = {}
+        for peers in dict.fromkeys(terms):
+            index.add(peers, peers)
+            anchors.update(dict.fromkeys(find_anchors(peers.selector)))
+        for namespace, labels in labels_of.items():
+            there = write_labels(labels)
+            is_meant: dict[Seen, bool] = {}
+            for anchor in anchors:
                 for seen, kind in self._at.get(_Place(namespace, anchor), ()):
-                    if peers.include(namespace, namespace_labels, dict(seen.labels)):
+                    if seen not in is_meant:
+                        pod = ComparedPod(hash(namespace), there, write_labels(dict(seen.labels)))
+                        is_meant[seen] = len(index.find(pod)) > 0
+                    if is_meant[seen]:
                         yield kind
 
     def namespaces(self) -> set[str]:
         """Where there are any."""
-        return {place.namespace for place in self._at if place.namespace is not None}
+        return {place.namespace for place in self._at}
 
-    @staticmethod
-    def _places(seen: Seen) -> list[_Place]:
-        return [_Place(seen.namespace, anchor) for anchor in list_anchors(dict(seen.labels))]
+
+def _list_places(seen: Seen) -> list[_Place]:
+    return [_Place(seen.namespace, anchor) for anchor in list_anchors(dict(seen.labels))]

@@ -29,13 +29,13 @@ def test_many_pods_that_left_wake_a_kind_once(monkeypatch: pytest.MonkeyPatch) -
     for kind in range(50):
         held.hang(kind, [Hint(here=(ANYTHING,), left=(_ALL_PODS,))])
     asked = []
-    find = peers.Seekers.of
+    find = peers.Seekers.find
 
     def count(*given: object) -> object:
         asked.append(given)
         return find(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(peers.Seekers, "of", count)
+    monkeypatch.setattr(peers.Seekers, "find", count)
     woken = list(held.woken(make_news(10)))
     # On the row where the pods left, and then once on all rows.
     assert woken == [(kind, {7}) for kind in range(50)] + [(kind, None) for kind in range(50)]

@@ -102,6 +102,13 @@ class Numbered:
             self._free.append(len(self._classes) - 1)
         return self._free[-1]
 
+    def get(self, number: int) -> Class:
+        """The class of a number."""
+        found = self._classes[number]
+        if found is None:
+            raise KeyError(number)
+        return found
+
     def add(self, one: Class) -> None:
         """A class came, with the next number."""
         self._free.pop()
@@ -134,7 +141,4 @@ class Numbered:
         return list(self._named(there.all)) if there is not None else []
 
     def _named(self, numbers: int) -> Iterable[Class]:
-        for number in unpack_bits(numbers).tolist() if numbers else ():
-            one = self._classes[number]
-            if one is not None:
-                yield one
+        return map(self.get, unpack_bits(numbers).tolist() if numbers else ())

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from weakref import ref
 
-from scheduler.api.pods.affinity import Peers
+import numpy as np
+
 from scheduler.state.counting.classes import Class, LabelsOf, OwnerCount, PeerCount
 from scheduler.state.counting.counts import Count
 from scheduler.state.counting.index import RuleIndex
 from scheduler.state.counting.owned import OwnedTerm, Stance
+from scheduler.state.counting.records import ComparedPod, write_pod
 from scheduler.state.structures.matching import Anchor, find_anchors, list_anchors
 
 _Group = tuple[Stance, str]
@@ -19,9 +21,15 @@ _Group = tuple[Stance, str]
 
 @dataclass(slots=True)
 class _Held:
-    """What is known of a count beside itself, to be undone when it ends: where it is found, and whom it counts."""
+    """What is known of a count beside itself, to be undone when it ends.
 
-    peers: Peers | None = None
+    Attributes:
+        pod: the pod about which terms are counted; None for a count of peers.
+        places: where a count of terms is found.
+        classes: whom it counts.
+    """
+
+    pod: ComparedPod | None = None
     places: list[tuple[_Group, Anchor | None]] = field(default_factory=list)
     classes: set[Class] = field(default_factory=set)
 
@@ -31,7 +39,6 @@ class Counters:
 
     Attributes:
         index: counts of peers, by what they are about.
-        n_compared: how many counts of terms were compared with a term.
     """
 
     def __init__(self, labels_of: LabelsOf) -> None:
@@ -41,7 +48,6 @@ class Counters:
         self._held: dict[ref[Count], _Held] = {}
         # Counts that nobody has any more: they may end while others are gone through.
         self._ended: list[ref[Count]] = []
-        self.n_compared = 0
 
     def __len__(self) -> int:
         self._sweep()
@@ -51,7 +57,7 @@ class Counters:
         """A count of peers begins with these classes."""
         self._sweep()
         reference: ref[Count] = ref(count, self._ended.append)
-        held = self._held[reference] = _Held(peers=count.all_of[0])
+        held = self._held[reference] = _Held()
         self.index.add(count.all_of[0], reference)
         for one in classes:
             _put(reference, count, held, one, 1)
@@ -61,7 +67,7 @@ class Counters:
         self._sweep()
         reference: ref[Count] = ref(count, self._ended.append)
         places = [(count.group, anchor) for anchor in list_anchors(count.labels)]
-        held = self._held[reference] = _Held(places=places)
+        held = self._held[reference] = _Held(self._write_pod(count), places)
         for place in places:
             self._owners.setdefault(place, {})[reference] = None
         for one, each in weighed.items():
@@ -71,15 +77,12 @@ class Counters:
         """Add the pods of a class to the counts that count it."""
         self._sweep()
         there = self._labels_of(one.namespace)
-        for reference in self.index.about(one.namespace, there, one.labels):
-            count = reference()
-            if isinstance(count, PeerCount) and count.counts(one, there):
+        for number in self.index.about(one.namespace, there, one.labels).tolist():
+            reference = self.index.rules[number]
+            count = reference() if reference is not None else None
+            if reference is not None and isinstance(count, PeerCount) and count.counts(one, there):
                 _put(reference, count, self._held[reference], one, 1)
-        found: Counter[ref[Count]] = Counter()
-        for term in one.owned:
-            for reference in self._about(term):
-                found[reference] += term.weight
-        for reference, each in found.items():
+        for reference, each in self._weigh(one).items():
             count = reference()
             if count is not None:
                 _put(reference, count, self._held[reference], one, each)
@@ -114,6 +117,7 @@ class Counters:
         """Begin anew with a count of terms."""
         reference = next(one for one in self._held if one() is count)
         held = self._held[reference]
+        held.pod = self._write_pod(count)
         for one in held.classes:
             each = one.counts.pop(reference)
             for row, n in one.rows.items():
@@ -122,25 +126,37 @@ class Counters:
         for one, each in weighed.items():
             _put(reference, count, held, one, each)
 
-    def _about(self, term: OwnedTerm) -> Iterator[ref[Count]]:
-        """The counts of terms about pods that a term is about."""
-        group = term.stance, term.key
-        for anchor in find_anchors(term.peers.selector):
-            for reference in self._owners.get((group, anchor), ()):
-                count = reference()
-                if not isinstance(count, OwnerCount):
-                    continue
-                self.n_compared += 1
-                there = self._labels_of(count.namespace)
-                if term.peers.include(count.namespace, there, count.labels):
-                    yield reference
+    def _weigh(self, one: Class) -> dict[ref[Count], int]:
+        """What each pod of a class adds to the counts of terms."""
+        terms: defaultdict[_Group, list[OwnedTerm]] = defaultdict(list)
+        for term in one.owned:
+            terms[term.stance, term.key].append(term)
+        found: dict[ref[Count], int] = {}
+        for group, same in terms.items():
+            anchors = {anchor for term in same for anchor in find_anchors(term.peers.selector)}
+            counts = {
+                reference: self._held[reference].pod
+                for anchor in anchors
+                for reference in self._owners.get((group, anchor), ())
+            }
+            index: RuleIndex[int] = RuleIndex()
+            for i, term in enumerate(same if counts else ()):
+                index.add(term.peers, i)
+            weights = np.array([term.weight for term in same], np.int64)
+            for reference, pod in counts.items():
+                if pod is not None:
+                    found[reference] = int(weights[index.find(pod)].sum())
+        return found
+
+    def _write_pod(self, count: OwnerCount) -> ComparedPod:
+        return write_pod(count.namespace, self._labels_of(count.namespace), count.labels)
 
     def _sweep(self) -> None:
         while self._ended:
             reference = self._ended.pop()
             held = self._held.pop(reference)
-            if held.peers is not None:
-                self.index.drop(held.peers, reference)
+            if held.pod is None:
+                self.index.drop(reference)
             for place in held.places:
                 there = self._owners[place]
                 del there[reference]

@@ -1,121 +1,118 @@
-"""Rules about other pods, found by a pod that they may be about, and pods by a rule: neither scans all of the other."""
+"""Rules about other pods, found by a pod that they may be about.
+
+A kernel compares the pod with all rules: a few nanoseconds for each, whatever its selector. A dictionary that finds a
+rule by the labels that it wants would be of no use for a rule that only says which labels must be absent.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Hashable
+from heapq import heappop, heappush
+from typing import Generic, TypeVar
 
-from scheduler.api import selectors
-from scheduler.api.packing import PackedTexts
+import numpy as np
+
 from scheduler.api.pods.affinity import Peers
-from scheduler.api.selectors import Labels, Selector
-from scheduler.state.counting.lists import ValueLists
-from scheduler.state.structures.matching import Anchor, find_anchors, list_anchors
+from scheduler.api.selectors import Labels
+from scheduler.kernels import rules
+from scheduler.schema.columns import Ints
+from scheduler.state.counting.records import ComparedPod, write_pod, write_record
+from scheduler.state.structures.growing import Growing
 
 T = TypeVar("T", bound=Hashable)
 
-
-class Place(NamedTuple):
-    """Where something is kept; a namespace of None stands for all, an anchor of None for any labels."""
-
-    namespace: str | None
-    anchor: Anchor | None
+# So many words of rules that are gone may stay.
+_GONE_MIN = 1024
 
 
 class RuleIndex(Generic[T]):
-    """Rules by the peers that they are about.
+    """Rules by number; a number is used again when its rule is gone.
 
     Attributes:
-        n_compared: how many selectors were compared with the labels of a pod.
+        rules: by number; None where there is no rule.
     """
 
     def __init__(self) -> None:
-        self._at: dict[Place, dict[T, Peers]] = {}
-        self._lists: dict[Place, ValueLists[T]] = {}
-        # Of rules that are about any labels but some: the keys of these.
-        self._keys: dict[T, frozenset[str]] = {}
-        # The last pod that was asked about, and the rules about it: each pod is asked about twice.
-        self._last: tuple[object, list[T]] | None = None
-        self.n_compared = 0
+        self.rules: list[T | None] = []
+        self._numbers: dict[T, int] = {}
+        self._free: list[int] = []
+        # The records of the rules, where each starts (-1 for no rule), and how many words each has.
+        self._words, self._starts, self._lengths = Growing(), Growing(), Growing()
+        self._n_gone = 0
+        # The last pod that was compared, and the rules about it: each pod is compared twice.
+        self._last: tuple[object, Ints] | None = None
 
-    def add(self, peers: Peers, rule: T) -> None:
-        """A rule about these peers is there."""
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def get(self, rule: T) -> int | None:
+        """The number of a rule that is there."""
+        return self._numbers.get(rule)
+
+    def add(self, peers: Peers, rule: T) -> int:
+        """Add a rule about these peers; its number."""
         self._last = None
-        places, values = _places(peers), _find_list(peers.selector)
-        for place in places:
-            if values:
-                self._lists.setdefault(place, ValueLists()).add(rule, values, peers)
-            else:
-                self._at.setdefault(place, {})[rule] = peers
-        if any(place.anchor is None for place in places):
-            self._keys[rule] = frozenset(peers.selector.keys)
+        record = write_record(peers)
+        start = self._words.add(record)
+        number = self._find_free()
+        if number == len(self.rules):
+            self.rules.append(rule)
+            self._starts.put(start)
+            self._lengths.put(len(record))
+        else:
+            self.rules[number] = rule
+            self._starts.all[number], self._lengths.all[number] = start, len(record)
+        self._numbers[rule] = number
+        return number
 
-    def drop(self, peers: Peers, rule: T) -> None:
-        """The rule is there no longer."""
+    def drop(self, rule: T) -> None:
+        """Remove a rule."""
         self._last = None
-        has_list = _find_list(peers.selector) is not None
-        for place in _places(peers):
-            if has_list:
-                self._lists[place].drop(rule)
-                if not self._lists[place]:
-                    del self._lists[place]
-            else:
-                del self._at[place][rule]
-                if not self._at[place]:
-                    del self._at[place]
-        self._keys.pop(rule, None)
+        number = self._numbers.pop(rule)
+        self.rules[number] = None
+        self._n_gone += int(self._lengths.all[number])
+        self._starts.all[number] = -1
+        heappush(self._free, number)
+        if self._n_gone > max(_GONE_MIN, self._words.n // 2):
+            self._compact()
 
-    def about(self, namespace: str, namespace_labels: Labels, labels: Labels) -> list[T]:
-        """The rules about a pod."""
+    def about(self, namespace: str, namespace_labels: Labels, labels: Labels) -> Ints:
+        """[found] The numbers of the rules about a pod, ascending."""
         pod = namespace, frozenset(namespace_labels.items()), frozenset(labels.items())
         if self._last is None or self._last[0] != pod:
-            found = list(self._find(namespace, namespace_labels, labels))
-            found += self._find_by_value(namespace, namespace_labels, labels)
+            found = self.find(write_pod(namespace, namespace_labels, labels))
             self._last = pod, found
         return self._last[1]
 
-    def _find_by_value(
-        self, namespace: str, namespace_labels: Labels, labels: Labels
-    ) -> Iterator[T]:
-        """Those among the rules about one label of very many values."""
-        for name in (namespace, None) if self._lists else ():
-            for key, value in labels.items():
-                lists = self._lists.get(Place(name, (key, None)))
-                for rule, peers in lists.find(value) if lists else ():
-                    self.n_compared += 1
-                    if name is not None or _is_within(peers, namespace, namespace_labels):
-                        yield rule
+    def find(self, pod: ComparedPod) -> Ints:
+        """[found] As ``about``, of a pod whose texts are hashed."""
+        found = np.empty(self._starts.n, np.int64)
+        n = 0
+        if self._numbers:
+            n = rules.find_rules(self._words.all, self._starts.all, self._starts.n, *pod, found)
+        return found[:n].copy()
 
-    def _find(self, namespace: str, namespace_labels: Labels, labels: Labels) -> Iterator[T]:
-        for name in (namespace, None):
-            for anchor in list_anchors(labels):
-                for rule, peers in self._at.get(Place(name, anchor), {}).items():
-                    if name is None and not _is_within(peers, namespace, namespace_labels):
-                        continue
-                    if anchor is None and self._keys[rule].isdisjoint(labels):
-                        # What it forbids is not there.
-                        yield rule
-                        continue
-                    self.n_compared += 1
-                    if peers.selector.matches(labels):
-                        yield rule
+    def _find_free(self) -> int:
+        """The lowest number without a rule, so that those at the end become free."""
+        while self._free:
+            number = heappop(self._free)
+            if number < len(self.rules):
+                return number
+        return len(self.rules)
 
-
-def _find_list(selector: Selector) -> PackedTexts | None:
-    """The values of a selector that selects by very many values of one label; else None."""
-    if len(selector.requirements) == 1:
-        (one,) = selector.requirements
-        if one.operator == "In" and isinstance(one.values, PackedTexts):
-            return one.values
-    return None
-
-
-def _is_within(peers: Peers, namespace: str, namespace_labels: Labels) -> bool:
-    return namespace in peers.namespaces or peers.namespace_selector.matches(namespace_labels)
-
-
-def _places(peers: Peers) -> list[Place]:
-    names: tuple[str | None, ...] = peers.namespaces
-    if peers.namespace_selector != selectors.NOTHING:
-        names = (None,)
-    return [Place(name, anchor) for name in names for anchor in find_anchors(peers.selector)]
+    def _compact(self) -> None:
+        """Leave no room for rules that are gone."""
+        while self.rules and self.rules[-1] is None:
+            self.rules.pop()
+        n = len(self.rules)
+        starts, lengths = self._starts.all[:n], self._lengths.all[:n]
+        numbers = np.flatnonzero(starts >= 0)
+        kept = lengths[numbers]
+        ends = np.cumsum(kept)
+        # Of each word that stays the place where it was.
+        moved = np.repeat(starts[numbers] - (ends - kept), kept) + np.arange(kept.sum())
+        self._words.keep(self._words.all[moved])
+        starts[numbers] = ends - kept
+        self._starts.keep(starts)
+        self._lengths.keep(lengths)
+        self._n_gone = 0

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from enum import Enum
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
+
+import numpy as np
 
 from scheduler.api import selectors
 from scheduler.api.pods.affinity import Peers, Term
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.api.selectors import Labels
 from scheduler.state.counting.index import RuleIndex
+from scheduler.state.structures.growing import Growing
 
-C = TypeVar("C")
 _NO_KEYS: Counter[str] = Counter()
+# So many rows of owners that are gone may stay.
+_GONE_MIN = 1024
 
 
 class Stance(Enum):
@@ -36,6 +40,9 @@ class OwnedTerm(NamedTuple):
     weight: int
 
 
+Group = tuple[Stance, str]
+
+
 def owned_by(template: PodTemplate, namespace: str, labels: Labels) -> tuple[OwnedTerm, ...]:
     """The terms of a pod that matter to others once it has a node."""
 
@@ -50,82 +57,135 @@ def owned_by(template: PodTemplate, namespace: str, labels: Labels) -> tuple[Own
     )
 
 
-class OwnedTerms(Generic[C]):
-    """Distinct terms with the classes of pods that have them, found by the pods that they are about.
+class OwnedTerms:
+    """Distinct terms and the classes of pods that have them, found by the pods that the terms are about.
 
-    Attributes:
-        index: the terms.
+    Terms and owners are columns, so that the weights of a hundred thousand terms about a pod are summed in a
+    millisecond. An owner is a number, which is used again when the owner is gone.
     """
 
     def __init__(self) -> None:
-        self.index: RuleIndex[OwnedTerm] = RuleIndex()
-        # Of each term the classes that have it, and how often.
-        self._owners: dict[OwnedTerm, Counter[C]] = {}
+        self._index: RuleIndex[OwnedTerm] = RuleIndex()
+        # Of each term by its number: the hash of its group, its weight, and how many have it.
+        self._group, self._weight, self._n_owners = Growing(), Growing(), Growing()
+        # One row for each term of each owner: the term, the owner, and how often it has the term (0: the row is free).
+        self._term, self._owner, self._times = Growing(), Growing(), Growing()
+        # By owner the first of its rows and how many it has; they are neighbours.
+        self._first, self._n_rows = Growing(), Growing()
+        self._n_gone = 0
         # The labels that terms look at, by the namespace that they are about; None for namespaces by their labels.
         self._keys: dict[str | None, Counter[str]] = {}
 
     @property
     def are_there(self) -> bool:
         """Whether there is any."""
-        return bool(self._owners)
+        return len(self._index) > 0
 
-    def add(self, terms: Iterable[OwnedTerm], owner: C) -> bool:
-        """A class of pods with these terms came; whether any is new."""
-        is_new = False
-        for term in terms:
-            owners = self._owners.get(term)
-            if owners is None:
-                is_new = True
-                owners = self._owners[term] = Counter()
-                self.index.add(term.peers, term)
-                for place in _namespaces(term.peers):
-                    self._keys.setdefault(place, Counter()).update(term.peers.selector.keys)
-            owners[owner] += 1
-        return is_new
+    def add(self, terms: Iterable[OwnedTerm], owner: int) -> bool:
+        """An owner came with these terms; whether any of them is new."""
+        times = Counter(terms)
+        n_before = len(self._index)
+        numbers = [self._number(term) for term in times]
+        self._n_owners.all[numbers] += 1
+        while self._first.n <= owner:
+            self._first.put(0)
+            self._n_rows.put(0)
+        self._first.all[owner] = self._term.add(numbers)
+        self._n_rows.all[owner] = len(numbers)
+        self._owner.add([owner] * len(numbers))
+        self._times.add(list(times.values()))
+        return len(self._index) > n_before
 
-    def drop(self, terms: Iterable[OwnedTerm], owner: C) -> bool:
-        """A class of pods with these terms went; whether any was the last."""
-        is_last = False
-        for term in set(terms):
-            owners = self._owners[term]
-            del owners[owner]
-            if owners:
-                continue
-            is_last = True
-            del self._owners[term]
-            self.index.drop(term.peers, term)
-            for place in _namespaces(term.peers):
-                self._forget_keys(place, term)
-        return is_last
-
-    def _forget_keys(self, place: str | None, term: OwnedTerm) -> None:
-        keys = self._keys.get(place, Counter())
-        for key in term.peers.selector.keys:
-            keys[key] -= 1
-            if not keys[key]:
-                del keys[key]
-        if not keys:
-            # Selectors of everything look at none.
-            self._keys.pop(place, None)
+    def drop(self, owner: int) -> bool:
+        """An owner went with its terms; whether it was the last that had any of them."""
+        first = int(self._first.all[owner])
+        rows = slice(first, first + int(self._n_rows.all[owner]))
+        numbers = self._term.all[rows]
+        self._n_owners.all[numbers] -= 1
+        gone = numbers[self._n_owners.all[numbers] == 0].tolist()
+        self._times.all[rows] = 0
+        self._n_rows.all[owner] = 0
+        self._n_gone += len(numbers)
+        for number in gone:
+            self._forget(number)
+        if self._n_gone > max(_GONE_MIN, self._term.n // 2):
+            self._compact()
+        return bool(gone)
 
     def about(
         self, namespace: str, namespace_labels: Labels, labels: Labels
-    ) -> tuple[Callable[[str], bool], set[tuple[Stance, str]]]:
+    ) -> tuple[Callable[[str], bool], set[Group]]:
         """Whether terms look at a label in a namespace; stance and topology key of those about a pod there."""
         near, roaming = self._keys.get(namespace, _NO_KEYS), self._keys.get(None, _NO_KEYS)
 
         def looks_at(key: str) -> bool:
             return key in near or key in roaming
 
-        found = self.index.about(namespace, namespace_labels, labels)
-        return looks_at, {(term.stance, term.key) for term in found}
+        found = self._index.about(namespace, namespace_labels, labels)
+        _, firsts = np.unique(self._group.all[found], return_index=True)
+        terms = [self._index.rules[number] for number in found[firsts].tolist()]
+        return looks_at, {_group(term) for term in terms if term is not None}
 
-    def owners(
-        self, namespace: str, namespace_labels: Labels, labels: Labels
-    ) -> Iterator[tuple[OwnedTerm, Counter[C]]]:
-        """The terms about a pod, with the classes that have them and how often."""
-        for term in self.index.about(namespace, namespace_labels, labels):
-            yield term, self._owners[term]
+    def weigh(
+        self, namespace: str, namespace_labels: Labels, labels: Labels, group: Group
+    ) -> dict[int, int]:
+        """What the terms of a group that are about a pod weigh in all, by owner; none that weighs 0."""
+        found = self._index.about(namespace, namespace_labels, labels)
+        found = found[self._group.all[found] == hash(group)]
+        if not len(found):
+            return {}
+        weights = np.zeros(self._group.n, np.int64)
+        weights[found] = self._weight.all[found]
+        each = weights[self._term.used] * self._times.used
+        rows = np.flatnonzero(each)
+        # Sums of whole numbers below 2**53 are exact.
+        sums = np.bincount(self._owner.all[rows], each[rows]).astype(np.int64)
+        owners = np.flatnonzero(sums)
+        return dict(zip(owners.tolist(), sums[owners].tolist(), strict=True))
+
+    def _number(self, term: OwnedTerm) -> int:
+        """The number of a term, which may be new."""
+        number = self._index.get(term)
+        if number is None:
+            number = self._index.add(term.peers, term)
+            if number == self._group.n:
+                for column in (self._group, self._weight, self._n_owners):
+                    column.put(0)
+            self._group.all[number] = hash(_group(term))
+            self._weight.all[number] = term.weight
+            self._n_owners.all[number] = 0
+            for place in _namespaces(term.peers):
+                self._keys.setdefault(place, Counter()).update(term.peers.selector.keys)
+        return number
+
+    def _forget(self, number: int) -> None:
+        """Nobody has a term any more."""
+        term = self._index.rules[number]
+        if term is None:
+            return
+        self._index.drop(term)
+        for place in _namespaces(term.peers):
+            keys = self._keys.get(place, Counter())
+            for key in term.peers.selector.keys:
+                keys[key] -= 1
+                if not keys[key]:
+                    del keys[key]
+            if not keys:
+                # Selectors of everything look at none.
+                self._keys.pop(place, None)
+
+    def _compact(self) -> None:
+        """Leave no room for rows of owners that are gone."""
+        rows = np.flatnonzero(self._times.used)
+        for column in (self._term, self._owner, self._times):
+            column.keep(column.all[rows])
+        owners, first = np.unique(self._owner.used, return_index=True)
+        self._first.all[owners] = first
+        self._n_gone = 0
+
+
+def _group(term: OwnedTerm) -> Group:
+    return term.stance, term.key
 
 
 def _namespaces(peers: Peers) -> tuple[str | None, ...]:

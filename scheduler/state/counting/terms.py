@@ -1,12 +1,12 @@
 """Pods counted by what rules about other pods say of them, for as long as somebody looks.
 
-A class of pods is matched against a rule once, and not each of its pods on every node. Classes are kept from the first
-time that anybody looks on; in a cluster without such rules they cost nothing.
+A class of pods is matched against a rule once, and not each of its pods on every node. Classes are kept
+from the first time that anybody looks on, or a pod with terms has a node; in a cluster without such rules they cost
+nothing.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from weakref import WeakValueDictionary
 
@@ -34,7 +34,7 @@ class Terms:
     """The classes of pods on nodes, the counts that somebody looks at, and the terms that pods on nodes have.
 
     Attributes:
-        owned: the terms; empty until somebody looks.
+        owned: the terms.
         counters: the counts, found by what they count.
         version: rises when an answer about a pod may be another though nothing on the pod has changed.
     """
@@ -43,27 +43,26 @@ class Terms:
         """``on_nodes``: all pods that are charged to a node, with its row."""
         self._on_nodes = on_nodes
         self._is_kept = False
-        self._may_own = False
         self._classes: dict[ClassKey, Class] = {}
         self._numbered = Numbered()
         self._namespaces: dict[str, dict[str, str]] = {}
         self._counts: WeakValueDictionary[object, Count] = WeakValueDictionary()
         self.counters = Counters(self.labels_of)
-        self.owned: OwnedTerms[Class] = OwnedTerms()
+        self.owned = OwnedTerms()
         self.version = 0
 
     @property
     def has_owners(self) -> bool:
         """Whether any pod on a node may have terms about other pods."""
-        return self.owned.are_there if self._is_kept else self._may_own
+        return self.owned.are_there
 
     def follow(self, pod: PodRecord, node_row: int, sign: int) -> None:
         """A pod came to a node (1), or left it (-1)."""
         if not self._is_kept:
-            if pod.template.has_terms and not self._may_own:
-                self._may_own = True
-                self.version += 1
-            return
+            if not pod.template.has_terms:
+                return
+            # All pods with terms at once, at the first look, would take a second of a cluster that has many.
+            self._keep(but=pod.uid)
         key = key_of(pod)
         one = self._classes.get(key) or self._begin(key, pod)
         one.rows[node_row] += sign
@@ -140,11 +139,13 @@ class Terms:
             return None
         return {key: dict(one.rows) for key, one in self._classes.items()}
 
-    def _keep(self) -> None:
+    def _keep(self, but: str = "") -> None:
+        """Keep classes from now on: of all pods on nodes, but for the pod of a uid."""
         if not self._is_kept:
             self._is_kept = True
             for row, pod in self._on_nodes():
-                self.follow(pod, row, 1)
+                if pod.uid != but:
+                    self.follow(pod, row, 1)
 
     def _begin(self, key: ClassKey, pod: PodRecord) -> Class:
         labels = pod.labels or _NO_LABELS
@@ -152,27 +153,23 @@ class Terms:
         one = Class(pod.namespace, labels, pod.deleting, owned, self._numbered.next_number())
         self._classes[key] = one
         self._numbered.add(one)
-        if self.owned.add(owned, one):
+        if owned and self.owned.add(owned, one.number):
             self.version += 1
         self.counters.introduce(one)
         return one
 
     def _end(self, key: ClassKey, one: Class) -> None:
         del self._classes[key]
-        self._numbered.drop(one)
         self.counters.leave(one)
-        if self.owned.drop(one.owned, one):
+        if one.owned and self.owned.drop(one.number):
             self.version += 1
+        self._numbered.drop(one)
 
     def _is_counted(self, count: PeerCount, one: Class) -> bool:
         return count.with_deleting or not one.deleting
 
     def _weighed(self, count: OwnerCount) -> dict[Class, int]:
         """What each class adds to a count."""
-        found: Counter[Class] = Counter()
         there = self.labels_of(count.namespace)
-        for term, owners in self.owned.owners(count.namespace, there, count.labels):
-            if (term.stance, term.key) == count.group:
-                for one, n in owners.items():
-                    found[one] += n * term.weight
-        return found
+        found = self.owned.weigh(count.namespace, there, count.labels, count.group)
+        return {self._numbered.get(number): weight for number, weight in found.items()}
