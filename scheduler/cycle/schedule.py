@@ -183,9 +183,10 @@ class Cycle:
     def kind_of(self, pod: PodRecord) -> Hashable:
         """Equal for pods that fit the same nodes, or that are held for the same mistake."""
         placement = self._policies.resolve(pod).placement
-        urgency = pod.priority if pod.preempts else None
         view, problem = self.keys.views.of(pod, placement), self.keys.problem_of(pod)
-        return pod.template, placement, view, problem, urgency, self.promised.yields(pod)
+        # By priority, though no pod may be nominated now: when one is, no kind has to be split for it.
+        urgency = pod.priority, pod.preempts
+        return pod.template, placement, view, problem, urgency, self.promised.tell_apart(pod)
 
     def unscored(self, pod: PodRecord) -> Shape | None:
         """As ``shape_of``, with no board and not kept: for who asks what fits and places nothing."""

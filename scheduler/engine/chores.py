@@ -56,7 +56,7 @@ class Chores:
         self._cluster, self._cycle, self._pending, self._pace = cluster, cycle, pending, pace
         self._parked, self._hooks = pending.parked, pending.parked.hooks
         self._watch = Watch(cluster)
-        self._looks = Looks(self._parked.highest_priority)
+        self._looks = Looks(self._parked.get_priority)
         self._splitting = Splitting(cycle, self._parked, self._keep_off)
         self._seen = Seen(cluster)
         # For pods that are nominated, and for pods that may take the place of others.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Hashable
 from heapq import heapify, heappop, heappush
 from itertools import count
 
-# So many stale entries are no burden.
+# So many kinds that wait no longer are no burden.
 _SPARE = 64
 # More rows than this of several events are all rows.
 _ROWS_MAX = 256
@@ -21,30 +21,21 @@ class Looks:
     """
 
     def __init__(self, priority_of: Callable[[Hashable], int]) -> None:
-        """``priority_of`` tells the highest priority of the pods of a kind that waits."""
+        """``priority_of`` gives the priority of the pods of a kind that waits."""
         self._priority_of = priority_of
         self._rows: dict[Hashable, _Rows | None] = {}
         # The rows of two events together, by their identities; with the rows themselves, which so keep these.
         self._joined: dict[tuple[int, int], tuple[_Rows, _Rows, _Rows | None]] = {}
-        # An entry of another priority than the one that its kind was noted with last is stale.
         self._order: list[tuple[int, int, Hashable]] = []
-        self._noted: dict[Hashable, int] = {}
         self._numbers = count()
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    @property
-    def n_entries(self) -> int:
-        """How many entries are kept for these kinds."""
-        return len(self._order)
-
     def note(self, kind: Hashable, rows: _Rows | None) -> None:
         """A kind is to be looked at on these rows, too."""
-        priority = self._priority_of(kind)
-        if self._noted.get(kind, priority - 1) < priority:
-            self._noted[kind] = priority
-            heappush(self._order, (-priority, next(self._numbers), kind))
+        if kind not in self._rows:
+            heappush(self._order, (-self._priority_of(kind), next(self._numbers), kind))
         noted = self._rows.setdefault(kind, rows)
         if noted is not rows:
             self._rows[kind] = self._join(noted, rows)
@@ -61,11 +52,8 @@ class Looks:
 
     def take(self) -> tuple[Hashable, _Rows | None]:
         """The kind to look at next, with its rows; there has to be one."""
-        while True:
-            priority, _, kind = heappop(self._order)
-            if self._noted.get(kind) == -priority:
-                del self._noted[kind]
-                return kind, self._rows.pop(kind)
+        _, _, kind = heappop(self._order)
+        return kind, self._rows.pop(kind)
 
     def keep(self, waiting: Container[Hashable], n_waiting: int) -> None:
         """Forget the kinds that wait no longer, once they may be more than those that do; to be called now and then."""
@@ -73,8 +61,7 @@ class Looks:
         if len(self._order) <= 2 * n_waiting + _SPARE:
             return
         self._rows = {kind: rows for kind, rows in self._rows.items() if kind in waiting}
-        self._noted = {kind: self._noted[kind] for kind in self._rows}
-        self._order = [one for one in self._order if self._noted.get(one[2]) == -one[0]]
+        self._order = [one for one in self._order if one[2] in self._rows]
         heapify(self._order)
 
     def clear(self) -> None:
@@ -82,4 +69,3 @@ class Looks:
         self._rows.clear()
         self._joined.clear()
         self._order.clear()
-        self._noted.clear()

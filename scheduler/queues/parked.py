@@ -15,7 +15,7 @@ from scheduler.state.pods import PodRecord
 
 
 class Parked:
-    """A kind is equal for pods that fit the same nodes; they all have one template.
+    """A kind is equal for pods that fit the same nodes; they all have one template and one priority.
 
     Attributes:
         hooks: what happened wakes which kinds.
@@ -29,12 +29,10 @@ class Parked:
         self.barriers: dict[Hashable, Barriers] = {}
         self.versions: dict[Hashable, Hashable] = {}
         self._kinds: dict[Hashable, dict[str, Entry]] = {}
-        # The highest priority that a pod of each kind had, since pods of that kind wait.
-        self._highest: dict[Hashable, int] = {}
-        self._needs = Needs()
-        # Kinds that may take the place of others, by their priority; and that of each.
-        self._takers: dict[int, dict[Hashable, None]] = {}
         self._priorities: dict[Hashable, int] = {}
+        self._needs = Needs()
+        # Kinds that may take the place of others, by their priority.
+        self._takers: dict[int, dict[Hashable, None]] = {}
         self._n = 0
 
     def __len__(self) -> int:
@@ -46,11 +44,10 @@ class Parked:
         if kind not in self._kinds:
             self._kinds[kind] = {}
             self._needs.add(kind, entry.pod.template)
+            self._priorities[kind] = entry.pod.priority
             if entry.pod.preempts:
-                self._priorities[kind] = entry.pod.priority
                 self._takers.setdefault(entry.pod.priority, {})[kind] = None
         self._kinds[kind][entry.pod.uid] = entry
-        self._highest[kind] = max(self._highest.get(kind, entry.pod.priority), entry.pod.priority)
         self._n += 1
 
     def keep_off(self, kind: Hashable, barriers: Barriers, hints: Sequence[Hint]) -> None:
@@ -69,7 +66,7 @@ class Parked:
         alike = self._kinds[kind]
         del alike[entry.pod.uid]
         if not alike:
-            del self._kinds[kind], self._highest[kind]
+            del self._kinds[kind]
             self._needs.drop(kind)
             self.hooks.take_off(kind)
             self.barriers.pop(kind, None)
@@ -79,11 +76,11 @@ class Parked:
         self._n -= 1
 
     def _drop_taker(self, kind: Hashable) -> None:
-        priority = self._priorities.pop(kind, None)
-        if priority is not None:
-            del self._takers[priority][kind]
-            if not self._takers[priority]:
-                del self._takers[priority]
+        priority = self._priorities.pop(kind)
+        there = self._takers.get(priority, {})
+        there.pop(kind, None)
+        if not there:
+            self._takers.pop(priority, None)
 
     def takers(self, above: int) -> list[Hashable]:
         """The kinds that may take the place of others, of a higher priority than this: the highest first."""
@@ -98,9 +95,9 @@ class Parked:
         """How many kinds of pods wait."""
         return len(self._kinds)
 
-    def highest_priority(self, kind: Hashable) -> int:
-        """The highest priority that a pod of a kind had, since pods of that kind wait; of a kind that waits."""
-        return self._highest[kind]
+    def get_priority(self, kind: Hashable) -> int:
+        """The priority of the pods of a kind that waits."""
+        return self._priorities[kind]
 
     def kinds(self) -> list[Hashable]:
         """The kinds of pods that wait."""

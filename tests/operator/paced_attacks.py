@@ -116,23 +116,32 @@ def _come_and_go(
         yield Step("DELETE", f"{path}/{name}-{i}")
 
 
+def _prefer_apart(selectors: list[Json]) -> Json:
+    """A preferred anti-affinity term about all namespaces for each selector."""
+    terms = [
+        {"topologyKey": _HOSTNAME, "namespaceSelector": {}, "labelSelector": one}
+        for one in selectors
+    ]
+    soft = [{"weight": 1, "podAffinityTerm": term} for term in terms]
+    rules = {"preferredDuringSchedulingIgnoredDuringExecution": soft}
+    return {"affinity": {"podAntiAffinity": rules}}
+
+
 def preferred(namespace: str, scale: float) -> Iterator[Step]:
     """A hundred preferred terms a pod about all namespaces."""
 
     def spec(i: int) -> Json:
-        terms = [
-            {
-                "topologyKey": _HOSTNAME,
-                "namespaceSelector": {},
-                "labelSelector": {"matchLabels": {f"k{i}-{j}": "v"}},
-            }
-            for j in range(100)
-        ]
-        soft = [{"weight": 1, "podAffinityTerm": term} for term in terms]
-        rules = {"preferredDuringSchedulingIgnoredDuringExecution": soft}
-        return {"affinity": {"podAntiAffinity": rules}}
+        return _prefer_apart([{"matchLabels": {f"k{i}-{j}": "v"}} for j in range(100)])
 
     yield from _come_and_go(namespace, scale, "preferred", spec)
+
+
+def absent(namespace: str, scale: float) -> Iterator[Step]:
+    """Running pods with a hundred preferred terms each, which only say which label a pod must not have."""
+    for i in range(round(1000 * scale)):
+        keys = [{"key": f"k{i}-{j}", "operator": "DoesNotExist"} for j in range(100)]
+        spec = _prefer_apart([{"matchExpressions": [one]} for one in keys])
+        yield _create(_pod(f"absent-{i}", namespace, **spec), 0.05)
 
 
 def _constraint(key: str, selector: Json, when: str) -> Json:
@@ -253,6 +262,7 @@ ALL: Mapping[str, Paced] = {
     "budgets-100": budgets_of_hundreds,
     "preemptors": preemptors,
     "preferred": preferred,
+    "absent": absent,
     "soft": soft,
     "constraints": constraints,
     "required": required,

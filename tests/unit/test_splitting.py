@@ -1,5 +1,6 @@
 """Waiting pods that were alike and are no longer are told apart some at a time, and none of them is left out."""
 
+from collections.abc import Hashable
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from scheduler.engine.chores import Pace
 from scheduler.engine.engine import Engine
 from scheduler.engine.splitting import PODS_A_PIECE
 from scheduler.plugins import table
+from scheduler.state.pods import PodRecord
 from tests import make
 
 Json = dict[str, Any]
@@ -131,3 +133,49 @@ def test_a_service_that_changes_elsewhere_has_no_pod_read_again(
         for waiting in list(engine.pending.pods()):
             engine.cycle.kind_of(waiting)
         assert n_read == n_wanted
+
+
+def test_nominations_that_come_and_go_split_no_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = engine_with({"n": 4})
+    for i in range(2 * PODS_A_PIECE):
+        pod = make.pod(name=f"p{i}", cpu=1, labels={"index": str(i), "app": "x"})
+        engine.handle(events.PodSeen(pod), 0.0)
+    engine.decide(0.0, Unlimited())
+    assert len(engine.pending.parked.kinds()) == 1
+    asked: list[str] = []
+    find_kind = Cycle.kind_of
+
+    def count(cycle: Cycle, pod: PodRecord) -> Hashable:
+        asked.append(pod.uid)
+        return find_kind(cycle, pod)
+
+    monkeypatch.setattr(Cycle, "kind_of", count)
+    for i in range(6):
+        high = make.pod(name="high", scheduler_name="other", priority=10)
+        high.status.nominated_node_name = "n" if i % 2 else ""
+        engine.handle(events.PodSeen(high), float(i))
+        # More is free, so that the kind is looked at.
+        engine.handle(events.NodeSeen(make.node(name="n", cpu=4, memory=f"{100 + i}Gi")), float(i))
+        assert not engine.decide(i + 0.5, Unlimited()).binds
+    assert not asked
+    assert len(engine.pending.parked.kinds()) == 1
+
+
+def test_terms_of_a_nominated_pod_tell_pods_apart_by_the_labels_that_the_terms_look_at() -> None:
+    """Of 50 pods of a Job, all with an index of their own, one repels the nominated pod's terms: two kinds, not 50."""
+    engine = engine_with({"n": 4})
+    for i in range(50):
+        pod = make.pod(name=f"p{i}", cpu=1, labels={"index": str(i), "a": str(i == 7)})
+        engine.handle(events.PodSeen(pod), 0.0)
+    high = make.pod(name="high", scheduler_name="other", cpu=1, priority=10, **repels("True"))
+    high.status.nominated_node_name = "n"
+    engine.handle(events.PodSeen(high), 1.0)
+    engine.decide(1.0, Unlimited())
+    engine.handle(events.NodeSeen(make.node(name="n", cpu=6)), 2.0)
+    (bind,) = engine.decide(2.0, Unlimited()).binds
+    # One core of two is promised.
+    assert bind.node == "n"
+    assert bind.uid != "default/p7"
+    for i in range(5):
+        engine.decide(3.0 + i, Unlimited())
+    assert len(engine.pending.parked.kinds()) == 2

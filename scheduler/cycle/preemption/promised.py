@@ -21,6 +21,7 @@ from scheduler.cycle.preemption.reserved import Reserved
 from scheduler.kernels.devices import gpus
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
+from scheduler.state.counting.owned import owned_by
 from scheduler.state.pods import PodRecord
 from scheduler.state.trials import Trial
 
@@ -43,8 +44,9 @@ class Promised:
         self._cluster, self._boards, self.key_of, self._put = cluster, boards, key_of, put
         self._nominations = cluster.nominations
         self._looked_at = -1
-        # The nodes of nominated pods that say anything of other pods.
-        self._with_terms: set[str] = set()
+        # The nodes of nominated pods that say anything of other pods, with the labels that they look at.
+        self._with_terms: dict[str, frozenset[str]] = {}
+        self._labels_looked_at: frozenset[str] = frozenset()
 
     def choose_cards(self, pod: PodRecord, row: int, victims: Sequence[str]) -> Slots:
         """The cards that a pod would get on a row once its victims and all that leave are gone.
@@ -86,14 +88,21 @@ class Promised:
         """Equal for pods that yield alike; None for a pod that yields to nobody."""
         if pod.priority > self._nominations.top:
             return None
-        # What nominated pods say of others may tell pods apart that are one kind so far.
-        labels = frozenset((pod.labels or {}).items()) if self._have_terms() else None
-        return pod.priority, pod.namespace if labels is not None else None, labels
+        return pod.priority, self.tell_apart(pod)
+
+    def tell_apart(self, pod: PodRecord) -> Hashable:
+        """Equal for pods of which all nominated pods say the same; None where these say nothing of other pods."""
+        if not self._have_terms():
+            return None
+        looked_at = self.version
+        labels = (pod.labels or {}).items()
+        return pod.namespace, frozenset(one for one in labels if one[0] in looked_at)
 
     @property
-    def version(self) -> Hashable:
-        """While it is the same, pods that yielded alike still do."""
-        return self._nominations.top, self._have_terms()
+    def version(self) -> frozenset[str]:
+        """The labels that nominated pods look at. While these are the same, pods that yielded alike still do."""
+        self._have_terms()
+        return self._labels_looked_at
 
     def before(self, priority: int, but: str = "", nodes: Iterable[str] | None = None) -> ByRow:
         """Who is nominated and goes before a pod of a priority, on nodes that are there; all of them for None."""
@@ -261,12 +270,21 @@ class Promised:
                 self._with_terms.clear()
             self._looked_at = nominations.version
             for name in nominations.nodes() if names is None else names:
-                there = nominations.on(name)
-                if any(uid in pods and pods[uid].template.has_terms for uid in there):
-                    self._with_terms.add(name)
+                there = [pods[uid] for uid in nominations.on(name) if uid in pods]
+                if any(pod.template.has_terms for pod in there):
+                    self._with_terms[name] = frozenset(
+                        key for pod in there for key in _list_looked_at(pod)
+                    )
                 else:
-                    self._with_terms.discard(name)
+                    self._with_terms.pop(name, None)
+            self._labels_looked_at = frozenset().union(*self._with_terms.values())
         return bool(self._with_terms)
+
+
+def _list_looked_at(pod: PodRecord) -> Iterator[str]:
+    """The labels of other pods that a pod's terms look at."""
+    for term in owned_by(pod.template, pod.namespace, pod.labels or {}):
+        yield from term.peers.selector.keys
 
 
 class Overlay:
