@@ -6,15 +6,16 @@ have the same rules of their own.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
-from weakref import ref
+
+import numpy as np
 
 from scheduler.api.pods.affinity import Peers
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.api.selectors import Labels
+from scheduler.schema.columns import Ints
 from scheduler.state.counting.counts import Count
 from scheduler.state.counting.owned import OwnedTerm, Stance
 from scheduler.state.pods import PodRecord
@@ -42,15 +43,13 @@ def key_of(pod: PodRecord) -> ClassKey:
 
 @dataclass(slots=True, eq=False)
 class Class:
-    """Pods that rules about other pods cannot tell apart: how many are on which row, and who counts them."""
+    """Pods that rules about other pods cannot tell apart."""
 
     namespace: str
     labels: Labels
     deleting: bool
     owned: tuple[OwnedTerm, ...]
     number: int
-    rows: Counter[int] = field(default_factory=Counter)
-    counts: dict[ref[Count], int] = field(default_factory=dict)
 
 
 class PeerCount(Count):
@@ -94,6 +93,8 @@ class Numbered:
         self._classes: list[Class | None] = []
         self._free: list[int] = []
         self._postings: dict[str, Postings] = {}
+        # A bit for each class whose pods are being deleted.
+        self._deleting = 0
 
     def next_number(self) -> int:
         """A number for a class that is to be added."""
@@ -102,17 +103,11 @@ class Numbered:
             self._free.append(len(self._classes) - 1)
         return self._free[-1]
 
-    def get(self, number: int) -> Class:
-        """The class of a number."""
-        found = self._classes[number]
-        if found is None:
-            raise KeyError(number)
-        return found
-
     def add(self, one: Class) -> None:
         """A class came, with the next number."""
         self._free.pop()
         self._classes[one.number] = one
+        self._deleting |= one.deleting << one.number
         there = self._postings.setdefault(one.namespace, Postings())
         there.add({one.number: one.labels.items()})
 
@@ -120,25 +115,28 @@ class Numbered:
         """A class went."""
         self._classes[one.number] = None
         self._free.append(one.number)
+        self._deleting &= ~(one.deleting << one.number)
         there = self._postings[one.namespace]
         there.drop({one.number: one.labels.items()})
         if not there.all:
             del self._postings[one.namespace]
 
-    def among(self, all_of: tuple[Peers, ...], labels_of: LabelsOf) -> Iterable[Class]:
-        """The classes whose pods are among all of these peers."""
+    def among(self, all_of: tuple[Peers, ...], labels_of: LabelsOf, *, with_deleting: bool) -> Ints:
+        """[k] The numbers of the classes whose pods are among all of these peers, ascending."""
+        bits = 0
         for namespace, there in self._postings.items():
             labels = labels_of(namespace)
             found = there.all
             for peers in all_of:
                 within = namespace in peers.namespaces or peers.namespace_selector.matches(labels)
                 found = found & there.match(peers.selector) if found and within else 0
-            yield from self._named(found)
+            bits |= found
+        if not with_deleting:
+            bits &= ~self._deleting
+        return unpack_bits(bits) if bits else np.zeros(0, np.int64)
 
     def within(self, namespace: str) -> list[Class]:
         """The classes of a namespace."""
         there = self._postings.get(namespace)
-        return list(self._named(there.all)) if there is not None else []
-
-    def _named(self, numbers: int) -> Iterable[Class]:
-        return map(self.get, unpack_bits(numbers).tolist() if numbers else ())
+        numbers = unpack_bits(there.all).tolist() if there is not None else ()
+        return [one for number in numbers if (one := self._classes[number]) is not None]

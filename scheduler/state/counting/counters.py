@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from weakref import ref
 
 import numpy as np
 
+from scheduler.schema.columns import Ints
 from scheduler.state.counting.classes import Class, LabelsOf, OwnerCount, PeerCount
 from scheduler.state.counting.counts import Count
 from scheduler.state.counting.index import RuleIndex
+from scheduler.state.counting.links import Links
 from scheduler.state.counting.owned import OwnedTerm, Stance
+from scheduler.state.counting.places import Places
 from scheduler.state.counting.records import ComparedPod, write_pod
 from scheduler.state.structures.matching import Anchor, find_anchors, list_anchors
 
@@ -24,14 +27,16 @@ class _Held:
     """What is known of a count beside itself, to be undone when it ends.
 
     Attributes:
+        slot: where the links have it.
         pod: the pod about which terms are counted; None for a count of peers.
         places: where a count of terms is found.
-        classes: whom it counts.
+        weights: of a count of terms what a pod of each class adds, by the class's number.
     """
 
+    slot: int
     pod: ComparedPod | None = None
     places: list[tuple[_Group, Anchor | None]] = field(default_factory=list)
-    classes: set[Class] = field(default_factory=set)
+    weights: dict[int, int] = field(default_factory=dict)
 
 
 class Counters:
@@ -41,11 +46,13 @@ class Counters:
         index: counts of peers, by what they are about.
     """
 
-    def __init__(self, labels_of: LabelsOf) -> None:
-        self._labels_of = labels_of
+    def __init__(self, labels_of: LabelsOf, places: Places) -> None:
+        self._labels_of, self._places = labels_of, places
         self.index: RuleIndex[ref[Count]] = RuleIndex()
         self._owners: dict[tuple[_Group, Anchor | None], dict[ref[Count], None]] = {}
         self._held: dict[ref[Count], _Held] = {}
+        self._by_slot: dict[int, ref[Count]] = {}
+        self._links = Links()
         # Counts that nobody has any more: they may end while others are gone through.
         self._ended: list[ref[Count]] = []
 
@@ -53,56 +60,59 @@ class Counters:
         self._sweep()
         return len(self._held)
 
-    def add_peers(self, count: PeerCount, classes: Iterable[Class]) -> None:
-        """A count of peers begins with these classes."""
-        self._sweep()
-        reference: ref[Count] = ref(count, self._ended.append)
-        held = self._held[reference] = _Held()
+    def add_peers(self, count: PeerCount, classes: Ints) -> None:
+        """A count of peers begins with the classes of these numbers."""
+        reference, held = self._open(count)
         self.index.add(count.all_of[0], reference)
-        for one in classes:
-            _put(reference, count, held, one, 1)
+        self._links.count(held.slot, classes)
+        count.begin(self._places.sum_by_row(classes, np.ones(classes.size, np.int64)))
 
-    def add_owners(self, count: OwnerCount, weighed: Mapping[Class, int]) -> None:
-        """A count of terms begins with these classes, each with what it adds."""
-        self._sweep()
-        reference: ref[Count] = ref(count, self._ended.append)
-        places = [(count.group, anchor) for anchor in list_anchors(count.labels)]
-        held = self._held[reference] = _Held(self._write_pod(count), places)
-        for place in places:
+    def add_owners(self, count: OwnerCount, weights: dict[int, int]) -> None:
+        """A count of terms begins with the classes of these numbers, each with what it adds."""
+        reference, held = self._open(count)
+        held.pod = self._write_pod(count)
+        held.places = [(count.group, anchor) for anchor in list_anchors(count.labels)]
+        for place in held.places:
             self._owners.setdefault(place, {})[reference] = None
-        for one, each in weighed.items():
-            _put(reference, count, held, one, each)
+        self._begin(count, held, weights)
+
+    def find_counts(self, number: int) -> Iterator[tuple[Count, int]]:
+        """The counts that count a class, and what they count for each of its pods."""
+        for slot in self._links.find_slots(number):
+            reference = self._by_slot[slot]
+            count = reference()
+            if count is not None:
+                held = self._held[reference]
+                yield count, 1 if held.pod is None else held.weights[number]
 
     def introduce(self, one: Class) -> None:
         """Add the pods of a class to the counts that count it."""
         self._sweep()
         there = self._labels_of(one.namespace)
+        slots = []
         for number in self.index.about(one.namespace, there, one.labels).tolist():
             reference = self.index.rules[number]
             count = reference() if reference is not None else None
             if reference is not None and isinstance(count, PeerCount) and count.counts(one, there):
-                _put(reference, count, self._held[reference], one, 1)
+                slots.append(self._held[reference].slot)
         for reference, each in self._weigh(one).items():
-            count = reference()
-            if count is not None:
-                _put(reference, count, self._held[reference], one, each)
+            if each:
+                held = self._held[reference]
+                held.weights[one.number] = each
+                slots.append(held.slot)
+        self._links.enter(one.number, np.array(slots, np.int64))
+        self._change(one.number, 1)
 
-    def withdraw(self, one: Class) -> None:
+    def withdraw(self, number: int) -> None:
         """Take the pods of a class out of all counts."""
-        for reference, each in one.counts.items():
-            count = reference()
-            if count is not None:
-                for row, n in one.rows.items():
-                    count.change(row, -n * each)
-        self.leave(one)
+        self._change(number, -1)
+        self.leave(number)
 
-    def leave(self, one: Class) -> None:
+    def leave(self, number: int) -> None:
         """A class has no pods any more."""
-        for reference in one.counts:
-            held = self._held.get(reference)
-            if held is not None:
-                held.classes.discard(one)
-        one.counts = {}
+        for slot in self._links.find_slots(number):
+            self._held[self._by_slot[slot]].weights.pop(number, None)
+        self._links.leave(number)
 
     def of_owners(self, namespace: str) -> list[OwnerCount]:
         """The counts of terms about the pods of a namespace."""
@@ -113,18 +123,33 @@ class Counters:
             if isinstance(count, OwnerCount) and count.namespace == namespace
         ]
 
-    def recount(self, count: OwnerCount, weighed: Mapping[Class, int]) -> None:
+    def recount(self, count: OwnerCount, weights: dict[int, int]) -> None:
         """Begin anew with a count of terms."""
-        reference = next(one for one in self._held if one() is count)
-        held = self._held[reference]
+        held = self._held[ref(count)]
         held.pod = self._write_pod(count)
-        for one in held.classes:
-            each = one.counts.pop(reference)
-            for row, n in one.rows.items():
-                count.change(row, -n * each)
-        held.classes = set()
-        for one, each in weighed.items():
-            _put(reference, count, held, one, each)
+        self._links.clear(held.slot)
+        self._begin(count, held, weights)
+
+    def _open(self, count: Count) -> tuple[ref[Count], _Held]:
+        self._sweep()
+        reference: ref[Count] = ref(count, self._ended.append)
+        held = self._held[reference] = _Held(self._links.open())
+        self._by_slot[held.slot] = reference
+        return reference, held
+
+    def _begin(self, count: OwnerCount, held: _Held, weights: dict[int, int]) -> None:
+        held.weights = weights
+        classes = np.array(list(weights), np.int64)
+        self._links.count(held.slot, classes)
+        each = np.array(list(weights.values()), np.int64)
+        count.begin(self._places.sum_by_row(classes, each))
+
+    def _change(self, number: int, sign: int) -> None:
+        """All pods of a class are counted, or no longer."""
+        rows = self._places.get_rows(number)
+        for count, each in self.find_counts(number) if rows else ():
+            for row, n in rows.items():
+                count.change(row, sign * n * each)
 
     def _weigh(self, one: Class) -> dict[ref[Count], int]:
         """What each pod of a class adds to the counts of terms."""
@@ -162,15 +187,5 @@ class Counters:
                 del there[reference]
                 if not there:
                     del self._owners[place]
-            for one in held.classes:
-                one.counts.pop(reference, None)
-
-
-def _put(reference: ref[Count], count: Count, held: _Held, one: Class, each: int) -> None:
-    """A count counts so much of each pod of a class."""
-    if not each:
-        return
-    one.counts[reference] = each
-    held.classes.add(one)
-    for row, n in one.rows.items():
-        count.change(row, n * each)
+            self._links.close(held.slot)
+            del self._by_slot[held.slot]

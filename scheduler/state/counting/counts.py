@@ -33,8 +33,13 @@ class Count:
         self._by_row: Ints = np.zeros(capacity, np.int64)
         self.version = 0
 
+    def begin(self, by_row: Ints) -> None:
+        """[n] So many are on the first rows, and none on the others."""
+        self._by_row = by_row if by_row.any() else by_row[:0]
+        self.version += 1
+
     def change(self, row: int, by: int) -> None:
-        """One more, or fewer, on a row."""
+        """So many more are on a row."""
         if row >= self._by_row.size:
             self._by_row = _extend(self._by_row, max(row + 1, 2 * row))
         self._by_row[row] += by

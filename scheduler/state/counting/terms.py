@@ -25,6 +25,7 @@ from scheduler.state.counting.classes import (
 from scheduler.state.counting.counters import Counters
 from scheduler.state.counting.counts import Count
 from scheduler.state.counting.owned import OwnedTerms, Stance, owned_by
+from scheduler.state.counting.places import Places
 from scheduler.state.pods import PodRecord
 
 _NO_LABELS: dict[str, str] = {}
@@ -47,7 +48,8 @@ class Terms:
         self._numbered = Numbered()
         self._namespaces: dict[str, dict[str, str]] = {}
         self._counts: WeakValueDictionary[object, Count] = WeakValueDictionary()
-        self.counters = Counters(self.labels_of)
+        self._places = Places()
+        self.counters = Counters(self.labels_of, self._places)
         self.owned = OwnedTerms()
         self.version = 0
 
@@ -65,23 +67,15 @@ class Terms:
             self._keep(but=pod.uid)
         key = key_of(pod)
         one = self._classes.get(key) or self._begin(key, pod)
-        one.rows[node_row] += sign
-        for reference, each in one.counts.items():
-            count = reference()
-            if count is not None:
-                count.change(node_row, sign * each)
-        if not one.rows[node_row]:
-            del one.rows[node_row]
-            if not one.rows:
-                self._end(key, one)
+        for count, each in self.counters.find_counts(one.number):
+            count.change(node_row, sign * each)
+        if not self._places.change(one.number, node_row, sign):
+            self._end(key, one)
 
     def counted(self, pod: PodRecord) -> Iterator[tuple[Count, int]]:
         """Where a pod on a node is counted, and what it counts there."""
         one = self._classes.get(key_of(pod))
-        for reference, each in one.counts.items() if one else ():
-            count = reference()
-            if count is not None:
-                yield count, each
+        return self.counters.find_counts(one.number) if one else iter(())
 
     def peers(self, all_of: tuple[Peers, ...], *, with_deleting: bool) -> Count:
         """The pods on each row that are among all of these peers, kept up as long as somebody has it."""
@@ -90,8 +84,8 @@ class Terms:
         if found is None:
             self._keep()
             made = PeerCount(all_of, with_deleting=with_deleting)
-            classes = self._numbered.among(all_of, self.labels_of)
-            self.counters.add_peers(made, [one for one in classes if self._is_counted(made, one)])
+            classes = self._numbered.among(all_of, self.labels_of, with_deleting=with_deleting)
+            self.counters.add_peers(made, classes)
             found = self._counts[key] = made
         return found
 
@@ -102,7 +96,7 @@ class Terms:
         if found is None:
             self._keep()
             made = OwnerCount(seen, stance, key)
-            self.counters.add_owners(made, self._weighed(made))
+            self.counters.add_owners(made, self._weigh(made))
             found = self._counts[by] = made
         return found
 
@@ -123,10 +117,10 @@ class Terms:
         self._namespaces[name] = dict(labels)
         self.version += 1
         for one in self._numbered.within(name):
-            self.counters.withdraw(one)
+            self.counters.withdraw(one.number)
             self.counters.introduce(one)
         for count in self.counters.of_owners(name):
-            self.counters.recount(count, self._weighed(count))
+            self.counters.recount(count, self._weigh(count))
         return self._is_kept
 
     def labels_of(self, namespace: str) -> Labels:
@@ -137,7 +131,7 @@ class Terms:
         """How many pods of each class are on each row; None as long as nobody has looked."""
         if not self._is_kept:
             return None
-        return {key: dict(one.rows) for key, one in self._classes.items()}
+        return {key: self._places.get_rows(one.number) for key, one in self._classes.items()}
 
     def _keep(self, but: str = "") -> None:
         """Keep classes from now on: of all pods on nodes, but for the pod of a uid."""
@@ -160,16 +154,12 @@ class Terms:
 
     def _end(self, key: ClassKey, one: Class) -> None:
         del self._classes[key]
-        self.counters.leave(one)
+        self.counters.leave(one.number)
         if one.owned and self.owned.drop(one.number):
             self.version += 1
         self._numbered.drop(one)
 
-    def _is_counted(self, count: PeerCount, one: Class) -> bool:
-        return count.with_deleting or not one.deleting
-
-    def _weighed(self, count: OwnerCount) -> dict[Class, int]:
-        """What each class adds to a count."""
+    def _weigh(self, count: OwnerCount) -> dict[int, int]:
+        """What a pod of each class, by its number, adds to a count."""
         there = self.labels_of(count.namespace)
-        found = self.owned.weigh(count.namespace, there, count.labels, count.group)
-        return {self._numbered.get(number): weight for number, weight in found.items()}
+        return self.owned.weigh(count.namespace, there, count.labels, count.group)

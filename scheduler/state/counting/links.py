@@ -1,0 +1,89 @@
+"""Which counts count which classes of pods: a bit for each count and class."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler.schema.columns import Ints
+
+_BITS = 64
+_Words = NDArray[np.uint64]
+
+
+class Links:
+    """Counts by slot, and classes by number.
+
+    A count may count thousands of classes, and a class may be counted by thousands of counts. NumPy sets and finds the
+    bits of one count or of one class in some microseconds.
+
+    Attributes:
+        version: rises whenever a bit may be another.
+    """
+
+    def __init__(self) -> None:
+        # By class and by a 64th of a slot.
+        self._words: _Words = np.zeros((0, 0), np.uint64)
+        self._free: list[int] = []
+        self._n_slots = 0
+        self.version = 0
+
+    def open(self) -> int:
+        """A slot for a count that counts no class yet: the lowest that is free."""
+        if self._free:
+            return heappop(self._free)
+        self._n_slots += 1
+        return self._n_slots - 1
+
+    def close(self, slot: int) -> None:
+        """A count ends."""
+        self.clear(slot)
+        heappush(self._free, slot)
+
+    def clear(self, slot: int) -> None:
+        """A count counts no class any more."""
+        word, bit = divmod(slot, _BITS)
+        if word < self._words.shape[1]:
+            self._words[:, word] &= ~np.uint64(1 << bit)
+            self.version += 1
+
+    def count(self, slot: int, classes: Ints) -> None:
+        """A count counts these classes, too."""
+        if classes.size:
+            word, bit = divmod(slot, _BITS)
+            self._make_room(int(classes.max()) + 1, word + 1)
+            self._words[classes, word] |= np.uint64(1 << bit)
+            self.version += 1
+
+    def enter(self, number: int, slots: Ints) -> None:
+        """These counts count a class, too."""
+        if slots.size:
+            self._make_room(number + 1, int(slots.max()) // _BITS + 1)
+            bits = np.left_shift(np.uint64(1), (slots % _BITS).astype(np.uint64))
+            np.bitwise_or.at(self._words[number], slots // _BITS, bits)
+            self.version += 1
+
+    def leave(self, number: int) -> None:
+        """No count counts a class any more."""
+        if number < len(self._words):
+            self._words[number] = 0
+            self.version += 1
+
+    def find_slots(self, number: int) -> list[int]:
+        """The slots of the counts that count a class, ascending."""
+        if number >= len(self._words):
+            return []
+        bits = np.unpackbits(self._words[number].view(np.uint8), bitorder="little")
+        found: list[int] = np.flatnonzero(bits).tolist()
+        return found
+
+    def _make_room(self, n_classes: int, n_words: int) -> None:
+        before = self._words
+        if n_classes > before.shape[0] or n_words > before.shape[1]:
+            # A half more than is needed: classes come one by one.
+            rows = max(before.shape[0], n_classes + n_classes // 2)
+            words = max(before.shape[1], n_words)
+            self._words = np.zeros((rows, words), np.uint64)
+            self._words[: before.shape[0], : before.shape[1]] = before
