@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TextIO, TypeVar
 import typer
 
 from scheduler import printing, progress
-from scheduler.cli import options, sources
+from scheduler.cli import compiling, options, sources
 from scheduler.documents import writing
 from scheduler.errors import BadInput
 from scheduler.progress import Tell
@@ -52,6 +52,7 @@ def read(
     is_live = not files or kubeconfig is not None or context is not None
     try:
         check()
+        compiling.compile_first_time()
         with progress.stages() as tell:
             live = sources.whole_cluster(kubeconfig, context, tell) if is_live else None
             return answer(live, sys.stdin, tell)

@@ -9,7 +9,7 @@ import typer
 
 from scheduler import printing, progress
 from scheduler.api.placement import MODES
-from scheduler.cli import manual, options, sources
+from scheduler.cli import compiling, manual, options, sources
 from scheduler.errors import BadInput
 
 Output = Literal["table", "json", "yaml", "html", "csv"]
@@ -103,6 +103,7 @@ def audit(
                 "cannot be combined with --kubeconfig or --context; use files or a cluster",
             )
         question = command.plan(request)
+        compiling.compile_first_time()
         with progress.stages() as tell:
             tell("reading nodes and pods")
             read = sources.of_files(file, tell) if file else sources.of_cluster(kubeconfig, context)

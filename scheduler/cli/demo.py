@@ -10,8 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from scheduler import config as settings
-from scheduler import progress
+from scheduler.cli import compiling
 
 
 def demo(
@@ -67,12 +66,4 @@ async def _until_signal(work: Coroutine[Any, Any, bool]) -> bool:
 
 def warm() -> None:
     """Compile all kernels into the cache, so that the next start is fast."""
-    from scheduler.engine import warm as kernels  # noqa: PLC0415 - as above
-
-    count = kernels.Count()
-    with (
-        progress.bar("kernels", len(count)) as progressed,
-        # One call compiles them all, so another thread has to look.
-        progress.often(lambda: progressed(count.compiled())),
-    ):
-        kernels.warm(settings.Config())
+    compiling.compile_kernels()

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from scheduler import printing
-from scheduler.cli import manual, options
+from scheduler.cli import compiling, manual, options
 from scheduler.errors import BadInput
 from scheduler.replay import words
 
@@ -116,6 +116,8 @@ def replay(
         strict=strict,
     )
     try:
+        command.plan(request)
+        compiling.compile_first_time()
         command.execute(request, printing.console(), printing.console(stderr=True))
     except BadInput as error:
         options.refuse(str(error))

@@ -16,7 +16,7 @@ import uvloop
 
 from scheduler import progress
 from scheduler.api import names
-from scheduler.cli import options
+from scheduler.cli import compiling, options
 from scheduler.documents import foreign
 from scheduler.errors import BadInput, unreadable
 
@@ -89,6 +89,7 @@ def rerun(
     """Make the decisions of a recorded log again, and report the first one that differs."""
     from scheduler.engine import rerun as again  # noqa: PLC0415 - numba costs half a second
 
+    compiling.compile_first_time()
     try:
         with progress.read(file) as lines:
             report = again.rerun(lines)

@@ -30,6 +30,12 @@ _FULL = 12
 # A label that the pods of ``_explain`` prefer.
 _LABEL = "toy"
 _PREFERS = wire.PreferredNodeTerm(1, wire.NodeTerm([wire.Expression(_LABEL, "Exists")]))
+_SHUNS = wire.PodTerm(label_selector=wire.LabelSelector({_LABEL: ""}), topology_key=_LABEL)
+
+
+def is_due() -> bool:
+    """Whether no kernel has been compiled yet for this version, and the cache can keep them."""
+    return kernels.is_cache_empty()
 
 
 def warm(config: Config) -> None:
@@ -88,6 +94,8 @@ def _explain(engine: Engine, container: wire.Container, card: Card) -> None:
     """Ask what explains a placement, which looks at one node at a time, in each way that has kernels of its own."""
     node = objects.node("free", {"cpu": 20, "pods": 20}, [structs.replace(card, id="free")])
     engine.handle(events.NodeSeen(_labelled(node)), 0.0)
+    # A pod that comes is compared with the rules of pods on nodes.
+    _see(engine, wire.Container("toy"), "free", notes={})
     cluster, cycle = engine.cluster, engine.cycle
     row = cluster.nodes.row_of("free")
     by_mode: dict[str, str] = {names.MODE: Mode.KUBE_SCHEDULER}
@@ -122,7 +130,9 @@ def _see(
         priority=priority,
     )
     if notes is not None:
-        spec.affinity = wire.Affinity(wire.NodeAffinity(None, [_PREFERS]))
+        spec.affinity = wire.Affinity(
+            wire.NodeAffinity(None, [_PREFERS]), pod_anti_affinity=wire.PodAffinity([_SHUNS])
+        )
     meta = wire.Meta(name=f"toy-{uid}", namespace="toy", uid=uid, annotations=notes)
     engine.handle(events.PodSeen(wire.Pod(meta, spec)), 0.0)
     return uid

@@ -7,3 +7,7 @@ above. Does not belong here: strings, dictionaries, policy.
 The disk cache is named after a hash of every kernel source: numba does not notice an edit to a
 kernel in another file and would go on returning the old answer.
 """
+
+from scheduler.kernels._jit import is_cache_empty
+
+__all__ = ["is_cache_empty"]

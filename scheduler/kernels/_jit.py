@@ -83,6 +83,13 @@ if _folder is not None:
     _config.CACHE_DIR = str(_folder)
 
 
+def is_cache_empty() -> bool:
+    """Whether kernels are still to be compiled for the cache, which takes minutes."""
+    if _config.DISABLE_JIT or _folder is None or not _is_writable:
+        return False
+    return next(_folder.iterdir(), None) is None
+
+
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile at the first call; keeps the signature for the type checker."""
     compiled = _compiled(function, _flags)
