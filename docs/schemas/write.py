@@ -119,10 +119,10 @@ def explain() -> Schema:
     nearest = one(
         node=TEXT, cordoned=FLAG, taints=many(one(**TAINT)),
         lacks=many(one(rule=TEXT, reasons=NAMES, counted=NAMES, evictionCouldHelp=FLAG)),
-        resources=many(one(resource=TEXT, asked=WHOLE, free=WHOLE, total=WHOLE)),
-        cardsAsked=WHOLE, cards=many(refusing),
-        containers=many(one(names=NAMES, cardsAsked=WHOLE, wouldDo=WHOLE, refusals=many(maybe(TEXT)))),
-        together=maybe(one(container=TEXT, after=NAMES, cardsAsked=WHOLE, wouldDo=WHOLE)),
+        resources=many(one(resource=TEXT, requested=WHOLE, free=WHOLE, total=WHOLE)),
+        cardsRequested=WHOLE, cards=many(refusing),
+        containers=many(one(names=NAMES, cardsRequested=WHOLE, wouldDo=WHOLE, refusals=many(maybe(TEXT)))),
+        together=maybe(one(container=TEXT, after=NAMES, cardsRequested=WHOLE, wouldDo=WHOLE)),
     )  # fmt: skip
     who = one(namespace=TEXT, name=TEXT, node=TEXT, priority=WHOLE)
 
@@ -132,9 +132,9 @@ def explain() -> Schema:
     steps: Schema = {
         "oneOf": [
             step(
-                "askLess",
+                "requestLess",
                 resource=TEXT,
-                asked=WHOLE,
+                requested=WHOLE,
                 atMost=WHOLE,
                 perContainer=FLAG,
                 containers=NAMES,
@@ -165,7 +165,7 @@ def explain() -> Schema:
     )  # fmt: skip
     holder = one(pod=TEXT, memoryMiB=WHOLE, cores=WHOLE, sharers=WHOLE)
     group = one(
-        fits=FLAG, reasons=NAMES, evictionCouldHelp=FLAG, short=by_name(one(leastAsked=WHOLE, free=WHOLE)),
+        fits=FLAG, reasons=NAMES, evictionCouldHelp=FLAG, short=by_name(one(leastRequested=WHOLE, free=WHOLE)),
         pods=WHOLE, names=NAMES,
     )  # fmt: skip
     node = _answer(

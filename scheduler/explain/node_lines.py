@@ -140,5 +140,5 @@ def _waiting(node: Json) -> Iterator[Line]:
 
 def _short(resource: str, short: Json) -> str:
     """What is free, and the least that any of some pods asks."""
-    asked, free = words.pair(resource, short["leastAsked"], short["free"])
+    asked, free = words.pair(resource, short["leastRequested"], short["free"])
     return f"{resource}: {free} free, requested {asked} or more"

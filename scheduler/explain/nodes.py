@@ -141,8 +141,8 @@ def _group(groups: dict[tuple[str, ...], Json], one: Nearest | None, pods: list[
     if one and not all(lack.resolvable for lack in one.lacks):
         group["evictionCouldHelp"] = False
     for short in one.short if one else ():
-        least = group["short"].setdefault(short.resource, {"leastAsked": short.asked})
-        least["leastAsked"] = min(least["leastAsked"], short.asked)
+        least = group["short"].setdefault(short.resource, {"leastRequested": short.requested})
+        least["leastRequested"] = min(least["leastRequested"], short.requested)
         least["free"] = short.free
     group["pods"] += len(pods)
     group["names"] += [pod.key for pod in pods[: _NAMES - len(group["names"])]]

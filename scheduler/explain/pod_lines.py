@@ -133,11 +133,11 @@ def _fit(nearest: Json) -> Iterator[Line]:
     """How many of the cards would fit; where several containers request cards, for each of them."""
     n_cards = counted(len(nearest["cards"]), "card")
     if not nearest["containers"]:
-        good, asked = sum(card["wouldDo"] for card in nearest["cards"]), nearest["cardsAsked"]
+        good, asked = sum(card["wouldDo"] for card in nearest["cards"]), nearest["cardsRequested"]
         is_requested = "is" if asked == 1 else "are"
         yield Line(f"{good} of {n_cards} would fit, {asked} {is_requested} requested", 2, 2)
     for one in nearest["containers"][:_CONTAINERS]:
-        who, asked = container_requests.name_containers(one["names"]), one["cardsAsked"]
+        who, asked = container_requests.name_containers(one["names"]), one["cardsRequested"]
         each = " by each" if len(one["names"]) > 1 else ""
         is_requested = "is" if asked == 1 else "are"
         text = f"{who}: {one['wouldDo']} of {n_cards} would fit, {asked} {is_requested} requested{each}"
@@ -171,7 +171,7 @@ def _verdict(nearest: Json, i: int) -> str:
 
 
 def _short(short: Json) -> str:
-    asked, free = words.pair(short["resource"], short["asked"], short["free"])
+    asked, free = words.pair(short["resource"], short["requested"], short["free"])
     return f"requests {asked}, {free} free of {words.about(short['resource'], short['total'])}"
 
 

@@ -218,7 +218,7 @@ def _nearest(scene: Scene, pod: PodRecord, node: str) -> Json | None:
             for lack in one.lacks
         ],
         "resources": [short._asdict() for short in one.short],
-        "cardsAsked": one.wanted,
+        "cardsRequested": one.wanted,
         "cards": [
             devices.card(asking.cluster, seen.row)
             | {"refusal": devices.refusal(seen.refusal), "wouldDo": seen.refusal is None}
@@ -227,7 +227,7 @@ def _nearest(scene: Scene, pod: PodRecord, node: str) -> Json | None:
         "containers": [
             {
                 "names": list(asked.names),
-                "cardsAsked": asked.wanted,
+                "cardsRequested": asked.wanted,
                 "wouldDo": asked.refusals.count(None),
                 "refusals": [*map(devices.refusal, asked.refusals)],
             }
@@ -241,7 +241,7 @@ def _together(one: nearest.TogetherSeen) -> Json:
     return {
         "container": one.name,
         "after": list(one.before),
-        "cardsAsked": one.wanted,
+        "cardsRequested": one.wanted,
         "wouldDo": one.fitting,
     }
 

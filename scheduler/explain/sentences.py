@@ -40,9 +40,9 @@ def _step(asking: Asking, step: Step) -> Json:
     match step:
         case Less(ask, most, names, _):
             return {
-                "do": "askLess",
+                "do": "requestLess",
                 "resource": ask.resource,
-                "asked": ask.asked,
+                "requested": ask.asked,
                 "atMost": most,
                 "perContainer": ask.of_each,
                 "containers": list(names),

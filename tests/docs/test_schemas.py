@@ -123,7 +123,7 @@ def test_what_explain_prints(fleet: Path) -> None:
     for name in "abc":
         check("explain", "explain", "node", name, "-f", "-", stdin=stdin, codes=(0, 3))
     assert {"bound", "preempts", "waits", "gated"} <= states
-    assert {"askLess", "drop", "tolerate", "wait", "end"} <= kinds
+    assert {"requestLess", "drop", "tolerate", "wait", "end"} <= kinds
 
 
 def test_what_audit_prints(fleet: Path) -> None:

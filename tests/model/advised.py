@@ -107,7 +107,7 @@ def _end(objects: list[Json], _: Json, step: Json) -> list[Json]:
 
 
 _STEPS = {
-    "askLess": _ask_less,
+    "requestLess": _ask_less,
     "drop": _drop,
     "tolerate": _tolerate,
     "bringBack": _bring_back,
@@ -118,8 +118,8 @@ _STEPS = {
 
 def cheaper(step: Json) -> list[Json]:
     """The same step, cheaper by as little as can be: none where it cannot be had in parts."""
-    if step["do"] == "askLess":
-        unit = 1 << 20 if step["resource"] == names.MEMORY and step["asked"] > 1 << 20 else 1
+    if step["do"] == "requestLess":
+        unit = 1 << 20 if step["resource"] == names.MEMORY and step["requested"] > 1 << 20 else 1
         return [step | {"atMost": step["atMost"] + unit}]
     if step["do"] in {"end", "wait"}:
         pods = step["pods"]

@@ -166,7 +166,7 @@ def test_pods_of_several_gpu_containers_are_advised_about_one_of_them_and_about_
         if fits_on(objects, pod):
             continue
         for step in (step for one in advice_for(objects, pod) for step in one["steps"]):
-            if step["do"] == "askLess":
+            if step["do"] == "requestLess":
                 seen.add(bool(step["containers"]))
     assert seen == {True, False}
 
@@ -182,7 +182,7 @@ def test_every_kind_of_step_is_advised_on_some_cluster() -> None:
     kinds: set[str] = set()
     for seed in range(60):
         kinds |= check_all(*drawn(seed))
-    assert kinds == {"askLess", "drop", "tolerate", "bringBack", "end", "wait"}
+    assert kinds == {"requestLess", "drop", "tolerate", "bringBack", "end", "wait"}
 
 
 # The end of one pod lets the other in on each node of its zone.

@@ -84,14 +84,14 @@ def test_a_pod_that_waits_is_told_why_what_is_closest_and_what_would_help() -> N
         ("node(s) had untolerated taint(s)", 1, ["a"]),
     ]
     closest = found["nearest"]
-    assert (closest["node"], closest["cardsAsked"]) == ("g", 2)
+    assert (closest["node"], closest["cardsRequested"]) == ("g", 2)
     assert [(card["index"], card["refusal"]) for card in closest["cards"]] == [
         (0, "CardInsufficientMemory"),
         (1, None),
     ]
     assert closest["cards"][0]["memoryMiB"] == {"total": 15360, "used": 8000, "free": 7360}
     assert found["advice"][0]["steps"] == [
-        {"do": "askLess", "resource": "nvidia.com/gpumem", "asked": 9000, "atMost": 7360,
+        {"do": "requestLess", "resource": "nvidia.com/gpumem", "requested": 9000, "atMost": 7360,
          "perContainer": True, "containers": []}
     ]  # fmt: skip
     lines = said("pod", "big", objects=objects)
@@ -241,7 +241,9 @@ def test_a_node_says_who_holds_what_and_who_waits_for_it() -> None:
     assert [(pod["name"], pod["priority"]) for pod in found["pods"]] == [("r", 7)]
     groups = [(one["fits"], one["names"]) for one in found["waiting"]["groups"]]
     assert groups == [(True, ["default/w3"]), (False, ["default/w1", "default/w2"])]
-    assert found["waiting"]["groups"][1]["short"] == {"cpu": {"leastAsked": 20000, "free": 7000}}
+    assert found["waiting"]["groups"][1]["short"] == {
+        "cpu": {"leastRequested": 20000, "free": 7000}
+    }
     lines = said("node", "g", objects=objects)
     assert lines[1] == "  taint node.kubernetes.io/not-ready:NoExecute, which reports its state"
     assert "    [#######.....] 8000 of 15360 MiB, 7360 free" in lines

@@ -20,11 +20,11 @@ def test_of_several_gpu_containers_each_is_told_what_fits_it_and_what_does_not_f
     objects = [gpu_node("g", cards=1), {"apiVersion": "v1", "kind": "Pod", **make.raw(both)}]
     found = answer("pod", "both", objects=objects)
     assert found["nearest"]["containers"] == [
-        {"names": [name], "cardsAsked": 1, "wouldDo": 1, "refusals": [None]}
+        {"names": [name], "cardsRequested": 1, "wouldDo": 1, "refusals": [None]}
         for name in ("train", "embed")
     ]
     assert found["nearest"]["together"] == {
-        "container": "embed", "after": ["train"], "cardsAsked": 1, "wouldDo": 0
+        "container": "embed", "after": ["train"], "cardsRequested": 1, "wouldDo": 0
     }  # fmt: skip
     told = sentences(said("pod", "both", objects=objects))
     for text in (

@@ -34,7 +34,7 @@ class Short(NamedTuple):
     """A resource of which a node has less free than the pod requests, in base units."""
 
     resource: str
-    asked: int
+    requested: int
     free: int
     total: int
 
