@@ -53,6 +53,9 @@ class Counters:
         self._held: dict[ref[Count], _Held] = {}
         self._by_slot: dict[int, ref[Count]] = {}
         self._links = Links()
+        # What was found for classes, as long as no link changes: like pods come one after another.
+        self._found: dict[int, list[tuple[ref[Count], int]]] = {}
+        self._found_at = 0
         # Counts that nobody has any more: they may end while others are gone through.
         self._ended: list[ref[Count]] = []
 
@@ -78,12 +81,21 @@ class Counters:
 
     def find_counts(self, number: int) -> Iterator[tuple[Count, int]]:
         """The counts that count a class, and what they count for each of its pods."""
-        for slot in self._links.find_slots(number):
-            reference = self._by_slot[slot]
+        if self._found_at != self._links.version:
+            self._found.clear()
+            self._found_at = self._links.version
+        found = self._found.get(number)
+        if found is None:
+            found = self._found[number] = [
+                (reference, 1 if held.pod is None else held.weights[number])
+                for slot in self._links.find_slots(number)
+                for reference in (self._by_slot[slot],)
+                for held in (self._held[reference],)
+            ]
+        for reference, each in found:
             count = reference()
             if count is not None:
-                held = self._held[reference]
-                yield count, 1 if held.pod is None else held.weights[number]
+                yield count, each
 
     def introduce(self, one: Class) -> None:
         """Add the pods of a class to the counts that count it."""
