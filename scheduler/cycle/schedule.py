@@ -162,7 +162,9 @@ class Cycle:
     @property
     def version(self) -> Hashable:
         """While it is the same, so is the kind of every pod that waits without storage, and does not change itself."""
-        return self._cluster.terms.version, self._cluster.groups.version, self.promised.version
+        cluster = self._cluster
+        seen = cluster.terms.version, cluster.groups.version, cluster.nodes.label_keys_version
+        return *seen, self.promised.version
 
     @property
     def meets_others(self) -> bool:

@@ -27,8 +27,8 @@ _NO_LABELS: dict[str, str] = {}
 _Key = tuple[
     PodTemplate, Placement, str, frozenset[tuple[str, str]], Controller | None, Storage | None
 ]
-# Of the terms of pods on nodes, and of the Services and controllers of the pod's namespace.
-_Version = tuple[int, int]
+# Of the terms of pods on nodes, of the Services and controllers of the pod's namespace, and of the nodes' labels.
+_Version = tuple[int, int, int]
 
 
 class View:
@@ -59,7 +59,8 @@ class Views:
     def __init__(self, cluster: Cluster, sizes: TemplateSizes) -> None:
         self._cluster = cluster
         # Templates that no rule about other pods concerned, and the version of the cluster when it was so.
-        self._alone: WeakKeyDictionary[PodTemplate, int] = WeakKeyDictionary()
+        self._alone: WeakKeyDictionary[PodTemplate, _Version] = WeakKeyDictionary()
+        self._version: _Version = 0, 0, 0
         self._views: WeakValueDictionary[tuple[table.Needs, Storage | None], View] = (
             WeakValueDictionary()
         )
@@ -72,20 +73,22 @@ class Views:
         """The view of a pod."""
         terms, groups = self._cluster.terms, self._cluster.groups
         template, stored = pod.template, None
-        # Both only rise.
-        version = terms.version + groups.version
+        keys = self._cluster.nodes.label_keys_version
+        if self._version != (terms.version, groups.version, keys):
+            # Thousands of templates share one object.
+            self._version = terms.version, groups.version, keys
         if pod.volumes is not None:
             stored = needs.find_needs(pod, self._cluster.storage, placement.kube)
-        elif self._alone.get(template) == version:
+        elif self._alone.get(template) == self._version:
             return ALONE
         elif not table.has_peers(template, self._cluster):
-            self._alone[template] = version
+            self._alone[template] = self._version
             return ALONE
         labels = pod.labels or _NO_LABELS
         words = frozenset(labels.items())
         key = template, placement, pod.namespace, words, pod.controller, stored
         # Thousands of Services of other namespaces may change.
-        own_version = terms.version, groups.version_in(pod.namespace)
+        own_version = terms.version, groups.version_in(pod.namespace), keys
         known = self._recent.get(key)
         if known is not None and known[0] == own_version:
             return known[1]

@@ -139,7 +139,8 @@ class Hooks:
             yield from ((kind, None) for kind in self._meeting(self._comers, pod))
         for pod in news.left.values():
             yield from ((kind, None) for kind in self._meeting(self._leavers, pod))
-            yield from ((kind, None) for kind in self._freed(pod))
+
+        yield from ((kind, None) for kind in self._freed(news.left.values()))
 
     def _hang(self, kind: _Kind, hint: Hint) -> None:
         self._n_of_pods += _waits_for_pods(hint)
@@ -179,14 +180,21 @@ class Hooks:
             there = self._labels_of(pod.namespace)
             yield from seekers.find(pod.namespace, there, pod.labels or _NO_LABELS)
 
-    def _freed(self, pod: PodRecord) -> Iterator[_Kind]:
-        """Those whom a pod that left has kept away."""
-        if not self._shunned or not pod.template.anti_affinity:
+    def _freed(self, pods: Iterable[PodRecord]) -> Iterator[_Kind]:
+        """Those whom pods that left have kept away."""
+        if not self._shunned:
             return
-        everywhere = {name: self._labels_of(name) for name in self._shunned.namespaces()}
-        terms = owned_by(pod.template, pod.namespace, pod.labels or _NO_LABELS)
-        refusing = [term.peers for term in terms if term.stance == Stance.REFUSES]
-        yield from self._shunned.find(refusing, everywhere)
+        # The terms of all these pods at once: thousands of kinds are compared with them.
+        refusing = [
+            term.peers
+            for pod in pods
+            if pod.template.anti_affinity
+            for term in owned_by(pod.template, pod.namespace, pod.labels or _NO_LABELS)
+            if term.stance == Stance.REFUSES
+        ]
+        if refusing:
+            everywhere = {name: self._labels_of(name) for name in self._shunned.namespaces()}
+            yield from self._shunned.find(refusing, everywhere)
 
 
 def _waits_for_pods(hint: Hint) -> bool:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from scheduler.api.pods.affinity import Peers
 from scheduler.api.selectors import Labels
+from scheduler.schema.columns import Ints
 from scheduler.state.counting.classes import Seen
 from scheduler.state.counting.index import RuleIndex
 from scheduler.state.counting.records import ComparedPod, write_labels
@@ -64,15 +65,17 @@ class Shunned:
     """Kinds by what terms of pods on nodes see of them."""
 
     def __init__(self) -> None:
-        self._at: dict[_Place, dict[tuple[Seen, _Kind], None]] = {}
+        # With the labels as a kernel compares them.
+        self._at: dict[_Place, dict[tuple[Seen, _Kind], Ints]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._at)
 
     def add(self, kind: _Kind, seen: Seen) -> None:
         """A kind is seen so."""
+        labels = write_labels(dict(seen.labels))
         for place in _list_places(seen):
-            self._at.setdefault(place, {})[seen, kind] = None
+            self._at.setdefault(place, {})[seen, kind] = labels
 
     def drop(self, kind: _Kind, seen: Seen) -> None:
         """It is so no longer; nothing when it was not."""
@@ -89,14 +92,14 @@ class Shunned:
         for peers in dict.fromkeys(terms):
             index.add(peers, peers)
             anchors.update(dict.fromkeys(find_anchors(peers.selector)))
-        for namespace, labels in labels_of.items():
-            there = write_labels(labels)
+        for namespace, namespace_labels in labels_of.items():
+            there = write_labels(namespace_labels)
             is_meant: dict[Seen, bool] = {}
             for anchor in anchors:
-                for seen, kind in self._at.get(_Place(namespace, anchor), ()):
+                for (seen, kind), labels in self._at.get(_Place(namespace, anchor), {}).items():
                     if seen not in is_meant:
-                        pod = ComparedPod(hash(namespace), there, write_labels(dict(seen.labels)))
-                        is_meant[seen] = len(index.find(pod)) > 0
+                        pod = ComparedPod(hash(namespace), there, labels)
+                        is_meant[seen] = index.find(pod).size > 0
                     if is_meant[seen]:
                         yield kind
 

@@ -318,7 +318,7 @@ class Cluster:
 
     def trial(self) -> Trial:
         """Do things as if: see ``state/trials.py``."""
-        return Trial(self.roster, self._trials)
+        return Trial(self.roster, self._trials, self.terms)
 
     def _not_in_a_trial(self) -> None:
         if self._trials:

@@ -84,6 +84,7 @@ class NodeTable:
             same node.
         silent: [N] whether its device plugin does not answer.
         ranks_are_stale: nodes came or went since they were ranked.
+        label_keys_version: rises when nodes have a label that none had before, or lose the last one of its name.
     """
 
     def __init__(self, families: Sequence[str]) -> None:
@@ -103,6 +104,7 @@ class NodeTable:
         self._label_columns: dict[str, c.Ints] = {}
         # How many nodes have a label: only what some node has gets a column, whatever pods ask for.
         self._labelled: Counter[str] = Counter()
+        self.label_keys_version = 0
         self._no_label: c.Ints = np.zeros(0, np.int64)
         self._integers: c.Ints = np.zeros(0, np.int64)
         self._is_integer: c.Flags = np.zeros(0, np.bool_)
@@ -264,10 +266,12 @@ class NodeTable:
     def _count_labels(self, old: NodeFacts | None, new: NodeFacts | None) -> None:
         """Keep count of who has which label; a column whose label no node has any more goes."""
         before, after = old.labels.keys() if old else set(), new.labels.keys() if new else set()
+        self.label_keys_version += any(not self._labelled[key] for key in after - before)
         self._labelled.update(after - before)
         for key in before - after:
             self._labelled[key] -= 1
             if not self._labelled[key]:
+                self.label_keys_version += 1
                 del self._labelled[key]
                 self._label_columns.pop(key, None)
 

@@ -13,20 +13,34 @@ the outer one. No event arrives inside a trial, and what was learnt of the deman
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from scheduler.errors import BrokenInvariant
 from scheduler.state.charging.roster import Roster
 
 
+class Versioned(Protocol):
+    """Something whose answers change with pods on nodes.
+
+    Attributes:
+        version: another number whenever an answer may be another.
+    """
+
+    version: int
+
+
 class Trial:
     """What is done on a cluster from now on, until ``commit`` or ``rollback``, whichever comes first."""
 
-    def __init__(self, roster: Roster, open_trials: list[Trial]) -> None:
-        """``open_trials``: those that this one is within, the innermost last; it joins them."""
+    def __init__(self, roster: Roster, open_trials: list[Trial], terms: Versioned) -> None:
+        """``open_trials``: those that this one is within, the innermost last; it joins them.
+
+        ``terms`` have their version of before after a rollback, so that what was found before is still known.
+        """
         self._roster, self._open = roster, open_trials
         if roster.log is None:
             roster.log = []
+        self._terms, self._version = terms, terms.version
         self._at, self._ends = len(roster.log), roster.ledger.pods.ends
         open_trials.append(self)
 
@@ -85,6 +99,7 @@ class Trial:
         log = self._roster.log or []
         while len(log) > self._at:
             self._roster.undo(log.pop(), self._ends)
+        self._terms.version = self._version
         self._close()
 
     def __enter__(self) -> Self:

@@ -5,10 +5,17 @@ from types import SimpleNamespace
 import pytest
 
 from scheduler.api import selectors
+from scheduler.api.door import events
 from scheduler.api.pods.affinity import Peers
+from scheduler.config import Config
+from scheduler.engine.engine import Engine
 from scheduler.plugins.contract import ANYTHING, Hint
 from scheduler.queues import peers
 from scheduler.queues.hooks import Hooks, News
+from scheduler.state.counting.classes import Seen
+from scheduler.state.counting.index import RuleIndex
+from scheduler.state.counting.records import ComparedPod
+from tests import make
 
 _ALL_PODS = Peers(("default",), selectors.NOTHING, selectors.all_of([]))
 
@@ -50,3 +57,30 @@ def test_a_kind_that_only_one_of_the_pods_could_help_is_woken_though_others_are_
     news = make_news(3)
     news.left[3] = SimpleNamespace(**{**vars(news.left[0]), "namespace": "other"})  # type: ignore[assignment]
     assert [kind for kind, rows in held.woken(news) if rows is None] == ["a", "b"]
+
+
+def test_pods_that_leave_together_are_compared_with_waiting_pods_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Their terms are about none of the 300 kinds that wait because of other terms."""
+    held = Hooks(lambda _: {})
+    for kind in range(300):
+        held.hang(kind, [Hint(shunned=Seen("default", frozenset({("w", str(kind))})))])
+    news = News()
+    for i in range(40):
+        absent = [{"key": key, "operator": "DoesNotExist"} for key in ("w", f"u{i}")]
+        term = {"topologyKey": "zone", "labelSelector": {"matchExpressions": absent}}
+        rules = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+        engine = Engine(Config())
+        engine.handle(events.PodSeen(make.pod(name="p", spec={"affinity": rules})), 0.0)
+        news.left[i] = engine.cluster.pods["default/p"]
+    compared: list[object] = []
+    find = RuleIndex.find
+
+    def count(index: RuleIndex[Peers], pod: ComparedPod) -> object:
+        compared.append(pod)
+        return find(index, pod)
+
+    monkeypatch.setattr(RuleIndex, "find", count)
+    assert list(held.woken(news)) == []
+    assert len(compared) == 300

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from scheduler.cycle.preemption.attempts import _NODES_A_TRIAL, _NODES_AN_ATTEMPT
 from scheduler.cycle.preemption.promised import Promised
+from scheduler.engine.budget import Unlimited
 from tests import make
 from tests.unit.test_nominations import engine_of, nominated, placed, see
 
@@ -63,3 +65,19 @@ def test_what_promised_pods_say_of_others_holds_on_their_nodes_alone() -> None:
     see(engine, *(nominated(f"p{i}", f"n{i}", spec=apart_from("app")) for i in range(2)))
     see(engine, make.pod(name="q", cpu=1, labels=LABELS))
     assert placed(engine) == {"default/q": "n2"}
+
+
+@pytest.mark.parametrize(("label", "n_trials"), [("app", 6), ("other", 0)])
+def test_a_preempting_pod_is_charged_for_nodes_that_are_tried_by_themselves(
+    label: str, n_trials: int
+) -> None:
+    """Terms of nominated pods about it: whether room is left beside them is another question on each node."""
+    engine = engine_of(*(make.node(name=f"n{i}", cpu=8, labels={ZONE: f"z{i}"}) for i in range(6)))
+    see(engine, *(make.pod(name=f"low{i}", node=f"n{i}", cpu=4) for i in range(6)))
+    see(engine, *(nominated(f"p{i}", f"n{i}", cpu=1, spec=apart_from(label)) for i in range(6)))
+    attempts = engine.cycle.attempts
+    see(engine, make.pod(name="q", cpu=7, labels=LABELS, priority=10))
+    before = attempts.spent
+    engine.decide(0.0, Unlimited())
+    spent = attempts.spent - before
+    assert (spent >= n_trials * _NODES_A_TRIAL) if n_trials else (spent < 2 * _NODES_AN_ATTEMPT)

@@ -29,6 +29,8 @@ WAITS = "not eligible due to a terminating pod on the nominated node."
 _HUNTS_MAX, _HUNTS_BYTES_MAX = 64, 32 << 20
 # What an attempt costs beside, in nodes that are asked.
 _NODES_AN_ATTEMPT = 512
+# What a node costs that is tried by itself with the pods that are nominated to it.
+_NODES_A_TRIAL = 512
 
 
 class Made(NamedTuple):
@@ -146,9 +148,11 @@ class Attempts:
         hunt = self._hunts.get(by)
         if hunt is None:
             hunt = Hunt(self._cluster, self._boards, self._promised, key)
+        n_trials = self._promised.n_trials
         hunt.refresh(pod)
         self._hunts.put(by, hunt)
-        self.spent += hunt.n_asked + _NODES_AN_ATTEMPT
+        n_trials = self._promised.n_trials - n_trials
+        self.spent += hunt.n_asked + _NODES_AN_ATTEMPT + _NODES_A_TRIAL * n_trials
         own = self._cluster.nodes.row_of(self._cluster.nominations.node_of(pod.uid))
         if own >= 0:
             hunt.ask_own(pod, own)

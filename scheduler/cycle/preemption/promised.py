@@ -31,7 +31,11 @@ ByRow = dict[int, list[PodRecord]]
 
 
 class Promised:
-    """What is promised on the nodes of one cluster."""
+    """What is promised on the nodes of one cluster.
+
+    Attributes:
+        n_trials: how many nodes have been tried by themselves so far.
+    """
 
     def __init__(
         self,
@@ -43,6 +47,7 @@ class Promised:
         """With ``key_of`` a pod, and with ``put`` a pod of a shape is placed on a row, whose cards suffice for it."""
         self._cluster, self._boards, self.key_of, self._put = cluster, boards, key_of, put
         self._nominations = cluster.nominations
+        self.n_trials = 0
         self._looked_at = -1
         # The nodes of nominated pods that say anything of other pods, with the labels that they look at.
         self._with_terms: dict[str, frozenset[str]] = {}
@@ -94,15 +99,17 @@ class Promised:
         """Equal for pods of which all nominated pods say the same; None where these say nothing of other pods."""
         if not self._have_terms():
             return None
-        looked_at = self.version
+        looked_at = self._labels_looked_at
         labels = (pod.labels or {}).items()
         return pod.namespace, frozenset(one for one in labels if one[0] in looked_at)
 
     @property
-    def version(self) -> frozenset[str]:
-        """The labels that nominated pods look at. While these are the same, pods that yielded alike still do."""
-        self._have_terms()
-        return self._labels_looked_at
+    def version(self) -> frozenset[str] | None:
+        """The labels that nominated pods look at; None where these say nothing of other pods.
+
+        While these are the same, pods that yielded alike still do.
+        """
+        return self._labels_looked_at if self._have_terms() else None
 
     def before(self, priority: int, but: str = "", nodes: Iterable[str] | None = None) -> ByRow:
         """Who is nominated and goes before a pod of a priority, on nodes that are there; all of them for None."""
@@ -199,6 +206,7 @@ class Promised:
             ):
                 yield promised
                 return
+        self.n_trials += len(promised)
         for row, pods in promised.items():
             with self.kept({row: pods}):
                 yield {row: pods}

@@ -73,6 +73,8 @@ def _needs(pod: Standing, cluster: Cluster) -> _Needs | None:
         if term.peers.include(pod.namespace, namespace_labels, pod.labels):
             own[term.stance][term.key] += term.weight
     met = about | {(stance, key) for stance, gains in own.items() for key in gains}
+    # Nodes without the label are in no domain. Pods can have thousands of terms with such keys.
+    met = {one for one in met if cluster.nodes.has_label(one[1])}
     if not met and not template.has_terms:
         return None
     visible = frozenset(

@@ -6,12 +6,14 @@ have the same rules of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
 
+from scheduler.api import selectors
 from scheduler.api.pods.affinity import Peers
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.api.selectors import Labels
@@ -87,56 +89,76 @@ class OwnerCount(Count):
 
 
 class Numbered:
-    """Classes by number, found by peers: a set of peers meets only the classes with a label that it names."""
+    """Classes by number, found by peers: a set of peers meets only the classes with a label that it names.
+
+    Sets of classes are the bits of one number.
+    """
 
     def __init__(self) -> None:
         self._classes: list[Class | None] = []
         self._free: list[int] = []
-        self._postings: dict[str, Postings] = {}
-        # A bit for each class whose pods are being deleted.
+        self._postings = Postings()
+        self._within: dict[str, int] = {}
+        # Those whose pods are being deleted.
         self._deleting = 0
 
+    def __len__(self) -> int:
+        return len(self._classes) - len(self._free)
+
     def next_number(self) -> int:
-        """A number for a class that is to be added."""
+        """A number for a class that is to be added: the lowest that is free."""
         if not self._free:
             self._classes.append(None)
             self._free.append(len(self._classes) - 1)
-        return self._free[-1]
+        return self._free[0]
 
     def add(self, one: Class) -> None:
         """A class came, with the next number."""
-        self._free.pop()
+        heappop(self._free)
         self._classes[one.number] = one
         self._deleting |= one.deleting << one.number
-        there = self._postings.setdefault(one.namespace, Postings())
-        there.add({one.number: one.labels.items()})
+        self._within[one.namespace] = self._within.get(one.namespace, 0) | 1 << one.number
+        self._postings.add({one.number: one.labels.items()})
 
     def drop(self, one: Class) -> None:
         """A class went."""
         self._classes[one.number] = None
-        self._free.append(one.number)
+        heappush(self._free, one.number)
         self._deleting &= ~(one.deleting << one.number)
-        there = self._postings[one.namespace]
-        there.drop({one.number: one.labels.items()})
-        if not there.all:
-            del self._postings[one.namespace]
+        self._within[one.namespace] &= ~(1 << one.number)
+        if not self._within[one.namespace]:
+            del self._within[one.namespace]
+        self._postings.drop({one.number: one.labels.items()})
 
     def among(self, all_of: tuple[Peers, ...], labels_of: LabelsOf, *, with_deleting: bool) -> Ints:
         """[k] The numbers of the classes whose pods are among all of these peers, ascending."""
-        bits = 0
-        for namespace, there in self._postings.items():
-            labels = labels_of(namespace)
-            found = there.all
-            for peers in all_of:
-                within = namespace in peers.namespaces or peers.namespace_selector.matches(labels)
-                found = found & there.match(peers.selector) if found and within else 0
-            bits |= found
+        found = self._postings.all
+        for peers in all_of:
+            found &= self._postings.match(peers.selector)
+            if found:
+                found &= self._find_within(peers, labels_of)
         if not with_deleting:
-            bits &= ~self._deleting
-        return unpack_bits(bits) if bits else np.zeros(0, np.int64)
+            found &= ~self._deleting
+        return unpack_bits(found) if found else np.zeros(0, np.int64)
 
     def within(self, namespace: str) -> list[Class]:
         """The classes of a namespace."""
-        there = self._postings.get(namespace)
-        numbers = unpack_bits(there.all).tolist() if there is not None else ()
+        bits = self._within.get(namespace, 0)
+        numbers = unpack_bits(bits).tolist() if bits else ()
         return [one for number in numbers if (one := self._classes[number]) is not None]
+
+    def _find_within(self, peers: Peers, labels_of: LabelsOf) -> int:
+        """The classes in the namespaces of these peers."""
+        if peers.namespace_selector == selectors.EVERYTHING:
+            return self._postings.all
+        names: Iterable[str] = peers.namespaces
+        if peers.namespace_selector != selectors.NOTHING:
+            names = (
+                name
+                for name in self._within
+                if name in peers.namespaces or peers.namespace_selector.matches(labels_of(name))
+            )
+        found = 0
+        for name in names:
+            found |= self._within.get(name, 0)
+        return found

@@ -70,14 +70,14 @@ class Counters:
         self._links.count(held.slot, classes)
         count.begin(self._places.sum_by_row(classes, np.ones(classes.size, np.int64)))
 
-    def add_owners(self, count: OwnerCount, weights: dict[int, int]) -> None:
-        """A count of terms begins with the classes of these numbers, each with what it adds."""
+    def add_owners(self, count: OwnerCount, weighed: tuple[Ints, Ints]) -> None:
+        """A count of terms begins with the classes of these numbers, [k], and what each adds, [k]."""
         reference, held = self._open(count)
         held.pod = self._write_pod(count)
         held.places = [(count.group, anchor) for anchor in list_anchors(count.labels)]
         for place in held.places:
             self._owners.setdefault(place, {})[reference] = None
-        self._begin(count, held, weights)
+        self._begin(count, held, *weighed)
 
     def find_counts(self, number: int) -> Iterator[tuple[Count, int]]:
         """The counts that count a class, and what they count for each of its pods."""
@@ -135,12 +135,12 @@ class Counters:
             if isinstance(count, OwnerCount) and count.namespace == namespace
         ]
 
-    def recount(self, count: OwnerCount, weights: dict[int, int]) -> None:
+    def recount(self, count: OwnerCount, weighed: tuple[Ints, Ints]) -> None:
         """Begin anew with a count of terms."""
         held = self._held[ref(count)]
         held.pod = self._write_pod(count)
         self._links.clear(held.slot)
-        self._begin(count, held, weights)
+        self._begin(count, held, *weighed)
 
     def _open(self, count: Count) -> tuple[ref[Count], _Held]:
         self._sweep()
@@ -149,11 +149,9 @@ class Counters:
         self._by_slot[held.slot] = reference
         return reference, held
 
-    def _begin(self, count: OwnerCount, held: _Held, weights: dict[int, int]) -> None:
-        held.weights = weights
-        classes = np.array(list(weights), np.int64)
+    def _begin(self, count: OwnerCount, held: _Held, classes: Ints, each: Ints) -> None:
+        held.weights = dict(zip(classes.tolist(), each.tolist(), strict=True))
         self._links.count(held.slot, classes)
-        each = np.array(list(weights.values()), np.int64)
         count.begin(self._places.sum_by_row(classes, each))
 
     def _change(self, number: int, sign: int) -> None:

@@ -13,10 +13,12 @@ from scheduler.api import selectors
 from scheduler.api.pods.affinity import Peers, Term
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.api.selectors import Labels
+from scheduler.schema.columns import Ints
 from scheduler.state.counting.index import RuleIndex
 from scheduler.state.structures.growing import Growing
 
 _NO_KEYS: Counter[str] = Counter()
+_NOBODY: tuple[Ints, Ints] = (np.zeros(0, np.int64), np.zeros(0, np.int64))
 # So many rows of owners that are gone may stay.
 _GONE_MIN = 1024
 
@@ -73,6 +75,8 @@ class OwnedTerms:
         # By owner the first of its rows and how many it has; they are neighbours.
         self._first, self._n_rows = Growing(), Growing()
         self._n_gone = 0
+        # The last pod that terms were weighed for, and what they weigh, by group.
+        self._weighed: tuple[object, dict[int, tuple[Ints, Ints]]] | None = None
         # The labels that terms look at, by the namespace that they are about; None for namespaces by their labels.
         self._keys: dict[str | None, Counter[str]] = {}
 
@@ -83,6 +87,7 @@ class OwnedTerms:
 
     def add(self, terms: Iterable[OwnedTerm], owner: int) -> bool:
         """An owner came with these terms; whether any of them is new."""
+        self._weighed = None
         times = Counter(terms)
         n_before = len(self._index)
         numbers = [self._number(term) for term in times]
@@ -98,6 +103,7 @@ class OwnedTerms:
 
     def drop(self, owner: int) -> bool:
         """An owner went with its terms; whether it was the last that had any of them."""
+        self._weighed = None
         first = int(self._first.all[owner])
         rows = slice(first, first + int(self._n_rows.all[owner]))
         numbers = self._term.all[rows]
@@ -128,20 +134,44 @@ class OwnedTerms:
 
     def weigh(
         self, namespace: str, namespace_labels: Labels, labels: Labels, group: Group
-    ) -> dict[int, int]:
-        """What the terms of a group that are about a pod weigh in all, by owner; none that weighs 0."""
-        found = self._index.about(namespace, namespace_labels, labels)
-        found = found[self._group.all[found] == hash(group)]
-        if not len(found):
+    ) -> tuple[Ints, Ints]:
+        """What the terms of a group that are about a pod weigh in all.
+
+        Returns:
+            [k] the owners of these terms, ascending, and [k] what the terms of each weigh; none that weighs 0.
+        """
+        pod = namespace, frozenset(namespace_labels.items()), frozenset(labels.items())
+        if self._weighed is None or self._weighed[0] != pod:
+            # All groups at once: each pass looks at all rows.
+            found = self._index.about(namespace, namespace_labels, labels)
+            self._weighed = pod, self._weigh_groups(found)
+        return self._weighed[1].get(hash(group), _NOBODY)
+
+    def _weigh_groups(self, found: Ints) -> dict[int, tuple[Ints, Ints]]:
+        """What these terms weigh, by the hash of their group: owners, and what the terms of each weigh."""
+        if not found.size:
             return {}
         weights = np.zeros(self._group.n, np.int64)
         weights[found] = self._weight.all[found]
         each = weights[self._term.used] * self._times.used
         rows = np.flatnonzero(each)
+        group = self._group.all[self._term.all[rows]]
+        if rows.size and (group == group[0]).all():
+            # The usual case needs no sorting.
+            sums = np.bincount(self._owner.all[rows], each[rows]).astype(np.int64)
+            owners = np.flatnonzero(sums)
+            return {int(group[0]): (owners, sums[owners])}
+        groups, group = np.unique(group, return_inverse=True)
+        n_owners = self._first.n
+        pairs, pair = np.unique(group * n_owners + self._owner.all[rows], return_inverse=True)
         # Sums of whole numbers below 2**53 are exact.
-        sums = np.bincount(self._owner.all[rows], each[rows]).astype(np.int64)
-        owners = np.flatnonzero(sums)
-        return dict(zip(owners.tolist(), sums[owners].tolist(), strict=True))
+        sums = np.bincount(pair, each[rows]).astype(np.int64)
+        pairs, sums = pairs[sums != 0], sums[sums != 0]
+        ends = np.searchsorted(pairs, np.arange(len(groups) + 1) * n_owners)
+        return {
+            number: (pairs[start:end] % n_owners, sums[start:end])
+            for number, start, end in zip(groups.tolist(), ends[:-1], ends[1:], strict=True)
+        }
 
     def _number(self, term: OwnedTerm) -> int:
         """The number of a term, which may be new."""

@@ -7,12 +7,14 @@ nothing.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from weakref import WeakValueDictionary
 
 from scheduler.api import names
 from scheduler.api.pods.affinity import Peers
 from scheduler.api.selectors import Labels
+from scheduler.schema.columns import Ints
 from scheduler.state.counting.classes import (
     Class,
     ClassKey,
@@ -37,7 +39,8 @@ class Terms:
     Attributes:
         owned: the terms.
         counters: the counts, found by what they count.
-        version: rises when an answer about a pod may be another though nothing on the pod has changed.
+        version: another number whenever an answer about a pod may be another though nothing on the pod has changed. No
+            number comes twice, but a trial that is rolled back restores the number of before.
     """
 
     def __init__(self, on_nodes: Callable[[], Iterable[tuple[int, PodRecord]]]) -> None:
@@ -51,6 +54,7 @@ class Terms:
         self._places = Places()
         self.counters = Counters(self.labels_of, self._places)
         self.owned = OwnedTerms()
+        self._versions = itertools.count(1)
         self.version = 0
 
     @property
@@ -115,7 +119,7 @@ class Terms:
         if self._namespaces.get(name) == labels:
             return False
         self._namespaces[name] = dict(labels)
-        self.version += 1
+        self.version = next(self._versions)
         for one in self._numbered.within(name):
             self.counters.withdraw(one.number)
             self.counters.introduce(one)
@@ -148,7 +152,7 @@ class Terms:
         self._classes[key] = one
         self._numbered.add(one)
         if owned and self.owned.add(owned, one.number):
-            self.version += 1
+            self.version = next(self._versions)
         self.counters.introduce(one)
         return one
 
@@ -156,10 +160,10 @@ class Terms:
         del self._classes[key]
         self.counters.leave(one.number)
         if one.owned and self.owned.drop(one.number):
-            self.version += 1
+            self.version = next(self._versions)
         self._numbered.drop(one)
 
-    def _weigh(self, count: OwnerCount) -> dict[int, int]:
-        """What a pod of each class, by its number, adds to a count."""
+    def _weigh(self, count: OwnerCount) -> tuple[Ints, Ints]:
+        """[k] The classes that add to a count, and [k] what a pod of each adds."""
         there = self.labels_of(count.namespace)
         return self.owned.weigh(count.namespace, there, count.labels, count.group)
