@@ -257,7 +257,8 @@ class Operator:
             on_leading=self._begins,
             on_lost=lambda: self._binder.give_back("no longer the leader"),
         )
-        self._signs = Signs(self._lease, fence, self._streams, self._make_rights(side_api))
+        rights = self._make_rights(side_api)
+        self._signs = Signs(self._lease, fence, self._streams, rights, self._rare.troubles)
 
     def _make_exposition(self) -> Exposition:
         sources = Sources(

@@ -135,6 +135,29 @@ async def test_what_is_forbidden_for_long_is_told(world: World) -> None:
     world.rights_in_doubt = True
 
 
+async def test_what_kopf_watches_and_may_not_be_read_keeps_a_start_back_and_is_named(
+    world: World,
+) -> None:
+    await _without_lease(world)
+
+    def choose(call: Call) -> Fault | None:
+        kinds = ("/namespaces", "/balancepolicies")
+        return Fault(status=403) if call.path.endswith(kinds) else None
+
+    with injected(world.server, choose):
+        operator = Operator(world.server)
+        world.operators.append(operator)
+        await world.wait_until(_started(operator), seconds=START_SECONDS)
+        found = await world.wait_until(
+            _readyz(operator), lambda one: " cannot be read: 403" in one[1], 90.0
+        )
+        assert found[0] != 200
+        reasons = found[1].splitlines()
+        assert reasons[:2] == ["starting", next(one for one in reasons if "403" in one)], reasons
+    await world.wait_until(_readyz(operator), lambda one: one[0] == 200, 60.0)
+    world.rights_in_doubt = True
+
+
 async def test_a_certificate_that_is_not_verified_is_warned_of(world: World) -> None:
     loaded: dict[str, Any] = yaml.safe_load(world.server.kubeconfig.read_text())
     loaded["clusters"][0]["cluster"]["insecure-skip-tls-verify"] = True

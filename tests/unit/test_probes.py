@@ -21,9 +21,10 @@ class Replica:
         self.fence = SimpleNamespace(trouble=None)
         self.stream = SimpleNamespace(name="nodes", is_listed=True, trouble=None, age=lambda _: 1.0)
         self.rights = SimpleNamespace(missing=())
+        self.troubles: dict[str, Trouble] = {}
 
     def probes(self) -> Probes:
-        signs: Any = (self.lease, self.fence, [self.stream], self.rights)
+        signs: Any = (self.lease, self.fence, [self.stream], self.rights, self.troubles)
         return Probes(lambda: self.turned_at, Signs(*signs))
 
 
@@ -53,8 +54,10 @@ def test_a_loop_that_does_not_turn_is_ill() -> None:
 def test_what_cannot_be_read_for_long_is_told(seconds: float, *, told: bool) -> None:
     replica = Replica()
     replica.stream.trouble = replica.lease.trouble = replica.fence.trouble = trouble(seconds)
+    replica.troubles["policies"] = trouble(seconds)
     wanted = [
         "stream nodes cannot be read: 403 Forbidden: no",
+        "policies cannot be read: 403 Forbidden: no",
         "the lease cannot be read or written: 403 Forbidden: no",
         "pods cannot be fenced before leading: 403 Forbidden: no",
     ]

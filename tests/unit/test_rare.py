@@ -109,9 +109,17 @@ async def test_a_kind_that_is_not_served_is_reported_once_with_what_needs_it() -
 
 
 async def test_an_api_server_that_cannot_be_read_is_asked_until_it_can() -> None:
-    _, told = await started(Server(BUSY, ApiError(403, "Forbidden", "no"), ["a"]))
+    server = Server(BUSY, ApiError(403, "Forbidden", "no"), ["a"], BUSY, ["a"])
+    made, told = await started(server)
     # What could be read is not read again: of two kinds both would seldom be read in one go.
     assert told == [events.NamespaceSeen("team", {"a": "b"}), events.PolicySeen(policy("a"))]
+    assert not made.troubles
+    # A later list that fails is trouble as well, until one comes.
+    await made.relist(server.api)
+    ((name, trouble),) = made.troubles.items()
+    assert (name, trouble.is_refused) == ("policies", False)
+    await made.relist(server.api)
+    assert not made.troubles
 
 
 async def test_objects_that_kopf_never_finds_come_and_go_all_the_same() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import structlog
@@ -13,6 +13,7 @@ from scheduler.kube.bind.fence import Fence
 from scheduler.kube.lead.holding import Holder
 from scheduler.kube.lead.lease import AlwaysLeader, Lease
 from scheduler.kube.rights import Rights
+from scheduler.kube.troubles import Trouble
 from scheduler.kube.watch.streams import Stream
 
 _STALE_SECONDS = 180.0
@@ -31,12 +32,14 @@ class Signs(NamedTuple):
         fence: what a new leader waits for.
         streams: all streams.
         rights: the rights that are missing.
+        troubles: what keeps kinds from being read that have no stream, by their name.
     """
 
     lease: Lease | AlwaysLeader
     fence: Fence
     streams: list[Stream[Any]]
     rights: Rights
+    troubles: Mapping[str, Trouble]
 
 
 class Probes:
@@ -49,7 +52,7 @@ class Probes:
 
     def __init__(self, turned_at: Callable[[], float], signs: Signs) -> None:
         self._turned_at = turned_at
-        self._lease, self._fence, self._streams, self._rights = signs
+        self._lease, self._fence, self._streams, self._rights, self._troubles = signs
 
     def ill(self) -> list[str]:
         """Why the process should be ended; empty when it should not."""
@@ -66,13 +69,15 @@ class Probes:
             for stream in self._streams
             if not stream.is_listed or stream.age(now) > _STALE_SECONDS
         ]
-        return self.ill() + starting + stale + self.hindrances()
+        # What a person must mend comes before what may follow from it.
+        return self.ill() + starting + self.hindrances() + stale
 
     def hindrances(self) -> list[str]:
         """What a person must mend: each is the same text for as long as it lasts."""
         now = time.monotonic()
         found = [f"a right is missing: {right}" for right in self._rights.missing]
         read = [(f"stream {one.name} cannot be read", one.trouble) for one in self._streams]
+        read += [(f"{name} cannot be read", one) for name, one in sorted(self._troubles.items())]
         read.append(("the lease cannot be read or written", self._lease.trouble))
         read.append(("pods cannot be fenced before leading", self._fence.trouble))
         found += [

@@ -14,8 +14,9 @@ import structlog
 
 from scheduler.api.door.events import Heard
 from scheduler.errors import ApiError
-from scheduler.kube import answers
+from scheduler.kube import answers, troubles
 from scheduler.kube.client import ApiClient, backoff
+from scheduler.kube.troubles import Trouble
 from scheduler.kube.watch import listing
 from scheduler.kube.watch.listing import Expired
 from scheduler.kube.watch.sources import Put, Source, Way
@@ -33,11 +34,15 @@ class Rare:
     Args:
         sources: the table, or a part of it.
         put: takes all that is heard of, as events.
+
+    Attributes:
+        troubles: what keeps a source from being read, by its name.
     """
 
     def __init__(self, sources: Iterable[Source[Any]], put: Put) -> None:
         self._sources = [source for source in sources if source.way == Way.RARE]
         self._put = put
+        self.troubles: dict[str, Trouble] = {}
         # Names of those that the API server did not serve at the start, and of those kopf has told of.
         self._absent: set[str] = set()
         self._heard: set[str] = set()
@@ -65,6 +70,7 @@ class Rare:
             try:
                 await self._read(api, source)
             except _UNREAD as error:
+                self._note(source, error)
                 wait = backoff(attempt, first=0.5, most=5.0)
                 attempt += 1
                 _log.warning(
@@ -72,6 +78,7 @@ class Rare:
                 )
                 await asyncio.sleep(wait)
             else:
+                self.troubles.pop(source.name, None)
                 return
 
     async def relist(self, api: ApiClient) -> None:
@@ -80,8 +87,11 @@ class Rare:
             changes = self._changes[source.name]
             try:
                 found = await _all(api, source)
-            except _UNREAD:
-                continue  # it is compared next time
+            except _UNREAD as error:
+                # It is compared next time.
+                self._note(source, error)
+                continue
+            self.troubles.pop(source.name, None)
             if changes == self._changes[source.name]:
                 self._take(source, found)
 
@@ -93,6 +103,9 @@ class Rare:
         """
         late = [source for source in self._sources if source.name in self._absent]
         await asyncio.gather(*(self._follow(api, source) for source in late))
+
+    def _note(self, source: Source[Json], error: Exception) -> None:
+        self.troubles[source.name] = troubles.after(self.troubles.get(source.name), error)
 
     async def _read(self, api: ApiClient, source: Source[Json]) -> None:
         try:
