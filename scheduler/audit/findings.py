@@ -11,7 +11,7 @@ import numpy as np
 from scheduler.api import names, wire
 from scheduler.api.placement import Mode
 from scheduler.api.pods import gpus
-from scheduler.audit import comparison, reasons, unread, upcoming
+from scheduler.audit import barriers, comparison, reasons, unread, upcoming
 from scheduler.audit.again import staying
 from scheduler.audit.prices import rates as rates_of
 from scheduler.audit.prices.book import PriceBook
@@ -95,7 +95,8 @@ def audit(
     judges = typical.of_cluster(cluster, parted.own)
     figures = m.of_cluster(cluster, judges)
     rates, models = rates_of.of_nodes(cluster, figures.names, prices)
-    rows = _nodes(cluster, figures, rates, prices)
+    kept_off = barriers.find_barriers(cluster, judges, figures)
+    rows = _nodes(cluster, figures, rates, prices, kept_off)
     waiting = [pod for pod in cluster.pods.values() if pod.life == Life.PENDING]
     total = _totals(figures, rates)
     about = heading(cluster, question, models, mistakes)
@@ -185,7 +186,13 @@ def _totals(figures: Figures, rates: c.Floats) -> Json:
     }
 
 
-def _nodes(cluster: Cluster, figures: Figures, rates: c.Floats, prices: PriceBook) -> list[Json]:
+def _nodes(
+    cluster: Cluster,
+    figures: Figures,
+    rates: c.Floats,
+    prices: PriceBook,
+    kept_off: Mapping[str, str],
+) -> list[Json]:
     """The most expensive first, then by name."""
     at = [cluster.nodes.row_of(name) for name in figures.names]
     has_gpus = cluster.nodes.columns.has_gpu[at]
@@ -205,10 +212,11 @@ def _nodes(cluster: Cluster, figures: Figures, rates: c.Floats, prices: PriceBoo
             "hasGpus": bool(has_gpus[i]),
             "models": models[i],
             "sharers": int(sharers[i]),
-            "reason": reasons.of_node(figures, i),
-            "why": why._asdict() if (why := reasons.why_of(figures, i)) else None,
+            "reason": reasons.of_node(figures, i, barrier),
+            "why": why._asdict() if (why := reasons.why_of(figures, i, barrier)) else None,
         }
         for i, name in enumerate(figures.names)
+        for barrier in (kept_off.get(name, ""),)
     ]
     return sorted(rows, key=lambda row: -row["money"])
 

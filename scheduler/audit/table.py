@@ -32,11 +32,10 @@ def show(audit: Json, console: Console) -> None:
         if line:
             say(console, line)
     if audit["worst"]:
-        by_name = {node["name"]: node for node in audit["nodes"]}
-        console.print(_worst([by_name[name] for name in audit["worst"]]))
-        # Sentences stand below the figures, not beside them: a narrow terminal has no room for both.
-        for line in words.worst(audit):
-            say(console, line)
+        console.print(_worst(audit))
+    # Sentences stand below the figures, not beside them: a narrow terminal has no room for both.
+    for line in words.worst(audit):
+        say(console, line)
     _next(audit["next"], console)
     _replay(audit, console)
 
@@ -114,11 +113,18 @@ def _total(total: Json) -> Table:
     return table
 
 
-def _worst(nodes: list[Json]) -> Table:
+def _worst(audit: Json) -> Table:
+    """The nodes that strand the most, and in one row all others."""
     table = columns("stranded on", "CPU", "GiB", "GPUs", "GPU GiB", "$ a month")
-    for node in nodes:
-        stranded = [amount(node["stranded"][key]) for key in TITLES]
-        table.add_row(Text(node["name"]), *stranded, f"{node['money']:,.0f}")
+    worst = set(audit["worst"])
+    for node in audit["nodes"]:
+        if node["name"] in worst:
+            table.add_row(Text(node["name"]), *words.sum_stranded([node]))
+    others = [node for node in audit["nodes"] if node["money"] > 0 and node["name"] not in worst]
+    if others:
+        table.add_section()
+        more = f"and {words.counted(len(others), 'more node')}"
+        table.add_row(more, *words.sum_stranded(others))
     return table
 
 
