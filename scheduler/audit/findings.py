@@ -31,6 +31,10 @@ from scheduler.state.pods import Life, PodRecord
 Json = dict[str, Any]
 UNITS = dict(zip(m.DIMENSIONS, ("cores", "GiB", "GPUs", "GiB"), strict=True))
 _ROUND = 6
+# How GPUs are shared under a resource that nobody counts, by a part of its name.
+_SHARING = (("/mig-", "MIG"), (".shared", "shared"))
+# No node has more GPUs than a number of so many digits says; a longer label is no count.
+_DIGITS_MAX = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,12 +161,21 @@ def heading(
     }
 
 
-def _uncounted(cluster: Cluster, names: Sequence[str]) -> list[Json]:
+def _uncounted(cluster: Cluster, nodes: Sequence[str]) -> list[Json]:
     """Nodes that have GPUs of which nobody knows how many, and what they offer."""
-    rows = np.array([cluster.nodes.row_of(name) for name in names], np.int64)
+    rows = np.array([cluster.nodes.row_of(name) for name in nodes], np.int64)
     cards = np.bincount(all_cards.of_rows(cluster, rows).owner, minlength=rows.size)
     hidden = np.flatnonzero(cluster.nodes.columns.has_gpu[rows] & (cards == 0)).tolist()
-    return [{"node": names[i], "offers": _offered(cluster, names[i])} for i in hidden]
+    return [{"node": nodes[i], **_told(cluster, nodes[i])} for i in hidden]
+
+
+def _told(cluster: Cluster, name: str) -> Json:
+    """What a node offers of devices that nobody counts, how it shares its GPUs, and how many its labels say it has."""
+    facts, offers = cluster.facts_of(name), _offered(cluster, name)
+    label = facts.labels.get(names.GPU_COUNT, "") if facts is not None else ""
+    is_count = label.isascii() and label.isdigit() and len(label) <= _DIGITS_MAX
+    sharing = next((how for one in offers for end, how in _SHARING if end in one), "")
+    return {"offers": offers, "sharing": sharing, "gpus": int(label) if is_count else None}
 
 
 def _offered(cluster: Cluster, name: str) -> dict[str, int]:

@@ -47,8 +47,9 @@ def show_nodes(audit: Json, console: Console) -> None:
         "node", "model", "cards", "pods", "CPU%", "mem%", "GPU%", "VRAM%", "stranded"
     )  # fmt: skip
     table.columns[1].justify = "left"
+    uncounted = {one["node"]: one for one in audit["uncounted"]}
     for node in sorted(audit["nodes"], key=lambda one: str(one["name"])):
-        table.add_row(*map(Text, words.node(node)))
+        table.add_row(*map(Text, words.node(node, uncounted.get(node["name"]))))
     console.print(table)
     say(
         console,

@@ -109,13 +109,24 @@ def headline(audit: Json) -> list[str]:
     return [
         (
             f"Of {dollars(value['capacity'])} a month, {dollars(value['usable'])} is usable and unused: "
-            f"{_listed(total['usable'])}."
+            f"{_listed(total['usable'])}.{_not_counted(audit['uncounted'])}"
         ),
         (
             f"{dollars(value['stranded'])} a month is stranded, which means that typical pods cannot use it "
             f"although it is free: {_listed(total['stranded'])}."
         ),
     ]
+
+
+def _not_counted(nodes: list[Json]) -> str:
+    """How many GPUs the figures leave out, as far as labels tell; empty for none."""
+    if not nodes:
+        return ""
+    gpus = sum(one["gpus"] or 0 for one in nodes)
+    unknown = sum(one["gpus"] is None for one in nodes)
+    labelled = f", {counted(gpus, 'GPU')} by their labels" if gpus else ""
+    others = f" and an unknown number on {counted(unknown, 'node')}" if gpus and unknown else ""
+    return f" Not counted: the GPUs of {counted(len(nodes), 'more node')}{labelled}{others}."
 
 
 def _listed(amounts: Json) -> str:
@@ -414,8 +425,8 @@ def _cause(why: Json | None) -> str:
     return str(why["cause"])
 
 
-def node(one: Json) -> list[str]:
-    """A row of the table of all nodes; what a node has none of is a dash."""
+def node(one: Json, uncounted: Json | None = None) -> list[str]:
+    """A row of the table of all nodes; what a node has none of is a dash. ``uncounted`` is what labels tell of its GPUs."""
     capacity, used = one["capacity"], one["used"]
     has_cards = capacity["gpuCompute"] > 0
     shares = [
@@ -423,9 +434,17 @@ def node(one: Json) -> list[str]:
         for key in TITLES
     ]
     cards = [short(capacity["gpuCompute"]), f"{one['sharers']:,}"] if has_cards else ["-", "-"]
+    if uncounted is not None:
+        cards[0] = of_uncounted(uncounted)
     stranded = amount(one["stranded"]["gpuCompute"]) if has_cards else "-"
     models = ", ".join(one["models"]) or "-"
     return [one["name"], models, *cards, *shares, OUT if one["isClosed"] else stranded]
+
+
+def of_uncounted(one: Json) -> str:
+    """How many GPUs the labels of a node tell, and how these are shared: ``8 (MIG)``."""
+    gpus = "?" if one["gpus"] is None else f"{one['gpus']:,}"
+    return f"{gpus} ({one['sharing'] or 'not counted'})"
 
 
 def _lost(loss: Json) -> str:

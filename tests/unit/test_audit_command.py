@@ -314,3 +314,33 @@ def test_the_table_of_nodes_has_80_columns() -> None:
     rows = run("-f", "-", "--nodes", objects=objects).stdout.splitlines()
     assert any("H100-80GB-HBM3" in row for row in rows)
     assert max(map(len, rows)) <= 80
+
+
+def uncounted(name: str, resource: str, labels: dict[str, str]) -> Json:
+    body: Json = make.raw(make.node(name=name, cpu=8, labels=labels, allocatable={resource: 14}))
+    return body | {"apiVersion": "v1", "kind": "Node"}
+
+
+def test_gpus_that_cannot_be_counted_are_told_beside_the_money_and_in_the_table_of_nodes() -> None:
+    labels = {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3", "nvidia.com/gpu.count": "8"}
+    mig = [uncounted(f"mig-{i}", "nvidia.com/mig-1g.12gb", labels) for i in range(2)]
+    shared = uncounted("shared", "nvidia.com/gpu.shared", labels | {"nvidia.com/gpu.count": "4"})
+    odd = uncounted("odd", "nvidia.com/mig-1g.12gb", {"nvidia.com/gpu.count": "many"})
+    few = run("-f", "-", "--mode", "default", objects=[*FULL, *mig]).stdout
+    assert "Not counted: the GPUs of 2 more nodes, 16 GPUs by their labels." in " ".join(
+        few.split()
+    )
+    objects = [*FULL, *mig, shared, odd]
+    for form in ("table", "html"):
+        text = run("-f", "-", "--mode", "default", "-o", form, objects=objects).stdout
+        assert (
+            "Not counted: the GPUs of 4 more nodes, 20 GPUs by their labels and an unknown number on 1 node."
+        ) in " ".join(text.split())
+    rows = {
+        line.split()[0]: line.split()[1:5]
+        for line in run("-f", "-", "--nodes", objects=objects).stdout.splitlines()
+        if line.startswith(" ")
+    }
+    assert rows["mig-0"] == ["H100-80GB-HBM3", "8", "(MIG)", "-"]
+    assert rows["shared"] == ["H100-80GB-HBM3", "4", "(shared)", "-"]
+    assert rows["odd"] == ["-", "?", "(MIG)", "-"]
