@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from scheduler import printing
-from scheduler.audit import words
+from scheduler.audit import sheet, words
 from scheduler.audit.words import FIGURES, TITLES, amount, spread, whole
 
 Json = dict[str, Any]
@@ -59,6 +59,28 @@ def show_nodes(audit: Json, console: Console) -> None:
     )
     for line in words.not_judged(audit):
         say(console, line)
+
+
+def as_csv(audit: Json) -> str:
+    """Every node by its name, as ``show_nodes``, in amounts; ``uncountedGpus`` are those that only labels tell."""
+    figures = ("capacity", "used", "stranded")
+    amounts = [(key, figure) for key in TITLES for figure in figures]
+    titles = (f"{key}{figure.title()}" for key, figure in amounts)
+    uncounted = {one["node"]: one["gpus"] for one in audit["uncounted"]}
+    headings = ("node", "models", "uncountedGpus", "pods", "isClosed", *titles, "money")
+    rows = (
+        (
+            one["name"],
+            ", ".join(one["models"]),
+            uncounted.get(one["name"]),
+            one["sharers"],
+            one["isClosed"],
+            *(one[figure][key] for key, figure in amounts),
+            one["money"],
+        )
+        for one in sorted(audit["nodes"], key=lambda one: str(one["name"]))
+    )
+    return sheet.write_csv(headings, rows)
 
 
 def _next(kinds: list[Json], console: Console) -> None:

@@ -1,5 +1,7 @@
 """``evenkeel audit`` as a user types it, from files: what goes in, what comes out, how mistakes are told."""
 
+import csv
+import io
 import json
 import re
 from pathlib import Path
@@ -262,9 +264,19 @@ def test_all_nodes_are_a_table_with_their_cards_and_what_is_in_use() -> None:
     (plain,) = [row for row in rows if row[:1] == [node()["metadata"]["name"]]]
     assert plain[1:4] == plain[-1:] * 3 == ["-"] * 3
     assert "Advice" not in result.stdout
-    assert refused("-f", "-", "--nodes", "-o", "json", objects=FULL) == (
-        "--nodes: needs -o table; -o json without --nodes has every node"
+    assert refused("-f", "-", "--nodes", "-o", "html", objects=FULL) == (
+        "--nodes: does not support -o html; use -o table, csv, json or yaml"
     )
+    in_csv = run("-f", "-", "--nodes", "-o", "csv", objects=objects).stdout
+    by_name = {row["node"]: row for row in csv.DictReader(io.StringIO(in_csv))}
+    assert list(by_name) == ["g", "n", "w"]
+    assert by_name["w"]["models"] == "L4"
+    figures = ("pods", "gpuComputeCapacity", "gpuComputeUsed", "gpuComputeStranded", "cpuUsed")
+    assert [float(by_name["w"][key]) for key in figures] == [1, 4, 1, 0, 2]
+    for form, load in (("json", json.loads), ("yaml", yaml.safe_load)):
+        found = load(run("-f", "-", "--nodes", "-o", form, objects=objects).stdout)
+        assert {row["name"] for row in found["nodes"]} == set(by_name)
+        assert found["replay"]["modes"] == []
 
 
 def test_rows_of_the_total_are_in_plain_words_and_explained_below_it() -> None:
