@@ -154,7 +154,9 @@ def _worst(audit: Json) -> Table:
 def _filled(replay: Json) -> Table:
     table = columns("filled up by", *(f"{title} held" for title in words.HELD.values()))
     table.columns[0].no_wrap = True
-    table.add_row("(now)", *words.held({key: [value] for key, value in replay["held"].items()}))
+    table.add_row(
+        "as it is now", *words.held({key: [value] for key, value in replay["held"].items()})
+    )
     for name, one in words.rows_of_modes(replay):
         table.add_row(name, *words.held(one["held"]))
     return table
@@ -165,7 +167,7 @@ def _modes(replay: Json, total: Json) -> Table:
     # Ranges are folded where they are too wide, between their figures.
     table.columns[0].no_wrap = True
     now = f"{replay['emptyNodes']:,}", "", amount(total["stranded"]["gpuCompute"])
-    table.add_row("(now)", *now, f"{total['money']:,.0f}")
+    table.add_row("as it is now", *now, f"{total['money']:,.0f}")
     for name, one in words.rows_of_modes(replay):
         tried = one["inOrders"]
         cells = (spread(tried[key]) for key in ("emptyNodes", "unplaced", "gpus"))

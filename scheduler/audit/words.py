@@ -24,16 +24,16 @@ FIGURES = {
     "used": "used",
     "usable": "usable, unused",
     "stranded": "stranded",
-    "dead": "stranded for all",
+    "dead": "no pod can use",
     "spare": "no loss",
     "closed": "out of service",
 }
 # What the last three mean; the sentences above the figures say it of the others.
 LEGEND = (
-    "Stranded for all: the part of the stranded capacity that no typical pod at all can use.",
+    "No pod can use: the part of the stranded capacity that no typical pod can use.",
     (
-        "No loss: free CPU and memory that is not counted as stranded, because typical pods do not request it there or "
-        "could not run there anyway, such as beside GPUs that are all in use."
+        "No loss: free CPU and memory that typical pods would not use, and that therefore does not count as stranded. An "
+        "example is CPU on a node whose GPUs are all in use."
     ),
     (
         "Out of service: free capacity of nodes that are cordoned or unhealthy, and of cards that are unhealthy, in MIG "
@@ -142,11 +142,19 @@ def of_free(audit: Json) -> str:
     free, dead = total["free"]["gpuCompute"], total["dead"]["gpuCompute"]
     if not free:
         return ""
-    share = total["stranded"]["gpuCompute"] / free
-    text = f"A typical GPU pod cannot use {share:.0%} of the {short(free)} free GPUs"
+    stranded = total["stranded"]["gpuCompute"]
+    n, gpus = short(free), "GPU" if short(free) == "1" else "GPUs"
+    if short(stranded) == "0":
+        return f"Typical GPU pods can use all of the {n} free {gpus}."
+    text = f"Typical GPU pods cannot use {_percent(stranded / free)} of the {n} free {gpus}, on average over these pods"
     if short(dead) == "0":
         return f"{text}."
-    return f"{text}; no typical GPU pod at all can use {short(dead)} of them."
+    return f"{text}. {short(dead)} of the free {gpus} cannot be used by any typical GPU pod."
+
+
+def _percent(share: float) -> str:
+    """A share above 0 in percent."""
+    return "less than 1%" if share < 0.005 else f"{share:.0%}"
 
 
 def judged_by(audit: Json) -> list[str]:

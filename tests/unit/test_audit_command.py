@@ -289,7 +289,7 @@ def test_rows_of_the_total_are_in_plain_words_and_explained_below_it() -> None:
         for private in ("spare", "of which dead", "closed"):
             assert not re.search(rf"[>\n ]{private}\b", said, re.IGNORECASE), private
         plain = " ".join(said.split())
-        for title in ("Stranded for all", "No loss", "Out of service"):
+        for title in ("No pod can use", "No loss", "Out of service"):
             assert title.lower() in said
             assert f"{title}: " in plain
     # The meaning stands by the figures.

@@ -435,3 +435,17 @@ def test_nodes_beyond_the_worst_are_a_row_of_their_own_and_count_among_the_cause
     none = audit(*kept_off(taints=[("a", "", "NoExecute")]), modes=(), worst=0)
     assert "Nothing is stranded" not in page.render(none)
     assert "off-0, off-1, off-2" in page.render(none)
+
+
+def test_how_many_free_gpus_typical_pods_can_use_is_a_sentence_to_read_once() -> None:
+    def told(free: float, stranded: float, dead: float) -> str:
+        amounts = {"free": free, "stranded": stranded, "dead": dead}
+        total = {name: {"gpuCompute": value} for name, value in amounts.items()}
+        return words.of_free({"total": total})
+
+    assert told(0, 0, 0) == ""
+    assert told(2, 0, 0) == "Typical GPU pods can use all of the 2 free GPUs."
+    average = "on average over these pods."
+    assert told(4, 1, 0) == f"Typical GPU pods cannot use 25% of the 4 free GPUs, {average}"
+    assert told(1000, 1, 0).startswith("Typical GPU pods cannot use less than 1% of the 1,000 free")
+    assert told(4, 2, 1).endswith(" 1 of the free GPUs cannot be used by any typical GPU pod.")

@@ -130,14 +130,14 @@ def _filled(replay: Json) -> str:
     now = words.held({key: [value] for key, value in replay["held"].items()})
     rows = [(name, *words.held(one["held"])) for name, one in words.rows_of_modes(replay)]
     headings = ("mode", *(f"{title} held" for title in words.HELD.values()))
-    return parts.table(headings, [("now", *now), *rows])
+    return parts.table(headings, [("as it is now", *now), *rows])
 
 
 def _modes(audit: Json) -> str:
     replay, total = audit["replay"], audit["total"]
     headings = ("mode", "empty nodes", "not placed", "GPUs stranded", "$ a month stranded")
     now = (
-        "now", f"{replay['emptyNodes']:,}", "", amount(total["stranded"]["gpuCompute"]),
+        "as it is now", f"{replay['emptyNodes']:,}", "", amount(total["stranded"]["gpuCompute"]),
         f"{total['money']:,.0f}",
     )  # fmt: skip
     rows = [
