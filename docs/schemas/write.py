@@ -193,7 +193,15 @@ def _heading(**uncounted: Schema) -> dict[str, Schema]:
         "gpuModels": many(model),
         "mistakes": many(one(object=TEXT, field=TEXT, problem=TEXT, effect=effect)),
         "passedOver": by_name(WHOLE),
-        "uncounted": many(one(node=TEXT, offers=by_name(WHOLE), **uncounted)),
+        "uncounted": many(
+            one(
+                node=TEXT,
+                offers=by_name(WHOLE),
+                sharing=words("", "MIG", "shared"),
+                gpus=maybe(WHOLE),
+                **uncounted,
+            )
+        ),
         "leftOut": NAMES,
     }
 

@@ -68,12 +68,12 @@ def plan(request: Request) -> Question:
             raise BadInput("--nodes", "cannot be combined with --by; use one of the two")
         if request.output == "html":
             raise BadInput("--by", "does not support -o html; use -o table, csv, json or yaml")
-    elif request.output == "csv":
-        raise BadInput("-o csv", "needs --by; without --by use -o table, json, yaml or html")
-    if request.nodes and request.output != "table":
+    elif request.output == "csv" and not request.nodes:
         raise BadInput(
-            "--nodes", f"needs -o table; -o {request.output} without --nodes has every node"
+            "-o csv", "needs --by or --nodes; without them use -o table, json, yaml or html"
         )
+    if request.nodes and request.output == "html":
+        raise BadInput("--nodes", "does not support -o html; use -o table, csv, json or yaml")
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     return Question(
         config=request.config,
@@ -125,7 +125,7 @@ def show(request: Request, audit: Json, out: Console) -> None:
     elif request.output == "html":
         text = page.render(audit)
     elif request.output == "csv":
-        text = showback.as_csv(audit)
+        text = showback.as_csv(audit) if request.by else table.as_csv(audit)
     elif request.output == "yaml":
         text = writing.dump(printing.versioned(audit))
     elif path is None and printing.is_terminal(out):

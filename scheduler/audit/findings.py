@@ -11,7 +11,7 @@ import numpy as np
 from scheduler.api import names, wire
 from scheduler.api.placement import Mode
 from scheduler.api.pods import gpus
-from scheduler.audit import comparison, reasons, unread, upcoming
+from scheduler.audit import barriers, comparison, reasons, unread, upcoming
 from scheduler.audit.again import staying
 from scheduler.audit.prices import rates as rates_of
 from scheduler.audit.prices.book import PriceBook
@@ -31,6 +31,10 @@ from scheduler.state.pods import Life, PodRecord
 Json = dict[str, Any]
 UNITS = dict(zip(m.DIMENSIONS, ("cores", "GiB", "GPUs", "GiB"), strict=True))
 _ROUND = 6
+# How GPUs are shared under a resource that nobody counts, by a part of its name.
+_SHARING = (("/mig-", "MIG"), (".shared", "shared"))
+# No node has more GPUs than a number of so many digits says; a longer label is no count.
+_DIGITS_MAX = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +99,8 @@ def audit(
     judges = typical.of_cluster(cluster, parted.own)
     figures = m.of_cluster(cluster, judges)
     rates, models = rates_of.of_nodes(cluster, figures.names, prices)
-    rows = _nodes(cluster, figures, rates, prices)
+    kept_off = barriers.find_barriers(cluster, judges, figures)
+    rows = _nodes(cluster, figures, rates, prices, kept_off)
     waiting = [pod for pod in cluster.pods.values() if pod.life == Life.PENDING]
     total = _totals(figures, rates)
     about = heading(cluster, question, models, mistakes)
@@ -156,12 +161,21 @@ def heading(
     }
 
 
-def _uncounted(cluster: Cluster, names: Sequence[str]) -> list[Json]:
+def _uncounted(cluster: Cluster, nodes: Sequence[str]) -> list[Json]:
     """Nodes that have GPUs of which nobody knows how many, and what they offer."""
-    rows = np.array([cluster.nodes.row_of(name) for name in names], np.int64)
+    rows = np.array([cluster.nodes.row_of(name) for name in nodes], np.int64)
     cards = np.bincount(all_cards.of_rows(cluster, rows).owner, minlength=rows.size)
     hidden = np.flatnonzero(cluster.nodes.columns.has_gpu[rows] & (cards == 0)).tolist()
-    return [{"node": names[i], "offers": _offered(cluster, names[i])} for i in hidden]
+    return [{"node": nodes[i], **_told(cluster, nodes[i])} for i in hidden]
+
+
+def _told(cluster: Cluster, name: str) -> Json:
+    """What a node offers of devices that nobody counts, how it shares its GPUs, and how many its labels say it has."""
+    facts, offers = cluster.facts_of(name), _offered(cluster, name)
+    label = facts.labels.get(names.GPU_COUNT, "") if facts is not None else ""
+    is_count = label.isascii() and label.isdigit() and len(label) <= _DIGITS_MAX
+    sharing = next((how for one in offers for end, how in _SHARING if end in one), "")
+    return {"offers": offers, "sharing": sharing, "gpus": int(label) if is_count else None}
 
 
 def _offered(cluster: Cluster, name: str) -> dict[str, int]:
@@ -185,7 +199,13 @@ def _totals(figures: Figures, rates: c.Floats) -> Json:
     }
 
 
-def _nodes(cluster: Cluster, figures: Figures, rates: c.Floats, prices: PriceBook) -> list[Json]:
+def _nodes(
+    cluster: Cluster,
+    figures: Figures,
+    rates: c.Floats,
+    prices: PriceBook,
+    kept_off: Mapping[str, str],
+) -> list[Json]:
     """The most expensive first, then by name."""
     at = [cluster.nodes.row_of(name) for name in figures.names]
     has_gpus = cluster.nodes.columns.has_gpu[at]
@@ -205,10 +225,11 @@ def _nodes(cluster: Cluster, figures: Figures, rates: c.Floats, prices: PriceBoo
             "hasGpus": bool(has_gpus[i]),
             "models": models[i],
             "sharers": int(sharers[i]),
-            "reason": reasons.of_node(figures, i),
-            "why": why._asdict() if (why := reasons.why_of(figures, i)) else None,
+            "reason": reasons.of_node(figures, i, barrier),
+            "why": why._asdict() if (why := reasons.why_of(figures, i, barrier)) else None,
         }
         for i, name in enumerate(figures.names)
+        for barrier in (kept_off.get(name, ""),)
     ]
     return sorted(rows, key=lambda row: -row["money"])
 

@@ -34,18 +34,21 @@ class Why(NamedTuple):
     pods: str
 
 
-def of_node(figures: Figures, i: int) -> str:
-    """The reason of node ``i``: what is free, and what most of the typical pods lack there."""
+def of_node(figures: Figures, i: int, barrier: str = "") -> str:
+    """The reason of node ``i``: what is free, and what most of the typical pods lack there.
+
+    ``barrier`` says what keeps the typical GPU pods off a node that has room for them.
+    """
     if figures.closed[i]:
         return "out of service: cordoned or unhealthy, so its free capacity is not evaluated"
-    why = why_of(figures, i)
+    why = why_of(figures, i, barrier)
     if why is None:
         return ""
     extent = f"; {why.misfits} {why.pods} do not fit" if why.misfits else ""
     return f"{why.left}: {why.cause}{extent}"
 
 
-def why_of(figures: Figures, i: int) -> Why | None:
+def why_of(figures: Figures, i: int, barrier: str = "") -> Why | None:
     """The reason in its parts; None where nothing is stranded."""
     stranded = figures.amounts[m.STRANDED, :, i]
     if (stranded < _LEAST).all():
@@ -55,6 +58,8 @@ def why_of(figures: Figures, i: int) -> Why | None:
     kinds = [m.ASKS_GPU] if is_gpu else [m.ASKS_GPU, m.ASKS_NONE]
     hosted, refused = figures.hosted[kinds, i].sum(), figures.refused[kinds, i].sum()
     pods = "typical GPU pods" if is_gpu else "typical pods"
+    if not hosted and barrier:
+        return Why(free, barrier, "", pods)
     if not hosted:
         return Why(free, f"none of the {pods} would fit even if the node were empty", "", pods)
     if not refused:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -12,10 +10,10 @@ from rich.text import Text
 
 from scheduler import printing
 from scheduler.api import selectors, wire
-from scheduler.audit import findings, table, words
+from scheduler.audit import findings, sheet, table, words
 from scheduler.audit.findings import Question
 from scheduler.audit.prices import rates as rates_of
-from scheduler.errors import BadInput, visible
+from scheduler.errors import BadInput
 from scheduler.measure import figures as m
 from scheduler.measure import shares
 from scheduler.schema import columns as c
@@ -30,7 +28,6 @@ _SAID = (
     "GPUs and GPU GiB are what pods hold on cards: half of a card is 0.5 GPUs. "
     "Capacity that no pod holds is charged to nobody."
 )
-_OF_A_FORMULA = ("=", "+", "-", "@")
 _ROUND = 6
 
 
@@ -104,15 +101,8 @@ def _sum(amounts: c.Floats, money: c.Floats, at: Sequence[int]) -> Json:
 
 def as_csv(answer: Json) -> str:
     """The rows alone, for a spreadsheet that adds them up itself."""
-    lines = io.StringIO()
-    writer = csv.writer(lines, lineterminator="\n")
-    writer.writerow((answer["label"] or NAMESPACE, *_COLUMNS))
-    for row in answer["rows"]:
-        name = visible(_named(row))
-        # A spreadsheet takes what begins so for a formula; no API server takes it for a label.
-        safe = f"'{name}" if name.startswith(_OF_A_FORMULA) else name
-        writer.writerow((safe, *(row[key] for key in _COLUMNS)))
-    return lines.getvalue()
+    rows = ((_named(row), *(row[key] for key in _COLUMNS)) for row in answer["rows"])
+    return sheet.write_csv((answer["label"] or NAMESPACE, *_COLUMNS), rows)
 
 
 def show(answer: Json, console: Console) -> None:

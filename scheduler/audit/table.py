@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from scheduler import printing
-from scheduler.audit import words
+from scheduler.audit import sheet, words
 from scheduler.audit.words import FIGURES, TITLES, amount, spread, whole
 
 Json = dict[str, Any]
@@ -32,11 +32,10 @@ def show(audit: Json, console: Console) -> None:
         if line:
             say(console, line)
     if audit["worst"]:
-        by_name = {node["name"]: node for node in audit["nodes"]}
-        console.print(_worst([by_name[name] for name in audit["worst"]]))
-        # Sentences stand below the figures, not beside them: a narrow terminal has no room for both.
-        for line in words.worst(audit):
-            say(console, line)
+        console.print(_worst(audit))
+    # Sentences stand below the figures, not beside them: a narrow terminal has no room for both.
+    for line in words.worst(audit):
+        say(console, line)
     _next(audit["next"], console)
     _replay(audit, console)
 
@@ -48,8 +47,9 @@ def show_nodes(audit: Json, console: Console) -> None:
         "node", "model", "cards", "pods", "CPU%", "mem%", "GPU%", "VRAM%", "stranded"
     )  # fmt: skip
     table.columns[1].justify = "left"
+    uncounted = {one["node"]: one for one in audit["uncounted"]}
     for node in sorted(audit["nodes"], key=lambda one: str(one["name"])):
-        table.add_row(*map(Text, words.node(node)))
+        table.add_row(*map(Text, words.node(node, uncounted.get(node["name"]))))
     console.print(table)
     say(
         console,
@@ -59,6 +59,28 @@ def show_nodes(audit: Json, console: Console) -> None:
     )
     for line in words.not_judged(audit):
         say(console, line)
+
+
+def as_csv(audit: Json) -> str:
+    """Every node by its name, as ``show_nodes``, in amounts; ``uncountedGpus`` are those that only labels tell."""
+    figures = ("capacity", "used", "stranded")
+    amounts = [(key, figure) for key in TITLES for figure in figures]
+    titles = (f"{key}{figure.title()}" for key, figure in amounts)
+    uncounted = {one["node"]: one["gpus"] for one in audit["uncounted"]}
+    headings = ("node", "models", "uncountedGpus", "pods", "isClosed", *titles, "money")
+    rows = (
+        (
+            one["name"],
+            ", ".join(one["models"]),
+            uncounted.get(one["name"]),
+            one["sharers"],
+            one["isClosed"],
+            *(one[figure][key] for key, figure in amounts),
+            one["money"],
+        )
+        for one in sorted(audit["nodes"], key=lambda one: str(one["name"]))
+    )
+    return sheet.write_csv(headings, rows)
 
 
 def _next(kinds: list[Json], console: Console) -> None:
@@ -114,18 +136,27 @@ def _total(total: Json) -> Table:
     return table
 
 
-def _worst(nodes: list[Json]) -> Table:
+def _worst(audit: Json) -> Table:
+    """The nodes that strand the most, and in one row all others."""
     table = columns("stranded on", "CPU", "GiB", "GPUs", "GPU GiB", "$ a month")
-    for node in nodes:
-        stranded = [amount(node["stranded"][key]) for key in TITLES]
-        table.add_row(Text(node["name"]), *stranded, f"{node['money']:,.0f}")
+    worst = set(audit["worst"])
+    for node in audit["nodes"]:
+        if node["name"] in worst:
+            table.add_row(Text(node["name"]), *words.sum_stranded([node]))
+    others = [node for node in audit["nodes"] if node["money"] > 0 and node["name"] not in worst]
+    if others:
+        table.add_section()
+        more = f"and {words.counted(len(others), 'more node')}"
+        table.add_row(more, *words.sum_stranded(others))
     return table
 
 
 def _filled(replay: Json) -> Table:
     table = columns("filled up by", *(f"{title} held" for title in words.HELD.values()))
     table.columns[0].no_wrap = True
-    table.add_row("(now)", *words.held({key: [value] for key, value in replay["held"].items()}))
+    table.add_row(
+        "as it is now", *words.held({key: [value] for key, value in replay["held"].items()})
+    )
     for name, one in words.rows_of_modes(replay):
         table.add_row(name, *words.held(one["held"]))
     return table
@@ -136,7 +167,7 @@ def _modes(replay: Json, total: Json) -> Table:
     # Ranges are folded where they are too wide, between their figures.
     table.columns[0].no_wrap = True
     now = f"{replay['emptyNodes']:,}", "", amount(total["stranded"]["gpuCompute"])
-    table.add_row("(now)", *now, f"{total['money']:,.0f}")
+    table.add_row("as it is now", *now, f"{total['money']:,.0f}")
     for name, one in words.rows_of_modes(replay):
         tried = one["inOrders"]
         cells = (spread(tried[key]) for key in ("emptyNodes", "unplaced", "gpus"))

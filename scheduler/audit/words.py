@@ -24,16 +24,16 @@ FIGURES = {
     "used": "used",
     "usable": "usable, unused",
     "stranded": "stranded",
-    "dead": "stranded for all",
+    "dead": "no pod can use",
     "spare": "no loss",
     "closed": "out of service",
 }
 # What the last three mean; the sentences above the figures say it of the others.
 LEGEND = (
-    "Stranded for all: the part of the stranded capacity that no typical pod at all can use.",
+    "No pod can use: the part of the stranded capacity that no typical pod can use.",
     (
-        "No loss: free CPU and memory that is not counted as stranded, because typical pods do not request it there or "
-        "could not run there anyway, such as beside GPUs that are all in use."
+        "No loss: free CPU and memory that typical pods would not use, and that therefore does not count as stranded. An "
+        "example is CPU on a node whose GPUs are all in use."
     ),
     (
         "Out of service: free capacity of nodes that are cordoned or unhealthy, and of cards that are unhealthy, in MIG "
@@ -57,6 +57,8 @@ _MODELS_MAX = 12
 _RANGES = "A range goes from the lowest to the highest result of these orders."
 # Nodes with the same cause that are named.
 _NAMES_MAX = 3
+# Causes that are told in words, those of the most money.
+_CAUSES_MAX = 10
 
 
 def amount(value: float) -> str:
@@ -107,13 +109,24 @@ def headline(audit: Json) -> list[str]:
     return [
         (
             f"Of {dollars(value['capacity'])} a month, {dollars(value['usable'])} is usable and unused: "
-            f"{_listed(total['usable'])}."
+            f"{_listed(total['usable'])}.{_not_counted(audit['uncounted'])}"
         ),
         (
             f"{dollars(value['stranded'])} a month is stranded, which means that typical pods cannot use it "
             f"although it is free: {_listed(total['stranded'])}."
         ),
     ]
+
+
+def _not_counted(nodes: list[Json]) -> str:
+    """How many GPUs the figures leave out, as far as labels tell; empty for none."""
+    if not nodes:
+        return ""
+    gpus = sum(one["gpus"] or 0 for one in nodes)
+    unknown = sum(one["gpus"] is None for one in nodes)
+    labelled = f", {counted(gpus, 'GPU')} by their labels" if gpus else ""
+    others = f" and an unknown number on {counted(unknown, 'node')}" if gpus and unknown else ""
+    return f" Not counted: the GPUs of {counted(len(nodes), 'more node')}{labelled}{others}."
 
 
 def _listed(amounts: Json) -> str:
@@ -129,11 +142,19 @@ def of_free(audit: Json) -> str:
     free, dead = total["free"]["gpuCompute"], total["dead"]["gpuCompute"]
     if not free:
         return ""
-    share = total["stranded"]["gpuCompute"] / free
-    text = f"A typical GPU pod cannot use {share:.0%} of the {short(free)} free GPUs"
+    stranded = total["stranded"]["gpuCompute"]
+    n, gpus = short(free), "GPU" if short(free) == "1" else "GPUs"
+    if short(stranded) == "0":
+        return f"Typical GPU pods can use all of the {n} free {gpus}."
+    text = f"Typical GPU pods cannot use {_percent(stranded / free)} of the {n} free {gpus}, on average over these pods"
     if short(dead) == "0":
         return f"{text}."
-    return f"{text}; no typical GPU pod at all can use {short(dead)} of them."
+    return f"{text}. {short(dead)} of the free {gpus} cannot be used by any typical GPU pod."
+
+
+def _percent(share: float) -> str:
+    """A share above 0 in percent."""
+    return "less than 1%" if share < 0.005 else f"{share:.0%}"
 
 
 def judged_by(audit: Json) -> list[str]:
@@ -326,12 +347,55 @@ def upcoming(one: Json) -> tuple[str, ...]:
 
 
 def by_cause(audit: Json) -> dict[str, list[Json]]:
-    """The worst nodes by why they strand something, which several nodes may share."""
-    by_name = {one["name"]: one for one in audit["nodes"]}
+    """All nodes that strand something by why they do, which several nodes may share; the most money first."""
     causes: dict[str, list[Json]] = {}
-    for one in map(by_name.__getitem__, audit["worst"]):
-        causes.setdefault(_cause(one["why"]), []).append(one)
-    return causes
+    for one in audit["nodes"]:
+        if one["money"] > 0:
+            causes.setdefault(_cause(one["why"]), []).append(one)
+    return dict(sorted(causes.items(), key=lambda item: -_money(item[1])))
+
+
+def _money(nodes: list[Json]) -> float:
+    return float(sum(one["money"] for one in nodes))
+
+
+def _name_some(nodes: list[Json]) -> str:
+    """The first names and the number of the others."""
+    named = ", ".join(one["name"] for one in nodes[:_NAMES_MAX])
+    return named + (f" and {len(nodes) - _NAMES_MAX:,} more" if len(nodes) > _NAMES_MAX else "")
+
+
+def sum_stranded(nodes: list[Json]) -> list[str]:
+    """Cells of what some nodes strand together, by ``TITLES``, and of the dollars."""
+    amounts = [amount(sum(one["stranded"][key] for one in nodes)) for key in TITLES]
+    return [*amounts, f"{_money(nodes):,.0f}"]
+
+
+def of_cause(cause: str, nodes: list[Json]) -> str:
+    """A cause as a heading, with how many nodes share it and what they strand."""
+    told = f"{counted(len(nodes), 'node')}, {_strand(nodes)}"
+    return f"{cause[0].upper()}{cause[1:]} ({told})"
+
+
+def rest_of_cause(shown: int, others: list[Json]) -> tuple[str, str]:
+    """Of nodes that share a cause and are not shown: their names or number, and what is left on the first."""
+    if shown:
+        return f"and {counted(len(others), 'more node')}", ""
+    first = others[0]
+    what = left(first["why"])
+    return _name_some(others), f"{first['name']}: {what}" if what else ""
+
+
+def _strand(nodes: list[Json]) -> str:
+    """What some nodes strand together; only what is worth a figure."""
+    units = {
+        "gpuCompute": ("GPU", "GPUs"),
+        "cpu": ("core", "cores"),
+        "memory": ("GiB of memory",) * 2,
+    }
+    sums = {key: short(sum(one["stranded"][key] for one in nodes)) for key in units}
+    parts = [f"{value} {units[key][value != '1']}" for key, value in sums.items() if value != "0"]
+    return ", ".join([*parts, f"{dollars(_money(nodes))} a month"])
 
 
 def left(why: Json | None) -> str:
@@ -344,18 +408,22 @@ def left(why: Json | None) -> str:
 
 
 def worst(audit: Json) -> list[str]:
-    """Why the worst nodes strand something: a sentence for each cause, with the first nodes that share it."""
-    lines = []
-    for cause, nodes in by_cause(audit).items():
+    """Why nodes strand something: a sentence for each cause, with the first nodes that share it."""
+    lines, causes = [], by_cause(audit)
+    for cause, nodes in list(causes.items())[:_CAUSES_MAX]:
         first = nodes[0]
         if len(nodes) == 1:
-            lines.append(f"{first['name']}: {first['reason'] or cause}.")
+            lines.append(f"{first['name']} ({_strand(nodes)}): {first['reason'] or cause}.")
             continue
-        named = ", ".join(one["name"] for one in nodes[:_NAMES_MAX])
-        more = f" and {len(nodes) - _NAMES_MAX:,} more" if len(nodes) > _NAMES_MAX else ""
         what = left(first["why"])
         example = f" {first['name']}: {what}." if what else ""
-        lines.append(f"{counted(len(nodes), 'node')} ({named}{more}): {cause}.{example}")
+        told = f"{counted(len(nodes), 'node')} ({_name_some(nodes)}; {_strand(nodes)})"
+        lines.append(f"{told}: {cause}.{example}")
+    others = [one for nodes in list(causes.values())[_CAUSES_MAX:] for one in nodes]
+    if others:
+        lines.append(
+            f"{counted(len(others), 'more node')} for other reasons: {_strand(others)}; -o json has them."
+        )
     return lines
 
 
@@ -365,8 +433,8 @@ def _cause(why: Json | None) -> str:
     return str(why["cause"])
 
 
-def node(one: Json) -> list[str]:
-    """A row of the table of all nodes; what a node has none of is a dash."""
+def node(one: Json, uncounted: Json | None = None) -> list[str]:
+    """A row of the table of all nodes; what a node has none of is a dash. ``uncounted`` is what labels tell of its GPUs."""
     capacity, used = one["capacity"], one["used"]
     has_cards = capacity["gpuCompute"] > 0
     shares = [
@@ -374,9 +442,17 @@ def node(one: Json) -> list[str]:
         for key in TITLES
     ]
     cards = [short(capacity["gpuCompute"]), f"{one['sharers']:,}"] if has_cards else ["-", "-"]
+    if uncounted is not None:
+        cards[0] = of_uncounted(uncounted)
     stranded = amount(one["stranded"]["gpuCompute"]) if has_cards else "-"
     models = ", ".join(one["models"]) or "-"
     return [one["name"], models, *cards, *shares, OUT if one["isClosed"] else stranded]
+
+
+def of_uncounted(one: Json) -> str:
+    """How many GPUs the labels of a node tell, and how these are shared: ``8 (MIG)``."""
+    gpus = "?" if one["gpus"] is None else f"{one['gpus']:,}"
+    return f"{gpus} ({one['sharing'] or 'not counted'})"
 
 
 def _lost(loss: Json) -> str:

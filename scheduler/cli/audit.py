@@ -47,7 +47,8 @@ def audit(
     nodes: Annotated[
         bool,
         typer.Option(
-            "--nodes", help="Show a table of all nodes: models, cards, use, sharers, stranded."
+            "--nodes",
+            help="Show a table of all nodes: models, cards, pods on the cards, use, stranded (-o table, csv, json, yaml).",
         ),
     ] = False,
     by: Annotated[

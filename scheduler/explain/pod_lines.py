@@ -21,7 +21,7 @@ _SAID = {
     "deleting": "is being deleted",
     "gated": "waits behind scheduling gates",
     "held": "is held until its mistake is corrected",
-    "fits": "waits, and fits",
+    "fits": "waits, although it fits on at least one node",
     "waits": "waits: it fits nowhere",
     "preempts": "waits, and takes the place of others",
 }

@@ -72,6 +72,8 @@ class Figures:
         short: [2, N_CAUSES, N] those of them that are short of each. A pod lacks cards where no card has enough free for
             it, and more cards where some have.
         fewest: [N] the fewest GPUs of a typical pod that lacks more cards; 0 where none does.
+        barred: [K, N] which of the K typical pods would have room there if it were empty, but may not go there: its taints or
+            labels keep them off.
     """
 
     names: tuple[str, ...]
@@ -81,6 +83,7 @@ class Figures:
     refused: c.Floats
     short: c.Floats
     fewest: c.Ints
+    barred: c.Flags
 
 
 def of_cluster(cluster: Cluster, typical: Typical) -> Figures:
@@ -137,7 +140,14 @@ def in_steps(cluster: Cluster, typical: Typical) -> Generator[None, None, Figure
     amounts[CLOSED, :, closed] += amounts[FREE, :, closed]
     amounts[FREE:CLOSED, :, closed] = amounts[STRANDED:, :, closed] = 0.0
     return Figures(
-        tuple(names), amounts, closed, judged.hosted, judged.refused, judged.short, judged.fewest
+        tuple(names),
+        amounts,
+        closed,
+        judged.hosted,
+        judged.refused,
+        judged.short,
+        judged.fewest,
+        np.array(judged.barred, np.bool_).reshape(len(judged.barred), rows.size),
     )
 
 
@@ -174,6 +184,7 @@ class _Judged:
         self.hosted, self.refused = np.zeros((2, n)), np.zeros((2, n))
         self.short = np.zeros((2, N_CAUSES, n))
         self.fewest = np.zeros(n, np.int64)
+        self.barred: list[c.Flags] = []
 
     def ask(self, shape: DemandShape, count: float) -> None:
         """One typical pod and how many there are of it."""
@@ -184,8 +195,9 @@ class _Judged:
         n_suiting = np.bincount(cards.owner, suits * cards.n_all, n)
         n_now = np.bincount(cards.owner, now * cards.n_left, n)
         asked = np.array([[shape.cpu], [shape.memory]])
-        hosts = (n_suiting >= shape.cards) & (self._allocatable[: c.EPHEMERAL] >= asked).all(axis=0)
-        hosts &= rules.could_host(shape, self._cluster.nodes, self._rows)
+        roomy = (n_suiting >= shape.cards) & (self._allocatable[: c.EPHEMERAL] >= asked).all(axis=0)
+        hosts = roomy & rules.could_host(shape, self._cluster.nodes, self._rows)
+        self.barred.append(roomy & ~hosts)
         too_few = n_now < shape.cards
         some = too_few & (n_now > 0)
         lacks = np.vstack([self.plain_free < asked, too_few & ~some, some, self._no_pods])

@@ -1,5 +1,7 @@
 """``evenkeel audit`` as a user types it, from files: what goes in, what comes out, how mistakes are told."""
 
+import csv
+import io
 import json
 import re
 from pathlib import Path
@@ -262,9 +264,19 @@ def test_all_nodes_are_a_table_with_their_cards_and_what_is_in_use() -> None:
     (plain,) = [row for row in rows if row[:1] == [node()["metadata"]["name"]]]
     assert plain[1:4] == plain[-1:] * 3 == ["-"] * 3
     assert "Advice" not in result.stdout
-    assert refused("-f", "-", "--nodes", "-o", "json", objects=FULL) == (
-        "--nodes: needs -o table; -o json without --nodes has every node"
+    assert refused("-f", "-", "--nodes", "-o", "html", objects=FULL) == (
+        "--nodes: does not support -o html; use -o table, csv, json or yaml"
     )
+    in_csv = run("-f", "-", "--nodes", "-o", "csv", objects=objects).stdout
+    by_name = {row["node"]: row for row in csv.DictReader(io.StringIO(in_csv))}
+    assert list(by_name) == ["g", "n", "w"]
+    assert by_name["w"]["models"] == "L4"
+    figures = ("pods", "gpuComputeCapacity", "gpuComputeUsed", "gpuComputeStranded", "cpuUsed")
+    assert [float(by_name["w"][key]) for key in figures] == [1, 4, 1, 0, 2]
+    for form, load in (("json", json.loads), ("yaml", yaml.safe_load)):
+        found = load(run("-f", "-", "--nodes", "-o", form, objects=objects).stdout)
+        assert {row["name"] for row in found["nodes"]} == set(by_name)
+        assert found["replay"]["modes"] == []
 
 
 def test_rows_of_the_total_are_in_plain_words_and_explained_below_it() -> None:
@@ -277,7 +289,7 @@ def test_rows_of_the_total_are_in_plain_words_and_explained_below_it() -> None:
         for private in ("spare", "of which dead", "closed"):
             assert not re.search(rf"[>\n ]{private}\b", said, re.IGNORECASE), private
         plain = " ".join(said.split())
-        for title in ("Stranded for all", "No loss", "Out of service"):
+        for title in ("No pod can use", "No loss", "Out of service"):
             assert title.lower() in said
             assert f"{title}: " in plain
     # The meaning stands by the figures.
@@ -314,3 +326,33 @@ def test_the_table_of_nodes_has_80_columns() -> None:
     rows = run("-f", "-", "--nodes", objects=objects).stdout.splitlines()
     assert any("H100-80GB-HBM3" in row for row in rows)
     assert max(map(len, rows)) <= 80
+
+
+def uncounted(name: str, resource: str, labels: dict[str, str]) -> Json:
+    body: Json = make.raw(make.node(name=name, cpu=8, labels=labels, allocatable={resource: 14}))
+    return body | {"apiVersion": "v1", "kind": "Node"}
+
+
+def test_gpus_that_cannot_be_counted_are_told_beside_the_money_and_in_the_table_of_nodes() -> None:
+    labels = {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3", "nvidia.com/gpu.count": "8"}
+    mig = [uncounted(f"mig-{i}", "nvidia.com/mig-1g.12gb", labels) for i in range(2)]
+    shared = uncounted("shared", "nvidia.com/gpu.shared", labels | {"nvidia.com/gpu.count": "4"})
+    odd = uncounted("odd", "nvidia.com/mig-1g.12gb", {"nvidia.com/gpu.count": "many"})
+    few = run("-f", "-", "--mode", "default", objects=[*FULL, *mig]).stdout
+    assert "Not counted: the GPUs of 2 more nodes, 16 GPUs by their labels." in " ".join(
+        few.split()
+    )
+    objects = [*FULL, *mig, shared, odd]
+    for form in ("table", "html"):
+        text = run("-f", "-", "--mode", "default", "-o", form, objects=objects).stdout
+        assert (
+            "Not counted: the GPUs of 4 more nodes, 20 GPUs by their labels and an unknown number on 1 node."
+        ) in " ".join(text.split())
+    rows = {
+        line.split()[0]: line.split()[1:5]
+        for line in run("-f", "-", "--nodes", objects=objects).stdout.splitlines()
+        if line.startswith(" ")
+    }
+    assert rows["mig-0"] == ["H100-80GB-HBM3", "8", "(MIG)", "-"]
+    assert rows["shared"] == ["H100-80GB-HBM3", "4", "(shared)", "-"]
+    assert rows["odd"] == ["-", "?", "(MIG)", "-"]

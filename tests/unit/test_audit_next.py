@@ -17,14 +17,14 @@ def test_where_one_more_pod_of_each_kind_would_go_is_told_with_what_it_loses_and
     # On a there is no memory left, on b there is no place that a pod of much memory would not take.
     assert (fat["pods"], fat["nodes"][0]["node"]) == (30, "b")
     assert lean["nodes"][0]["node"] == "a"
-    assert fat["why"] == "b comes before g: KeepsGpuNodesFree is above all totals."
+    assert fat["why"] == "b comes before g: KeepsGpuNodesFree decides before totals are compared."
     assert fat["nodes"][0]["loss"]["unit"] == "thousandths of a node"
     assert share["nodes"][0]["loss"]["unit"] == "milli-GPU"
     assert (share["fitting"], share["why"]) == (1, "")
     assert told[f"default/{EVIL}"]["nodes"] == []
     text = " ".join(" ".join(shown_at(200, found)).split())
     assert "such pod): no node takes it" in text
-    assert "b comes before g: KeepsGpuNodesFree is above all totals." in text
+    assert "b comes before g: KeepsGpuNodesFree decides before totals are compared." in text
     drawn = page.render(found)
     assert "Where one more pod of each frequent kind would go" in drawn
     assert EVIL not in drawn

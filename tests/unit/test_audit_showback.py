@@ -189,7 +189,7 @@ def test_a_mistake_is_named_and_ends_with_3() -> None:
         (("--by", "namespace=x"), '--by: "namespace=x" is neither namespace nor label=KEY'),
         (("--by", "namespace", "-o", "html"), "--by: does not support -o html; use -o table, csv, json or yaml"),
         (("--by", "namespace", "--nodes"), "--nodes: cannot be combined with --by; use one of the two"),
-        (("-o", "csv"), "-o csv: needs --by; without --by use -o table, json, yaml or html"),
+        (("-o", "csv"), "-o csv: needs --by or --nodes; without them use -o table, json, yaml or html"),
     ],
 )  # fmt: skip
 def test_what_does_not_go_together_is_refused_before_anything_is_read(

@@ -203,7 +203,7 @@ def test_mistakes_of_other_objects_are_told_and_do_not_stop_the_answer() -> None
     bad = node("bad", cpu="many")
     result = explain("pod", "default/p", objects=[node("a"), pod("p"), broken, bad])
     assert result.exit_code == 3
-    assert result.stdout.startswith("Pod default/p waits, and fits.")
+    assert result.stdout.startswith("Pod default/p waits, although it fits on at least one node.")
     assert "Pod default/broken: spec.containers" in unwrapped(result.stderr)
     for arguments in (("pod", "default/broken"), ("node", "bad")):
         result = explain(*arguments, objects=[node("a"), pod("p"), broken, bad])

@@ -173,10 +173,18 @@ def test_a_node_whose_gpus_nobody_counts_is_a_gpu_node(tmp_path: Path) -> None:
     found = audited(nodes)
     assert [row["name"] for row in found["nodes"] if row["hasGpus"]] == ["a-mig", "a-shared"]
     assert found["uncounted"] == [
-        {"node": "a-mig", "offers": {"nvidia.com/mig-1g.12gb": 2}, "spare": _spare(found, "a-mig")},
+        {
+            "node": "a-mig",
+            "offers": {"nvidia.com/mig-1g.12gb": 2},
+            "sharing": "MIG",
+            "gpus": None,
+            "spare": _spare(found, "a-mig"),
+        },
         {
             "node": "a-shared",
             "offers": {"nvidia.com/gpu.shared": 128},
+            "sharing": "shared",
+            "gpus": None,
             "spare": _spare(found, "a-shared"),
         },
     ]

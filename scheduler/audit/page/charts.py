@@ -68,7 +68,7 @@ def modes(replay: Json) -> str:
     """What the nodes hold with each mode, of GPUs or else of cores: now, then in every order, then in some."""
     key = _GPU if replay["held"][_GPU] else "cpu"
     unit, now = HELD[key], replay["held"][key]
-    drawn = [Bar("now", [("used", now)], f"{whole([now])} {unit}")]
+    drawn = [Bar("as it is now", [("used", now)], f"{whole([now])} {unit}")]
     for name, one in rows_of_modes(replay):
         values = one["held"][key]
         certain = min(values)
@@ -80,7 +80,7 @@ def modes(replay: Json) -> str:
             )
         )
     legend = (
-        ("used", "now"),
+        ("used", "as it is now"),
         ("usable", "more in every order"),
         ("s1", "more in some orders"),
     )

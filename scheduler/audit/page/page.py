@@ -108,19 +108,20 @@ def _total(total: Json) -> str:
 
 
 def _worst(audit: Json) -> str:
-    if not audit["worst"]:
+    causes, worst = words.by_cause(audit), set(audit["worst"])
+    if not causes:
         return "<p>Nothing is stranded.</p>"
-    groups = [
-        (
-            f"{cause[0].upper()}{cause[1:]}",
-            [
-                (node["name"], *(amount(node["stranded"][key]) for key in TITLES),
-                 f"{node['money']:,.0f}", words.left(node["why"]))
-                for node in nodes
-            ],
-        )
-        for cause, nodes in words.by_cause(audit).items()
-    ]  # fmt: skip
+    groups = []
+    for cause, nodes in causes.items():
+        shown = [node for node in nodes if node["name"] in worst]
+        rows = [
+            (node["name"], *words.sum_stranded([node]), words.left(node["why"])) for node in shown
+        ]
+        others = [node for node in nodes if node["name"] not in worst]
+        if others:
+            named, what = words.rest_of_cause(len(shown), others)
+            rows.append((named, *words.sum_stranded(others), what))
+        groups.append((words.of_cause(cause, nodes), rows))
     headings = ("node", *TITLES.values(), "$ a month", "what is left")
     return parts.grouped(headings, groups)
 
@@ -129,14 +130,14 @@ def _filled(replay: Json) -> str:
     now = words.held({key: [value] for key, value in replay["held"].items()})
     rows = [(name, *words.held(one["held"])) for name, one in words.rows_of_modes(replay)]
     headings = ("mode", *(f"{title} held" for title in words.HELD.values()))
-    return parts.table(headings, [("now", *now), *rows])
+    return parts.table(headings, [("as it is now", *now), *rows])
 
 
 def _modes(audit: Json) -> str:
     replay, total = audit["replay"], audit["total"]
     headings = ("mode", "empty nodes", "not placed", "GPUs stranded", "$ a month stranded")
     now = (
-        "now", f"{replay['emptyNodes']:,}", "", amount(total["stranded"]["gpuCompute"]),
+        "as it is now", f"{replay['emptyNodes']:,}", "", amount(total["stranded"]["gpuCompute"]),
         f"{total['money']:,.0f}",
     )  # fmt: skip
     rows = [

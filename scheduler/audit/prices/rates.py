@@ -109,6 +109,13 @@ def name_models(
         text = words[model] if model >= 0 else _label(cluster, names[owner], prices)
         if text:
             found[owner][models.print_name(text, makers)] = None
+    counted = set(cards.owner.tolist())
+    for i, name in enumerate(names):
+        if i in counted or not cluster.nodes.columns.has_gpu[cluster.nodes.row_of(name)]:
+            continue
+        # Of GPUs that nobody can count the label still tells the model.
+        if text := _label(cluster, name, prices):
+            found[i][models.print_name(text, makers)] = None
     return [list(one) for one in found]
 
 

@@ -70,7 +70,7 @@ def why(best: Sequence[Json], weights: Mapping[str, int], objective: str) -> str
         if not weight and first["scores"].get(name) != then["scores"].get(name)
     ]
     if above:
-        return f"{first['node']} comes before {then['node']}: {above[0]} is above all totals."
+        return f"{first['node']} comes before {then['node']}: {above[0]} decides before totals are compared."
     apart = {
         name: first["weighted"][name] - then["weighted"].get(name, 0.0)
         for name in first["weighted"]

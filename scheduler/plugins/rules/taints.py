@@ -25,13 +25,18 @@ def refuses(tolerations: Tolerations, nodes: NodeTable, rows: Ints) -> Flags:
     """Rows with a NoSchedule or NoExecute taint that no toleration matches."""
     refused = np.array(
         [
-            any(taint[2] in _HARD and not tolerates(tolerations, taint) for taint in taint_set)
+            any(is_hard(taint) and not tolerates(tolerations, taint) for taint in taint_set)
             for taint_set in nodes.taint_sets.values
         ],
         np.bool_,
     )
     flags: Flags = refused[nodes.taint_set[rows]]
     return flags
+
+
+def is_hard(taint: TaintKey) -> bool:
+    """Whether a taint keeps off pods that do not tolerate it; others only make a node less preferred."""
+    return taint[2] in _HARD
 
 
 def _wants(template: PodTemplate) -> Tolerations:

@@ -1,0 +1,71 @@
+"""Which taint or label keeps the typical pods off a node that would have room for them, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from scheduler.measure.figures import Figures
+from scheduler.measure.typical import Typical
+from scheduler.plugins.rules import node_affinity, taints
+from scheduler.schema import columns as c
+from scheduler.state.cluster import Cluster
+from scheduler.state.demand import DemandShape
+from scheduler.state.nodes import NodeFacts, TaintKey
+
+
+def find_barriers(cluster: Cluster, typical: Typical, figures: Figures) -> dict[str, str]:
+    """By node: what keeps off all typical pods with GPUs that have room there; only of nodes that no such pod may go to."""
+    found = {}
+    shapes = [pod.shape for pod in typical.pods]
+    with_gpus = np.array([shape.cards > 0 for shape in shapes], np.bool_)
+    closed_to = figures.barred[with_gpus].any(axis=0) & (figures.hosted[0] == 0)
+    for i in np.flatnonzero(closed_to).tolist():
+        name = figures.names[i]
+        facts = cluster.facts_of(name)
+        if facts is None:
+            continue
+        barred = [shapes[k] for k in np.flatnonzero(figures.barred[:, i] & with_gpus).tolist()]
+        row = np.array([cluster.nodes.row_of(name)], np.int64)
+        found[name] = _say_barrier(cluster, barred, facts, row)
+    return found
+
+
+def _say_barrier(
+    cluster: Cluster, shapes: Sequence[DemandShape], facts: NodeFacts, row: c.Ints
+) -> str:
+    kept = [taint for taint in facts.taints if _keeps_off(taint, shapes)]
+    if kept:
+        noun = "taint" if len(kept) == 1 else "taints"
+        listed = " and ".join(map(_name_taint, kept))
+        return f"the typical GPU pods do not tolerate the {noun} {listed}"
+    unlike = [
+        shape
+        for shape in shapes
+        if node_affinity.refuses((shape.selector, shape.required), cluster.nodes, row)[0]
+    ]
+    if len(unlike) < len(shapes):
+        return "the typical GPU pods do not tolerate its taints, or their node selectors do not match its labels"
+    lacking = [
+        f"{key}={value}"
+        for key, value in shapes[0].selector
+        if facts.labels.get(key) != value
+        and all((key, value) in shape.selector for shape in shapes)
+    ]
+    if not lacking:
+        return "the node selectors and affinities of the typical GPU pods do not match its labels"
+    noun = "label" if len(lacking) == 1 else "labels"
+    return f"the typical GPU pods select nodes with the {noun} {' and '.join(lacking)}"
+
+
+def _keeps_off(taint: TaintKey, shapes: Sequence[DemandShape]) -> bool:
+    """Whether a taint keeps off pods of each of these shapes."""
+    return taints.is_hard(taint) and not any(
+        taints.tolerates(shape.tolerations, taint) for shape in shapes
+    )
+
+
+def _name_taint(taint: TaintKey) -> str:
+    key, value, effect = taint
+    return f"{key}={value}:{effect}" if value else f"{key}:{effect}"

@@ -1,0 +1,28 @@
+"""Rows as CSV, for a spreadsheet."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+
+from scheduler.errors import visible
+
+_OF_A_FORMULA = ("=", "+", "-", "@")
+
+
+def write_csv(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A line for each row, below the headings. Texts come from a cluster."""
+    lines = io.StringIO()
+    writer = csv.writer(lines, lineterminator="\n")
+    writer.writerow(headings)
+    writer.writerows([_make_safe(cell) for cell in row] for row in rows)
+    return lines.getvalue()
+
+
+def _make_safe(cell: object) -> object:
+    """A spreadsheet takes what begins so for a formula; no API server takes it for a name or a label."""
+    if not isinstance(cell, str):
+        return cell
+    text = visible(cell)
+    return f"'{text}" if text.startswith(_OF_A_FORMULA) else text
