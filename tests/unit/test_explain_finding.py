@@ -81,7 +81,7 @@ def test_a_workload_without_pods_is_not_said_to_be_missing_but_why_it_has_none()
     tainted["spec"]["taints"] = [{"key": "own", "effect": "NoSchedule"}]
     for word, body, why in (
         ("ds", agent, "no node has the label gpu=yes"),
-        ("ds", plain, "no node of 1 suits it; its nodeSelector, its node affinity or the taints"),
+        ("ds", plain, "its nodeSelector, its node affinity or taints keep it off every node"),
         ("deploy", workload("Deployment", "idle", replicas=0), "it requests none (spec.replicas is 0)"),
     ):  # fmt: skip
         result = explain(word, body["metadata"]["name"], objects=[tainted, body])

@@ -313,3 +313,43 @@ def test_a_file_that_becomes_the_baseline_is_named_with_how_many_pods_no_longer_
     found = json.loads(run(tmp_path, "-o", "json", dump=dump, mine=[pod("mine")]).stdout)
     assert said in found["warnings"]
     assert found["ownFiles"] == [str(tmp_path / "mine.yaml")]
+
+
+def agent(name: str, **labels: str) -> Json:
+    body = workload("DaemonSet", name)
+    body["spec"]["template"]["spec"]["nodeSelector"] = labels
+    return body
+
+
+def test_a_daemon_set_of_ones_own_that_suits_no_node_is_a_warning_in_the_first_line(
+    tmp_path: Path,
+) -> None:
+    baseline, mine = [*DUMP, agent("old", no="such")], [agent("mine", no="such")]
+    sentence = "DaemonSet default/mine suits no node: no node has the label no=such"
+    options = ("--fail-if-pending", "--only-ours")
+    comment = with_baseline(
+        tmp_path, "-o", "markdown", *options, baseline=baseline, mine=mine
+    )  # fmt: skip
+    # No pod waits, so a gate passes.
+    assert comment.exit_code == 0
+    first, *rest = comment.stdout.splitlines()
+    assert first == f"### :warning: Your files bring no new pod; {sentence}"
+    assert sum("default/mine" in line for line in rest) == 0
+    (others,) = (line for line in rest if line.startswith("- refused by every node"))
+    assert others.endswith("1 DaemonSet (default/old)")
+    printed = with_baseline(tmp_path, *options, baseline=baseline, mine=mine).stdout
+    lines = unwrapped(printed)
+    assert lines.index(f"* {sentence}") < lines.index("1 DaemonSet (default/old)")
+    # Beside pods that fit, or that wait, it is named too.
+    for more, start in (
+        (pod("fits"), "### :warning: The pod of your files fits; "),
+        (pod("big", cpu=99), "### :x: 1 of 1 pod of your files does not fit; "),
+    ):
+        said = with_baseline(
+            tmp_path, "-o", "markdown", baseline=baseline, mine=[*mine, more]
+        ).stdout
+        assert said.splitlines()[0] == f"{start}{sentence}"
+    (one,) = json.loads(with_baseline(tmp_path, "-o", "json", baseline=baseline, mine=mine).stdout)[
+        "ownUnsuited"
+    ]
+    assert one["name"] == "mine"
