@@ -51,6 +51,20 @@ def test_a_storage_class_that_is_missing_is_named_with_who_waits_for_it() -> Non
     assert warning.startswith("StorageClass gp3 is not among the objects: ")
     assert "default/p" in warning
     assert answer(objects=[node("a"), claim, of_class, waits])["warnings"] == []
+    bound = claim | {"spec": claim["spec"] | {"volumeName": "nope"}}
+    for objects in ([node("a"), bound, waits], [node("a"), bound, of_class, waits]):
+        (warning,) = answer(objects=objects)["warnings"]
+        assert warning == (
+            "PersistentVolume nope is not among the objects: pods whose claims name it wait: default/p; "
+            "add `persistentvolumes` to the dump"
+        )
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "nope"},
+        "spec": {"accessModes": ["ReadWriteOnce"]},
+    }
+    assert answer(objects=[node("a"), bound, volume, waits])["warnings"] == []
     runs = pod("p", node="a", spec={"volumes": stored})
     assert answer(objects=[node("a"), claim, runs])["warnings"] == []
     made = workload("StatefulSet", "db")
