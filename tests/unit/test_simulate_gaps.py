@@ -1,5 +1,7 @@
 """What is missing among the objects, or makes nothing, is said by ``evenkeel simulate``."""
 
+from typing import Any
+
 from tests.unit import test_explain
 from tests.unit.test_simulate_what_if import answer, node, owned, pod, simulate, workload
 
@@ -23,7 +25,7 @@ def test_a_daemon_set_that_no_node_suits_is_named() -> None:
 
 
 def test_a_storage_class_that_is_missing_is_named_with_who_waits_for_it() -> None:
-    claim = {
+    claim: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
         "metadata": {"name": "c", "namespace": "default"},
