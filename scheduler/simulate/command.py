@@ -146,6 +146,7 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> An
             unlisted=live.unlisted if live else None,
             remarks=[*gathered.remarks, *_undivided(request, gathered)],
             earlier=gathered.earlier,
+            own={i for i, origin in enumerate(gathered.origins) if origin.file in gathered.own},
         )
         if request.only_ours:
             _claim(situation, request.config, gathered)

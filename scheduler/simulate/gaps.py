@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from scheduler.api import names, storage, wire
 from scheduler.api.storage import KINDS as STORAGE_KINDS
 from scheduler.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from scheduler.printing import counted
 from scheduler.simulate.reading import kinds, objects
 from scheduler.simulate.reading.inventory import Inventory
 
@@ -44,23 +46,32 @@ _STORAGE_ADDED = {
 ASKED_FOR = ("Namespace", "PriorityClass")
 
 
-def told(inventory: Inventory, unlisted: Mapping[str, str], *, is_mode_given: bool) -> list[str]:
-    """Everything that is missing.
+def told(
+    inventory: Inventory,
+    unlisted: Mapping[str, str],
+    own: AbstractSet[int],
+    *,
+    is_mode_given: bool,
+) -> list[str]:
+    """Everything that is missing; first what one's own pods wait for.
 
     Args:
         inventory: what there is, with the pods of workloads.
         unlisted: kinds that a cluster would not list, and why.
+        own: the positions of one's own objects, if they are beside a baseline.
         is_mode_given: a mode replaces that of the configuration.
     """
+    mine = [pod for pod in inventory.pods if inventory.positions[pod.metadata.uid] in own]
     return [
         *_no_nodes(inventory),
+        *missing_storage(inventory, mine),
         *unlisted_kinds(unlisted),
         *_unknown_kinds(inventory),
         *_priorities(inventory),
         *_namespaces(inventory, unlisted),
         *_owners(inventory),
         *_lost_pods(inventory),
-        *missing_storage(inventory, inventory.pods),
+        *_others_missing_storage(inventory, own),
         *_ages(inventory),
         *_admission(inventory),
         *(_modes(inventory) if is_mode_given else ()),
@@ -190,6 +201,18 @@ def missing_storage(inventory: Inventory, pods: Iterable[wire.Pod]) -> Iterator[
             f"{kind} {name} is not among the objects: pods whose claims name it wait: {_some(who)}; "
             f"{_STORAGE_ADDED[kind]}"
         )
+
+
+def _others_missing_storage(inventory: Inventory, own: AbstractSet[int]) -> Iterator[str]:
+    """The same of pods that are not one's own; beside one's own files in one sentence."""
+    others = [pod for pod in inventory.pods if inventory.positions[pod.metadata.uid] not in own]
+    if not own:
+        yield from missing_storage(inventory, others)
+    elif waiting := _missing_storage(inventory, others):
+        each = [
+            f"{kind} {name} ({counted(len(who), 'pod')})" for (kind, name), who in waiting.items()
+        ]
+        yield f"in the baseline, pods wait for storage that is not among the objects: {_some(each)}"
 
 
 def _missing_storage(

@@ -127,8 +127,10 @@ def remarks(result: Json) -> Iterator[str]:
             kind: [name for name in names if why != "unsuited" or name not in own]
             for kind, names in result.get(why, {}).items()
         }
+        # One's own have sentences of their own.
+        whose = " of the baseline" if why == "unsuited" and result.get("ownFiles") else ""
         told = [
-            f"{len(names)} {kind} ({printing.some(names)})"
+            f"{len(names)} {kind}{whose} ({printing.some(names)})"
             for kind, names in named.items()
             if names
         ]
