@@ -104,6 +104,7 @@ def simulate() -> Schema:
         "unsuited": BY_KIND,
         "removed": many(one(namespace=TEXT, name=TEXT, owner=owner, node=maybe(TEXT))),
         "ownFiles": NAMES,
+        "ownUnsuited": many(one(kind=TEXT, namespace=TEXT, name=TEXT, reason=TEXT)),
         "changed": FLAG,
     }
     return {"oneOf": [_answer(**fields), _answer(modes=by_name(one(**fields)))]}

@@ -65,7 +65,7 @@ def simulate(
         list[str] | None,
         typer.Option(
             metavar="WHAT=N",
-            help="Simulate that a workload has this size: deploy/web=3, or team-a/deploy/web=3; also "
+            help="Simulate that a workload has this size: deploy/web=3; with a namespace deploy/team-a/web=3 or team-a/deploy/web=3; also "
             "sts, rs, rc, and job (its parallelism). May be repeated.",
         ),
     ] = None,

@@ -67,6 +67,7 @@ def _kind(word: str, alone: str | None) -> str:
     kind = _BY_WORD.get(plain)
     if kind is not None and group in ("", _KINDS[kind][0]):
         return kind
-    known = ", ".join(_BY_WORD)
+    workloads = [words[0] for one, (_, words) in _KINDS.items() if one not in (POD, NODE)]
+    known = f"pod, node and the workloads {', '.join(workloads)}"
     hint = f"; for a pod write pod {alone}" if alone else ""
     raise BadInput("WHAT", f'"{word}" cannot be explained; allowed are {known}{hint}')

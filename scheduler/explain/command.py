@@ -85,7 +85,7 @@ def _pod(wanted: ObjectKey, scene: Scene) -> Json:
         finding.pod(scene, wanted) if wanted.kind == asked.POD else finding.pod_of(scene, wanted)
     )
     printed = pods.explained(scene, found.pod)
-    missing = gaps.missing_classes(scene.situation.inventory, [found.pod])
+    missing = gaps.missing_storage(scene.situation.inventory, [found.pod])
     printed["remarks"] = [*filter(None, (found.remark,)), *missing, *printed["remarks"]]
     return printed
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scheduler.explain.scene import Scene
+from scheduler.simulate.workloads.daemons import why_unsuited
 
 
 def why(scene: Scene, body: Mapping[str, Any]) -> str:
@@ -20,9 +21,4 @@ def why(scene: Scene, body: Mapping[str, Any]) -> str:
         return "it requests none"
     if not scene.nodes:
         return "there are no nodes"
-    pod = (spec.get("template") or {}).get("spec") or {}
-    labels = [node.metadata.labels or {} for node in scene.nodes.values()]
-    for name, value in sorted((pod.get("nodeSelector") or {}).items()):
-        if not any(one.get(name) == value for one in labels):
-            return f"no node has the label {name}={value}"
-    return f"no node of {len(labels)} suits it; its nodeSelector, its node affinity or the taints of the nodes keep it off"
+    return why_unsuited(spec, scene.nodes.values())

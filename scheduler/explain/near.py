@@ -11,6 +11,7 @@ from scheduler.explain.asked import KINDS, NODE, POD
 from scheduler.explain.layout import some
 from scheduler.explain.scene import Scene
 from scheduler.printing import counted
+from scheduler.simulate import alike
 from scheduler.simulate.reading import kinds, objects
 from scheduler.simulate.reading.kinds import ObjectKey
 from scheduler.simulate.workloads.owned import HASH
@@ -37,13 +38,15 @@ def unknown(scene: Scene, wanted: ObjectKey) -> BadInput:
     others = [one for one in there if one.kind != wanted.kind]
     what = wanted.kind.lower() if wanted.kind in (POD, NODE) else wanted.kind
     called = _called(wanted, mine)
-    near = [*map(_name, called or _spelt(wanted, mine))]
+    near = [*map(_name, called)] or _pods_of(scene, wanted) or [*map(_name, _spelt(wanted, mine))]
     # Beside names of its own kind, what only begins so is of no help.
     meant = _same(wanted, others) if called else _called(wanted, others)
     hint = ", ".join(f"{one.kind.lower()} {_name(one)}" for one in meant[:_NAMED])
     count = counted(len(mine), what)
     if near:
         said = f". Of {count}, similar: {some(near, most=_NAMED)}"
+    elif len(mine) > _NAMED:
+        said = f". None of {count} has a similar name"
     elif mine:
         is_there = "There is" if len(mine) == 1 else "There are"
         said = f". {is_there} {count}: {some([*map(_name, mine)], most=_NAMED)}"
@@ -51,6 +54,24 @@ def unknown(scene: Scene, wanted: ObjectKey) -> BadInput:
         said = f", and no other {what} does"
     said += f". Did you mean {hint}?" if hint else ""
     return BadInput(f"{what} {_name(wanted)}", f"does not exist{said}")
+
+
+def _pods_of(scene: Scene, wanted: ObjectKey) -> list[str]:
+    """Of a pod that does not exist, the workloads, or the names without endings, that are spelt alike."""
+    if wanted.kind != POD:
+        return []
+    groups: set[ObjectKey] = set()
+    for pod in scene.pods.values():
+        top = scene.situation.making.owners.get(pod.metadata.uid)
+        name = alike.stem(pod.metadata.name)
+        if top is not None and top.kind != "ReplicaSet":
+            groups.add(top)
+        elif name != pod.metadata.name:
+            groups.add(ObjectKey("", pod.metadata.namespace, name))
+    return [
+        f"pods of {one.kind} {_name(one)}" if one.kind else f"pods {_name(one)}-…"
+        for one in _spelt(wanted, sorted(groups))
+    ]
 
 
 def _there(scene: Scene) -> list[ObjectKey]:
@@ -85,7 +106,7 @@ def _sorted(wanted: ObjectKey, found: Iterable[ObjectKey]) -> list[ObjectKey]:
 def _spelt(wanted: ObjectKey, there: Sequence[ObjectKey]) -> list[ObjectKey]:
     names = {one.name for one in there}
     close = difflib.get_close_matches(wanted.name, sorted(names), _NAMED, cutoff=0.6)
-    return [one for name in close for one in there if one.name == name]
+    return [one for name in close for one in _sorted(wanted, there) if one.name == name]
 
 
 def _name(key: ObjectKey) -> str:

@@ -19,8 +19,8 @@ Our own format, columns in any order; an empty cell of a column that may be left
                max_per_node  may be left out: at most so many pods of its app on one node; the same in
                              all lines of an app; else, unless strict, the smallest holds
                arrival       may be left out: seconds from the start of the trace; empty: 0
-               departure     may be left out: likewise, after the arrival; empty: it never leaves; at the arrival, unless
-                             strict: it stays for 1/1024 of a second
+               departure     may be left out: likewise, after the arrival; empty: it never leaves; at or before the
+                             arrival, unless strict: it stays for 1/1024 of a second
                gpus          may be left out: GPUs on one node, may be 0
                gpu_share     may be left out: share of the GPU, 0.001..1, below 1 only with 1 GPU; empty: 1
                models        may be left out: GPU models it may run on joined with |; empty: any
@@ -65,7 +65,7 @@ def read(folder: Path, variant: str = DEFAULT, *, strict: bool = False) -> Trace
         raise BadInput(str(folder), _no_folder(folder))
     openb_nodes = tables.find(folder, _OPENB_NODES)
     if openb_nodes is not None:
-        return _openb(folder, openb_nodes, variant)
+        return _openb(folder, openb_nodes, variant, strict=strict)
     nodes, pods = tables.find(folder, "nodes"), tables.find(folder, "pods")
     if nodes is None or pods is None:
         raise BadInput(str(folder), f"is not a trace: it must contain {_FILES}")
@@ -93,17 +93,20 @@ def variants(folder: Path) -> list[str]:
     return sorted({stem.removeprefix(_OPENB_PODS) for stem, _, _ in names})
 
 
-def _openb(folder: Path, nodes: Path, variant: str) -> Trace:
+def _openb(folder: Path, nodes: Path, variant: str, *, strict: bool) -> Trace:
     pods = tables.find(folder, _OPENB_PODS + variant) if variant in variants(folder) else None
     if pods is None:
         known = ", ".join(variants(folder)) or "none"
         raise BadInput("variant", f'"{variant}" is not in {folder}; allowed are {known}')
-    return _checked(
+    is_recorded = openb.ARRIVAL in tables.header(pods)
+    taken, readings = openb.pods(pods, strict=strict)
+    found = _checked(
         folder,
         map(openb.node, tables.rows(nodes, openb.NODE_COLUMNS, ())),
-        map(openb.pod, tables.rows(pods, openb.POD_COLUMNS, openb.POD_EXTRAS)),
-        is_recorded=openb.ARRIVAL in tables.header(pods),
+        taken,
+        is_recorded=is_recorded,
     )
+    return replace(found, readings=readings)
 
 
 def _checked(

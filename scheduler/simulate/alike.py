@@ -61,7 +61,12 @@ def _kind(pod: Json) -> Kind:
     """The owner, or the beginning of the name."""
     if pod["owner"]:
         return Kind(pod["owner"]["kind"], pod["namespace"], pod["owner"]["name"])
-    return Kind("", pod["namespace"], _ENDING.sub("", pod["name"]))
+    return Kind("", pod["namespace"], stem(pod["name"]))
+
+
+def stem(name: str) -> str:
+    """The name of a pod without the ending that a controller writes."""
+    return _ENDING.sub("", name)
 
 
 def label(kind: Kind, pods: Sequence[Json]) -> str:

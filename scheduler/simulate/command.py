@@ -14,7 +14,7 @@ from scheduler.progress import Tell
 from scheduler.simulate import alike, run
 from scheduler.simulate.changes import scale
 from scheduler.simulate.changes.what_if import Changes
-from scheduler.simulate.reading import files
+from scheduler.simulate.reading import files, kinds
 from scheduler.simulate.reading.gathering import (
     CLUSTER,
     Gathered,
@@ -27,6 +27,8 @@ from scheduler.simulate.reading.gathering import (
 )
 from scheduler.simulate.reading.inventory import InputProblem
 from scheduler.simulate.situation import Situation, prepare
+from scheduler.simulate.workloads.contract import Idle
+from scheduler.simulate.workloads.daemons import why_unsuited
 
 Json = dict[str, Any]
 OK, PENDING, REFUSED, MISTAKES = range(4)
@@ -144,6 +146,7 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> An
             unlisted=live.unlisted if live else None,
             remarks=[*gathered.remarks, *_undivided(request, gathered)],
             earlier=gathered.earlier,
+            own={i for i, origin in enumerate(gathered.origins) if origin.file in gathered.own},
         )
         if request.only_ours:
             _claim(situation, request.config, gathered)
@@ -194,6 +197,7 @@ def _mark(
     is_beside = bool(gathered.own) or request.changes_anything
     of_others = gathered.baseline - set(request.files) if is_beside else frozenset()
     of_changes = situation.making.caused | situation.displaced.keys()
+    unsuited = list(_unsuited(situation, gathered))
     for result in results:
         for one in result["mistakes"]:
             one["counts"] = one["file"] not in of_others
@@ -204,7 +208,22 @@ def _mark(
             pod["counts"] = not is_beside or pod["own"] or is_made or pod["ofChange"]
         result["pods"].sort(key=alike.rank)
         result["warnings"][:0] = _taken(request, gathered, result["pods"])
-        result |= {"ownFiles": sorted(gathered.own), "changed": request.changes_anything}
+        result |= {
+            "ownFiles": sorted(gathered.own),
+            "ownUnsuited": unsuited,
+            "changed": request.changes_anything,
+        }
+
+
+def _unsuited(situation: Situation, gathered: Gathered) -> Iterator[Json]:
+    """DaemonSets of one's own files for which no node is suitable, with the reason."""
+    inventory = situation.inventory
+    unsuited = set(situation.making.idle[Idle.UNSUITED])
+    for given in inventory.workloads:
+        key = kinds.key(given.body)
+        if key in unsuited and gathered.origins[given.position].file in gathered.own:
+            reason = why_unsuited(given.body["spec"], inventory.nodes)
+            yield key._asdict() | {"reason": reason}
 
 
 def _taken(request: Request, gathered: Gathered, pods: Iterable[Json]) -> Iterator[str]:

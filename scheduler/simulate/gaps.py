@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from scheduler.api import names, storage, wire
 from scheduler.api.storage import KINDS as STORAGE_KINDS
 from scheduler.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from scheduler.printing import counted
 from scheduler.simulate.reading import kinds, objects
 from scheduler.simulate.reading.inventory import Inventory
 
@@ -36,26 +38,40 @@ LOST = {
 }
 # Where a workload says how many pods it has.
 _COUNTED = ("replicas", "active", "currentNumberScheduled")
+_VOLUME, _CLASS = "PersistentVolume", "StorageClass"
+_STORAGE_ADDED = {
+    _VOLUME: "add `persistentvolumes` to the dump",
+    _CLASS: "create it, or add `storageclasses` to the dump",
+}
 ASKED_FOR = ("Namespace", "PriorityClass")
 
 
-def told(inventory: Inventory, unlisted: Mapping[str, str], *, is_mode_given: bool) -> list[str]:
-    """Everything that is missing.
+def told(
+    inventory: Inventory,
+    unlisted: Mapping[str, str],
+    own: AbstractSet[int],
+    *,
+    is_mode_given: bool,
+) -> list[str]:
+    """Everything that is missing; first what one's own pods wait for.
 
     Args:
         inventory: what there is, with the pods of workloads.
         unlisted: kinds that a cluster would not list, and why.
+        own: the positions of one's own objects, if they are beside a baseline.
         is_mode_given: a mode replaces that of the configuration.
     """
+    mine = [pod for pod in inventory.pods if inventory.positions[pod.metadata.uid] in own]
     return [
         *_no_nodes(inventory),
+        *missing_storage(inventory, mine),
         *unlisted_kinds(unlisted),
         *_unknown_kinds(inventory),
         *_priorities(inventory),
         *_namespaces(inventory, unlisted),
         *_owners(inventory),
         *_lost_pods(inventory),
-        *missing_classes(inventory, inventory.pods),
+        *_others_missing_storage(inventory, own),
         *_ages(inventory),
         *_admission(inventory),
         *(_modes(inventory) if is_mode_given else ()),
@@ -178,26 +194,55 @@ def _lost_pods(inventory: Inventory) -> Iterator[str]:
         )
 
 
-def missing_classes(inventory: Inventory, pods: Iterable[wire.Pod]) -> Iterator[str]:
-    """Storage classes that claims without a volume name, by the class, with those of the pods that wait for them."""
-    there = {one.metadata.name for one in inventory.storage if isinstance(one, StorageClass)}
-    volumes = {one.metadata.name for one in inventory.storage if isinstance(one, PersistentVolume)}
-    claims = {
-        (one.metadata.namespace, one.metadata.name): storage.class_of(one)
+def missing_storage(inventory: Inventory, pods: Iterable[wire.Pod]) -> Iterator[str]:
+    """The volumes and storage classes that claims name, with the pods that wait for them."""
+    for (kind, name), who in _missing_storage(inventory, pods).items():
+        yield (
+            f"{kind} {name} is not among the objects: pods whose claims name it wait: {_some(who)}; "
+            f"{_STORAGE_ADDED[kind]}"
+        )
+
+
+def _others_missing_storage(inventory: Inventory, own: AbstractSet[int]) -> Iterator[str]:
+    """The same of pods that are not one's own; beside one's own files in one sentence."""
+    others = [pod for pod in inventory.pods if inventory.positions[pod.metadata.uid] not in own]
+    if not own:
+        yield from missing_storage(inventory, others)
+    elif waiting := _missing_storage(inventory, others):
+        each = [
+            f"{kind} {name} ({counted(len(who), 'pod')})" for (kind, name), who in waiting.items()
+        ]
+        yield f"in the baseline, pods wait for storage that is not among the objects: {_some(each)}"
+
+
+def _missing_storage(
+    inventory: Inventory, pods: Iterable[wire.Pod]
+) -> dict[tuple[str, str], dict[str, None]]:
+    """The names of the pods that wait for each volume or class, by its kind and name."""
+    wanted = {
+        (one.metadata.namespace, one.metadata.name): _wanted(one)
         for one in inventory.storage
-        if isinstance(one, PersistentVolumeClaim) and one.spec.volume_name not in volumes
+        if isinstance(one, PersistentVolumeClaim)
     }
-    waiting: dict[str, dict[str, None]] = {}
+    there = {
+        (_VOLUME if isinstance(one, PersistentVolume) else _CLASS, one.metadata.name)
+        for one in inventory.storage
+        if isinstance(one, PersistentVolume | StorageClass)
+    }
+    waiting: dict[tuple[str, str], dict[str, None]] = {}
     for pod in pods:
         for claim in () if pod.spec.node_name else _claims_of(pod):
-            name = claims.get((pod.metadata.namespace, claim), "")
-            if name and name not in there:
-                waiting.setdefault(name, {})[f"{pod.metadata.namespace}/{pod.metadata.name}"] = None
-    for name, who in waiting.items():
-        yield (
-            f"StorageClass {name} is not among the objects: pods whose claims name it wait: {_some(who)}; "
-            "create it, or add `storageclasses` to the dump"
-        )
+            key = wanted.get((pod.metadata.namespace, claim), (_CLASS, ""))
+            if key[1] and key not in there:
+                waiting.setdefault(key, {})[f"{pod.metadata.namespace}/{pod.metadata.name}"] = None
+    return waiting
+
+
+def _wanted(claim: PersistentVolumeClaim) -> tuple[str, str]:
+    """The volume of a claim, or its class; a claim that names a volume needs no class."""
+    if claim.spec.volume_name:
+        return _VOLUME, claim.spec.volume_name
+    return _CLASS, storage.class_of(claim)
 
 
 def _claims_of(pod: wire.Pod) -> Iterator[str]:

@@ -136,7 +136,9 @@ def _heading(pods: Sequence[Json], result: Json) -> str:
     """The first question of a reader: do the pods fit? As the exit code, it is about what counts alone."""
     pending = len(_waiting(pods))
     mistakes = sum(one.get("counts", True) for one in result["mistakes"])
-    mark = ":x:" if pending or mistakes else ":white_check_mark:"
+    unsuited = report.unsuited(result)
+    good = ":warning:" if unsuited else ":white_check_mark:"
+    mark = ":x:" if pending or mistakes else good
     whose = _whose(pods)
     if not pods:
         said = _none(result)
@@ -149,6 +151,8 @@ def _heading(pods: Sequence[Json], result: Json) -> str:
         said = f"All {_pods(len(pods))}{whose} fit"
     if mistakes:
         said += f"; {printing.counted(mistakes, 'mistake')} in objects"
+    if unsuited:
+        said += f"; {_some([prose(text) for text in unsuited])}"
     return f"{mark} {said}"
 
 

@@ -55,6 +55,10 @@ def _show(results: Mapping[str, Json], console: Console, width: int, *, is_wide:
         put("")
         for line in _summary(result):
             put(printing.wrapped(line, width))
+        for line in unsuited(result):
+            put(Text(printing.wrapped(f"{lines.OWN} {line}", width), "yellow"))
+        for line in remarks(result):
+            put(printing.wrapped(line, width))
     if len(results) > 1:
         put("\n" + "\n".join(_compared(results)))
 
@@ -91,7 +95,14 @@ def _summary(result: Json) -> Iterator[str]:
         if is_part or (rank == 0 and is_asked and not of_rank):
             there = sum(pod["node"] is not None for pod in of_rank)
             yield f"{mark} {whose}: {there} of {printing.counted(len(of_rank), 'pod')} scheduled"
-    yield from remarks(result)
+
+
+def unsuited(result: Json) -> list[str]:
+    """DaemonSets of one's own files that suit no node, each with the reason."""
+    return [
+        f"{one['kind']} {one['namespace']}/{one['name']} suits no node: {one['reason']}"
+        for one in result.get("ownUnsuited", ())
+    ]
 
 
 def _compared(results: Mapping[str, Json]) -> Iterator[str]:
@@ -107,13 +118,21 @@ def _compared(results: Mapping[str, Json]) -> Iterator[str]:
 
 
 def remarks(result: Json) -> Iterator[str]:
-    """Objects that have no pod in the answer."""
+    """Objects that have no pod in the answer, without what ``unsuited`` names."""
+    own = {f"{one['namespace']}/{one['name']}" for one in result.get("ownUnsuited", ())}
     if passed := result["passedOver"]:
         yield "passed over: " + ", ".join(f"{n} {kind}" for kind, n in passed.items())
     for why, said in _IDLE.items():
-        told = [
-            f"{len(names)} {kind} ({printing.some(names)})"
+        named = {
+            kind: [name for name in names if why != "unsuited" or name not in own]
             for kind, names in result.get(why, {}).items()
+        }
+        # One's own have sentences of their own.
+        whose = " of the baseline" if why == "unsuited" and result.get("ownFiles") else ""
+        told = [
+            f"{len(names)} {kind}{whose} ({printing.some(names)})"
+            for kind, names in named.items()
+            if names
         ]
         if told:
             yield f"{said}, so without pods: {', '.join(told)}"

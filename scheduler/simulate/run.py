@@ -136,6 +136,7 @@ class _Simulation:
                 *gaps.told(
                     inventory,
                     self._situation.unlisted or {},
+                    self._situation.own,
                     is_mode_given=self._question.mode is not None,
                 ),
                 *(gaps.budgets(inventory, found) if self._situation.unlisted is None else ()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +35,7 @@ class Situation:
         displaced: the node that a pod had to leave, by uid.
         unlisted: kinds that a cluster would not list, and why; None where all objects are of files.
         remarks: what else is to be known of where the objects come from.
+        own: the positions of one's own objects, if they are beside a baseline.
     """
 
     inventory: Inventory
@@ -41,6 +43,7 @@ class Situation:
     displaced: Mapping[str, str] = field(default_factory=dict)
     unlisted: Mapping[str, str] | None = None
     remarks: Sequence[str] = ()
+    own: AbstractSet[int] = frozenset()
 
 
 def prepare(
@@ -51,8 +54,9 @@ def prepare(
     unlisted: Mapping[str, str] | None = None,
     remarks: Sequence[str] = (),
     earlier: Earlier = _NOTHING,
+    own: AbstractSet[int] = frozenset(),
 ) -> Situation:
-    """Read the objects and apply the changes; ``unlisted`` and ``remarks`` as in ``Situation``.
+    """Read the objects and apply the changes; ``unlisted``, ``remarks`` and ``own`` as in ``Situation``.
 
     ``earlier`` has the workloads of one's own files, see ``make``.
 
@@ -76,7 +80,7 @@ def prepare(
         raise
     added = frozenset(kinds.key(body).name for body in changes.nodes)
     making = make(inventory, scaled, added, earlier)
-    return Situation(inventory, making, displaced, unlisted, [*remarks, *making.remarks])
+    return Situation(inventory, making, displaced, unlisted, [*remarks, *making.remarks], own)
 
 
 def engine_of(inventory: Inventory, config: Config, *, only_ours: bool = False) -> Engine:

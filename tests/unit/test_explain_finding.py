@@ -81,7 +81,7 @@ def test_a_workload_without_pods_is_not_said_to_be_missing_but_why_it_has_none()
     tainted["spec"]["taints"] = [{"key": "own", "effect": "NoSchedule"}]
     for word, body, why in (
         ("ds", agent, "no node has the label gpu=yes"),
-        ("ds", plain, "no node of 1 suits it; its nodeSelector, its node affinity or the taints"),
+        ("ds", plain, "its nodeSelector, its node affinity or taints keep it off every node"),
         ("deploy", workload("Deployment", "idle", replicas=0), "it requests none (spec.replicas is 0)"),
     ):  # fmt: skip
         result = explain(word, body["metadata"]["name"], objects=[tainted, body])
@@ -123,12 +123,15 @@ def test_pods_that_a_workload_would_make_are_its_pods() -> None:
         (("pod", "chat-7b-0"), "pod default/chat-7b-0: does not exist. Of 6 pods, similar: search/chat-7b-0"),
         (("pod/chat-7b",), "pod default/chat-7b: does not exist. Of 6 pods, similar: search/chat-7b-0, search/chat-7b-1"),
         (("pod", "search/web"), "Of 6 pods, similar: default/web-5f-1, default/web-5f-2, default/web-5f-3. Did you mean deployment default/web?"),
+        (("pod", "wbe"), "pod default/wbe: does not exist. Of 6 pods, similar: pods of Deployment default/web"),
+        (("pod", "search/chat7b"), "pod search/chat7b: does not exist. Of 6 pods, similar: pods search/chat-7b-…"),
+        (("pod", "zzz"), "pod default/zzz: does not exist. None of 6 pods has a similar name"),
         (("pod", "shared-1"), "Did you mean node shared-1?"),
         (("node", "shared"), "node shared: does not exist. Of 2 nodes, similar: shared-1"),
         (("node/q",), "node q: does not exist. There are 2 nodes: a, shared-1"),
         (("node", "lone-x"), "Did you mean pod default/lone-x?"),
         (("job/train",), "Job default/train: has no pod that runs or waits: finished are default/train-x"),
-        (("service", "web"), 'WHAT: "service" cannot be explained; allowed are pod, pods, po, node, nodes, no, deployment'),
+        (("service", "web"), 'WHAT: "service" cannot be explained; allowed are pod, node and the workloads deployment, statefulset, daemonset, replicaset, replicationcontroller, job, cronjob\n'),
         (("deployment.batch/web",), 'WHAT: "deployment.batch" cannot be explained'),
         (("search/chat-7b",), "; for a pod write pod search/chat-7b"),
         (("deploy", "a/b/c"), 'NAME: "a/b/c" is not a name: write NAME with -n NAMESPACE, or NAMESPACE/NAME'),

@@ -134,9 +134,18 @@ def test_what_cannot_be_meant_is_taken_in_the_smallest_sense_counted_and_named(
     assert said.endswith("p0, p1, p2, p3, p4 and 7 more")
 
 
-def test_a_departure_before_the_arrival_has_no_sense(tmp_path: Path) -> None:
+def test_a_departure_before_the_arrival_is_the_shortest_stay_unless_strict(tmp_path: Path) -> None:
+    path = folder(tmp_path, pods=PODS.replace(",90", ",0.25"))
+    trace = traces.read(path)
+    name = trace.pods[1].name
+    assert trace.pods[1].departure == trace.pods[1].arrival + 1 / 1024
+    (said,) = trace.readings
+    assert said == (
+        "pods.csv: 1 pod leaves before it arrives; the replay lets it run for 1/1024 of a second from its arrival: "
+        f"{name}"
+    )
     with pytest.raises(BadInput) as caught:
-        traces.read(folder(tmp_path, pods=PODS.replace(",90", ",0.25")))
+        traces.read(path, strict=True)
     assert 'column departure: "0.25" is not after the arrival, 0.5' in str(caught.value)
 
 
@@ -195,6 +204,16 @@ def test_times_of_openb_are_read(tmp_path: Path, times: str, stay: tuple[float, 
     assert (trace.pods[0].arrival, trace.pods[0].departure) == stay
 
 
-def test_a_task_of_openb_that_leaves_before_it_comes_is_told(tmp_path: Path) -> None:
+def test_a_task_of_openb_that_leaves_before_it_comes_stays_for_a_second_unless_strict(
+    tmp_path: Path,
+) -> None:
+    path = openb(tmp_path, "3,2")
+    trace = traces.read(path)
+    assert trace.pods[0].departure == 4
+    (said,) = trace.readings
+    assert said.startswith("openb_pod_list_default.csv: 1 pod leaves before it arrives; the replay")
+    assert said.endswith(" for 1 second from its arrival: p")
+    with pytest.raises(BadInput) as caught:
+        traces.read(path, strict=True)
     said = 'openb_pod_list_default.csv, line 2, column deletion_time: "2" is before creation_time'
-    assert said in refused(openb(tmp_path, "3,2"))
+    assert said in str(caught.value)

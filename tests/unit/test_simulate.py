@@ -115,6 +115,7 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
         "unsuited": {},
         "removed": [],
         "ownFiles": [],
+        "ownUnsuited": [],
         "changed": False,
     }
 

@@ -1,5 +1,7 @@
 """What is missing among the objects, or makes nothing, is said by ``evenkeel simulate``."""
 
+from typing import Any
+
 from tests.unit import test_explain
 from tests.unit.test_simulate_what_if import answer, node, owned, pod, simulate, workload
 
@@ -23,7 +25,7 @@ def test_a_daemon_set_that_no_node_suits_is_named() -> None:
 
 
 def test_a_storage_class_that_is_missing_is_named_with_who_waits_for_it() -> None:
-    claim = {
+    claim: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
         "metadata": {"name": "c", "namespace": "default"},
@@ -51,6 +53,20 @@ def test_a_storage_class_that_is_missing_is_named_with_who_waits_for_it() -> Non
     assert warning.startswith("StorageClass gp3 is not among the objects: ")
     assert "default/p" in warning
     assert answer(objects=[node("a"), claim, of_class, waits])["warnings"] == []
+    bound = claim | {"spec": claim["spec"] | {"volumeName": "nope"}}
+    for objects in ([node("a"), bound, waits], [node("a"), bound, of_class, waits]):
+        (warning,) = answer(objects=objects)["warnings"]
+        assert warning == (
+            "PersistentVolume nope is not among the objects: pods whose claims name it wait: default/p; "
+            "add `persistentvolumes` to the dump"
+        )
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "nope"},
+        "spec": {"accessModes": ["ReadWriteOnce"]},
+    }
+    assert answer(objects=[node("a"), bound, volume, waits])["warnings"] == []
     runs = pod("p", node="a", spec={"volumes": stored})
     assert answer(objects=[node("a"), claim, runs])["warnings"] == []
     made = workload("StatefulSet", "db")

@@ -29,6 +29,14 @@ Json = dict[str, Any]
             "spec.nodeSelector[c.d/e]: must be text, is a whole number",
         ),
         (
+            {"nodeSelector": {"a": 1, "b": "c", "d": True, "e": None, "f": 2}},
+            "spec.nodeSelector: values must be text: [a] is a whole number, [d] is true or false, [f] is a whole number",
+        ),
+        (
+            {"containers": [{"name": "d", "resources": {"limits": {"cpu": {}, "memory": []}}}]},
+            "spec.containers[0].resources.limits: values must be a number or text: [cpu] is a map, [memory] is a list",
+        ),
+        (
             {
                 "containers": [
                     {"name": "c"},

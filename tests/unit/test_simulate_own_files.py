@@ -313,3 +313,77 @@ def test_a_file_that_becomes_the_baseline_is_named_with_how_many_pods_no_longer_
     found = json.loads(run(tmp_path, "-o", "json", dump=dump, mine=[pod("mine")]).stdout)
     assert said in found["warnings"]
     assert found["ownFiles"] == [str(tmp_path / "mine.yaml")]
+
+
+def agent(name: str, **labels: str) -> Json:
+    body = workload("DaemonSet", name)
+    body["spec"]["template"]["spec"]["nodeSelector"] = labels
+    return body
+
+
+def test_a_daemon_set_of_ones_own_that_suits_no_node_is_a_warning_in_the_first_line(
+    tmp_path: Path,
+) -> None:
+    baseline, mine = [*DUMP, agent("old", no="such")], [agent("mine", no="such")]
+    sentence = "DaemonSet default/mine suits no node: no node has the label no=such"
+    options = ("--fail-if-pending", "--only-ours")
+    comment = with_baseline(
+        tmp_path, "-o", "markdown", *options, baseline=baseline, mine=mine
+    )  # fmt: skip
+    # No pod waits, so a gate passes.
+    assert comment.exit_code == 0
+    first, *rest = comment.stdout.splitlines()
+    assert first == f"### :warning: Your files bring no new pod; {sentence}"
+    assert sum("default/mine" in line for line in rest) == 0
+    (others,) = (line for line in rest if line.startswith("- refused by every node"))
+    assert others.endswith("1 DaemonSet of the baseline (default/old)")
+    printed = with_baseline(tmp_path, *options, baseline=baseline, mine=mine).stdout
+    lines = unwrapped(printed)
+    assert lines.index(f"* {sentence}") < lines.index("1 DaemonSet of the baseline (default/old)")
+    # Beside pods that fit, or that wait, it is named too.
+    for more, start in (
+        (pod("fits"), "### :warning: The pod of your files fits; "),
+        (pod("big", cpu=99), "### :x: 1 of 1 pod of your files does not fit; "),
+    ):
+        said = with_baseline(
+            tmp_path, "-o", "markdown", baseline=baseline, mine=[*mine, more]
+        ).stdout
+        assert said.splitlines()[0] == f"{start}{sentence}"
+    (one,) = json.loads(with_baseline(tmp_path, "-o", "json", baseline=baseline, mine=mine).stdout)[
+        "ownUnsuited"
+    ]
+    assert one["name"] == "mine"
+
+
+def claiming(name: str, claim: str, **spec: str) -> list[Json]:
+    """A pod and its claim."""
+    stored = [{"name": "v", "persistentVolumeClaim": {"claimName": claim}}]
+    body = {"accessModes": ["ReadWriteOnce"], **spec}
+    kind = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
+    meta = {"name": claim, "namespace": "default"}
+    return [pod(name, spec={"volumes": stored}), {**kind, "metadata": meta, "spec": body}]
+
+
+def test_missing_storage_of_ones_own_pods_comes_first_and_that_of_the_baseline_is_one_warning(
+    tmp_path: Path,
+) -> None:
+    baseline = [
+        *DUMP,
+        *claiming("o1", "c1", storageClassName="gone"),
+        *claiming("o2", "c2", storageClassName="gone"),
+        *claiming("o3", "c3", volumeName="nope"),
+    ]
+    mine = claiming("mine", "c4", storageClassName="gone")
+    printed = with_baseline(tmp_path, "-o", "json", baseline=baseline, mine=mine).stdout
+    first, *_, last = json.loads(printed)["warnings"]
+    assert first.startswith(
+        "StorageClass gone is not among the objects: pods whose claims name it wait: default/mine;"
+    )
+    assert last == (
+        "in the baseline, pods wait for storage that is not among the objects: StorageClass gone (2 pods), "
+        "PersistentVolume nope (1 pod)"
+    )
+    assert "default/o1" not in " ".join(json.loads(printed)["warnings"])
+    # A dump alone has nothing else to say.
+    alone = json.loads(run(tmp_path, "-o", "json", dump=baseline).stdout)["warnings"]
+    assert sum("default/o1" in text for text in alone) == 1

@@ -139,6 +139,8 @@ def test_a_workload_grows(word: str) -> None:
     objects = [node("a"), workload("Deployment", replicas=1), workload("Deployment", "other")]
     assert len(answer("--scale", f"{word}/web=3", objects=objects)["pods"]) == 4
     assert len(answer("--scale", f"default/{word}/web=3", objects=objects)["pods"]) == 4
+    # As `explain` takes it, too.
+    assert len(answer("--scale", f"{word}/default/web=3", objects=objects)["pods"]) == 4
 
 
 @pytest.mark.parametrize(
@@ -198,8 +200,8 @@ def test_a_change_that_names_what_is_not_there_says_what_is() -> None:
         "statefulsets, sts, replicaset, replicasets, rs, replicationcontroller, replicationcontrollers, rc, "
         "job, jobs",
         "deploy/web=200001": "200001 is not within 0..200000",
-        "deploy/web": "is not like deploy/web=3 or team-a/deploy/web=3",
-        "deploy/web=-1": "is not like deploy/web=3 or team-a/deploy/web=3",
+        "deploy/web": "is not like deploy/web=3 or deploy/team-a/web=3",
+        "deploy/web=-1": "is not like deploy/web=3 or deploy/team-a/web=3",
     }
     for text, problem in said.items():
         assert refused("--scale", text, objects=objects) == f"--scale {text}: {problem}"
@@ -319,7 +321,7 @@ def test_kinds_that_a_cluster_would_not_list_are_told_where_they_matter() -> Non
         ("BalancePolicy", "Namespace", "PriorityClass", "Job"), "403 Forbidden"
     )
     inventory = Inventory([node("a")], strict=False, priorities=Priorities(strict=False))
-    assert gaps.told(inventory, unlisted, is_mode_given=False) == [
+    assert gaps.told(inventory, unlisted, set(), is_mode_given=False) == [
         "objects of kind BalancePolicy cannot be listed (403 Forbidden): pods are placed without any policy",
         "objects of kind Job cannot be listed (403 Forbidden): their pods that do not exist yet are left out",
     ]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 from scheduler.replay.experiment import WHOLE, TraceNode, TracePod
 from scheduler.replay.reading import tables
@@ -28,12 +29,28 @@ def node(row: Row) -> TraceNode:
     )
 
 
-def pod(row: Row) -> TracePod:
-    """A task of the list."""
+def pods(path: Path, *, strict: bool) -> tuple[list[TracePod], tuple[str, ...]]:
+    """The tasks of a list, and how contradictory lines were read; where ``strict`` such lines are refused.
+
+    Raises:
+        BadInput: names file, line and column, and says what is allowed.
+    """
+    gone_before: list[str] = []
+    found = [
+        _pod(row, gone_before, strict=strict) for row in tables.rows(path, POD_COLUMNS, POD_EXTRAS)
+    ]
+    return found, tuple(tables.gone_before(path.name, gone_before, f"{_LEAST_SECONDS:g} second"))
+
+
+def _pod(row: Row, gone_before: list[str], *, strict: bool) -> TracePod:
     gpus = row.integer("num_gpu", 0, tables.GPUS_MAX)
     milli = row.integer("gpu_milli", 1 if gpus else 0, WHOLE if gpus else 0)
     tables.check_share(row, gpus, milli, "gpu_milli")
     arrival, departure = _stay(row)
+    if departure < arrival:
+        if strict:
+            raise row.bad(DEPARTURE, f'"{row.cells[DEPARTURE]}" is before {ARRIVAL}')
+        gone_before.append(row.cells["name"])
     return TracePod(
         row.text("name"),
         row.integer("cpu_milli", 0, tables.AMOUNT_MAX),
@@ -42,7 +59,7 @@ def pod(row: Row) -> TracePod:
         milli,
         row.models("gpu_spec"),
         arrival=arrival,
-        departure=departure,
+        departure=max(departure, arrival + _LEAST_SECONDS),
     )
 
 
@@ -50,7 +67,4 @@ def _stay(row: Row) -> tuple[float, float]:
     arrival = row.seconds(ARRIVAL) if row.cells.get(ARRIVAL) else 0.0
     if not row.cells.get(DEPARTURE):
         return arrival, math.inf
-    departure = row.seconds(DEPARTURE)
-    if departure < arrival:
-        raise row.bad(DEPARTURE, f'"{row.cells[DEPARTURE]}" is before {ARRIVAL}')
-    return arrival, max(departure, arrival + _LEAST_SECONDS)
+    return arrival, row.seconds(DEPARTURE)

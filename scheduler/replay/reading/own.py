@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -23,7 +23,6 @@ _POD_EXTRAS = (
 )  # fmt: skip
 _OF_GPUS = ("gpu_share", "gpu_memory", "models")
 _RESOURCE = "resource:"
-_NAMED_MAX = 5
 # As many as fit in the maxSkew of a topology spread constraint.
 _PER_NODE_MAX = 2**31 - 1
 
@@ -88,11 +87,13 @@ class Readings:
     Attributes:
         file: its name.
         gone_at_once: pods that left when they came.
+        gone_before: pods that left before they came.
         differing: apps whose lines do not agree.
     """
 
     file: str
     gone_at_once: list[str] = field(default_factory=list)
+    gone_before: list[str] = field(default_factory=list)
     differing: dict[str, None] = field(default_factory=dict)
 
     def said(self, limits: Mapping[str, int]) -> Iterator[str]:
@@ -101,20 +102,16 @@ class Readings:
             pods, leave, them = ("pod", "leaves", "it") if n == 1 else ("pods", "leave", "them")
             yield (
                 f"{self.file}: {n:,} {pods} {leave} in the second of arrival; the replay lets {them} run for 1/"
-                f"{tables.TICKS} of a second: {_some(self.gone_at_once)}"
+                f"{tables.TICKS} of a second: {tables.some(self.gone_at_once)}"
             )
+        yield from tables.gone_before(self.file, self.gone_before, f"1/{tables.TICKS} of a second")
         if n := len(self.differing):
             apps = "app has lines" if n == 1 else "apps have lines"
             smallest = [f"{app} ({limits[app]})" for app in self.differing]
             yield (
                 f"{self.file}: {n:,} {apps} with different values of max_per_node; the smallest counts: "
-                f"{_some(smallest)}"
+                f"{tables.some(smallest)}"
             )
-
-
-def _some(words: Sequence[str]) -> str:
-    more = len(words) - _NAMED_MAX
-    return ", ".join(words[:_NAMED_MAX]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _pod(row: Row, readings: Readings, *, strict: bool) -> TracePod:
@@ -128,10 +125,11 @@ def _pod(row: Row, readings: Readings, *, strict: bool) -> TracePod:
     app, max_per_node = _app(row)
     arrival, departure = _stay(row)
     if departure <= arrival:
-        if strict or departure < arrival:
+        if strict:
             came = row.cells.get(ARRIVAL) or "0"
             raise row.bad(DEPARTURE, f'"{row.cells[DEPARTURE]}" is not after the arrival, {came}')
-        readings.gone_at_once.append(row.cells["name"])
+        gone = readings.gone_at_once if departure == arrival else readings.gone_before
+        gone.append(row.cells["name"])
         departure = arrival + 1 / tables.TICKS
     return TracePod(
         row.text("name"),

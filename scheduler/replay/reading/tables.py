@@ -9,7 +9,7 @@ import lzma
 import math
 import re
 import zlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,7 @@ TIME_MAX = 10**11
 # Times are kept in parts of a second that a double holds exactly, so that what leaves makes room for what
 # comes at that very moment.
 TICKS = 1024
+_NAMED_MAX = 5
 _ENDINGS = (".csv", ".csv.gz", ".csv.xz")
 _TIME = re.compile(r"\d+(\.\d+)?", re.ASCII)
 _UNPACK = {".gz": gzip.decompress, ".xz": lzma.decompress}
@@ -186,6 +187,23 @@ def _text(path: Path) -> str:
         return (unpack(content) if unpack else content).decode("utf-8-sig")
     except (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError, zlib.error) as error:
         raise BadInput(str(path), f"cannot be read: {error}") from error
+
+
+def gone_before(file: str, pods: Sequence[str], stay: str) -> Iterator[str]:
+    """That pods of a file leave before they arrive, and how long they run instead; nothing without such pods."""
+    if n := len(pods):
+        which, it, its = (
+            ("pod leaves before it arrives", "it", "its")
+            if n == 1
+            else ("pods leave before they arrive", "them", "their")
+        )
+        yield f"{file}: {n:,} {which}; the replay lets {it} run for {stay} from {its} arrival: {some(pods)}"
+
+
+def some(words: Sequence[str]) -> str:
+    """The first few, and how many more there are."""
+    more = len(words) - _NAMED_MAX
+    return ", ".join(words[:_NAMED_MAX]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _check_header(

@@ -1,4 +1,4 @@
-"""Workloads of another size: ``deploy/web=3``, or ``team-a/deploy/web=3`` where several have the name."""
+"""Workloads of another size: ``deploy/web=3``, and with a namespace ``team-a/deploy/web=3`` or ``deploy/team-a/web=3``."""
 
 from __future__ import annotations
 
@@ -41,8 +41,11 @@ def parse(text: str) -> Scale:
     """
     found = _TEXT.fullmatch(text)
     if found is None:
-        raise BadInput(f"--scale {text}", "is not like deploy/web=3 or team-a/deploy/web=3")
+        raise BadInput(f"--scale {text}", "is not like deploy/web=3 or deploy/team-a/web=3")
     namespace, word, name, digits = found.groups()
+    if namespace and word.lower() not in _KIND_OF and namespace.lower() in _KIND_OF:
+        # As `explain` takes it: TYPE/NAMESPACE/NAME.
+        namespace, word = word, namespace
     kind = _KIND_OF.get(word.lower())
     if kind is None:
         raise BadInput(

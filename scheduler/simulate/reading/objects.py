@@ -40,6 +40,8 @@ def decode(body: Mapping[str, Any], kind: type[T]) -> T:
         problem, _, path = str(error).partition(" - at ")
         # Of a key that is no text, the map: "`key` in `$.metadata.labels`".
         field = path.rpartition(" in ")[2].strip("`").removeprefix("$.")
+        if several := shapes.of_several(field, problem, body):
+            raise BadInput(*several) from error
         field = shapes.with_keys(field, problem, body)
         raise BadInput(field or "object", shapes.said(problem)) from error
 

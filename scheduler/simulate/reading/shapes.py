@@ -39,6 +39,25 @@ def with_keys(field: str, problem: str, body: Any) -> str:
     return _path(steps, body, found[2]) or field
 
 
+def of_several(field: str, problem: str, body: Any) -> tuple[str, str] | None:
+    """The map and what is wrong with its values, if several have a wrong type; msgspec reports the first alone."""
+    found = _WRONG_TYPE.fullmatch(problem)
+    if found is None or not field.endswith("[...]") or field.count("[...]") > 1:
+        return None
+    value = body
+    for step in list(_STEP.finditer(field))[:-1]:
+        value = value[step[2] if step[1] is None else int(step[1])]
+    allowed = {"null", *found[1].split(" | ")}
+    if not isinstance(value, Mapping) or not allowed <= _WORDS.keys():
+        return None
+    kinds = {key: _kind_of(one) for key, one in value.items()}
+    wrong = {key: kind for key, kind in kinds.items() if kind and kind not in allowed}
+    if len(wrong) < 2:
+        return None
+    each = (f"[{key}] is {_WORDS[kind]}" for key, kind in wrong.items())
+    return field.removesuffix("[...]"), f"values {_allowed(found[1])}: {', '.join(each)}"
+
+
 def _path(steps: Sequence[re.Match[str]], value: Any, kind: str) -> str | None:
     """The path to the first value of a kind that lies behind these steps, None where there is none."""
     if not steps:
@@ -65,11 +84,14 @@ def said(problem: str) -> str:
     found = _WRONG_TYPE.fullmatch(problem)
     if found is None:
         return problem
+    if not {*found[1].split(" | "), found[2]} <= _WORDS.keys():
+        return problem
+    return f"{_allowed(found[1])}, is {_WORDS[found[2]]}"
+
+
+def _allowed(types: str) -> str:
     # A null is a field that is absent: no message recommends one.
-    wanted = [word for word in found[1].split(" | ") if word != "null"]
+    wanted = [word for word in types.split(" | ") if word != "null"]
     if {"int", "float"} <= set(wanted):
         wanted.remove("int")
-    if not {*wanted, found[2]} <= _WORDS.keys():
-        return problem
-    allowed = " or ".join(_WORDS[word] for word in wanted)
-    return f"must be {allowed}, is {_WORDS[found[2]]}"
+    return f"must be {' or '.join(_WORDS[word] for word in wanted)}"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 import numpy as np
 from msgspec import structs
 
@@ -43,6 +46,16 @@ def of_daemon_set(workload: Workload, scene: Scene) -> Made:
     return Made(
         [mold.make(scene.names.new(namespace, name), spec=_tied(spec, node)) for node in missing]
     )
+
+
+def why_unsuited(spec: Mapping[str, Any], nodes: Iterable[wire.Node]) -> str:
+    """Why a DaemonSet with this spec suits none of the nodes: if possible, a label that no node has."""
+    pod = (spec.get("template") or {}).get("spec") or {}
+    labels = [node.metadata.labels or {} for node in nodes]
+    for name, value in sorted((pod.get("nodeSelector") or {}).items()):
+        if not any(one.get(name) == value for one in labels):
+            return f"no node has the label {name}={value}"
+    return "its nodeSelector, its node affinity or taints keep it off every node"
 
 
 def _suited(pod: wire.Pod, scene: Scene) -> list[str]:
