@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from scheduler import printing
-from scheduler.audit import sheet, words
+from scheduler.audit import causes, sheet, words
 from scheduler.audit.words import FIGURES, TITLES, amount, spread, whole
 
 Json = dict[str, Any]
@@ -34,7 +34,7 @@ def show(audit: Json, console: Console) -> None:
     if audit["worst"]:
         console.print(_worst(audit))
     # Sentences stand below the figures, not beside them: a narrow terminal has no room for both.
-    for line in words.worst(audit):
+    for line in causes.worst(audit):
         say(console, line)
     _next(audit["next"], console)
     _replay(audit, console)
@@ -142,12 +142,12 @@ def _worst(audit: Json) -> Table:
     worst = set(audit["worst"])
     for node in audit["nodes"]:
         if node["name"] in worst:
-            table.add_row(Text(node["name"]), *words.sum_stranded([node]))
+            table.add_row(Text(node["name"]), *causes.sum_stranded([node]))
     others = [node for node in audit["nodes"] if node["money"] > 0 and node["name"] not in worst]
     if others:
         table.add_section()
         more = f"and {words.counted(len(others), 'more node')}"
-        table.add_row(more, *words.sum_stranded(others))
+        table.add_row(more, *causes.sum_stranded(others))
     return table
 
 

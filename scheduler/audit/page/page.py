@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-from scheduler.audit import words
+from scheduler.audit import causes, words
 from scheduler.audit.page import charts, fleet, parts
 from scheduler.audit.page.style import STYLE
 from scheduler.audit.words import FIGURES, TITLES, amount, spread, whole
@@ -108,20 +108,20 @@ def _total(total: Json) -> str:
 
 
 def _worst(audit: Json) -> str:
-    causes, worst = words.by_cause(audit), set(audit["worst"])
-    if not causes:
+    found, worst = causes.by_cause(audit), set(audit["worst"])
+    if not found:
         return "<p>Nothing is stranded.</p>"
     groups = []
-    for cause, nodes in causes.items():
+    for cause, nodes in found.items():
         shown = [node for node in nodes if node["name"] in worst]
         rows = [
-            (node["name"], *words.sum_stranded([node]), words.left(node["why"])) for node in shown
+            (node["name"], *causes.sum_stranded([node]), causes.left(node["why"])) for node in shown
         ]
         others = [node for node in nodes if node["name"] not in worst]
         if others:
-            named, what = words.rest_of_cause(len(shown), others)
-            rows.append((named, *words.sum_stranded(others), what))
-        groups.append((words.of_cause(cause, nodes), rows))
+            named, what = causes.rest_of_cause(len(shown), others)
+            rows.append((named, *causes.sum_stranded(others), what))
+        groups.append((causes.of_cause(cause, nodes), rows))
     headings = ("node", *TITLES.values(), "$ a month", "what is left")
     return parts.grouped(headings, groups)
 
