@@ -373,3 +373,36 @@ def test_a_trial_that_is_undone_leaves_the_version_of_before() -> None:
         engine.cluster.assume("default/new", "n", ())
         trial.commit()
     assert terms.version not in {before, *seen}
+
+
+def test_what_thousands_of_unlike_pods_took_goes_with_them() -> None:
+    engine = Engine(Config(), is_shared=False)
+    engine.handle(events.NodeSeen(make.node(name="n", cpu=100)), 0.0)
+    terms = engine.cluster.terms
+    live = [
+        terms.peers((Peers(("default",), selectors.NOTHING, one),), with_deleting=True)
+        for one in (selectors.EVERYTHING, selectors.all_of([Requirement("i", "Exists")]))
+    ]
+    n = 3000
+    for i in range(n):
+        pod = make.pod(name=f"p{i}", node="n", labels={"i": str(i)}, spec=unlike(i, "absent", 2))
+        engine.handle(events.PodSeen(pod), 0.0)
+    assert [int(count.by_row(1)[0]) for count in live] == [n, n]
+
+    def measure() -> int:
+        owned, counters = terms.owned, terms.counters
+        columns = (owned._group, owned._term, owned._index._words, terms._places._n)
+        return counters._links._words.size + sum(len(column.all) for column in columns)
+
+    most = measure()
+    # The last one that came goes last: its numbers are the highest.
+    for i in range(n - 1):
+        engine.handle(events.PodGone(f"default/p{i}"), 1.0)
+    assert [int(count.by_row(1)[0]) for count in live] == [1, 1]
+    engine.handle(events.PodGone(f"default/p{n - 1}"), 1.0)
+    assert [int(count.by_row(1)[0]) for count in live] == [0, 0]
+    assert most > 40_000
+    assert measure() < 10_000
+    live.clear()
+    assert not len(terms.counters)
+    assert not terms.counters._links._words.size

@@ -102,11 +102,15 @@ class Numbered:
         # Those whose pods are being deleted.
         self._deleting = 0
 
-    def __len__(self) -> int:
-        return len(self._classes) - len(self._free)
+    @property
+    def end(self) -> int:
+        """All classes have lower numbers."""
+        return len(self._classes)
 
     def next_number(self) -> int:
-        """A number for a class that is to be added: the lowest that is free."""
+        """A number for a class that is to be added: the lowest that is free, so that those at the end become free."""
+        while self._free and self._free[0] >= len(self._classes):
+            heappop(self._free)
         if not self._free:
             self._classes.append(None)
             self._free.append(len(self._classes) - 1)
@@ -124,6 +128,8 @@ class Numbered:
         """A class went."""
         self._classes[one.number] = None
         heappush(self._free, one.number)
+        while self._classes and self._classes[-1] is None:
+            self._classes.pop()
         self._deleting &= ~(one.deleting << one.number)
         self._within[one.namespace] &= ~(1 << one.number)
         if not self._within[one.namespace]:

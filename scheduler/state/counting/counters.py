@@ -126,6 +126,10 @@ class Counters:
             self._held[self._by_slot[slot]].weights.pop(number, None)
         self._links.leave(number)
 
+    def trim(self, n_classes: int) -> None:
+        """All classes have lower numbers."""
+        self._links.trim(n_classes)
+
     def of_owners(self, namespace: str) -> list[OwnerCount]:
         """The counts of terms about the pods of a namespace."""
         counts = [reference() for reference in self._held]

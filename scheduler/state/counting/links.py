@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from scheduler.schema.columns import Ints
 
 _BITS = 64
+# Room for so many classes that are gone is no burden.
+_SPARE_CLASSES = 1024
 _Words = NDArray[np.uint64]
 
 
@@ -41,6 +43,13 @@ class Links:
         """A count ends."""
         self.clear(slot)
         heappush(self._free, slot)
+        if len(self._free) == self._n_slots:
+            self._words, self._free, self._n_slots = self._words[:0, :0].copy(), [], 0
+
+    def trim(self, n_classes: int) -> None:
+        """All classes have lower numbers: have no room for many more."""
+        if len(self._words) > 2 * n_classes + _SPARE_CLASSES:
+            self._words = self._words[:n_classes].copy()
 
     def clear(self, slot: int) -> None:
         """A count counts no class any more."""

@@ -212,6 +212,11 @@ class OwnedTerms:
         owners, first = np.unique(self._owner.used, return_index=True)
         self._first.all[owners] = first
         self._n_gone = 0
+        # The index gives the lowest numbers first.
+        n_terms = len(self._index.rules)
+        if self._group.n > 2 * n_terms + _GONE_MIN:
+            for column in (self._group, self._weight, self._n_owners):
+                column.keep(column.all[:n_terms])
 
 
 def _group(term: OwnedTerm) -> Group:

@@ -32,6 +32,9 @@ class Places:
             self._free.append(place)
             if not rows:
                 del self._of_class[number]
+                if not self._of_class:
+                    self._class, self._row, self._n = Growing(), Growing(), Growing()
+                    self._free = []
                 return False
         return True
 

@@ -162,6 +162,7 @@ class Terms:
         if one.owned and self.owned.drop(one.number):
             self.version = next(self._versions)
         self._numbered.drop(one)
+        self.counters.trim(self._numbered.end)
 
     def _weigh(self, count: OwnerCount) -> tuple[Ints, Ints]:
         """[k] The classes that add to a count, and [k] what a pod of each adds."""
