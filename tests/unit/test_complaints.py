@@ -27,7 +27,7 @@ LONG = "a-pod-whose-name-is-as-long-as-those-that-charts-and-replica-sets-make-5
         ("simulate", "-f", "FILE", "--scale", "deploy/web=3"),
         ("audit", "-f", "FILE", "--mode", "unknown"),
         ("audit", "-f", "FILE", "-o", "unknown"),
-        ("audit", "-f", "FILE", "--nodes", "-o", "json"),
+        ("audit", "-f", "FILE", "--nodes", "-o", "html"),
         ("audit", "-f", "FILE", "--orders", "many-of-them-as-many-as-there-are-stars-in-the-sky"),
         ("replay", "/nowhere", "--mode", "unknown"),
         ("replay", "FILE", "--experiment", "unknown"),
