@@ -73,7 +73,7 @@ class RuleIndex(Generic[T]):
         self._n_gone += int(self._lengths.all[number])
         self._starts.all[number] = -1
         heappush(self._free, number)
-        if self._n_gone > max(_GONE_MIN, self._words.n // 2):
+        if not self._numbers or self._n_gone > max(_GONE_MIN, self._words.n // 2):
             self._compact()
 
     def about(self, namespace: str, namespace_labels: Labels, labels: Labels) -> Ints:
