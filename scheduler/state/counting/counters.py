@@ -14,12 +14,10 @@ from scheduler.state.counting.classes import Class, LabelsOf, OwnerCount, PeerCo
 from scheduler.state.counting.counts import Count
 from scheduler.state.counting.index import RuleIndex
 from scheduler.state.counting.links import Links
-from scheduler.state.counting.owned import OwnedTerm, Stance
+from scheduler.state.counting.owned import Group, OwnedTerm
 from scheduler.state.counting.places import Places
 from scheduler.state.counting.records import ComparedPod, write_pod
 from scheduler.state.structures.matching import Anchor, find_anchors, list_anchors
-
-_Group = tuple[Stance, str]
 
 
 @dataclass(slots=True)
@@ -35,7 +33,7 @@ class _Held:
 
     slot: int
     pod: ComparedPod | None = None
-    places: list[tuple[_Group, Anchor | None]] = field(default_factory=list)
+    places: list[tuple[Group, Anchor | None]] = field(default_factory=list)
     weights: dict[int, int] = field(default_factory=dict)
 
 
@@ -49,9 +47,9 @@ class Counters:
     def __init__(self, labels_of: LabelsOf, places: Places) -> None:
         self._labels_of, self._places = labels_of, places
         self.index: RuleIndex[ref[Count]] = RuleIndex()
-        self._owners: dict[tuple[_Group, Anchor | None], dict[ref[Count], None]] = {}
+        self._owners: dict[tuple[Group, Anchor | None], dict[ref[Count], None]] = {}
         self._held: dict[ref[Count], _Held] = {}
-        self._by_slot: dict[int, ref[Count]] = {}
+        self._by_slot: dict[int, tuple[ref[Count], _Held]] = {}
         self._links = Links()
         # What was found for classes, as long as no link changes: like pods come one after another.
         self._found: dict[int, list[tuple[ref[Count], int]]] = {}
@@ -88,9 +86,9 @@ class Counters:
         if found is None:
             found = self._found[number] = [
                 (reference, 1 if held.pod is None else held.weights[number])
-                for slot in self._links.find_slots(number)
-                for reference in (self._by_slot[slot],)
-                for held in (self._held[reference],)
+                for reference, held in map(
+                    self._by_slot.__getitem__, self._links.find_slots(number)
+                )
             ]
         for reference, each in found:
             count = reference()
@@ -123,7 +121,8 @@ class Counters:
     def leave(self, number: int) -> None:
         """A class has no pods any more."""
         for slot in self._links.find_slots(number):
-            self._held[self._by_slot[slot]].weights.pop(number, None)
+            _, held = self._by_slot[slot]
+            held.weights.pop(number, None)
         self._links.leave(number)
 
     def trim(self, n_classes: int) -> None:
@@ -150,7 +149,7 @@ class Counters:
         self._sweep()
         reference: ref[Count] = ref(count, self._ended.append)
         held = self._held[reference] = _Held(self._links.open())
-        self._by_slot[held.slot] = reference
+        self._by_slot[held.slot] = reference, held
         return reference, held
 
     def _begin(self, count: OwnerCount, held: _Held, classes: Ints, each: Ints) -> None:
@@ -167,7 +166,7 @@ class Counters:
 
     def _weigh(self, one: Class) -> dict[ref[Count], int]:
         """What each pod of a class adds to the counts of terms."""
-        terms: defaultdict[_Group, list[OwnedTerm]] = defaultdict(list)
+        terms: defaultdict[Group, list[OwnedTerm]] = defaultdict(list)
         for term in one.owned:
             terms[term.stance, term.key].append(term)
         found: dict[ref[Count], int] = {}

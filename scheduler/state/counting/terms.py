@@ -26,7 +26,7 @@ from scheduler.state.counting.classes import (
 )
 from scheduler.state.counting.counters import Counters
 from scheduler.state.counting.counts import Count
-from scheduler.state.counting.owned import OwnedTerms, Stance, owned_by
+from scheduler.state.counting.owned import Group, OwnedTerms, Stance, owned_by
 from scheduler.state.counting.places import Places
 from scheduler.state.pods import PodRecord
 
@@ -104,9 +104,7 @@ class Terms:
             found = self._counts[by] = made
         return found
 
-    def about(
-        self, namespace: str, labels: Labels
-    ) -> tuple[Callable[[str], bool], set[tuple[Stance, str]]]:
+    def about(self, namespace: str, labels: Labels) -> tuple[Callable[[str], bool], set[Group]]:
         """Whether terms of pods on nodes look at a label in a namespace, and what those about a pod mean.
 
         Of the latter stance and topology key.
