@@ -105,7 +105,7 @@ def counted(number: int, noun: str) -> str:
 def some(words: Sequence[str], most: int = 5) -> str:
     """The first few, and how many more there are."""
     more = len(words) - most
-    return ", ".join(words[:most]) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(words[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def check_writable(option: str, path: Path | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from scheduler import printing
 from scheduler.audit.words import TITLES, amount, counted, dollars, short
 
 Json = dict[str, Any]
@@ -28,8 +29,7 @@ def _money(nodes: list[Json]) -> float:
 
 def _name_some(nodes: list[Json]) -> str:
     """The first names and the number of the others."""
-    named = ", ".join(one["name"] for one in nodes[:_NAMES_MAX])
-    return named + (f" and {len(nodes) - _NAMES_MAX:,} more" if len(nodes) > _NAMES_MAX else "")
+    return printing.some([one["name"] for one in nodes], _NAMES_MAX)
 
 
 def sum_stranded(nodes: list[Json]) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
+from scheduler import printing
 from scheduler.api import names, storage, wire
 from scheduler.api.storage import KINDS as STORAGE_KINDS
 from scheduler.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -316,6 +317,4 @@ def _modes(inventory: Inventory) -> Iterator[str]:
 
 
 def _some(words: Iterable[str]) -> str:
-    found = list(dict.fromkeys(words))
-    more = len(found) - _NAMED_MAX
-    return ", ".join(found[:_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
+    return printing.some(list(dict.fromkeys(words)), _NAMED_MAX)

@@ -152,7 +152,7 @@ def _heading(pods: Sequence[Json], result: Json) -> str:
     if mistakes:
         said += f"; {printing.counted(mistakes, 'mistake')} in objects"
     if unsuited:
-        said += f"; {_some([prose(text) for text in unsuited])}"
+        said += f"; {printing.some([prose(text) for text in unsuited], _NAMED_MAX)}"
     return f"{mark} {said}"
 
 
@@ -189,7 +189,11 @@ def _evicted(pods: Iterable[Json]) -> Iterator[_Row]:
     for pod in pods:
         if pod["victims"]:
             names = [code(f"{one['namespace']}/{one['name']}") for one in pod["victims"]]
-            cells = _some(names), code(str(pod["nominated"])), code(alike.key(pod))
+            cells = (
+                printing.some(names, _NAMED_MAX),
+                code(str(pod["nominated"])),
+                code(alike.key(pod)),
+            )
             yield _Row(len(names), (f"{len(names):,}", *cells))
 
 
@@ -200,10 +204,10 @@ def _scheduled(pods: Iterable[Json]) -> Iterator[_Row]:
         nodes = [code(node) + _times(n) for node, n in on.most_common()]
         cards = Counter(_cards(pod["devices"]) for pod in those)
         left = sorted({pod["displacedFrom"] for pod in those} - {None})
-        was = f", was on {_some([code(node) for node in left])}" if left else ""
+        was = f", was on {printing.some([code(node) for node in left], _NAMED_MAX)}" if left else ""
         name = _label(kind, those) + was
-        shares = _some([share for share, _ in cards.most_common()])
-        yield _Row(len(those), (f"{len(those):,}", name, _some(nodes), shares))
+        shares = printing.some([share for share, _ in cards.most_common()], _NAMED_MAX)
+        yield _Row(len(those), (f"{len(those):,}", name, printing.some(nodes, _NAMED_MAX), shares))
 
 
 def _cards(devices: Sequence[Json]) -> str:
@@ -219,7 +223,9 @@ def _workloads(pods: Iterable[Json]) -> str:
     found = _largest(pods)
     # Of a single workload, the first cell of the row has the number.
     times = [_times(len(those)) if len(found) > 1 else "" for _, those in found]
-    return _some([_label(*one) + n for one, n in zip(found, times, strict=True)])
+    return printing.some(
+        [_label(*one) + n for one, n in zip(found, times, strict=True)], _NAMED_MAX
+    )
 
 
 def _times(n: int) -> str:
@@ -236,11 +242,6 @@ def _label(kind: alike.Kind, pods: Sequence[Json]) -> str:
     if kind.kind:
         return f"{prose(kind.kind)} {code(f'{kind.namespace}/{kind.name}')}"
     return code(alike.label(kind, pods))
-
-
-def _some(words: Sequence[str]) -> str:
-    more = len(words) - _NAMED_MAX
-    return ", ".join(words[:_NAMED_MAX]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _table(titles: Sequence[str], rows: Iterable[_Row], room: int) -> Iterator[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from scheduler import printing
 from scheduler.api import selectors
 from scheduler.devices import table as families
 from scheduler.errors import BadInput
@@ -102,7 +103,7 @@ class Readings:
             pods, leave, them = ("pod", "leaves", "it") if n == 1 else ("pods", "leave", "them")
             yield (
                 f"{self.file}: {n:,} {pods} {leave} in the second of arrival; the replay lets {them} run for 1/"
-                f"{tables.TICKS} of a second: {tables.some(self.gone_at_once)}"
+                f"{tables.TICKS} of a second: {printing.some(self.gone_at_once)}"
             )
         yield from tables.gone_before(self.file, self.gone_before, f"1/{tables.TICKS} of a second")
         if n := len(self.differing):
@@ -110,7 +111,7 @@ class Readings:
             smallest = [f"{app} ({limits[app]})" for app in self.differing]
             yield (
                 f"{self.file}: {n:,} {apps} with different values of max_per_node; the smallest counts: "
-                f"{tables.some(smallest)}"
+                f"{printing.some(smallest)}"
             )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from scheduler import printing
 from scheduler.api import quantities
 from scheduler.errors import BadInput
 from scheduler.replay.experiment import WHOLE
@@ -26,7 +27,6 @@ TIME_MAX = 10**11
 # Times are kept in parts of a second that a double holds exactly, so that what leaves makes room for what
 # comes at that very moment.
 TICKS = 1024
-_NAMED_MAX = 5
 _ENDINGS = (".csv", ".csv.gz", ".csv.xz")
 _TIME = re.compile(r"\d+(\.\d+)?", re.ASCII)
 _UNPACK = {".gz": gzip.decompress, ".xz": lzma.decompress}
@@ -197,13 +197,7 @@ def gone_before(file: str, pods: Sequence[str], stay: str) -> Iterator[str]:
             if n == 1
             else ("pods leave before they arrive", "them", "their")
         )
-        yield f"{file}: {n:,} {which}; the replay lets {it} run for {stay} from {its} arrival: {some(pods)}"
-
-
-def some(words: Sequence[str]) -> str:
-    """The first few, and how many more there are."""
-    more = len(words) - _NAMED_MAX
-    return ", ".join(words[:_NAMED_MAX]) + (f" and {more:,} more" if more > 0 else "")
+        yield f"{file}: {n:,} {which}; the replay lets {it} run for {stay} from {its} arrival: {printing.some(pods)}"
 
 
 def _check_header(
