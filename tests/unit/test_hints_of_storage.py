@@ -107,6 +107,7 @@ def csi_node(count: int) -> Json:
     return {"kind": "CSINode", "metadata": {"name": "n0"}, "spec": {"drivers": drivers}}
 
 
+DRIVER = {"kind": "CSIDriver", "metadata": {"name": "a.csi"}, "spec": {"storageCapacity": True}}
 MADE, LOCAL = of_class("made", "a.csi"), of_class("local", "kubernetes.io/no-provisioner")
 ON_RACK = {
     "required": {
@@ -126,6 +127,13 @@ CASES: dict[str, tuple[list[Json], events.Event]] = {
     "a node is where its volume can be used": (
         [node(), volume(nodeAffinity=ON_RACK), claim("c", "local", "v"), with_claim("w", "c")],
         seen(node(rack="1")),
+    ),
+    "its driver, which says where there is room, is gone": (
+        [node(), MADE, DRIVER, claim("c", "made"), with_claim("w", "c")],
+        events.StorageGone("CSIDriver", "", "a.csi"),
+    ),
+    "nothing says any more how many volumes a node takes": (
+        FULL, events.StorageGone("CSINode", "", "n0")
     ),
     "there is a volume": ([node(), LOCAL, claim("c", "local"), with_claim("w", "c")], seen(volume())),
     "a node is in the zone of its volume": (

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from scheduler.state.pods import PodRecord
 
 _NOBODY: frozenset[str] = frozenset()
+# Kinds that say how much there is room for: without them nothing does.
+_LIMITING = frozenset({"CSIDriver", "CSINode"})
 
 
 class Waking(NamedTuple):
@@ -204,7 +206,7 @@ class Storage:
                 self.versions[kind, one.of_class] += 1
         if kind == "StorageClass":
             self._know_all_of(key[1])
-        return Waking(all=new is not None)
+        return Waking(all=new is not None or kind in _LIMITING)
 
     def _table(self, kind: str) -> dict[Any, Any]:
         tables: Mapping[str, dict[Any, Any]] = {
