@@ -18,9 +18,10 @@ from scheduler.api.placement import MODES, Mode, Placement
 from scheduler.config import Config
 from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle
-from scheduler.kernels import board as boards
+from scheduler.kernels import place
 from scheduler.kernels.modes import lambda_g
 from scheduler.schema import columns as c
+from scheduler.schema import empty
 from scheduler.state.cluster import Cluster
 
 _SEED = 42
@@ -47,8 +48,7 @@ def _kernel() -> dict[str, float]:
     cap = rng.integers(1, 1000, (c.N_DIMS, 5_056)).astype(np.float64)
     used = np.floor(cap * rng.random(cap.shape) * 0.8)
     ask = np.floor((cap - used) * rng.random(cap.shape) * 0.5)
-    cluster = Cluster()
-    scratch = Cycle(cluster, PolicyBook(Config())).boards.scratch
+    scratch = empty.scratch(1, 1, 1)
     blocks = cap.shape[1] // c.BLOCK
 
     def kernel() -> None:
@@ -59,7 +59,7 @@ def _kernel() -> dict[str, float]:
             scratch.ask[:] = ask[:, lanes]
             lambda_g.lambda_g(scratch, c.BLOCK)
 
-    def empty() -> None:
+    def no_lanes() -> None:
         for block in range(blocks):
             lanes = slice(block * c.BLOCK, (block + 1) * c.BLOCK)
             scratch.cap[:] = cap[:, lanes]
@@ -69,7 +69,7 @@ def _kernel() -> dict[str, float]:
 
     n = cap.shape[1]
     in_numpy = _best(lambda: _numpy(cap, used, ask)) / n
-    alone = (_best(kernel) - _best(empty)) / n
+    alone = (_best(kernel) - _best(no_lanes)) / n
     return {
         "kernel_ns_per_node": round(alone, 2),
         "numpy_ns_per_node": round(in_numpy, 1),
@@ -140,13 +140,11 @@ def _at_size(n_nodes: int, mode: Mode) -> dict[str, float]:
     assert shape is not None
     # A kind that came once has no board yet.
     cycle.boards.refresh(shape)
-    rows = np.arange(cluster.nodes.capacity)
+    everywhere = empty.run()
+    everywhere.moved = np.arange(cluster.nodes.capacity)
 
     def full() -> None:
-        boards.rescore(
-            cluster.nodes.columns, cluster.cards.columns, shape.ask, cycle.learner.tables, shape.board,
-            rows, cycle.boards.scratch,
-        )  # fmt: skip
+        place.place_run(cycle.boards.world(shape), shape.ask, shape.board, everywhere)
 
     full_ns = _best(full) / n_nodes
     runs = []

@@ -18,7 +18,7 @@ from scheduler.api.door import events
 from scheduler.api.limits import DEFAULT
 from scheduler.config import Config
 from scheduler.engine.engine import Engine
-from scheduler.engine.warm import warm
+from scheduler.kernels import compiling
 from scheduler.kube.watch import listing
 
 _PODS_A_NODE = 4
@@ -33,7 +33,7 @@ def measure(n_nodes: int) -> dict[str, Any]:
 
 
 def _grown(n_nodes: int) -> dict[str, float]:
-    warm(Config())
+    compiling.compile_kernels(lambda _: None)
     engine, row = Engine(Config()), table.BY_NAME["gpu"]
     size = Size(n_nodes, n_nodes * _PODS_A_NODE)
     read_pod = listing.read_pod(DEFAULT)

@@ -16,7 +16,7 @@ from scheduler.api import wire
 from scheduler.api.door import events
 from scheduler.config import Config
 from scheduler.engine.engine import Engine
-from scheduler.engine.warm import warm
+from scheduler.kernels import compiling
 from scheduler.kube import heap
 from scheduler.kube.slices import Slice
 from tests.controlplane.objects import Manifest
@@ -26,7 +26,7 @@ FLOORS = (*weather.FLOORS, Floor("*.busy", at_most=0.5))
 
 def run(quick: bool) -> list[dict[str, Any]]:
     """Like and different pods, at each size."""
-    warm(Config())
+    compiling.compile_kernels(lambda _: None)
     found = []
     for n_nodes in (1_000,) if quick else (1_000, 5_000):
         for alike in (True, False):

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from scheduler import config, progress
+from scheduler import progress
 
 
 def compile_kernels() -> None:
     """Compile all kernels into the cache."""
-    from scheduler.engine import warm  # noqa: PLC0415 - numba costs half a second
+    from scheduler.kernels import compiling  # noqa: PLC0415 - numba costs half a second
 
-    count = warm.Count()
-    with (
-        progress.bar("kernels compiled", len(count)) as progressed,
-        # One call compiles them all, so another thread has to look.
-        progress.often(lambda: progressed(count.compiled())),
-    ):
-        warm.warm(config.Config())
+    with progress.bar("kernels compiled", len(compiling.list_kernels())) as progressed:
+        compiling.compile_kernels(progressed)
 
 
 def compile_first_time() -> None:
-    """Compile all kernels if none is in the cache: the first command of a version would be silent for minutes."""
-    from scheduler.engine import warm  # noqa: PLC0415 - as above
+    """Compile all kernels if none is in the cache: the first command of a version would be silent for a minute."""
+    from scheduler.kernels import compiling  # noqa: PLC0415 - as above
 
-    if warm.is_due():
+    if compiling.is_cache_empty():
         compile_kernels()

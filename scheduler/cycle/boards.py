@@ -21,8 +21,8 @@ from scheduler.cycle.statics import NODE_BYTES, Static, Statics
 from scheduler.cycle.topologies import Topologies
 from scheduler.cycle.views import View
 from scheduler.errors import BrokenInvariant
-from scheduler.kernels import board as kernel
 from scheduler.kernels import diagnose
+from scheduler.kernels import place as kernel
 from scheduler.modes.learning import Learner
 from scheduler.plugins import table
 from scheduler.plugins.contract import Asked
@@ -30,6 +30,7 @@ from scheduler.plugins.rules import named_nodes
 from scheduler.plugins.volumes.refusals import Refusal
 from scheduler.schema import columns as c
 from scheduler.schema import empty
+from scheduler.schema.world import World
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 from scheduler.state.structures.recent import Recent
@@ -135,7 +136,8 @@ class Boards:
         self._topologies = Topologies(cluster)
         # Tallies that were made since there was room for them: of usual shapes, and of those with more.
         self._n_tallied = [0, 0]
-        self.scratch = empty.scratch(1, 1, 1)
+        self._world = World(cluster.ledger.tables, learner.tables, empty.scratch(1, 1, 1))
+        self._no_run = empty.run()
 
     def shape(self, key: Key) -> Shape:
         """The shape of pods that are alike in all that decides where they go."""
@@ -167,13 +169,17 @@ class Boards:
         self._fit_scratch(shape)
         return shape
 
+    def world(self, shape: Shape) -> World:
+        """What kernels read and write beside a pod of a shape; until the next call."""
+        world = self._world
+        world.tables = self._cluster.ledger.tables
+        world.demand = self._learner.of(shape.ask.pool)
+        return world
+
     def refusals(self, shape: Shape, rows: c.Ints) -> c.Ints:
         """[W, n] refusal bits of some rows, for a shape without an up-to-date board; 0 where the pod fits."""
-        cluster = self._cluster
         bits = np.zeros((table.words_of_bits(shape.asked.template), rows.size), np.int64)
-        diagnose.judge(
-            cluster.nodes.columns, cluster.cards.columns, shape.ask, rows, self.scratch, bits
-        )
+        diagnose.judge(self.world(shape), shape.ask, rows, bits)
         self.count(shape)
         bits[0] |= self.statics.refusals(shape.asked, rows) | shape.counted.refusals(rows)
         return bits
@@ -184,17 +190,10 @@ class Boards:
 
     def refresh(self, shape: Shape) -> None:
         """Bring a shape's board up to date with the columns and with what was learnt."""
-        cluster, rows = self._cluster, self.stale(shape)
+        rows = self.stale(shape)
         if rows.size:
-            kernel.rescore(
-                cluster.nodes.columns,
-                cluster.cards.columns,
-                shape.ask,
-                self._learner.of(shape.ask.pool),
-                shape.board,
-                rows,
-                self.scratch,
-            )
+            self._no_run.moved = rows
+            kernel.place_run(self.world(shape), shape.ask, shape.board, self._no_run)
         self._scored(shape)
 
     def stale(self, shape: Shape) -> c.Ints:
@@ -230,7 +229,7 @@ class Boards:
         if self._judge(shape) or stale or moved is None or is_elsewhere:
             moved = np.arange(cluster.nodes.capacity)
         if shape.board.domains is not shape.counted.arrays:
-            shape.board = shape.board._replace(domains=shape.counted.arrays)
+            shape.board.domains = shape.counted.arrays
         self._fit_scratch(shape)
         # What is counted in domains is judged anew with any row.
         return moved if moved.size else _ONE_ROW
@@ -238,7 +237,7 @@ class Boards:
     def draw(self, shape: Shape, number: int) -> None:
         """A decision of the mode that draws lots: every node's lot is drawn anew."""
         self.refresh(shape)
-        shape.ask = shape.ask._replace(rules=shape.ask.rules._replace(draw=number))
+        shape.ask.rules = shape.ask.rules.replace(draw=number)
         shape.learnt = None
 
     def placed(self, shape: Shape) -> None:
@@ -265,13 +264,12 @@ class Boards:
         is_new = shape.judged != static.generation
         if is_new:
             shape.judged = static.generation
-            shape.board = shape.board._replace(
-                static=static.refused, scores=static.scores, norms=static.norms(shape.weights)
-            )
-            shape.board.base[0] = static.base(shape.weights)
+            board = shape.board
+            board.static, board.scores = static.refused, static.scores
+            board.norms = static.norms(shape.weights)
+            board.base[0] = static.base(shape.weights)
         if shape.promised is not None:
-            refused = static.refused | shape.promised.bits[0]
-            shape.board = shape.board._replace(static=refused)
+            shape.board.static = static.refused | shape.promised.bits[0]
         return is_new
 
     def _fit_scratch(self, shape: Shape) -> None:
@@ -279,9 +277,9 @@ class Boards:
         picks = shape.most_picks
         tables = self._learner.of(shape.ask.pool)
         typical = max(tables.keel.weight.size, tables.fgd.weight.size)
-        s = self.scratch
+        s = self._world.scratch
         if s.order.size < cards or s.picks.size < picks or s.fits.size < typical:
-            self.scratch = empty.scratch(
+            self._world.scratch = empty.scratch(
                 max(cards, s.order.size), max(picks, s.picks.size), max(typical, s.fits.size)
             )
 
@@ -318,6 +316,6 @@ class Boards:
                 n_tallies -= len(one.counted)
 
 
-_NO_BOARD = empty.board(0)
+# Of shapes that have not been compiled and scored yet.
+_NO_ASK, _NO_BOARD = empty.ask(), empty.board(0)
 _ONE_ROW: c.Ints = np.zeros(1, np.int64)
-_NO_ASK = c.Ask(*(np.full(4, -1, np.int64) for _ in c.Ask._fields))  # type: ignore[arg-type]

@@ -16,11 +16,11 @@ from scheduler.api.pods.templates import PodTemplate
 from scheduler.cycle.boards import Shape
 from scheduler.cycle.statics import Static, Statics
 from scheduler.kernels.cold import choose
-from scheduler.kernels.place import Placed
 from scheduler.modes.learning import Learner
 from scheduler.plugins import table
 from scheduler.schema import cold as schema
 from scheduler.schema import columns as c
+from scheduler.schema.world import Run, World
 from scheduler.state.cluster import Cluster
 
 # A board costs as much as some ten decisions without one.
@@ -56,22 +56,22 @@ class Cold:
         # The first tells whether there is room at all: for pods that fit nowhere no board is made.
         return 1 if came == 0 else 0
 
-    def place(self, shape: Shape, scratch: c.Scratch, placed: Placed) -> bool:
+    def place(self, shape: Shape, world: World, placed: Run) -> bool:
         """Place a pod of a shape that ``share`` takes, as the first of ``placed``; whether it fits anywhere.
 
-        Ranks, tables and the scratch must be up to date.
+        Ranks and the world must be up to date.
         """
         cluster = self._cluster
         of_family = self._kept[shape.ask.pool]
         moved = self._changed(of_family, shape.ask.pool)
         static = self._static(shape)
-        kept = of_family.figures._replace(refused=static.refused, moved=moved)
-        if static.told:
-            weights = static.norms(shape.weights)[:, c.NORM_WEIGHT].copy()
-            kept = kept._replace(scores=static.scores, weights=weights)
-        nodes, cards = cluster.nodes.columns, cluster.cards.columns
-        tables = self._learner.of(shape.ask.pool)
-        fits = choose.place_one(nodes, cards, shape.ask, tables, kept, scratch, placed)
+        kept = of_family.figures
+        kept.refused, kept.moved = static.refused, moved
+        kept.scores, kept.weights = (
+            static.scores,
+            static.norms(shape.weights)[:, c.NORM_WEIGHT].copy(),
+        )
+        fits = choose.place_one(world, shape.ask, kept, placed)
         of_family.moved = cluster.moved.position
         if fits:
             template = shape.asked.template

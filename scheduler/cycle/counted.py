@@ -92,7 +92,7 @@ class Counted:
         for t, (_, tally) in enumerate(self._tallied.tallies):
             tallies, counts, there = arrays.tallies[[t]], arrays.counts[[t]], arrays.there[[t]]
             figures = arrays.figures.copy()
-            alone = arrays._replace(tallies=tallies, counts=counts, there=there, figures=figures)
+            alone = arrays.replace(tallies=tallies, counts=counts, there=there, figures=figures)
             bits[0] = 0
             kernel.refusals(alone, np.array([row], np.int64), bits)
             if bits[0]:

@@ -12,6 +12,7 @@ from scheduler.plugins import table
 from scheduler.plugins.contract import Judged
 from scheduler.plugins.volumes.refusals import Refusal
 from scheduler.schema import columns as c
+from scheduler.schema.world import World
 from scheduler.state.cluster import Cluster
 
 
@@ -22,11 +23,9 @@ def all_rows(cluster: Cluster) -> c.Ints:
     return ordered
 
 
-def judged(
-    cluster: Cluster, shape: Shape, scratch: c.Scratch, rows: c.Ints, bits: c.Ints
-) -> Judged:
+def judged(cluster: Cluster, shape: Shape, world: World, rows: c.Ints, bits: c.Ints) -> Judged:
     """Rows and their refusal bits, for rules to tell why."""
-    return Judged(shape.asked, shape.ask, cluster, scratch, rows, bits)
+    return Judged(shape.asked, shape.ask, cluster, world, rows, bits)
 
 
 def of_claims(cluster: Cluster, refusal: Refusal) -> Diagnosis:

@@ -13,6 +13,7 @@ from scheduler.kernels import place
 from scheduler.modes.learning import Learner
 from scheduler.plugins.volumes import giving
 from scheduler.schema import columns as c
+from scheduler.schema.world import ANY_ROW, Run
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 
@@ -28,20 +29,20 @@ class Rooms:
         self._cluster, self._boards, self._learner = cluster, boards, learner
         self._of_pods = np.zeros((4, 1), np.int64)
         self._of_picks = np.zeros(3, np.int64)
-        # The parts of it that calls were given, by how many pods and picks they are for.
-        self._given: dict[tuple[int, int], tuple[c.Ints, ...]] = {}
+        # The parts of them that calls were given, by how many pods and picks they are for.
+        self._given: dict[tuple[int, int], Run] = {}
 
-    def of(self, part: Sequence[PodRecord], shape: Shape, moved: c.Ints = _NONE) -> place.Placed:
+    def of(self, part: Sequence[PodRecord], shape: Shape, moved: c.Ints = _NONE) -> Run:
         """Where a kernel writes how it placed pods of a shape; until the next call."""
         cluster, n, picks = self._cluster, len(part), shape.most_picks
         held = min(picks, cluster.cards.most_on_a_node) if shape.asked.template.gpu else 0
         cluster.ledger.pods.make_room(n, held)
         room = self._given.get((n, picks)) or self._cut(n, picks)
-        room[0][:] = [pod.priority for pod in part]
-        return place.Placed(cluster.ledger.bundle, moved, *room)
+        room.priority[:] = [pod.priority for pod in part]
+        room.moved, room.chosen = moved, ANY_ROW
+        return room
 
-    def _cut(self, n: int, picks: int) -> tuple[c.Ints, ...]:
-        """The fields of ``Placed`` from ``priority`` on."""
+    def _cut(self, n: int, picks: int) -> Run:
         size = 3 * n * picks
         if n > self._of_pods.shape[1]:
             self._of_pods = np.zeros((4, n), np.int64)
@@ -52,10 +53,10 @@ class Rooms:
         if len(self._given) >= _ROOMS_MAX:
             self._given.clear()
         of_picks = self._of_picks[:size].reshape(3, n, picks)
-        room = self._given[n, picks] = (*self._of_pods[:, :n], *of_picks)
+        room = self._given[n, picks] = Run(_NONE, ANY_ROW, *self._of_pods[:, :n], *of_picks)
         return room
 
-    def cards(self, shape: Shape, placed: place.Placed, k: int) -> Slots:
+    def cards(self, shape: Shape, placed: Run, k: int) -> Slots:
         """The cards of a pod that was placed, a tuple per container."""
         uuid_of, containers = self._cluster.cards.uuid_of, shape.ask.containers
         slots: list[list[CardUse]] = [[] for _ in shape.asked.template.kinds]
@@ -66,18 +67,11 @@ class Rooms:
             slots[slot].append(CardUse(uuid, int(placed.mib[k, p]), cores))
         return tuple(map(tuple, slots))
 
-    def put_at(self, pod: PodRecord, shape: Shape, row: int) -> place.Placed:
+    def put_at(self, pod: PodRecord, shape: Shape, row: int) -> Run:
         """Place a pod on a row, whose cards suffice for it; ranks, tables and the scratch must be up to date."""
-        cluster, placed = self._cluster, self.of([pod], shape)
-        placed.row[0] = row
-        place.put_at(
-            cluster.nodes.columns,
-            cluster.cards.columns,
-            shape.ask,
-            self._learner.of(shape.ask.pool),
-            self._boards.scratch,
-            placed,
-        )
+        placed = self.of([pod], shape)
+        placed.chosen = row
+        place.place_run(self._boards.world(shape), shape.ask, shape.board, placed)
         return placed
 
     def put(self, pod: PodRecord, shape: Shape, row: int) -> None:
@@ -87,7 +81,7 @@ class Rooms:
         self._cluster.assume_charged(pod.uid, row, slots, int(placed.pod[0]))
         self._cluster.moved.add(row)
 
-    def assume(self, shape: Shape, pods: Sequence[PodRecord], placed: place.Placed) -> list[Bind]:
+    def assume(self, shape: Shape, pods: Sequence[PodRecord], placed: Run) -> list[Bind]:
         """Charge pods, which are the first of ``placed``, and say how they are to be bound."""
         cluster, n, binds = self._cluster, len(pods), []
         rows = placed.row[:n].tolist()

@@ -305,7 +305,7 @@ class Cycle:
     def _place_cold(self, shape: Shape, pod: PodRecord, outcome: Outcome) -> bool:
         """Place a pod of a shape that has no board; whether it fits anywhere."""
         placed = self._rooms.of([pod], shape)
-        fits = self.cold.place(shape, self.boards.scratch, placed)
+        fits = self.cold.place(shape, self.boards.world(shape), placed)
         if fits:
             outcome.binds += self._rooms.assume(shape, [pod], placed)
             self._keep_promises(shape, [pod], outcome)
@@ -365,22 +365,14 @@ class Cycle:
         return bits
 
     def _why(self, shape: Shape, rows: c.Ints, bits: c.Ints) -> Diagnosis:
-        judged = diagnosis.judged(self._cluster, shape, self.boards.scratch, rows, bits)
+        judged = diagnosis.judged(self._cluster, shape, self.boards.world(shape), rows, bits)
         return diagnosis.summed(judged)
 
     def _place_part(
         self, shape: Shape, part: list[PodRecord], moved: c.Ints, outcome: Outcome
     ) -> int:
-        cluster, placed = self._cluster, self._rooms.of(part, shape, moved)
-        n = place.place_run(
-            cluster.nodes.columns,
-            cluster.cards.columns,
-            shape.ask,
-            self.learner.of(shape.ask.pool),
-            shape.board,
-            self.boards.scratch,
-            placed,
-        )
+        placed = self._rooms.of(part, shape, moved)
+        n = place.place_run(self.boards.world(shape), shape.ask, shape.board, placed)
         outcome.binds += self._rooms.assume(shape, part[:n], placed)
         self.boards.placed(shape)
         self._keep_promises(shape, part[:n], outcome)

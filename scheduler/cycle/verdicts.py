@@ -42,7 +42,7 @@ def all_nodes(cluster: Cluster, cycle: Cycle, pod: PodRecord) -> Verdicts:
     cycle.boards.refresh(shape)
     rows = diagnosis.all_rows(cluster)
     bits = cycle.refusals(shape, rows)
-    why = _reasons(diagnosis.judged(cluster, shape, cycle.boards.scratch, rows, bits))
+    why = _reasons(diagnosis.judged(cluster, shape, cycle.boards.world(shape), rows, bits))
     result: dict[str, dict[str, Any]] = {}
     for i in np.argsort(cluster.nodes.columns.rank[rows]).tolist():
         status, reasons = why.get(i, _FITS)

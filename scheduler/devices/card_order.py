@@ -42,7 +42,7 @@ def sort_keys(policy: str, *, numa_bind: bool) -> Ints:
     else:
         # topology-aware walks like spread; without link scores that is also its answer.
         keys = [_SCORE if policy == "binpack" else -_SCORE, _NUMA]
-    return np.array(keys + [0] * (4 - len(keys)), np.int64)
+    return shared.ints(*keys, *[0] * (4 - len(keys)))
 
 
 def node_score_name(policy: str) -> str:

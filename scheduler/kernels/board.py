@@ -12,29 +12,21 @@ The tier is 1 on nodes without GPUs for pods that ask none: they go there while 
 
 from __future__ import annotations
 
-import numpy as np
-
 from scheduler.kernels import domains, fit, parts
-from scheduler.kernels._jit import inlined, kernel
+from scheduler.kernels._jit import inlined, part
 from scheduler.schema import columns as c
+from scheduler.schema.world import World
 
 
-@kernel
-def rescore(
-    nodes: c.Nodes,
-    cards: c.Cards,
-    ask: c.Ask,
-    demand: c.Demand,
-    board: c.Board,
-    rows: c.Ints,
-    s: c.Scratch,
-) -> None:
+@inlined
+def rescore(world: World, ask: c.Ask, board: c.Board, rows: c.Ints) -> None:
     """Bring ``rows`` of the board up to date: bits, part, key, and the best of their blocks.
 
-    Reads nodes, cards, ask, demand; writes board and scratch. O(rows); all rows when the highest of a
-    normalised score moved, which only shapes with preferences have, and for shapes that count pods in domains.
+    Writes board and scratch. O(rows); all rows when the highest of a normalised score moved, which only shapes with
+    preferences have, and for shapes that count pods in domains.
     """
-    lanes = int(np.int64(0))
+    nodes, s = world.tables.nodes, world.scratch
+    lanes = 0
     for i in range(rows.size):
         row = rows[i]
         board.refused[0, row] = 0
@@ -46,10 +38,10 @@ def rescore(
             board.part[row] = -1
             fit.note(nodes, ask, row, row, board.refused)
         elif parts.is_aware(ask):
-            board.part[row] = parts.judged(nodes, cards, ask, demand, row, s)
+            board.part[row] = parts.by_cards(world, ask, row)
             if board.part[row] < 0:
                 board.refused[0, row] = 1 << ask.bits[c.BIT_CARDS]
-        elif parts.gather(nodes, cards, ask, row, s, lanes):
+        elif parts.gather(world.tables, ask, row, s, lanes):
             s.rows[lanes] = row
             lanes += 1
             if lanes == c.BLOCK:
@@ -81,7 +73,7 @@ def rescore(
             last = block
 
 
-@inlined
+@part
 def winner(nodes: c.Nodes, board: c.Board) -> int:
     """The row with the highest key, lowest rank on ties, or -1. O(N / 64)."""
     found = -1
@@ -96,7 +88,7 @@ def winner(nodes: c.Nodes, board: c.Board) -> int:
     return found
 
 
-@inlined
+@part
 def _elect(nodes: c.Nodes, board: c.Board, block: int) -> None:
     found = -1
     for row in range(block * c.BLOCK, (block + 1) * c.BLOCK):
@@ -110,14 +102,14 @@ def _elect(nodes: c.Nodes, board: c.Board, block: int) -> None:
     board.best[block] = found
 
 
-@inlined
+@part
 def _score(nodes: c.Nodes, ask: c.Ask, board: c.Board, s: c.Scratch, lanes: int) -> None:
     parts.of_block(nodes, ask, s, lanes)
     for lane in range(lanes):
         board.part[s.rows[lane]] = s.points[lane]
 
 
-@inlined
+@part
 def _set_key(nodes: c.Nodes, ask: c.Ask, board: c.Board, row: int) -> None:
     if not domains.fits(board, row):
         board.key[row] = -1
@@ -131,7 +123,7 @@ def _set_key(nodes: c.Nodes, ask: c.Ask, board: c.Board, row: int) -> None:
     board.key[row] = tier * parts.TIER + ask.mode.unit * points * 1000 + board.part[row]
 
 
-@inlined
+@part
 def _set_keys(nodes: c.Nodes, ask: c.Ask, board: c.Board) -> None:
     """As ``_set_key`` for all rows, score by score: loops without conditions take half as long."""
     n, unit = board.part.size, ask.mode.unit * 1000
@@ -151,7 +143,7 @@ def _set_keys(nodes: c.Nodes, ask: c.Ask, board: c.Board) -> None:
             board.key[row] = -1
 
 
-@inlined
+@part
 def normalised(board: c.Board, i: int, row: int) -> int:
     """Points 0..100 of the static score ``i`` of the board on a row, as kube-scheduler normalises them."""
     raw, most = board.scores[i, row], board.norms[i, c.NORM_MOST]
@@ -161,7 +153,7 @@ def normalised(board: c.Board, i: int, row: int) -> int:
     return int(100 - share if board.norms[i, c.NORM_HOW] == c.LESS_OF_MOST else share)
 
 
-@inlined
+@part
 def _most_moved(board: c.Board) -> bool:
     """Find the highest raw scores of all rows on which the pod fits; whether one is another than before."""
     moved = False

@@ -6,16 +6,17 @@ from scheduler.kernels import fit
 from scheduler.kernels._jit import kernel
 from scheduler.kernels.devices import gpus, pools
 from scheduler.schema import columns as c
+from scheduler.schema.handles import Ints1, Ints2
+from scheduler.schema.world import World
 
 
 @kernel
-def judge(
-    nodes: c.Nodes, cards: c.Cards, ask: c.Ask, rows: c.Ints, s: c.Scratch, refused: c.Ints
-) -> None:
+def judge(world: World, ask: c.Ask, rows: Ints1, refused: Ints2) -> None:
     """Refusal bits of each of ``rows`` [n] into ``refused`` [W, n]: resources that are short, else cards.
 
     O(n · (resources + cards²)).
     """
+    nodes, cards, s = world.tables.nodes, world.tables.cards, world.scratch
     for i in range(rows.size):
         row = rows[i]
         if not fit.fits(nodes, ask, row):
@@ -25,11 +26,10 @@ def judge(
 
 
 @kernel
-def card_codes(
-    nodes: c.Nodes, cards: c.Cards, ask: c.Ask, rows: c.Ints, s: c.Scratch, codes: c.Ints
-) -> None:
+def card_codes(world: World, ask: c.Ask, rows: Ints1, codes: Ints2) -> None:
     """The counts of why cards were refused into ``codes`` [n, N_CARD_CODES], of ``rows`` [n] whose cards do not suffice."""
+    s = world.scratch
     for i in range(rows.size):
-        gpus.choose(nodes, cards, ask, rows[i], s)
+        gpus.choose(world.tables.nodes, world.tables.cards, ask, rows[i], s)
         for code in range(c.N_CARD_CODES):
             codes[i, code] = s.codes[code]

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import math
 
-from scheduler.kernels._jit import inlined, kernel
+from scheduler.kernels._jit import kernel, part
 from scheduler.schema import columns as c
+from scheduler.schema.handles import Ints1
 
 
 @kernel
-def refusals(d: c.Domains, rows: c.Ints, refused: c.Ints) -> None:
+def refusals(d: c.Domains, rows: Ints1, refused: Ints1) -> None:
     """Refusal bits of ``rows`` [n] into ``refused`` [n], by what is counted. O(tallies · (rows + domains))."""
     prepare(d)
     for i in range(rows.size):
         refused[i] |= bits_of(d, rows[i])
 
 
-@inlined
+@part
 def prepare(d: c.Domains) -> None:
     """Find what the emptiest domains have, and whether there is anything to be near to. O(tallies · domains)."""
     d.figures[c.FIGURE_NEAR] = 0
@@ -38,7 +39,7 @@ def prepare(d: c.Domains) -> None:
         d.tallies[t, c.TALLY_FEWEST] = 0 if n < d.tallies[t, c.TALLY_LEAST] or n == 0 else fewest
 
 
-@inlined
+@part
 def bits_of(d: c.Domains, row: int) -> int:
     """Refusal bits of a row; of evenness that of the first tally that refuses it."""
     bits, is_even = 0, True
@@ -71,14 +72,14 @@ def bits_of(d: c.Domains, row: int) -> int:
     return bits
 
 
-@inlined
+@part
 def domain_of(d: c.Domains, t: int, row: int) -> int:
     """The domain of a row for a tally, -1 for none."""
     key = d.tallies[t, c.TALLY_KEY]
     return int(d.domain[key, row]) if key >= 0 else row
 
 
-@inlined
+@part
 def placed(board: c.Board, row: int) -> None:
     """A pod of the shape went to a row."""
     d = board.domains
@@ -93,7 +94,7 @@ def placed(board: c.Board, row: int) -> None:
             d.counts[t, v] += d.tallies[t, c.TALLY_GAIN]
 
 
-@inlined
+@part
 def judge(board: c.Board, rows: c.Ints) -> None:
     """Make the refusal bits of ``rows`` again that come from tallies. O(tallies · (rows + domains))."""
     mine = _bits(board.domains)
@@ -102,7 +103,7 @@ def judge(board: c.Board, rows: c.Ints) -> None:
         _judge_row(board, mine, rows[i])
 
 
-@inlined
+@part
 def judge_all(board: c.Board) -> None:
     """As ``judge`` for all rows, and score those on which the pod fits. O(tallies · (N + domains))."""
     mine = _bits(board.domains)
@@ -118,14 +119,14 @@ def judge_all(board: c.Board) -> None:
             _score_sum(board, g)
 
 
-@inlined
+@part
 def fits(board: c.Board, row: int) -> bool:
     """Whether the pod fits on a row of an up-to-date board."""
     has_domains = board.domains.tallies.shape[0] > 0
     return bool(board.part[row] >= 0 and not (has_domains and board.refused[0, row]))
 
 
-@inlined
+@part
 def _bits(d: c.Domains) -> int:
     """All refusal bits that come from tallies."""
     mine = 0
@@ -138,12 +139,12 @@ def _bits(d: c.Domains) -> int:
     return mine
 
 
-@inlined
+@part
 def _judge_row(board: c.Board, mine: int, row: int) -> None:
     board.refused[0, row] = (board.refused[0, row] & ~mine) | bits_of(board.domains, row)
 
 
-@inlined
+@part
 def _score_spread(board: c.Board, g: int) -> None:
     """Points of the score ``g``: the fewer pods are counted in the domains of a node, the more.
 
@@ -180,7 +181,7 @@ def _score_spread(board: c.Board, g: int) -> None:
             d.points[g, row] = 100 * (highest + lowest - d.raw[g, row]) // highest
 
 
-@inlined
+@part
 def _score_sum(board: c.Board, g: int) -> None:
     """Points of the score ``g``: the more is counted in the domains of a node, the more.
 
@@ -202,7 +203,7 @@ def _score_sum(board: c.Board, g: int) -> None:
         d.points[g, row] = int(100.0 * ((d.raw[g, row] - lowest) / span)) if span > 0 else 0
 
 
-@inlined
+@part
 def _add_counts(d: c.Domains, g: int, t: int) -> None:
     """Add what a tally says of each row to the score ``g``."""
     key, weight = d.tallies[t, c.TALLY_KEY], d.tallies[t, c.TALLY_WEIGHT]
@@ -215,7 +216,7 @@ def _add_counts(d: c.Domains, g: int, t: int) -> None:
         d.raw[g, row] += weight * d.counts[t, v] if v >= 0 else 0
 
 
-@inlined
+@part
 def _is_scored(d: c.Domains, g: int, row: int) -> bool:
     """Whether a node has every label that it must have for a score."""
     for t in range(d.tallies.shape[0]):
@@ -225,7 +226,7 @@ def _is_scored(d: c.Domains, g: int, row: int) -> bool:
     return True
 
 
-@inlined
+@part
 def _domains_of(d: c.Domains, t: int, g: int) -> int:
     """How many domains the scored nodes are in."""
     d.figures[c.FIGURE_STAMP] += 1

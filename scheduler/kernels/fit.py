@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from scheduler.kernels._jit import inlined
+from scheduler.kernels._jit import part, tiny
 from scheduler.schema import columns as c
 
 
-@inlined
+@tiny
 def fits(nodes: c.Nodes, ask: c.Ask, row: int) -> bool:
     """Whether every resource asked fits, integers in base units. O(resources asked).
 
@@ -18,7 +18,7 @@ def fits(nodes: c.Nodes, ask: c.Ask, row: int) -> bool:
     return True
 
 
-@inlined
+@part
 def note(nodes: c.Nodes, ask: c.Ask, row: int, at: int, refused: c.Ints) -> None:
     """Which of the resources asked do not fit, as bits of column ``at`` of ``refused`` [W, n]."""
     refused[0, at] |= 1 << ask.bits[c.BIT_RESOURCES]
@@ -28,7 +28,7 @@ def note(nodes: c.Nodes, ask: c.Ask, row: int, at: int, refused: c.Ints) -> None
             refused[bit // c.WORD, at] |= 1 << (bit % c.WORD)
 
 
-@inlined
+@tiny
 def _is_short(nodes: c.Nodes, ask: c.Ask, i: int, row: int) -> bool:
     r, pool = ask.resources[i], ask.by_cards[i]
     return bool(

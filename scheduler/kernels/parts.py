@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduler.kernels._jit import inlined, kernel
+from scheduler.kernels._jit import inlined, kernel, part
 from scheduler.kernels.devices import gpus, pools
 from scheduler.kernels.modes import aware, kube, lambda_g, score
 from scheduler.schema import columns as c
+from scheduler.schema.world import World
 
 # What a key has room for below the tier, see ``board``.
 TIER = 1 << 60
@@ -21,64 +22,43 @@ POLICY_MOST = 30
 _POINTS = 100_000
 
 
-@inlined
+@part
 def is_aware(ask: c.Ask) -> bool:
     """Whether the pod is judged by a mode that knows cards."""
     return bool(ask.mode.aware >= 0)
 
 
 @kernel
-def by_cards(
-    nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, row: int, s: c.Scratch
-) -> int:
-    """The part of a pod that is judged card by card, -1 where they do not suffice.
-
-    A call of its own, for it takes long to compile: what scores all nodes has ``aware.place`` in itself.
-    """
-    return judged(nodes, cards, ask, demand, row, s)
-
-
-@inlined
-def judged(
-    nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, row: int, s: c.Scratch
-) -> int:
-    """As ``by_cards``, within the caller."""
-    points = aware.place(nodes, cards, ask, demand, row, s)
+def by_cards(world: World, ask: c.Ask, row: int) -> int:
+    """The part of a pod that is judged card by card, -1 where they do not suffice."""
+    nodes, cards, s = world.tables.nodes, world.tables.cards, world.scratch
+    points = aware.place(nodes, cards, ask, world.demand, row, s)
     return int(points * ask.mode.weight * ask.mode.unit + s.second[0] if points >= 0 else -1)
 
 
 @kernel
-def lost(
-    nodes: c.Nodes,
-    cards: c.Cards,
-    ask: c.Ask,
-    demand: c.Demand,
-    told: c.Demand,
-    row: int,
-    s: c.Scratch,
-) -> float:
-    """What a pod of mode ``keel`` loses on a node by the tables ``told``, with the cards it gets by ``demand``.
+def lost(world: World, ask: c.Ask, told: c.Demand, row: int) -> float:
+    """What a pod of mode ``keel`` loses on a node by the tables ``told``, with the cards it gets by its own.
 
     Losses are linear in what tables say: with all but one figure at 0 it is what that one stands for.
     """
-    if by_cards(nodes, cards, ask, demand, row, s) < 0:
+    if by_cards(world, ask, row) < 0:
         return np.nan
-    return aware.lost(nodes, cards, ask, told, row, s)
+    return aware.lost(world.tables.nodes, world.tables.cards, ask, told, row, world.scratch)
 
 
 @inlined
-def choose(
-    nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, row: int, s: c.Scratch
-) -> int:
+def choose(world: World, ask: c.Ask, row: int) -> int:
     """Pick the pod's cards on a node with cards, by its mode: the number of picks, or -1."""
     if not is_aware(ask):
-        return gpus.choose(nodes, cards, ask, row, s)
-    return int(s.n_picks[0] if by_cards(nodes, cards, ask, demand, row, s) >= 0 else -1)
+        return gpus.choose(world.tables.nodes, world.tables.cards, ask, row, world.scratch)
+    return int(world.scratch.n_picks[0] if by_cards(world, ask, row) >= 0 else -1)
 
 
-@inlined
-def gather(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scratch, lane: int) -> bool:
+@part
+def gather(tables: c.Tables, ask: c.Ask, row: int, s: c.Scratch, lane: int) -> bool:
     """Whether there are cards for the pod; if so what it takes of GPUs stands in the lane."""
+    nodes, cards = tables.nodes, tables.cards
     gpu_cores, gpu_mib = 0, 0
     if ask.containers.shape[1] > 0:
         pool = pools.of(nodes, ask, row)
@@ -95,7 +75,7 @@ def gather(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scratch, l
     return True
 
 
-@inlined
+@part
 def _fill(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
     """The figures of the rows in the lanes, one dimension after the other: that is how they lie."""
     for d in range(c.N_DIMS):

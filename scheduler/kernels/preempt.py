@@ -7,17 +7,19 @@ exactly what it had.
 from __future__ import annotations
 
 from scheduler.kernels import charge, domains, fit
-from scheduler.kernels._jit import inlined, kernel
+from scheduler.kernels._jit import kernel, part
 from scheduler.kernels.devices import gpus, pools
 from scheduler.schema import columns as c
 from scheduler.schema import preempting as p
+from scheduler.schema.handles import Ints1
+from scheduler.schema.world import World
 
 # Added to every priority, so that more victims of a negative one do not sum up to less.
 _LEAST_PRIORITY = 1 << 31
 
 
 @kernel
-def by_node(node: c.Ints, first: c.Ints, pods: c.Ints) -> None:
+def by_node(node: Ints1, first: Ints1, pods: Ints1) -> None:
     """The rows of pods ``node`` [M] node by node: ``first`` [N + 1] into ``pods`` [M]. O(M + N)."""
     for row in range(first.size):
         first[row] = 0
@@ -36,15 +38,7 @@ def by_node(node: c.Ints, first: c.Ints, pods: c.Ints) -> None:
 
 
 @kernel
-def ask(
-    nodes: c.Nodes,
-    cards: c.Cards,
-    ask: c.Ask,
-    d: c.Domains,
-    ledger: c.Ledger,
-    s: c.Scratch,
-    prey: p.Prey,
-) -> int:
+def ask(world: World, ask: c.Ask, d: c.Domains, prey: p.Prey) -> int:
     """Ask ``prey.rows`` who would have to go. Writes the figures, and the bits of nodes where that is not enough.
 
     Totals, cards and counts are as before when it returns.
@@ -54,6 +48,7 @@ def ask(
 
     Cost: O(pods · (resources + cards² + tallies)) for a row.
     """
+    tables = world.tables
     n_victims = 0
     if d.tallies.shape[0] > 0:
         domains.prepare(d)
@@ -62,44 +57,44 @@ def ask(
     for i in range(prey.rows.size):
         row = prey.rows[i]
         n_victims = 0
-        n = _gather(ledger, prey, row)
+        n = _gather(tables, prey, row)
         if n == 0:
             prey.figures[p.PREY_CODE, row] = p.PREY_NONE
             continue
         for k in range(n):
-            _move(ledger, d, prey, row, prey.order[k], -1)
+            _move(tables, d, prey, row, prey.order[k], -1)
         for word in range(prey.refused.shape[0]):
             prey.refused[word, row] = 0
-        prey.refused[0, row] = prey.words[i] | _bits(nodes, cards, ask, d, row, s)
+        prey.refused[0, row] = prey.words[i] | _bits(world, ask, d, row)
         if prey.refused[0, row] != 0:
-            if not fit.fits(nodes, ask, row):
-                fit.note(nodes, ask, row, row, prey.refused)
+            if not fit.fits(tables.nodes, ask, row):
+                fit.note(tables.nodes, ask, row, row, prey.refused)
             prey.figures[p.PREY_CODE, row] = p.PREY_NOT_ENOUGH
             for k in range(n):
-                _move(ledger, d, prey, row, prey.order[k], 1)
+                _move(tables, d, prey, row, prey.order[k], 1)
             continue
         _split(prey, n)
-        for part in range(2):
+        for turn in range(2):
             for k in range(n):
-                if prey.violates[k] == (part == 0):
-                    _move(ledger, d, prey, row, prey.order[k], 1)
-                    prey.goes[k] = _bits(nodes, cards, ask, d, row, s) != 0
+                if prey.violates[k] == (turn == 0):
+                    _move(tables, d, prey, row, prey.order[k], 1)
+                    prey.goes[k] = _bits(world, ask, d, row) != 0
                     if prey.goes[k]:
-                        _move(ledger, d, prey, row, prey.order[k], -1)
-        n_victims = _sum_up(ledger, d, prey, row, n)
+                        _move(tables, d, prey, row, prey.order[k], -1)
+        n_victims = _sum_up(tables, d, prey, row, n)
     return int(n_victims)
 
 
-@inlined
-def _gather(ledger: c.Ledger, prey: p.Prey, row: int) -> int:
+@part
+def _gather(tables: c.Tables, prey: p.Prey, row: int) -> int:
     """The pods of a node of a lower priority into ``order``, the most important first: how many there are."""
     n = 0
     for i in range(prey.first[row], prey.first[row + 1]):
         pod = prey.pods[i]
-        if ledger.priority[pod] >= prey.priority:
+        if tables.pods.priority[pod] >= prey.priority:
             continue
         k = n
-        while k > 0 and _is_before(ledger, pod, prey.order[k - 1]):
+        while k > 0 and _is_before(tables, pod, prey.order[k - 1]):
             prey.order[k] = prey.order[k - 1]
             k -= 1
         prey.order[k] = pod
@@ -107,15 +102,15 @@ def _gather(ledger: c.Ledger, prey: p.Prey, row: int) -> int:
     return n
 
 
-@inlined
-def _is_before(ledger: c.Ledger, a: int, b: int) -> bool:
+@part
+def _is_before(tables: c.Tables, a: int, b: int) -> bool:
     """Whether a pod is more important: by priority, then by how long it runs; ties stay as they are."""
-    if ledger.priority[a] != ledger.priority[b]:
-        return bool(ledger.priority[a] > ledger.priority[b])
-    return bool(ledger.start[a] < ledger.start[b])
+    if tables.pods.priority[a] != tables.pods.priority[b]:
+        return bool(tables.pods.priority[a] > tables.pods.priority[b])
+    return bool(tables.pods.start[a] < tables.pods.start[b])
 
 
-@inlined
+@part
 def _split(prey: p.Prey, n: int) -> None:
     """Whose going violates a budget: the budgets are used up in the order of importance."""
     for k in range(n):
@@ -135,8 +130,8 @@ def _split(prey: p.Prey, n: int) -> None:
                 break
 
 
-@inlined
-def _sum_up(ledger: c.Ledger, d: c.Domains, prey: p.Prey, row: int, n: int) -> int:
+@part
+def _sum_up(tables: c.Tables, d: c.Domains, prey: p.Prey, row: int, n: int) -> int:
     """Put back who goes, and leave only them in ``order``."""
     figures = prey.figures
     for figure in range(p.N_PREY):
@@ -146,8 +141,8 @@ def _sum_up(ledger: c.Ledger, d: c.Domains, prey: p.Prey, row: int, n: int) -> i
         if not prey.goes[k]:
             continue
         pod = prey.order[k]
-        _move(ledger, d, prey, row, pod, 1)
-        priority, start = ledger.priority[pod], ledger.start[pod]
+        _move(tables, d, prey, row, pod, 1)
+        priority, start = tables.pods.priority[pod], tables.pods.start[pod]
         figures[p.PREY_VIOLATIONS, row] += prey.violates[k]
         figures[p.PREY_SUM, row] += priority + _LEAST_PRIORITY
         if n_victims == 0:
@@ -163,10 +158,10 @@ def _sum_up(ledger: c.Ledger, d: c.Domains, prey: p.Prey, row: int, n: int) -> i
     return n_victims
 
 
-@inlined
-def _move(ledger: c.Ledger, d: c.Domains, prey: p.Prey, row: int, pod: int, sign: int) -> None:
+@part
+def _move(tables: c.Tables, d: c.Domains, prey: p.Prey, row: int, pod: int, sign: int) -> None:
     """Take a pod away from its node (-1), or put it back (1), with what is counted of it."""
-    charge.add(ledger, pod, sign)
+    charge.add(tables, pod, sign)
     for t in range(d.tallies.shape[0]):
         gain = sign * prey.gains[t, pod]
         mask = d.tallies[t, c.TALLY_MASK]
@@ -184,13 +179,16 @@ def _move(ledger: c.Ledger, d: c.Domains, prey: p.Prey, row: int, pod: int, sign
             d.tallies[t, c.TALLY_FEWEST] = min(prey.fewest[t], d.counts[t, v])
 
 
-@inlined
-def _bits(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, d: c.Domains, row: int, s: c.Scratch) -> int:
+@part
+def _bits(world: World, ask: c.Ask, d: c.Domains, row: int) -> int:
     """Why the pod does not fit on a row as it is now, by what pods on nodes decide; 0 where it does."""
-    bits = 0
+    nodes, cards, bits = world.tables.nodes, world.tables.cards, 0
     if not fit.fits(nodes, ask, row):
         bits |= 1 << ask.bits[c.BIT_RESOURCES]
-    elif pools.is_by_cards(nodes, ask, row) and gpus.choose(nodes, cards, ask, row, s) < 0:
+    elif (
+        pools.is_by_cards(nodes, ask, row)
+        and gpus.choose(nodes, cards, ask, row, world.scratch) < 0
+    ):
         bits |= 1 << ask.bits[c.BIT_CARDS]
     if d.tallies.shape[0] > 0:
         bits |= domains.bits_of(d, row)

@@ -6,10 +6,9 @@ then the requirements of namespaces' labels, then those of pods' labels. Texts a
 
 from __future__ import annotations
 
-import numpy as np
-
-from scheduler.kernels._jit import kernel
+from scheduler.kernels._jit import kernel, part
 from scheduler.schema import columns as c
+from scheduler.schema.handles import Ints1, Ints2
 
 # What a requirement wants of a label, in a record.
 IN, NOT_IN, EXISTS, DOES_NOT_EXIST = 0, 1, 2, 3
@@ -17,13 +16,13 @@ IN, NOT_IN, EXISTS, DOES_NOT_EXIST = 0, 1, 2, 3
 
 @kernel
 def find_rules(
-    words: c.Ints,
-    starts: c.Ints,
+    words: Ints1,
+    starts: Ints1,
     n: int,
     namespace: int,
-    there: c.Ints,
-    labels: c.Ints,
-    found: c.Ints,
+    there: Ints2,
+    labels: Ints2,
+    found: Ints1,
 ) -> int:
     """Write the rules about a pod to ``found``, ascending.
 
@@ -39,7 +38,7 @@ def find_rules(
     Returns:
         How many rules were found. O(requirements · log labels).
     """
-    n_found = int(np.int64(0))
+    n_found = 0
     for rule in range(n):
         at = starts[rule]
         if at < 0:
@@ -54,7 +53,7 @@ def find_rules(
     return n_found
 
 
-@kernel
+@part
 def _check(words: c.Ints, at: int, labels: c.Ints) -> int:
     """The end of the requirements that begin at a word; negative where the labels do not meet all of them."""
     meets_all = True
@@ -74,7 +73,7 @@ def _check(words: c.Ints, at: int, labels: c.Ints) -> int:
     return at if meets_all else -at
 
 
-@kernel
+@part
 def _find(texts: c.Ints, first: int, end: int, text: int) -> int:
     """Where a text stands among ascending ones; -1 where it does not."""
     low, high = first, end

@@ -15,8 +15,8 @@ import structlog
 
 from scheduler.api.door.events import Heard
 from scheduler.engine.engine import Engine
-from scheduler.engine.warm import warm
 from scheduler.errors import BadInput
+from scheduler.kernels import compiling
 from scheduler.kube import heap, hosting, rights
 from scheduler.kube.bind.binder import Binder, Permit, Writes
 from scheduler.kube.bind.binding import Binding
@@ -169,9 +169,12 @@ class Operator:
         _log.info("answering probes", port=self.health.port)
         for work in (self._signs.rights.run(), probes.tell()):
             self._parts.keep(self._lifeline.call(work))
-        _log.info("getting kernels ready", note="takes seconds, or minutes when the cache is empty")
+        _log.info(
+            "getting kernels ready",
+            note="takes a second, or about one minute when the cache is empty",
+        )
         with hosting.ends_at_once():
-            warm(options.config)
+            compiling.compile_kernels(lambda _: None)
         _log.info("listing", server=options.access.url)
         await self._read_rare()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import multiprocessing
 import os
 import signal
 import threading
@@ -58,6 +59,9 @@ def _hear_signals(stop_flag: asyncio.Event) -> None:
 
 
 def _end(number: int, _frame: object) -> None:
+    # Those that compile kernels.
+    for child in multiprocessing.active_children():
+        child.kill()
     os._exit(128 + number)
 
 

@@ -9,6 +9,7 @@ from scheduler.modes.demand_tables import Counts
 from scheduler.modes.learning import Learner
 from scheduler.schema import columns as c
 from scheduler.schema import empty
+from scheduler.schema.world import World
 from scheduler.state.cluster import Cluster
 
 
@@ -25,7 +26,8 @@ class FragmentGauge:
         learner = Learner(cluster, counts)
         learner.learn()
         self._tables = learner.tables
-        self._scratch = empty.scratch(cluster.cards.most_on_a_node, 1, self._tables.fgd.weight.size)
+        scratch = empty.scratch(cluster.cards.most_on_a_node, 1, self._tables.fgd.weight.size)
+        self._world = World(cluster.ledger.tables, self._tables, scratch)
         self._moved = -1
         self.by_row: c.Floats = np.zeros(cluster.nodes.capacity)
 
@@ -35,13 +37,7 @@ class FragmentGauge:
         rows = cluster.moved.since(self._moved) if self._moved >= 0 else None
         if rows is None:
             rows = np.flatnonzero(cluster.nodes.columns.valid)
-        fragments.of_rows(
-            cluster.nodes.columns,
-            cluster.cards.columns,
-            self._tables,
-            rows,
-            self.by_row,
-            self._scratch,
-        )
+        self._world.tables = cluster.ledger.tables
+        fragments.of_rows(self._world, rows, self.by_row)
         self._moved = cluster.moved.position
         return float(self.by_row.sum() / self._tables.rates[c.RATE_FGD])

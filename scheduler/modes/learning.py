@@ -53,7 +53,7 @@ class Learner:
         """Make the tables anew if enough has changed, or ``anew``; whether they changed."""
         changed = self._learn_devices(anew=anew)
         if self._plain.refresh(anew=anew) or changed:
-            self.tables = self._tables[min(self._tables)]._replace(places=self._plain.places)
+            self.tables = self._tables[min(self._tables)].replace(places=self._plain.places)
             return True
         return False
 
@@ -97,7 +97,7 @@ class Learner:
                 self._departures,
                 self._hosts.setdefault(pool, {}),
                 assume=not enough,
-            )._replace(single=single.made(self._cluster, nodes, pool, counts))
+            ).replace(single=single.made(self._cluster, nodes, pool, counts))
             more = max(_MORE_LEAST, min(_MORE_MOST, int(seen * _MORE)))
             self._next[pool] = seen + more if enough else plain.next_early(seen)
         return made
@@ -124,5 +124,7 @@ def _same(a: c.Demand, b: c.Demand) -> bool:
     return all(map(np.array_equal, _columns(a), _columns(b)))
 
 
-def _columns(a: c.Demand) -> tuple[c.Ints | c.Flags | c.Floats, ...]:
-    return (*a.keel, a.close, *a.fgd, a.price, a.value, a.rates, a.serving, a.served, *a.single)
+def _columns(a: c.Demand) -> list[c.Ints | c.Flags | c.Floats]:
+    parts = [a.keel, a.fgd, a.single]
+    of_parts = [column for part in parts for column in part.list_values()]
+    return [*of_parts, a.close, a.price, a.value, a.rates, a.serving, a.served]

@@ -223,13 +223,13 @@ def _use(nodes: Nodes, pods: Pods) -> c.Floats:
 def weighed(places: Places, worth: c.Floats, weights: c.Floats) -> Places:
     """Places at another worth and other weights, of those typical pods that matter; the bounds that follow."""
     kept = np.flatnonzero(worth > 0)
-    found = places._replace(
+    found = places.replace(
         per=np.ascontiguousarray(places.per[:, kept]),
         beyond=np.ascontiguousarray(places.beyond[:, kept]),
         worth=worth[kept],
         weights=weights,
     )
-    return found._replace(most=_most(found))
+    return found.replace(most=_most(found))
 
 
 def _most(places: Places) -> c.Floats:

@@ -129,7 +129,7 @@ def follow_walk(judged: Judged, at: int) -> Walk | None:
     codes = count_up_to(asking[i])
     fitting = count - int(codes.sum() - codes[CardRefusal.TOO_FEW])
     served = tuple(slot for slot in asking[:i] if containers[c.KIND, slot] != c.KIND_INIT)
-    return Walk(asking[i], served, judged.scratch.held[:, :count].copy(), fitting)
+    return Walk(asking[i], served, judged.world.scratch.held[:, :count].copy(), fitting)
 
 
 def _count_cards(judged: Judged) -> c.Ints:
@@ -143,8 +143,7 @@ def _count_refusals(judged: Judged, rows: c.Ints, containers: c.Ints) -> c.Ints:
     A container that fits ends the walk before every card is refused or counted as too few: the sum is below the
     number of cards.
     """
-    nodes, cards = judged.cluster.nodes.columns, judged.cluster.cards.columns
     codes = np.zeros((rows.size, c.N_CARD_CODES), np.int64)
-    ask = judged.ask._replace(containers=containers.copy())
-    diagnose.card_codes(nodes, cards, ask, rows, judged.scratch, codes)
+    ask = judged.ask.replace(containers=containers.copy())
+    diagnose.card_codes(judged.world, ask, rows, codes)
     return codes

@@ -28,6 +28,7 @@ from scheduler.api.pods.templates import PodTemplate, Whereabouts
 from scheduler.api.selectors import Labels
 from scheduler.plugins.volumes.needs import Needs as Storage
 from scheduler.schema import columns as c
+from scheduler.schema.world import World
 from scheduler.state.cluster import Cluster
 from scheduler.state.counting.classes import Seen
 from scheduler.state.counting.counts import Figure
@@ -296,7 +297,7 @@ class Judged(NamedTuple):
     asked: Asked
     ask: c.Ask
     cluster: Cluster
-    scratch: c.Scratch
+    world: World
     rows: c.Ints  # [n]
     bits: c.Ints  # [W, n]
     first: int = 0  # the rule's first bit

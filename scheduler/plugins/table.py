@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -56,6 +56,7 @@ from scheduler.plugins.rules import (
     well_formed,
 )
 from scheduler.schema import columns as c
+from scheduler.schema.handles import share
 from scheduler.state.cluster import Cluster
 from scheduler.state.nodes import NodeTable
 
@@ -204,9 +205,14 @@ def compiled(asked: Asked, cluster: Cluster) -> c.Ask:
     parts = [row.compile(asked, cluster) for row in _ROWS]
     return c.Ask(
         **{name: value for one in parts for name, value in one.parts.items()},
-        rules=c.CardRules(**{name: value for one in parts for name, value in one.rules.items()}),
+        rules=_card_rules(**{name: value for one in parts for name, value in one.rules.items()}),
         bits=_BITS,
     )
+
+
+@lru_cache(maxsize=1024)
+def _card_rules(**figures: Any) -> c.CardRules:
+    return c.CardRules(**figures)
 
 
 def totals(asked: Asked) -> list[str]:
@@ -364,7 +370,7 @@ def _told(rule: Rule, part: Judged) -> Told:
 
 
 def _bits() -> c.Ints:
-    bits = np.zeros(c.N_BITS, np.int64)
+    bits = share(np.zeros(c.N_BITS, np.int64))
     bits[c.BIT_FIRST_RESOURCE] = len(REASONS)
     for rule in RULES:
         if rule.row and rule.row.bit >= 0:

@@ -5,35 +5,29 @@ N is the capacity in node rows, D in cards, H a power of two of at least N, S = 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
-from scheduler.schema.columns import Flags, Floats, Ints
-
-# What is read of every node for every pod is kept small.
-Shorts = NDArray[np.int16]
+from scheduler.schema.handles import Flags1, Floats1, Floats2, Handle, Ints1, Ints2, Shorts2
 
 
-class Classes(NamedTuple):
+class Classes(Handle):
     """Rows of nodes that are alike to every score. A class has a number below N."""
 
-    of: Ints  # [N] class of a row, -1 for none
-    near: Ints  # [2, N] the rows BEFORE and AFTER a row in its class, -1 at the ends
-    head: Ints  # [N] by class: its first row, -1 where there is no such class
-    digest: Ints  # [N] by class: of the state of its nodes
-    chain: Ints  # [N] by class: the next one in the same bucket, -1 for none
-    bucket: Ints  # [H] first class of each bucket, -1 for none
-    spare: Ints  # [N] numbers that no class has, taken from the end
-    counts: Ints  # [2] how many of those there are; all classes have numbers below the other
+    of: Ints1  # [N] class of a row, -1 for none
+    near: Ints2  # [2, N] the rows BEFORE and AFTER a row in its class, -1 at the ends
+    head: Ints1  # [N] by class: its first row, -1 where there is no such class
+    digest: Ints1  # [N] by class: of the state of its nodes
+    chain: Ints1  # [N] by class: the next one in the same bucket, -1 for none
+    bucket: Ints1  # [H] first class of each bucket, -1 for none
+    spare: Ints1  # [N] numbers that no class has, taken from the end
+    counts: Ints1  # [2] how many of those there are; all classes have numbers below the other
 
 
 BEFORE, AFTER = 0, 1
 N_SPARE, N_CLASSES = 0, 1
 
 
-class Known(NamedTuple):
+class Known(Handle):
     """What a node is before any pod is put there, by its row; of fragments as ``keel`` measures them.
 
     Cards that are open and differ are listed, the first of those that are alike; the list begins at the row
@@ -41,14 +35,14 @@ class Known(NamedTuple):
     taken, see ``kernels/cold/known.py``.
     """
 
-    fresh: Flags  # [N] the figures of the row hold
-    node: Ints  # [N, N_NODE] see NODE_*
-    node_rates: Floats  # [N, N_NODE_RATES]
-    card: Ints  # [D, N_CARD] the list, see CARD_*
-    rooms: Shorts  # [D, 2] milli of cores and of memory that are free on each card of the list, within 0..1000
-    card_rates: Floats  # [D, N_CARD_RATES]
-    rounded: Floats  # [1] milli-GPU that fragments can differ by for being whole numbers
-    held: Floats  # [N] of nodes without devices, what typical pods and the best filling come to
+    fresh: Flags1  # [N] the figures of the row hold
+    node: Ints2  # [N, N_NODE] see NODE_*
+    node_rates: Floats2  # [N, N_NODE_RATES]
+    card: Ints2  # [D, N_CARD] the list, see CARD_*
+    rooms: Shorts2  # [D, 2] milli of cores and of memory that are free on each card of the list, within 0..1000
+    card_rates: Floats2  # [D, N_CARD_RATES]
+    rounded: Floats1  # [1] milli-GPU that fragments can differ by for being whole numbers
+    held: Floats1  # [N] of nodes without devices, what typical pods and the best filling come to
 
 
 # Idle milli-GPU; milli-CPU that have to stay free so that no typical pod stops to fit for want of CPU; cards in
@@ -79,16 +73,16 @@ CARD_AT, CARD_ALIKE, CARD_ROOM, CARD_CORES, CARD_MIB, N_CARD = range(6)
 CARD_FIRM, CARD_ONE, N_CARD_RATES = range(3)
 
 
-class Cold(NamedTuple):
+class Cold(Handle):
     """All that one decision needs."""
 
     classes: Classes
     known: Known
-    best: Ints  # [N_BEST] the best node found so far, see BEST_*
-    refused: Ints  # [N] refusal bits of static rules
-    scores: Ints  # [S, N] points of static rules that need not be normalised
-    weights: Ints  # [S]
-    moved: Ints  # [k] rows that are to be looked at again
+    best: Ints1  # [N_BEST] the best node found so far, see BEST_*
+    refused: Ints1  # [N] refusal bits of static rules
+    scores: Ints2  # [S, N] points of static rules that need not be normalised
+    weights: Ints1  # [S]
+    moved: Ints1  # [k] rows that are to be looked at again
 
 
 # Key, rank and row (-1: none yet) of the best node; the most that static scores can add to a key.

@@ -2,23 +2,28 @@
 
 N is the capacity in node rows (a multiple of ``BLOCK``), R in resources, D in cards, M in pods that have a
 node, B = N / BLOCK, F = families of devices.
-Row numbers of -1 mean none. Bundles are passed whole, and kept while nothing in them changes: a call looks at
-what is new to it (``kernels/_direct.py``).
+Row numbers of -1 mean none.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
-
-from scheduler.schema import arrays
+from scheduler.schema import handles
+from scheduler.schema.handles import (
+    Flags1,
+    Flags2,
+    Floats1,
+    Floats2,
+    Handle,
+    Ints1,
+    Ints2,
+    Ints3,
+    Singles1,
+)
 from scheduler.schema.places import Places
 
-Ints = arrays.Ints
-Flags = arrays.Flags
-Floats = arrays.Floats
+Ints = handles.Ints
+Flags = handles.Flags
+Floats = handles.Floats
 
 BLOCK = 64
 N_DIMS = 6
@@ -32,46 +37,46 @@ N_CARD_CODES = 13
 WHOLE = 1000
 
 
-class Nodes(NamedTuple):
+class Nodes(Handle):
     """One row per node. What pods add up to is written by ``kernels/charge.py`` alone.
 
     The devices of a family that a node has are a pool. Its driver gives them away one by one, as cards, or they
     are counted as a resource of the node.
     """
 
-    valid: Flags  # [N] the row holds a node that may be looked at
-    rank: Ints  # [N] place of the node's name in sorted order: ties go to the lowest
-    allocatable: Ints  # [R, N] milli-CPU, bytes, counts
-    totals: Ints  # [REQUESTED_AT + R, N] what pods add up to; the next two are parts of it
-    requested: Ints  # [R, N] as allocatable, of bound and assumed pods
+    valid: Flags1  # [N] the row holds a node that may be looked at
+    rank: Ints1  # [N] place of the node's name in sorted order: ties go to the lowest
+    allocatable: Ints2  # [R, N] milli-CPU, bytes, counts
+    totals: Ints2  # [REQUESTED_AT + R, N] what pods add up to; the next two are parts of it
+    requested: Ints2  # [R, N] as allocatable, of bound and assumed pods
     nonzero: (
-        Ints  # [2, N] milli-CPU and bytes with kube-scheduler's defaults for those who ask none
+        Ints2  # [2, N] milli-CPU and bytes with kube-scheduler's defaults for those who ask none
     )
-    has_gpu: Flags  # [N] the node has devices of any family
-    pool: Ints  # [N] the first family of which it has any, 0 when there is none
-    managed: Flags  # [F, N] the pool's devices are given away one by one; else they are counted
-    gpu_total: Ints  # [F, 3, N] core percent, MiB and sharers of the pool
-    gpu_used: Ints  # [F, 3, N] likewise, sums over the pool's cards; 0 where they are counted
-    card_start: Ints  # [F, N] first row of the pool's cards
-    card_count: Ints  # [F, N] number of its cards
+    has_gpu: Flags1  # [N] the node has devices of any family
+    pool: Ints1  # [N] the first family of which it has any, 0 when there is none
+    managed: Flags2  # [F, N] the pool's devices are given away one by one; else they are counted
+    gpu_total: Ints3  # [F, 3, N] core percent, MiB and sharers of the pool
+    gpu_used: Ints3  # [F, 3, N] likewise, sums over the pool's cards; 0 where they are counted
+    card_start: Ints2  # [F, N] first row of the pool's cards
+    card_count: Ints2  # [F, N] number of its cards
 
 
-class Cards(NamedTuple):
+class Cards(Handle):
     """One row per card; the cards of a pool are neighbours, sorted by index."""
 
-    total: Ints  # [3, D] core percent, MiB, sharers
-    used: Ints  # [3, D]
-    milli: Floats  # [2, D] 1000 / total of cores and MiB, 0 where the total is 0
-    healthy: Flags  # [D]
-    cordoned: Flags  # [D]
-    mig: Flags  # [D]
-    numa: Ints  # [D]
-    position: Ints  # [D] the card's index on its node
-    model: Ints  # [D] interned
-    mode: Ints  # [D] interned
-    uuid: Ints  # [D] interned
-    pool: Ints  # [D] its family
-    kind: Ints  # [D] what a card of its totals is to formulas, see state/cards.py; 0 is a whole GPU that is counted
+    total: Ints2  # [3, D] core percent, MiB, sharers
+    used: Ints2  # [3, D]
+    milli: Floats2  # [2, D] 1000 / total of cores and MiB, 0 where the total is 0
+    healthy: Flags1  # [D]
+    cordoned: Flags1  # [D]
+    mig: Flags1  # [D]
+    numa: Ints1  # [D]
+    position: Ints1  # [D] the card's index on its node
+    model: Ints1  # [D] interned
+    mode: Ints1  # [D] interned
+    uuid: Ints1  # [D] interned
+    pool: Ints1  # [D] its family
+    kind: Ints1  # [D] what a card of its totals is to formulas, see state/cards.py; 0 is a whole GPU that is counted
 
 
 # First index of Nodes.gpu_total, Cards.total and their used counterparts.
@@ -84,45 +89,36 @@ NOT_STARTED = 1 << 62
 FREE_ROW, END_ROW, END_HOLDS, FREE_RUN, N_FREE = 0, 1, 2, 3, 35
 
 
-class Pods(NamedTuple):
+class Pods(Handle):
     """One row per pod that has a node: what decisions read of it, and what it holds."""
 
-    node: Ints  # [M] node row it is charged to; -1: it is charged nowhere, or the row is free
-    priority: Ints  # [M]
-    start: Ints  # [M] seconds since 1970 at which the kubelet took it up, or NOT_STARTED
-    charge: Ints  # [M] number of its charge
-    held: Ints  # [2, M] first row and number of rows in ``holds``; of a free row the next free one, and 0
-    holds: Ints  # [H, 4] card row, and core percent, MiB and sharers that are held of it
-    free: Ints  # [N_FREE] see FREE_*
+    node: Ints1  # [M] node row it is charged to; -1: it is charged nowhere, or the row is free
+    priority: Ints1  # [M]
+    start: Ints1  # [M] seconds since 1970 at which the kubelet took it up, or NOT_STARTED
+    charge: Ints1  # [M] number of its charge
+    held: Ints2  # [2, M] first row and number of rows in ``holds``; of a free row the next free one, and 0
+    holds: Ints2  # [H, 4] card row, and core percent, MiB and sharers that are held of it
+    free: Ints1  # [N_FREE] see FREE_*
 
 
-class Charges(NamedTuple):
+class Charges(Handle):
     """What a pod of each template adds to a node, one run of parts per template. C = templates."""
 
-    run: Ints  # [2, C] first row and number of rows in ``parts``
-    parts: Ints  # [P, 2] row of Nodes.totals and amount; the row is -1 for a resource that no node offers
+    run: Ints2  # [2, C] first row and number of rows in ``parts``
+    parts: Ints2  # [P, 2] row of Nodes.totals and amount; the row is -1 for a resource that no node offers
 
 
-class Ledger(NamedTuple):
-    """All that charging a pod touches: the totals, the pod table and the charges; one bundle costs one call."""
+class Tables(Handle):
+    """All that charging a pod touches."""
 
-    totals: Ints  # Nodes.totals
-    gpu_used: Ints  # Nodes.gpu_used
-    pool: Ints  # Cards.pool
-    used: Ints  # Cards.used
-    node: Ints  # Pods.node, and so on
-    priority: Ints
-    start: Ints
-    charge: Ints
-    held: Ints
-    holds: Ints
-    free: Ints
-    run: Ints  # Charges.run, and so on
-    parts: Ints
+    nodes: Nodes
+    cards: Cards
+    pods: Pods
+    charges: Charges
 
 
-class ModeTerm(NamedTuple):
-    """How a pod's term is made; modes by the numbers that ``kernels/modes`` gives them."""
+class ModeTerm(Handle):
+    """How a pod's term is made; modes by the numbers that ``kernels/modes`` gives them. Pods share it."""
 
     blind: int  # the mode of nodes that are judged without their cards, or the node policy in its place
     weight: int  # of the term
@@ -135,12 +131,14 @@ class ModeTerm(NamedTuple):
 NO_OBJECTIVE, SPREAD_NODES, PACK_NODES = 0, 1, 2
 
 
-class KubeTerm(NamedTuple):
+class KubeTerm(Handle):
     """What kube-scheduler's scores of resources read for a pod. F, K = resources that they look at."""
 
-    fit: Ints  # [F, N_FIT] see FIT_*
-    balanced: Ints  # [K, 2] row of the resource matrix, and the amount asked; K = 0: it steps aside
-    figures: Ints  # [N_KUBE] see KUBE_*
+    fit: Ints2  # [F, N_FIT] see FIT_*
+    balanced: (
+        Ints2  # [K, 2] row of the resource matrix, and the amount asked; K = 0: it steps aside
+    )
+    figures: Ints1  # [N_KUBE] see KUBE_*
 
 
 # Row of the resource matrix, amount asked, weight; FIT_NONZERO is the row of ``Nodes.nonzero`` where what is there
@@ -150,12 +148,11 @@ FIT_ROW, FIT_AMOUNT, FIT_WEIGHT, FIT_NONZERO, N_FIT = range(5)
 KUBE_STRATEGY, KUBE_FIT, KUBE_BALANCED, N_KUBE = range(4)
 
 
-class CardRules(NamedTuple):
-    """What a pod says of cards beside how much it asks of each."""
+class CardRules(Handle):
+    """What a pod says of cards beside how much it asks of each; pods share it."""
 
     numa_bind: bool  # all its cards are on one NUMA node
     mutex: bool  # only cards that nobody shares will do
-    weights: Ints  # [3] of sharers, cores and memory in the driver's score of a card
     avoid_gpu: bool  # it asks none, and goes to nodes without any while it fits on one
     whole: int  # devices of that family, where they are counted
     walk: bool  # cards are chosen by the driver's walk, whatever the mode
@@ -164,31 +161,32 @@ class CardRules(NamedTuple):
     draw: int  # the number of the decision, for the mode that draws lots
 
 
-class Ask(NamedTuple):
+class Ask(Handle):
     """One pod shape, compiled. C = containers, k = resources asked."""
 
-    charge: Ints  # [1] number of its charge
-    resources: Ints  # [k] row of the resource matrix
-    amounts: Ints  # [k]
+    charge: int  # number of its charge
+    resources: Ints1  # [k] row of the resource matrix
+    amounts: Ints1  # [k]
     by_cards: (
-        Ints  # [k] family whose cards say it where they are given away one by one, -1 for none
+        Ints1  # [k] family whose cards say it where they are given away one by one, -1 for none
     )
-    nonzero: Ints  # [2] milli-CPU, bytes
-    dim_amounts: Ints  # [6] amount in each dimension; those of GPUs are known only with the cards
-    containers: Ints  # [5, C] kind, cards, MiB, percent, cores; C = 0 for pods without GPU
+    nonzero: Ints1  # [2] milli-CPU, bytes
+    dim_amounts: Ints1  # [6] amount in each dimension; those of GPUs are known only with the cards
+    containers: Ints2  # [5, C] kind, cards, MiB, percent, cores; C = 0 for pods without GPU
     pool: int  # the first family of devices that the pod asks, by whose pools it is judged; -1 for none
     rules: CardRules
-    sort_keys: Ints  # [4] order of cards, see kernels/devices/gpus.py
-    model_ok: Flags  # [models]
-    mode_ok: Flags  # [modes]
-    uuid_ok: Flags  # [uuids], or [0] when every card will do
+    card_weights: Ints1  # [3] of sharers, cores and memory in the driver's score of a card
+    sort_keys: Ints1  # [4] order of cards, see kernels/devices/gpus.py
+    model_ok: Flags1  # [models]
+    mode_ok: Flags1  # [modes]
+    uuid_ok: Flags1  # [uuids], or [0] when every card will do
     mode: ModeTerm
     kube: KubeTerm
-    weights: Ints  # [6]
-    dims: Ints  # [6] resource row of each dimension; the two of GPUs are -1
-    sizes: Ints  # rows of Nodes.requested that count pods by size, [0] where the mode does not read them
-    curve: Ints  # [2, points] utilization percent, score 0..100
-    bits: Ints  # [N_BITS] refusal bits of what kernels judge, see BIT_*
+    weights: Ints1  # [6]
+    dims: Ints1  # [6] resource row of each dimension; the two of GPUs are -1
+    sizes: Ints1  # rows of Nodes.requested that count pods by size, [0] where the mode does not read them
+    curve: Ints2  # [2, points] utilization percent, score 0..100
+    bits: Ints1  # [N_BITS] refusal bits of what kernels judge, see BIT_*
 
 
 # Ask.bits: what is short of something, whose cards do not suffice, and, of the first resource asked, its own.
@@ -200,23 +198,23 @@ KIND, N_CARDS, ASK_MIB, ASK_PERCENT, ASK_CORES = 0, 1, 2, 3, 4
 KIND_INIT, KIND_SIDECAR, KIND_APP = 0, 1, 2
 
 
-class Domains(NamedTuple):
+class Domains(Handle):
     """What a shape counts of pods in domains of nodes.
 
     T = tallies, V = most domains that one is kept of, K = labels that make domains, M = masks, G = scores.
     """
 
-    tallies: Ints  # [T, N_TALLY] see TALLY_*
-    counts: Ints  # [T, V] pods in each domain
-    there: Flags  # [T, V] whether any node whose pods are counted is in the domain
-    domain: Ints  # [K, N] domain of each node by a label, -1 where it has none
-    counted: Flags  # [M, N] nodes whose pods are counted
-    figures: Ints  # [N_FIGURES] see FIGURE_*
-    scores: Ints  # [G, N_NORM] see NORM_*
-    raw: Ints  # [G, N] raw scores, of nodes on which the pod fits
-    points: Ints  # [G, N] points 0..100, likewise
-    logs: Floats  # [N + 3] ln(n + 2) of how many domains there are
-    seen: Ints  # [V] working space
+    tallies: Ints2  # [T, N_TALLY] see TALLY_*
+    counts: Ints2  # [T, V] pods in each domain
+    there: Flags2  # [T, V] whether any node whose pods are counted is in the domain
+    domain: Ints2  # [K, N] domain of each node by a label, -1 where it has none
+    counted: Flags2  # [M, N] nodes whose pods are counted
+    figures: Ints1  # [N_FIGURES] see FIGURE_*
+    scores: Ints2  # [G, N_NORM] see NORM_*
+    raw: Ints2  # [G, N] raw scores, of nodes on which the pod fits
+    points: Ints2  # [G, N] points 0..100, likewise
+    logs: Floats1  # [N + 3] ln(n + 2) of how many domains there are
+    seen: Ints1  # [V] working space
 
 
 # TALLY_KIND: what a count means, see below. TALLY_BIT: the refusal bit; TALLY_NO_LABEL: that of nodes without the
@@ -257,23 +255,23 @@ APART, NEAR, EVEN, ROOM, SPREAD, SUM, POINTS = 0, 1, 2, 3, 4, 5, 6
 FIGURE_WIDE, FIGURE_STAMP, FIGURE_NEAR, N_FIGURES = 0, 1, 2, 3
 
 
-class Board(NamedTuple):
+class Board(Handle):
     """What is known of one shape on every node, kept up to date row by row.
 
     S = scores of static rules that tell nodes apart, W = words of refusal bits.
     """
 
-    static: Ints  # [N] refusal bits of static rules; shared by shapes with the same words
-    scores: Ints  # [S, N] raw scores of static rules, likewise
-    norms: Ints  # [S, N_NORM] see NORM_*
-    base: Ints  # [1] weighted points of the static rules that say the same of every node
+    static: Ints1  # [N] refusal bits of static rules; shared by shapes with the same words
+    scores: Ints2  # [S, N] raw scores of static rules, likewise
+    norms: Ints2  # [S, N_NORM] see NORM_*
+    base: Ints1  # [1] weighted points of the static rules that say the same of every node
     domains: Domains
     refused: (
-        Ints  # [W, N] refusal bits of what changes with placements, where no static rule refuses
+        Ints2  # [W, N] refusal bits of what changes with placements, where no static rule refuses
     )
-    part: Ints  # [N] the mode's term, -1 where static rules or the node's free resources refuse the pod
-    key: Ints  # [N] rank key, -1 where the pod does not fit; the highest wins
-    best: Ints  # [B] row of the highest key in each block, -1 for none
+    part: Ints1  # [N] the mode's term, -1 where static rules or the node's free resources refuse the pod
+    key: Ints1  # [N] rank key, -1 where the pod does not fit; the highest wins
+    best: Ints1  # [B] row of the highest key in each block, -1 for none
 
 
 # How a raw score becomes points 0..100: as it is, in parts of the highest of all nodes on which the pod fits, or
@@ -285,15 +283,15 @@ AS_IS, OF_MOST, LESS_OF_MOST = 0, 1, 2
 OF_BOTH, OF_SPAN = 3, 4
 
 
-class Typical(NamedTuple):
+class Typical(Handle):
     """The pods that a fragment is judged by. K = shapes, Q = kinds of cards."""
 
-    cpu: Ints  # [K] milli-CPU
-    cards: Ints  # [K] cards asked; more than any node has for pods without GPU
-    cores: Ints  # [Q, K] milli of a card's cores, on each card
-    mib: Ints  # [Q, K] milli of a card's memory, likewise
-    weight: Ints  # [K]
-    allowed: Flags  # [N, K] or [0, K], when every node will do
+    cpu: Ints1  # [K] milli-CPU
+    cards: Ints1  # [K] cards asked; more than any node has for pods without GPU
+    cores: Ints2  # [Q, K] milli of a card's cores, on each card
+    mib: Ints2  # [Q, K] milli of a card's memory, likewise
+    weight: Ints1  # [K]
+    allowed: Flags2  # [N, K] or [0, K], when every node will do
 
 
 # How much of a typical pod is there, in parts of PER_WHOLE: floor(PER_WHOLE · x / asked) for an x below what is
@@ -301,17 +299,19 @@ class Typical(NamedTuple):
 PER_WHOLE, PER_SHIFT = 1024, 40
 
 
-class Demand(NamedTuple):
+class Demand(Handle):
     """What is expected of the pods to come, as ``modes/demand_tables.py`` makes it. Q = kinds of cards."""
 
-    price: Floats  # [N] what a milli-GPU of the node is worth to others, 0..1
-    value: Floats  # [Q, WHOLE + 1] the most that a remainder of that many milli can hold, milli-GPU
+    price: Floats1  # [N] what a milli-GPU of the node is worth to others, 0..1
+    value: (
+        Floats2  # [Q, WHOLE + 1] the most that a remainder of that many milli can hold, milli-GPU
+    )
     keel: Typical
-    close: Ints  # [2, K of keel] 2^PER_SHIFT · PER_WHOLE over the cards and over the milli-CPU asked, rounded up
+    close: Ints2  # [2, K of keel] 2^PER_SHIFT · PER_WHOLE over the cards and over the milli-CPU asked, rounded up
     fgd: Typical
-    rates: Floats  # [N_RATES] see RATE_*
-    serving: Ints  # [R] rows of what else than CPU devices cannot be used without
-    served: Floats  # [R] milli-GPU that one of it serves
+    rates: Floats1  # [N_RATES] see RATE_*
+    serving: Ints1  # [R] rows of what else than CPU devices cannot be used without
+    served: Floats1  # [R] milli-GPU that one of it serves
     places: Places  # of nodes without devices
     single: Places  # of nodes with one device each, empty where the cluster has others
 
@@ -338,41 +338,41 @@ LANES_CAP, LANES_USED, LANES_ASK = 0, 6 * BLOCK, 12 * BLOCK
 LANES_OUT, LANES_WORK, LANES_END = 18 * BLOCK, 19 * BLOCK, 48 * BLOCK
 
 
-class Scratch(NamedTuple):
+class Scratch(Handle):
     """Working space, allocated once. M = most cards on a node, L = lanes of a block."""
 
-    lanes: Floats  # [LANES_END] one flat array behind the next four and the modes' working rows
-    cap: Floats  # [6, BLOCK]
-    used: Floats  # [6, BLOCK]
-    ask: Floats  # [6, BLOCK]
-    out: Floats  # [BLOCK]
-    points: Ints  # [BLOCK]
-    rows: Ints  # [BLOCK]
-    changed: Ints  # [1] the one row that a placement changes
-    order: Ints  # [M] cards of the node at hand in walking order
-    held: Ints  # [3, M] what sidecars and app containers placed so far hold
-    peak: Ints  # [3, M] the most that is held at once: what is charged
-    card_score: NDArray[np.float32]  # [M]
-    picks: Ints  # [P] card rows picked, container by container
-    pick_mib: Ints  # [P]
-    pick_slot: Ints  # [P] container of the pick
-    codes: Ints  # [N_CARD_CODES] how many cards were refused for what
-    n_picks: Ints  # [1] how many picks there are, where a mode that knows cards made them
-    free: Ints  # [2, M] milli of cores and memory free on each card of the node at hand, 0 when closed
-    states: Ints  # [4, M + 1] distinct pairs of those that are not 0, how many cards are so, and of which kind
-    was: Ints  # [N_WAS] what the node at hand has without the pod, see WAS_*
-    tried: Ints  # [1] how many of its cards were tried, 0 for none, and
-    cost: Floats  # [1] what the best of them costs
-    fits: Ints  # [K] per typical pod: cards of the node at hand that will do
-    frag: Ints  # [K] and what is idle on those that will not
-    fits_with: Ints  # [K] likewise, with the pod
-    frag_with: Ints  # [K]
+    lanes: Floats1  # [LANES_END] one flat array behind the next four and the modes' working rows
+    cap: Floats2  # [6, BLOCK]
+    used: Floats2  # [6, BLOCK]
+    ask: Floats2  # [6, BLOCK]
+    out: Floats1  # [BLOCK]
+    points: Ints1  # [BLOCK]
+    rows: Ints1  # [BLOCK]
+    changed: Ints1  # [1] the one row that a placement changes
+    order: Ints1  # [M] cards of the node at hand in walking order
+    held: Ints2  # [3, M] what sidecars and app containers placed so far hold
+    peak: Ints2  # [3, M] the most that is held at once: what is charged
+    card_score: Singles1  # [M]
+    picks: Ints1  # [P] card rows picked, container by container
+    pick_mib: Ints1  # [P]
+    pick_slot: Ints1  # [P] container of the pick
+    codes: Ints1  # [N_CARD_CODES] how many cards were refused for what
+    n_picks: Ints1  # [1] how many picks there are, where a mode that knows cards made them
+    free: Ints2  # [2, M] milli of cores and memory free on each card of the node at hand, 0 when closed
+    states: Ints2  # [4, M + 1] distinct pairs of those that are not 0, how many cards are so, and of which kind
+    was: Ints1  # [N_WAS] what the node at hand has without the pod, see WAS_*
+    tried: Ints1  # [1] how many of its cards were tried, 0 for none, and
+    cost: Floats1  # [1] what the best of them costs
+    fits: Ints1  # [K] per typical pod: cards of the node at hand that will do
+    frag: Ints1  # [K] and what is idle on those that will not
+    fits_with: Ints1  # [K] likewise, with the pod
+    frag_with: Ints1  # [K]
     served: (
-        Floats  # [2] milli-GPU that CPU and the like serve on the node, before the pod and with it
+        Floats1  # [2] milli-GPU that CPU and the like serve on the node, before the pod and with it
     )
-    room: Floats  # [ROOM_END, RESOURCES_MAX] what is free, its used share, 1 / what there is; see schema/places.py
-    places: Floats  # [TYPICAL_MAX] how many typical pods fit
-    second: Ints  # [1] the second objective of the node at hand, below ``ModeTerm.unit``
+    room: Floats2  # [ROOM_END, RESOURCES_MAX] what is free, its used share, 1 / what there is; see schema/places.py
+    places: Floats1  # [TYPICAL_MAX] how many typical pods fit
+    second: Ints1  # [1] the second objective of the node at hand, below ``ModeTerm.unit``
 
 
 # Idle milli-GPU and milli-CPU, and the fragment measure.

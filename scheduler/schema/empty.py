@@ -8,11 +8,14 @@ import numpy as np
 
 from scheduler.schema import columns as c
 from scheduler.schema import places
+from scheduler.schema.handles import share
+from scheduler.schema.world import ANY_ROW, Run
 
 
+@lru_cache(maxsize=1)
 def containers() -> c.Ints:
-    """[5, 0] what the containers of a pod ask that asks no cards, as in ``Ask``."""
-    return np.zeros((5, 0), np.int64)
+    """[5, 0] what the containers of a pod ask that asks no cards, as in ``Ask``; they share it."""
+    return share(np.zeros((5, 0), np.int64))
 
 
 @lru_cache(maxsize=1)
@@ -22,6 +25,43 @@ def kube_term() -> c.KubeTerm:
         fit=np.zeros((0, c.N_FIT), np.int64),
         balanced=np.zeros((0, 2), np.int64),
         figures=np.zeros(c.N_KUBE, np.int64),
+    )
+
+
+def ask() -> c.Ask:
+    """What a pod asks that asks nothing."""
+    none, no_flags = np.zeros(0, np.int64), np.zeros(0, np.bool_)
+    return c.Ask(
+        charge=0,
+        resources=none,
+        amounts=none,
+        by_cards=none,
+        nonzero=np.zeros(2, np.int64),
+        dim_amounts=np.zeros(c.N_DIMS, np.int64),
+        containers=containers(),
+        pool=-1,
+        rules=c.CardRules(
+            numa_bind=False,
+            mutex=False,
+            avoid_gpu=False,
+            whole=0,
+            walk=False,
+            only=-1,
+            size=0,
+            draw=0,
+        ),
+        card_weights=np.zeros(3, np.int64),
+        sort_keys=np.zeros(4, np.int64),
+        model_ok=no_flags,
+        mode_ok=no_flags,
+        uuid_ok=no_flags,
+        mode=c.ModeTerm(blind=0, weight=0, aware=-1, objective=c.NO_OBJECTIVE, unit=1),
+        kube=kube_term(),
+        weights=np.zeros(c.N_DIMS, np.int64),
+        dims=np.full(c.N_DIMS, -1, np.int64),
+        sizes=none,
+        curve=np.zeros((2, 0), np.int64),
+        bits=np.zeros(c.N_BITS, np.int64),
     )
 
 
@@ -56,6 +96,12 @@ def board(capacity: int, words: int = 1) -> c.Board:
         key=np.full(capacity, -1, np.int64),
         best=np.full(capacity // c.BLOCK, -1, np.int64),
     )
+
+
+def run() -> Run:
+    """A run of no pods: it only brings a board up to date."""
+    none, no_picks = np.zeros(0, np.int64), np.zeros((0, 0), np.int64)
+    return Run(none, ANY_ROW, *[none] * 4, *[no_picks] * 3)
 
 
 def scratch(most_cards: int, most_picks: int, typical: int) -> c.Scratch:

@@ -5,11 +5,9 @@ B = resources that bind, K = typical pods, C = cells of a table.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from scheduler.schema.arrays import Floats, Ints
+from scheduler.schema.handles import Floats1, Floats2, Handle, Ints1
 
 # Rows beyond the resource matrix: what the cards of the node's pool have together, core percent and MiB.
 OF_CORES, OF_MIB = -1, -2
@@ -23,22 +21,22 @@ CELLS = 1024
 ROOM_ASKED, ROOM_KEPT, ROOM_END = 3, 5, 7
 
 
-class Places(NamedTuple):
+class Places(Handle):
     """Of one sort of nodes; with no resource in it nothing is known, and every placement costs alike."""
 
-    resources: Ints  # [B] rows of the resource matrix, or OF_*
-    per: Floats  # [B, K] 1 / amount that a typical pod asks, 0 where it asks none
+    resources: Ints1  # [B] rows of the resource matrix, or OF_*
+    per: Floats2  # [B, K] 1 / amount that a typical pod asks, 0 where it asks none
     beyond: (
-        Floats  # [B, K] ANY where it asks none, else what makes up for the last bit of a quotient
+        Floats2  # [B, K] ANY where it asks none, else what makes up for the last bit of a quotient
     )
-    worth: Floats  # [K] what a place for it is worth, in units
-    price: Floats  # [B] units of one of a resource
-    level: Floats  # [B] weight of a resource in how full and how even a node is; their sum is 1
-    value: Floats  # [B, C + 1] units of the best filling of an amount, in cells; [B, 0] before it is known
-    cell: Floats  # [B] cells of one of a resource
-    most: Floats  # [B, C + 1] the most that typical pods and the best filling come to, in cells of ``wide``
-    wide: Floats  # [B] cells of one of a resource in ``most``
-    weights: Floats  # [N_WEIGHTS] see below
+    worth: Floats1  # [K] what a place for it is worth, in units
+    price: Floats1  # [B] units of one of a resource
+    level: Floats1  # [B] weight of a resource in how full and how even a node is; their sum is 1
+    value: Floats2  # [B, C + 1] units of the best filling of an amount, in cells; [B, 0] before it is known
+    cell: Floats1  # [B] cells of one of a resource
+    most: Floats2  # [B, C + 1] the most that typical pods and the best filling come to, in cells of ``wide``
+    wide: Floats1  # [B] cells of one of a resource in ``most``
+    weights: Floats1  # [N_WEIGHTS] see below
 
 
 # A step is worth so many units. Weights: FULL of a place, PART of the cube of a part of one, MIX of the best

@@ -103,7 +103,7 @@ class CardTable:
         capacity = self.columns.numa.size
         if self._runs.end > capacity:
             fresh = _columns(max(self._runs.end, capacity * 2))
-            for before, after in zip(self.columns, fresh, strict=True):
+            for before, after in zip(self.columns.list_values(), fresh.list_values(), strict=True):
                 after[..., :capacity] = before
             self.columns = fresh
 

@@ -308,7 +308,7 @@ class NodeTable:
 
     def _copy_into(self, fresh: c.Nodes) -> None:
         old, n = self.columns, self.capacity
-        for before, after in zip(old, fresh, strict=True):
+        for before, after in zip(old.list_values(), fresh.list_values(), strict=True):
             if before.ndim == 2:
                 after[: before.shape[0], :n] = before
             else:

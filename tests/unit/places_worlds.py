@@ -165,4 +165,4 @@ def by_name(names: Sequence[str], values: c.Floats) -> dict[str, Fraction]:
 
 
 def is_finite(places: Places) -> bool:
-    return all(bool(np.isfinite(one).all()) for one in places)
+    return all(bool(np.isfinite(one).all()) for one in places.list_values())

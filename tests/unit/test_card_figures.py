@@ -82,11 +82,11 @@ def told(cluster: Cluster, pod: twin.Pod) -> dict[str, str]:
     shape = cycle.shape_of(record)
     assert shape is not None
     cycle.boards.refresh(shape)
-    scratch, nodes, cards = cycle.boards.scratch, cluster.nodes.columns, cluster.cards.columns
+    world, nodes, cards = cycle.boards.world(shape), cluster.nodes.columns, cluster.cards.columns
     rows = diagnosis.all_rows(cluster)
-    rows = rows[[gpus.choose(nodes, cards, shape.ask, int(row), scratch) < 0 for row in rows]]
+    rows = rows[[gpus.choose(nodes, cards, shape.ask, int(row), world.scratch) < 0 for row in rows]]
     bits: c.Ints = cycle.boards.refusals(shape, rows)
-    judged = diagnosis.judged(cluster, shape, scratch, rows, bits)
+    judged = diagnosis.judged(cluster, shape, world, rows, bits)
     assert gpu_cards.RULE.sum_up is not None
     return dict(gpu_cards.RULE.sum_up(judged).details)
 

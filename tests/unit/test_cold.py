@@ -62,13 +62,10 @@ def expected(cycle: Cycle, cluster: Cluster, pod: PodRecord) -> Bind | None:
     if not rows:
         return None
     row = min(rows, key=lambda row: (-keys[row], rank[row]))
-    scratch, picks = anew.scratch, []
+    world, picks = anew.world(shape), []
     if shape.ask.containers.shape[1] and cluster.nodes.columns.managed[shape.ask.pool, row]:
-        nodes, cards = cluster.nodes.columns, cluster.cards.columns
-        n = parts.choose(nodes, cards, shape.ask, cycle.learner.of(shape.ask.pool), row, scratch)
-        picks = [
-            (cluster.cards.uuid_of(scratch.picks[p]), int(scratch.pick_slot[p])) for p in range(n)
-        ]
+        s, n = world.scratch, parts.choose(world, shape.ask, row)
+        picks = [(cluster.cards.uuid_of(s.picks[p]), int(s.pick_slot[p])) for p in range(n)]
     return Bind(pod.uid, cluster.nodes.name_of(row), tuple(picks))  # type: ignore[arg-type]
 
 
@@ -281,7 +278,7 @@ def test_a_closed_card_of_another_kind_says_nothing_of_what_is_taken_of_the_othe
     # Where all that counts is what is taken.
     tables = cycle.learner.tables
     price, value = np.ones(cluster.nodes.capacity), np.zeros_like(tables.value)
-    tables = cycle.learner._tables[0] = tables._replace(price=price, value=value)
+    tables = cycle.learner._tables[0] = tables.replace(price=price, value=value)
     pod = cluster.see_pod(make.pod(name="second", gpu=1, gpucores=30, gpumem=4_096))
     assert pod is not None
     shape = cycle.shape_of(pod)
@@ -297,11 +294,12 @@ def test_a_closed_card_of_another_kind_says_nothing_of_what_is_taken_of_the_othe
 def cold_figures(cycle: Cycle, cluster: Cluster, ask: c.Ask) -> Any:
     """What is known of every node to a pod that asks a family, read anew."""
     nodes, cards, tables = cluster.nodes.columns, cluster.cards.columns, cycle.learner.of(ask.pool)
+    scratch = cycle.boards._world.scratch
     kept = schema.empty(nodes.valid.size, cards.numa.size).known
     kept.rounded[0] = tables.keel.weight.sum() / tables.rates[c.RATE_KEEL]
     for row in np.flatnonzero(nodes.valid).tolist():
         pool = ask.pool if ask.pool >= 0 else int(nodes.pool[row])
-        known.refresh(nodes, cards, tables, kept, pool, row, cycle.boards.scratch)
+        known.refresh(nodes, cards, tables, kept, pool, row, scratch)
     return kept
 
 

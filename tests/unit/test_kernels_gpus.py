@@ -94,7 +94,7 @@ def kernel_choice(node_cards: Sequence[twin.Card], pod: twin.Pod) -> twin.Choice
     """What the kernel chose, in the twin's words."""
     cluster, row = built(node_cards)
     shape, boards = shape_of(cluster, pod)
-    s, nodes = boards.scratch, cluster.nodes.columns
+    s, nodes = boards.world(shape).scratch, cluster.nodes.columns
     n = gpus.choose(nodes, cluster.cards.columns, shape.ask, row, s)
     if n < 0:
         codes = {
@@ -218,7 +218,9 @@ def test_a_share_of_a_card_is_floored_and_never_0_mib(
 def test_choose_and_node_score_compiled_exactly_one_version() -> None:
     cluster, row = built([twin.Card("GPU-0", 0)])
     shape, boards = shape_of(cluster, twin.Pod((twin.Container(nums=1, mem=1),)))
-    gpus.choose(cluster.nodes.columns, cluster.cards.columns, shape.ask, row, boards.scratch)
+    gpus.choose(
+        cluster.nodes.columns, cluster.cards.columns, shape.ask, row, boards.world(shape).scratch
+    )
     gpus.node_score(cluster.nodes.columns, 0, row)
     assert len(compiled.versions(gpus.choose)) == 1
     assert len(compiled.versions(gpus.node_score)) == 1

@@ -44,7 +44,7 @@ def ask_of(
 ) -> c.Ask:
     """An Ask that differs in what the score kernels read."""
     scaled = np.array(curve, np.int64).T * np.array([[1], [10]])
-    return REAL_ASK._replace(
+    return REAL_ASK.replace(
         mode=c.ModeTerm(mode, 5, -1, objective=c.NO_OBJECTIVE, unit=1),
         weights=np.array(weights, np.int64),
         curve=np.ascontiguousarray(scaled),

@@ -126,14 +126,11 @@ def test_the_card_is_chosen_by_what_is_free_on_the_node_at_hand() -> None:
     shape = cycle.shape_of(record)
     assert shape is not None
     cycle.boards.refresh(shape)
-    scratch, chosen = cycle.boards.scratch, set()
+    world, chosen = cycle.boards.world(shape), set()
     for left in (0, 1000), (1000, 0):
-        scratch.free[:, :2] = left
-        parts.choose(
-            cluster.nodes.columns, cluster.cards.columns, shape.ask, cycle.learner.tables,
-            cluster.nodes.row_of("z"), scratch,
-        )  # fmt: skip
-        chosen.add(int(scratch.picks[0]))
+        world.scratch.free[:, :2] = left
+        parts.choose(world, shape.ask, cluster.nodes.row_of("z"))
+        chosen.add(int(world.scratch.picks[0]))
     assert len(chosen) == 1
 
 
@@ -198,14 +195,11 @@ def test_nodes_with_one_card_each_are_bundles_with_the_card_in_them(
     assert shape is not None
     cycle.boards.refresh(shape)
     wanted = {"": c.NO_OBJECTIVE, "spread": c.SPREAD_NODES, "pack": c.PACK_NODES}[objective]
-    shape.ask = shape.ask._replace(mode=shape.ask.mode._replace(objective=wanted))
+    shape.ask = shape.ask.replace(mode=shape.ask.mode.replace(objective=wanted))
     for name, node in nodes.items():
         row = cluster.nodes.row_of(name)
         if shape.board.part[row] >= 0:
-            part = parts.by_cards(
-                cluster.nodes.columns, cluster.cards.columns, shape.ask, cycle.learner.tables, row,
-                cycle.boards.scratch,
-            )  # fmt: skip
+            part = parts.by_cards(cycle.boards.world(shape), shape.ask, row)
             assert agrees(part, shape.ask, node, pod, tables, objective), (node, pod)
 
 

@@ -175,4 +175,4 @@ def test_places_are_the_same_whatever_order_pods_came_in() -> None:
         cycle.learn()
         found.append(cycle.learner.tables.places)
     for other in found[1:]:
-        assert all(map(np.array_equal, found[0], other))
+        assert all(map(np.array_equal, found[0].list_values(), other.list_values()))

@@ -1,6 +1,7 @@
 """The table of rules: bits, what is shared between shapes, and reasons read from boards."""
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ def shape_of(cycle: Cycle, pod: PodRecord | None) -> Shape:
 def told(cluster: Cluster, cycle: Cycle, shape: Shape, bits: c.Ints) -> list[list[str]]:
     """The reasons of every node, in the order of rows."""
     rows = diagnosis.all_rows(cluster)
-    judged = diagnosis.judged(cluster, shape, cycle.boards.scratch, rows, bits)
+    judged = diagnosis.judged(cluster, shape, cycle.boards.world(shape), rows, bits)
     found: list[list[str]] = [[] for _ in rows]
     for positions, one in table.told(judged):
         for i, which in zip(positions.tolist(), one.which, strict=True):
@@ -118,9 +119,9 @@ def test_a_run_of_pods_with_host_ports_is_one_call_of_the_placing_kernel(
     calls = []
     real = place.place_run
 
-    def counted(*bundles: place.Placed) -> int:
+    def counted(*bundles: Any) -> int:
         calls.append(bundles)
-        return real(*bundles)  # type: ignore[arg-type]
+        return real(*bundles)
 
     monkeypatch.setattr(place, "place_run", counted)
     outcome = cycle.schedule(list(cluster.pods.values()))

@@ -13,6 +13,7 @@ from scheduler.api.placement import Mode, Placement
 from scheduler.config import Config
 from scheduler.errors import BrokenInvariant
 from scheduler.schema import columns as c
+from scheduler.schema.handles import Handle
 from scheduler.state import checks
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life
@@ -52,8 +53,8 @@ def snapshot(world: Wild) -> dict[str, Any]:
     }
 
 
-def _named(columns: Any) -> list[tuple[str, Any]]:
-    return list(columns._asdict().items())
+def _named(columns: Handle) -> list[tuple[str, Any]]:
+    return list(zip(columns.fields, columns.list_values(), strict=True))
 
 
 class Attempt:

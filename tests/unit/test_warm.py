@@ -1,5 +1,6 @@
 """How many kernels are compiled is told while they are."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,31 +13,39 @@ import pytest
 from typer.testing import CliRunner
 
 from scheduler import cli, progress
-from scheduler.config import Config
-from scheduler.engine import warm
-from scheduler.kernels import _jit, place, preempt
-from scheduler.kernels.modes import filling, places, rooms
+from scheduler.kernels import _jit, compiling
 from tests.unit.compiled import needs_jit
 
 
-def test_what_a_start_compiles_is_counted_among_all_kernels() -> None:
-    count = warm.Count()
-    assert len(count) > 100
-    warm.warm(Config())
-    # With a full cache only those are read that Python calls; their parts come with them.
-    assert 5 <= count.compiled() <= len(count)
+@needs_jit
+def test_two_processes_fill_an_empty_cache_and_the_next_start_compiles_nothing(
+    tmp_path: Path,
+) -> None:
+    code = (
+        "from scheduler.kernels import compiling; told = [];"
+        "rooms = ('charge', 'devices', 'diagnose', 'preempt:by_node', 'rules');"
+        "every = compiling.list_kernels();"
+        "few = {key: every[key] for key in every if key.split('kernels.')[1].startswith(rooms)};"
+        "compiling.list_kernels = lambda: few;"
+        "compiling.compile_kernels(told.append);"
+        "kernels = few.values();"
+        "hits = sum(sum(one.stats.cache_hits.values()) for one in kernels);"
+        "print(compiling.is_cache_empty(), hits == len(kernels), told[-1] == len(kernels))"
+    )
+    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    for _ in range(2):
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+        assert (done.stdout, done.stderr) == ("False True True\n", "")
 
 
-def test_the_first_preemption_waits_for_no_compiler() -> None:
-    warm.warm(Config(preemption=False))
-    compiled: list[Any] = [preempt.ask, preempt.by_node, place.put_at]
-    assert [len(kernel.signatures) for kernel in compiled] == [1, 1, 1]
-
-
-def test_learning_from_many_waits_for_no_compiler() -> None:
-    warm.warm(Config())
-    learns: list[Any] = [filling.fill, rooms.fitting, rooms.count, places.count]
-    assert [len(kernel.signatures) for kernel in learns] == [1, 1, 1, 1]
+def test_a_kernel_has_its_turn_after_those_within_it() -> None:
+    within = {key: compiling._list_within(one) for key, one in compiling.list_kernels().items()}
+    kernels = "scheduler.kernels"
+    assert within[f"{kernels}.place:place_run"] > {
+        f"{kernels}.place:put", f"{kernels}.parts:by_cards", f"{kernels}.devices.gpus:choose"
+    }  # fmt: skip
+    assert within[f"{kernels}.preempt:by_node"] == set()
 
 
 @needs_jit
@@ -73,22 +82,24 @@ def test_the_first_command_of_a_version_compiles_with_a_bar_and_not_in_silence(
         shown.append((what, total))
         yield shown.append
 
-    monkeypatch.setattr(warm, "is_due", lambda: True)
-    monkeypatch.setattr(warm, "warm", lambda _: None)
+    monkeypatch.setattr(compiling, "is_cache_empty", lambda: True)
+    monkeypatch.setattr(compiling, "compile_kernels", lambda _: None)
     monkeypatch.setattr(progress, "bar", bar)
     assert CliRunner().invoke(cli.app, command).exit_code != 0
-    assert shown == [("kernels compiled", len(warm.Count()))]
+    assert shown == [("kernels compiled", len(compiling.list_kernels()))]
 
 
-def test_kernels_are_due_while_their_folder_is_empty(
+def test_kernels_are_to_be_compiled_while_there_is_none_in_their_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_jit, "_folder", tmp_path)
     monkeypatch.setattr(_jit, "_is_writable", True)
     monkeypatch.setattr(numba.config, "DISABLE_JIT", 0)
-    assert warm.is_due()
-    (tmp_path / "cold").touch()
-    assert not warm.is_due()
+    assert _jit.is_cache_empty()
+    (tmp_path / "cold").mkdir()
+    assert _jit.is_cache_empty()
+    (tmp_path / "cold" / "choose.nbi").touch()
+    assert not _jit.is_cache_empty()
     # Nothing that is compiled can be kept: compiling all kernels would bring nothing.
     monkeypatch.setattr(_jit, "_folder", None)
-    assert not warm.is_due()
+    assert not _jit.is_cache_empty()

@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 
 from scheduler import cli, kernels
 from scheduler.api.placement import MODES
-from scheduler.config import Config
-from scheduler.engine import rerun, warm
+from scheduler.engine import rerun
+from scheduler.kernels import compiling
 from tests import make
 from tests.differential import ours
 from tests.differential.run import sample
@@ -54,9 +54,10 @@ def called() -> Iterator[tuple[str, Any]]:
                     yield f"{path.relative_to(ROOT)}: {node.value.id}.{node.attr}", kernel
 
 
-def ready(count: warm.Count) -> dict[int, set[str]]:
+def ready() -> dict[str, set[str]]:
     """By kernel the types of arguments that it is compiled for."""
-    return {key: {str(one) for one in kernel.signatures} for key, kernel in count.kernels.items()}
+    every = compiling.list_kernels()
+    return {key: {str(one) for one in kernel.signatures} for key, kernel in every.items()}
 
 
 def commands(folder: Path) -> Iterator[list[str]]:
@@ -82,26 +83,25 @@ def commands(folder: Path) -> Iterator[list[str]]:
 class Look:
     """Prints what was not ready, since the last look."""
 
-    def __init__(self, count: warm.Count) -> None:
-        self._count, self._before = count, ready(count)
+    def __init__(self) -> None:
+        self._before = ready()
 
     def after(self, what: str) -> None:
         """Print which kernels it needed that were not ready."""
-        now = ready(self._count)
+        now = ready()
         for key, types in now.items():
             if new := types - self._before[key]:
-                print(f"{what}: {self._count.kernels[key].__name__} for {sorted(new)}")
+                print(f"{what}: {key} for {sorted(new)}")
         self._before = now
 
 
 def main() -> None:
     """Print a line for each kernel that is missed, with what needed it."""
-    count = warm.Count()
-    warm.warm(Config())
+    compiling.compile_kernels(lambda _: None)
     for where, kernel in called():
         if not kernel.signatures:
             print(f"never called: {where}")
-    look = Look(count)
+    look = Look()
     with tempfile.TemporaryDirectory() as folder:
         for command in commands(Path(folder)):
             done = CliRunner().invoke(cli.app, command)

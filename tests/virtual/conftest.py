@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import structlog
 
-from scheduler.config import Config
-from scheduler.engine.warm import warm
+from scheduler.kernels import compiling
 from scheduler.kube import wall_clock
 from tests.virtual.climate import Climate
 from tests.virtual.world import World
@@ -18,7 +17,7 @@ Make = Callable[..., World]
 @pytest.fixture(scope="session", autouse=True)
 def _compiled() -> None:
     """Compiling is no part of a world's time."""
-    warm(Config())
+    compiling.compile_kernels(lambda _: None)
 
 
 @pytest.fixture

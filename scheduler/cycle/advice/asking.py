@@ -54,7 +54,7 @@ class Asking:
         bits = boards.refusals(shape, rows)
         if pod is not None and self.cluster.nominations:
             bits |= self.cycle.promised.refused(pod, rows, len(bits))
-        return diagnosis.judged(self.cluster, shape, boards.scratch, rows, bits)
+        return diagnosis.judged(self.cluster, shape, boards.world(shape), rows, bits)
 
     def takes(self, shape: Shape, row: int) -> bool:
         """Whether the node of a row takes a pod of a shape now."""

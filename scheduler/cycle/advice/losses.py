@@ -77,7 +77,7 @@ def of(asking: Asking, shape: Shape, row: int) -> Loss | None:
     places = known.single if is_single else known.places
 
     def lost(told: Places) -> float:
-        told_all = known._replace(single=told) if is_single else known._replace(places=told)
+        told_all = known.replace(single=told) if is_single else known.replace(places=told)
         return _lost(asking, shape, row, told_all)
 
     terms = {name: lost(_only(places, weights)) for name, weights in _OF_NODES.items()}
@@ -86,9 +86,7 @@ def of(asking: Asking, shape: Shape, row: int) -> Loss | None:
 
 
 def _lost(asking: Asking, shape: Shape, row: int, told: c.Demand) -> float:
-    cluster, known = asking.cluster, asking.cycle.learner.of(shape.ask.pool)
-    nodes, cards = cluster.nodes.columns, cluster.cards.columns
-    found = parts.lost(nodes, cards, shape.ask, known, told, row, asking.cycle.boards.scratch)
+    found = parts.lost(asking.cycle.boards.world(shape), shape.ask, told, row)
     return 0.0 if math.isnan(found) else float(found)
 
 
@@ -96,26 +94,26 @@ def _only(places: Places, kept: tuple[int, ...]) -> Places:
     weights = np.zeros_like(places.weights)
     weights[p.STEP] = places.weights[p.STEP]
     weights[list(kept)] = places.weights[list(kept)]
-    return places._replace(weights=weights)
+    return places.replace(weights=weights)
 
 
 def _of_devices(asking: Asking, shape: Shape, row: int, known: c.Demand) -> dict[str, float]:
     rates = known.rates.copy()
     for kept in _OF_RATES.values():
         rates[list(kept)] = 0.0
-    bare = known._replace(
+    bare = known.replace(
         price=np.zeros_like(known.price), value=np.zeros_like(known.value), rates=rates
     )
     rest = _lost(asking, shape, row, bare)
     found = {
-        _OTHERS: _lost(asking, shape, row, bare._replace(price=known.price)) - rest,
-        _CUT: _lost(asking, shape, row, bare._replace(value=known.value)) - rest,
+        _OTHERS: _lost(asking, shape, row, bare.replace(price=known.price)) - rest,
+        _CUT: _lost(asking, shape, row, bare.replace(value=known.value)) - rest,
         _REMAINDER: rest,
     }
     for name, kept in _OF_RATES.items():
         with_it = rates.copy()
         with_it[list(kept)] = known.rates[list(kept)]
-        found[name] = _lost(asking, shape, row, bare._replace(rates=with_it)) - rest
+        found[name] = _lost(asking, shape, row, bare.replace(rates=with_it)) - rest
     return found
 
 
@@ -125,7 +123,7 @@ def _typical(asking: Asking, places: Places, lost: Callable[[Places], float]) ->
     for k in np.flatnonzero(places.worth > 0).tolist():
         worth = np.zeros_like(places.worth)
         worth[k] = places.worth[k]
-        if (cost := lost(only._replace(worth=worth))) > _LEAST:
+        if (cost := lost(only.replace(worth=worth))) > _LEAST:
             found.append(TypicalLoss(_asks(asking, places, k), cost))
     return sorted(found, key=lambda one: -one.lost)
 

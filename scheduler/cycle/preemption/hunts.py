@@ -93,7 +93,11 @@ class Hunt:
         refused = bits[0] != 0
         self._codes[rows] = p.PREY_NOT_ASKED
         judged = diagnosis.judged(
-            self._cluster, self._shape, self._boards.scratch, rows[refused], bits[:, refused]
+            self._cluster,
+            self._shape,
+            self._boards.world(self._shape),
+            rows[refused],
+            bits[:, refused],
         )
         rows = rows[refused][~table.lasting(judged)]
         if not before:
@@ -163,7 +167,7 @@ class Hunt:
             left = diagnosis.judged(
                 self._cluster,
                 self._shape,
-                self._boards.scratch,
+                self._boards.world(self._shape),
                 rows[asked],
                 self.refused[:, rows[asked]],
             )
@@ -208,7 +212,6 @@ class Hunt:
         if not rows.size:
             return rows
         cluster = self._cluster
-        ledger = cluster.ledger.bundle
         first, pods = self._by_node(rows)
         self._boards.count(shape)
         gains = self._gains.of(shape.counted, rows, pod.priority)
@@ -239,15 +242,7 @@ class Hunt:
                 figures=self.figures,
                 refused=self.refused,
             )
-            n = kernel.ask(
-                cluster.nodes.columns,
-                cluster.cards.columns,
-                shape.ask,
-                shape.counted.arrays,
-                ledger,
-                self._boards.scratch,
-                prey,
-            )
+            n = kernel.ask(self._boards.world(shape), shape.ask, shape.counted.arrays, prey)
         found: c.Ints = order[:n].copy()
         return found
 

@@ -79,14 +79,8 @@ class Promised:
             return ()
         there = self._cluster.registers.cards_of(pod.uid, pool, row)
         picks = [(there.get(use.uuid, -1), i) for i, uses in enumerate(slots) for use in uses]
-        suffices = gpus.suffices(
-            self._cluster.nodes.columns,
-            self._cluster.cards.columns,
-            shape.ask,
-            row,
-            np.array(picks, np.int64),
-            self._boards.scratch,
-        )
+        world, cards = self._boards.world(shape), np.array(picks, np.int64)
+        suffices = gpus.suffices(world, shape.ask, row, cards)
         return slots if suffices else ()
 
     def yields(self, pod: PodRecord) -> Hashable:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from scheduler.kernels._jit import inlined
+from scheduler.kernels._jit import inlined, part, tiny
 from scheduler.kernels.devices import free, gpus, pools
 from scheduler.kernels.modes import keel
 from scheduler.schema import cold as k
@@ -119,7 +119,7 @@ def of_rooms(
     return safe(cost - _shrunk(demand, known, row, 0.0))
 
 
-@inlined
+@part
 def of_cards(
     nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, known: Known, row: int
 ) -> float:
@@ -129,7 +129,7 @@ def of_cards(
     return safe(_of_several(nodes, cards, ask, demand, known, row))
 
 
-@inlined
+@part
 def _of_one(
     nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, known: Known, row: int
 ) -> float:
@@ -149,7 +149,7 @@ def _of_one(
     return found
 
 
-@inlined
+@part
 def _of_several(
     nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, known: Known, row: int
 ) -> float:
@@ -172,7 +172,7 @@ def _of_several(
     return float(cost + wanted * best - _shrunk(demand, known, row, 0.0))
 
 
-@inlined
+@tiny
 def _start(nodes: c.Nodes, ask: c.Ask, row: int) -> int:
     """The first row of the cards that the pod asks of the node; another node's where it has none.
 
@@ -181,7 +181,7 @@ def _start(nodes: c.Nodes, ask: c.Ask, row: int) -> int:
     return int(nodes.card_start[ask.pool, row])
 
 
-@inlined
+@tiny
 def _may_take(cards: c.Cards, ask: c.Ask, known: Known, start: int, at: int) -> bool:
     """Whether the pod may have a card by what it needs most; the rest is seen when it is scored."""
     slot = ask.rules.only
@@ -196,7 +196,7 @@ def _may_take(cards: c.Cards, ask: c.Ask, known: Known, start: int, at: int) -> 
     return bool(ask.model_ok[cards.model[d]] and ask.mode_ok[cards.mode[d]])
 
 
-@inlined
+@part
 def _of_card(
     cards: c.Cards, ask: c.Ask, demand: c.Demand, known: Known, start: int, at: int
 ) -> tuple[int, float]:
@@ -210,7 +210,7 @@ def _of_card(
     return taken, keel.cut(cards, value, d, (cores, mib), was, min(now[0], now[1]))
 
 
-@inlined
+@tiny
 def _taken(cards: c.Cards, ask: c.Ask, d: int, room: int) -> tuple[int, int]:
     """Between which milli-GPU the pod takes of a card like the one given; a card that it closes gives all."""
     slot = ask.rules.only
@@ -219,7 +219,7 @@ def _taken(cards: c.Cards, ask: c.Ask, d: int, room: int) -> tuple[int, int]:
     return min(room, math.floor(min(cores, mib))), room
 
 
-@inlined
+@tiny
 def _of_node(
     nodes: c.Nodes, ask: c.Ask, demand: c.Demand, known: Known, row: int, most: float
 ) -> float:
@@ -233,14 +233,14 @@ def _of_node(
     return float(cost)
 
 
-@inlined
+@tiny
 def _shrunk(demand: c.Demand, known: Known, row: int, by_taken: float) -> float:
     # Of every typical pod less than a milli-GPU is rounded away.
     drop = known.node_rates[row, k.RATE_DROP]
     return float(_weight(demand) * (by_taken + drop + known.rounded[0]))
 
 
-@inlined
+@tiny
 def _drop(nodes: c.Nodes, ask: c.Ask, demand: c.Demand, known: Known, row: int) -> float:
     """By how much fragments can shrink where only CPU is taken; typical pods that do not fit lose only more."""
     cpu = free.cpu(nodes, row) - ask.dim_amounts[0]
@@ -249,19 +249,19 @@ def _drop(nodes: c.Nodes, ask: c.Ask, demand: c.Demand, known: Known, row: int) 
     return float(_weight(demand) * known.node_rates[row, k.RATE_DROP])
 
 
-@inlined
+@tiny
 def _weight(demand: c.Demand) -> float:
     return float(keel.FRAGMENT_WEIGHT * demand.rates[c.RATE_DEPARTURES])
 
 
-@inlined
+@tiny
 def _half(known: Known, row: int, wanted: int) -> float:
     """The rate by pods that may fit no more, where so many cards are asked."""
     at = 0 if wanted <= 1 else 1 if wanted == 2 else 2 if wanted <= 4 else k.N_WANTED - 1
     return float(known.node_rates[row, k.RATE_HALF + at])
 
 
-@inlined
+@tiny
 def safe(cost: float) -> float:
     """A bound that holds although sums of floats differ by their order."""
     return float(cost - (abs(cost) * _RELATIVE + _ABSOLUTE)) if cost < NOWHERE else cost

@@ -9,7 +9,7 @@ scored. A look at every so many nodes comes first, so that there is something go
 from __future__ import annotations
 
 from scheduler.kernels import fit, parts, place
-from scheduler.kernels._jit import inlined, kernel
+from scheduler.kernels._jit import inlined, kernel, part, tiny
 from scheduler.kernels.cold import bounds, classes, known
 from scheduler.kernels.devices import pools
 from scheduler.kernels.modes import aware, keel, places
@@ -26,6 +26,7 @@ from scheduler.schema.cold import (
     Known,
 )
 from scheduler.schema.places import ROOM_KEPT, STEP, Places
+from scheduler.schema.world import Run, World
 
 # Of so many nodes one is looked at first.
 _STRIDE = 32
@@ -34,39 +35,33 @@ _FEW = 8
 
 
 @kernel
-def place_one(
-    nodes: c.Nodes,
-    cards: c.Cards,
-    ask: c.Ask,
-    demand: c.Demand,
-    cold: Cold,
-    s: c.Scratch,
-    out: place.Placed,
-) -> bool:
-    """Place one pod, the first of ``out``; whether it fits anywhere.
+def place_one(world: World, ask: c.Ask, cold: Cold, run: Run) -> bool:
+    """Place a run of one pod; whether it fits anywhere.
 
-    Reads ask and demand; writes ``out`` and ``cold``, the ledger and thereby nodes and cards. ``cold`` is of the
-    family that the pod asks, and must know what every node was before, but for the rows that moved, which it
-    tells. O(N) for amounts; cards and fragments of few.
+    Reads ask and demand; writes ``run``, ``cold`` and the tables. ``cold`` is of the family that the pod asks, and
+    must know what every node was before, but for the rows that moved, which it tells. O(N) for amounts; cards and
+    fragments of few.
     """
-    classes.update(nodes, cards, demand, cold.classes, ask.pool, cold.moved)
+    tables = world.tables
+    classes.update(tables.nodes, tables.cards, world.demand, cold.classes, ask.pool, cold.moved)
     for i in range(cold.moved.size):
         cold.known.fresh[cold.moved[i]] = False
-    _prepare(ask, demand, cold, s)
+    _prepare(ask, world.demand, cold, world.scratch)
     # Nodes with GPUs come second for pods that ask none: only when there is no other.
-    avoids = ask.rules.avoid_gpu
-    tier = 0 if avoids else -1
-    _look(nodes, cards, ask, demand, cold, s, tier)
-    if avoids and cold.best[BEST_ROW] < 0:
-        _look(nodes, cards, ask, demand, cold, s, 1)
+    first, last = (0, 1) if ask.rules.avoid_gpu else (-1, -1)
+    for tier in range(first, last + 1):
+        _look(world, ask, cold, tier)
+        if cold.best[BEST_ROW] >= 0:
+            break
     if cold.best[BEST_ROW] < 0:
         return False
-    out.row[0] = cold.best[BEST_ROW]
-    place.put(nodes, cards, ask, demand, s, out, 0)
+    only = run.priority.size - 1
+    run.row[only] = cold.best[BEST_ROW]
+    place.put(world, ask, run, only)
     return True
 
 
-@inlined
+@part
 def _prepare(ask: c.Ask, demand: c.Demand, cold: Cold, s: c.Scratch) -> None:
     places.ask_of(ask, demand.places, (0, 0), s, ROOM_KEPT)
     cold.best[BEST_KEY], cold.best[BEST_RANK], cold.best[BEST_ROW] = -1, 0, -1
@@ -83,19 +78,12 @@ def _prepare(ask: c.Ask, demand: c.Demand, cold: Cold, s: c.Scratch) -> None:
     cold.known.rounded[0] = weight / demand.rates[c.RATE_KEEL]
 
 
-@kernel
-def _look(
-    nodes: c.Nodes,
-    cards: c.Cards,
-    ask: c.Ask,
-    demand: c.Demand,
-    cold: Cold,
-    s: c.Scratch,
-    tier: int,
-) -> None:
+@inlined
+def _look(world: World, ask: c.Ask, cold: Cold, tier: int) -> None:
     """Look at all classes for a better node: those without GPUs (tier 0), with them (1), or all (-1)."""
+    nodes, demand, s = world.tables.nodes, world.demand, world.scratch
     bounded = ask.mode.aware == aware.KEEL and not ask.rules.walk
-    lanes = tier - tier
+    lanes = 0
     step = _STRIDE if bounded else 1
     while step > 0:
         for number in range(0, cold.classes.counts[N_CLASSES], step):
@@ -105,7 +93,7 @@ def _look(
             if (tier >= 0 and nodes.has_gpu[row] != (tier > 0)) or not fit.fits(nodes, ask, row):
                 continue
             if not parts.is_aware(ask):
-                if step == 1 and parts.gather(nodes, cards, ask, row, s, lanes):
+                if step == 1 and parts.gather(world.tables, ask, row, s, lanes):
                     s.rows[lanes] = row
                     lanes += 1
                     if lanes == c.BLOCK:
@@ -116,30 +104,23 @@ def _look(
             if bounded and not nodes.has_gpu[row]:
                 _consider(nodes, ask, cold, row, _part_whole(nodes, ask, demand, cold, row, s))
                 continue
-            if bounded and not _may_win(nodes, cards, ask, demand, cold, row, s):
+            if bounded and not _may_win(world, ask, cold, row):
                 continue
-            _consider(nodes, ask, cold, row, parts.by_cards(nodes, cards, ask, demand, row, s))
+            _consider(nodes, ask, cold, row, parts.by_cards(world, ask, row))
         step = 1 if step > 1 else 0
     _score(nodes, ask, cold, s, lanes)
 
 
 @inlined
-def _may_win(
-    nodes: c.Nodes,
-    cards: c.Cards,
-    ask: c.Ask,
-    demand: c.Demand,
-    cold: Cold,
-    row: int,
-    s: c.Scratch,
-) -> bool:
+def _may_win(world: World, ask: c.Ask, cold: Cold, row: int) -> bool:
     """Whether bounds leave it open that a node of the row's class is better than the best so far."""
+    nodes, cards, demand = world.tables.nodes, world.tables.cards, world.demand
     if aware.is_whole(nodes, demand, row):
         # Of those with a device each there is no bound: they are looked at one by one, class by class.
         return True
     if not cold.known.fresh[row]:
         pool = pools.of(nodes, ask, row)
-        known.refresh(nodes, cards, demand, cold.known, pool, row, s)
+        known.refresh(nodes, cards, demand, cold.known, pool, row, world.scratch)
     by_cards = pools.is_by_cards(nodes, ask, row)
     if by_cards and is_plain(ask, cold.known, row):
         cost = bounds.of_rooms(nodes, cards, ask, demand, cold.known, row)
@@ -153,7 +134,7 @@ def _may_win(
     return not (cost >= bounds.NOWHERE or _loses(nodes, ask, cold, row, _most_part(ask, cost)))
 
 
-@inlined
+@tiny
 def _most_part(ask: c.Ask, cost: float) -> int:
     """The highest part of a loss: with the most that a second objective adds, which pods without devices have none of."""
     most = keel.points(cost) * ask.mode.weight * ask.mode.unit
@@ -183,13 +164,13 @@ def _part_whole(
     return _whole(ask, found, was - places.held(found, s) + rest) + second
 
 
-@inlined
+@tiny
 def _whole(ask: c.Ask, found: Places, cost: float) -> int:
     """The part of a loss, but for the second objective."""
     return int(places.points(cost, found.weights[STEP]) * ask.mode.weight * ask.mode.unit)
 
 
-@inlined
+@tiny
 def is_plain(ask: c.Ask, known: Known, row: int) -> bool:
     """Whether ``bounds.of_rooms`` holds on a node with cards, and says more than ``of_node``: of no whole card."""
     slot = ask.rules.only
@@ -200,7 +181,7 @@ def is_plain(ask: c.Ask, known: Known, row: int) -> bool:
     )
 
 
-@inlined
+@tiny
 def _loses(nodes: c.Nodes, ask: c.Ask, cold: Cold, row: int, part: int) -> bool:
     """Whether with a part of at most so much no node of the row's class is the best."""
     if cold.classes.near[AFTER, row] >= 0:
@@ -211,7 +192,7 @@ def _loses(nodes: c.Nodes, ask: c.Ask, cold: Cold, row: int, part: int) -> bool:
     return bool(nodes.rank[row] > cold.best[BEST_RANK])
 
 
-@inlined
+@part
 def _consider(nodes: c.Nodes, ask: c.Ask, cold: Cold, row: int, part: int) -> None:
     """A class has this part, -1 where the pod does not fit: its best node may be the best of all."""
     if part < 0 or _loses(nodes, ask, cold, row, part):
@@ -227,7 +208,7 @@ def _consider(nodes: c.Nodes, ask: c.Ask, cold: Cold, row: int, part: int) -> No
         row = cold.classes.near[AFTER, row]
 
 
-@inlined
+@tiny
 def _static(ask: c.Ask, cold: Cold, row: int) -> int:
     """What static scores add to the key of a row."""
     points = 0
@@ -236,7 +217,7 @@ def _static(ask: c.Ask, cold: Cold, row: int) -> int:
     return int(ask.mode.unit * _MILLI * points)
 
 
-@inlined
+@part
 def _score(nodes: c.Nodes, ask: c.Ask, cold: Cold, s: c.Scratch, lanes: int) -> int:
     """Score the nodes that stand in the lanes; so many lanes are taken then."""
     parts.of_block(nodes, ask, s, lanes)

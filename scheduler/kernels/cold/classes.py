@@ -6,9 +6,10 @@ ranks, rows of cards and their UUIDs. A hash only finds those to compare with.
 
 from __future__ import annotations
 
-from scheduler.kernels._jit import inlined, kernel
+from scheduler.kernels._jit import kernel, part
 from scheduler.schema import columns as c
 from scheduler.schema.cold import AFTER, BEFORE, N_CLASSES, N_SPARE, Classes
+from scheduler.schema.handles import Ints1
 
 # Fibonacci hashing: 2^32 over the golden ratio.
 _FACTOR, _MASK = 2654435769, (1 << 31) - 1
@@ -17,7 +18,7 @@ _PRICE_STEPS = 1 << 30
 
 @kernel
 def update(
-    nodes: c.Nodes, cards: c.Cards, demand: c.Demand, classes: Classes, pool: int, rows: c.Ints
+    nodes: c.Nodes, cards: c.Cards, demand: c.Demand, classes: Classes, pool: int, rows: Ints1
 ) -> None:
     """Class the rows that moved anew; a row may be told twice. O(rows · (resources + cards)).
 
@@ -32,7 +33,7 @@ def update(
             _join(nodes, cards, demand, classes, pool, rows[i])
 
 
-@inlined
+@part
 def _leave(classes: Classes, row: int) -> None:
     own = classes.of[row]
     before, after = classes.near[BEFORE, row], classes.near[AFTER, row]
@@ -58,7 +59,7 @@ def _leave(classes: Classes, row: int) -> None:
     classes.counts[N_SPARE] += 1
 
 
-@inlined
+@part
 def _join(
     nodes: c.Nodes, cards: c.Cards, demand: c.Demand, classes: Classes, pool: int, row: int
 ) -> None:
@@ -93,7 +94,7 @@ def _join(
         classes.near[BEFORE, after] = row
 
 
-@inlined
+@part
 def _digest(nodes: c.Nodes, cards: c.Cards, demand: c.Demand, pool: int, row: int) -> int:
     """A hash of what differs between nodes most often, below 2^31."""
     mixed = _mix(0, int(demand.price[row] * _PRICE_STEPS))
@@ -108,14 +109,14 @@ def _digest(nodes: c.Nodes, cards: c.Cards, demand: c.Demand, pool: int, row: in
     return mixed
 
 
-@inlined
+@part
 def _mix(mixed: int, figure: int) -> int:
     # Both factors are below 2^32, the product stays within 63 bits; its high half knows all of both.
     product = ((mixed ^ figure ^ (figure >> 31)) & _MASK) * _FACTOR
     return int((product ^ (product >> 31)) & _MASK)
 
 
-@inlined
+@part
 def are_alike(nodes: c.Nodes, cards: c.Cards, demand: c.Demand, pool: int, a: int, b: int) -> bool:
     """Whether all of two nodes is equal that a pod that asks the family, -1: none, could find different."""
     p = pool if pool >= 0 else nodes.pool[a]
@@ -146,7 +147,7 @@ def are_alike(nodes: c.Nodes, cards: c.Cards, demand: c.Demand, pool: int, a: in
     return bool(alike)
 
 
-@inlined
+@part
 def _cards_alike(cards: c.Cards, d: int, e: int) -> bool:
     alike = (
         (cards.healthy[d] == cards.healthy[e])

@@ -13,7 +13,7 @@ Of a typical pod of weight w
 
 from __future__ import annotations
 
-from scheduler.kernels._jit import inlined, kernel
+from scheduler.kernels._jit import kernel, part
 from scheduler.kernels.devices import free
 from scheduler.kernels.modes import fragments
 from scheduler.schema import cold as k
@@ -45,7 +45,7 @@ def refresh(
     known.fresh[row] = True
 
 
-@inlined
+@part
 def _list(nodes: c.Nodes, cards: c.Cards, known: Known, pool: int, row: int, s: c.Scratch) -> None:
     """The open cards of a pool that differ, to any pod that does not ask for one by its name."""
     start, found = nodes.card_start[pool, row], 0
@@ -87,7 +87,7 @@ def _list(nodes: c.Nodes, cards: c.Cards, known: Known, pool: int, row: int, s: 
     known.node[row, k.NODE_ROOM] = most_room
 
 
-@inlined
+@part
 def _are_alike(cards: c.Cards, d: int, e: int) -> bool:
     return bool(
         cards.used[c.CORES, d] == cards.used[c.CORES, e]
@@ -101,7 +101,7 @@ def _are_alike(cards: c.Cards, d: int, e: int) -> bool:
     )
 
 
-@inlined
+@part
 def _shrinkage(
     nodes: c.Nodes, demand: c.Demand, known: Known, pool: int, row: int, s: c.Scratch
 ) -> None:
@@ -136,7 +136,7 @@ def _shrinkage(
         known.node_rates[row, k.RATE_BASE] += part * unusable
 
 
-@inlined
+@part
 def _by_card(
     cards: c.Cards, demand: c.Demand, known: Known, start: int, row: int, s: c.Scratch
 ) -> None:
@@ -156,7 +156,7 @@ def _by_card(
     known.node_rates[row, k.RATE_FIRM], known.node_rates[row, k.RATE_ONE] = most_firm, most_one
 
 
-@inlined
+@part
 def _unusable(typical: c.Typical, kind: int, cores: int, mib: int, s: c.Scratch) -> tuple[int, int]:
     """Weight of the pods that fit and cannot use a card, and of those that can and may fit no more."""
     unusable, half = 0, 0

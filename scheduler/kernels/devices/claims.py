@@ -6,9 +6,10 @@ tenant's pod may have thousands of containers, each of which asks all cards, so 
 
 from __future__ import annotations
 
-from scheduler.kernels._jit import inlined, kernel
+from scheduler.kernels._jit import kernel, part
 from scheduler.kernels.devices import gpus
 from scheduler.schema import columns as c
+from scheduler.schema.handles import Ints2
 
 # Rows of cards that are none: gone from the node, gone while in MIG mode, never of the node.
 GONE, GONE_CARVED, STRANGE = -1, -2, -3
@@ -22,7 +23,7 @@ _STAYS, _ORDER, _NAMED, _OWN, N_WORK = 4, 7, 8, 9, 10
 
 @kernel
 def hold(
-    cards: c.Cards, containers: c.Ints, told: c.Ints, initialized: bool, start: int, work: c.Ints
+    cards: c.Cards, containers: Ints2, told: Ints2, initialized: bool, start: int, work: Ints2
 ) -> int:
     """Fill ``work`` [cards of the node, N_WORK] with what a pod holds at most; how many cards it holds.
 
@@ -64,7 +65,7 @@ def hold(
     return _compact(start, work)
 
 
-@inlined
+@part
 def _unnamed_first(told: c.Ints, start: int, work: c.Ints) -> None:
     """Clear the working space, and order the cards: before all those that no container names."""
     n = work.shape[0]
@@ -83,7 +84,7 @@ def _unnamed_first(told: c.Ints, start: int, work: c.Ints) -> None:
                 place += 1
 
 
-@inlined
+@part
 def _take(work: c.Ints, j: int, kind: int, cores: int, mib: int) -> None:
     """One more container holds a card, on top of those that stay."""
     add = (cores, mib, 1)
@@ -94,7 +95,7 @@ def _take(work: c.Ints, j: int, kind: int, cores: int, mib: int) -> None:
             work[j, _STAYS + figure] = after
 
 
-@inlined
+@part
 def _compact(start: int, work: c.Ints) -> int:
     """The cards that are held, one behind the other; how many they are."""
     n = 0

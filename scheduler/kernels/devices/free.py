@@ -8,7 +8,7 @@ Devices that are only counted are one state.
 
 from __future__ import annotations
 
-from scheduler.kernels._jit import inlined
+from scheduler.kernels._jit import part, tiny
 from scheduler.kernels.devices import pools
 from scheduler.schema import columns as c
 
@@ -16,7 +16,7 @@ from scheduler.schema import columns as c
 _EPSILON = 1e-6
 
 
-@inlined
+@part
 def read(nodes: c.Nodes, cards: c.Cards, pool: int, row: int, s: c.Scratch) -> int:
     """Fill ``s.free`` (pools of cards) and ``s.states``; how many states there are."""
     n = 0
@@ -44,7 +44,7 @@ def read(nodes: c.Nodes, cards: c.Cards, pool: int, row: int, s: c.Scratch) -> i
     return n
 
 
-@inlined
+@tiny
 def is_open(cards: c.Cards, d: int) -> bool:
     """Whether a card can be given to any pod at all."""
     return bool(
@@ -55,7 +55,7 @@ def is_open(cards: c.Cards, d: int) -> bool:
     )
 
 
-@inlined
+@part
 def used(nodes: c.Nodes, pool: int, row: int, idle: int) -> float:
     """The share of a node's devices that is not idle, 0..1."""
     count = nodes.allocatable[c.DEVICES_AT + pool, row]
@@ -64,20 +64,20 @@ def used(nodes: c.Nodes, pool: int, row: int, idle: int) -> float:
     return 1.0 - idle / (count * c.WHOLE) if count > 0 else 1.0
 
 
-@inlined
+@tiny
 def cpu(nodes: c.Nodes, row: int) -> int:
     """Milli-CPU that nobody asked for."""
     return int(nodes.allocatable[c.CPU, row] - nodes.requested[c.CPU, row])
 
 
-@inlined
+@tiny
 def milli(cards: c.Cards, figure: int, d: int, amount: int) -> int:
     """An amount of cores or MiB in milli of the card; a card that counts none of them has all."""
     scale = cards.milli[figure, d]
     return int(amount * scale + _EPSILON) if scale > 0 else c.WHOLE
 
 
-@inlined
+@tiny
 def add(states: c.Ints, n: int, cores: int, mib: int, kind: int) -> int:
     """One more card in this state; how many states there are then."""
     if cores <= 0 or mib <= 0:
@@ -90,13 +90,13 @@ def add(states: c.Ints, n: int, cores: int, mib: int, kind: int) -> int:
     return n + 1
 
 
-@inlined
+@tiny
 def amount(cores: int, mib: int) -> int:
     """Milli-GPU that a card with so much of both can still give."""
     return (cores if cores < mib else mib) if cores > 0 and mib > 0 else 0
 
 
-@inlined
+@part
 def taken(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, n: int, s: c.Scratch) -> int:
     """Milli-GPU that the node can give no more when the pod has what stands in ``s.peak``."""
     if ask.containers.shape[1] == 0:
@@ -112,14 +112,14 @@ def taken(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, n: int, s: c.Scr
     return gone
 
 
-@inlined
+@part
 def card_with_pod(cards: c.Cards, start: int, j: int, s: c.Scratch) -> tuple[int, int]:
     """What is free on a card of which the pod has what stands in ``s.peak``."""
     held = (s.peak[c.CORES, j], s.peak[c.MIB, j], s.peak[c.SLOTS, j])
     return card_without(cards, start + j, held)
 
 
-@inlined
+@part
 def card_without(cards: c.Cards, d: int, held: tuple[int, int, int]) -> tuple[int, int]:
     """What is free on a card without so many cores, MiB and slots more."""
     if cards.used[c.SLOTS, d] + held[2] >= cards.total[c.SLOTS, d]:
@@ -128,7 +128,7 @@ def card_without(cards: c.Cards, d: int, held: tuple[int, int, int]) -> tuple[in
     return cores, milli(cards, c.MIB, d, cards.total[c.MIB, d] - cards.used[c.MIB, d] - held[1])
 
 
-@inlined
+@tiny
 def idle(states: c.Ints, n: int) -> int:
     """Milli-GPU that the states can still give."""
     total = 0

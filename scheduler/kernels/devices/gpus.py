@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduler.kernels._jit import inlined, kernel
+from scheduler.kernels._jit import kernel, part, tiny
 from scheduler.schema import columns as c
+from scheduler.schema.handles import Ints2
+from scheduler.schema.world import World
 
 # Codes of Ask.sort_keys; negative is descending, 0 ends the list.
 BY_SCORE, BY_NUMA, BY_USED, BY_INDEX = 1, 2, 3, 4
@@ -39,7 +41,7 @@ def node_score(nodes: c.Nodes, pool: int, row: int) -> np.float32:
     return _F10 * score
 
 
-@inlined
+@part
 def _score_cards(cards: c.Cards, ask: c.Ask, start: int, count: int, s: c.Scratch) -> None:
     """HAMi's card score: 10 · Σ weight · used / total, of what is in use before this container."""
     for j in range(count):
@@ -52,13 +54,13 @@ def _score_cards(cards: c.Cards, ask: c.Ask, start: int, count: int, s: c.Scratc
             if total == 0:
                 full = False
             else:
-                weight = np.float32(ask.rules.weights[i])
+                weight = np.float32(ask.card_weights[i])
                 used = np.float32(cards.used[figure, d] + s.held[figure, j])
                 score += weight * (used / np.float32(total))
         s.card_score[j] = _F10 * score if full else _F0
 
 
-@inlined
+@part
 def _before(cards: c.Cards, ask: c.Ask, start: int, s: c.Scratch, a: int, b: int) -> bool:
     """Whether card a sorts strictly before card b."""
     for i in range(ask.sort_keys.size):
@@ -82,7 +84,7 @@ def _before(cards: c.Cards, ask: c.Ask, start: int, s: c.Scratch, a: int, b: int
     return False
 
 
-@inlined
+@part
 def _sort(cards: c.Cards, ask: c.Ask, start: int, count: int, s: c.Scratch) -> None:
     """Stable insertion sort of ``s.order``; nodes have few cards."""
     for i in range(1, count):
@@ -94,7 +96,7 @@ def _sort(cards: c.Cards, ask: c.Ask, start: int, count: int, s: c.Scratch) -> N
         s.order[j + 1] = moving
 
 
-@inlined
+@part
 def _refusal(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scratch) -> int:
     """Checks 6 to 13 of HAMi's walk for one card: -1 when it passes, else the code."""
     d = start + j
@@ -120,7 +122,7 @@ def _refusal(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scr
     return -1
 
 
-@inlined
+@part
 def accepts(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scratch) -> bool:
     """Whether a container may have a card, all rules but those on numa; ``s.held`` is what the pod has."""
     d = start + j
@@ -133,13 +135,13 @@ def accepts(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scra
     return bool(_refusal(cards, ask, slot, start, j, s) < 0)
 
 
-@inlined
+@tiny
 def mib_asked(cards: c.Cards, ask: c.Ask, slot: int, d: int) -> int:
     """MiB that container ``slot`` takes on card ``d``."""
     return mib_of(cards, ask.containers, slot, d)
 
 
-@inlined
+@tiny
 def mib_of(cards: c.Cards, containers: c.Ints, slot: int, d: int) -> int:
     """MiB that a container takes on card ``d``; never 0, which would mean no limit."""
     mib = containers[c.ASK_MIB, slot]
@@ -167,7 +169,7 @@ def choose(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scratch) -
         for i in range(3):
             s.held[i, j] = 0
             s.peak[i, j] = 0
-    n_picks = int(np.int64(0))
+    n_picks = 0
     for slot in range(ask.containers.shape[1]):
         wanted = ask.containers[c.N_CARDS, slot]
         if wanted == 0:
@@ -189,15 +191,14 @@ def choose(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scratch) -
 
 
 @kernel
-def suffices(
-    nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, picks: c.Ints, s: c.Scratch
-) -> bool:
+def suffices(world: World, ask: c.Ask, row: int, picks: Ints2) -> bool:
     """Whether a pod could have just these cards of a node now.
 
     ``picks`` [p, 2]: row of the card and number of the container, in the order in which containers are served;
     a row of -1 is a card that is not there. The rule on NUMA nodes is left out: whoever chose the cards kept it.
     Writes ``s.held``. O(p).
     """
+    nodes, cards, s = world.tables.nodes, world.tables.cards, world.scratch
     start, count = nodes.card_start[ask.pool, row], nodes.card_count[ask.pool, row]
     for j in range(count):
         for i in range(3):
@@ -213,7 +214,7 @@ def suffices(
     return True
 
 
-@inlined
+@part
 def _choose_for(
     cards: c.Cards, ask: c.Ask, slot: int, start: int, count: int, n_picks: int, s: c.Scratch
 ) -> int:

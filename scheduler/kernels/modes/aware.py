@@ -8,9 +8,7 @@ choice (several containers with cards, numa, a GPU policy of their own) walk as 
 
 from __future__ import annotations
 
-import numpy as np
-
-from scheduler.kernels._jit import inlined
+from scheduler.kernels._jit import part, tiny
 from scheduler.kernels.devices import free, gpus, pools
 from scheduler.kernels.modes import fragments, keel, places, published
 from scheduler.schema import columns as c
@@ -22,7 +20,7 @@ _FULL_POINTS = 100_000
 _MILLI = 1000
 
 
-@inlined
+@part
 def place(
     nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, row: int, s: c.Scratch
 ) -> int:
@@ -82,19 +80,19 @@ def place(
     return max(0, points) * _MILLI
 
 
-@inlined
+@tiny
 def is_whole(nodes: c.Nodes, demand: c.Demand, row: int) -> bool:
     """Whether ``keel`` judges a node as a whole, instead of its devices."""
     return bool(not nodes.has_gpu[row] or demand.single.resources.size > 0)
 
 
-@inlined
+@tiny
 def places_of(nodes: c.Nodes, demand: c.Demand, row: int) -> Places:
     """The places of nodes like this one."""
     return demand.single if nodes.has_gpu[row] else demand.places
 
 
-@inlined
+@part
 def _place_whole(
     nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, row: int, s: c.Scratch
 ) -> int:
@@ -113,7 +111,7 @@ def _place_whole(
     return places.points(cost, found.weights[STEP])
 
 
-@inlined
+@part
 def _lost_whole(
     nodes: c.Nodes, ask: c.Ask, found: Places, row: int, s: c.Scratch
 ) -> tuple[float, float]:
@@ -133,7 +131,7 @@ def _lost_whole(
     return cost, was_used
 
 
-@inlined
+@part
 def lost(
     nodes: c.Nodes, cards: c.Cards, ask: c.Ask, told: c.Demand, row: int, s: c.Scratch
 ) -> float:
@@ -144,7 +142,7 @@ def lost(
     return _lost(nodes, cards, ask, told, row, n, s)
 
 
-@inlined
+@part
 def pick(
     nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, row: int, s: c.Scratch
 ) -> int:
@@ -153,7 +151,7 @@ def pick(
         return gpus.choose(nodes, cards, ask, row, s)
     slot, pool = ask.rules.only, ask.pool
     start = nodes.card_start[pool, row]
-    passing = int(np.int64(0))
+    passing = 0
     for j in range(nodes.card_count[pool, row]):
         for i in range(3):
             s.held[i, j] = 0
@@ -179,14 +177,14 @@ def pick(
     return int(wanted)
 
 
-@inlined
+@part
 def _give(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scratch) -> None:
     s.peak[c.CORES, j] = ask.containers[c.ASK_CORES, slot]
     s.peak[c.MIB, j] = gpus.mib_asked(cards, ask, slot, start + j)
     s.peak[c.SLOTS, j] = 1
 
 
-@inlined
+@part
 def _take_tightest(ask: c.Ask, passing: int, wanted: int, s: c.Scratch) -> None:
     """The wanted cards with the least idle to the front of ``s.order``, lowest index on ties."""
     for p in range(wanted):
@@ -201,14 +199,14 @@ def _take_tightest(ask: c.Ask, passing: int, wanted: int, s: c.Scratch) -> None:
         s.order[p] = moving
 
 
-@inlined
+@part
 def _rank(ask: c.Ask, s: c.Scratch, j: int) -> int:
     if ask.mode.aware == RANDOM:
         return published.draw(ask.rules.draw, -1 - j)
     return int(min(s.free[0, j], s.free[1, j]))
 
 
-@inlined
+@part
 def _try_each(
     nodes: c.Nodes,
     cards: c.Cards,
@@ -257,7 +255,7 @@ def _try_each(
     s.order[0], s.tried[0], s.cost[0] = best, tried, least
 
 
-@inlined
+@part
 def _are_alike(cards: c.Cards, start: int, i: int, j: int, s: c.Scratch) -> bool:
     """Whether two cards of a node are left alike by any pod."""
     return bool(
@@ -269,13 +267,13 @@ def _are_alike(cards: c.Cards, start: int, i: int, j: int, s: c.Scratch) -> bool
     )
 
 
-@inlined
+@part
 def _is_last(cards: c.Cards, d: int) -> bool:
     """Whether a card has room for one more sharer only: with the pod it is closed."""
     return bool(cards.total[c.SLOTS, d] - cards.used[c.SLOTS, d] == 1)
 
 
-@inlined
+@part
 def _lost(
     nodes: c.Nodes,
     cards: c.Cards,
@@ -302,7 +300,7 @@ def _lost(
     return float(cost)
 
 
-@inlined
+@part
 def _cut(cards: c.Cards, demand: c.Demand, start: int, j: int, s: c.Scratch) -> float:
     now = free.card_with_pod(cards, start, j, s)
     was, rest = min(s.free[0, j], s.free[1, j]), min(now[0], now[1])
@@ -310,7 +308,7 @@ def _cut(cards: c.Cards, demand: c.Demand, start: int, j: int, s: c.Scratch) -> 
     return keel.cut(cards, demand.value[cards.kind[start + j]], start + j, held, was, rest)
 
 
-@inlined
+@part
 def _put(
     nodes: c.Nodes,
     cards: c.Cards,
@@ -337,7 +335,7 @@ def _put(
             fragments.change(typical, cards.kind[start + j], 1, was, now, s)
 
 
-@inlined
+@tiny
 def _measures(ask: c.Ask, demand: c.Demand) -> bool:
     """Whether fragments count."""
     if ask.mode.aware == KEEL:
@@ -345,12 +343,12 @@ def _measures(ask: c.Ask, demand: c.Demand) -> bool:
     return bool(ask.mode.aware == FGD)
 
 
-@inlined
+@tiny
 def _typical(ask: c.Ask, demand: c.Demand) -> c.Typical:
     return demand.keel if ask.mode.aware == KEEL else demand.fgd
 
 
-@inlined
+@part
 def _measure(
     ask: c.Ask, demand: c.Demand, row: int, cpu: int, idle: int, counted: tuple[c.Ints, c.Ints]
 ) -> int:

@@ -8,8 +8,9 @@ column is the knapsack of greatest dual price.
 
 from __future__ import annotations
 
-from scheduler.kernels._jit import inlined, kernel
+from scheduler.kernels._jit import kernel, part
 from scheduler.schema import columns as c
+from scheduler.schema.handles import Floats1, Floats2, Ints1
 
 _TOLERANCE = 1e-9
 # Each size needs a few patterns; what is known after so many rounds is good enough.
@@ -18,7 +19,7 @@ _ROUNDS_MAX = 1000
 
 @kernel
 def values(
-    sizes: c.Ints, counts: c.Floats, out: c.Floats, inverse: c.Floats, work: c.Floats, last: c.Ints
+    sizes: Ints1, counts: Floats1, out: Floats1, inverse: Floats2, work: Floats2, last: Ints1
 ) -> int:
     """Fill ``out`` [WHOLE + 1]: the most, in milli-GPU, that a free remainder of x milli can hold.
 
@@ -61,13 +62,13 @@ def values(
     return -1
 
 
-@inlined
+@part
 def _in_milli(out: c.Floats) -> None:
     for x in range(out.size):
         out[x] *= c.WHOLE
 
 
-@inlined
+@part
 def _knapsack(sizes: c.Ints, duals: c.Floats, out: c.Floats, last: c.Ints) -> None:
     """The best value of every remainder, and in ``last`` the size that was put in last, -1 for none."""
     out[0] = 0.0
@@ -83,7 +84,7 @@ def _knapsack(sizes: c.Ints, duals: c.Floats, out: c.Floats, last: c.Ints) -> No
         last[x] = which
 
 
-@inlined
+@part
 def _entering(
     sizes: c.Ints, inverse: c.Floats, amount: c.Floats, column: c.Floats, last: c.Ints
 ) -> int:
@@ -109,7 +110,7 @@ def _entering(
     return leaving
 
 
-@inlined
+@part
 def _pivot(inverse: c.Floats, amount: c.Floats, column: c.Floats, leaving: int) -> None:
     m = column.size
     pivot = column[leaving]

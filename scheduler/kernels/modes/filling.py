@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from scheduler.kernels._jit import kernel
-from scheduler.schema import columns as c
+from scheduler.schema.handles import Floats1, Ints1
 
 
 @kernel
-def fill(sizes: c.Ints, worth: c.Floats, out: c.Floats) -> None:
+def fill(sizes: Ints1, worth: Floats1, out: Floats1) -> None:
     """Fill ``out`` [C + 1], by free cells: an unbounded knapsack. O(C · m).
 
     Args:

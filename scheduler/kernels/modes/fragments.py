@@ -16,15 +16,17 @@ What a pod changes is counted, not the whole node again: ``count`` looks at all 
 
 from __future__ import annotations
 
-from scheduler.kernels._jit import inlined, kernel
+from scheduler.kernels._jit import kernel, part
 from scheduler.kernels.devices import free
 from scheduler.schema import columns as c
+from scheduler.schema.handles import Floats1, Ints1
+from scheduler.schema.world import World
 
 # Half of what is there, in parts of PER_WHOLE.
 _HALF_SHIFT = (2 * c.PER_WHOLE).bit_length() - 1
 
 
-@inlined
+@part
 def count(typical: c.Typical, n: int, s: c.Scratch) -> None:
     """Per typical pod, of ``n`` states: the cards that will do (``s.fits``), what is idle on others. O(n · K)."""
     k_shapes = typical.weight.size
@@ -40,7 +42,7 @@ def count(typical: c.Typical, n: int, s: c.Scratch) -> None:
             s.frag[k] += 0 if usable else amount
 
 
-@inlined
+@part
 def keep(typical: c.Typical, s: c.Scratch) -> None:
     """Start from what was counted: nothing has changed yet. O(K)."""
     for k in range(typical.weight.size):
@@ -48,7 +50,7 @@ def keep(typical: c.Typical, s: c.Scratch) -> None:
         s.frag_with[k] = s.frag[k]
 
 
-@inlined
+@part
 def change(
     typical: c.Typical,
     kind: int,
@@ -71,7 +73,7 @@ def change(
         s.frag_with[k] += ((0 if use else amount_now) - (0 if used else amount_was)) * cards
 
 
-@inlined
+@part
 def total(
     typical: c.Typical,
     close: c.Ints,
@@ -96,7 +98,7 @@ def total(
     return found
 
 
-@inlined
+@part
 def fits(typical: c.Typical, row: int, cpu: int, k: int, fits_on: c.Ints) -> bool:
     """Whether typical pod k fits where ``fits_on`` cards will do."""
     found = (cpu >= typical.cpu[k]) & (fits_on[k] >= typical.cards[k])
@@ -105,7 +107,7 @@ def fits(typical: c.Typical, row: int, cpu: int, k: int, fits_on: c.Ints) -> boo
     return bool(found)
 
 
-@inlined
+@part
 def there(typical: c.Typical, close: c.Ints, left: int, k: int, fits_on: c.Ints) -> int:
     """How much of typical pod k is there with ``left`` milli-CPU, in parts of PER_WHOLE."""
     # No branch and no division: as many shapes at once as the machine has lanes.
@@ -115,15 +117,9 @@ def there(typical: c.Typical, close: c.Ints, left: int, k: int, fits_on: c.Ints)
 
 
 @kernel
-def of_rows(
-    nodes: c.Nodes,
-    cards: c.Cards,
-    demand: c.Demand,
-    rows: c.Ints,
-    out: c.Floats,
-    s: c.Scratch,
-) -> None:
+def of_rows(world: World, rows: Ints1, out: Floats1) -> None:
     """The measure of the first pools of some nodes into ``out`` [N], in weight · milli-GPU; reads all but the scratch."""
+    nodes, cards, demand, s = world.tables.nodes, world.tables.cards, world.demand, world.scratch
     for i in range(rows.size):
         row = rows[i]
         n = free.read(nodes, cards, nodes.pool[row], row, s)

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 
-from scheduler.kernels._jit import inlined
+from scheduler.kernels._jit import part, tiny
 from scheduler.kernels.devices import free
 from scheduler.schema import columns as c
 from scheduler.schema.places import ANY
@@ -38,14 +38,14 @@ STEP_POINTS, MIDDLE_POINTS = 10, 50_000
 _EPSILON = 1e-9
 
 
-@inlined
+@tiny
 def points(lost: float) -> int:
     """Milli-points of a loss: 10 less for every 30 milli-GPU, within 0..100,000."""
     steps = math.floor(-lost / STEP + _EPSILON)
     return max(0, min(2 * MIDDLE_POINTS, MIDDLE_POINTS + STEP_POINTS * int(steps)))
 
 
-@inlined
+@part
 def lost(demand: c.Demand, row: int, s: c.Scratch, idle: int, cpu: int, measure: int) -> float:
     """What a pod costs that leaves so much idle, of the CPU and of fragments; but for the cut of a card.
 
@@ -66,7 +66,7 @@ def lost(demand: c.Demand, row: int, s: c.Scratch, idle: int, cpu: int, measure:
     return float(cost)
 
 
-@inlined
+@part
 def cut(
     cards: c.Cards, value: c.Floats, d: int, held: tuple[int, int], was: int, rest: int
 ) -> float:
@@ -85,13 +85,13 @@ def cut(
     return CUT_WEIGHT * loss + REST_WEIGHT * rest
 
 
-@inlined
+@tiny
 def short(idle: float, served: float) -> float:
     """Idle milli-GPU beyond those that can be served."""
     return max(0.0, idle - served)
 
 
-@inlined
+@tiny
 def served(nodes: c.Nodes, ask: c.Ask, demand: c.Demand, row: int) -> tuple[float, float]:
     """How many milli-GPU what else a node has can serve, before a pod and with it. O(R · resources asked)."""
     before = after = ANY

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 
-from scheduler.kernels._jit import inlined
+from scheduler.kernels._jit import part
 from scheduler.kernels.modes import score
 from scheduler.schema import columns as c
 
 _FULL, _MILLI = 100, 1000
 
 
-@inlined
+@part
 def milli_points(nodes: c.Nodes, ask: c.Ask, row: int) -> int:
     """Both scores with their weights. O(resources that they look at)."""
     figures, points = ask.kube.figures, 0
@@ -26,7 +26,7 @@ def milli_points(nodes: c.Nodes, ask: c.Ask, row: int) -> int:
     return int(points * _MILLI)
 
 
-@inlined
+@part
 def fit(nodes: c.Nodes, ask: c.Ask, row: int) -> int:
     """NodeResourcesFit: the weighted mean of what the resources are worth with the pod there, 0..100."""
     wanted, strategy = ask.kube.fit, ask.kube.figures[c.KUBE_STRATEGY]
@@ -53,7 +53,7 @@ def fit(nodes: c.Nodes, ask: c.Ask, row: int) -> int:
     return math.floor(total / weights + 0.5) if strategy == score.RATIO else int(total // weights)
 
 
-@inlined
+@part
 def balanced(nodes: c.Nodes, ask: c.Ask, row: int) -> int:
     """NodeResourcesBalancedAllocation: 50 + (50 + evenness with the pod - without it) / 2, 50..100."""
     if ask.kube.balanced.shape[0] == 0:
@@ -62,7 +62,7 @@ def balanced(nodes: c.Nodes, ask: c.Ask, row: int) -> int:
     return 50 + (50 + after - before) // 2
 
 
-@inlined
+@part
 def _evenness(nodes: c.Nodes, ask: c.Ask, row: int, with_pod: int) -> int:
     """What the standard deviation of the used shares leaves of 100; halved gap for two."""
     n, first, second, total = 0, 0.0, 0.0, 0.0
@@ -86,7 +86,7 @@ def _evenness(nodes: c.Nodes, ask: c.Ask, row: int, with_pod: int) -> int:
     return int((1 - deviation) * _FULL)
 
 
-@inlined
+@part
 def _share(nodes: c.Nodes, ask: c.Ask, row: int, i: int, with_pod: int) -> float:
     r = ask.kube.balanced[i, 0]
     used = nodes.requested[r, row] + with_pod * ask.kube.balanced[i, 1]

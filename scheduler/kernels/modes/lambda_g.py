@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from scheduler.kernels._jit import inlined, kernel
+from scheduler.kernels._jit import kernel, part
 from scheduler.schema import columns as c
 
 PHI = 1.618033988749895
@@ -46,7 +46,7 @@ _FREE_SCALE, _AFTER_SCALE = _SUMS + 12 * _L, _SUMS + 13 * _L
 _USED1, _HIGH, _LOW, _PRESSURE = _AFTER2, _LEAKS, _FIRST, _SECOND
 
 
-@inlined
+@part
 def ln(x: float) -> float:
     """Natural logarithm of a positive, normal number; error below 1e-15 relative, no branches."""
     bits = np.float64(x).view(np.int64)

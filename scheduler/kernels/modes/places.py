@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import math
 
-from scheduler.kernels._jit import inlined, kernel
+from scheduler.kernels._jit import kernel, part, tiny
 from scheduler.kernels.devices import pools
 from scheduler.schema import columns as c
 from scheduler.schema import places as p
+from scheduler.schema.handles import Floats1, Ints1
 from scheduler.schema.places import Places
 
 # Losses beyond so many steps are told apart in coarser ones: what is left of a mode's range has room for more.
@@ -27,7 +28,7 @@ _EPSILON = 1e-9
 _BY_PODS = 0.1
 
 
-@inlined
+@tiny
 def points(lost: float, step: float) -> int:
     """Milli-points of a loss, 10 less for every step, 10 / 16 beyond 4,000 of them; within 0..100,000."""
     steps = int(max(-1e6, min(1e6, math.floor(-lost / step + _EPSILON))))
@@ -37,7 +38,7 @@ def points(lost: float, step: float) -> int:
     return max(0, min(2 * _MIDDLE, found))
 
 
-@inlined
+@tiny
 def read(nodes: c.Nodes, places: Places, pool: int, row: int, s: c.Scratch) -> None:
     """What is free on the node of each resource, and the share in use, to ``s.room``.
 
@@ -62,7 +63,7 @@ def read(nodes: c.Nodes, places: Places, pool: int, row: int, s: c.Scratch) -> N
         s.room[2, b] = inverse
 
 
-@inlined
+@part
 def ask_of(ask: c.Ask, places: Places, taken: tuple[int, int], s: c.Scratch, at: int) -> None:
     """What the pod asks of each resource, of cards so many percent and MiB, to row ``at`` of ``s.room``."""
     for b in range(places.resources.size):
@@ -80,7 +81,7 @@ def ask_of(ask: c.Ask, places: Places, taken: tuple[int, int], s: c.Scratch, at:
         s.room[at + 1, b] = ask.nonzero[r] if r in (c.CPU, c.MEMORY) else amount
 
 
-@inlined
+@tiny
 def take(places: Places, s: c.Scratch, at: int) -> None:
     """Take from what is free in ``s.room`` what stands in its row ``at``."""
     for b in range(places.resources.size):
@@ -88,7 +89,7 @@ def take(places: Places, s: c.Scratch, at: int) -> None:
         s.room[1, b] = min(1.0, s.room[1, b] + s.room[at + 1, b] * s.room[2, b])
 
 
-@inlined
+@tiny
 def held(places: Places, s: c.Scratch) -> float:
     """H of what stands in ``s.room``, in units. O(B · K)."""
     n, most = places.resources.size, places.worth.size
@@ -110,7 +111,7 @@ def held(places: Places, s: c.Scratch) -> float:
     return float(total)
 
 
-@inlined
+@tiny
 def _filling(places: Places, s: c.Scratch) -> float:
     """The best filling of what is free, by the resource of which it is worth least."""
     found = p.ANY
@@ -121,7 +122,7 @@ def _filling(places: Places, s: c.Scratch) -> float:
     return float(found if found < p.ANY else 0.0)
 
 
-@inlined
+@tiny
 def most_held(places: Places, s: c.Scratch) -> float:
     """No less than ``held``, by one look for each resource."""
     found, last = p.ANY, places.most.shape[1] - 1
@@ -132,7 +133,7 @@ def most_held(places: Places, s: c.Scratch) -> float:
     return float(found)
 
 
-@inlined
+@tiny
 def used(places: Places, s: c.Scratch) -> float:
     """The mean share in use of what stands in ``s.room``, 0..1."""
     total = 0.0
@@ -141,7 +142,7 @@ def used(places: Places, s: c.Scratch) -> float:
     return float(total)
 
 
-@inlined
+@tiny
 def beside(places: Places, objective: int, was_used: float, s: c.Scratch) -> float:
     """All of the loss but H, with what stands in ``s.room`` after the pod."""
     weights, worth = places.weights, 0.0
@@ -156,7 +157,7 @@ def beside(places: Places, objective: int, was_used: float, s: c.Scratch) -> flo
     return float(cost)
 
 
-@inlined
+@tiny
 def _uneven(places: Places, mean: float, s: c.Scratch) -> float:
     """The variance of used shares, whose mean is given."""
     squares = 0.0
@@ -166,7 +167,7 @@ def _uneven(places: Places, mean: float, s: c.Scratch) -> float:
     return squares
 
 
-@inlined
+@tiny
 def full(nodes: c.Nodes, row: int, was_used: float) -> float:
     """How full a node is, 0..1: by the mean share in use, and a little by pods, for some ask nothing at all."""
     most = nodes.allocatable[c.PODS, row]
@@ -174,7 +175,7 @@ def full(nodes: c.Nodes, row: int, was_used: float) -> float:
     return (1.0 - _BY_PODS) * was_used + _BY_PODS * pods
 
 
-@inlined
+@tiny
 def second(objective: int, fullness: float, steps: int) -> int:
     """Which of equal placements comes first, 0 up to ``steps`` exclusively: by how full the node was."""
     if objective == c.NO_OBJECTIVE:
@@ -184,7 +185,7 @@ def second(objective: int, fullness: float, steps: int) -> int:
 
 
 @kernel
-def count(nodes: c.Nodes, places: Places, rows: c.Ints, s: c.Scratch, out: c.Floats) -> None:
+def count(nodes: c.Nodes, places: Places, rows: Ints1, s: c.Scratch, out: Floats1) -> None:
     """Add to ``out`` [2 + K] of each of ``rows`` the units that are free and in use, and its whole places."""
     for i in range(rows.size):
         row = rows[i]

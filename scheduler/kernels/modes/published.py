@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from scheduler.kernels._jit import inlined
+from scheduler.kernels._jit import part
 from scheduler.schema import columns as c
 
 _FULL = 100
@@ -18,7 +18,7 @@ _TENTH = 10
 _QUARTER, _THIRD, _HALF = _FULL // 4, _FULL // 3, _FULL // 2
 
 
-@inlined
+@part
 def best_fit(demand: c.Demand, cpu: int, idle: int) -> int:
     """100 · (1 − (CPU left + GPU left) / 2), each over the largest node's; what is left with the pod."""
     cpu_left = cpu / demand.rates[c.RATE_MOST_CPU]
@@ -26,7 +26,7 @@ def best_fit(demand: c.Demand, cpu: int, idle: int) -> int:
     return int(_FULL * (1 - (0.5 * cpu_left + 0.5 * gpu_left)))
 
 
-@inlined
+@part
 def dot_product(demand: c.Demand, cpu: int, asked_cpu: int, idle: int, asked_gpu: int) -> int:
     """100 · (1 − alignment / 2): free before, times asked, over the largest node's, CPU and GPU."""
     most_cpu, most_gpu = demand.rates[c.RATE_MOST_CPU], demand.rates[c.RATE_MOST_GPU]
@@ -34,7 +34,7 @@ def dot_product(demand: c.Demand, cpu: int, asked_cpu: int, idle: int, asked_gpu
     return int(_FULL * (1 - alignment / 2))
 
 
-@inlined
+@part
 def packing(nodes: c.Nodes, pool: int, row: int, n: int, s: c.Scratch, wanted: int) -> int:
     """Shares on used cards first (100..50), then free cards of used nodes (50..33), then free nodes."""
     whole = 0
@@ -59,7 +59,7 @@ def packing(nodes: c.Nodes, pool: int, row: int, n: int, s: c.Scratch, wanted: i
     return int(max(_FULL - left // _TENTH, _HALF))
 
 
-@inlined
+@part
 def clustering(nodes: c.Nodes, ask: c.Ask, demand: c.Demand, row: int, idle: int) -> int:
     """Nodes that hold only pods of the same size, then those that also do, then idle ones, then others."""
     most = int(demand.rates[c.RATE_MOST_GPU])
@@ -72,13 +72,13 @@ def clustering(nodes: c.Nodes, ask: c.Ask, demand: c.Demand, row: int, idle: int
     return int(score + (_QUARTER if kinds == 0 else 0))
 
 
-@inlined
+@part
 def fgd(before: int, after: int, weights: float) -> int:
     """100 · sigmoid of the fragments that vanish, in GPUs; the two measures in weight · milli-GPU."""
     return int(_FULL / (1 + math.exp((after - before) / weights / c.WHOLE)))
 
 
-@inlined
+@part
 def draw(number: int, place: int) -> int:
     """A lot for a place in a decision, 0..2^31: SplitMix64 of both. Vigna, public domain."""
     z = np.uint64(number) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(place)

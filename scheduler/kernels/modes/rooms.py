@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 from scheduler.kernels._jit import kernel
-from scheduler.schema import columns as c
+from scheduler.schema.handles import Flags1, Floats1, Floats2
 from scheduler.schema.places import ANY
 
 
 @kernel
-def fitting(there: c.Floats, most: c.Floats, amounts: c.Floats, out: c.Flags) -> None:
+def fitting(there: Floats2, most: Floats1, amounts: Floats2, out: Flags1) -> None:
     """Tell in ``out`` [m] which pods any node holds. O(m · n · B) at worst, where pods fit nowhere.
 
     Args:
@@ -39,7 +39,7 @@ def fitting(there: c.Floats, most: c.Floats, amounts: c.Floats, out: c.Flags) ->
 
 
 @kernel
-def count(there: c.Floats, per: c.Floats, beyond: c.Floats, out: c.Floats) -> None:
+def count(there: Floats2, per: Floats2, beyond: Floats2, out: Floats1) -> None:
     """Add to ``out`` [K] how many whole typical pods all nodes hold. O(n · B · K).
 
     Args:

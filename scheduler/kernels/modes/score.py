@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from scheduler.kernels._jit import inlined, kernel
+from scheduler.kernels._jit import kernel, part
 from scheduler.schema import columns as c
 
 # Ask.mode.blind. The last two are the score of a node policy, which stands in the mode's place.
@@ -21,7 +21,7 @@ _MILLI = 1000
 _FIRST_SCALAR = 2
 
 
-@inlined
+@part
 def uses_nonzero(mode: int) -> bool:
     """Whether the mode counts kube-scheduler's stand-ins for containers that ask nothing."""
     return mode in (LEAST, MOST, RATIO)
@@ -60,7 +60,7 @@ def fit_strategy(ask: c.Ask, s: c.Scratch, lanes: int) -> None:
             s.points[lane] = total // weights * _MILLI
 
 
-@inlined
+@part
 def on_curve(curve: c.Ints, percent: int) -> int:
     """Points at a utilization [2, points]: piecewise linear in integers, truncating toward zero as Go does."""
     for i in range(curve.shape[1]):
@@ -93,7 +93,7 @@ def balanced(ask: c.Ask, s: c.Scratch, lanes: int) -> None:
         s.points[lane] = (50 + (50 + after - before) // 2) * _MILLI
 
 
-@inlined
+@part
 def _evenness(ask: c.Ask, s: c.Scratch, lane: int, with_pod: int) -> int:
     n, first, second, total = 0, 0.0, 0.0, 0.0
     for d in range(c.N_DIMS):

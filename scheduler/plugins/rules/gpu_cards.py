@@ -43,6 +43,7 @@ def _compile(asked: Asked, cluster: Cluster) -> Compiled:
     parts = {
         "pool": place_of(asked.template.family),
         "containers": cluster.ledger.containers_of(asked.template) if gpu else empty.containers(),
+        "card_weights": shared.ints(*placement.device_weights),
         "sort_keys": card_order.sort_keys(placement.gpu_policy, numa_bind=numa_bind),
         "model_ok": card_order.models_ok(gpu, cards.models.values),
         "mode_ok": card_order.modes_ok(gpu, cards.modes.values),
@@ -51,7 +52,6 @@ def _compile(asked: Asked, cluster: Cluster) -> Compiled:
     rules = {
         "numa_bind": numa_bind,
         "mutex": card_order.is_mutex(placement),
-        "weights": shared.ints(*placement.device_weights),
         "whole": dict(asked.template.requests.amounts).get(asked.template.family, 0),
         "walk": bool(placement.gpu_policy or len(asking) > 1 or numa_bind),
         "only": asking[0] if asking else -1,
@@ -91,11 +91,8 @@ def _lasting(judged: Judged) -> c.Flags:
 
 def _codes(judged: Judged) -> c.Ints:
     """[n, N_CARD_CODES] how many cards of each row are refused for what."""
-    cluster, rows = judged.cluster, judged.rows
-    codes = np.zeros((rows.size, c.N_CARD_CODES), np.int64)
-    diagnose.card_codes(
-        cluster.nodes.columns, cluster.cards.columns, judged.ask, rows, judged.scratch, codes
-    )
+    codes = np.zeros((judged.rows.size, c.N_CARD_CODES), np.int64)
+    diagnose.card_codes(judged.world, judged.ask, judged.rows, codes)
     return codes
 
 

@@ -5,6 +5,8 @@ Mode ``kube-scheduler`` is both of them, each with its own weight.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from scheduler.api import names
@@ -90,9 +92,12 @@ def _mode(asked: Asked) -> c.ModeTerm:
     placement = asked.placement
     policy, weight, unit = placement.node_policy, placement.mode_weight, _unit(placement)
     if policy:
-        return c.ModeTerm(_NODE_POLICIES[policy], weight, -1, c.NO_OBJECTIVE, unit)
+        return _term(_NODE_POLICIES[policy], weight, -1, c.NO_OBJECTIVE, unit)
     blind, aware_mode = BLIND.get(placement.mode, score.MOST), AWARE.get(placement.mode, -1)
-    return c.ModeTerm(blind, weight, aware_mode, _objective(asked), unit)
+    return _term(blind, weight, aware_mode, _objective(asked), unit)
+
+
+_term = lru_cache(maxsize=64)(c.ModeTerm)
 
 
 def _objective(asked: Asked) -> int:

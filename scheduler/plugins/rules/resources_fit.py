@@ -50,7 +50,7 @@ def _compile(asked: Asked, cluster: Cluster) -> Compiled:
     rows = [cluster.nodes.row_asked(resource) for resource, _ in amounts]
     return Compiled(
         {
-            "charge": np.array([cluster.ledger.charges.number(asked.template)], np.int64),
+            "charge": cluster.ledger.charges.number(asked.template),
             "resources": shared.ints(*rows),
             "amounts": np.array([amount for _, amount in amounts], np.int64),
             "by_cards": shared.ints(*(INNER_RESOURCES.get(name, -1) for name, _ in amounts)),

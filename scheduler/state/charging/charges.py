@@ -119,7 +119,7 @@ class ChargeTable:
         self._free.append(number)
 
     def _grow(self, n_charges: int, n_parts: int) -> None:
-        run, parts = self.columns
+        run, parts = self.columns.run, self.columns.parts
         if n_charges > run.shape[1]:
             run = np.pad(run, ((0, 0), (0, run.shape[1])))
         if n_parts > parts.shape[0]:

@@ -29,7 +29,7 @@ class PodTable:
         if more_rows <= rows and more_holds <= n_holds:
             return
         fresh = _columns(_grown(rows, more_rows), _grown(n_holds, more_holds))
-        for before, after in zip(old, fresh, strict=True):
+        for before, after in zip(old.list_values(), fresh.list_values(), strict=True):
             if before is not old.holds:
                 after[..., : before.shape[-1]] = before
         fresh.holds[:n_holds] = old.holds

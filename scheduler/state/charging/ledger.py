@@ -25,7 +25,9 @@ class Ledger:
         self._nodes, self._cards = nodes, cards
         self.pods = PodTable()
         self.charges = ChargeTable(nodes)
-        self._made_of, self._bundle = self._tables(), self._bundled()
+        self._tables = c.Tables(
+            nodes.columns, cards.columns, self.pods.columns, self.charges.columns
+        )
 
     def enter(
         self, template: PodTemplate, priority: int, start: int, node_row: int, holds: c.Ints
@@ -35,34 +37,34 @@ class Ledger:
         ``holds`` [h, 4] is what it holds of the cards there, as ``Pods.holds``.
         """
         charge = self.charges.number(template)
-        row = kernel.enter(self.bundle, charge, priority, start, node_row, holds)
+        row = kernel.enter(self.tables, charge, priority, start, node_row, holds)
         if row < 0:
             self.pods.make_room(1, len(holds))
-            row = kernel.enter(self.bundle, charge, priority, start, node_row, holds)
+            row = kernel.enter(self.tables, charge, priority, start, node_row, holds)
         return row
 
     def move(self, row: int, node_row: int, holds: c.Ints) -> None:
         """Charge a pod that is charged nowhere to a node (-1: still to none), with what it holds there."""
-        if not kernel.move(self.bundle, row, node_row, holds):
+        if not kernel.move(self.tables, row, node_row, holds):
             self.pods.make_room(1, len(holds))
-            kernel.move(self.bundle, row, node_row, holds)
+            kernel.move(self.tables, row, node_row, holds)
 
     def strike(self, row: int) -> int:
         """Take back what a pod is charged; the node row it was charged to, -1 for none."""
-        return kernel.strike(self.bundle, row)
+        return kernel.strike(self.tables, row)
 
     def leave(self, row: int) -> int:
         """As ``strike`` of a pod that has no node any more: its row is another's."""
-        return kernel.leave(self.bundle, row)
+        return kernel.leave(self.tables, row)
 
     def charge_again(self, row: int, node_row: int) -> None:
         """Charge a pod that was struck to the same node again; -1: it was charged to none."""
         if node_row >= 0:
-            kernel.charge_again(self.bundle, row, node_row)
+            kernel.charge_again(self.tables, row, node_row)
 
     def undo(self, row: int, ends: tuple[int, int]) -> int:
         """As ``leave`` of the pod that was entered last, since ``PodTable.ends`` were these and nobody left."""
-        return kernel.undo(self.bundle, row, *ends)
+        return kernel.undo(self.tables, row, *ends)
 
     def containers_of(self, template: PodTemplate) -> c.Ints:
         """[5, C] what the containers of a template may hold on cards, as in ``Ask``; C = 0 for none."""
@@ -83,47 +85,22 @@ class Ledger:
         asks = np.isin(pods.charge, self.charges.asking(resource)) & (pods.node >= 0)
         concerned, nodes = np.flatnonzero(asks).tolist(), pods.node[asks]
         for pod in concerned:
-            kernel.strike(self.bundle, pod)
+            kernel.strike(self.tables, pod)
         self.charges.point(resource, row)
         for pod, node_row in zip(concerned, nodes.tolist(), strict=True):
-            kernel.charge_again(self.bundle, pod, node_row)
+            kernel.charge_again(self.tables, pod, node_row)
         return np.unique(nodes)
 
     @property
-    def bundle(self) -> c.Ledger:
-        """What kernels take; not to be kept, for the tables grow."""
-        made = self._made_of
-        if not (
-            made[0] is self._nodes.columns
-            and made[1] is self._cards.columns
-            and made[2] is self.pods.columns
-            and made[3] is self.charges.columns
+    def tables(self) -> c.Tables:
+        """What kernels take; not to be kept, for each of the tables is another one when it has grown."""
+        made = self._tables
+        for name, table in (
+            ("nodes", self._nodes.columns),
+            ("cards", self._cards.columns),
+            ("pods", self.pods.columns),
+            ("charges", self.charges.columns),
         ):
-            self._made_of, self._bundle = self._tables(), self._bundled()
-        return self._bundle
-
-    def _tables(self) -> tuple[c.Nodes, c.Cards, c.Pods, c.Charges]:
-        return (
-            self._nodes.columns,
-            self._cards.columns,
-            self.pods.columns,
-            self.charges.columns,
-        )
-
-    def _bundled(self) -> c.Ledger:
-        nodes, cards, pods, charges = self._tables()
-        return c.Ledger(
-            totals=nodes.totals,
-            gpu_used=nodes.gpu_used,
-            pool=cards.pool,
-            used=cards.used,
-            node=pods.node,
-            priority=pods.priority,
-            start=pods.start,
-            charge=pods.charge,
-            held=pods.held,
-            holds=pods.holds,
-            free=pods.free,
-            run=charges.run,
-            parts=charges.parts,
-        )
+            if getattr(made, name) is not table:
+                setattr(made, name, table)
+        return made

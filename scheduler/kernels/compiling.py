@@ -1,0 +1,120 @@
+"""All kernels compiled, or read from the cache, before any is called; where there are several cores on all of them.
+
+Each kernel is compiled for the one signature that it declares.
+"""
+
+from __future__ import annotations
+
+import dis
+import inspect
+import pkgutil
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from importlib import import_module
+from multiprocessing import cpu_count, get_context
+from types import ModuleType
+from typing import Any
+
+from numba.core.dispatcher import Dispatcher
+
+from scheduler import kernels
+from scheduler.kernels import _handles, _jit
+from scheduler.kernels._jit import is_cache_empty
+
+__all__ = ["compile_kernels", "is_cache_empty", "list_kernels"]
+
+
+def list_kernels() -> dict[str, Any]:
+    """All kernels, by module and name; those that are parts of most others come first."""
+    names = [one.name for one in pkgutil.walk_packages(kernels.__path__, f"{kernels.__name__}.")]
+    found = {
+        f"{name}:{function.__name__}": function
+        for name in names
+        for function in vars(import_module(name)).values()
+        if _is_kernel(function) and function.__module__ == name
+    }
+    uses = Counter(key for one in found.values() for key in _list_within(one))
+    return {key: found[key] for key in sorted(found, key=lambda key: -uses[key])}
+
+
+def compile_kernels(progressed: Callable[[int], None]) -> None:
+    """Get all kernels ready in this process; ``progressed`` is told of how many that is true, as it goes on."""
+    every = list_kernels()
+    waits_for = {key: _list_within(one) for key, one in every.items()}
+    parts = set().union(*waits_for.values())
+    n_workers = min(cpu_count(), len(every))
+    if n_workers > 1 and is_cache_empty():
+        _fill_cache(waits_for, n_workers, progressed)
+    for key, one in every.items():
+        # Those within others come with them.
+        if key not in parts:
+            _compile(one)
+    progressed(len(every))
+
+
+def _fill_cache(
+    waits_for: dict[str, set[str]], n_workers: int, progressed: Callable[[int], None]
+) -> None:
+    """Compile all kernels in processes of their own, for compiling holds the interpreter's lock.
+
+    A kernel has its turn when those within it, for which it waits, are in the cache: else it would compile them again.
+    """
+    n_all = len(waits_for)
+    running: dict[Future[None], str] = {}
+    # Ctrl-C goes to all processes of a terminal, and one of them says so.
+    quiet = signal.signal, (signal.SIGINT, signal.SIG_DFL)
+    with ProcessPoolExecutor(n_workers, get_context("spawn"), *quiet) as pool:
+        while waits_for or running:
+            ready = [key for key, within in waits_for.items() if not within]
+            for key in ready[: n_workers - len(running)]:
+                del waits_for[key]
+                running[pool.submit(_compile_by_name, key)] = key
+            for done in wait(running, return_when=FIRST_COMPLETED).done:
+                done.result()
+                key = running.pop(done)
+                for within in waits_for.values():
+                    within.discard(key)
+            progressed(n_all - len(waits_for) - len(running))
+
+
+def _compile_by_name(key: str) -> None:
+    module, name = key.split(":")
+    _compile(getattr(import_module(module), name))
+
+
+def _compile(function: Any) -> None:
+    declared = inspect.get_annotations(function.py_func, eval_str=True)
+    declared.pop("return", None)
+    function.compile(tuple(map(_handles.type_argument, declared.values())))
+
+
+def _is_kernel(function: object) -> bool:
+    return isinstance(function, Dispatcher) and not function.targetoptions.get("inline")
+
+
+def _list_within(kernel: Any) -> set[str]:
+    """The kernels that a kernel calls, itself or by its parts."""
+    seen: set[Any] = set()
+    left = [kernel]
+    while left:
+        function = inspect.unwrap(getattr(one := left.pop(), "py_func", one))
+        new = set(_walk_called(function)) - seen
+        seen |= new
+        left += new
+    return {f"{one.__module__}:{one.__name__}" for one in seen if _is_kernel(one)}
+
+
+def _walk_called(function: Any) -> Iterator[Any]:
+    """What of a kernel, or a kernel itself, a function names: as ``name`` or as ``module.name``."""
+    value = None
+    for step in dis.get_instructions(function):
+        if step.opname == "LOAD_GLOBAL":
+            value = function.__globals__.get(step.argval)
+        elif step.opname in {"LOAD_ATTR", "LOAD_METHOD"} and isinstance(value, ModuleType):
+            value = getattr(value, step.argval, None)
+        else:
+            continue
+        if isinstance(value, Dispatcher | _jit.Part):
+            yield value

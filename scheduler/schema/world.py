@@ -1,0 +1,34 @@
+"""What kernels read and write beside a pod."""
+
+from __future__ import annotations
+
+from scheduler.schema.columns import Demand, Scratch, Tables
+from scheduler.schema.handles import Handle, Ints1, Ints2
+
+
+class World(Handle):
+    """A cluster as it is judged for pods that ask one family of devices."""
+
+    tables: Tables
+    demand: Demand
+    scratch: Scratch
+
+
+class Run(Handle):
+    """A run of K like pods to be placed, and where they went.
+
+    The tables of the world have room for them. Q is at least the most picks that a pod of the shape can have.
+    """
+
+    moved: Ints1  # [k] rows that are to be looked at again before the first; this one is read
+    chosen: int  # the row that the pods go to, -1: the best; likewise
+    priority: Ints1  # [K] of each pod; likewise
+    row: Ints1  # [K] node row
+    pod: Ints1  # [K] row of the pod table
+    n_picks: Ints1  # [K]
+    card: Ints2  # [K, Q] card rows in pick order
+    mib: Ints2  # [K, Q]
+    slot: Ints2  # [K, Q] container of the pick
+
+
+ANY_ROW = -1
