@@ -1,6 +1,6 @@
 """``make bench``: everything, as one JSON document on standard output, with progress on standard error.
 
-``ARGS="kernels replay trials small distinct learning engine end-to-end scale hostile recording dumps storm storm-served everywhere"``
+``ARGS="kernels handles replay trials small distinct learning engine end-to-end scale hostile recording dumps storm storm-served everywhere"``
 picks parts. ``--rows``, ``--nodes``, ``--pods``, ``--turns`` and ``--schedulers`` pick what ``engine`` and
 ``end-to-end`` measure; ``--modes``, ``--seeds``, ``--scenarios`` and ``--only`` what ``everywhere`` plays.
 ``--quick`` runs the smallest sizes of every part. Every figure that has a floor is told as met or missed; with
@@ -21,6 +21,7 @@ from bench import (
     distinct,
     dumps,
     floors,
+    handles,
     kernels,
     learning,
     recording,
@@ -68,6 +69,7 @@ _Run = Callable[[_Given], Any]
 _Floors = Callable[[_Given], Sequence[Floor]]
 _PARTS: dict[str, tuple[_Run, _Floors]] = {
     "kernels": (lambda _: kernels.run(), lambda _: kernels.FLOORS),
+    "handles": (lambda _: handles.run(), lambda _: handles.FLOORS),
     "replay": (lambda given: replay.run(given.quick), lambda _: replay.FLOORS),
     "trials": (lambda given: trials.run(given.quick), lambda _: trials.FLOORS),
     "small": (lambda given: small.run(given.quick), lambda _: small.FLOORS),
