@@ -66,11 +66,9 @@ class Cold:
         moved = self._changed(of_family, shape.ask.pool)
         static = self._static(shape)
         kept = of_family.figures
-        kept.refused, kept.moved = static.refused, moved
-        kept.scores, kept.weights = (
-            static.scores,
-            static.norms(shape.weights)[:, c.NORM_WEIGHT].copy(),
-        )
+        kept.refused, kept.scores, kept.moved = static.refused, static.scores, moved
+        if static.told or kept.weights.size:
+            kept.weights = static.norms(shape.weights)[:, c.NORM_WEIGHT].copy()
         fits = choose.place_one(world, shape.ask, kept, placed)
         of_family.moved = cluster.moved.position
         if fits:
