@@ -12,10 +12,10 @@ and its results come back as events. The map, from the top; a room imports only 
     embedded   a small Kubernetes in a process, with agents, for the demo and for tests
     progress   shows on a terminal how far a command is
     printing   tables and files of commands
-    engine     the one door: handle(event, now), decide(now, budget) → Outcome
+    engine     the one door: handle(event, now), decide(now, allowance) → Outcome
     measure    what of each node is used, free and stranded
     cycle      shapes and boards, decisions, and why nothing fits
-    modes      what scoring modes learn          queues   waiting pods, and which of them a change helps
+    modes      what scoring modes learn          waiting  pods that wait, and which of them a change helps
     plugins    static filters and preferences, one file each
     devices    what requests for cards mean
     state      the cluster as columns: events in, assume, forget, checks

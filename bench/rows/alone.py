@@ -22,7 +22,7 @@ from scheduler.api import names, wire
 from scheduler.api.door import events
 from scheduler.api.limits import DEFAULT
 from scheduler.config import Config
-from scheduler.engine.budget import Unlimited
+from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
 from scheduler.kube import heap
 from scheduler.kube.watch import listing

@@ -86,7 +86,7 @@ def plan(request: Request) -> Question:
     )
 
 
-def of(
+def put_question(
     question: Question, source: str, unread: Sequence[Unread], passed_over: Mapping[str, int]
 ) -> Question:
     """The question about nodes and pods that come from somewhere, and what there was beside them: see ``About``."""

@@ -44,7 +44,7 @@ class Compared:
     rates: c.Floats
 
 
-def of(
+def compare_modes(
     now: Compared,
     modes: Sequence[Mode | None],
     n_orders: int | None,

@@ -121,8 +121,8 @@ def audit(
         "waiting": [
             _asks(pod) for pod in sorted(waiting, key=lambda pod: (pod.created, pod.order))
         ],
-        "next": upcoming.of(cluster, pods, parted.own, config),
-        "replay": comparison.of(compared, question.modes, question.orders, config, tell),
+        "next": upcoming.find_upcoming(cluster, pods, parted.own, config),
+        "replay": comparison.compare_modes(compared, question.modes, question.orders, config, tell),
     }
 
 

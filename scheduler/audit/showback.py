@@ -36,7 +36,7 @@ class By(NamedTuple):
 
     label: str | None = None
 
-    def of(self, pod: wire.Pod) -> str | None:
+    def read_value(self, pod: wire.Pod) -> str | None:
         """The namespace or the value; None of a pod without the label."""
         if self.label is None:
             return pod.metadata.namespace
@@ -75,7 +75,7 @@ def showback(
     rates, models = rates_of.of_nodes(cluster, names, question.prices)
     found = shares.of_pods(cluster, names)
     money = (found.amounts * rates[:, found.node]).sum(axis=0)
-    values = {pod.metadata.uid: by.of(pod) for pod in pods}
+    values = {pod.metadata.uid: by.read_value(pod) for pod in pods}
     groups: dict[str | None, list[int]] = {}
     for i, pod in enumerate(found.pods):
         groups.setdefault(values[pod.uid], []).append(i)

@@ -19,7 +19,7 @@ Json = dict[str, Any]
 _KINDS = 5
 
 
-def of(
+def find_upcoming(
     cluster: Cluster, pods: Sequence[wire.Pod], own: Collection[str], config: Config
 ) -> list[Json]:
     """The part ``next`` of the audit; pods whose uids are ``own`` belong to their node, and no more of them come.
@@ -45,7 +45,7 @@ def _one(asking: Asking, example: wire.Pod, n: int, config: Config) -> Json:
     if another.spec.scheduler_name not in config.scheduler_names:
         another.spec.scheduler_name = config.scheduler_name
     pod = asking.cluster.as_if(another)
-    found = best.of(asking, pod, 2)
+    found = best.find_best(asking, pod, 2)
     nodes = [
         {
             "node": asking.cluster.nodes.name_of(one.row),

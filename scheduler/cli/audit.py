@@ -110,7 +110,7 @@ def audit(
             read = sources.of_files(file, tell) if file else sources.of_cluster(kubeconfig, context)
             if not (read.nodes or read.unread):
                 raise BadInput(read.source, "no Node found; the audit needs at least one")
-            question = command.of(question, read.source, read.unread, read.passed_over)
+            question = command.put_question(question, read.source, read.unread, read.passed_over)
             found = command.answer(request, question, read.nodes, read.pods, tell)
         command.show(request, found, printing.console())
     except BadInput as error:

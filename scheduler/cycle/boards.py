@@ -88,7 +88,7 @@ class Shape:
     learnt: c.Demand | None = None
     most_picks: int = 1
     words: tuple[int, ...] = ()
-    promised: Promised | None = None
+    promised: PromisedNodes | None = None
 
     @property
     def view(self) -> View:
@@ -101,7 +101,7 @@ class Shape:
         return table.weights(self.asked.placement.kube)
 
 
-class Promised(Protocol):
+class PromisedNodes(Protocol):
     """Nodes that refuse a pod for what they have promised to others.
 
     Attributes:
@@ -173,7 +173,7 @@ class Boards:
         """What kernels read and write beside a pod of a shape; until the next call."""
         world = self._world
         world.tables = self._cluster.ledger.tables
-        world.demand = self._learner.of(shape.ask.pool)
+        world.demand = self._learner.get_tables(shape.ask.pool)
         return world
 
     def refusals(self, shape: Shape, rows: c.Ints) -> c.Ints:
@@ -212,7 +212,7 @@ class Boards:
         if moved is None or shape.words != words:
             shape.words = words
             self._compile_request(shape)
-        stale = shape.learnt is not self._learner.of(shape.ask.pool) and table.is_learning(
+        stale = shape.learnt is not self._learner.get_tables(shape.ask.pool) and table.is_learning(
             shape.ask
         )
         counted = shape.counted.refresh(cluster, self._topologies)
@@ -248,7 +248,7 @@ class Boards:
 
     def _scored(self, shape: Shape) -> None:
         shape.moved = self._cluster.moved.position
-        shape.learnt = self._learner.of(shape.ask.pool)
+        shape.learnt = self._learner.get_tables(shape.ask.pool)
         if shape.promised is not None:
             shape.promised.read()
 
@@ -259,7 +259,7 @@ class Boards:
 
     def _judge(self, shape: Shape) -> bool:
         """Bring in what static rules say; whether every node has to be looked at again."""
-        static = shape.static = shape.static or self.statics.of(shape.asked)
+        static = shape.static = shape.static or self.statics.get_static(shape.asked)
         static.refresh(self._cluster)
         is_new = shape.judged != static.generation
         if is_new:
@@ -275,7 +275,7 @@ class Boards:
     def _fit_scratch(self, shape: Shape) -> None:
         cards = self._cluster.cards.most_on_a_node
         picks = shape.most_picks
-        tables = self._learner.of(shape.ask.pool)
+        tables = self._learner.get_tables(shape.ask.pool)
         typical = max(tables.keel.weight.size, tables.fgd.weight.size)
         s = self._world.scratch
         if s.order.size < cards or s.picks.size < picks or s.fits.size < typical:

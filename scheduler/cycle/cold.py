@@ -86,13 +86,13 @@ class Cold:
         return not self._static(shape).is_relative
 
     def _static(self, shape: Shape) -> Static:
-        static = shape.static = shape.static or self._statics.of(shape.asked)
+        static = shape.static = shape.static or self._statics.get_static(shape.asked)
         static.refresh(self._cluster)
         return static
 
     def _changed(self, kept: _Kept, pool: int) -> c.Ints:
         """The rows that moved since the last decision; all, where everything is to be read anew."""
-        cluster, tables = self._cluster, self._learner.of(pool)
+        cluster, tables = self._cluster, self._learner.get_tables(pool)
         # Pods that ask no devices find nodes with cards of any family.
         has_cards = pool < 0 or cluster.registers.cards(pool) is not None
         n_cards = cluster.cards.columns.numa.size if has_cards else 0

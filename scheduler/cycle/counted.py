@@ -151,7 +151,7 @@ class Counted:
             topology = None
             if tally.key:
                 by_node = bool(fixed[c.TALLY_BY_NODE])
-                topology = topologies.of(tally.key, by_node=by_node)
+                topology = topologies.get_topology(tally.key, by_node=by_node)
                 figures[t, c.TALLY_KEY] = keys.setdefault((tally.key, by_node), len(keys))
                 if len(found) < len(keys):
                     found.append(topology)

@@ -22,14 +22,14 @@ class Keys:
         self._policies = policies
         self.views = Views(cluster, sizes)
 
-    def of(self, pod: PodRecord) -> Key | None:
+    def make_key(self, pod: PodRecord) -> Key | None:
         """The key of a pod; None where something must be mended first."""
         if pod.problem or pod.template.unsupported:
             return None
         resolved = self._policies.resolve(pod)
         if resolved.problem:
             return None
-        return Key(pod.template, resolved.placement, self.views.of(pod, resolved.placement))
+        return Key(pod.template, resolved.placement, self.views.make_view(pod, resolved.placement))
 
     def problem_of(self, pod: PodRecord) -> Mistake | None:
         """What must be mended on a pod, None when nothing."""

@@ -32,7 +32,7 @@ class Rooms:
         # The parts of them that calls were given, by how many pods and picks they are for.
         self._given: dict[tuple[int, int], Run] = {}
 
-    def of(self, part: Sequence[PodRecord], shape: Shape, moved: c.Ints = _NONE) -> Run:
+    def make_room(self, part: Sequence[PodRecord], shape: Shape, moved: c.Ints = _NONE) -> Run:
         """Where a kernel writes how it placed pods of a shape; until the next call."""
         cluster, n, picks = self._cluster, len(part), shape.most_picks
         held = min(picks, cluster.cards.most_on_a_node) if shape.asked.template.gpu else 0
@@ -69,7 +69,7 @@ class Rooms:
 
     def put_at(self, pod: PodRecord, shape: Shape, row: int) -> Run:
         """Place a pod on a row, whose cards suffice for it; ranks, tables and the scratch must be up to date."""
-        placed = self.of([pod], shape)
+        placed = self.make_room([pod], shape)
         placed.chosen = row
         place.place_run(self._boards.world(shape), shape.ask, shape.board, placed)
         return placed

@@ -9,7 +9,7 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 
 
-def of(
+def split_runs(
     batch: Sequence[PodRecord], key_of: Callable[[PodRecord], Key | None], cluster: Cluster
 ) -> Iterator[tuple[Key | None, list[PodRecord]]]:
     """Like pods that follow each other; a run is told when those before it are placed."""

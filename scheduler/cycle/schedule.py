@@ -63,7 +63,7 @@ class Cycle:
         self.cold = Cold(cluster, self.learner, self.boards.statics)
         self.keys = Keys(cluster, policies, self.boards.sizes)
         self._rooms = Rooms(cluster, self.boards, self.learner)
-        self.promised = Promised(cluster, self.boards, self.keys.of, self._rooms.put)
+        self.promised = Promised(cluster, self.boards, self.keys.make_key, self._rooms.put)
         self.attempts = Attempts(cluster, self.boards, self.promised)
 
     def learn(self, *, anew: bool = False) -> bool:
@@ -82,7 +82,7 @@ class Cycle:
         self._begin()
         outcome = Outcome()
         self.attempts.spent = n_done = 0
-        for key, run in runs.of(batch, self._key_of, self._cluster):
+        for key, run in runs.split_runs(batch, self._key_of, self._cluster):
             if self.attempts.spent >= _ASKED_MAX:
                 outcome.left += [pod.uid for pod in batch[n_done:]]
                 break
@@ -153,7 +153,7 @@ class Cycle:
 
     def is_wide(self, pod: PodRecord) -> bool:
         """Whether what changes on one node may let a pod in on another."""
-        return self.keys.views.of(pod, self._policies.resolve(pod).placement).is_wide
+        return self.keys.views.make_view(pod, self._policies.resolve(pod).placement).is_wide
 
     def could_place(self, pod: PodRecord) -> bool:
         """Whether a pending pod fits on any node now, without placing it."""
@@ -163,7 +163,7 @@ class Cycle:
     def version(self) -> Hashable:
         """While it is the same, so is the kind of every pod that waits without storage, and does not change itself."""
         cluster = self._cluster
-        seen = cluster.terms.version, cluster.groups.version, cluster.nodes.label_keys_version
+        seen = cluster.terms.version, cluster.peers.version, cluster.nodes.label_keys_version
         return *seen, self.promised.version
 
     @property
@@ -185,7 +185,7 @@ class Cycle:
     def kind_of(self, pod: PodRecord) -> Hashable:
         """Equal for pods that fit the same nodes, or that are held for the same mistake."""
         placement = self._policies.resolve(pod).placement
-        view, problem = self.keys.views.of(pod, placement), self.keys.problem_of(pod)
+        view, problem = self.keys.views.make_view(pod, placement), self.keys.problem_of(pod)
         # By priority, though no pod may be nominated now: when one is, no kind has to be split for it.
         urgency = pod.priority, pod.preempts
         return pod.template, placement, view, problem, urgency, self.promised.tell_apart(pod)
@@ -239,7 +239,7 @@ class Cycle:
             self.learner.learn()
 
     def _key_of(self, pod: PodRecord) -> Key | None:
-        key = self.keys.of(pod)
+        key = self.keys.make_key(pod)
         if key is None or not self._cluster.nominations:
             return key
         return key._replace(yields=self.promised.yields(pod))
@@ -304,7 +304,7 @@ class Cycle:
 
     def _place_cold(self, shape: Shape, pod: PodRecord, outcome: Outcome) -> bool:
         """Place a pod of a shape that has no board; whether it fits anywhere."""
-        placed = self._rooms.of([pod], shape)
+        placed = self._rooms.make_room([pod], shape)
         fits = self.cold.place(shape, self.boards.world(shape), placed)
         if fits:
             outcome.binds += self._rooms.assume(shape, [pod], placed)
@@ -371,7 +371,7 @@ class Cycle:
     def _place_part(
         self, shape: Shape, part: list[PodRecord], moved: c.Ints, outcome: Outcome
     ) -> int:
-        placed = self._rooms.of(part, shape, moved)
+        placed = self._rooms.make_room(part, shape, moved)
         n = place.place_run(self.boards.world(shape), shape.ask, shape.board, placed)
         outcome.binds += self._rooms.assume(shape, part[:n], placed)
         self.boards.placed(shape)

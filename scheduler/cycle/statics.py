@@ -160,7 +160,7 @@ class Statics:
         self._cluster, self._sizes = cluster, sizes
         self._recent: Recent[_Key, Static] = Recent(_MOST, _BYTES_MAX, self._size_of)
 
-    def of(self, asked: Asked) -> Static:
+    def get_static(self, asked: Asked) -> Static:
         """What static rules say for pods that ask this; to be refreshed before it is read."""
         key = _key(asked)
         found = self._recent.get(key)

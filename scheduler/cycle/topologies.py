@@ -37,7 +37,7 @@ class Topologies:
         self._made: dict[tuple[str, bool], Topology] = {}
         self._logs: c.Floats = np.zeros(0)
 
-    def of(self, key: str, *, by_node: bool) -> Topology:
+    def get_topology(self, key: str, *, by_node: bool) -> Topology:
         """The domains of a label; ``by_node``: each node that has it is a domain by itself."""
         position = self._cluster.described.position
         if self._made_at != position:

@@ -16,7 +16,7 @@ from scheduler.plugins.contract import Standing
 from scheduler.plugins.volumes import needs
 from scheduler.plugins.volumes.needs import Needs as Storage
 from scheduler.state.cluster import Cluster
-from scheduler.state.counting.groups import Controller
+from scheduler.state.counting.peers import Controller
 from scheduler.state.pods import PodRecord
 from scheduler.state.structures.recent import Recent
 
@@ -69,9 +69,9 @@ class Views:
             _VIEWS_MAX, _VIEWS_BYTES_MAX, self._size_of
         )
 
-    def of(self, pod: PodRecord, placement: Placement) -> View:
+    def make_view(self, pod: PodRecord, placement: Placement) -> View:
         """The view of a pod."""
-        terms, groups = self._cluster.terms, self._cluster.groups
+        terms, groups = self._cluster.terms, self._cluster.peers
         template, stored = pod.template, None
         keys = self._cluster.nodes.label_keys_version
         if self._version != (terms.version, groups.version, keys):

@@ -34,7 +34,7 @@ Texts = Mapping[str, str]
 Figures = tuple[int, int, int]
 
 
-class Seen(NamedTuple):
+class NodeReading(NamedTuple):
     """What is known about a node when a driver decides whether it serves the node.
 
     Attributes:
@@ -52,7 +52,7 @@ class Seen(NamedTuple):
     any_signed: bool
 
 
-class Answer(NamedTuple):
+class PodMarks(NamedTuple):
     """What the bind writes on a pod together with the node."""
 
     annotations: dict[str, str]
@@ -113,7 +113,7 @@ class CardDriver(Driver, Protocol):
     def is_signed(self, words: Words) -> bool:
         """Whether the driver's plugin has written on the node."""
 
-    def serves(self, seen: Seen) -> bool:
+    def serves(self, seen: NodeReading) -> bool:
         """Whether this driver allocates the node's devices one by one."""
 
     def cards(self, words: Words) -> tuple[Card, ...]:
@@ -136,7 +136,7 @@ class CardDriver(Driver, Protocol):
     def whole_of(self, device: str) -> str:
         """The id of the device that a claim names, or the device of the partition that it names."""
 
-    def answer(self, node: str, slots: Slots, now: int) -> Answer:
+    def answer(self, node: str, slots: Slots, now: int) -> PodMarks:
         """What to write on the pod for a decision; ``now`` is in seconds since 1970."""
 
     def is_answered(self, annotations: Texts, slots: Slots) -> bool:

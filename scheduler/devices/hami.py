@@ -18,7 +18,7 @@ from msgspec import structs
 from scheduler.api import hami, names, wire
 from scheduler.api.cards import Card, Slots
 from scheduler.api.pods import gpus
-from scheduler.devices.contract import Answer, Seen, Texts, Words
+from scheduler.devices.contract import NodeReading, PodMarks, Texts, Words
 
 # The most GPUs that a machine has.
 _MACHINE_MAX = 16
@@ -67,7 +67,7 @@ class HamiCards:
         """Whether the plugin has written on the node."""
         return bool(words and words[_SIGNED])
 
-    def serves(self, seen: Seen) -> bool:
+    def serves(self, seen: NodeReading) -> bool:
         """Whether a node is or looks like one of HAMi's: see the module's words."""
         if seen.was_signed or not seen.offered:
             return seen.was_signed
@@ -116,11 +116,11 @@ class HamiCards:
         """Up to HAMi 2.9 parts of a card in MIG mode are named like ``UUID[0-1]``."""
         return device.partition("[")[0]
 
-    def answer(self, node: str, slots: Slots, now: int) -> Answer:
+    def answer(self, node: str, slots: Slots, now: int) -> PodMarks:
         """The annotations that the plugin reads; the label by which HAMi's scheduler finds the pods of a node."""
         is_short = len(node) <= names.LABEL_VALUE_MAX
         labels = {names.HAMI_NODE: node} if is_short else {}
-        return Answer(hami.bind_annotations(node, slots, now), labels)
+        return PodMarks(hami.bind_annotations(node, slots, now), labels)
 
     def is_answered(self, annotations: Texts, slots: Slots) -> bool:
         """Whether the annotation says the same cards."""

@@ -31,7 +31,7 @@ class Cluster:
         """Create objects without HTTP, by the same rules; return what was stored."""
         stored = []
         for sent in objects:
-            kind = self.server.kinds.of(sent.get("apiVersion", ""), sent.get("kind", ""))
+            kind = self.server.kinds.find_kind(sent.get("apiVersion", ""), sent.get("kind", ""))
             if kind is None:
                 raise ValueError(f"no kind {sent.get('apiVersion')} {sent.get('kind')} is served")
             namespace = (sent.get("metadata") or {}).get("namespace", "default")

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from scheduler.api.door.decisions import Barriers, Hold, Outcome
 from scheduler.cycle.schedule import Cycle
-from scheduler.engine.budget import Budget, Work
+from scheduler.engine.allowance import Allowance, Work
 from scheduler.engine.splitting import Splitting
 from scheduler.plugins.contract import Hint
-from scheduler.queues.helping import Changed, Seen
-from scheduler.queues.looks import Looks
-from scheduler.queues.pending import Pending
-from scheduler.queues.watching import Watch
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
+from scheduler.waiting.helping import Changed, FreeRows
+from scheduler.waiting.looks import Looks
+from scheduler.waiting.pending import Pending
+from scheduler.waiting.watching import Watch
 
 # Kinds that a bound rules out take next to no time: so many of them are one piece of work.
 _STRIDE = 64
@@ -58,7 +58,7 @@ class Chores:
         self._watch = Watch(cluster)
         self._looks = Looks(self._parked.get_priority)
         self._splitting = Splitting(cycle, self._parked, self._keep_off)
-        self._seen = Seen(cluster)
+        self._seen = FreeRows(cluster)
         # For pods that are nominated, and for pods that may take the place of others.
         self._promised, self._taking = _Rounds(self._help_nominated), _Rounds(self._help_to_take)
         self._taken_version: Hashable = None
@@ -97,8 +97,8 @@ class Chores:
         if is_freed or (is_behind and any(hint.came for hint in hints)):
             self._note(kind, None)
 
-    def work(self, now: float, budget: Budget, outcome: Outcome) -> None:
-        """Look after the pods that wait, as far as the budget goes. What they are told goes into the outcome."""
+    def work(self, now: float, allowance: Allowance, outcome: Outcome) -> None:
+        """Look after the pods that wait, as far as the allowance goes. What they are told goes into the outcome."""
         if now - self._flushed_at >= self._pace.flush:
             self._flushed_at = now
             self._pending.flush(now)
@@ -113,7 +113,7 @@ class Chores:
         self._is_unfinished = True
         for chore in self._chores(now):
             for _ in chore:
-                if not budget.allows(Work.CHORE):
+                if not allowance.allows(Work.CHORE):
                     return
         self._is_unfinished = self._cluster.budgets.is_behind
 
@@ -149,7 +149,7 @@ class Chores:
     def _take_news(self) -> None:
         """Note whom it could help, to be looked at when there is time."""
         news = self._watch.news()
-        self._seen = Seen(self._cluster)
+        self._seen = FreeRows(self._cluster)
         moved = None if news.is_unknown else news.moved
         self._promised.note(moved)
         self._taking.note(moved)
@@ -289,7 +289,7 @@ class Chores:
                     yield
                 hold = holds[now]
                 if hold is not None and self._pending.is_parked(pod.uid):
-                    self._outcome.explained.append(hold.of(pod.uid))
+                    self._outcome.explained.append(hold.copy_for(pod.uid))
                 yield
 
 
@@ -315,7 +315,7 @@ class _Rounds:
         """There is nobody to work for."""
         self._rows, self._running = set(), iter(())
 
-    def go_on(self, seen: Seen, now: float) -> Iterator[None]:
+    def go_on(self, seen: FreeRows, now: float) -> Iterator[None]:
         """Go on with the round that runs, then begin with what moved meanwhile."""
         while True:
             # Not "yield from": who ends this one for now would end that one, too.

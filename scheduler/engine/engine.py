@@ -19,15 +19,15 @@ from scheduler.cycle import policies
 from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle
 from scheduler.devices import table as devices
-from scheduler.engine.budget import Budget, Work
+from scheduler.engine.allowance import Allowance, Work
 from scheduler.engine.chores import Chores, Pace
 from scheduler.engine.forgetting import Forgetting
 from scheduler.engine.intake import Intake
 from scheduler.errors import BadInput
 from scheduler.modes.demand_tables import Counts
-from scheduler.queues.pending import Pending
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life, PodRecord
+from scheduler.waiting.pending import Pending
 
 # What a batch may cost beyond the usual, in units of about a millisecond per so many nodes.
 _DEAR_UNITS, _NODES_A_UNIT = 8, 500
@@ -116,24 +116,24 @@ class Engine:
         """Take an event, and return what there is to say of it. ``now`` is in seconds, and never goes back."""
         return self._doors[type(event)](event, now)
 
-    def decide(self, now: float, budget: Budget) -> Outcome:
-        """Do what there is to do, as far as the budget goes: compile, help and explain, decide.
+    def decide(self, now: float, allowance: Allowance) -> Outcome:
+        """Do what there is to do, as far as the allowance goes: compile, help and explain, decide.
 
         What is decided is assumed at once, and stays so until ``BindDone``, ``BindFailed`` or the watch.
         """
         outcome = Outcome()
-        while self.is_compiling and budget.allows(Work.COMPILE):
+        while self.is_compiling and allowance.allows(Work.COMPILE):
             self._chores.work_on_budgets()
             if len(self._intake):
                 pod, listed = self._intake.next()
                 record = self.cluster.see_pod(pod, listed=listed)
                 outcome.notes += self._saw(record, pod.metadata.uid, now)
         self._forgetting.work(now)
-        if not budget.pods:
+        if not allowance.pods:
             return outcome
-        self._chores.work(now, budget, outcome)
-        left = budget.pods
-        while left > 0 and budget.allows(Work.BATCH):
+        self._chores.work(now, allowance, outcome)
+        left = allowance.pods
+        while left > 0 and allowance.allows(Work.BATCH):
             batch = self._next_batch(left, now)
             if not batch:
                 break
@@ -321,11 +321,11 @@ class Engine:
         return _NOTHING
 
     def _group_seen(self, event: events.GroupSeen, _: float) -> Sequence[Note]:
-        self.cluster.groups.see(event.kind, event.namespace, event.name, event.selector)
+        self.cluster.peers.see(event.kind, event.namespace, event.name, event.selector)
         return _NOTHING
 
     def _group_gone(self, event: events.GroupGone, _: float) -> Sequence[Note]:
-        self.cluster.groups.drop(event.kind, event.namespace, event.name)
+        self.cluster.peers.drop(event.kind, event.namespace, event.name)
         return _NOTHING
 
     def _storage(self, event: _OfStorage, now: float) -> Sequence[Note]:

@@ -47,7 +47,7 @@ class Decided(msgspec.Struct, frozen=True, tag="decide"):
 
     Attributes:
         pods: the most pods that could be decided for.
-        spent: pieces of work, by ``budget.Work``.
+        spent: pieces of work, by ``allowance.Work``.
         binds: what was decided, word for word.
         holds: the uid of each pod that found no place, and the first sentence that it was told.
         explained: likewise for pods that wait on.

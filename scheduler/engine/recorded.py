@@ -18,7 +18,7 @@ from scheduler.api.door.notes import Note
 from scheduler.config import Config
 from scheduler.devices import table as devices
 from scheduler.engine import log
-from scheduler.engine.budget import Budget, Unlimited, Work
+from scheduler.engine.allowance import Allowance, Unlimited, Work
 from scheduler.engine.engine import Engine
 from scheduler.state.pods import Life, PodRecord
 
@@ -59,12 +59,12 @@ class Recorded(Engine):
             self._lines.pop(key, None)
         return super().handle(event, now)
 
-    def decide(self, now: float, budget: Budget) -> Outcome:
+    def decide(self, now: float, allowance: Allowance) -> Outcome:
         """As the engine does. A line is written when there was anything to do."""
-        metered = _Metered(budget)
+        metered = _Metered(allowance)
         outcome = super().decide(now, metered)
-        if budget.pods or any(metered.spent):
-            self._write(log.encode(log.decided(now, budget.pods, metered.spent, outcome)))
+        if allowance.pods or any(metered.spent):
+            self._write(log.encode(log.decided(now, allowance.pods, metered.spent, outcome)))
         return outcome
 
     def start_anew(self, now: float) -> None:
@@ -173,15 +173,15 @@ def _order(pod: PodRecord | None) -> float:
 
 
 class _Metered:
-    """Counts what another budget allows."""
+    """Counts what another allowance allows."""
 
-    def __init__(self, budget: Budget) -> None:
-        self._budget = budget
-        self.pods = budget.pods
+    def __init__(self, allowance: Allowance) -> None:
+        self._allowance = allowance
+        self.pods = allowance.pods
         self.spent = [0] * len(Work)
 
     def allows(self, work: Work) -> bool:
-        """As the other budget says."""
-        allowed = self._budget.allows(work)
+        """As the other allowance says."""
+        allowed = self._allowance.allows(work)
         self.spent[work] += allowed
         return allowed

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from scheduler.engine import log
-from scheduler.engine.budget import Counted
+from scheduler.engine.allowance import SpentAllowance
 from scheduler.engine.engine import Engine
 from scheduler.errors import BadInput
 
@@ -74,7 +74,7 @@ def rerun(lines: Iterable[bytes]) -> Report:
             engine.handle(line.event, line.at)
             n_events += 1
         else:
-            outcome = engine.decide(line.at, Counted(line.pods, line.spent))
+            outcome = engine.decide(line.at, SpentAllowance(line.pods, line.spent))
             now = log.decided(line.at, line.pods, list(line.spent), outcome)
             if now != line:
                 found = Difference(number, line, now)

@@ -10,9 +10,9 @@ from collections.abc import Callable, Hashable
 
 from scheduler.api.door.decisions import Barriers
 from scheduler.cycle.schedule import Cycle
-from scheduler.queues.entries import Entry
-from scheduler.queues.parked import Parked
 from scheduler.state.pods import PodRecord
+from scheduler.waiting.entries import Entry
+from scheduler.waiting.parked import Parked
 
 # So many pods are one piece of work. It takes about a millisecond.
 PODS_A_PIECE = 64

@@ -34,7 +34,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ExplainAnswer:
     """What is printed, mistakes in objects for standard error, and how the command ends."""
 
     printed: Json
@@ -51,7 +51,7 @@ def check(request: Request) -> None:
     asked.read(request.what, request.name, request.namespace)
 
 
-def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> Answer:
+def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> ExplainAnswer:
     """Read, find what is asked about, and explain it.
 
     Raises:
@@ -77,7 +77,7 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> An
     complaints = [*said[:_TOLD_MAX], *([f"and {more} more"] if more > 0 else [])]
     complaints += [f"warning: {text}" for text in gaps.unlisted_kinds(situation.unlisted or {})]
     mine = any(gathered.origins[one.position].file != CLUSTER for one in problems)
-    return Answer(printed, complaints, MISTAKES if mine else OK)
+    return ExplainAnswer(printed, complaints, MISTAKES if mine else OK)
 
 
 def _pod(wanted: ObjectKey, scene: Scene) -> Json:

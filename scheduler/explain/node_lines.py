@@ -15,7 +15,7 @@ _BAR = 12
 _PODS = 30
 
 
-def of(node: Json, *, is_wide: bool = False) -> Iterator[Line]:
+def write_lines(node: Json, *, is_wide: bool = False) -> Iterator[Line]:
     """Every line; where ``is_wide``, with the ids of cards and the full names of resources."""
     yield Line(f"Node {node['name']}{_state(node)}", style="bold")
     for taint in node["taints"]:

@@ -27,7 +27,7 @@ _SAID = {
 }
 
 
-def of(pod: Json, width: int) -> Iterator[Line]:
+def write_lines(pod: Json, width: int) -> Iterator[Line]:
     """Every line; ``width`` is that of the terminal."""
     name = f"{pod['namespace']}/{pod['name']}"
     yield Line(f"Pod {name} {_SAID[pod['state']].format(**pod)}.", style="bold")

@@ -115,7 +115,7 @@ def _judged(scene: Scene, pod: PodRecord, words: wire.Pod, node: str) -> Json:
     if not rows.size and not node:
         found["advice"] = [
             sentences.advice(scene.asking, one)
-            for one in advise.of(asking, pod, scene.known(words))
+            for one in advise.find_advice(asking, pod, scene.known(words))
         ]
     return found
 
@@ -167,7 +167,7 @@ def _decision(scene: Scene, pod: PodRecord) -> Json | None:
 def _scored(scene: Scene, pod: PodRecord, node: str) -> Json:
     asking = scene.asking
     row = asking.cluster.nodes.row_of(node) if node else -1
-    found = best.of(asking, pod, _BEST, row)
+    found = best.find_best(asking, pod, _BEST, row)
     return {
         "best": [
             {

@@ -20,8 +20,8 @@ def show(answer: Json, console: Console, *, is_wide: bool = False) -> None:
 
     def lines(width: int) -> Iterator[Line]:
         if answer["kind"] == "Pod":
-            return pod_lines.of(answer, width)
-        return node_lines.of(answer, is_wide=is_wide)
+            return pod_lines.write_lines(answer, width)
+        return node_lines.write_lines(answer, is_wide=is_wide)
 
     if printing.is_terminal(console):
         layout.draw(lines(console.width), console, console.width)

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from scheduler.api import names, wire
 from scheduler.config import Config
-from scheduler.cycle.advice.advise import Known
+from scheduler.cycle.advice.advise import ObjectFacts
 from scheduler.cycle.advice.asking import Asking
 from scheduler.simulate.reading import kinds, objects
 from scheduler.simulate.situation import Situation, engine_of
@@ -51,9 +51,9 @@ class Scene:
         self.asking = Asking(self.engine.cluster, self.engine.cycle)
         self.engine.cycle.learn()
 
-    def known(self, pod: wire.Pod) -> Known:
+    def known(self, pod: wire.Pod) -> ObjectFacts:
         """What advice for a pod reads beyond the columns."""
-        return Known(pod, self.nodes, self._may_end)
+        return ObjectFacts(pod, self.nodes, self._may_end)
 
     @cached_property
     def _words(self) -> dict[str, wire.Pod]:

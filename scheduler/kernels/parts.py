@@ -61,7 +61,7 @@ def gather(tables: c.Tables, ask: c.Ask, row: int, s: c.Scratch, lane: int) -> b
     nodes, cards = tables.nodes, tables.cards
     gpu_cores, gpu_mib = 0, 0
     if ask.containers.shape[1] > 0:
-        pool = pools.of(nodes, ask, row)
+        pool = pools.find_pool(nodes, ask, row)
         if nodes.managed[pool, row]:
             if gpus.choose(nodes, cards, ask, row, s) < 0:
                 return False
@@ -93,7 +93,7 @@ def _fill(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
                 s.ask[d, lane] = ask.nonzero[d]
     for lane in range(lanes):
         row = s.rows[lane]
-        pool = pools.of(nodes, ask, row)
+        pool = pools.find_pool(nodes, ask, row)
         s.cap[2, lane] = nodes.gpu_total[pool, c.CORES, row]
         s.used[2, lane] = nodes.gpu_used[pool, c.CORES, row]
         s.cap[3, lane] = nodes.gpu_total[pool, c.MIB, row]
@@ -109,7 +109,7 @@ def of_block(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
     if mode >= score.NODE_BINPACK:
         for lane in range(lanes):
             row = s.rows[lane]
-            found = np.float64(gpus.node_score(nodes, pools.of(nodes, ask, row), row))
+            found = np.float64(gpus.node_score(nodes, pools.find_pool(nodes, ask, row), row))
             # Over-full cards may take the score above 30: fuller than full is full, or the tiers break.
             steps = min(ask.mode.unit, int(found * (ask.mode.unit // POLICY_MOST)))
             if mode == score.NODE_SPREAD:

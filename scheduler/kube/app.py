@@ -20,9 +20,9 @@ from scheduler.kernels import compiling
 from scheduler.kube import heap, hosting, rights
 from scheduler.kube.bind.binder import Binder, Permit, Writes
 from scheduler.kube.bind.binding import Binding
-from scheduler.kube.bind.claims import Claims, Known
 from scheduler.kube.bind.fence import Fence
 from scheduler.kube.bind.node_lock import NodeLock
+from scheduler.kube.bind.volume_waits import Claims, ClusterLookups
 from scheduler.kube.bind.volumes import VolumeWriter
 from scheduler.kube.client import Access, ApiClient
 from scheduler.kube.evict.evictor import Evictor, Leave
@@ -302,7 +302,7 @@ class Operator:
     def _make_binder(self, fence: Fence) -> Binder:
         config = self.options.config
         seconds = config.lock_timeout_seconds
-        known = Known(
+        known = ClusterLookups(
             lambda: self.engine.cluster.storage,
             self._labels_of,
             lambda profile: config.profile(profile).placement.kube.volume_binding.timeout_seconds,

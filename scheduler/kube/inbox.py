@@ -103,7 +103,7 @@ class Inbox:
         """All of one kind that select pods; what is not among them is gone."""
         yield from listed.groups
         present = {(one.namespace, one.name) for one in listed.groups}
-        for namespace, name in self.engine.cluster.groups.of_kind(listed.kind) - present:
+        for namespace, name in self.engine.cluster.peers.of_kind(listed.kind) - present:
             yield events.GroupGone(listed.kind, namespace, name)
         self.lists_waiting -= 1
 

@@ -175,9 +175,9 @@ class Loop:
         clock = asyncio.get_running_loop().time
         # A list not yet handed in may hold pods on the very cards about to be allocated.
         may_decide = self._is_leading() and not self._inbox.lists_waiting
-        budget = Slice(clock, self._room() if may_decide else 0)
-        outcome = self._engine.decide(clock(), budget)
-        seconds = time.perf_counter() - budget.decided_from if budget.decided_from else 0.0
+        allowance = Slice(clock, self._room() if may_decide else 0)
+        outcome = self._engine.decide(clock(), allowance)
+        seconds = time.perf_counter() - allowance.decided_from if allowance.decided_from else 0.0
         self._tally.decided(outcome, seconds)
         self._carry_out(outcome)
 

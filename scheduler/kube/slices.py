@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from scheduler.engine.budget import Work
+from scheduler.engine.allowance import Work
 
 # Streams and binds get their turn at least this often.
 SECONDS = 0.01

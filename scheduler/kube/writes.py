@@ -22,7 +22,7 @@ _PATH_SAFE = "/:@!$&'()*+,;=~"
 _NO_CONTENT, _NOT_MODIFIED, _INFORMATIONAL = 204, 304, range(100, 200)
 
 
-class Answer(NamedTuple):
+class Reply(NamedTuple):
     """What came back.
 
     Attributes:
@@ -46,7 +46,7 @@ class Reading:
     def __init__(self) -> None:
         self._bytes = bytearray()
 
-    def feed(self, data: bytes) -> Answer | None:
+    def feed(self, data: bytes) -> Reply | None:
         """The answer once it is complete.
 
         Raises:
@@ -60,7 +60,7 @@ class Reading:
             self._bytes += data
         return found
 
-    def end(self) -> Answer | None:
+    def end(self) -> Reply | None:
         """The answer that the end of the connection completes, None when it does not.
 
         Raises:
@@ -69,7 +69,7 @@ class Reading:
         return _answer(bytes(self._bytes), is_over=True)
 
 
-def _answer(data: bytes, *, is_over: bool) -> Answer | None:
+def _answer(data: bytes, *, is_over: bool) -> Reply | None:
     """The answer that the bytes are; ``is_over``: no more will come."""
     begin = data.find(_HEAD_END) + len(_HEAD_END)
     if begin < len(_HEAD_END):
@@ -87,11 +87,11 @@ def _answer(data: bytes, *, is_over: bool) -> Answer | None:
         if found is None:
             has_end = _field(head, b"transfer-encoding") or _field(head, b"content-length")
             is_whole = is_over and not has_end
-            return Answer(status, data[begin:], keeps=False) if is_whole else None
+            return Reply(status, data[begin:], keeps=False) if is_whole else None
         body = found
     if body[1] != len(data):
         raise UnreadableError("there is more than one answer")
-    return Answer(status, body[0], keeps)
+    return Reply(status, body[0], keeps)
 
 
 def _body(head: bytes, data: bytes, begin: int) -> tuple[bytes, int] | None:
@@ -160,7 +160,7 @@ class _Connection(asyncio.Protocol):
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
         self._reading = Reading()
-        self._waiter: asyncio.Future[Answer] | None = None
+        self._waiter: asyncio.Future[Reply] | None = None
         self.is_open = False
         self.idle_since = 0.0
 
@@ -192,7 +192,7 @@ class _Connection(asyncio.Protocol):
         self._transport = None
         self._fail(exc or ConnectionResetError("the connection was closed before the answer"))
 
-    async def ask(self, request: bytes) -> Answer:
+    async def ask(self, request: bytes) -> Reply:
         """Send a request and return its answer.
 
         Raises:
@@ -211,7 +211,7 @@ class _Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    def _take(self, answer: Answer) -> None:
+    def _take(self, answer: Reply) -> None:
         waiter, self._waiter = self._waiter, None
         if waiter is None:
             # An answer that nobody asked for.
@@ -253,7 +253,7 @@ class Writes:
 
     async def ask(
         self, method: str, path: str, headers: str, body: bytes, *, seconds: float
-    ) -> Answer:
+    ) -> Reply:
         """One write and its answer.
 
         Args:

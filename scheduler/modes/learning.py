@@ -45,7 +45,7 @@ class Learner:
         self.tables = self._tables[0]
         """The tables that pods without devices are judged by: those of the first family there is, and places."""
 
-    def of(self, pool: int) -> c.Demand:
+    def get_tables(self, pool: int) -> c.Demand:
         """The tables that pods are judged by that ask a family; -1: that ask none."""
         return self._tables.get(pool, self.tables)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from scheduler.api.door.decisions import Barriers
 from scheduler.plugins.contract import ANYTHING, Asked, Held, Hint, Rule
-from scheduler.plugins.rules import claims, node_affinity, resources_fit
+from scheduler.plugins.rules import node_affinity, resources_fit, volume_claims
 from scheduler.plugins.table import REASONS, RULES, Needs
 from scheduler.schema import columns as c
 
@@ -19,7 +19,7 @@ def _first(rule: Rule) -> int:
 
 _SHORT = _first(resources_fit.RULE)
 # For a pod that no node can take because of its claims, and for nodes without a label that the pod requires.
-OF_CLAIMS, LACKS_LABEL = Barriers(_first(claims.RULE)), Barriers(_first(node_affinity.RULE))
+OF_CLAIMS, LACKS_LABEL = Barriers(_first(volume_claims.RULE)), Barriers(_first(node_affinity.RULE))
 
 
 def of_bits(bits: c.Ints) -> Barriers:

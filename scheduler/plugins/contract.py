@@ -30,9 +30,9 @@ from scheduler.plugins.volumes.needs import Needs as Storage
 from scheduler.schema import columns as c
 from scheduler.schema.world import World
 from scheduler.state.cluster import Cluster
-from scheduler.state.counting.classes import Seen
+from scheduler.state.counting.classes import TermView
 from scheduler.state.counting.counts import Figure
-from scheduler.state.counting.groups import Controller
+from scheduler.state.counting.peers import Controller
 from scheduler.state.nodes import NodeTable
 
 
@@ -91,7 +91,7 @@ class Hint(NamedTuple):
     amounts: tuple[tuple[str, int], ...] = ()
     came: tuple[Peers, ...] = ()
     left: tuple[Peers, ...] = ()
-    shunned: Seen | None = None
+    shunned: TermView | None = None
 
 
 class Reason(NamedTuple):
@@ -303,7 +303,7 @@ class Judged(NamedTuple):
     first: int = 0  # the rule's first bit
 
 
-class Told(NamedTuple):
+class RowReasons(NamedTuple):
     """Why n rows are refused. k = texts."""
 
     texts: tuple[str, ...]
@@ -344,7 +344,7 @@ class Rule:
     score: Score | None = None
     row: Row | None = None
     domain: Domain | None = None
-    tell: Callable[[Judged], Told] | None = None
+    tell: Callable[[Judged], RowReasons] | None = None
     sum_up: Callable[[Judged], Summary] | None = None
     lasting: Callable[[Judged], c.Flags] | None = None
     texts: tuple[str, ...] = ()
@@ -352,14 +352,14 @@ class Rule:
     is_of_pod: bool = False
 
 
-def fixed(reasons: tuple[Reason, ...], which: c.Flags) -> Told:
+def fixed(reasons: tuple[Reason, ...], which: c.Flags) -> RowReasons:
     """Why rows are refused if the texts are always the same; ``which`` [n, reasons]."""
     lasting = np.array([not reason.resolvable for reason in reasons], np.bool_)
     unresolvable: c.Flags = np.logical_or.reduce(which & lasting, axis=1)
-    return Told(tuple(reason.text for reason in reasons), which, unresolvable)
+    return RowReasons(tuple(reason.text for reason in reasons), which, unresolvable)
 
 
-def summary(told: Told) -> Summary:
+def summary(told: RowReasons) -> Summary:
     """How many rows have which text."""
     counts = zip(told.texts, told.which.sum(axis=0).tolist(), strict=True)
     return Summary(tuple((text, n) for text, n in counts if n), int(told.unresolvable.sum()))

@@ -24,18 +24,17 @@ from scheduler.plugins.contract import (
     Judged,
     Points,
     Reason,
+    RowReasons,
     Rule,
     Score,
     Standing,
     Summary,
     Tally,
-    Told,
     fixed,
     summary,
 )
 from scheduler.plugins.rules import (
     card_wishes,
-    claims,
     gpu_cards,
     gpu_nodes,
     image_locality,
@@ -51,6 +50,7 @@ from scheduler.plugins.rules import (
     taints,
     topology_spread,
     volume_binding,
+    volume_claims,
     volume_restrictions,
     volume_zone,
     well_formed,
@@ -62,7 +62,7 @@ from scheduler.state.nodes import NodeTable
 
 RULES: tuple[Rule, ...] = (
     named_nodes.CONTRADICTION,
-    claims.RULE,
+    volume_claims.RULE,
     named_nodes.OTHERS,
     well_formed.RULE,
     node_unschedulable.RULE,
@@ -301,12 +301,12 @@ def first_bits(bits: c.Ints) -> c.Ints:
     return numbers
 
 
-def told(judged: Judged) -> list[tuple[c.Ints, Told]]:
+def told(judged: Judged) -> list[tuple[c.Ints, RowReasons]]:
     """Why the rows are refused, rule by rule: the positions of its rows, and its texts for them."""
     return [(at, _told(rule, part)) for rule, at, part in _refusing(judged)]
 
 
-def told_by_each(judged: Judged) -> list[tuple[str, c.Ints, Told]]:
+def told_by_each(judged: Judged) -> list[tuple[str, c.Ints, RowReasons]]:
     """As ``told``, of every rule that refuses a row, not only of the first, with the rule's name."""
     found = []
     for rule in RULES:
@@ -332,7 +332,7 @@ def summed(judged: Judged) -> list[tuple[Rule, Summary]]:
 
 
 def lasting(judged: Judged) -> c.Flags:
-    """[n] which of the rows no eviction would help; as ``Told.unresolvable`` of all rules, in less time."""
+    """[n] which of the rows no eviction would help; as ``RowReasons.unresolvable`` of all rules, in less time."""
     flags = np.zeros(judged.rows.size, np.bool_)
     for rule, at, part in _refusing(judged):
         flags[at] = rule.lasting(part) if rule.lasting else _told(rule, part).unresolvable
@@ -362,7 +362,7 @@ def _refusing(judged: Judged) -> Iterator[tuple[Rule, c.Ints, Judged]]:
             yield rule, at, of_rule
 
 
-def _told(rule: Rule, part: Judged) -> Told:
+def _told(rule: Rule, part: Judged) -> RowReasons:
     if rule.tell:
         return rule.tell(part)
     numbers = _FIRST_BIT[rule] + np.arange(len(rule.reasons))

@@ -18,7 +18,7 @@ from scheduler.api import placement, wire
 from scheduler.api.door import events
 from scheduler.api.pods import templates
 from scheduler.config import Config
-from scheduler.engine.budget import Unlimited
+from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
 from scheduler.modes.demand_tables import Counts

@@ -66,7 +66,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SimulateAnswer:
     """What is printed.
 
     Attributes:
@@ -129,7 +129,7 @@ def check(request: Request) -> None:
         scale.parse(text)
 
 
-def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> Answer:
+def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> SimulateAnswer:
     """Read, place with each mode, and find the exit code.
 
     Raises:
@@ -157,7 +157,7 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> An
     except InputProblem as error:
         raise Refused([error, *error.others], gathered.origins) from error
     _mark(request, situation, gathered, results.values())
-    return Answer(results, _code(request, results.values()))
+    return SimulateAnswer(results, _code(request, results.values()))
 
 
 def _undivided(request: Request, gathered: Gathered) -> Iterator[str]:

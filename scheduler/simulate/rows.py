@@ -21,7 +21,7 @@ Json = dict[str, Any]
 _GATED = "Scheduling is blocked due to non-empty scheduling gates"
 
 
-class Seen(NamedTuple):
+class StateBefore(NamedTuple):
     """The state that explains a decision, from before the decision.
 
     Attributes:
@@ -92,13 +92,13 @@ class Rows:
             ]
         self._rows[bind.uid] = row
 
-    def explain(self, uid: str, seen: Seen) -> None:
+    def explain(self, uid: str, seen: StateBefore) -> None:
         """Why a pod that was decided for goes where it goes."""
         nodes, weights = seen.verdicts
         cards = self._why_cards(self._cluster.pods[uid], seen)
         self._rows[uid] |= {"nodes": nodes, "weights": weights, "cards": cards}
 
-    def _why_cards(self, pod: PodRecord, seen: Seen) -> Json | None:
+    def _why_cards(self, pod: PodRecord, seen: StateBefore) -> Json | None:
         """By what a pod's cards were ordered, and what each had before; None for a pod that was given none."""
         uuids = sorted({use.uuid for slot in pod.claim for use in slot})
         if not (pod.node and uuids) or seen.shape is None:

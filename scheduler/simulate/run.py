@@ -11,7 +11,7 @@ from scheduler.api.door import events
 from scheduler.api.placement import Mode, Placement
 from scheduler.config import Config
 from scheduler.cycle import verdicts
-from scheduler.engine.budget import Unlimited
+from scheduler.engine.allowance import Unlimited
 from scheduler.simulate import gaps, rows
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.reading.inventory import Inventory
@@ -185,11 +185,11 @@ class _Simulation:
         if pod is not None and seen is not None:
             self._rows.explain(pod.uid, seen)
 
-    def _see(self, pod: PodRecord) -> rows.Seen:
+    def _see(self, pod: PodRecord) -> rows.StateBefore:
         """The state that explains the decision for a pod, as it is now."""
         cluster, cycle = self._engine.cluster, self._engine.cycle
         cycle.learn()
-        return rows.Seen(
+        return rows.StateBefore(
             verdicts.all_nodes(cluster, cycle, pod),
             cycle.shape_of(pod),
             cluster.cards.columns.used.copy(),

@@ -10,7 +10,7 @@ Every event carries a whole object, never a delta, so applying one twice changes
 assumption has no timer: it ends with the bind's result or with what the watch says. Pods may be
 seen before their node and outlive it; their charges wait by node name.
 
-What a pod with a node holds on cards is its claim as far as its own requests allow: see ``charging/claims``.
+What a pod with a node holds on cards is its claim as far as its own requests allow: see ``charging/told_cards``.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from scheduler.errors import BrokenInvariant, Mistake
 from scheduler.schema import columns as c
 from scheduler.state import facts
 from scheduler.state.cards import CardTable
-from scheduler.state.charging.claim_problems import claim_problem
 from scheduler.state.charging.roster import Roster
-from scheduler.state.counting.groups import Groups
+from scheduler.state.charging.told_cards_problems import claim_problem
+from scheduler.state.counting.peers import Peers
 from scheduler.state.counting.terms import Terms
 from scheduler.state.demand import Demand
 from scheduler.state.disruption.budgets import Budgets
@@ -76,7 +76,7 @@ class Cluster:
         self.nodes = NodeTable([family.resource for family in families])
         self.cards = CardTable()
         self.registers = Registers(self.nodes, self.cards, families)
-        self.groups = Groups()
+        self.peers = Peers()
         self.moved = Changes()
         self.roster = Roster(self.nodes, self.cards, self.registers, self.moved)
         self.ledger = self.roster.ledger
@@ -215,7 +215,7 @@ class Cluster:
         if pod.status.phase in _FINISHED:
             self.pod_gone(uid)
             return None
-        new = self._records.of(pod, old)
+        new = self._records.make_record(pod, old)
         self._nominate(new, old)
         if old is None:
             self.demand.arrived(new.template, listed=listed)
@@ -233,7 +233,7 @@ class Cluster:
 
     def as_if(self, pod: wire.Pod) -> PodRecord:
         """The record that a pod with these words would have, which is not kept: nothing is seen of it."""
-        record = self._records.of(pod, self.pods.get(pod.metadata.uid))
+        record = self._records.make_record(pod, self.pods.get(pod.metadata.uid))
         # What a pod says of storage cannot be changed: its record goes by the words that were seen first.
         return replace(record, volumes=volumes.of_pod(pod))
 

@@ -7,9 +7,9 @@ from scheduler.api.pods import images, requests
 from scheduler.devices.contract import CardDriver
 from scheduler.devices.table import Families
 from scheduler.errors import BadInput, Mistake
-from scheduler.state.nodes import NodeFacts, Told
+from scheduler.state.nodes import DriverReading, NodeFacts
 
-_NOTHING = Told()
+_NOTHING = DriverReading()
 
 
 def of_node(node: wire.Node, families: Families) -> NodeFacts:
@@ -44,8 +44,8 @@ def of_node(node: wire.Node, families: Families) -> NodeFacts:
     )
 
 
-def _told(node: wire.Node, cards: CardDriver | None) -> Told:
+def _told(node: wire.Node, cards: CardDriver | None) -> DriverReading:
     if cards is None:
         return _NOTHING
     words = cards.read_node(node)
-    return Told(words, cards.is_told(words), cards.is_signed(words))
+    return DriverReading(words, cards.is_told(words), cards.is_signed(words))

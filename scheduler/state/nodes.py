@@ -26,7 +26,7 @@ _SPARE_WORDS = 64
 _MORE_RESOURCES = 2
 
 
-class Told(NamedTuple):
+class DriverReading(NamedTuple):
     """What the driver of a family's cards has read on a node.
 
     Attributes:
@@ -56,7 +56,7 @@ class NodeFacts(NamedTuple):
     taints: tuple[TaintKey, ...]
     unschedulable: bool
     allocatable: tuple[tuple[str, int], ...]
-    devices: tuple[Told, ...]
+    devices: tuple[DriverReading, ...]
     images: tuple[Image, ...]
     features: tuple[str, ...]
     problem: Mistake | None

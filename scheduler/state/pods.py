@@ -11,7 +11,7 @@ from scheduler.api.pods.templates import PodTemplate
 from scheduler.api.pods.volumes import PodVolumes
 from scheduler.api.storage import Given
 from scheduler.errors import Mistake
-from scheduler.state.charging import claims
+from scheduler.state.charging import told_cards
 
 
 class Life(IntEnum):
@@ -79,10 +79,10 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
     generation: int = 0
 
     @property
-    def asks(self) -> claims.Asks:
+    def asks(self) -> told_cards.Asks:
         """What its containers may hold on cards by now, empty for none."""
         most = self.template.most
-        return claims.staying(most) if self.initialized else most
+        return told_cards.staying(most) if self.initialized else most
 
     @property
     def key(self) -> str:

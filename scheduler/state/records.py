@@ -14,7 +14,7 @@ from scheduler.api.pods import gpus, templates, volumes
 from scheduler.devices.table import Families, ask_of
 from scheduler.errors import BadInput
 from scheduler.schema import columns as c
-from scheduler.state.charging import claims
+from scheduler.state.charging import told_cards
 from scheduler.state.pods import Life, PodRecord
 from scheduler.state.resources import Resources
 
@@ -43,7 +43,7 @@ class Records:
         self._templates: WeakValueDictionary[bytes, templates.PodTemplate] = WeakValueDictionary()
         self._arrivals = 0
 
-    def of(self, pod: wire.Pod, old: PodRecord | None) -> PodRecord:
+    def make_record(self, pod: wire.Pod, old: PodRecord | None) -> PodRecord:
         """The record of a pod, bound or pending; ``old`` is the one before, if there is one.
 
         The cards of a bound pod are those its annotation tells, whatever node that one names: it runs
@@ -62,7 +62,7 @@ class Records:
         if cards is not None:
             try:
                 slots = cards.read_claim(pod, [bool(ask.cards) for ask in most])
-                claim = claims.allowed(slots, claims.staying(most) if initialized else most)
+                claim = told_cards.allowed(slots, told_cards.staying(most) if initialized else most)
             except BadInput as error:
                 problem = error.mistake
         if old is None:

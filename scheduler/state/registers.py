@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from scheduler.devices.contract import CardDriver, Seen
+from scheduler.devices.contract import CardDriver, NodeReading
 from scheduler.devices.table import Families, place_of
-from scheduler.kernels.devices import claims as kernel
+from scheduler.kernels.devices import told_cards as kernel
 from scheduler.schema import columns as c
 from scheduler.state.cards import CardTable
-from scheduler.state.charging import claims
+from scheduler.state.charging import told_cards
 from scheduler.state.charging.holders import NOTHING
 from scheduler.state.nodes import NodeTable
 from scheduler.state.pods import PodRecord
@@ -31,7 +31,7 @@ class Registers:
         # Of each family and row its card rows by UUID, in the order of the register.
         self._cards_on: dict[tuple[int, int], dict[str, int]] = {}
         # Of each row what left it under pods.
-        self._gone_from: dict[int, claims.Gone] = {}
+        self._gone_from: dict[int, told_cards.Gone] = {}
         self._work: c.Ints = np.zeros((1, kernel.N_WORK), np.int64)
 
     @property
@@ -72,7 +72,7 @@ class Registers:
         offered = int(self._nodes.columns.allocatable[c.DEVICES_AT + pool, row])
         words = facts.devices[pool].words
         return driver.serves(
-            Seen(words, facts.labels, offered, bool(was_signed[row]), bool(was_signed.any()))
+            NodeReading(words, facts.labels, offered, bool(was_signed[row]), bool(was_signed.any()))
         )
 
     def is_misjudged(self, row: int) -> bool:
@@ -93,12 +93,12 @@ class Registers:
             (pool, driver, driver.cards(told[pool].words) if told else ())
             for pool, driver in self._drivers
         ]
-        gone: claims.Gone = {}
+        gone: told_cards.Gone = {}
         for pool, driver, cards in found:
             of_family = [pod for pod in pods if self.pool_of(pod) == pool]
             held = ((pod.uid, pod.claim, self.cards_of(pod.uid, pool, row)) for pod in of_family)
             there = {card.id for card in cards}
-            gone |= claims.gone(held, there, self._cards.columns, driver.whole_of)
+            gone |= told_cards.gone(held, there, self._cards.columns, driver.whole_of)
         self.clear(row)
         nodes = self._nodes.columns
         for pool, _, cards in found:
@@ -187,7 +187,7 @@ class Registers:
         n_held = kernel.hold(
             self._cards.columns,
             containers,
-            claims.told(pod.claim, self.cards_of(pod.uid, pool, row), driver.whole_of),
+            told_cards.told(pod.claim, self.cards_of(pod.uid, pool, row), driver.whole_of),
             pod.initialized,
             int(self._nodes.columns.card_start[pool, row]),
             work,

@@ -8,7 +8,7 @@ import msgspec
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Evict
 from scheduler.engine import log
-from scheduler.engine.budget import Counted
+from scheduler.engine.allowance import SpentAllowance
 from scheduler.engine.engine import Engine
 from tests.oracles import preemption as twin
 
@@ -97,7 +97,7 @@ def judge_evictions(lines: Iterable[bytes]) -> Iterator[Judged]:
 def _judge(line: log.Decided, history: History) -> Iterator[Judged]:
     """The evictions of one decision: what was decided before each of them is part of the twin's world."""
     world = history.make_world() if line.evicts else None
-    outcome = history.engine.decide(line.at, Counted(line.pods, line.spent))
+    outcome = history.engine.decide(line.at, SpentAllowance(line.pods, line.spent))
     assert tuple(outcome.evicts) == line.evicts, "the log does not run again as it was written"
     if world is None:
         return

@@ -8,7 +8,7 @@ from typing import Any
 from scheduler.api import wire
 from scheduler.api.door import events
 from scheduler.config import Config
-from scheduler.engine.budget import Unlimited
+from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
 from scheduler.state.pods import PodRecord

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from scheduler.api import names
 from scheduler.api.cards import Slots
 from scheduler.devices.table import FAMILIES, cards_of
-from scheduler.state.charging import claims
+from scheduler.state.charging import told_cards
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life as PodLife
 from scheduler.state.pods import PodRecord
@@ -91,7 +91,7 @@ def named(pod: PodRecord) -> set[str]:
     return {use.uuid for uses in pod.claim for use in uses}
 
 
-def by_container(cards: Slots, asks: claims.Asks) -> Slots:
+def by_container(cards: Slots, asks: told_cards.Asks) -> Slots:
     """A slot for each container, whatever it asks, as a decision has them."""
     told = iter([uses for uses in cards if uses])
     return tuple(next(told, ()) if ask.cards else () for ask in asks)
@@ -216,7 +216,9 @@ class Wild(Town):
         pod, node = rng.choice(waiting), rng.choice([*NODES, "never-seen"])
         body = self.server.pod_of(pod.uid)
         cards = slots(rng, body, node) if body else ()
-        self.cluster.assume(pod.uid, node, claims.allowed(by_container(cards, pod.asks), pod.asks))
+        self.cluster.assume(
+            pod.uid, node, told_cards.allowed(by_container(cards, pod.asks), pod.asks)
+        )
         self.in_flight[pod.uid] = (node, cards)
 
     def bind_takes_effect_and_is_thought_to_have_failed(self, rng: random.Random) -> None:
@@ -250,7 +252,7 @@ class Wild(Town):
         for uid, (node, cards) in self.in_flight.items():
             pod = fresh.pods[uid]
             if pod.life == PodLife.PENDING:
-                fresh.assume(uid, node, claims.allowed(by_container(cards, pod.asks), pod.asks))
+                fresh.assume(uid, node, told_cards.allowed(by_container(cards, pod.asks), pod.asks))
         for name, row in self.cluster.nodes.rows.items():
             # Nor that it registered these, which its pods hold.
             lost = self.followed.lost.get(row, {})

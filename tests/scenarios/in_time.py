@@ -15,7 +15,7 @@ from scheduler.api.door import events
 from scheduler.api.door.decisions import Outcome
 from scheduler.config import Config
 from scheduler.cycle import explain
-from scheduler.engine.budget import Unlimited
+from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import Pace
 from scheduler.engine.engine import Engine
 from scheduler.simulate.reading import inventory as inventories

@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from scheduler.api import wire
 from scheduler.api.door import events
 from scheduler.config import Config, MetricsConfig
-from scheduler.engine.budget import Unlimited
+from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
 from scheduler.kube.lead.holding import Holder
 from scheduler.kube.report.metrics.counting import Metrics

@@ -37,7 +37,7 @@ def cluster_of(
     cluster = Cluster()
     for one in owners or ():
         group = objects.group(one, names.GroupKind(one["kind"]))
-        cluster.groups.see(group.kind, group.namespace, group.name, group.selector)
+        cluster.peers.see(group.kind, group.namespace, group.name, group.selector)
     for name, labels in (namespaces or {}).items():
         cluster.terms.see_namespace(name, labels)
     for node in nodes:

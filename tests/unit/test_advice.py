@@ -39,12 +39,12 @@ def advised(
         of.cluster.close_cards(silent, closed=True)
     record = of.cluster.see_pod(pod)
     assert record is not None
-    known = advise.Known(pod, {one.metadata.name: one for one in nodes}, lambda _: True)
-    found = [sentences.advice(of, one) for one in advise.of(of, record, known)]
+    known = advise.ObjectFacts(pod, {one.metadata.name: one for one in nodes}, lambda _: True)
+    found = [sentences.advice(of, one) for one in advise.find_advice(of, record, known)]
     # What was tried is undone.
     assert of.cycle.why_not(record) is not None
     assert [one["text"] for one in found] == [
-        sentences.advice(of, one)["text"] for one in advise.of(of, record, known)
+        sentences.advice(of, one)["text"] for one in advise.find_advice(of, record, known)
     ]
     return found
 
@@ -282,7 +282,7 @@ def test_nothing_is_made_up() -> None:
     of = asking([make.node(name="a")])
     record = of.cluster.see_pod(pod := make.pod(cpu=1))
     assert record is not None
-    assert advise.of(of, record, advise.Known(pod, {}, lambda _: True)) == []
+    assert advise.find_advice(of, record, advise.ObjectFacts(pod, {}, lambda _: True)) == []
 
 
 def test_the_closest_node_lacks_the_least_and_is_told_by_every_rule() -> None:

@@ -66,7 +66,7 @@ def advice_for(objects: list[Json], pod: Json) -> list[Json]:
         for one in objects
         if one["kind"] == "Node"
     }
-    found = advise.of(asking, record, advise.Known(words, nodes, lambda _: True))
+    found = advise.find_advice(asking, record, advise.ObjectFacts(words, nodes, lambda _: True))
     checks.verify(asking.cluster)
     return [sentences.advice(asking, one) for one in found]
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scheduler.api import storage
 from scheduler.api.door.decisions import Bind
 from scheduler.api.storage import Given
-from scheduler.kube.bind.claims import Asked, Claims, Known
 from scheduler.kube.bind.jobs import Job
 from scheduler.kube.bind.turns import GiveBack, Start
+from scheduler.kube.bind.volume_waits import Claims, ClusterLookups, GivenClaim
 from scheduler.state.nodes import NodeTable
 from scheduler.state.volumes.store import Storage
 from tests import make
@@ -47,14 +47,14 @@ class Scene:
     def __init__(self) -> None:
         self.storage = Storage(NodeTable(()))
         self.nodes = {"n": {"host": "n"}}
-        known = Known(lambda: self.storage, self.nodes.get, lambda _: PATIENCE)
+        known = ClusterLookups(lambda: self.storage, self.nodes.get, lambda _: PATIENCE)
         self.claims = Claims(known)
         (record,) = make.cluster(pods=[make.pod(name="p")]).pods.values()
         self.job = Job(Bind(record.uid, "n", given=(Given("c"),)), record, 1, 0.0)
         self.ended: list[Start | GiveBack] = []
 
     def begin(self, *, given: str = "", version: int = 2) -> None:
-        self.ended += self.claims.begun(self.job, (Asked(CLAIM, given, str(version)),), 0.0)
+        self.ended += self.claims.begun(self.job, (GivenClaim(CLAIM, given, str(version)),), 0.0)
 
     def see(self, *bodies: Json) -> None:
         for body in bodies:

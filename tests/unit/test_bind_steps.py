@@ -6,7 +6,7 @@ import pytest
 
 from scheduler.api.door.decisions import Bind
 from scheduler.errors import ApiError
-from scheduler.kube.bind.jobs import Job, Ledger
+from scheduler.kube.bind.jobs import Job, OpenJobs
 from scheduler.kube.bind.steps import Steps
 from tests import make
 
@@ -110,7 +110,7 @@ async def test_nothing_is_undone_out_of_its_term() -> None:
 
 
 def test_a_job_ends_once() -> None:
-    ledger, job = Ledger(), made_job()
+    ledger, job = OpenJobs(), made_job()
     ledger.begin(job)
     ledger.end(job)
     with pytest.raises(KeyError):
@@ -119,7 +119,7 @@ def test_a_job_ends_once() -> None:
 
 def test_a_pod_that_goes_while_its_job_is_on_its_way_is_remembered_with_that_job_only() -> None:
     """Seen again after a list that was behind, it is another decision's."""
-    ledger, first, second = Ledger(), made_job(), made_job()
+    ledger, first, second = OpenJobs(), made_job(), made_job()
     ledger.begin(first)
     ledger.pod_gone(first.uid)
     ledger.begin(second)

@@ -13,9 +13,9 @@ from scheduler.api.door.decisions import Bind
 from scheduler.errors import ApiError
 from scheduler.kube.bind.binder import Binder, Permit, Writes
 from scheduler.kube.bind.binding import Binding
-from scheduler.kube.bind.claims import Claims, Known
 from scheduler.kube.bind.fence import Fence
 from scheduler.kube.bind.node_lock import NodeLock
+from scheduler.kube.bind.volume_waits import Claims, ClusterLookups
 from scheduler.kube.bind.volumes import VolumeWriter
 from scheduler.state.cluster import Cluster
 from scheduler.state.nodes import NodeTable
@@ -67,7 +67,7 @@ async def binder(
         """Nothing else is written."""
 
     stored = storage or Storage(NodeTable(()))
-    known = Known(lambda: stored, lambda _: {}, lambda _: 600.0)
+    known = ClusterLookups(lambda: stored, lambda _: {}, lambda _: 600.0)
     fence = Fence(api, identity="test")  # type: ignore[arg-type]
     made = Binder(
         Writes(

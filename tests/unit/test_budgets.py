@@ -8,7 +8,7 @@ import pytest
 from scheduler.api import selectors, wire
 from scheduler.api.door import events
 from scheduler.config import Config
-from scheduler.engine.budget import Counted, Unlimited
+from scheduler.engine.allowance import SpentAllowance, Unlimited
 from scheduler.engine.engine import Engine
 from scheduler.state.disruption import spaces
 from scheduler.state.disruption.budgets import Budgets
@@ -224,7 +224,7 @@ def test_a_change_has_only_those_nodes_asked_again_whose_pods_it_concerns() -> N
     engine.handle(events.PodSeen(make.pod(name="high", cpu=4, priority=1)), 0.0)
     engine.decide(0.0, Unlimited())
     pod = engine.cluster.pods["default/high"]
-    key = engine.cycle.keys.of(pod)
+    key = engine.cycle.keys.make_key(pod)
     assert key is not None
     attempts = engine.cycle.attempts
     attempts.make(pod, key, None)
@@ -243,11 +243,11 @@ def test_ordinary_pods_are_decided_for_before_thousands_of_budgets_are_matched()
     engine.handle(events.PodSeen(make.pod(name="high", cpu=5, priority=1)), 0.0)
     ordinary = make.pod(name="ordinary", cpu=1, node_selector={"is": "free"})
     engine.handle(events.PodSeen(ordinary), 0.0)
-    outcome = engine.decide(0.0, Counted(100, (2, 2, 1)))
+    outcome = engine.decide(0.0, SpentAllowance(100, (2, 2, 1)))
     assert engine.cluster.budgets.is_behind
     assert [bind.uid for bind in outcome.binds] == ["default/ordinary"]
     assert not outcome.evicts
-    outcomes = [engine.decide(0.0, Counted(100, (20, 20, 5))) for _ in range(60)]
+    outcomes = [engine.decide(0.0, SpentAllowance(100, (20, 20, 5))) for _ in range(60)]
     assert [one.uid for outcome in outcomes for one in outcome.evicts] == ["default/high"]
 
 

@@ -7,12 +7,12 @@ import pytest
 from scheduler.api.door import events
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
-from scheduler.engine.budget import Budget, Counted, Unlimited
+from scheduler.engine.allowance import Allowance, SpentAllowance, Unlimited
 from scheduler.engine.chores import Pace
 from scheduler.engine.engine import Engine
-from scheduler.queues.looks import Looks
 from scheduler.state.disruption.budgets import Budgets
 from scheduler.state.pods import PodRecord
+from scheduler.waiting.looks import Looks
 from tests import make
 
 _OFTEN = Pace(help=0.0, explain=1.0)
@@ -34,13 +34,13 @@ def crowded(n_others: int) -> Engine:
     return engine
 
 
-def little() -> Budget:
-    return Counted(9, (9, 1, 9))
+def little() -> Allowance:
+    return SpentAllowance(9, (9, 1, 9))
 
 
 @pytest.mark.parametrize(("n_others", "budget"), [(200, Unlimited), (5, little)])
 def test_who_could_preempt_is_found_among_many_and_in_little_time(
-    n_others: int, budget: Callable[[], Budget]
+    n_others: int, budget: Callable[[], Allowance]
 ) -> None:
     """One tenant's kinds do not stand before the others, nor is a round forgotten that was not finished in time."""
     engine = crowded(n_others)
@@ -236,7 +236,7 @@ def test_a_nominated_pod_is_looked_at_once_while_budgets_are_behind_and_again_af
     with monkeypatch.context() as behind:
         behind.setattr(Budgets, "is_behind", property(lambda _: True))
         engine.handle(events.PodGone("default/goes0"), 20.0)
-        engine.decide(20.0, Counted(9, (9, 1000, 9)))
+        engine.decide(20.0, SpentAllowance(9, (9, 1000, 9)))
     assert asked == ["fits_nominated"]
     engine.decide(20.1, Unlimited())
     assert asked == ["fits_nominated", "fits_nominated", "could_take"]

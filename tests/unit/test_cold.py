@@ -228,7 +228,10 @@ def test_no_bound_is_less_than_what_it_bounds(seed: int, kit: Kit) -> None:
         shape = cycle.shape_of(cluster.pods[made.see(twin_worlds.drawn(rng, kit, f"new-{i}"))])
         assert shape is not None
         cycle.boards.refresh(shape)
-        tables, kept = cycle.learner.of(shape.ask.pool), cold_figures(cycle, cluster, shape.ask)
+        tables, kept = (
+            cycle.learner.get_tables(shape.ask.pool),
+            cold_figures(cycle, cluster, shape.ask),
+        )
         weight, points = shape.ask.mode.weight, shape.board.part // shape.ask.mode.unit
         if shape.ask.rules.walk:
             continue
@@ -253,7 +256,10 @@ def test_what_is_free_on_cards_bounds_shares_more_closely_than_amounts_do() -> N
         cycle.boards.refresh(shape)
         if shape.ask.rules.walk or not shape.ask.containers.shape[1]:
             continue
-        tables, kept = cycle.learner.of(shape.ask.pool), cold_figures(cycle, cluster, shape.ask)
+        tables, kept = (
+            cycle.learner.get_tables(shape.ask.pool),
+            cold_figures(cycle, cluster, shape.ask),
+        )
         managed = nodes.managed[shape.ask.pool]
         for row in np.flatnonzero(managed & (shape.board.part >= 0)).tolist():
             if choose.is_plain(shape.ask, kept, row):
@@ -293,7 +299,11 @@ def test_a_closed_card_of_another_kind_says_nothing_of_what_is_taken_of_the_othe
 
 def cold_figures(cycle: Cycle, cluster: Cluster, ask: c.Ask) -> Any:
     """What is known of every node to a pod that asks a family, read anew."""
-    nodes, cards, tables = cluster.nodes.columns, cluster.cards.columns, cycle.learner.of(ask.pool)
+    nodes, cards, tables = (
+        cluster.nodes.columns,
+        cluster.cards.columns,
+        cycle.learner.get_tables(ask.pool),
+    )
     scratch = cycle.boards._world.scratch
     kept = schema.empty(nodes.valid.size, cards.numa.size).known
     kept.rounded[0] = tables.keel.weight.sum() / tables.rates[c.RATE_KEEL]

@@ -16,7 +16,7 @@ from scheduler.api.door import events
 from scheduler.cli import app
 from scheduler.config import Config
 from scheduler.engine import log, rerun
-from scheduler.engine.budget import Counted, Unlimited
+from scheduler.engine.allowance import SpentAllowance, Unlimited
 from scheduler.engine.recorded import Recorded
 from scheduler.errors import BadInput
 from scheduler.kube import heap
@@ -64,7 +64,7 @@ class Story:
         for uid in self._under_way[:-2]:
             self.tell(events.BindDone(uid))
         self._under_way = self._under_way[-2:]
-        some = Counted(self.rng.randrange(5), tuple(self.rng.randrange(4) for _ in range(3)))
+        some = SpentAllowance(self.rng.randrange(5), tuple(self.rng.randrange(4) for _ in range(3)))
         outcome = self.engine.decide(self.now, some if self.rng.random() < 0.5 else Unlimited())
         self._under_way += [bind.uid for bind in outcome.binds]
 

@@ -10,7 +10,7 @@ from msgspec import structs
 from scheduler.api import wire
 from scheduler.api.door import events
 from scheduler.config import Config
-from scheduler.engine.budget import Unlimited
+from scheduler.engine.allowance import Unlimited
 from scheduler.engine.recorded import Recorded
 from tests import make
 from tests.model.evictions import Judged, judge_evictions

@@ -10,7 +10,7 @@ from scheduler.api.door import events
 from scheduler.config import Config
 from scheduler.cycle import boards, statics, views
 from scheduler.cycle.preemption import attempts
-from scheduler.engine.budget import Unlimited
+from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import Pace
 from scheduler.engine.engine import Engine
 from scheduler.state.structures.recent import Recent

@@ -8,7 +8,7 @@ import pytest
 from scheduler.api.door import events
 from scheduler.config import Config
 from scheduler.cycle.preemption.gains import Gains
-from scheduler.engine.budget import Unlimited
+from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
 from tests import make
@@ -60,7 +60,7 @@ def test_what_is_known_of_a_pod_is_what_taking_it_away_shows(spec: dict[str, Any
     assert shape is not None
     cycle.boards.count(shape)
     rows = np.array([0, 1], np.int64)
-    gains = Gains(cluster).of(shape.counted, rows, 10)
+    gains = Gains(cluster).find_gains(shape.counted, rows, 10)
     tried = Gains(cluster)
     running = [pod for there in cluster.pods_on.values() for pod in list(there.values())]
     assert len(running) == 7

@@ -9,11 +9,11 @@ from scheduler.api.door import events
 from scheduler.api.door.decisions import Barriers
 from scheduler.config import Config
 from scheduler.cycle.boards import Key
-from scheduler.engine.budget import Unlimited
+from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
 from scheduler.plugins import barriers
-from scheduler.queues.helping import Changed
+from scheduler.waiting.helping import Changed
 from tests import make
 from tests.model import life, workloads
 

@@ -10,11 +10,11 @@ from scheduler.api.pods.affinity import Peers
 from scheduler.config import Config
 from scheduler.engine.engine import Engine
 from scheduler.plugins.contract import ANYTHING, Hint
-from scheduler.queues import peers
-from scheduler.queues.hooks import Hooks, News
-from scheduler.state.counting.classes import Seen
+from scheduler.state.counting.classes import TermView
 from scheduler.state.counting.index import RuleIndex
 from scheduler.state.counting.records import ComparedPod
+from scheduler.waiting import peers
+from scheduler.waiting.hooks import Hooks, News
 from tests import make
 
 _ALL_PODS = Peers(("default",), selectors.NOTHING, selectors.all_of([]))
@@ -65,7 +65,7 @@ def test_pods_that_leave_together_are_compared_with_waiting_pods_at_once(
     """Their terms are about none of the 300 kinds that wait because of other terms."""
     held = Hooks(lambda _: {})
     for kind in range(300):
-        held.hang(kind, [Hint(shunned=Seen("default", frozenset({("w", str(kind))})))])
+        held.hang(kind, [Hint(shunned=TermView("default", frozenset({("w", str(kind))})))])
     news = News()
     for i in range(40):
         absent = [{"key": key, "operator": "DoesNotExist"} for key in ("w", f"u{i}")]

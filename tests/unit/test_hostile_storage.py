@@ -8,7 +8,7 @@ from scheduler.api import names, storage
 from scheduler.api.door import events
 from scheduler.api.pods.volumes import Disk
 from scheduler.config import Config
-from scheduler.engine.budget import Unlimited
+from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
 from scheduler.state.volumes.uses import DiskConflicts

@@ -13,8 +13,8 @@ from scheduler.api import hami, wire
 from scheduler.api.cards import CardUse, Slots
 from scheduler.api.pods import gpus
 from scheduler.devices.hami import HamiCards
-from scheduler.kernels.devices import claims as kernel
-from scheduler.state.charging import claims
+from scheduler.kernels.devices import told_cards as kernel
+from scheduler.state.charging import told_cards
 from scheduler.state.cluster import Cluster
 from tests import make
 from tests.operator import attacks
@@ -61,11 +61,11 @@ def held(
     initialized: bool = False,
 ) -> dict[str, tuple[int, ...]]:
     most = tuple(ask for ask, _ in pod)
-    asked = claims.staying(most) if initialized else most
-    claim = claims.allowed(tuple(told for _, told in pod), asked)
+    asked = told_cards.staying(most) if initialized else most
+    claim = told_cards.allowed(tuple(told for _, told in pod), asked)
     figures = np.array(most, np.int64).reshape(-1, 5).T.copy()
     work = np.full((len(MEMORY), kernel.N_WORK), 7, np.int64)
-    told = claims.told(claim, rows, HamiCards("").whole_of)
+    told = told_cards.told(claim, rows, HamiCards("").whole_of)
     n = kernel.hold(cluster.cards.columns, figures, told, initialized, rows["GPU-a"], work)
     return {cluster.cards.uuid_of(d): tuple(rest) for d, *rest in work[:n, :4].tolist()}
 

@@ -34,10 +34,10 @@ def test_nothing_new_is_no_new_table_and_no_board_is_scored_again() -> None:
     for i in range(60):
         cluster.see_pod(gpu_pod(i))
     assert cycle.learn()
-    tables = cycle.learner.of(0)
+    tables = cycle.learner.get_tables(0)
     assert not cycle.learn()
     assert not cycle.learn(anew=True)
-    assert cycle.learner.of(0) is tables
+    assert cycle.learner.get_tables(0) is tables
 
 
 def test_nodes_that_came_after_it_was_learnt_have_their_figures_before_they_are_scored() -> None:

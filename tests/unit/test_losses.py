@@ -38,7 +38,7 @@ def test_on_nodes_without_devices_they_are_the_twins(seed: int) -> None:
         row = world.cluster.nodes.row_of(name)
         if shape.board.part[row] < 0:
             continue
-        loss = losses.of(Asking(world.cluster, cycle), shape, row)
+        loss = losses.measure_loss(Asking(world.cluster, cycle), shape, row)
         assert loss is not None
         assert loss.unit == losses.MILLI_NODE
         expected = float(twin.lost(node, pod | {twin.PODS: 1}, tables, packs=objective == "pack"))
@@ -57,14 +57,14 @@ def test_on_nodes_with_devices_they_are_what_the_node_scored_by(seed: int) -> No
     rng = random.Random(seed)
     made = twin_worlds.world(rng, KEEL, 12, load=30, past=100, churn=True)
     cycle, cluster = twin_worlds.cycle_of(made), made.cluster
-    assert not cycle.learner.of(0).single.resources.size
+    assert not cycle.learner.get_tables(0).single.resources.size
     seen = 0
     for i in range(6):
         record = cluster.pods[made.see(twin_worlds.drawn(rng, KEEL, f"new-{i}"))]
         shape = scored(cycle, record)
         nodes = cluster.nodes.columns
         for row in (nodes.has_gpu & (shape.board.part >= 0)).nonzero()[0].tolist():
-            loss = losses.of(Asking(cluster, cycle), shape, row)
+            loss = losses.measure_loss(Asking(cluster, cycle), shape, row)
             assert loss is not None
             assert loss.unit == losses.MILLI_GPU
             assert sum(loss.terms.values()) == pytest.approx(loss.total, rel=1e-7, abs=1e-4)
@@ -81,7 +81,7 @@ def test_on_bundles_they_are_of_the_bundle() -> None:
     record = cluster.see_pod(make.pod(cpu=3, gpu=1, gpumem=3000))
     assert record is not None
     shape = scored(cycle, record)
-    loss = losses.of(Asking(cluster, cycle), shape, cluster.nodes.row_of("n03"))
+    loss = losses.measure_loss(Asking(cluster, cycle), shape, cluster.nodes.row_of("n03"))
     assert loss is not None
     assert loss.unit == losses.MILLI_NODE
     assert {"unevenness", "fullness"} <= loss.terms.keys()
@@ -95,4 +95,4 @@ def test_other_modes_lose_nothing_that_could_be_told() -> None:
     notes = {"scheduling.evenkeel.dev/mode": "most-allocated"}
     record = cluster.see_pod(make.pod(annotations=notes))
     assert record is not None
-    assert losses.of(Asking(cluster, cycle), scored(cycle, record), 0) is None
+    assert losses.measure_loss(Asking(cluster, cycle), scored(cycle, record), 0) is None

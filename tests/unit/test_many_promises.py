@@ -6,7 +6,7 @@ import pytest
 
 from scheduler.cycle.preemption.attempts import _NODES_A_TRIAL, _NODES_AN_ATTEMPT
 from scheduler.cycle.preemption.promised import Promised
-from scheduler.engine.budget import Unlimited
+from scheduler.engine.allowance import Unlimited
 from tests import make
 from tests.unit.test_nominations import engine_of, nominated, placed, see
 

@@ -1,6 +1,6 @@
 """Counters and histograms: what is added comes out, and labels stay within bounds."""
 
-from scheduler.kube.report.metrics.families import Counted, Family, Kind, Observed
+from scheduler.kube.report.metrics.families import CountedFamily, Family, Kind, Observed
 
 _COUNTER = Family("things", Kind.COUNTER, "Things.", ("a", "b"))
 _SECONDS = Family("wait_seconds", Kind.HISTOGRAM, "Waits.", ("a",), (0.1, 1.0))
@@ -26,7 +26,7 @@ def test_many_observations_at_once_are_as_many_one_by_one() -> None:
 
 
 def test_label_values_beyond_the_most_are_counted_together() -> None:
-    counted = Counted(_COUNTER, [("first", "")], most=2)
+    counted = CountedFamily(_COUNTER, [("first", "")], most=2)
     for i in range(50):
         counted.add(f"a{i}", "b")
     counted.add("first", "")

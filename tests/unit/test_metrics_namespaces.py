@@ -7,7 +7,7 @@ import pytest
 
 from scheduler.api import names
 from scheduler.kube.report.metrics import namespaces
-from scheduler.queues.entries import Entry, Where
+from scheduler.waiting.entries import Entry, Where
 from tests import make
 from tests.unit.metrics_replica import Replica, of
 

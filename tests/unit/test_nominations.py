@@ -7,7 +7,7 @@ import msgspec
 from scheduler.api import names, wire
 from scheduler.api.door import events
 from scheduler.config import Config
-from scheduler.engine.budget import Unlimited
+from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
 from scheduler.engine.recorded import Recorded

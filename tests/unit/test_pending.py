@@ -10,10 +10,10 @@ from scheduler.config import Config
 from scheduler.cycle import policies
 from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle
-from scheduler.queues.entries import Where
-from scheduler.queues.pending import Pending
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
+from scheduler.waiting.entries import Where
+from scheduler.waiting.pending import Pending
 from tests import make
 
 CLUSTER = Cluster()

@@ -7,7 +7,7 @@ from scheduler.api.door import events
 from scheduler.config import Config, parse
 from scheduler.cycle import placed
 from scheduler.cycle.explain import NOTE_MAX
-from scheduler.engine.budget import Unlimited
+from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
 from tests import make
 

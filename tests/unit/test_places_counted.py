@@ -179,7 +179,9 @@ def test_a_bundle_knows_only_pods_of_its_family() -> None:
         beside.see_pod(
             make.pod(name=f"amd-{i}", cpu=1, memory="120Gi", requests=others, limits=others)
         )
-    known, too = (places_worlds.cycle_of(one).learner.of(0).single for one in (alone, beside))
+    known, too = (
+        places_worlds.cycle_of(one).learner.get_tables(0).single for one in (alone, beside)
+    )
     assert known.resources.size
     assert np.array_equal(known.per, too.per)
     # That others came, too, makes what was seen a little older.

@@ -4,9 +4,9 @@ import msgspec
 
 from scheduler.api import wire
 from scheduler.config import Config
-from scheduler.queues.pending import Pending
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord, charged
+from scheduler.waiting.pending import Pending
 from tests import make
 
 

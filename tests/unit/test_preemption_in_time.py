@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Outcome
 from scheduler.cycle.preemption.attempts import Attempts
-from scheduler.engine.budget import Unlimited
+from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
 from tests.model import preemption_worlds as model
 from tests.model.peer_objects import ZONE

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scheduler.api import names, wire
 from scheduler.api.door import events
 from scheduler.config import Config
-from scheduler.engine.budget import Unlimited
+from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
 from tests import make

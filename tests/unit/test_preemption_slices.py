@@ -3,7 +3,7 @@
 from scheduler.api.door import events
 from scheduler.config import Config
 from scheduler.cycle import schedule
-from scheduler.engine.budget import Counted, Unlimited
+from scheduler.engine.allowance import SpentAllowance, Unlimited
 from scheduler.engine.engine import Engine
 from tests import make
 
@@ -18,7 +18,7 @@ def test_pods_for_which_there_is_no_time_come_again_and_lose_nothing() -> None:
     found: list[str] = []
     n_calls = 0
     while len(found) < 60:
-        outcome = engine.decide(0.0, Counted(64, (0, 0, 1)))
+        outcome = engine.decide(0.0, SpentAllowance(64, (0, 0, 1)))
         n_calls += 1
         assert 0 < len(outcome.evicts) <= schedule._ASKED_MAX // 512 + 1
         found += [evict.uid for evict in outcome.evicts]
@@ -40,7 +40,7 @@ def test_a_namespace_pays_for_whom_its_pods_have_asked_to_make_room() -> None:
         engine.handle(events.PodSeen(pod), 0.0)
     engine.handle(events.PodSeen(make.pod(name="other", cpu=4, priority=1)), 0.0)
     n_before = 0
-    while not (outcome := engine.decide(0.0, Counted(10_000, (0, 0, 1)))).evicts:
+    while not (outcome := engine.decide(0.0, SpentAllowance(10_000, (0, 0, 1)))).evicts:
         n_before += len(outcome.holds)
     assert [one.uid for one in outcome.evicts] == ["default/other"]
     # To ask costs as much as 512 nodes each, though they are alike; 100 units of 500 nodes are free.

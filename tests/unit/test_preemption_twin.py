@@ -4,7 +4,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from scheduler.api.door import events
-from scheduler.engine.budget import Unlimited
+from scheduler.engine.allowance import Unlimited
 from tests.model import preemption_worlds as model
 from tests.model.preemption_worlds import Json
 from tests.oracles import preemption as twin

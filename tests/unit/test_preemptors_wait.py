@@ -9,10 +9,10 @@ from typing import Any
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Outcome
 from scheduler.config import Config
-from scheduler.engine.budget import Unlimited
+from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
-from scheduler.queues.entries import Where
+from scheduler.waiting.entries import Where
 from tests import make
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.kube.lead.holding import Holder, Seen
+from scheduler.kube.lead.holding import FoundLease, Holder
 from scheduler.kube.report.probes import Probes, Signs
 from scheduler.kube.troubles import Trouble
 
@@ -17,7 +17,7 @@ class Replica:
     def __init__(self) -> None:
         self.turned_at = time.monotonic()
         self.holder = Holder.SELF
-        self.lease = SimpleNamespace(holder=lambda: self.holder, seen=Seen(), trouble=None)
+        self.lease = SimpleNamespace(holder=lambda: self.holder, seen=FoundLease(), trouble=None)
         self.fence = SimpleNamespace(trouble=None)
         self.stream = SimpleNamespace(name="nodes", is_listed=True, trouble=None, age=lambda _: 1.0)
         self.rights = SimpleNamespace(missing=())
@@ -87,5 +87,5 @@ def test_a_lease_that_nobody_or_a_stranger_holds_is_told(
 ) -> None:
     replica = Replica()
     replica.holder = holder
-    replica.lease.seen = Seen("x", {}, time.monotonic() - seconds, 15.0)
+    replica.lease.seen = FoundLease("x", {}, time.monotonic() - seconds, 15.0)
     assert replica.probes().not_ready() == told

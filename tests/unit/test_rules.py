@@ -12,7 +12,7 @@ from scheduler.cycle.boards import Key, Shape
 from scheduler.cycle.schedule import Cycle
 from scheduler.kernels import place
 from scheduler.plugins import table
-from scheduler.plugins.rules import claims, named_nodes, node_affinity
+from scheduler.plugins.rules import named_nodes, node_affinity, volume_claims
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
@@ -44,7 +44,12 @@ def test_every_reason_has_a_bit_of_the_first_word_and_a_name_of_its_own() -> Non
     assert len(table.REASONS) < c.WORD
     # Before all others, NodeAffinity leaves out the nodes that its terms do not name, and claims are looked for; and
     # a profile adds its own.
-    more = {named_nodes.OTHERS, named_nodes.CONTRADICTION, claims.RULE, node_affinity.ENFORCED}
+    more = {
+        named_nodes.OTHERS,
+        named_nodes.CONTRADICTION,
+        volume_claims.RULE,
+        node_affinity.ENFORCED,
+    }
     names = [rule.name for rule in table.RULES if rule not in more]
     assert len(set(names)) == len(names)
     texts = [reason.text for _, reason in table.REASONS]

@@ -36,7 +36,7 @@ def cluster_of(gbits: dict[str, int]) -> Cluster:
 
 def test_what_gpus_cannot_be_used_without_is_what_the_pods_ask_with_them() -> None:
     cluster = cluster_of({"a": 100, "b": 100})
-    tables = places_worlds.cycle_of(cluster).learner.of(0)
+    tables = places_worlds.cycle_of(cluster).learner.get_tables(0)
     served = dict(zip(tables.serving.tolist(), tables.served.tolist(), strict=True))
     assert served == pytest.approx(
         {
@@ -48,7 +48,7 @@ def test_what_gpus_cannot_be_used_without_is_what_the_pods_ask_with_them() -> No
 
 def test_nodes_that_alone_have_what_many_ask_are_dear() -> None:
     cluster = cluster_of({"a": 100, "b": 0, "c": 0, "d": 0})
-    price = places_worlds.cycle_of(cluster).learner.of(0).price
+    price = places_worlds.cycle_of(cluster).learner.get_tables(0).price
     a, b = (price[cluster.nodes.row_of(name)] for name in "ab")
     assert a > b == 0
     pod = cluster.see_pod(make.pod(name="other", gpu=1, cpu=8, memory="32Gi"))
@@ -59,7 +59,7 @@ def test_nodes_that_alone_have_what_many_ask_are_dear() -> None:
 
 def test_a_resource_that_no_node_has_is_asked_by_nobody_who_could_run() -> None:
     cluster = cluster_of({"a": 0, "b": 0})
-    tables = places_worlds.cycle_of(cluster).learner.of(0)
+    tables = places_worlds.cycle_of(cluster).learner.get_tables(0)
     assert not tables.serving.size
     assert np.isfinite(tables.price).all()
 
@@ -74,13 +74,14 @@ def test_a_gpu_that_nothing_is_left_to_use_is_short_and_lost_to_nobody() -> None
     assert shape is not None
     cycle.boards.refresh(shape)
     on = {
-        name: losses.of(Asking(cluster, cycle), shape, cluster.nodes.row_of(name)) for name in "az"
+        name: losses.measure_loss(Asking(cluster, cycle), shape, cluster.nodes.row_of(name))
+        for name in "az"
     }
     assert on["a"] is not None
     assert on["z"] is not None
     term = "GPUs left without CPU or memory"
     # On z all four were short: the pod takes one of them. On a none is, with the pod or without.
-    rate = float(cycle.learner.of(0).rates[c.RATE_SHORT])
+    rate = float(cycle.learner.get_tables(0).rates[c.RATE_SHORT])
     assert on["z"].terms[term] == pytest.approx(-1000 * rate)
     assert term not in on["a"].terms
 

@@ -2,7 +2,7 @@
 
 import time
 
-from scheduler.engine.budget import Work
+from scheduler.engine.allowance import Work
 from scheduler.kube import slices
 
 

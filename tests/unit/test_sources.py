@@ -149,12 +149,12 @@ def test_what_selects_pods_becomes_events_and_what_is_not_listed_any_more_is_gon
     while heard := inbox.next():
         engine.handle(heard, 0.0)
     assert inbox.lists_waiting == 0
-    assert engine.cluster.groups.of_kind(GroupKind.SERVICE) == {("a", "web")}
+    assert engine.cluster.peers.of_kind(GroupKind.SERVICE) == {("a", "web")}
     inbox.put(events.GroupsListed(GroupKind.SERVICE, []))
     assert inbox.next() == gone
     engine.handle(gone, 0.0)
-    assert engine.cluster.groups.of_kind(GroupKind.SERVICE) == set()
-    assert engine.cluster.groups.of_kind(GroupKind.REPLICA_SET) == {("a", "web")}
+    assert engine.cluster.peers.of_kind(GroupKind.SERVICE) == set()
+    assert engine.cluster.peers.of_kind(GroupKind.REPLICA_SET) == {("a", "web")}
 
 
 def test_what_simulate_reads_is_what_the_operator_reads_and_what_makes_pods() -> None:

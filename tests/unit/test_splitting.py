@@ -10,7 +10,7 @@ from scheduler.api.door import events
 from scheduler.api.names import GroupKind
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
-from scheduler.engine.budget import Counted, Unlimited
+from scheduler.engine.allowance import SpentAllowance, Unlimited
 from scheduler.engine.chores import Pace
 from scheduler.engine.engine import Engine
 from scheduler.engine.splitting import PODS_A_PIECE
@@ -65,7 +65,7 @@ def test_pods_that_are_told_apart_are_looked_at_a_piece_at_a_time(
     most, found = 0, []
     for i in range(100):
         n_asked = 0
-        outcome = engine.decide(20.0 + i / 100, Counted(9, (9, 1, 0)))
+        outcome = engine.decide(20.0 + i / 100, SpentAllowance(9, (9, 1, 0)))
         assert not outcome.binds
         most = max(most, n_asked)
     for i in range(20):

@@ -7,7 +7,7 @@ from scheduler.api.door import events
 from scheduler.api.pods.affinity import Peers
 from scheduler.api.selectors import Requirement
 from scheduler.config import Config
-from scheduler.engine.budget import Unlimited
+from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
 from scheduler.state.counting.classes import OwnerCount

@@ -10,9 +10,9 @@ from scheduler.api.door import events
 from scheduler.api.pods.affinity import Peers
 from scheduler.api.selectors import Labels, Requirement, Selector
 from scheduler.config import Config
-from scheduler.engine.budget import Unlimited
+from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
-from scheduler.state.counting.classes import Seen
+from scheduler.state.counting.classes import TermView
 from scheduler.state.counting.counts import Count
 from scheduler.state.counting.owned import Stance, owned_by
 from tests import make
@@ -78,7 +78,7 @@ def peers_slowly(engine: Engine, all_of: tuple[Peers, ...], *, with_deleting: bo
     return found
 
 
-def owners_slowly(engine: Engine, seen: Seen, stance: Stance, key: str) -> list[int]:
+def owners_slowly(engine: Engine, seen: TermView, stance: Stance, key: str) -> list[int]:
     cluster = engine.cluster
     found = [0] * cluster.nodes.capacity
     there: Labels = cluster.terms.labels_of(seen.namespace)
@@ -106,7 +106,7 @@ def ask(rng: random.Random, engine: Engine, live: Asked) -> None:
         with_deleting = rng.random() < 0.5
         live[all_of, with_deleting] = terms.peers(all_of, with_deleting=with_deleting)
         return
-    seen = Seen(rng.choice("st"), frozenset(random_labels(rng).items()))
+    seen = TermView(rng.choice("st"), frozenset(random_labels(rng).items()))
     stance, key = rng.choice(list(Stance)), rng.choice([_HOSTNAME, "zone"])
     live[seen, stance, key] = terms.owners(seen, stance, key)
 

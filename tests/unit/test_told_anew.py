@@ -2,7 +2,7 @@
 
 from scheduler.api.door import events
 from scheduler.config import Config
-from scheduler.engine.budget import Budget, Unlimited, Work
+from scheduler.engine.allowance import Allowance, Unlimited, Work
 from scheduler.engine.chores import Pace
 from scheduler.engine.engine import Engine
 from tests import make
@@ -41,7 +41,7 @@ class Told:
         node = make.node(name="n", cpu=4, memory=f"{self._n}Gi")
         self.engine.handle(events.NodeSeen(node), self.now)
 
-    def turn(self, seconds: float, budget: Budget) -> None:
+    def turn(self, seconds: float, budget: Allowance) -> None:
         self.now += seconds
         self.change()
         outcome = self.engine.decide(self.now, budget)

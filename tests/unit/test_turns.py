@@ -7,12 +7,12 @@ import pytest
 from scheduler.api import limits, wire
 from scheduler.api.door import events
 from scheduler.config import Config
-from scheduler.engine.budget import Unlimited
+from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import Pace
 from scheduler.engine.engine import Engine
 from scheduler.engine.intake import Intake
-from scheduler.queues.pending import Pending
 from scheduler.state.pods import PodRecord
+from scheduler.waiting.pending import Pending
 from tests import make
 
 

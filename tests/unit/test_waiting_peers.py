@@ -8,8 +8,8 @@ import pytest
 from scheduler.api import selectors
 from scheduler.api.pods.affinity import Peers
 from scheduler.api.selectors import Labels, Requirement, Selector
-from scheduler.queues.peers import Seekers, Shunned
-from scheduler.state.counting.classes import Seen
+from scheduler.state.counting.classes import TermView
+from scheduler.waiting.peers import Seekers, Shunned
 from tests.unit.test_rule_index import make_peers
 
 _SPACES = {"x": {"t": "v1"}, "y": {"u": "v2", "t": "v3"}}
@@ -47,9 +47,9 @@ def test_those_who_look_for_a_pod_are_those_of_a_scan(seed: int) -> None:
 def test_those_whom_terms_kept_away_are_those_of_a_scan(seed: int) -> None:
     rng = random.Random(seed)
     shunned = Shunned()
-    there: dict[tuple[int, Seen], None] = {}
+    there: dict[tuple[int, TermView], None] = {}
     known = [
-        Seen(rng.choice(list(_SPACES)), frozenset(make_labels(rng).items())) for _ in range(15)
+        TermView(rng.choice(list(_SPACES)), frozenset(make_labels(rng).items())) for _ in range(15)
     ]
     for _ in range(300):
         one = rng.randrange(12), rng.choice(known)
@@ -92,7 +92,7 @@ def test_no_kind_is_compared_with_each_term(monkeypatch: pytest.MonkeyPatch) -> 
     ]
     shunned, seekers = Shunned(), Seekers()
     for kind in range(500):
-        shunned.add(kind, Seen("x", frozenset({("app", str(kind))})))
+        shunned.add(kind, TermView("x", frozenset({("app", str(kind))})))
         seekers.add(kind, terms[kind])
     assert list(shunned.find(terms, _SPACES)) == []
     assert list(seekers.find("x", _SPACES["x"], {"app": "a"})) == []

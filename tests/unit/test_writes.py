@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scheduler.errors import ApiError
 from scheduler.kube import writes
 from scheduler.kube.client import Access, ApiClient
-from scheduler.kube.writes import Answer, Reading, UnreadableError, Writes
+from scheduler.kube.writes import Reading, Reply, UnreadableError, Writes
 
 ANSWER = b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok"
 
@@ -20,7 +20,7 @@ ANSWER = b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok"
 
 
 @st.composite
-def answers(draw: st.DrawFn) -> tuple[bytes, Answer]:
+def answers(draw: st.DrawFn) -> tuple[bytes, Reply]:
     """The bytes of an answer, framed in one of the ways there are, and what it says."""
     status = draw(st.sampled_from([200, 201, 204, 304, 409, 500]))
     body = b"" if status in {204, 304} else draw(st.binary(max_size=200))
@@ -41,7 +41,7 @@ def answers(draw: st.DrawFn) -> tuple[bytes, Answer]:
     fields = draw(st.permutations(fields))
     before = b"HTTP/1.1 100 Continue\r\n\r\n" * draw(st.integers(0, 2))
     text = "\r\n".join([*head, *fields]).encode() + b"\r\n\r\n"
-    return before + text + framed, Answer(status, body, keeps)
+    return before + text + framed, Reply(status, body, keeps)
 
 
 def _chunked(draw: st.DrawFn, body: bytes) -> bytes:
@@ -56,7 +56,7 @@ def _chunked(draw: st.DrawFn, body: bytes) -> bytes:
 
 @given(answers(), st.data())
 def test_an_answer_is_the_same_in_whatever_pieces_it_comes(
-    made: tuple[bytes, Answer], data: st.DataObject
+    made: tuple[bytes, Reply], data: st.DataObject
 ) -> None:
     text, expected = made
     cuts = sorted(data.draw(st.lists(st.integers(1, len(text) - 1), max_size=8)))
@@ -69,7 +69,7 @@ def test_an_answer_is_the_same_in_whatever_pieces_it_comes(
 
 
 @given(answers(), st.data())
-def test_a_part_of_an_answer_is_none(made: tuple[bytes, Answer], data: st.DataObject) -> None:
+def test_a_part_of_an_answer_is_none(made: tuple[bytes, Reply], data: st.DataObject) -> None:
     text, _ = made
     part = text[: data.draw(st.integers(0, len(text) - 1))]
     reading = Reading()
@@ -81,7 +81,7 @@ def test_an_answer_without_length_ends_with_the_connection() -> None:
     reading = Reading()
     assert reading.feed(b"HTTP/1.1 200 OK\r\n\r\nall of ") is None
     assert reading.feed(b"it") is None
-    assert reading.end() == Answer(200, b"all of it", keeps=False)
+    assert reading.end() == Reply(200, b"all of it", keeps=False)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def answering(*given_answers: bytes, heard: list[bytes] | None = None) -> Serve:
 
 async def ask(
     made: Writes, path: str = "/pods", body: bytes = b"{}", seconds: float = 5.0
-) -> Answer:
+) -> Reply:
     return await made.ask("POST", path, "Accept: application/json\r\n", body, seconds=seconds)
 
 
@@ -172,7 +172,7 @@ async def test_a_connection_is_used_again() -> None:
     async with serving(answering(ANSWER)) as server:
         made = Writes(server.url, None, most=4)
         for _ in range(3):
-            assert await ask(made) == Answer(201, b"ok", keeps=True)
+            assert await ask(made) == Reply(201, b"ok", keeps=True)
         assert server.n_connections == 1
         made.close()
 

@@ -132,7 +132,7 @@ class Hold:
     attempt: Attempt | None = None
     barriers: Barriers = field(default=Barriers(), compare=False)
 
-    def of(self, uid: str) -> Hold:
+    def copy_for(self, uid: str) -> Hold:
         """The same decision for another pod of its kind."""
         return replace(self, uid=uid)
 

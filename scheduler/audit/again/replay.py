@@ -16,7 +16,7 @@ from scheduler.api import wire
 from scheduler.api.door import events
 from scheduler.api.placement import Mode
 from scheduler.config import Config
-from scheduler.engine.budget import Unlimited
+from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
 from scheduler.measure import figures as m

@@ -59,7 +59,7 @@ class Advice(NamedTuple):
     rows: c.Ints
 
 
-class Known(NamedTuple):
+class ObjectFacts(NamedTuple):
     """What the objects say beyond the columns.
 
     Attributes:
@@ -73,7 +73,7 @@ class Known(NamedTuple):
     may_end: Callable[[PodRecord], bool]
 
 
-def of(asking: Asking, pod: PodRecord, known: Known) -> list[Advice]:
+def find_advice(asking: Asking, pod: PodRecord, known: ObjectFacts) -> list[Advice]:
     """What would let in a pod that fits nowhere now; empty when nothing was found, or it fits."""
     if asking.fits(pod):
         return []
@@ -81,7 +81,10 @@ def of(asking: Asking, pod: PodRecord, known: Known) -> list[Advice]:
     return [
         *_leaving(asking, pod),
         *(own or _together(asking, known.pod)),
-        *(Advice((one,), np.array([one.row])) for one in back.of(asking, pod, known.nodes)),
+        *(
+            Advice((one,), np.array([one.row]))
+            for one in back.find_nodes_back(asking, pod, known.nodes)
+        ),
         *_ending(asking, pod, known),
     ]
 
@@ -233,7 +236,7 @@ def _enough(steps: Sequence[T], fits: Callable[[Sequence[T]], bool]) -> tuple[T,
     return tuple(needed)
 
 
-def _ending(asking: Asking, pod: PodRecord, known: Known) -> list[Advice]:
+def _ending(asking: Asking, pod: PodRecord, known: ObjectFacts) -> list[Advice]:
     """On the nodes that come closest, and could take the pod if others were not there."""
     shape, closest = asking.shape(pod), nearest.ordered(asking, pod)
     if shape is None or closest is None:

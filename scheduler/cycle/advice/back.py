@@ -25,7 +25,7 @@ class Back(NamedTuple):
     why: tuple[str, ...]
 
 
-def of(asking: Asking, pod: PodRecord, nodes: Mapping[str, wire.Node]) -> list[Back]:
+def find_nodes_back(asking: Asking, pod: PodRecord, nodes: Mapping[str, wire.Node]) -> list[Back]:
     """The nodes that would take a pod, each tried alone; ``nodes`` are those of the cluster as they were seen."""
     out: dict[str, tuple[str, ...]] = {}
     for name in sorted(nodes):

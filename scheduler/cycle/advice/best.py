@@ -55,7 +55,7 @@ class Best(NamedTuple):
     objective: str
 
 
-def of(asking: Asking, pod: PodRecord, most: int, also: int = -1) -> Best:
+def find_best(asking: Asking, pod: PodRecord, most: int, also: int = -1) -> Best:
     """So many of the nodes that take a pod, the best first, and that of the row ``also`` if it is one."""
     shape = asking.cycle.shape_of(pod)
     if shape is None:
@@ -74,7 +74,7 @@ def of(asking: Asking, pod: PodRecord, most: int, also: int = -1) -> Best:
             place,
             int(shape.board.part[row]) % shape.ask.mode.unit,
             verdicts.scores(verdicts.points_on(asking.cluster, shape, row), weights),
-            losses.of(asking, shape, row),
+            losses.measure_loss(asking, shape, row),
             tuple(_after(asking, shape, row)),
         )
         for place, row in told

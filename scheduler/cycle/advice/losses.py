@@ -64,11 +64,11 @@ class Loss(NamedTuple):
     places: tuple[TypicalLoss, ...]
 
 
-def of(asking: Asking, shape: Shape, row: int) -> Loss | None:
+def measure_loss(asking: Asking, shape: Shape, row: int) -> Loss | None:
     """What a pod of the shape loses on a node that takes it; None where it is not judged by ``keel``."""
     if shape.ask.mode.aware != aware.KEEL or shape.asked.placement.node_policy:
         return None
-    known = asking.cycle.learner.of(shape.ask.pool)
+    known = asking.cycle.learner.get_tables(shape.ask.pool)
     nodes = asking.cluster.nodes.columns
     if nodes.has_gpu[row] and not known.single.resources.size:
         terms = _of_devices(asking, shape, row, known)

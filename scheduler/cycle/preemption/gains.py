@@ -24,7 +24,7 @@ class Gains:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
-    def of(self, counted: Counted, rows: c.Ints, priority: int) -> c.Ints:
+    def find_gains(self, counted: Counted, rows: c.Ints, priority: int) -> c.Ints:
         """[T, M] what the pods of a lower priority add, on these rows."""
         if not len(counted):
             return _NOTHING

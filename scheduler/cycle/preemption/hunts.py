@@ -214,7 +214,7 @@ class Hunt:
         cluster = self._cluster
         first, pods = self._by_node(rows)
         self._boards.count(shape)
-        gains = self._gains.of(shape.counted, rows, pod.priority)
+        gains = self._gains.find_gains(shape.counted, rows, pod.priority)
         for one in kept:
             # What is needed near has to be there without them as well.
             self._gains.set_apart(shape.counted, cluster.pods[one.uid])

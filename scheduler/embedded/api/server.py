@@ -55,7 +55,7 @@ _VERBS = {
     ("DELETE", True): "delete",
     ("DELETE", False): "deletecollection",
 }
-_WRITERS: dict[str, Callable[[Registry, verbs.Request], verbs.Answer]] = {
+_WRITERS: dict[str, Callable[[Registry, verbs.Request], verbs.JsonAnswer]] = {
     "get": verbs.get,
     "create": verbs.create,
     "update": verbs.update,
@@ -145,7 +145,7 @@ class Server:
         answer = self._answer(request.method, call)
         return _json(answer.code, answer.body, call.warnings)
 
-    def _answer(self, method: str, call: verbs.Request) -> verbs.Answer:
+    def _answer(self, method: str, call: verbs.Request) -> verbs.JsonAnswer:
         verb = _VERBS.get((method, bool(call.target.name)))
         if verb is None:
             raise method_not_allowed()

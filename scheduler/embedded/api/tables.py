@@ -20,7 +20,7 @@ class Column(NamedTuple):
     priority: int = 0
 
 
-def of(kind: Kind, records: list[Record], include: str) -> Json:
+def make_table(kind: Kind, records: list[Record], include: str) -> Json:
     """Return a Table of objects, without its list metadata."""
     columns = columns_of(kind)
     rows = []

@@ -72,14 +72,14 @@ class Request(NamedTuple):
         return sent
 
 
-class Answer(NamedTuple):
+class JsonAnswer(NamedTuple):
     """Status code and JSON body."""
 
     code: int
     body: bytes
 
 
-def get(registry: Registry, request: Request) -> Answer:
+def get(registry: Registry, request: Request) -> JsonAnswer:
     """Answer GET of one object; the status subresource reads like the object."""
     kind, namespace, name, subresource = request.target
     _check_subresource(kind, subresource)
@@ -87,16 +87,18 @@ def get(registry: Registry, request: Request) -> Answer:
     return _scale(record) if subresource == "scale" else _one(200, request, record)
 
 
-def list_(lister: Lister, request: Request) -> Answer:
+def list_(lister: Lister, request: Request) -> JsonAnswer:
     """Answer GET of a collection."""
     kind, namespace, _, _ = request.target
     page = lister.page(kind, namespace, request.query)
     if request.accepted.form == "Table":
-        table = tables.of(kind, page.records, request.query.get("includeObject", "Metadata"))
+        table = tables.make_table(
+            kind, page.records, request.query.get("includeObject", "Metadata")
+        )
         table["metadata"] = _list_metadata(page)
-        return Answer(200, _ENCODER.encode(table))
+        return JsonAnswer(200, _ENCODER.encode(table))
     if request.accepted.form.startswith("PartialObjectMetadata"):
-        return Answer(200, _partial_list(page, kind))
+        return JsonAnswer(200, _partial_list(page, kind))
     head = _ENCODER.encode(
         {
             "kind": kind.list_kind,
@@ -107,10 +109,10 @@ def list_(lister: Lister, request: Request) -> Answer:
     # Items of built-in lists carry neither kind nor apiVersion, those of custom ones do.
     start = kind.prefix if kind.custom else b"{"
     items = b",".join([start + record.tail(kind) for record in page.records])
-    return Answer(200, head[:-1] + b',"items":[' + items + b"]}")
+    return JsonAnswer(200, head[:-1] + b',"items":[' + items + b"]}")
 
 
-def create(registry: Registry, request: Request) -> Answer:
+def create(registry: Registry, request: Request) -> JsonAnswer:
     """Answer POST."""
     kind, namespace, name, subresource = request.target
     if not name and subresource == "binding":
@@ -124,14 +126,14 @@ def create(registry: Registry, request: Request) -> Answer:
         return bind(registry, request, namespace, name)
     if subresource == "eviction":
         sent = request.object() if request.raw else {}
-        return Answer(
+        return JsonAnswer(
             201,
             _ENCODER.encode(evictions.evict(registry, namespace, name, sent, request.options())),
         )
     raise NoSuchPathError
 
 
-def bind(registry: Registry, request: Request, namespace: str, name: str) -> Answer:
+def bind(registry: Registry, request: Request, namespace: str, name: str) -> JsonAnswer:
     """Answer POST of a Binding, at the pod or in the collection of bindings."""
     binding = request.object()
     meta = binding.get("metadata") or {}
@@ -148,10 +150,10 @@ def bind(registry: Registry, request: Request, namespace: str, name: str) -> Ans
         "status": "Success",
         "code": 201,
     }
-    return Answer(201, _ENCODER.encode(body))
+    return JsonAnswer(201, _ENCODER.encode(body))
 
 
-def update(registry: Registry, request: Request) -> Answer:
+def update(registry: Registry, request: Request) -> JsonAnswer:
     """Answer PUT."""
     kind, namespace, name, subresource = request.target
     if subresource == "scale" and kind.has_scale:
@@ -168,7 +170,7 @@ def update(registry: Registry, request: Request) -> Answer:
     return _one(201 if created else 200, request, record)
 
 
-def patch(registry: Registry, request: Request) -> Answer:
+def patch(registry: Registry, request: Request) -> JsonAnswer:
     """Answer PATCH with any of the four kinds of patches."""
     kind, namespace, name, subresource = request.target
     _check_subresource(kind, subresource)
@@ -211,7 +213,7 @@ def patch(registry: Registry, request: Request) -> Answer:
     return _one(200, request, record)
 
 
-def delete(registry: Registry, request: Request) -> Answer:
+def delete(registry: Registry, request: Request) -> JsonAnswer:
     """Answer DELETE of one object."""
     kind, namespace, name, subresource = request.target
     if subresource:
@@ -221,11 +223,11 @@ def delete(registry: Registry, request: Request) -> Answer:
     )
     if gone and not kind.returns_deleted:
         uid = record.body["metadata"]["uid"]
-        return Answer(200, _ENCODER.encode(success(name, kind.resource, uid)))
+        return JsonAnswer(200, _ENCODER.encode(success(name, kind.resource, uid)))
     return _one(200, request, record)
 
 
-def delete_collection(registry: Registry, lister: Lister, request: Request) -> Answer:
+def delete_collection(registry: Registry, lister: Lister, request: Request) -> JsonAnswer:
     """Answer DELETE of a collection: everything the selectors match."""
     kind, namespace, _, _ = request.target
     page = lister.page(kind, namespace, request.query)
@@ -238,7 +240,7 @@ def delete_collection(registry: Registry, lister: Lister, request: Request) -> A
         "metadata": {"resourceVersion": str(registry.store.version)},
     }
     items = b",".join([b"{" + record.tail(kind) for record in page.records])
-    return Answer(200, _ENCODER.encode(head)[:-1] + b',"items":[' + items + b"]}")
+    return JsonAnswer(200, _ENCODER.encode(head)[:-1] + b',"items":[' + items + b"]}")
 
 
 def _delete_options(request: Request) -> Json:
@@ -285,19 +287,19 @@ def _check_subresource(kind: Kind, subresource: str) -> None:
         raise NoSuchPathError
 
 
-def _scale(record: Record) -> Answer:
-    return Answer(200, _ENCODER.encode(scales.of(record.body)))
+def _scale(record: Record) -> JsonAnswer:
+    return JsonAnswer(200, _ENCODER.encode(scales.make_scale(record.body)))
 
 
-def _one(code: int, request: Request, record: Record) -> Answer:
+def _one(code: int, request: Request, record: Record) -> JsonAnswer:
     kind = request.target.kind
     if request.accepted.form == "Table":
-        table = tables.of(kind, [record], request.query.get("includeObject", "Metadata"))
+        table = tables.make_table(kind, [record], request.query.get("includeObject", "Metadata"))
         table["metadata"] = {"resourceVersion": record.body["metadata"]["resourceVersion"]}
-        return Answer(code, _ENCODER.encode(table))
+        return JsonAnswer(code, _ENCODER.encode(table))
     if request.accepted.form == "PartialObjectMetadata":
-        return Answer(code, _ENCODER.encode(tables.partial(record)))
-    return Answer(code, record.encoded(kind))
+        return JsonAnswer(code, _ENCODER.encode(tables.partial(record)))
+    return JsonAnswer(code, record.encoded(kind))
 
 
 def _list_metadata(page: Page) -> Json:

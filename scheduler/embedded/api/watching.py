@@ -139,7 +139,7 @@ def _encoding(options: Options) -> Callable[[Record], bytes] | None:
     if options.form == "Table":
 
         def row(record: Record) -> bytes:
-            table = tables.of(options.kind, [record], options.include)
+            table = tables.make_table(options.kind, [record], options.include)
             version = record.body["metadata"]["resourceVersion"]
             return msgspec.json.encode({**table, "metadata": {"resourceVersion": version}})
 

@@ -105,7 +105,7 @@ class Kinds:
         """Return the kind served under a path."""
         return self._by_path.get((group, version, plural))
 
-    def of(self, api_version: str, kind: str) -> Kind | None:
+    def find_kind(self, api_version: str, kind: str) -> Kind | None:
         """Return the kind that an object says it is."""
         for one in self._by_path.values():
             if (one.api_version, one.kind) == (api_version, kind):

@@ -119,7 +119,7 @@ def _may_win(world: World, ask: c.Ask, cold: Cold, row: int) -> bool:
         # Of those with a device each there is no bound: they are looked at one by one, class by class.
         return True
     if not cold.known.fresh[row]:
-        pool = pools.of(nodes, ask, row)
+        pool = pools.find_pool(nodes, ask, row)
         known.refresh(nodes, cards, demand, cold.known, pool, row, world.scratch)
     by_cards = pools.is_by_cards(nodes, ask, row)
     if by_cards and is_plain(ask, cold.known, row):

@@ -101,7 +101,7 @@ def taken(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, n: int, s: c.Scr
     """Milli-GPU that the node can give no more when the pod has what stands in ``s.peak``."""
     if ask.containers.shape[1] == 0:
         return 0
-    pool = pools.of(nodes, ask, row)
+    pool = pools.find_pool(nodes, ask, row)
     if not nodes.managed[pool, row]:
         return min(ask.rules.whole, s.states[2, 0]) * c.WHOLE if n > 0 else 0
     start, gone = nodes.card_start[pool, row], 0

@@ -10,7 +10,7 @@ WHOLE_CORES = 100
 
 
 @tiny
-def of(nodes: c.Nodes, ask: c.Ask, row: int) -> int:
+def find_pool(nodes: c.Nodes, ask: c.Ask, row: int) -> int:
     """That of the first family that the pod asks; for a pod that asks no devices the node's first."""
     return int(ask.pool if ask.pool >= 0 else nodes.pool[row])
 

@@ -29,7 +29,7 @@ def place(
     Reads all but the scratch; leaves the picks of the pod there as ``gpus.choose`` does.
     O(cards · (cards + typical shapes)).
     """
-    mode, pool = ask.mode.aware, pools.of(nodes, ask, row)
+    mode, pool = ask.mode.aware, pools.find_pool(nodes, ask, row)
     s.second[0] = 0
     if mode == KEEL and is_whole(nodes, demand, row):
         return _place_whole(nodes, cards, ask, demand, row, s)
@@ -96,7 +96,7 @@ def places_of(nodes: c.Nodes, demand: c.Demand, row: int) -> Places:
 def _place_whole(
     nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, row: int, s: c.Scratch
 ) -> int:
-    pool = pools.of(nodes, ask, row)
+    pool = pools.find_pool(nodes, ask, row)
     if pools.is_by_cards(nodes, ask, row):
         s.tried[0] = 0
         if nodes.card_count[pool, row] > 1:
@@ -116,7 +116,7 @@ def _lost_whole(
     nodes: c.Nodes, ask: c.Ask, found: Places, row: int, s: c.Scratch
 ) -> tuple[float, float]:
     """What a node loses as a whole when the pod has what stands in ``s.peak``; the share that was in use."""
-    pool = pools.of(nodes, ask, row)
+    pool = pools.find_pool(nodes, ask, row)
     taken = (0, 0)
     if pools.is_by_cards(nodes, ask, row):
         for j in range(nodes.card_count[pool, row]):
@@ -138,7 +138,7 @@ def lost(
     """What ``keel`` loses by the tables ``told``, with what ``place`` has left in the scratch."""
     if is_whole(nodes, told, row):
         return _lost_whole(nodes, ask, places_of(nodes, told, row), row, s)[0]
-    n = free.read(nodes, cards, pools.of(nodes, ask, row), row, s)
+    n = free.read(nodes, cards, pools.find_pool(nodes, ask, row), row, s)
     return _lost(nodes, cards, ask, told, row, n, s)
 
 

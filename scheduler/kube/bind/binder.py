@@ -19,12 +19,12 @@ from scheduler.api.door.events import BindDone, BindFailed, PluginSilent
 from scheduler.devices import table as devices
 from scheduler.errors import ApiError
 from scheduler.kube.bind.binding import Binding, Fate
-from scheduler.kube.bind.claims import Asked, Claims
 from scheduler.kube.bind.crew import Crew
 from scheduler.kube.bind.fence import Gate
-from scheduler.kube.bind.jobs import Job, Ledger, Step
+from scheduler.kube.bind.jobs import Job, OpenJobs, Step
 from scheduler.kube.bind.steps import Steps
 from scheduler.kube.bind.turns import Effect, GiveBack, Start, Turns
+from scheduler.kube.bind.volume_waits import Claims, GivenClaim
 from scheduler.kube.bind.volumes import VolumeWriter
 from scheduler.state.pods import PodRecord
 
@@ -86,7 +86,7 @@ class Binder:
         self._volumes, self._claims = writes.volumes, writes.claims
         self._permit, self._report = permit, report
         self._turns = Turns(allocate_timeout)
-        self._open = Ledger()
+        self._open = OpenJobs()
         self._crew = Crew(in_flight, self._work)
 
     @property
@@ -115,12 +115,12 @@ class Binder:
         """The pod is gone: do not write if that has not begun."""
         self._open.pod_gone(uid)
         self._do(self._turns.pod_gone(uid))
-        if (job := self._open.of(uid)) and self._claims.drop(job):
+        if (job := self._open.get_job(uid)) and self._claims.drop(job):
             self._end(job, BindFailed(uid, "the pod is gone", gone=True))
 
     def withdraw(self, uid: str, why: str) -> bool:
         """Take a decision back of which no bind was sent; whether there was one."""
-        job = self._open.of(uid)
+        job = self._open.get_job(uid)
         if job is None or job.is_sent or job.withdrawn:
             return False
         job.withdrawn = why
@@ -254,7 +254,7 @@ class Binder:
         )
         await self._settle(job, fate, message)
 
-    def _wait(self, job: Job, asked: tuple[Asked, ...]) -> None:
+    def _wait(self, job: Job, asked: tuple[GivenClaim, ...]) -> None:
         """Until the claims have what they are given; no worker is held up."""
         if job.pod_is_gone or job.withdrawn:
             why = job.withdrawn or "the pod is gone"

@@ -78,7 +78,7 @@ class Job:
         return bool(self.bind.slots) and devices.cards_of(self.bind.driver).takes_turns
 
 
-class Ledger:
+class OpenJobs:
     """The jobs that have not ended; each ends once."""
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ class Ledger:
         self._open.add(job)
         self._by_uid[job.uid] = job
 
-    def of(self, uid: str) -> Job | None:
+    def get_job(self, uid: str) -> Job | None:
         """The job of a pod; None when it has none."""
         return self._by_uid.get(uid)
 

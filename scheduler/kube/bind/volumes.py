@@ -19,8 +19,8 @@ from scheduler.api import names
 from scheduler.api.storage import Given
 from scheduler.errors import ApiError
 from scheduler.kube import client, pod_status
-from scheduler.kube.bind.claims import Asked, Known
 from scheduler.kube.bind.jobs import Job
+from scheduler.kube.bind.volume_waits import ClusterLookups, GivenClaim
 from scheduler.kube.client import ApiClient
 from scheduler.plugins.volumes import choosing
 from scheduler.state.volumes.objects import Claim, Volume
@@ -48,10 +48,10 @@ class VolumeWriter:
         known: what is known of claims and volumes.
     """
 
-    def __init__(self, api: ApiClient, known: Known) -> None:
+    def __init__(self, api: ApiClient, known: ClusterLookups) -> None:
         self._api, self._known = api, known
 
-    async def write(self, job: Job, may_write: Callable[[], bool]) -> tuple[Asked, ...]:
+    async def write(self, job: Job, may_write: Callable[[], bool]) -> tuple[GivenClaim, ...]:
         """Write all that a job's claims are given; volumes first, as kube-scheduler does.
 
         As that may take long, the pod is nominated before: an autoscaler makes no node for it meanwhile.
@@ -68,7 +68,7 @@ class VolumeWriter:
         volumes_first = sorted(job.bind.given, key=lambda one: not one.volume)
         return tuple([await self._give(job, given, may_write) for given in volumes_first])
 
-    async def _give(self, job: Job, given: Given, may_write: Callable[[], bool]) -> Asked:
+    async def _give(self, job: Job, given: Given, may_write: Callable[[], bool]) -> GivenClaim:
         storage, key = self._known.storage(), (job.pod.namespace, given.claim)
         claim = storage.claims.get(key)
         if claim is None:
@@ -87,7 +87,7 @@ class VolumeWriter:
                 raise ApiError(0, "NotLeading", "no longer the leader")
             answer = await self._api.send("PATCH", path, body, content_type=client.MERGE_PATCH)
             version = _written.decode(answer).metadata.resource_version
-        return Asked(key, given.volume, version)
+        return GivenClaim(key, given.volume, version)
 
 
 def _selected(claim: Claim, node: str) -> Json | None:

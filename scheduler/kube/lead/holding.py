@@ -36,7 +36,7 @@ class Held(NamedTuple):
     is_clean: bool = False
 
 
-class Seen(NamedTuple):
+class FoundLease(NamedTuple):
     """The lease as it was found last; replaced as a whole.
 
     Attributes:

@@ -23,7 +23,7 @@ from scheduler.api import names
 from scheduler.errors import ApiError
 from scheduler.kube import answers, client, troubles, wall_clock
 from scheduler.kube.client import ApiClient
-from scheduler.kube.lead.holding import Held, Holder, Seen
+from scheduler.kube.lead.holding import FoundLease, Held, Holder
 from scheduler.kube.patience import Patience
 from scheduler.kube.troubles import Trouble
 
@@ -98,7 +98,7 @@ class Lease:
         # When renewals were sent of which nobody knows whether they took effect, by their ``renewTime``.
         self._in_doubt: dict[str, float] = {}
         self._patience = Patience(_FIRST_PATIENCE * self._retry)
-        self.seen = Seen()
+        self.seen = FoundLease()
         self.trouble: Trouble | None = None
         self.errors = 0
 
@@ -241,7 +241,7 @@ class Lease:
         if not self.seen.at or spec != self.seen.spec:
             signed = (lease["metadata"].get("annotations") or {}).get(names.HOLDER, "")
             duration = float(spec.get("leaseDurationSeconds") or self._duration)
-            self.seen = Seen(holder, spec, now, duration, is_stranger=signed != holder)
+            self.seen = FoundLease(holder, spec, now, duration, is_stranger=signed != holder)
         if holder and holder != self.identity and now - self.seen.at < self.seen.duration:
             self.held = self.held._replace(until=0.0)
             return
@@ -340,7 +340,7 @@ class AlwaysLeader:
     is_shared = False
     held = Held(until=float("inf"), term=1, reign=1)
 
-    seen = Seen()
+    seen = FoundLease()
     trouble = None
     errors = 0
 

@@ -19,9 +19,9 @@ from scheduler.plugins.contract import (
     Judged,
     Reason,
     Row,
+    RowReasons,
     Rule,
     Summary,
-    Told,
 )
 from scheduler.schema import columns as c
 from scheduler.schema import empty, shared
@@ -61,7 +61,7 @@ def _compile(asked: Asked, cluster: Cluster) -> Compiled:
     return Compiled(parts, rules)
 
 
-def _tell(judged: Judged) -> Told:
+def _tell(judged: Judged) -> RowReasons:
     """One text a node: how many of its cards were refused for what. Counted now, for it is expensive to keep."""
     codes, n_cards = _codes(judged), _n_cards(judged.cluster, judged.ask.pool, judged.rows)
     kinds, which = np.unique(np.column_stack((n_cards, codes)), axis=0, return_inverse=True)
@@ -69,7 +69,7 @@ def _tell(judged: Judged) -> Told:
     texts = tuple(
         _text(kind[1:], int(kind[0])) if kind[0] > 0 else silent[-int(kind[0])] for kind in kinds
     )
-    return Told(texts, which.reshape(-1, 1) == np.arange(len(kinds)), n_cards <= 0)
+    return RowReasons(texts, which.reshape(-1, 1) == np.arange(len(kinds)), n_cards <= 0)
 
 
 def _sum_up(judged: Judged) -> Summary:

@@ -19,10 +19,10 @@ from scheduler.plugins.contract import (
     Hint,
     Judged,
     Reason,
+    RowReasons,
     Rule,
     Standing,
     Tally,
-    Told,
     never,
 )
 from scheduler.plugins.contract import nothing_of_templates as concerns
@@ -133,11 +133,11 @@ def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
     return tuple(found)
 
 
-def _tell(judged: Judged) -> Told:
+def _tell(judged: Judged) -> RowReasons:
     """A claim that cannot be counted is reported alone; of drivers that do not run there, only the first is named."""
     storage, n = judged.asked.storage or Needs(), judged.rows.size
     if storage.uncounted:
-        return Told((storage.uncounted,), np.ones((n, 1), np.bool_), np.ones(n, np.bool_))
+        return RowReasons((storage.uncounted,), np.ones((n, 1), np.bool_), np.ones(n, np.bool_))
     texts: list[str] = []
     columns: list[c.Flags] = []
     is_absent = (judged.bits[0] & -judged.bits[0]) == 1 << (judged.first + _NOT_THERE)
@@ -151,7 +151,7 @@ def _tell(judged: Judged) -> Told:
         columns.append(which)
     texts.append(RULE.reasons[_FULL].text)
     columns.append(~is_absent)
-    return Told(tuple(texts), np.array(columns).T, np.zeros(n, np.bool_))
+    return RowReasons(tuple(texts), np.array(columns).T, np.zeros(n, np.bool_))
 
 
 def _hint(_: Held) -> Hint:

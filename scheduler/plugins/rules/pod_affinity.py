@@ -23,12 +23,12 @@ from scheduler.plugins.contract import (
 )
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
-from scheduler.state.counting.classes import Seen
+from scheduler.state.counting.classes import TermView
 from scheduler.state.counting.owned import Stance, owned_by
 
 _NAME, _WEIGHT = "InterPodAffinity", 2
 _AFFINITY, _ANTI_AFFINITY, _EXISTING = 0, 1, 2
-_UNSEEN = Seen("", frozenset())
+_UNSEEN = TermView("", frozenset())
 
 
 class _Own(NamedTuple):
@@ -52,7 +52,7 @@ class _Needs(NamedTuple):
     near: tuple[_Own, ...]
     far: tuple[_Own, ...]
     soft: tuple[_Own, ...]
-    seen: Seen
+    seen: TermView
     refused: tuple[tuple[str, int], ...]
     drawn: tuple[tuple[Stance, str, int, int], ...]
 
@@ -104,7 +104,7 @@ def _needs(pod: Standing, cluster: Cluster) -> _Needs | None:
         near=read(template.affinity) if is_asked else (),
         far=read(template.anti_affinity) if is_asked else (),
         soft=soft if counts else (),
-        seen=Seen(pod.namespace, visible) if met else _UNSEEN,
+        seen=TermView(pod.namespace, visible) if met else _UNSEEN,
         refused=_met(met, own, Stance.REFUSES) if is_asked else (),
         drawn=tuple(
             (stance, key, gain, weight)

@@ -16,9 +16,9 @@ from scheduler.plugins.contract import (
     Judged,
     Reason,
     Row,
+    RowReasons,
     Rule,
     Summary,
-    Told,
     summary,
 )
 from scheduler.schema import columns as c
@@ -59,10 +59,10 @@ def _compile(asked: Asked, cluster: Cluster) -> Compiled:
     )
 
 
-def _tell(judged: Judged) -> Told:
+def _tell(judged: Judged) -> RowReasons:
     """Every resource that is short; where a request is more than the whole node has, no eviction helps."""
     short = _short(judged)
-    return Told(tuple(map(_text, asked_names(judged.asked))), short, _beyond(judged, short))
+    return RowReasons(tuple(map(_text, asked_names(judged.asked))), short, _beyond(judged, short))
 
 
 def _short(judged: Judged) -> c.Flags:
@@ -100,7 +100,7 @@ def _sum_up(judged: Judged) -> Summary:
     return summary(told)._replace(details=tuple(details))
 
 
-def _figures(judged: Judged, told: Told, k: int) -> str:
+def _figures(judged: Judged, told: RowReasons, k: int) -> str:
     """The requested amount of a resource, and the most that is free on nodes with too little of it."""
     nodes, resource = judged.cluster.nodes, asked_names(judged.asked)[k]
     at, rows = int(judged.ask.resources[k]), judged.rows[told.which[:, k]]

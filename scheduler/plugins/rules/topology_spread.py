@@ -96,7 +96,7 @@ class _Needs(NamedTuple):
 
 
 def _concerns(template: PodTemplate, cluster: Cluster) -> bool:
-    return bool(template.spread or cluster.groups.are_there)
+    return bool(template.spread or cluster.peers.are_there)
 
 
 def _needs(pod: Standing, cluster: Cluster) -> _Needs | None:
@@ -120,9 +120,9 @@ def _deduced(pod: Standing, cluster: Cluster) -> Constraints:
     defaults = pod.placement.kube.spread
     if defaults is None:
         defaults = SYSTEM_DEFAULTS if _spreads(pod) else ()
-    if not (defaults and cluster.groups.are_there):
+    if not (defaults and cluster.peers.are_there):
         return ()
-    selector = cluster.groups.selector_of(pod.namespace, pod.labels, pod.controller)
+    selector = cluster.peers.selector_of(pod.namespace, pod.labels, pod.controller)
     if selector == selectors.EVERYTHING:
         return ()
     # kube-scheduler puts the selector in the place of one that had the labels of these keys.

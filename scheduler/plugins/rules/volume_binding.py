@@ -21,10 +21,10 @@ from scheduler.plugins.contract import (
     Hint,
     Judged,
     Reason,
+    RowReasons,
     Rule,
     Standing,
     Tally,
-    Told,
     never,
 )
 from scheduler.plugins.contract import nothing_of_templates as concerns
@@ -72,10 +72,12 @@ def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
     return tuple(found)
 
 
-def _tell(judged: Judged) -> Told:
+def _tell(judged: Judged) -> RowReasons:
     bits = judged.first + np.arange(len(_REASONS))
     which: c.Flags = ((judged.bits[0][:, None] >> bits) & 1) == 1
-    return Told(tuple(one.text for one in _REASONS), which, np.ones(judged.rows.size, np.bool_))
+    return RowReasons(
+        tuple(one.text for one in _REASONS), which, np.ones(judged.rows.size, np.bool_)
+    )
 
 
 def _hint(_: Held) -> Hint:

@@ -62,7 +62,7 @@ def pod(body: Mapping[str, Any], priorities: Priorities, position: int) -> wire.
         position: its place among the objects, for names the API server would make up.
 
     Raises:
-        BadInput: as ``decode``, or as ``Priorities.of``.
+        BadInput: as ``decode``, or as ``Priorities.resolve_priority``.
     """
     result = admitted(body, priorities)
     meta = result.metadata
@@ -91,7 +91,7 @@ def admitted(body: Mapping[str, Any], priorities: Priorities) -> wire.Pod:
         written = body["spec"]
         _default_ports(spec.containers, written["containers"])
         _default_ports(spec.init_containers or [], written.get("initContainers") or [])
-    spec.priority = priorities.of(body.get("spec") or {})
+    spec.priority = priorities.resolve_priority(body.get("spec") or {})
     spec.preemption_policy = spec.preemption_policy or priorities.policy_of(body.get("spec") or {})
     return result
 
@@ -110,7 +110,7 @@ def storage(body: Mapping[str, Any]) -> StorageObject:
     if isinstance(found, PersistentVolume) and not found.status.phase:
         # Of a manifest that no controller has seen.
         found.status.phase = "Bound" if found.spec.claim_ref else "Available"
-    reading.of(found)
+    reading.read_object(found)
     return found
 
 

@@ -48,7 +48,7 @@ class Priorities:
         if body.get("globalDefault") is True and is_lowest:
             self._default, self._named_default = value, str(name)
 
-    def of(self, spec: Mapping[str, Any]) -> int:
+    def resolve_priority(self, spec: Mapping[str, Any]) -> int:
         """The priority of pods of a spec that can be read: their own, that of their class, or the default's.
 
         Raises:

@@ -115,7 +115,7 @@ def _found(inventory: Inventory, earlier: Earlier) -> list[Workload]:
     found: list[Workload] = []
     for given in inventory.workloads:
         with inventory.about(given):
-            one = workloads.of(given)
+            one = workloads.read_workload(given)
             found.append(rollout.with_size(one, earlier.get(one.key)))
     return found
 

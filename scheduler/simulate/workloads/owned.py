@@ -36,7 +36,7 @@ class Owned:
             return  # its controller makes another in its place
         else:
             into = self._alive
-        owner = self.of(pod)
+        owner = self.find_controller(pod)
         for key in dict.fromkeys((owner, self.top(pod))):
             if key is not None:
                 into[key].append(pod)
@@ -49,7 +49,7 @@ class Owned:
         """Those that have done their work."""
         return self._succeeded.get(key, [])
 
-    def of(self, pod: wire.Pod) -> ObjectKey | None:
+    def find_controller(self, pod: wire.Pod) -> ObjectKey | None:
         """The controller of a pod."""
         owner = objects.owner_of(pod)
         if owner is None:
@@ -58,7 +58,7 @@ class Owned:
 
     def top(self, pod: wire.Pod) -> ObjectKey | None:
         """The owner of a pod's controller, if it is known."""
-        key = self.of(pod)
+        key = self.find_controller(pod)
         if key is None:
             return None
         if above := self._above.get(key):

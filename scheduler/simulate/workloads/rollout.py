@@ -89,7 +89,7 @@ def change(
     fields: dict[ObjectKey | None, list[str]] = {}
     replaced: list[wire.Pod] = []
     for one in there:
-        controller = owned.of(one)
+        controller = owned.find_controller(one)
         above = others.get(controller) if controller and controller != workload.key else None
         body = above.given.body if above else earlier
         if body is None:

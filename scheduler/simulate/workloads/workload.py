@@ -59,7 +59,7 @@ class Workload:
         return next((one for one in refs if one.controller), None)
 
 
-def of(given: Given) -> Workload:
+def read_workload(given: Given) -> Workload:
     """A workload from its object.
 
     Raises:

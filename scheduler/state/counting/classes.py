@@ -70,7 +70,7 @@ class PeerCount(Count):
         return all(peers.include(one.namespace, there, one.labels) for peers in self.all_of[1:])
 
 
-class Seen(NamedTuple):
+class TermView(NamedTuple):
     """A pod as the terms of other pods see it: its namespace, and the labels that any of them looks at."""
 
     namespace: str
@@ -82,7 +82,7 @@ class OwnerCount(Count):
 
     __slots__ = ("group", "labels", "namespace")
 
-    def __init__(self, seen: Seen, stance: Stance, key: str) -> None:
+    def __init__(self, seen: TermView, stance: Stance, key: str) -> None:
         super().__init__(0)
         self.namespace, self.labels = seen.namespace, dict(seen.labels)
         self.group = stance, key

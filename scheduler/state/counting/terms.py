@@ -21,7 +21,7 @@ from scheduler.state.counting.classes import (
     Numbered,
     OwnerCount,
     PeerCount,
-    Seen,
+    TermView,
     key_of,
 )
 from scheduler.state.counting.counters import Counters
@@ -93,7 +93,7 @@ class Terms:
             found = self._counts[key] = made
         return found
 
-    def owners(self, seen: Seen, stance: Stance, key: str) -> Count:
+    def owners(self, seen: TermView, stance: Stance, key: str) -> Count:
         """The weights of the terms on each row that are about a pod, likewise."""
         by = seen, stance, key
         found = self._counts.get(by)

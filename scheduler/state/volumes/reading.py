@@ -185,7 +185,7 @@ _READ: dict[type[storage.StorageObject], Callable[[Any], Stored]] = {
 }
 
 
-def of(found: storage.StorageObject) -> Stored:
+def read_object(found: storage.StorageObject) -> Stored:
     """An object of any kind.
 
     Raises:

@@ -162,7 +162,7 @@ class Storage:
         """An object was added or changed; as long as one is malformed it counts as gone: no API server lets it in."""
         kind, meta = type(given).__name__, given.metadata
         try:
-            found = reading.of(given)
+            found = reading.read_object(given)
         except BadInput:
             return self.gone(kind, meta.namespace, meta.name)
         return self._helpful(self._put(kind, (meta.namespace, meta.name), found))

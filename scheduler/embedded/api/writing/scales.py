@@ -13,7 +13,7 @@ Json = dict[str, Any]
 _OWN_FIELDS = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
-def of(body: Json) -> Json:
+def make_scale(body: Json) -> Json:
     """Return the Scale of a workload."""
     meta, spec, status = body["metadata"], body["spec"], body.get("status") or {}
     labels = (spec.get("selector") or {}).get("matchLabels") or {}
@@ -36,7 +36,7 @@ def update(
 
     def scaled(old: Json | None) -> Json:
         old = old or {}
-        new = change(of(old))
+        new = change(make_scale(old))
         spec = new.get("spec") or {}
         if new.get("kind", "Scale") != "Scale" or not isinstance(spec, dict):
             raise bad_request("the object at this path is a Scale of autoscaling/v1")

@@ -8,7 +8,7 @@ from prometheus_client import Metric
 
 from scheduler.config import Config
 from scheduler.kube.report.metrics import catalogue
-from scheduler.kube.report.metrics.families import Counted, Observed
+from scheduler.kube.report.metrics.families import CountedFamily, Observed
 
 # More policies than anybody has; a cluster that makes and deletes them for ever must not fill the memory.
 _PLACEMENTS_MOST = 1000
@@ -31,16 +31,16 @@ class Metrics:
         profiles = config.scheduler_names
         decided = [(result, profile) for profile in profiles for result in _DECIDED]
         tried = [*decided, *(("error", profile) for profile in profiles)]
-        self.attempts = Counted(catalogue.ATTEMPTS, tried)
+        self.attempts = CountedFamily(catalogue.ATTEMPTS, tried)
         self.attempt_seconds = Observed(catalogue.ATTEMPT_SECONDS, decided)
         self.sli_seconds = Observed(catalogue.SLI_SECONDS)
         self.pod_attempts = Observed(catalogue.POD_ATTEMPTS, [()])
         self.queue_wait = Observed(catalogue.QUEUE_WAIT_SECONDS, [()])
         self.bind_seconds = Observed(catalogue.BIND_SECONDS, [()])
-        self.preemption_attempts = Counted(catalogue.PREEMPTION_ATTEMPTS, [()])
+        self.preemption_attempts = CountedFamily(catalogue.PREEMPTION_ATTEMPTS, [()])
         self.preemption_victims = Observed(catalogue.PREEMPTION_VICTIMS, [()])
-        self.placements = Counted(catalogue.PLACEMENTS, most=_PLACEMENTS_MOST)
-        self.plugin_silences = Counted(catalogue.PLUGIN_SILENCES, [()])
+        self.placements = CountedFamily(catalogue.PLACEMENTS, most=_PLACEMENTS_MOST)
+        self.plugin_silences = CountedFamily(catalogue.PLUGIN_SILENCES, [()])
 
     def collect(self) -> Iterator[Metric]:
         """All of them, as they are now."""

@@ -51,7 +51,7 @@ class Family:
         """As it stands in queries; a histogram's with ``_bucket``, ``_sum`` or ``_count`` behind it."""
         return f"{self.name}_total" if self.kind == Kind.COUNTER else self.name
 
-    def of(self, samples: Iterable[tuple[Values, float]]) -> Metric:
+    def make_metric(self, samples: Iterable[tuple[Values, float]]) -> Metric:
         """A counter or gauge with these samples, by label values."""
         made = CounterMetricFamily if self.kind == Kind.COUNTER else GaugeMetricFamily
         metric = made(self.name, self.help, labels=self.labels)
@@ -61,10 +61,10 @@ class Family:
 
     def one(self, figure: float) -> Metric:
         """A counter or gauge without labels."""
-        return self.of([((), figure)])
+        return self.make_metric([((), figure)])
 
 
-class Counted:
+class CountedFamily:
     """A counter that goes up as things happen.
 
     Args:
@@ -85,11 +85,11 @@ class Counted:
 
     def collect(self) -> Metric:
         """As it is now."""
-        return self._family.of(self._counts.items())
+        return self._family.make_metric(self._counts.items())
 
 
 class Observed:
-    """A histogram that many like observations can be added to at once. Arguments as of ``Counted``."""
+    """A histogram that many like observations can be added to at once. Arguments as of ``CountedFamily``."""
 
     def __init__(self, family: Family, first: Iterable[Values] = ()) -> None:
         self._family = family

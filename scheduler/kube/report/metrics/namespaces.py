@@ -15,8 +15,8 @@ from prometheus_client import Metric
 from scheduler.kube.report.metrics import catalogue
 from scheduler.kube.report.metrics.families import OTHER
 from scheduler.measure import figures, shares
-from scheduler.queues.entries import Entry, Where
 from scheduler.state.cluster import Cluster
+from scheduler.waiting.entries import Entry, Where
 
 _MOST = 1000
 
@@ -32,8 +32,8 @@ def collect_waiting(entries: Iterable[Entry], now: float) -> Iterator[Metric]:
             since[namespace] = min(entry.since, since.get(namespace, entry.since))
     waits = {namespace: now - first for namespace, first in since.items()}
     yield catalogue.OLDEST_WAIT.one(max(waits.values(), default=0.0))
-    yield catalogue.NAMESPACE_PENDING.of(_bounded(counts, sum))
-    yield catalogue.NAMESPACE_OLDEST_WAIT.of(_bounded(waits, max))
+    yield catalogue.NAMESPACE_PENDING.make_metric(_bounded(counts, sum))
+    yield catalogue.NAMESPACE_OLDEST_WAIT.make_metric(_bounded(waits, max))
 
 
 def sum_allocated(cluster: Cluster) -> dict[str, float]:
@@ -49,7 +49,7 @@ def sum_allocated(cluster: Cluster) -> dict[str, float]:
 
 def make_allocated(sums: dict[str, float]) -> Metric:
     """What ``sum_allocated`` has found, as a metric."""
-    return catalogue.NAMESPACE_GPUS.of(_bounded(sums, sum))
+    return catalogue.NAMESPACE_GPUS.make_metric(_bounded(sums, sum))
 
 
 def _bounded(

@@ -51,21 +51,21 @@ def _replica(sources: Sources) -> Iterator[Metric]:
     signs, reporter = sources.signs, sources.reporter
     yield catalogue.LEADER.one(sources.is_deciding())
     holder = signs.lease.holder()
-    yield catalogue.LEASE_HOLDER.of(((one,), one == holder) for one in Holder)
+    yield catalogue.LEASE_HOLDER.make_metric(((one,), one == holder) for one in Holder)
     yield catalogue.LEASE_ERRORS.one(signs.lease.errors)
-    yield catalogue.MISSING_RIGHT.of(((right,), 1) for right in signs.rights.missing)
+    yield catalogue.MISSING_RIGHT.make_metric(((right,), 1) for right in signs.rights.missing)
     yield catalogue.UNFENCED.one(signs.fence.n_left)
     yield catalogue.REPORTS_WAITING.one(reporter.waiting)
     yield catalogue.REPORTS_DROPPED.one(reporter.dropped)
     build = (sources.version, platform.python_version(), platform.machine())
-    yield catalogue.BUILD.of([(build, 1)])
+    yield catalogue.BUILD.make_metric([(build, 1)])
 
 
 def _streams(sources: Sources, now: float) -> Iterator[Metric]:
     streams = sources.signs.streams
-    yield catalogue.STREAM_AGE.of(((one.name,), one.age(now)) for one in streams)
-    yield catalogue.STREAM_LISTS.of(((one.name,), one.relists) for one in streams)
-    yield catalogue.STREAM_REFUSED.of(
+    yield catalogue.STREAM_AGE.make_metric(((one.name,), one.age(now)) for one in streams)
+    yield catalogue.STREAM_LISTS.make_metric(((one.name,), one.relists) for one in streams)
+    yield catalogue.STREAM_REFUSED.make_metric(
         ((one.name,), bool(one.trouble and one.trouble.is_refused)) for one in streams
     )
 
@@ -73,12 +73,12 @@ def _streams(sources: Sources, now: float) -> Iterator[Metric]:
 def _queue(sources: Sources) -> Iterator[Metric]:
     pending = sources.engine.pending
     counts = pending.counts().items()
-    yield catalogue.PENDING.of(((where,), n) for where, n in counts)
-    yield catalogue.INCOMING.of(pending.came.items())
-    yield catalogue.UNSCHEDULABLE.of(sources.tally.unschedulable().items())
+    yield catalogue.PENDING.make_metric(((where,), n) for where, n in counts)
+    yield catalogue.INCOMING.make_metric(pending.came.items())
+    yield catalogue.UNSCHEDULABLE.make_metric(sources.tally.unschedulable().items())
 
 
 def _nodes(engine: Engine) -> Iterator[Metric]:
     yield catalogue.NODES.one(len(engine.cluster.nodes.rows))
     closed = checks.closed_nodes(engine.cluster).items()
-    yield catalogue.NODES_CLOSED.of(((why,), n) for why, n in closed)
+    yield catalogue.NODES_CLOSED.make_metric(((why,), n) for why, n in closed)

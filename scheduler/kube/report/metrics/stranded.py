@@ -102,7 +102,7 @@ class Stranded:
         figures, by_namespace, at = self._last
         amounts = figures.amounts.sum(axis=2).tolist()
         for (metric, unit), dimension in zip(_METRICS, range(len(m.DIMENSIONS)), strict=True):
-            yield metric.of(
+            yield metric.make_metric(
                 ((part,), amounts[i][dimension] * unit) for i, part in enumerate(m.FIGURES)
             )
         yield namespaces.make_allocated(by_namespace)

@@ -10,7 +10,7 @@ from scheduler.api.door.decisions import Bind, Hold, Outcome
 from scheduler.api.door.events import BindDone, BindFailed, PluginSilent
 from scheduler.engine.engine import Engine
 from scheduler.kube.report.metrics.counting import Metrics
-from scheduler.queues.entries import Where
+from scheduler.waiting.entries import Where
 
 _MOST_ATTEMPTS = 15
 _HELD = frozenset({Where.UNSCHEDULABLE, Where.BACKOFF})

@@ -22,7 +22,7 @@ from scheduler.state.volumes.objects import Claim, ClaimKey, Volume
 from scheduler.state.volumes.store import Storage
 
 
-class Known(NamedTuple):
+class ClusterLookups(NamedTuple):
     """What is known of the cluster.
 
     Attributes:
@@ -36,7 +36,7 @@ class Known(NamedTuple):
     patience: Callable[[str], float]
 
 
-class Asked(NamedTuple):
+class GivenClaim(NamedTuple):
     """What a claim was given.
 
     Attributes:
@@ -58,16 +58,16 @@ class _Problem(NamedTuple):
 class Claims:
     """The jobs that wait for their claims."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: ClusterLookups) -> None:
         self._known = known
-        self._asked: dict[Job, tuple[tuple[Asked, ...], float]] = {}
+        self._asked: dict[Job, tuple[tuple[GivenClaim, ...], float]] = {}
         self._by_claim: defaultdict[ClaimKey, dict[Job, None]] = defaultdict(dict)
         self._by_volume: defaultdict[str, dict[Job, None]] = defaultdict(dict)
 
     def __len__(self) -> int:
         return len(self._asked)
 
-    def begun(self, job: Job, asked: tuple[Asked, ...], now: float) -> list[Start | GiveBack]:
+    def begun(self, job: Job, asked: tuple[GivenClaim, ...], now: float) -> list[Start | GiveBack]:
         """All that can be written for a job is written."""
         self._asked[job] = asked, now + self._known.patience(job.pod.profile)
         for one in asked:
@@ -124,7 +124,7 @@ class Claims:
                 effects.append(Start(job))
         return effects
 
-    def _state(self, node: str, labels: Labels, asked: Asked) -> bool | _Problem:
+    def _state(self, node: str, labels: Labels, asked: GivenClaim) -> bool | _Problem:
         """Whether a claim is bound, or why it will not be."""
         storage = self._known.storage()
         claim = storage.claims.get(asked.claim)
@@ -143,7 +143,7 @@ class Claims:
         return volume is not None and claim.is_bound
 
     def _state_of_given(
-        self, labels: Labels, node: str, claim: Claim, asked: Asked
+        self, labels: Labels, node: str, claim: Claim, asked: GivenClaim
     ) -> bool | _Problem:
         volume = self._known.storage().volumes.get(asked.volume)
         if volume is None:

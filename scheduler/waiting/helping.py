@@ -13,9 +13,9 @@ from scheduler.api.door.decisions import Barriers
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.devices.table import INNER_RESOURCES
 from scheduler.plugins import barriers
-from scheduler.queues import needs
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
+from scheduler.waiting import needs
 
 # Labels are compared node by node, which is too expensive for more rows than this: then only amounts are compared.
 _ROWS_MAX = 64
@@ -23,7 +23,7 @@ _ROWS_MAX = 64
 _ANY = 2**63 - 2
 
 
-class Seen:
+class FreeRows:
     """What was free on rows when somebody looked: the same rows are looked at for many kinds."""
 
     def __init__(self, cluster: Cluster) -> None:

@@ -14,10 +14,10 @@ from scheduler.plugins.contract import (
     Hint,
     Judged,
     Reason,
+    RowReasons,
     Rule,
     Standing,
     Tally,
-    Told,
 )
 from scheduler.plugins.contract import nothing_of_templates as concerns
 from scheduler.plugins.volumes import refusals as words
@@ -34,11 +34,11 @@ def _tallies(_: Refusal, __: Cluster) -> tuple[Tally, ...]:
     return (Tally(count=EVERYWHERE, gain=0),)
 
 
-def _tell(judged: Judged) -> Told:
+def _tell(judged: Judged) -> RowReasons:
     storage = judged.asked.storage
     text = storage.refusal.text if storage and storage.refusal else ""
     n = judged.rows.size
-    return Told((text,), np.ones((n, 1), np.bool_), np.ones(n, np.bool_))
+    return RowReasons((text,), np.ones((n, 1), np.bool_), np.ones(n, np.bool_))
 
 
 def _hint(_: Held) -> Hint:

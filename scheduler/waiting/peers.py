@@ -12,7 +12,7 @@ from typing import NamedTuple
 from scheduler.api.pods.affinity import Peers
 from scheduler.api.selectors import Labels
 from scheduler.schema.columns import Ints
-from scheduler.state.counting.classes import Seen
+from scheduler.state.counting.classes import TermView
 from scheduler.state.counting.index import RuleIndex
 from scheduler.state.counting.records import ComparedPod, write_labels
 from scheduler.state.structures.matching import Anchor, find_anchors, list_anchors
@@ -66,18 +66,18 @@ class Shunned:
 
     def __init__(self) -> None:
         # With the labels as a kernel compares them.
-        self._at: dict[_Place, dict[tuple[Seen, _Kind], Ints]] = {}
+        self._at: dict[_Place, dict[tuple[TermView, _Kind], Ints]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._at)
 
-    def add(self, kind: _Kind, seen: Seen) -> None:
+    def add(self, kind: _Kind, seen: TermView) -> None:
         """A kind is seen so."""
         labels = write_labels(dict(seen.labels))
         for place in _list_places(seen):
             self._at.setdefault(place, {})[seen, kind] = labels
 
-    def drop(self, kind: _Kind, seen: Seen) -> None:
+    def drop(self, kind: _Kind, seen: TermView) -> None:
         """It is so no longer; nothing when it was not."""
         for place in _list_places(seen):
             there = self._at.get(place, {})
@@ -94,7 +94,7 @@ class Shunned:
             anchors.update(dict.fromkeys(find_anchors(peers.selector)))
         for namespace, namespace_labels in labels_of.items():
             there = write_labels(namespace_labels)
-            is_meant: dict[Seen, bool] = {}
+            is_meant: dict[TermView, bool] = {}
             for anchor in anchors:
                 for (seen, kind), labels in self._at.get(_Place(namespace, anchor), {}).items():
                     if seen not in is_meant:
@@ -108,5 +108,5 @@ class Shunned:
         return {place.namespace for place in self._at}
 
 
-def _list_places(seen: Seen) -> list[_Place]:
+def _list_places(seen: TermView) -> list[_Place]:
     return [_Place(seen.namespace, anchor) for anchor in list_anchors(dict(seen.labels))]

@@ -22,7 +22,7 @@ import numpy as np
 
 from scheduler.api.cards import CardUse, Slots
 from scheduler.api.pods.gpus import ContainerAsk, Kind
-from scheduler.kernels.devices import claims as kernel
+from scheduler.kernels.devices import told_cards as kernel
 from scheduler.schema import columns as c
 
 Asks = tuple[ContainerAsk, ...]

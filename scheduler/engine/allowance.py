@@ -1,7 +1,7 @@
 """How much an engine may do in one call of ``decide``.
 
 A shell with a clock says no when its time is over, and counts how often it said yes. These counts, and not
-the clock, decide: a budget that says yes just as often gives the same decisions again.
+the clock, decide: a allowance that says yes just as often gives the same decisions again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Work(IntEnum):
     BATCH = 2
 
 
-class Budget(Protocol):
+class Allowance(Protocol):
     """Asked before every piece of work."""
 
     @property
@@ -43,8 +43,8 @@ class Unlimited:
         return True
 
 
-class Counted:
-    """So many pieces of each kind of work as another budget has spent.
+class SpentAllowance:
+    """So many pieces of each kind of work as another allowance has spent.
 
     Attributes:
         pods: the most pods to decide for.

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scheduler.plugins.contract import ANYTHING, VOLUMES_IN_USE, Change
-from scheduler.queues.hooks import News
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.counting.classes import key_of
 from scheduler.state.nodes import NodeFacts
+from scheduler.waiting.hooks import News
 
 if TYPE_CHECKING:
     from scheduler.state.pods import PodRecord

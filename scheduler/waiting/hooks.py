@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 from scheduler.api.selectors import Labels
 from scheduler.plugins.contract import VOLUMES_IN_USE, Change, Hint, Trigger
-from scheduler.queues.amounts import Amounts
-from scheduler.queues.peers import Seekers, Shunned
 from scheduler.state.counting.owned import Stance, owned_by
 from scheduler.state.pods import PodRecord
+from scheduler.waiting.amounts import Amounts
+from scheduler.waiting.peers import Seekers, Shunned
 
 _Kind = Hashable
 # With more rows than this, what is free on each is no longer told apart.

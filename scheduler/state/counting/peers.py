@@ -19,7 +19,7 @@ _API_VERSIONS = {
 }
 
 
-class Groups:
+class Peers:
     """The selectors of all that selects pods.
 
     Attributes:

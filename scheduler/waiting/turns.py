@@ -28,7 +28,7 @@ class _Turn(NamedTuple):
     namespace: str
 
 
-class Turns:
+class ActivePods:
     """The active pods as heaps. A turn whose pod has moved on is stale, and is dropped when it is met."""
 
     def __init__(self, is_stale: Callable[[str, int], bool]) -> None:

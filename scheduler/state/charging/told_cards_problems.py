@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from scheduler.devices.contract import CardDriver
 from scheduler.errors import Mistake
 from scheduler.schema import columns as c
-from scheduler.state.charging import claims
+from scheduler.state.charging import told_cards
 from scheduler.state.pods import PodRecord
 
 
@@ -22,9 +22,9 @@ def claim_problem(
     ``cards`` are the rows of the node's cards in ``table`` by UUID, ``driver`` is the cards' driver.
     """
     asks = pod.asks
-    if not claims.tells_cards(pod.claim, asks):
+    if not told_cards.tells_cards(pod.claim, asks):
         missing = f"is missing, and the pod requests GPUs of a node that {driver.name} manages"
         return pod.problem or Mistake(driver.claim_field, missing)
     # A node that is left out has none.
-    unsaid = claims.incomplete(pod.claim, asks, cards, table, driver.whole_of) if cards else ""
+    unsaid = told_cards.incomplete(pod.claim, asks, cards, table, driver.whole_of) if cards else ""
     return Mistake(driver.claim_field, unsaid) if unsaid else None

@@ -7,11 +7,11 @@ from collections.abc import Callable, Hashable, Sequence
 from scheduler.api.door.decisions import Barriers
 from scheduler.api.selectors import Labels
 from scheduler.plugins.contract import Hint
-from scheduler.queues.entries import Entry
-from scheduler.queues.hooks import Hooks
-from scheduler.queues.needs import Needs
 from scheduler.schema.columns import Ints
 from scheduler.state.pods import PodRecord
+from scheduler.waiting.entries import Entry
+from scheduler.waiting.hooks import Hooks
+from scheduler.waiting.needs import Needs
 
 
 class Parked:

@@ -17,10 +17,10 @@ from collections.abc import Callable, Hashable, Iterator
 
 from scheduler.api.selectors import Labels
 from scheduler.config import Config
-from scheduler.queues.entries import Came, Entry, Where
-from scheduler.queues.parked import Parked
-from scheduler.queues.turns import Turns
 from scheduler.state.pods import PodRecord
+from scheduler.waiting.entries import Came, Entry, Where
+from scheduler.waiting.parked import Parked
+from scheduler.waiting.turns import ActivePods
 
 # When, ticket and uid of an entry.
 _Due = tuple[float, int, str]
@@ -56,7 +56,7 @@ class Pending:
         """``labels_of`` finds the labels of a namespace; ``is_shared``: namespaces pay for what is expensive."""
         self._config, self._is_shared = config, is_shared
         self._entries: dict[str, Entry] = {}
-        self._turns = Turns(self._is_stale)
+        self._turns = ActivePods(self._is_stale)
         # Heaps of (due, ticket, uid), of pods that were helped and of those whose bind failed; one whose ticket
         # moved on is stale.
         self._backoff: list[_Due] = []
