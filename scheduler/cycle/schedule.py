@@ -58,7 +58,7 @@ class Cycle:
         self._cluster = cluster
         self._policies = policies
         self.learner = Learner(cluster, known)
-        self._draws = seed << 32
+        cluster.lots.begin(seed)
         self.boards = Boards(cluster, self.learner)
         self.cold = Cold(cluster, self.learner, self.boards.statics)
         self.keys = Keys(cluster, policies, self.boards.sizes)
@@ -339,8 +339,7 @@ class Cycle:
             if key.yields is not None:
                 self._shape(key, run[at])
             if draws_lots:
-                self._draws += 1
-                self.boards.draw(shape, self._draws)
+                self.boards.draw(shape, self._cluster.lots.draw())
             # How many picks a pod may have is known once the shape is up to date.
             moved = self.boards.stale(shape)
             is_single = draws_lots or key.yields is not None

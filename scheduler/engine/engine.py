@@ -241,7 +241,7 @@ class Engine:
     def _bind_failed(self, event: events.BindFailed, now: float) -> Sequence[Note]:
         uid = event.uid
         self.cluster.forget(uid)
-        self.cluster.nominations.going.pop(uid, None)
+        self.cluster.nominations.let_stay(uid)
         # What changed on the pod while its bind was under way counts from here on.
         pod = self.cluster.pods.get(uid)
         if pod is None or event.gone or pod.life == Life.BOUND or pod.deleting:
@@ -254,7 +254,7 @@ class Engine:
     # Evictions.
 
     def _evict_failed(self, event: events.EvictFailed, now: float) -> Sequence[Note]:
-        self.pending.help_promised(self.cluster.nominations.going.pop(event.uid, ""), now)
+        self.pending.help_promised(self.cluster.nominations.let_stay(event.uid), now)
         return _NOTHING
 
     def _budget_seen(self, event: events.BudgetSeen, _: float) -> Sequence[Note]:
@@ -363,7 +363,7 @@ class Engine:
 
     def _pod_going(self, event: events.PodGoing, _: float) -> Sequence[Note]:
         if event.uid in self.cluster.pods:
-            self.cluster.nominations.going[event.uid] = event.makes_room_for
+            self.cluster.nominations.send_away(event.uid, event.makes_room_for)
         return _NOTHING
 
     # Decisions.

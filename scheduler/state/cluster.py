@@ -41,7 +41,8 @@ from scheduler.state.pods import Life, PodRecord, charged
 from scheduler.state.records import Records, started
 from scheduler.state.registers import Registers
 from scheduler.state.structures.changes import Changes
-from scheduler.state.trials import Trial
+from scheduler.state.structures.lots import Lots
+from scheduler.state.trials import Beside, Trial
 from scheduler.state.volumes.store import Storage
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
@@ -64,6 +65,7 @@ class Cluster:
         shaped: counts changes of what the demand is measured against: what nodes have and whom they take.
         demand: what the pods seen so far ask.
         nominations: who waits for room that is promised, and who goes to make it.
+        lots: the numbers of decisions that are drawn by lot.
         budgets: how many of the pods that they cover may go.
     """
 
@@ -88,6 +90,7 @@ class Cluster:
         self.shaped = 0
         self.demand = Demand()
         self.nominations = Nominations(self._promised)
+        self.lots = Lots()
         self.budgets = Budgets(self.roster.charged_to)
         self.roster.followers.append(self.budgets)
         self._records = Records(schedulers, limits, self.nodes.resources, families)
@@ -243,7 +246,7 @@ class Cluster:
         pod = self.pods.pop(uid, None)
         self.roster.meanwhile.pop(uid, None)
         self.nominations.drop(uid)
-        self.nominations.going.pop(uid, None)
+        self.nominations.let_stay(uid)
         if pod is not None:
             self.storage.names_claims(pod, -1)
         if pod is not None and pod.node:
@@ -318,7 +321,8 @@ class Cluster:
 
     def trial(self) -> Trial:
         """Do things as if: see ``state/trials.py``."""
-        return Trial(self.roster, self._trials, self.terms)
+        beside = Beside(self.terms, self.nominations, self.lots)
+        return Trial(self.roster, self._trials, beside)
 
     def _not_in_a_trial(self) -> None:
         if self._trials:

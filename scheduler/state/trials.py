@@ -4,19 +4,21 @@
         trial.take_away(victim.uid)
         outcome = cycle.schedule([pod])
 
-What is not committed is rolled back, exactly: columns, records, and what followers count. The rows that a
-rollback changes are in the cluster's log of rows that moved, so boards catch up with it as with anything
-else. Time and memory are proportional to what was touched. Trials nest: what an inner one commits belongs to
+What is not committed is rolled back, exactly: columns, records, what followers count, nominations, who is sent away
+for whom, and lots. The rows that a rollback changes are in the cluster's log of rows that moved, so boards catch up
+with it as with anything else. Time and memory are proportional to what was touched. Trials nest: what an inner one commits belongs to
 the outer one. No event arrives inside a trial, and what was learnt of the demand is not touched by one.
 """
 
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 from scheduler.errors import BrokenInvariant
 from scheduler.state.charging.roster import Roster
+from scheduler.state.disruption.nominations import Nominations
+from scheduler.state.structures.lots import Lots
 
 
 class Versioned(Protocol):
@@ -29,18 +31,28 @@ class Versioned(Protocol):
     version: int
 
 
+class Beside(NamedTuple):
+    """What else of a cluster a trial may change.
+
+    ``terms`` have their version of before after a rollback, so that what was found before is still known.
+    """
+
+    terms: Versioned
+    nominations: Nominations
+    lots: Lots
+
+
 class Trial:
     """What is done on a cluster from now on, until ``commit`` or ``rollback``, whichever comes first."""
 
-    def __init__(self, roster: Roster, open_trials: list[Trial], terms: Versioned) -> None:
-        """``open_trials``: those that this one is within, the innermost last; it joins them.
-
-        ``terms`` have their version of before after a rollback, so that what was found before is still known.
-        """
+    def __init__(self, roster: Roster, open_trials: list[Trial], beside: Beside) -> None:
+        """``open_trials``: those that this one is within, the innermost last; it joins them."""
         self._roster, self._open = roster, open_trials
         if roster.log is None:
             roster.log = []
-        self._terms, self._version = terms, terms.version
+        self._beside = beside
+        self._version, self._drawn = beside.terms.version, beside.lots.drawn
+        beside.nominations.begin_trial()
         self._at, self._ends = len(roster.log), roster.ledger.pods.ends
         open_trials.append(self)
 
@@ -87,6 +99,7 @@ class Trial:
                 raise BrokenInvariant(f"{len(self._roster.away)} pods were not put back")
             for step in self._roster.log or ():
                 self._roster.settle(step)
+        self._beside.nominations.keep()
         self._close()
 
     def rollback(self) -> None:
@@ -99,7 +112,8 @@ class Trial:
         log = self._roster.log or []
         while len(log) > self._at:
             self._roster.undo(log.pop(), self._ends)
-        self._terms.version = self._version
+        self._beside.nominations.restore()
+        self._beside.terms.version, self._beside.lots.drawn = self._version, self._drawn
         self._close()
 
     def __enter__(self) -> Self:

@@ -130,7 +130,7 @@ class Attempts:
                 nominations.put(pod.uid, "", pod.priority)
             return self._if_new(pod)
         for uid in evict.victims:
-            nominations.going.setdefault(uid, pod.uid)
+            nominations.send_away(uid, pod.uid)
         later = [
             uid for uid, urgency in nominations.on(evict.node).items() if urgency < pod.priority
         ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
 from scheduler.api.cards import Slots
 
@@ -14,12 +15,24 @@ _REMEMBERED = 4096
 _NONE: Mapping[str, int] = MappingProxyType({})
 
 
+class _Facts(NamedTuple):
+    """All that nominations say, at one time; ``on`` and so on as in ``Nominations``."""
+
+    node_of: dict[str, str]
+    on: dict[str, dict[str, int]]
+    cards: dict[str, Slots]
+    going: dict[str, str]
+    top: int
+
+
 class Nominations:
     """Which pod is nominated to which node; the node may not be there.
 
+    What is changed in a trial that is rolled back is undone: before the first change in a trial all is copied, for
+    there are few nominations, and hardly any trial changes one.
+
     Attributes:
         top: the highest priority of a nominated pod; less than any when there is none.
-        going: who is sent away for whom, by uid, until the pod is gone or its eviction has failed.
     """
 
     def __init__(self, changed: Callable[[str], None]) -> None:
@@ -33,7 +46,9 @@ class Nominations:
         self._changed: list[str] = []
         self._from = 0
         self.top = _BELOW_ALL
-        self.going: dict[str, str] = {}
+        self._going: dict[str, str] = {}
+        # Of each open trial what there was before its first change; None while nothing has changed.
+        self._before: list[_Facts | None] = []
 
     def __len__(self) -> int:
         return len(self._node_of)
@@ -42,6 +57,24 @@ class Nominations:
     def version(self) -> int:
         """Rises with every change."""
         return self._from + len(self._changed)
+
+    @property
+    def going(self) -> Mapping[str, str]:
+        """Who is sent away for whom, by uid, until the pod is gone or its eviction has failed."""
+        return self._going
+
+    def send_away(self, uid: str, makes_room_for: str) -> None:
+        """A pod is to go for another; whoever is on its way already goes for whom it went."""
+        if uid not in self._going:
+            self._save()
+            self._going[uid] = makes_room_for
+
+    def let_stay(self, uid: str) -> str:
+        """A pod is gone, or does not go; for whom it was to go, empty for nobody."""
+        if uid not in self._going:
+            return ""
+        self._save()
+        return self._going.pop(uid)
 
     def node_of(self, uid: str) -> str:
         """The node that a pod is nominated to; empty for none."""
@@ -75,6 +108,7 @@ class Nominations:
             and (not cards or cards == self.cards_of(uid))
         ):
             return
+        self._save()
         self.drop(uid)
         if node:
             self._node_of[uid] = node
@@ -86,9 +120,10 @@ class Nominations:
 
     def drop(self, uid: str) -> None:
         """A pod is not nominated any more; nothing when it was not."""
-        node = self._node_of.pop(uid, "")
-        if not node:
+        if uid not in self._node_of:
             return
+        self._save()
+        node = self._node_of.pop(uid)
         self._cards.pop(uid, None)
         there = self._on[node]
         priority = there.pop(uid)
@@ -98,6 +133,37 @@ class Nominations:
         if priority == self.top:
             self.top = max(
                 (one for pods in self._on.values() for one in pods.values()), default=_BELOW_ALL
+            )
+
+    # Trials.
+
+    def begin_trial(self) -> None:
+        """A trial is open from now on, within those that are."""
+        self._before.append(None)
+
+    def keep(self) -> None:
+        """The innermost trial is over; what it changed belongs to the one that it is within."""
+        before = self._before.pop()
+        if before is not None and self._before and self._before[-1] is None:
+            self._before[-1] = before
+
+    def restore(self) -> None:
+        """The innermost trial is over, and all is as it was before."""
+        before = self._before.pop()
+        if before is None:
+            return
+        now, self._on = self._on, before.on
+        self._node_of, self._cards, self._going = before.node_of, before.cards, before.going
+        self.top = before.top
+        for node in now.keys() | before.on.keys():
+            if now.get(node) != before.on.get(node):
+                self._note(node)
+
+    def _save(self) -> None:
+        if self._before and self._before[-1] is None:
+            on = {node: dict(pods) for node, pods in self._on.items()}
+            self._before[-1] = _Facts(
+                dict(self._node_of), on, dict(self._cards), dict(self._going), self.top
             )
 
     def _note(self, node: str) -> None:
