@@ -215,12 +215,10 @@ def test_a_share_of_a_card_is_floored_and_never_0_mib(
 
 
 @compiled.needs_jit
-def test_choose_and_node_score_compiled_exactly_one_version() -> None:
+def test_choose_is_compiled_in_exactly_one_version() -> None:
     cluster, row = built([twin.Card("GPU-0", 0)])
     shape, boards = shape_of(cluster, twin.Pod((twin.Container(nums=1, mem=1),)))
     gpus.choose(
         cluster.nodes.columns, cluster.cards.columns, shape.ask, row, boards.world(shape).scratch
     )
-    gpus.node_score(cluster.nodes.columns, 0, row)
     assert len(compiled.versions(gpus.choose)) == 1
-    assert len(compiled.versions(gpus.node_score)) == 1

@@ -24,7 +24,7 @@ _F10 = np.float32(10.0)
 _F0 = np.float32(0.0)
 
 
-@kernel
+@part
 def node_score(nodes: c.Nodes, pool: int, row: int) -> np.float32:
     """HAMi's node score: 10 · (sharers + cores + memory in use, each over its total), 0..30.
 
