@@ -32,7 +32,7 @@ def drawn() -> str:
     scene = Scene(prepare(read, Changes(), strict=True), Config(), is_live=False)
     asking = scene.asking
     pod = asking.cluster.as_if(scene.pods[POD])
-    found = best.of(asking, pod, len(asking.cluster.nodes.rows))
+    found = best.find_best(asking, pod, len(asking.cluster.nodes.rows))
     rows = [(asking.cluster.nodes.name_of(one.row), one) for one in found.nodes]
     most = max(one.loss.total for _, one in rows if one.loss)
     requests = weighed.amounts_of(dict(pod.template.requests.amounts))
