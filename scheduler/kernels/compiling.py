@@ -26,6 +26,10 @@ from scheduler.kernels._jit import is_cache_empty
 __all__ = ["compile_kernels", "is_cache_empty", "list_kernels"]
 
 
+# A few kernels take most of the time, one after the other; each process takes 300 MiB.
+_WORKERS_MAX = 4
+
+
 def list_kernels() -> dict[str, Any]:
     """All kernels, by module and name; those that are parts of most others come first."""
     names = [one.name for one in pkgutil.walk_packages(kernels.__path__, f"{kernels.__name__}.")]
@@ -44,8 +48,8 @@ def compile_kernels(progressed: Callable[[int], None]) -> None:
     every = list_kernels()
     waits_for = {key: _list_within(one) for key, one in every.items()}
     parts = set().union(*waits_for.values())
-    n_workers = min(cpu_count(), len(every))
-    if n_workers > 1 and is_cache_empty():
+    n_workers = min(cpu_count(), _WORKERS_MAX)
+    if every and n_workers > 1 and is_cache_empty():
         _fill_cache(waits_for, n_workers, progressed)
     for key, one in every.items():
         # Those within others come with them.

@@ -75,10 +75,10 @@ def measure(declared: Any) -> tuple[Any, ArrayKind | None]:
     if not hasattr(declared, "__metadata__"):
         return declared, None
     kind, dimensions = declared.__metadata__
-    return kind, _list_kind(ArrayKind(np.dtype(kind), dimensions))
+    return kind, _intern_kind(ArrayKind(np.dtype(kind), dimensions))
 
 
-def _list_kind(kind: ArrayKind) -> ArrayKind:
+def _intern_kind(kind: ArrayKind) -> ArrayKind:
     return _kinds.setdefault(kind, kind)
 
 
@@ -112,7 +112,7 @@ class Handle:
             known = _known.get(id(value))
             if known is not None and known[0] is field.array:
                 words.extend(known[1])
-            elif type(value) is field.kind:
+            elif type(value) is field.kind and field.array is None:
                 words.append(getattr(value, "_address", value))
             else:
                 words.extend(self._read_words(name, value))
@@ -158,7 +158,7 @@ class Handle:
 
 def share(values: A) -> A:
     """An array that very many handles have in them: it is looked at once, and stays where it is."""
-    kind, key = _list_kind(ArrayKind(values.dtype, values.ndim)), id(values)
+    kind, key = _intern_kind(ArrayKind(values.dtype, values.ndim)), id(values)
     words = _read_array(kind, values)
     if words is not None:
         # Another array may have the number when this one is gone.

@@ -120,6 +120,8 @@ def test_a_copy_with_changes_leaves_the_first_as_it_was() -> None:
         ("floats", np.zeros((2, 1)), "2 dimensions"),
         ("floats", np.zeros(4)[::2], "not contiguous"),
         ("cube", np.zeros((2, 2, 2), np.int64).T, "not contiguous"),
+        ("floats", np.float64(1.0), "float64"),
+        ("cube", np.int64(1), "int64"),
         ("inner", None, "NoneType"),
         ("yes", None, "None"),
         ("yes", 1.5, "float"),
@@ -132,6 +134,13 @@ def test_what_a_kernel_would_read_wrongly_is_refused(name: str, value: Any, told
         setattr(outer, name, value)
     assert getattr(outer, name) is before
     check(outer)
+
+
+def test_a_number_is_no_array_in_a_new_handle_either() -> None:
+    """Its one word would put all fields behind it out of place."""
+    number: Any = np.int64(1)
+    with pytest.raises(TypeError, match="int64"):
+        Inner(number, 1)
 
 
 def test_an_array_that_may_not_be_written_to_is_refused() -> None:
