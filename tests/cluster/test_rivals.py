@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Iterable
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any
 
 import pytest
 
 from scheduler.embedded.agents import nodes
 from tests.operator import knowledge, servers
-from tests.operator.manifests import pod, vgpu
+from tests.operator.manifests import Json, pod, vgpu
 from tests.operator.process import Operator
 from tests.operator.world import PODS, World, bound_by_another, enter
 
 _N_NODES, _CPUS = 20, 20
 _EACH = _N_NODES * _CPUS // 2
+_ROUNDS = 4
 
 
 @pytest.fixture
@@ -34,9 +36,7 @@ async def test_a_rival_on_plain_nodes(world: World) -> None:
     await world.create(*theirs)
     ours = [pod(f"our-{i}", requests={"cpu": "1"}) for i in range(_EACH * 3 // 2)]
     targets = {one["metadata"]["name"]: names[i % _N_NODES] for i, one in enumerate(theirs)}
-    await asyncio.gather(
-        world.create(*ours), _all(_bind(world, name, node) for name, node in targets.items())
-    )
+    await _race(world, ours, [_bind(world, name, node) for name, node in targets.items()])
     await _settled(world, len(ours))
     _check(operator)
 
@@ -48,16 +48,28 @@ async def test_a_rival_on_hamis_cards(world: World) -> None:
     await world.create(*(nodes.gpu_node(name, cards=2) for name in names))
     ours = [vgpu(f"our-{i}", mem=3000) for i in range(60)]
     async with world.agents():
-        await asyncio.gather(
-            world.create(*ours),
-            _all(
-                bound_by_another(world, f"their-{i}-{name}", name)
-                for i in range(4)
-                for name in names
-            ),
-        )
+        theirs = [
+            bound_by_another(world, f"their-{i}-{name}", name) for i in range(4) for name in names
+        ]
+        await _race(world, ours, theirs)
         await _settled(world, len(ours))
     _check(operator)
+
+
+async def _race(world: World, ours: list[Json], theirs: list[Coroutine[Any, Any, None]]) -> None:
+    """Both work at once, in rounds: an idle machine lets neither finish before the other has begun."""
+    for n in range(_ROUNDS):
+        await asyncio.gather(world.create(*ours[n::_ROUNDS]), *theirs[n::_ROUNDS])
+        if n == 0:
+            await world.wait_until(lambda: _bound(world), lambda bound: bound > 0, 60.0)
+
+
+async def _bound(world: World) -> int:
+    return sum("nodeName" in one["spec"] for one in await _ours(world))
+
+
+async def _ours(world: World) -> list[Json]:
+    return [one for one in await world.pods() if one["spec"]["schedulerName"] == "evenkeel"]
 
 
 def _check(operator: Operator) -> None:
@@ -73,8 +85,7 @@ async def _settled(world: World, n_ours: int) -> None:
     """Until every pod of ours has a node or was told why not."""
 
     async def told() -> int:
-        found = [one for one in await world.pods() if one["spec"]["schedulerName"] == "evenkeel"]
-        return sum("conditions" in one["status"] for one in found)
+        return sum("conditions" in one["status"] for one in await _ours(world))
 
     await world.wait_until(told, lambda n: n == n_ours, 120.0)
 
@@ -82,7 +93,3 @@ async def _settled(world: World, n_ours: int) -> None:
 async def _bind(world: World, name: str, node: str) -> None:
     body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": {"kind": "Node", "name": node}}  # fmt: skip
     await world.call("POST", f"{PODS}/{name}/binding", body)
-
-
-async def _all(work: Iterable[Awaitable[None]]) -> None:
-    await asyncio.gather(*work)
