@@ -18,10 +18,10 @@ from bench.floors import Floor
 from scheduler.api import wire
 from scheduler.api.cards import Card, CardUse, Slots
 from scheduler.config import Config
-from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle
 from scheduler.devices import objects
 from scheduler.kube import heap
+from scheduler.shapes.policies import PolicyBook
 from scheduler.state.cluster import Cluster
 
 _PODS, _UNTIMED, _LIKE = 300, 20, 2_000

@@ -16,12 +16,12 @@ from bench.floors import Floor
 from scheduler.api import wire
 from scheduler.api.placement import MODES, Mode, Placement
 from scheduler.config import Config
-from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle
 from scheduler.kernels import place
 from scheduler.kernels.modes import lambda_g
 from scheduler.schema import columns as c
 from scheduler.schema import empty
+from scheduler.shapes.policies import PolicyBook
 from scheduler.state.cluster import Cluster
 
 _SEED = 42

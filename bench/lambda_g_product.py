@@ -27,8 +27,8 @@ from bench.lambda_g_workload import (
 from scheduler.api import names, wire
 from scheduler.api.placement import Mode, Placement
 from scheduler.config import Config
-from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle
+from scheduler.shapes.policies import PolicyBook
 from scheduler.state.cluster import Cluster
 
 # So many pods on a node, and containers on a card, that neither keeps a pod away.

@@ -12,9 +12,9 @@ from typing import Any
 from bench.floors import Floor
 from scheduler.api import wire
 from scheduler.config import Config
-from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle
 from scheduler.devices import objects
+from scheduler.shapes.policies import PolicyBook
 from scheduler.state.cluster import Cluster
 
 _NODES, _QUICK_NODES = 5_000, 1_000

@@ -17,8 +17,8 @@ from bench.floors import Floor
 from scheduler.api import hami, names, wire
 from scheduler.api.cards import CardUse
 from scheduler.config import Config
-from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle
+from scheduler.shapes.policies import PolicyBook
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 

@@ -10,8 +10,8 @@ import msgspec
 
 from scheduler.api import names, wire
 from scheduler.config import Config
-from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle
+from scheduler.shapes.policies import PolicyBook
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life, PodRecord
 

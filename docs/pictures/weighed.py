@@ -9,12 +9,12 @@ from pathlib import Path
 
 from scheduler.api import names
 from scheduler.config import Config
-from scheduler.cycle.advice import best, weighed
-from scheduler.cycle.advice.best import Scored
 from scheduler.explain.scene import Scene
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.reading import files
 from scheduler.simulate.situation import prepare
+from scheduler.telling.advice import best, weighed
+from scheduler.telling.advice.best import Scored
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "weighed.yaml"
 POD = "default/waits"

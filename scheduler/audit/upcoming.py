@@ -8,11 +8,11 @@ from typing import Any
 
 from scheduler.api import wire
 from scheduler.config import Config
-from scheduler.cycle.advice import best, weighed, wishes
-from scheduler.cycle.advice.asking import Asking
-from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle
+from scheduler.shapes.policies import PolicyBook
 from scheduler.state.cluster import Cluster
+from scheduler.telling.advice import best, weighed, wishes
+from scheduler.telling.advice.asking import Asking
 
 Json = dict[str, Any]
 # Kinds of pods that are told of, the most frequent first.

@@ -8,7 +8,7 @@ from scheduler.api.placement import Mode
 from scheduler.audit import unread
 from scheduler.audit.comparison import DEFAULT_MODE
 from scheduler.audit.prices.book import UNITS
-from scheduler.cycle.advice import weighed
+from scheduler.telling.advice import weighed
 
 Json = dict[str, Any]
 TITLES = {

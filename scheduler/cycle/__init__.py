@@ -1,5 +1,6 @@
-"""The cycle: reads the columns, returns decisions; pure, synchronous, one thread.
+"""The cycle: decides for pods one after another; pure, synchronous, one thread.
 
-Belongs here: shapes and their boards (``boards``), choosing for a batch (``schedule``) and counting
-why nothing fits (``diagnosis``). Does not belong here: carrying anything out, clocks, words for users.
+Belongs here: the recipe, which is to place a pod, or else to find room that others make. Does not belong here: how
+nodes are judged (``shapes``), how a pod is placed (``placing``), who has to go (``disruption``), carrying anything out,
+clocks, words for users.
 """

@@ -9,21 +9,22 @@ import numpy as np
 
 from scheduler.api.door.decisions import Barriers, Diagnosis, Hold, Outcome
 from scheduler.api.pods import gpus
-from scheduler.cycle import diagnosis, runs
-from scheduler.cycle.boards import Boards, Key, Shape
-from scheduler.cycle.cold import Cold
-from scheduler.cycle.keys import Keys
-from scheduler.cycle.policies import PolicyBook
-from scheduler.cycle.preemption.attempts import NOTHING, Attempts, Made
-from scheduler.cycle.preemption.promised import Overlay, Promised
-from scheduler.cycle.rooms import Rooms
-from scheduler.cycle.views import ALONE
+from scheduler.disruption.attempts import NOTHING, Attempts, Made
 from scheduler.kernels import place
 from scheduler.modes.demand_tables import Counts
 from scheduler.modes.learning import Learner
+from scheduler.placing import runs
+from scheduler.placing.promised import Overlay, Promised
+from scheduler.placing.rooms import Rooms
 from scheduler.plugins import barriers, table
 from scheduler.plugins.contract import Asked, Hint
 from scheduler.schema import columns as c
+from scheduler.shapes import diagnosis
+from scheduler.shapes.boards import Boards, Key, Shape
+from scheduler.shapes.cold import Cold
+from scheduler.shapes.keys import Keys
+from scheduler.shapes.policies import PolicyBook
+from scheduler.shapes.views import ALONE
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 

@@ -15,8 +15,6 @@ from scheduler.api.door.decisions import Bind, Outcome
 from scheduler.api.door.events import Event
 from scheduler.api.door.notes import Note
 from scheduler.config import Config
-from scheduler.cycle import policies
-from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle
 from scheduler.devices import table as devices
 from scheduler.engine.allowance import Allowance, Work
@@ -25,6 +23,8 @@ from scheduler.engine.forgetting import Forgetting
 from scheduler.engine.intake import Intake
 from scheduler.errors import BadInput
 from scheduler.modes.demand_tables import Counts
+from scheduler.shapes import policies
+from scheduler.shapes.policies import PolicyBook
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life, PodRecord
 from scheduler.waiting.pending import Pending

@@ -19,7 +19,7 @@ from scheduler.api.door import events
 from scheduler.api.door.decisions import Bind, Evict, Hold, Nominate, Outcome
 from scheduler.api.door.events import Event
 from scheduler.config import Config
-from scheduler.cycle import explain
+from scheduler.telling import sayings
 
 FORMAT = 4
 _READ = frozenset(
@@ -140,4 +140,4 @@ def _read_only(meta: wire.Meta) -> wire.Meta:
 
 
 def _told(hold: Hold) -> tuple[str, str]:
-    return hold.uid, explain.sentence(hold)
+    return hold.uid, sayings.write_sentence(hold)

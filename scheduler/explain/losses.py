@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scheduler.cycle.advice import weighed
 from scheduler.explain.layout import Line, heading
+from scheduler.telling.advice import weighed
 
 Json = Mapping[str, Any]
 

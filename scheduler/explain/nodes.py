@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from scheduler.api import names
-from scheduler.cycle.advice import nearest, wishes
-from scheduler.cycle.advice.nearest import Nearest
 from scheduler.explain import devices
 from scheduler.explain.scene import Scene
 from scheduler.measure.cards import replicas
 from scheduler.state.nodes import NodeFacts
 from scheduler.state.pods import PodRecord
+from scheduler.telling.advice import nearest, wishes
+from scheduler.telling.advice.nearest import Nearest
 
 Json = dict[str, Any]
 # Kinds of waiting pods that are looked at, those that go first; and names that are told of each group.

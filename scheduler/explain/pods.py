@@ -9,12 +9,12 @@ from msgspec import structs
 
 from scheduler.api import wire
 from scheduler.api.door.decisions import Diagnosis
-from scheduler.cycle import explain
-from scheduler.cycle.advice import advise, best, blocking, nearest, weighed, wishes
-from scheduler.cycle.preemption.attempts import Made
+from scheduler.disruption.attempts import Made
 from scheduler.explain import devices, sentences
 from scheduler.explain.scene import Scene
 from scheduler.state.pods import PodRecord
+from scheduler.telling import sayings
+from scheduler.telling.advice import advise, best, blocking, nearest, weighed, wishes
 
 Json = dict[str, Any]
 # Names of nodes that are told of each reason, the best nodes of which scores are told, and pods ahead in the queue.
@@ -76,7 +76,7 @@ def _judged(scene: Scene, pod: PodRecord, words: wire.Pod, node: str) -> Json:
     made = None if node or not (hold and hold.diagnosis) else _attempt(scene, pod, hold.diagnosis)
     if hold and made:
         hold = replace(hold, attempt=made.attempt)
-    saying = explain.saying(hold) if hold else None
+    saying = sayings.say_why(hold) if hold else None
     problem = str(hold.problem) if hold and hold.problem else None
     judged = asking.judged(shape, pod=pod) if shape else None
     rows = asking.fitting(pod)

@@ -7,11 +7,11 @@ from functools import cached_property
 
 from scheduler.api import names, wire
 from scheduler.config import Config
-from scheduler.cycle.advice.advise import ObjectFacts
-from scheduler.cycle.advice.asking import Asking
 from scheduler.simulate.reading import kinds, objects
 from scheduler.simulate.situation import Situation, engine_of
 from scheduler.state.pods import PodRecord
+from scheduler.telling.advice.advise import ObjectFacts
+from scheduler.telling.advice.asking import Asking
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
 

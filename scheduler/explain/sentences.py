@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler.cycle.advice.advise import Advice, Drop, Leaving, Step, Tolerate
-from scheduler.cycle.advice.asking import Asking
-from scheduler.cycle.advice.back import Back
-from scheduler.cycle.advice.ending import Ending
-from scheduler.cycle.advice.less import Less
 from scheduler.errors import visible
 from scheduler.plugins import container_requests, words
 from scheduler.state.pods import PodRecord
+from scheduler.telling.advice.advise import Advice, Drop, Leaving, Step, Tolerate
+from scheduler.telling.advice.asking import Asking
+from scheduler.telling.advice.back import Back
+from scheduler.telling.advice.ending import Ending
+from scheduler.telling.advice.less import Less
 
 Json = dict[str, Any]
 _NAMES = 20

@@ -40,7 +40,7 @@ def rescore(world: World, ask: c.Ask, board: c.Board, rows: c.Ints) -> None:
         elif parts.is_aware(ask):
             board.part[row] = parts.by_cards(world, ask, row)
             if board.part[row] < 0:
-                board.refused[0, row] = 1 << ask.bits[c.BIT_CARDS]
+                board.refused[0, row] = 1 << ask.prefers.bits[c.BIT_CARDS]
         elif parts.gather(world.tables, ask, row, s, lanes):
             s.rows[lanes] = row
             lanes += 1
@@ -49,7 +49,7 @@ def rescore(world: World, ask: c.Ask, board: c.Board, rows: c.Ints) -> None:
                 lanes = 0
         else:
             board.part[row] = -1
-            board.refused[0, row] = 1 << ask.bits[c.BIT_CARDS]
+            board.refused[0, row] = 1 << ask.prefers.bits[c.BIT_CARDS]
     _score(nodes, ask, board, s, lanes)
     is_wide = board.domains.figures[c.FIGURE_WIDE] != 0
     if is_wide:
@@ -120,13 +120,13 @@ def _set_key(nodes: c.Nodes, ask: c.Ask, board: c.Board, row: int) -> None:
     for g in range(board.domains.scores.shape[0]):
         points += board.domains.scores[g, c.NORM_WEIGHT] * board.domains.points[g, row]
     tier = 1 if ask.rules.avoid_gpu and not nodes.has_gpu[row] else 0
-    board.key[row] = tier * parts.TIER + ask.mode.unit * points * 1000 + board.part[row]
+    board.key[row] = tier * parts.TIER + ask.prefers.mode.unit * points * 1000 + board.part[row]
 
 
 @part
 def _set_keys(nodes: c.Nodes, ask: c.Ask, board: c.Board) -> None:
     """As ``_set_key`` for all rows, score by score: loops without conditions take half as long."""
-    n, unit = board.part.size, ask.mode.unit * 1000
+    n, unit = board.part.size, ask.prefers.mode.unit * 1000
     tier = parts.TIER if ask.rules.avoid_gpu else 0
     for row in range(n):
         board.key[row] = board.base[0] * unit + tier * (1 - nodes.has_gpu[row]) + board.part[row]

@@ -22,7 +22,7 @@ def judge(world: World, ask: c.Ask, rows: Ints1, refused: Ints2) -> None:
         if not fit.fits(nodes, ask, row):
             fit.note(nodes, ask, row, i, refused)
         elif pools.is_by_cards(nodes, ask, row) and gpus.choose(nodes, cards, ask, row, s) < 0:
-            refused[0, i] |= 1 << ask.bits[c.BIT_CARDS]
+            refused[0, i] |= 1 << ask.prefers.bits[c.BIT_CARDS]
 
 
 @kernel

@@ -21,10 +21,10 @@ def fits(nodes: c.Nodes, ask: c.Ask, row: int) -> bool:
 @part
 def note(nodes: c.Nodes, ask: c.Ask, row: int, at: int, refused: c.Ints) -> None:
     """Which of the resources asked do not fit, as bits of column ``at`` of ``refused`` [W, n]."""
-    refused[0, at] |= 1 << ask.bits[c.BIT_RESOURCES]
+    refused[0, at] |= 1 << ask.prefers.bits[c.BIT_RESOURCES]
     for i in range(ask.resources.size):
         if _is_short(nodes, ask, i, row):
-            bit = ask.bits[c.BIT_FIRST_RESOURCE] + i
+            bit = ask.prefers.bits[c.BIT_FIRST_RESOURCE] + i
             refused[bit // c.WORD, at] |= 1 << (bit % c.WORD)
 
 

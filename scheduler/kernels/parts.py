@@ -25,7 +25,7 @@ _POINTS = 100_000
 @part
 def is_aware(ask: c.Ask) -> bool:
     """Whether the pod is judged by a mode that knows cards."""
-    return bool(ask.mode.aware >= 0)
+    return bool(ask.prefers.mode.aware >= 0)
 
 
 @kernel
@@ -33,7 +33,11 @@ def by_cards(world: World, ask: c.Ask, row: int) -> int:
     """The part of a pod that is judged card by card, -1 where they do not suffice."""
     nodes, cards, s = world.tables.nodes, world.tables.cards, world.scratch
     points = aware.place(nodes, cards, ask, world.demand, row, s)
-    return int(points * ask.mode.weight * ask.mode.unit + s.second[0] if points >= 0 else -1)
+    return int(
+        points * ask.prefers.mode.weight * ask.prefers.mode.unit + s.second[0]
+        if points >= 0
+        else -1
+    )
 
 
 @kernel
@@ -79,14 +83,14 @@ def gather(tables: c.Tables, ask: c.Ask, row: int, s: c.Scratch, lane: int) -> b
 def _fill(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
     """The figures of the rows in the lanes, one dimension after the other: that is how they lie."""
     for d in range(c.N_DIMS):
-        r = ask.dims[d]
+        r = ask.prefers.dims[d]
         if r >= 0:
             for lane in range(lanes):
                 row = s.rows[lane]
                 s.cap[d, lane] = nodes.allocatable[r, row]
                 s.used[d, lane] = nodes.requested[r, row]
                 s.ask[d, lane] = ask.dim_amounts[d]
-    if score.uses_nonzero(ask.mode.blind):
+    if score.uses_nonzero(ask.prefers.mode.blind):
         for d in range(2):
             for lane in range(lanes):
                 s.used[d, lane] = nodes.nonzero[d, s.rows[lane]]
@@ -105,15 +109,15 @@ def _fill(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
 @kernel
 def of_block(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
     """The parts of the nodes in the lanes, into ``s.points``."""
-    mode, weight = ask.mode.blind, ask.mode.weight
+    mode, weight = ask.prefers.mode.blind, ask.prefers.mode.weight
     if mode >= score.NODE_BINPACK:
         for lane in range(lanes):
             row = s.rows[lane]
             found = np.float64(gpus.node_score(nodes, pools.find_pool(nodes, ask, row), row))
             # Over-full cards may take the score above 30: fuller than full is full, or the tiers break.
-            steps = min(ask.mode.unit, int(found * (ask.mode.unit // POLICY_MOST)))
+            steps = min(ask.prefers.mode.unit, int(found * (ask.prefers.mode.unit // POLICY_MOST)))
             if mode == score.NODE_SPREAD:
-                steps = ask.mode.unit - steps
+                steps = ask.prefers.mode.unit - steps
             s.points[lane] = max(0, steps) * weight * _POINTS
         return
     if mode == score.KUBE:

@@ -184,12 +184,12 @@ def _bits(world: World, ask: c.Ask, d: c.Domains, row: int) -> int:
     """Why the pod does not fit on a row as it is now, by what pods on nodes decide; 0 where it does."""
     nodes, cards, bits = world.tables.nodes, world.tables.cards, 0
     if not fit.fits(nodes, ask, row):
-        bits |= 1 << ask.bits[c.BIT_RESOURCES]
+        bits |= 1 << ask.prefers.bits[c.BIT_RESOURCES]
     elif (
         pools.is_by_cards(nodes, ask, row)
         and gpus.choose(nodes, cards, ask, row, world.scratch) < 0
     ):
-        bits |= 1 << ask.bits[c.BIT_CARDS]
+        bits |= 1 << ask.prefers.bits[c.BIT_CARDS]
     if d.tallies.shape[0] > 0:
         bits |= domains.bits_of(d, row)
     return bits

@@ -15,8 +15,6 @@ from scheduler.api.door import events, notes
 from scheduler.api.door.decisions import Outcome
 from scheduler.api.door.events import Event
 from scheduler.api.door.notes import Note
-from scheduler.cycle import explain, placed
-from scheduler.cycle.policies import Resolved
 from scheduler.kube import slices
 from scheduler.kube.bind.binder import Binder
 from scheduler.kube.evict.evictor import Evictor
@@ -27,7 +25,9 @@ from scheduler.kube.report.policy_status import PolicyStatus, Verdict
 from scheduler.kube.report.recording import Recorder
 from scheduler.kube.report.reporter import Reporter
 from scheduler.kube.slices import Slice
+from scheduler.shapes.policies import Resolved
 from scheduler.state.pods import PodRecord
+from scheduler.telling import placements, sayings
 
 _IDLE_SECONDS = 1.0
 _COUNT_SLICE = 500
@@ -186,7 +186,7 @@ class Loop:
         for note in outcome.notes:
             self._tell(note)
         for hold in outcome.explained:
-            self._reporter.unschedulable(pods[hold.uid], explain.saying(hold))
+            self._reporter.unschedulable(pods[hold.uid], sayings.say_why(hold))
         for bind in outcome.binds:
             # What was said of the pod no longer holds, and must not land behind its binding.
             self._reporter.forget(bind.uid)
@@ -199,7 +199,7 @@ class Loop:
         for nominate in outcome.nominates:
             self._evictor.nominate(pods[nominate.uid], nominate.node)
         for hold in outcome.holds:
-            self._reporter.unschedulable(pods[hold.uid], explain.saying(hold))
+            self._reporter.unschedulable(pods[hold.uid], sayings.say_why(hold))
 
     # Words.
 
@@ -230,15 +230,15 @@ class Loop:
 
     def _scheduled(self, uid: str) -> None:
         pod, decided = self._engine.cluster.pods[uid], self._decided.pop(uid, None)
-        how = placed.how(pod, decided.by) if decided is not None else ""
-        self._reporter.scheduled(pod, placed.note(self._engine.cluster, pod, how))
+        how = placements.say_how(pod, decided.by) if decided is not None else ""
+        self._reporter.scheduled(pod, placements.write_note(self._engine.cluster, pod, how))
 
     def _end_bind(self, event: events.BindDone | events.BindFailed) -> None:
         """Say that a pod was bound which was finished or gone before that was known; its cards are no longer known."""
         decided = self._decided.pop(event.uid, None)
         if decided is not None and isinstance(event, events.BindDone):
-            pod, how = decided.pod, placed.how(decided.pod, decided.by)
-            text = placed.assigned(pod, pod.node)
+            pod, how = decided.pod, placements.say_how(decided.pod, decided.by)
+            text = placements.write_assigned(pod, pod.node)
             self._reporter.scheduled(pod, f"{text}; {how}" if how else text)
 
     def _retried(self, uid: str, message: str) -> None:
@@ -246,7 +246,7 @@ class Loop:
         if self._is_leading():
             self._reporter.unschedulable(
                 self._engine.cluster.pods[uid],
-                explain.plain(f"binding failed, trying again: {message}", explain.ERROR),
+                sayings.say_plain(f"binding failed, trying again: {message}", sayings.ERROR),
             )
 
     def _plugin_fell_silent(self, node: str, waits_for: str) -> None:

@@ -110,7 +110,7 @@ def _types(judged: Judged, seen: CardsSeen) -> str:
     """The requested kinds, and the kinds of the cards that are none of them."""
     ask, table = judged.asked.template.gpu, judged.cluster.cards
     d = seen.cards[seen.codes[seen.at, CardRefusal.TYPE] > 0]
-    d = d[~judged.ask.model_ok[table.columns.model[d]]]
+    d = d[~judged.ask.prefers.model_ok[table.columns.model[d]]]
     if ask is None or not d.size:
         return f"requested mode {words.listed([ask.vgpu_mode], 'mode')}" if ask else ""
     numbers, counts = np.unique(table.columns.model[d], return_counts=True)

@@ -43,11 +43,18 @@ def find_refusals(judged: Judged, seen: CardsSeen, slot: int, held: c.Ints | Non
     total_cores, used_cores = cards.total[c.CORES, d], used[c.CORES]
     free_mib = cards.total[c.MIB, d] - used[c.MIB]
     is_whole = (total_cores == 100) & (cores == 100)
-    uuid_ok = ask.uuid_ok[cards.uuid[d]] if ask.uuid_ok.size else np.ones(d.size, np.bool_)
+    uuid_ok = (
+        ask.prefers.uuid_ok[cards.uuid[d]]
+        if ask.prefers.uuid_ok.size
+        else np.ones(d.size, np.bool_)
+    )
     checks = (
         (~cards.healthy[d], CardRefusal.HEALTH),
         (cards.cordoned[d], CardRefusal.CORDONED),
-        (~(ask.model_ok[cards.model[d]] & ask.mode_ok[cards.mode[d]]), CardRefusal.TYPE),
+        (
+            ~(ask.prefers.model_ok[cards.model[d]] & ask.prefers.mode_ok[cards.mode[d]]),
+            CardRefusal.TYPE,
+        ),
         (~uuid_ok, CardRefusal.UUID),
         (cards.total[c.SLOTS, d] <= sharers, CardRefusal.SLOTS),
         ((sharers > 0) & bool(ask.rules.mutex), CardRefusal.EXCLUSIVE),

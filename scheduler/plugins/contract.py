@@ -155,9 +155,16 @@ class Asked(NamedTuple):
 
 
 class Compiled(NamedTuple):
-    """What a row rule passes to its kernel: parts of ``columns.Ask`` and figures of ``Ask.rules``, by name."""
+    """What a row rule passes to its kernel, by name.
 
-    parts: Mapping[str, Any]
+    Attributes:
+        parts: of ``columns.Ask``.
+        preferences: of ``Ask.prefers``; the same objects for all shapes that have the same.
+        rules: figures of ``Ask.rules``.
+    """
+
+    parts: Mapping[str, Any] = {}
+    preferences: Mapping[str, Any] = {}
     rules: Mapping[str, Any] = {}
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -56,7 +56,6 @@ from scheduler.plugins.rules import (
     well_formed,
 )
 from scheduler.schema import columns as c
-from scheduler.schema.handles import share
 from scheduler.state.cluster import Cluster
 from scheduler.state.nodes import NodeTable
 
@@ -93,15 +92,15 @@ REASONS: tuple[tuple[Rule, Reason], ...] = tuple(
     (rule, reason) for rule in RULES for reason in rule.reasons
 )
 # Of each rule that refuses anything, its first bit: two rules may have one name.
-_FIRST_BIT = {
+FIRST_BIT = {
     rule: next(i for i, (owner, _) in enumerate(REASONS) if owner is rule)
     for rule in RULES
     if rule.reasons
 }
 _OF_REASONS = (1 << len(REASONS)) - 1
-_FILTERS = tuple((r.name, r.filter, 1 << _FIRST_BIT[r]) for r in RULES if r.filter)
+_FILTERS = tuple((r.name, r.filter, 1 << FIRST_BIT[r]) for r in RULES if r.filter)
 SCORES: tuple[tuple[str, Score], ...] = tuple((r.name, r.score) for r in RULES if r.score)
-_ROWS = tuple(rule.row for rule in RULES if rule.row)
+ROWS = tuple(rule.row for rule in RULES if rule.row)
 _DOMAINS: tuple[tuple[Rule, Domain], ...] = tuple(
     (rule, rule.domain) for rule in RULES if rule.domain
 )
@@ -200,41 +199,26 @@ def could_host(pod: Whereabouts, nodes: NodeTable, rows: c.Ints) -> c.Flags:
     return flags
 
 
-def compiled(asked: Asked, cluster: Cluster) -> c.Ask:
-    """What kernels read about a shape, from all rules that evaluate what is charged to a node."""
-    parts = [row.compile(asked, cluster) for row in _ROWS]
-    return c.Ask(
-        **{name: value for one in parts for name, value in one.parts.items()},
-        rules=_card_rules(**{name: value for one in parts for name, value in one.rules.items()}),
-        bits=_BITS,
-    )
-
-
-@lru_cache(maxsize=1024)
-def _card_rules(**figures: Any) -> c.CardRules:
-    return c.CardRules(**figures)
-
-
 def totals(asked: Asked) -> list[str]:
     """The sums over pods that kernels read for a shape and that no node offers."""
-    return [total for row in _ROWS if row.totals is not None for total in row.totals(asked)]
+    return [total for row in ROWS if row.totals is not None for total in row.totals(asked)]
 
 
 def is_learning(ask: c.Ask) -> bool:
     """Whether a compiled request is scored by the demand that was learnt."""
-    return any(row.is_learning is not None and row.is_learning(ask) for row in _ROWS)
+    return any(row.is_learning is not None and row.is_learning(ask) for row in ROWS)
 
 
 def draws_lots(asked: Asked) -> bool:
     """Whether nodes draw lots anew for every decision."""
-    return any(row.draws_lots is not None and row.draws_lots(asked) for row in _ROWS)
+    return any(row.draws_lots is not None and row.draws_lots(asked) for row in ROWS)
 
 
 def points(asked: Asked, ask: c.Ask, nodes: c.Nodes, board: c.Board, row: int) -> list[Points]:
     """The scores of a row by what is charged to it, on an up-to-date board."""
     return [
         one
-        for rule in _ROWS
+        for rule in ROWS
         if rule.points is not None
         for one in rule.points(asked, ask, nodes, board, row)
     ]
@@ -272,7 +256,7 @@ def tallied(needs: Needs, cluster: Cluster) -> Tallied:
                 if _SCORE_OF[rule.name] not in scores:
                     scores.append(_SCORE_OF[rule.name])
                 score = scores.index(_SCORE_OF[rule.name])
-            found.append((_figures(one, _FIRST_BIT[rule], score), one))
+            found.append((_figures(one, FIRST_BIT[rule], score), one))
     return Tallied(tuple(found), tuple(scores))
 
 
@@ -312,7 +296,7 @@ def told_by_each(judged: Judged) -> list[tuple[str, c.Ints, RowReasons]]:
     for rule in RULES:
         if not rule.reasons:
             continue
-        first = _FIRST_BIT[rule]
+        first = FIRST_BIT[rule]
         mine = ((1 << len(rule.reasons)) - 1) << first
         at = np.flatnonzero(judged.bits[0] & mine)
         if at.size:
@@ -355,7 +339,7 @@ def _refusing(judged: Judged) -> Iterator[tuple[Rule, c.Ints, Judged]]:
     for rule in RULES:
         if not rule.reasons:
             continue
-        first = _FIRST_BIT[rule]
+        first = FIRST_BIT[rule]
         at = np.flatnonzero((firsts >= first) & (firsts < first + len(rule.reasons)))
         if at.size:
             of_rule = judged._replace(rows=judged.rows[at], bits=judged.bits[:, at], first=first)
@@ -365,17 +349,5 @@ def _refusing(judged: Judged) -> Iterator[tuple[Rule, c.Ints, Judged]]:
 def _told(rule: Rule, part: Judged) -> RowReasons:
     if rule.tell:
         return rule.tell(part)
-    numbers = _FIRST_BIT[rule] + np.arange(len(rule.reasons))
+    numbers = FIRST_BIT[rule] + np.arange(len(rule.reasons))
     return fixed(rule.reasons, first_bits(part.bits[0])[:, None] == numbers)
-
-
-def _bits() -> c.Ints:
-    bits = share(np.zeros(c.N_BITS, np.int64))
-    bits[c.BIT_FIRST_RESOURCE] = len(REASONS)
-    for rule in RULES:
-        if rule.row and rule.row.bit >= 0:
-            bits[rule.row.bit] = _FIRST_BIT[rule]
-    return bits
-
-
-_BITS = _bits()

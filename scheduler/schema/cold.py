@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.schema.handles import Flags1, Floats1, Floats2, Handle, Ints1, Ints2, Shorts2
+from scheduler.schema.places import RESOURCES_MAX
 
 
 class Classes(Handle):
@@ -42,7 +43,7 @@ class Known(Handle):
     rooms: Shorts2  # [D, 2] milli of cores and of memory that are free on each card of the list, within 0..1000
     card_rates: Floats2  # [D, N_CARD_RATES]
     rounded: Floats1  # [1] milli-GPU that fragments can differ by for being whole numbers
-    held: Floats1  # [N] of nodes without devices, what typical pods and the best filling come to
+    whole: Floats2  # [N, N_WHOLE] of nodes without devices, see WHOLE_*
 
 
 # Idle milli-GPU; milli-CPU that have to stay free so that no typical pod stops to fit for want of CPU; cards in
@@ -71,6 +72,10 @@ N_NODE_RATES = RATE_HALF + N_WANTED
 CARD_AT, CARD_ALIKE, CARD_ROOM, CARD_CORES, CARD_MIB, N_CARD = range(6)
 # Rate by pods that do not fit already or cannot use the card; with those that may fit no more, for pods of one card.
 CARD_FIRM, CARD_ONE, N_CARD_RATES = range(3)
+# What typical pods and the best filling come to; the mean share in use; how full the node is; then, for each resource
+# that binds, the three figures that ``places.read`` writes.
+WHOLE_HELD, WHOLE_USED, WHOLE_FULL, WHOLE_AT = range(4)
+N_WHOLE = WHOLE_AT + 3 * RESOURCES_MAX
 
 
 class Cold(Handle):
@@ -111,7 +116,7 @@ def empty(capacity: int, cards: int) -> Cold:
             rooms=np.zeros((cards, 2), np.int16),
             card_rates=np.zeros((cards, N_CARD_RATES)),
             rounded=np.zeros(1),
-            held=np.zeros(capacity),
+            whole=np.zeros((capacity, N_WHOLE)),
         ),
         best=np.zeros(N_BEST, np.int64),
         refused=np.zeros(capacity, np.int64),

@@ -161,6 +161,22 @@ class CardRules(Handle):
     draw: int  # the number of the decision, for the mode that draws lots
 
 
+class Preferences(Handle):
+    """What a pod shape has in common with most others of its placement: shapes share it."""
+
+    card_weights: Ints1  # [3] of sharers, cores and memory in the driver's score of a card
+    sort_keys: Ints1  # [4] order of cards, see kernels/devices/gpus.py
+    model_ok: Flags1  # [models]
+    mode_ok: Flags1  # [modes]
+    uuid_ok: Flags1  # [uuids], or [0] when every card will do
+    mode: ModeTerm
+    weights: Ints1  # [6]
+    dims: Ints1  # [6] resource row of each dimension; the two of GPUs are -1
+    sizes: Ints1  # rows of Nodes.requested that count pods by size, [0] where the mode does not read them
+    curve: Ints2  # [2, points] utilization percent, score 0..100
+    bits: Ints1  # [N_BITS] refusal bits of what kernels judge, see BIT_*
+
+
 class Ask(Handle):
     """One pod shape, compiled. C = containers, k = resources asked."""
 
@@ -175,21 +191,11 @@ class Ask(Handle):
     containers: Ints2  # [5, C] kind, cards, MiB, percent, cores; C = 0 for pods without GPU
     pool: int  # the first family of devices that the pod asks, by whose pools it is judged; -1 for none
     rules: CardRules
-    card_weights: Ints1  # [3] of sharers, cores and memory in the driver's score of a card
-    sort_keys: Ints1  # [4] order of cards, see kernels/devices/gpus.py
-    model_ok: Flags1  # [models]
-    mode_ok: Flags1  # [modes]
-    uuid_ok: Flags1  # [uuids], or [0] when every card will do
-    mode: ModeTerm
     kube: KubeTerm
-    weights: Ints1  # [6]
-    dims: Ints1  # [6] resource row of each dimension; the two of GPUs are -1
-    sizes: Ints1  # rows of Nodes.requested that count pods by size, [0] where the mode does not read them
-    curve: Ints2  # [2, points] utilization percent, score 0..100
-    bits: Ints1  # [N_BITS] refusal bits of what kernels judge, see BIT_*
+    prefers: Preferences
 
 
-# Ask.bits: what is short of something, whose cards do not suffice, and, of the first resource asked, its own.
+# Preferences.bits: what is short of something, whose cards do not suffice, and, of the first resource asked, its own.
 BIT_RESOURCES, BIT_CARDS, BIT_FIRST_RESOURCE, N_BITS = 0, 1, 2, 3
 # Refusal bits that one word holds: none is the sign.
 WORD = 63

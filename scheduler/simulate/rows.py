@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 
 from scheduler.api import wire
 from scheduler.api.door.decisions import Bind, Evict, Hold
-from scheduler.cycle import explain, placed
-from scheduler.cycle.boards import Shape
-from scheduler.cycle.verdicts import Verdicts
 from scheduler.devices import table as devices
 from scheduler.schema import columns as c
+from scheduler.shapes.boards import Shape
 from scheduler.simulate.reading.kinds import ObjectKey
 from scheduler.simulate.situation import Situation
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
+from scheduler.telling import placements, sayings
+from scheduler.telling.verdicts import Verdicts
 
 Json = dict[str, Any]
 _GATED = "Scheduling is blocked due to non-empty scheduling gates"
@@ -58,9 +58,9 @@ class Rows:
 
     def held(self, hold: Hold) -> None:
         """A pod stays pending."""
-        row = self._of(self._cluster.pods[hold.uid], explain.saying(hold).message)
+        row = self._of(self._cluster.pods[hold.uid], sayings.say_why(hold).message)
         row["nominated"] = self._cluster.nominations.node_of(hold.uid) or None
-        self._rows[hold.uid] = row | {"unschedulable": explain.sentence(hold)}
+        self._rows[hold.uid] = row | {"unschedulable": sayings.write_sentence(hold)}
 
     def evicts(self, evict: Evict) -> None:
         """A pod that stays pending has others sent away, and is nominated to their node."""
@@ -107,7 +107,7 @@ class Rows:
         there = cluster.registers.cards_of(pod.uid, cluster.registers.pool_of(pod), row)
         columns = cluster.cards.columns
         return {
-            "by": placed.cards_by(seen.shape),
+            "by": placements.cards_by(seen.shape),
             "before": [
                 {
                     "id": cluster.cards.uuid_of(d),

@@ -10,13 +10,13 @@ from typing import Any
 from scheduler.api.door import events
 from scheduler.api.placement import Mode, Placement
 from scheduler.config import Config
-from scheduler.cycle import verdicts
 from scheduler.engine.allowance import Unlimited
 from scheduler.simulate import gaps, rows
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.reading.inventory import Inventory
 from scheduler.simulate.situation import Situation, engine_of, prepare
 from scheduler.state.pods import PodRecord
+from scheduler.telling import verdicts
 
 Json = dict[str, Any]
 # Takes the progress: how many of how many pods were decided for.

@@ -12,10 +12,10 @@ from scheduler.api import names
 from scheduler.api.pods import gpus
 from scheduler.errors import BrokenInvariant
 from scheduler.schema import columns as c
-from scheduler.state.charging.holders import NOTHING
 from scheduler.state.cluster import Cluster
 from scheduler.state.counting import classes
 from scheduler.state.pods import PodRecord
+from scheduler.state.told_cards import NOTHING
 from scheduler.state.volumes import recount
 
 

@@ -10,7 +10,7 @@ Every event carries a whole object, never a delta, so applying one twice changes
 assumption has no timer: it ends with the bind's result or with what the watch says. Pods may be
 seen before their node and outlive it; their charges wait by node name.
 
-What a pod with a node holds on cards is its claim as far as its own requests allow: see ``charging/told_cards``.
+What a pod with a node holds on cards is its claim as far as its own requests allow: see ``told_cards``.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from scheduler.devices.table import FAMILIES, Families
 from scheduler.errors import BrokenInvariant, Mistake
 from scheduler.schema import columns as c
 from scheduler.state import facts
+from scheduler.state.budgets.budgets import Budgets
 from scheduler.state.cards import CardTable
 from scheduler.state.charging.roster import Roster
-from scheduler.state.charging.told_cards_problems import claim_problem
 from scheduler.state.counting.peers import Peers
 from scheduler.state.counting.terms import Terms
 from scheduler.state.demand import Demand
-from scheduler.state.disruption.budgets import Budgets
-from scheduler.state.disruption.nominations import Nominations
 from scheduler.state.nodes import NodeFacts, NodeTable
+from scheduler.state.nominations import Nominations
 from scheduler.state.pods import Life, PodRecord, charged
 from scheduler.state.records import Records, started
 from scheduler.state.registers import Registers
 from scheduler.state.structures.changes import Changes
 from scheduler.state.structures.lots import Lots
+from scheduler.state.told_cards_problems import claim_problem
 from scheduler.state.trials import Beside, Trial
 from scheduler.state.volumes.store import Storage
 
@@ -319,10 +319,15 @@ class Cluster:
         if pod is not None and pod.life == Life.ASSUMED:
             self.roster.forget(pod)
 
-    def trial(self) -> Trial:
+    def trial(self, *, is_quiet: bool = False) -> Trial:
         """Do things as if: see ``state/trials.py``."""
-        beside = Beside(self.terms, self.nominations, self.lots)
-        return Trial(self.roster, self._trials, beside)
+        beside = Beside(self.terms, self.nominations, self.lots, self.moved)
+        return Trial(self.roster, self._trials, beside, is_quiet=is_quiet)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether a quiet trial is open: boards stay as they are."""
+        return any(trial.is_quiet for trial in self._trials)
 
     def _not_in_a_trial(self) -> None:
         if self._trials:

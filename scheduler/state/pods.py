@@ -11,7 +11,7 @@ from scheduler.api.pods.templates import PodTemplate
 from scheduler.api.pods.volumes import PodVolumes
 from scheduler.api.storage import Given
 from scheduler.errors import Mistake
-from scheduler.state.charging import told_cards
+from scheduler.state import told_cards
 
 
 class Life(IntEnum):

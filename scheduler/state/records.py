@@ -14,7 +14,7 @@ from scheduler.api.pods import gpus, templates, volumes
 from scheduler.devices.table import Families, ask_of
 from scheduler.errors import BadInput
 from scheduler.schema import columns as c
-from scheduler.state.charging import told_cards
+from scheduler.state import told_cards
 from scheduler.state.pods import Life, PodRecord
 from scheduler.state.resources import Resources
 

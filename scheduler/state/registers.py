@@ -10,11 +10,11 @@ from scheduler.devices.contract import CardDriver, NodeReading
 from scheduler.devices.table import Families, place_of
 from scheduler.kernels.devices import told_cards as kernel
 from scheduler.schema import columns as c
+from scheduler.state import told_cards
 from scheduler.state.cards import CardTable
-from scheduler.state.charging import told_cards
-from scheduler.state.charging.holders import NOTHING
 from scheduler.state.nodes import NodeTable
 from scheduler.state.pods import PodRecord
+from scheduler.state.told_cards import NOTHING
 
 
 class Registers:

@@ -6,8 +6,10 @@
 
 What is not committed is rolled back, exactly: columns, records, what followers count, nominations, who is sent away
 for whom, and lots. The rows that a rollback changes are in the cluster's log of rows that moved, so boards catch up
-with it as with anything else. Time and memory are proportional to what was touched. Trials nest: what an inner one commits belongs to
-the outer one. No event arrives inside a trial, and what was learnt of the demand is not touched by one.
+with it as with anything else. A quiet trial, in which no board may be brought up to date, takes these rows out of the
+log again, because they are as they were. Time and memory are proportional to what was touched. Trials nest: what an
+inner one commits belongs to the outer one. No event arrives inside a trial, and what was learnt of the demand is not
+touched by one.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from typing import NamedTuple, Protocol, Self
 
 from scheduler.errors import BrokenInvariant
 from scheduler.state.charging.roster import Roster
-from scheduler.state.disruption.nominations import Nominations
+from scheduler.state.nominations import Nominations
+from scheduler.state.structures.changes import Changes
 from scheduler.state.structures.lots import Lots
 
 
@@ -40,18 +43,26 @@ class Beside(NamedTuple):
     terms: Versioned
     nominations: Nominations
     lots: Lots
+    moved: Changes
 
 
 class Trial:
-    """What is done on a cluster from now on, until ``commit`` or ``rollback``, whichever comes first."""
+    """What is done on a cluster from now on, until ``commit`` or ``rollback``, whichever comes first.
 
-    def __init__(self, roster: Roster, open_trials: list[Trial], beside: Beside) -> None:
+    Attributes:
+        is_quiet: it is rolled back in the end, and no board is brought up to date until then.
+    """
+
+    def __init__(
+        self, roster: Roster, open_trials: list[Trial], beside: Beside, *, is_quiet: bool
+    ) -> None:
         """``open_trials``: those that this one is within, the innermost last; it joins them."""
         self._roster, self._open = roster, open_trials
         if roster.log is None:
             roster.log = []
         self._beside = beside
         self._version, self._drawn = beside.terms.version, beside.lots.drawn
+        self.is_quiet, self._position = is_quiet, beside.moved.position
         beside.nominations.begin_trial()
         self._at, self._ends = len(roster.log), roster.ledger.pods.ends
         open_trials.append(self)
@@ -91,9 +102,11 @@ class Trial:
 
         Raises:
             BrokenInvariant: a pod is away, and would run on uncharged: it leaves when the watch says so;
-                or the trial is not the innermost one.
+                or the trial is quiet, or not the innermost one.
         """
         self._check()
+        if self.is_quiet:
+            raise BrokenInvariant("a quiet trial is only rolled back")
         if len(self._open) == 1:
             if self._roster.away:
                 raise BrokenInvariant(f"{len(self._roster.away)} pods were not put back")
@@ -114,6 +127,8 @@ class Trial:
             self._roster.undo(log.pop(), self._ends)
         self._beside.nominations.restore()
         self._beside.terms.version, self._beside.lots.drawn = self._version, self._drawn
+        if self.is_quiet:
+            self._beside.moved.rewind(self._position)
         self._close()
 
     def __enter__(self) -> Self:

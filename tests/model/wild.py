@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from scheduler.api import names
 from scheduler.api.cards import Slots
 from scheduler.devices.table import FAMILIES, cards_of
-from scheduler.state.charging import told_cards
+from scheduler.state import told_cards
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life as PodLife
 from scheduler.state.pods import PodRecord

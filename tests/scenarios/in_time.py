@@ -14,12 +14,12 @@ from scheduler.api import hami, wire
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Outcome
 from scheduler.config import Config
-from scheduler.cycle import explain
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import Pace
 from scheduler.engine.engine import Engine
 from scheduler.simulate.reading import inventory as inventories
 from scheduler.simulate.reading.inventory import Inventory
+from scheduler.telling import sayings
 
 Json = dict[str, Any]
 # What a step may say beside the objects that come.
@@ -100,7 +100,7 @@ class Town:
 
     def _carry_out(self, outcome: Outcome) -> None:
         for hold in outcome.holds:
-            self.messages[hold.uid] = explain.saying(hold).message
+            self.messages[hold.uid] = sayings.say_why(hold).message
         for evict in outcome.evicts:
             self.victims[evict.uid] = self.names(evict.victims)
         for nominate in outcome.nominates:

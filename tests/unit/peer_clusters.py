@@ -5,12 +5,12 @@ from typing import Any
 import msgspec
 
 from scheduler.api import names, wire
-from scheduler.cycle import verdicts
 from scheduler.cycle.schedule import Cycle
 from scheduler.simulate.reading import objects
 from scheduler.state import checks
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
+from scheduler.telling import verdicts
 from tests.oracles import filters, pod_affinity, topology_spread
 
 Json = dict[str, Any]

@@ -7,9 +7,9 @@ import pytest
 from scheduler.api.kube_plugins import BALANCED, FIT, KubePlugins
 from scheduler.api.placement import NODE_POLICIES, WEIGHT_MAX, Mode, Placement
 from scheduler.config import Config
-from scheduler.cycle.boards import Shape
 from scheduler.cycle.schedule import Cycle
 from scheduler.kernels.devices import gpus
+from scheduler.shapes.boards import Shape
 from scheduler.state.cluster import Cluster
 from tests import make
 
@@ -59,7 +59,7 @@ def test_at_the_highest_weight_the_tiers_hold_and_nothing_overflows(
     unit = HAMI_UNIT if policy else KEEL_UNIT if mode == Mode.KEEL else 1
     # Beside the points.
     second_most = unit - 1 if mode == Mode.KEEL and not policy else 0
-    assert shape.ask.mode.unit == unit
+    assert shape.ask.prefers.mode.unit == unit
     # kube-scheduler's own sum knows no GPUs.
     avoids_gpus = not figures and (mode != Mode.KUBE_SCHEDULER or bool(policy))
     keys: dict[str, int] = {}
@@ -108,7 +108,7 @@ def test_whatever_kube_scheduler_takes_for_weights_no_key_overflows(
     shape = cycle.shape_of(record)
     assert shape is not None
     cycle.boards.refresh(shape)
-    unit = shape.ask.mode.unit
+    unit = shape.ask.prefers.mode.unit
     for name, row in cluster.nodes.rows.items():
         points = shape.static.points(shape.board, row, shape.weights) if shape.static else []
         sum_of_words = sum(highest * int(one.points) for one in points)

@@ -10,8 +10,8 @@ from scheduler.api.door import events
 from scheduler.config import Config
 from scheduler.engine.allowance import SpentAllowance, Unlimited
 from scheduler.engine.engine import Engine
-from scheduler.state.disruption import spaces
-from scheduler.state.disruption.budgets import Budgets
+from scheduler.state.budgets import spaces
+from scheduler.state.budgets.budgets import Budgets
 from scheduler.state.structures.matching import Postings
 from tests import make
 

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.api import names
-from scheduler.cycle import diagnosis
 from scheduler.kernels import diagnose
 from scheduler.kernels.devices import gpus
 from scheduler.plugins.rules import gpu_cards
 from scheduler.schema import columns as c
+from scheduler.shapes import diagnosis
 from scheduler.state.cluster import Cluster
 from tests import make
 from tests.model import card_situations

@@ -10,7 +10,7 @@ from scheduler.cycle.schedule import Cycle
 from scheduler.engine.allowance import Allowance, SpentAllowance, Unlimited
 from scheduler.engine.chores import Pace
 from scheduler.engine.engine import Engine
-from scheduler.state.disruption.budgets import Budgets
+from scheduler.state.budgets.budgets import Budgets
 from scheduler.state.pods import PodRecord
 from scheduler.waiting.looks import Looks
 from tests import make

@@ -14,8 +14,6 @@ from scheduler.api import names, wire
 from scheduler.api.door.decisions import Bind
 from scheduler.api.placement import MODES, NODE_POLICIES, Mode, Placement
 from scheduler.config import Config
-from scheduler.cycle import cold
-from scheduler.cycle.boards import Boards
 from scheduler.cycle.schedule import Cycle
 from scheduler.devices.table import place_of
 from scheduler.kernels import parts, place
@@ -24,6 +22,8 @@ from scheduler.kernels.modes import keel
 from scheduler.modes import learning
 from scheduler.schema import cold as schema
 from scheduler.schema import columns as c
+from scheduler.shapes import cold
+from scheduler.shapes.boards import Boards
 from scheduler.state import checks
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
@@ -232,7 +232,10 @@ def test_no_bound_is_less_than_what_it_bounds(seed: int, kit: Kit) -> None:
             cycle.learner.get_tables(shape.ask.pool),
             cold_figures(cycle, cluster, shape.ask),
         )
-        weight, points = shape.ask.mode.weight, shape.board.part // shape.ask.mode.unit
+        weight, points = (
+            shape.ask.prefers.mode.weight,
+            shape.board.part // shape.ask.prefers.mode.unit,
+        )
         if shape.ask.rules.walk:
             continue
         for row in np.flatnonzero(nodes.has_gpu & (shape.board.part >= 0)).tolist():
@@ -293,8 +296,8 @@ def test_a_closed_card_of_another_kind_says_nothing_of_what_is_taken_of_the_othe
     nodes, cards = cluster.nodes.columns, cluster.cards.columns
     row, kept = cluster.nodes.row_of("n"), cold_figures(cycle, cluster, shape.ask)
     cost = bounds.of_node(nodes, cards, shape.ask, tables, kept, row)
-    points = shape.board.part[row] // shape.ask.mode.unit
-    assert keel.points(cost) * shape.ask.mode.weight >= points > 0
+    points = shape.board.part[row] // shape.ask.prefers.mode.unit
+    assert keel.points(cost) * shape.ask.prefers.mode.weight >= points > 0
 
 
 def cold_figures(cycle: Cycle, cluster: Cluster, ask: c.Ask) -> Any:

@@ -8,11 +8,11 @@ import pytest
 
 from scheduler.api.door import events
 from scheduler.config import Config
-from scheduler.cycle import boards, statics, views
-from scheduler.cycle.preemption import attempts
+from scheduler.disruption import attempts
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import Pace
 from scheduler.engine.engine import Engine
+from scheduler.shapes import boards, statics, views
 from scheduler.state.structures.recent import Recent
 from scheduler.state.structures.sizes import estimate_bytes
 from tests import make

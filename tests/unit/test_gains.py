@@ -7,7 +7,7 @@ import pytest
 
 from scheduler.api.door import events
 from scheduler.config import Config
-from scheduler.cycle.preemption.gains import Gains
+from scheduler.disruption.gains import Gains
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine

@@ -8,11 +8,11 @@ import pytest
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Barriers
 from scheduler.config import Config
-from scheduler.cycle.boards import Key
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
 from scheduler.plugins import barriers
+from scheduler.shapes.boards import Key
 from scheduler.waiting.helping import Changed
 from tests import make
 from tests.model import life, workloads

@@ -9,13 +9,13 @@ import pytest
 
 from scheduler.api import wire
 from scheduler.config import Config
-from scheduler.cycle import explain
-from scheduler.cycle.policies import PolicyBook, parse
 from scheduler.cycle.schedule import Cycle
 from scheduler.errors import BadInput
 from scheduler.schema import columns as c
+from scheduler.shapes.policies import PolicyBook, parse
 from scheduler.state import checks
 from scheduler.state.cluster import Cluster
+from scheduler.telling import sayings
 from tests import make
 from tests.operator import attacks
 
@@ -189,8 +189,8 @@ def test_what_a_terminal_would_obey_is_spelt_out_in_events_and_conditions(
     pod = cluster.see_pod(make.pod(name="p", gpu=1, annotations={annotation: text}))
     assert pod is not None
     (hold,) = make.cycle(cluster=cluster).schedule([pod]).holds
-    saying = explain.saying(hold)
-    for said in (saying.message, saying.note, explain.sentence(hold)):
+    saying = sayings.say_why(hold)
+    for said in (saying.message, saying.note, sayings.write_sentence(hold)):
         assert said.isprintable()
     assert told.lower() in saying.message.lower()
     assert told.lower() in saying.note.lower()

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.api import wire
-from scheduler.cycle import verdicts
 from scheduler.state.cluster import Cluster
 from scheduler.state.images import ImageTable
+from scheduler.telling import verdicts
 from tests import make
 from tests.model import peer_objects as objects
 from tests.model import peer_worlds as worlds

@@ -85,7 +85,7 @@ def try_one(world: World, cycle: Cycle, judge: Judge, pod: fleet.Pod, mode: str)
         assert (part >= 0) == bool(judged), (name, pod)
         # This twin of keel is for nodes with GPUs. Others are judged as a whole, see test_places_twin.py.
         if judged and (mode != "keel" or node.has_gpu):
-            points, second = divmod(part, shape.ask.mode.unit)
+            points, second = divmod(part, shape.ask.prefers.mode.unit)
             assert judge.agrees(mode, judged[0][0], points), (node, pod, part, judged[0])
             # Of cards there is no second objective.
             assert not second

@@ -14,7 +14,7 @@ from scheduler.api.cards import CardUse, Slots
 from scheduler.api.pods import gpus
 from scheduler.devices.hami import HamiCards
 from scheduler.kernels.devices import told_cards as kernel
-from scheduler.state.charging import told_cards
+from scheduler.state import told_cards
 from scheduler.state.cluster import Cluster
 from tests import make
 from tests.operator import attacks

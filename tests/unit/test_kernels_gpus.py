@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 
 from scheduler.api import names
 from scheduler.api.reasons import CARD_CODES, CardRefusal
-from scheduler.cycle.boards import Boards, Shape
 from scheduler.kernels.devices import gpus
 from scheduler.schema import columns as c
+from scheduler.shapes.boards import Boards, Shape
 from scheduler.state.cluster import Cluster
 from tests import make
 from tests.model import card_situations

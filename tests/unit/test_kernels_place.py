@@ -11,13 +11,13 @@ from scheduler.api import names
 from scheduler.api.door.decisions import Outcome
 from scheduler.api.placement import MODES, NODE_POLICIES, OBJECTIVES, Mode, Placement
 from scheduler.config import Config
-from scheduler.cycle.boards import Boards, Key, Shape
 from scheduler.cycle.schedule import Cycle
 from scheduler.kernels import board, diagnose, fit, place
 from scheduler.kernels.devices import gpus
 from scheduler.kernels.modes import lambda_g, score
 from scheduler.modes import learning
 from scheduler.schema import columns as c
+from scheduler.shapes.boards import Boards, Key, Shape
 from scheduler.state import checks
 from scheduler.state.cluster import Cluster
 from tests import make

@@ -44,11 +44,12 @@ def ask_of(
 ) -> c.Ask:
     """An Ask that differs in what the score kernels read."""
     scaled = np.array(curve, np.int64).T * np.array([[1], [10]])
-    return REAL_ASK.replace(
+    prefers = REAL_ASK.prefers.replace(
         mode=c.ModeTerm(mode, 5, -1, objective=c.NO_OBJECTIVE, unit=1),
         weights=np.array(weights, np.int64),
         curve=np.ascontiguousarray(scaled),
     )
+    return REAL_ASK.replace(prefers=prefers)
 
 
 def random_figures(seed: int) -> tuple[Matrix, Matrix, Matrix]:
@@ -70,7 +71,9 @@ def random_figures(seed: int) -> tuple[Matrix, Matrix, Matrix]:
 
 def points(kernel_ask: c.Ask, cap: Matrix, used: Matrix, ask: Matrix) -> list[int]:
     """Milli-points of every lane, block by block."""
-    kernel = score.balanced if kernel_ask.mode.blind == score.BALANCED else score.fit_strategy
+    kernel = (
+        score.balanced if kernel_ask.prefers.mode.blind == score.BALANCED else score.fit_strategy
+    )
     s = empty.scratch(1, 1, 1)
     found: list[int] = []
     for at in range(0, cap.shape[1], c.BLOCK):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scheduler import config
 from scheduler.api import names
 from scheduler.config import Config
-from scheduler.cycle import verdicts
+from scheduler.telling import verdicts
 from tests import make
 from tests.model import peer_worlds as worlds
 from tests.oracles import kube_sum as twin

@@ -4,13 +4,13 @@ import random
 
 import pytest
 
-from scheduler.cycle.advice import losses
-from scheduler.cycle.advice.asking import Asking
-from scheduler.cycle.boards import Shape
 from scheduler.cycle.schedule import Cycle
 from scheduler.kernels.modes import keel, places
 from scheduler.schema.places import STEP
+from scheduler.shapes.boards import Shape
 from scheduler.state.pods import PodRecord
+from scheduler.telling.advice import losses
+from scheduler.telling.advice.asking import Asking
 from tests import make
 from tests.oracles import places as twin
 from tests.unit import places_worlds, twin_worlds
@@ -45,7 +45,9 @@ def test_on_nodes_without_devices_they_are_the_twins(seed: int) -> None:
         assert loss.total == pytest.approx(expected, rel=1e-7, abs=1e-5)
         assert sum(loss.terms.values()) == pytest.approx(loss.total, rel=1e-7, abs=1e-4)
         step = cycle.learner.tables.places.weights[STEP]
-        points = shape.board.part[row] // shape.ask.mode.unit // shape.ask.mode.weight
+        points = (
+            shape.board.part[row] // shape.ask.prefers.mode.unit // shape.ask.prefers.mode.weight
+        )
         assert abs(places.points(loss.total, step) - points) <= 10
         listed = [one.lost for one in loss.places]
         assert listed == sorted(listed, reverse=True)
@@ -68,7 +70,11 @@ def test_on_nodes_with_devices_they_are_what_the_node_scored_by(seed: int) -> No
             assert loss is not None
             assert loss.unit == losses.MILLI_GPU
             assert sum(loss.terms.values()) == pytest.approx(loss.total, rel=1e-7, abs=1e-4)
-            points = shape.board.part[row] // shape.ask.mode.unit // shape.ask.mode.weight
+            points = (
+                shape.board.part[row]
+                // shape.ask.prefers.mode.unit
+                // shape.ask.prefers.mode.weight
+            )
             assert abs(keel.points(loss.total) - points) <= keel.STEP_POINTS
             seen += len(loss.terms) > 1
     assert seen

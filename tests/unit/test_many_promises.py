@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from scheduler.cycle.preemption.attempts import _NODES_A_TRIAL, _NODES_AN_ATTEMPT
-from scheduler.cycle.preemption.promised import Promised
+from scheduler.disruption.attempts import _NODES_A_TRIAL, _NODES_AN_ATTEMPT
 from scheduler.engine.allowance import Unlimited
+from scheduler.placing.promised import Promised
 from tests import make
 from tests.unit.test_nominations import engine_of, nominated, placed, see
 

@@ -38,6 +38,6 @@ def test_keel_has_the_objective_that_is_said_and_pods_without_devices_spread(
     shape = cycle.shape_of(record)
     assert shape is not None
     cycle.boards.refresh(shape)
-    term = shape.ask.mode
+    term = shape.ask.prefers.mode
     assert (term.aware, term.objective) == wanted
     assert (term.blind == score.NODE_SPREAD) == bool(placement.node_policy)

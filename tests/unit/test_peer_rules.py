@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from scheduler.api import names, wire
 from scheduler.api.door.decisions import Diagnosis
-from scheduler.cycle import verdicts
+from scheduler.telling import verdicts
 from tests import make
 from tests.model import peer_objects as objects
 from tests.model import peer_worlds as worlds

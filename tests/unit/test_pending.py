@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.config import Config
-from scheduler.cycle import policies
-from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle
+from scheduler.shapes import policies
+from scheduler.shapes.policies import PolicyBook
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 from scheduler.waiting.entries import Where

@@ -8,9 +8,9 @@ import pytest
 from scheduler.api import names, wire
 from scheduler.api.door.decisions import Detail, Diagnosis, Hold
 from scheduler.config import Config
-from scheduler.cycle import explain
 from scheduler.errors import Mistake
 from scheduler.plugins import words
+from scheduler.telling import sayings
 from tests import make
 from tests.model import mixed_fleet
 
@@ -24,7 +24,7 @@ def told(pods: list[wire.Pod], nodes: list[wire.Node], there: list[wire.Pod]) ->
         record = cluster.see_pod(pod)
         assert record is not None
         for hold in cycle.schedule([record]).holds:
-            found[record.name] = explain.saying(hold).note
+            found[record.name] = sayings.say_why(hold).note
     return found
 
 
@@ -79,21 +79,21 @@ def test_new_figures_and_counts_are_about_the_same_and_new_reasons_are_not() -> 
         (("Insufficient cpu", 3),),
         Detail("Insufficient cpu", "requested 2, 1 is free"),
     )
-    before = explain.saying(Hold("u", Diagnosis(9, reasons, 0, (detail,))))
+    before = sayings.say_why(Hold("u", Diagnosis(9, reasons, 0, (detail,))))
     same = Diagnosis(9, (("Insufficient cpu", 4),), 0, (Detail("Insufficient cpu", "0 is free"),))
     other = Diagnosis(9, (("Insufficient memory", 3),))
-    assert explain.saying(Hold("u", same)).message != before.message
-    assert explain.saying(Hold("u", same)).about == before.about
-    assert explain.saying(Hold("u", other)).about != before.about
+    assert sayings.say_why(Hold("u", same)).message != before.message
+    assert sayings.say_why(Hold("u", same)).about == before.about
+    assert sayings.say_why(Hold("u", other)).about != before.about
     # Who adds a node looks whether it counts.
-    assert explain.saying(Hold("u", Diagnosis(10, reasons, 0, (detail,)))).about != before.about
+    assert sayings.say_why(Hold("u", Diagnosis(10, reasons, 0, (detail,)))).about != before.about
 
 
 def test_what_is_too_long_loses_whole_reasons_at_its_end_and_says_how_many() -> None:
     """A tenant may ask hundreds of resources with names of any length."""
     asked = {f"{letter * 200}.example.com/{i}": "1" for letter in "ab" for i in range(60)}
     note = told([make.pod(name="p", requests=asked)], [make.node(name="n" * 200)], [])["p"]
-    assert len(note.encode()) <= explain.NOTE_MAX
+    assert len(note.encode()) <= sayings.NOTE_MAX
     head, rest = note.split(", and ")
     kept = head.removeprefix("0/1 nodes are available: ").split(", ")
     assert kept == sorted(f"1 Insufficient {name}" for name in asked)[: len(kept)]
@@ -107,8 +107,8 @@ def test_what_is_too_long_loses_whole_reasons_at_its_end_and_says_how_many() -> 
 
 def test_the_reasons_of_the_most_nodes_are_kept() -> None:
     reasons = tuple((f"reason {i:03} {'x' * 60}", i) for i in range(100))
-    note = explain.saying(Hold("u", Diagnosis(4950, reasons))).note
-    assert len(note.encode()) <= explain.NOTE_MAX
+    note = sayings.say_why(Hold("u", Diagnosis(4950, reasons))).note
+    assert len(note.encode()) <= sayings.NOTE_MAX
     kept = re.findall(r"(\d+) reason \d", note)
     assert sorted(map(int, kept)) == list(range(100 - len(kept), 100))
     assert note.endswith(f", and {100 - len(kept)} more reasons.")
@@ -116,13 +116,13 @@ def test_the_reasons_of_the_most_nodes_are_kept() -> None:
 
 def test_details_that_do_not_fit_are_hinted_at_and_none_is_cut() -> None:
     details = tuple(Detail(f"d{i}", f"detail {i} {'é' * 40}") for i in range(20))
-    note = explain.saying(Hold("u", Diagnosis(2, (("Insufficient cpu", 2),), 0, details))).note
-    assert len(note.encode()) <= explain.NOTE_MAX
+    note = sayings.say_why(Hold("u", Diagnosis(2, (("Insufficient cpu", 2),), 0, details))).note
+    assert len(note.encode()) <= sayings.NOTE_MAX
     n = note.count("detail")
     assert note.count(f"{'é' * 40}.") == n
     assert 0 < n < 20
     assert note.endswith(". And more figures.")
-    whole = explain.saying(Hold("u", Diagnosis(2, (), 0, details))).message
+    whole = sayings.say_why(Hold("u", Diagnosis(2, (), 0, details))).message
     assert whole.count("detail") == 20
 
 
@@ -130,24 +130,24 @@ def test_reasons_and_figures_share_the_room_and_nothing_is_left_out_that_fits() 
     def note(n_reasons: int, n_details: int) -> str:
         reasons = tuple((f"reason {i:02} {'x' * 40}", 60 - i) for i in range(n_reasons))
         details = tuple(Detail(f"d{i}", f"Detail {i:02} {'y' * 40}") for i in range(n_details))
-        return explain.saying(Hold("u", Diagnosis(60, reasons, 0, details))).note
+        return sayings.say_why(Hold("u", Diagnosis(60, reasons, 0, details))).note
 
     for n_reasons in (1, 3, 8, 9, 10, 15, 17, 50):
         for n_details in (0, 1, 3, 8, 9, 10, 15, 17, 50):
             found = note(n_reasons, n_details)
-            assert len(found.encode()) <= explain.NOTE_MAX
+            assert len(found.encode()) <= sayings.NOTE_MAX
             told, figures = found.count("reason "), found.count("Detail")
             is_all = told == n_reasons and figures == n_details
             assert is_all == ("more" not in found), found
             assert told >= min(n_reasons, 8), found
             assert figures >= min(n_details, 8), found
             # What is left out would not have fitted.
-            assert is_all or len(found) > explain.NOTE_MAX - 120, found
+            assert is_all or len(found) > sayings.NOTE_MAX - 120, found
 
 
 def test_a_mistake_that_is_too_long_is_cut_between_words() -> None:
-    note = explain.saying(Hold("u", problem=Mistake("spec.x", "wrong " * 400))).note
-    assert len(note) <= explain.NOTE_MAX
+    note = sayings.say_why(Hold("u", problem=Mistake("spec.x", "wrong " * 400))).note
+    assert len(note) <= sayings.NOTE_MAX
     assert note.endswith("wrong ...")
 
 

@@ -5,10 +5,10 @@ from typing import Any
 from scheduler.api import names, wire
 from scheduler.api.door import events
 from scheduler.config import Config, parse
-from scheduler.cycle import placed
-from scheduler.cycle.explain import NOTE_MAX
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
+from scheduler.telling import placements
+from scheduler.telling.sayings import NOTE_MAX
 from tests import make
 
 POLICY = {"metadata": {"name": "team-a", "generation": 1}, "spec": {"scoring": {"mode": "fgd"}}}
@@ -23,8 +23,8 @@ def note(pod: wire.Pod, *nodes: wire.Node, policy: Any = None, config: Config | 
     engine.handle(events.PodSeen(pod), 0.0)
     (bind,) = engine.decide(0.0, Unlimited()).binds
     record = engine.cluster.pods[bind.uid]
-    how = placed.how(record, engine.policies.resolve(record))
-    return placed.note(engine.cluster, record, how)
+    how = placements.say_how(record, engine.policies.resolve(record))
+    return placements.write_note(engine.cluster, record, how)
 
 
 def test_cards_are_told_by_index_and_uuid_with_what_is_held_of_them() -> None:

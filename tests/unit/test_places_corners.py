@@ -195,7 +195,10 @@ def test_nodes_with_one_card_each_are_bundles_with_the_card_in_them(
     assert shape is not None
     cycle.boards.refresh(shape)
     wanted = {"": c.NO_OBJECTIVE, "spread": c.SPREAD_NODES, "pack": c.PACK_NODES}[objective]
-    shape.ask = shape.ask.replace(mode=shape.ask.mode.replace(objective=wanted))
+    prefers = shape.ask.prefers
+    shape.ask = shape.ask.replace(
+        prefers=prefers.replace(mode=prefers.mode.replace(objective=wanted))
+    )
     for name, node in nodes.items():
         row = cluster.nodes.row_of(name)
         if shape.board.part[row] >= 0:

@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from scheduler.api import names
-from scheduler.cycle.boards import Boards
 from scheduler.cycle.schedule import Cycle
 from scheduler.schema import columns as c
+from scheduler.shapes.boards import Boards
 from tests.oracles import places as twin
 from tests.oracles.places import PODS
 from tests.unit import compiled, places_worlds
@@ -34,12 +34,16 @@ def agrees(
 ) -> bool:
     """Whether a part is that of the twin's loss, next to a step of either of the two."""
     cost = twin.lost(node, pod, places, packs=objective == "pack")
-    points, second = divmod(part, ask.mode.unit)
+    points, second = divmod(part, ask.prefers.mode.unit)
     off = UNITS + abs(cost) / 10**9
     wanted = {twin.points(one, places.weights.step) for one in (cost - off, cost, cost + off)}
-    apart = second - twin.second(node, places, objective, ask.mode.unit)
+    apart = second - twin.second(node, places, objective, ask.prefers.mode.unit)
     is_second = -1 - UNITS <= apart <= UNITS
-    return points % ask.mode.weight == 0 and points // ask.mode.weight in wanted and is_second
+    return (
+        points % ask.prefers.mode.weight == 0
+        and points // ask.prefers.mode.weight in wanted
+        and is_second
+    )
 
 
 def scored(world: World, cycle: Cycle, pod: Asked, objective: str, *, cold: bool) -> None:
@@ -52,7 +56,7 @@ def scored(world: World, cycle: Cycle, pod: Asked, objective: str, *, cold: bool
     boards = Boards(world.cluster, cycle.learner) if cold else cycle.boards
     shape = boards.shape(key)
     boards.refresh(shape)
-    assert shape.ask.mode.objective == OBJECTIVES[objective]
+    assert shape.ask.prefers.mode.objective == OBJECTIVES[objective]
     tables = places_worlds.told(world.cluster, cycle.learner.tables.places)
     parts = {}
     for name, node in world.nodes.items():

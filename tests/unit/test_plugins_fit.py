@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scheduler.api import names, wire
 from scheduler.api.door.decisions import Diagnosis, Hold, Outcome
 from scheduler.config import Config
-from scheduler.cycle import explain
 from scheduler.errors import Mistake
+from scheduler.telling import sayings
 from tests import make
 from tests.oracles import quantities
 
@@ -26,7 +26,7 @@ def outcome(pod: wire.Pod, nodes: list[wire.Node], there: list[wire.Pod]) -> Out
 def sentence(pod: wire.Pod, nodes: list[wire.Node], *there: wire.Pod) -> str:
     """Why the pod is pending; empty when it is not."""
     decided = outcome(pod, nodes, list(there))
-    return explain.sentence(decided.holds[0]) if decided.holds else ""
+    return sayings.write_sentence(decided.holds[0]) if decided.holds else ""
 
 
 @pytest.mark.parametrize(
@@ -169,13 +169,16 @@ def test_a_node_with_a_mistake_on_it_is_left_out_and_counted() -> None:
 
 def test_no_nodes_is_said_as_such_and_a_problem_as_it_is() -> None:
     assert sentence(make.pod(), []) == "no nodes available to schedule pods"
-    assert explain.sentence(Hold("u", problem=Mistake("spec.x", "is wrong"))) == "spec.x: is wrong"
-    assert explain.sentence(Hold("u")) == "no nodes available to schedule pods"
+    assert (
+        sayings.write_sentence(Hold("u", problem=Mistake("spec.x", "is wrong")))
+        == "spec.x: is wrong"
+    )
+    assert sayings.write_sentence(Hold("u")) == "no nodes available to schedule pods"
 
 
 def test_parts_are_sorted_as_text_with_their_counts() -> None:
     reasons = (("Insufficient cpu", 2), ("Too many pods", 10), ("Insufficient memory", 1))
-    assert explain.fit_error(Diagnosis(12, reasons)) == (
+    assert sayings.write_fit_error(Diagnosis(12, reasons)) == (
         "0/12 nodes are available: 1 Insufficient memory, 10 Too many pods, 2 Insufficient cpu."
     )
 

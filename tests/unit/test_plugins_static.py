@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.api import wire
-from scheduler.cycle.boards import Key
 from scheduler.plugins import table
+from scheduler.shapes.boards import Key
 from scheduler.state.cluster import Cluster
 from tests import make
 from tests.oracles import filters as twin

@@ -21,11 +21,11 @@ from scheduler.api.placement import (
     Placement,
 )  # fmt: skip
 from scheduler.config import Config, Profile
-from scheduler.cycle import policies
-from scheduler.cycle.policies import PolicyBook, Resolved
 from scheduler.embedded.api.admission import schemas
 from scheduler.engine.engine import Engine
 from scheduler.errors import BadInput
+from scheduler.shapes import policies
+from scheduler.shapes.policies import PolicyBook, Resolved
 from scheduler.state.cluster import Cluster
 from tests import make
 

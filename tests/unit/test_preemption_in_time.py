@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Outcome
-from scheduler.cycle.preemption.attempts import Attempts
+from scheduler.disruption.attempts import Attempts
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
 from tests.model import preemption_worlds as model

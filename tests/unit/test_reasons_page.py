@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from scheduler.api.reasons import CARD_CODES, CardRefusal
-from scheduler.cycle import diagnosis, explain
 from scheduler.plugins import table
+from scheduler.shapes import diagnosis
 from scheduler.state import checks
+from scheduler.telling import sayings
 from tests import make
 from tests.model import mixed_fleet
 
@@ -22,7 +23,7 @@ WRITERS = {"_pod_event": 2, "on_node": 1}
 def test_every_reason_has_a_heading_and_every_heading_is_a_reason() -> None:
     headings = re.findall(r"^### `(.+)`$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     rules = (text.replace("{}", "RESOURCE") for text in table.texts())
-    reasons = [explain.NO_NODES, *rules, *CARD_CODES.values()]
+    reasons = [sayings.NO_NODES, *rules, *CARD_CODES.values()]
     assert sorted(headings) == sorted(reasons)
     assert CARD_CODES.keys() == set(CardRefusal)
 
@@ -74,7 +75,7 @@ def test_every_event_is_in_its_table() -> None:
 
 
 def test_every_reason_of_the_condition_is_in_its_table() -> None:
-    assert _first_column("The `PodScheduled` condition") == [explain.UNSCHEDULABLE, explain.ERROR]
+    assert _first_column("The `PodScheduled` condition") == [sayings.UNSCHEDULABLE, sayings.ERROR]
 
 
 def test_every_reason_for_a_closed_node_is_in_its_table() -> None:

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from scheduler.api.door.decisions import Detail, Diagnosis, Hold
-from scheduler.cycle import explain
-from scheduler.cycle.explain import Saying
 from scheduler.errors import Mistake
 from scheduler.kube.report.reporter import Reporter
 from scheduler.state.pods import PodRecord
+from scheduler.telling import sayings
+from scheduler.telling.sayings import Saying
 from tests import make
 
 
@@ -61,7 +61,7 @@ class Talk:
 
 def saying(free: int, reason: str = "Insufficient cpu", nodes: int = 3) -> Saying:
     detail = Detail(reason, f"requested 9, the most free is {free} on n")
-    return explain.saying(Hold("u", Diagnosis(nodes, ((reason, nodes),), 0, (detail,))))
+    return sayings.say_why(Hold("u", Diagnosis(nodes, ((reason, nodes),), 0, (detail,))))
 
 
 async def test_new_figures_are_said_when_the_old_have_stood_for_a_minute_and_only_the_last(
@@ -108,7 +108,7 @@ async def test_how_many_nodes_give_a_reason_is_a_figure(monkeypatch: pytest.Monk
     pod = talk.pod()
     cpu, memory = "Insufficient cpu", "Insufficient memory"
     counts = [((cpu, 3), (memory, 2)), ((cpu, 4), (memory, 1)), ((memory, 3), (cpu, 2))]
-    texts = [explain.saying(Hold("u", Diagnosis(5, reasons))) for reasons in counts]
+    texts = [sayings.say_why(Hold("u", Diagnosis(5, reasons))) for reasons in counts]
     for text in texts:
         talk.reporter.unschedulable(pod, text)
     assert talk.said() == [texts[0].note]
@@ -139,7 +139,7 @@ async def test_new_reasons_and_new_nodes_are_said_at_once(monkeypatch: pytest.Mo
     talk = Talk(monkeypatch)
     pod = talk.pod()
     texts = [saying(5), saying(5, "Insufficient memory"), saying(5, "Insufficient memory", 4)]
-    texts.append(explain.plain("binding failed", explain.ERROR))
+    texts.append(sayings.say_plain("binding failed", sayings.ERROR))
     for one in texts:
         talk.reporter.unschedulable(pod, one)
     assert talk.said() == [one.note for one in texts]
@@ -272,4 +272,4 @@ async def test_a_text_that_was_given_up_may_be_said_again(monkeypatch: pytest.Mo
 def test_only_where_a_node_could_help_the_condition_says_unschedulable(
     hold: Hold, reason: str
 ) -> None:
-    assert explain.saying(hold).reason == reason
+    assert sayings.say_why(hold).reason == reason

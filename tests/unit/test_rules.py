@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from scheduler.config import Config
-from scheduler.cycle import diagnosis
-from scheduler.cycle.boards import Key, Shape
 from scheduler.cycle.schedule import Cycle
 from scheduler.kernels import place
 from scheduler.plugins import table
 from scheduler.plugins.rules import named_nodes, node_affinity, volume_claims
 from scheduler.schema import columns as c
+from scheduler.shapes import diagnosis
+from scheduler.shapes.boards import Key, Shape
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 from scheduler.state.structures.recent import Recent

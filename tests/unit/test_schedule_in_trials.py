@@ -12,7 +12,7 @@ from scheduler.api.placement import Mode, Placement
 from scheduler.config import Config
 from scheduler.engine.engine import Engine
 from scheduler.state import checks
-from scheduler.state.disruption.nominations import Nominations
+from scheduler.state.nominations import Nominations
 from scheduler.state.pods import Life
 from tests import make
 from tests.model import preemption_worlds as worlds

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scheduler.cycle.advice import losses
-from scheduler.cycle.advice.asking import Asking
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
+from scheduler.telling.advice import losses
+from scheduler.telling.advice.asking import Asking
 from tests import make
 from tests.unit import places_worlds
 

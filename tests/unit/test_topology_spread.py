@@ -6,10 +6,11 @@ import pytest
 
 from scheduler.api.placement import Mode, Placement
 from scheduler.config import Config
-from scheduler.cycle import boards, verdicts
-from scheduler.cycle.boards import Shape
 from scheduler.cycle.schedule import Cycle
+from scheduler.shapes import boards
+from scheduler.shapes.boards import Shape
 from scheduler.state.cluster import Cluster
+from scheduler.telling import verdicts
 from tests import make
 from tests.model import peer_objects as objects
 from tests.unit.peer_clusters import cluster_of, compare, seen

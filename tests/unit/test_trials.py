@@ -304,3 +304,26 @@ def test_a_pod_that_is_forgotten_as_if_is_assumed_again_with_what_the_watch_told
     assert cluster.pods[pod.uid].life == Life.ASSUMED
     cluster.forget(pod.uid)
     assert cluster.pods[pod.uid].labels == {"seen": "late"}
+
+
+def test_a_quiet_trial_tells_no_rows_keeps_nothing_and_lets_no_board_read() -> None:
+    cluster, uid = full_node()
+    waits = cluster.see_pod(make.pod(name="waits", cpu="1"))
+    assert waits is not None
+    cycle = make.cycle(cluster=cluster)
+    shape = cycle.shape_of(waits)
+    assert shape is not None
+    cycle.boards.refresh(shape)
+    position, before = cluster.moved.position, checks.fingerprint(cluster)
+    with cluster.trial(is_quiet=True) as trial:
+        trial.take_away(uid)
+        assert cluster.moved.position > position
+        with cluster.trial(), pytest.raises(BrokenInvariant, match="quiet"):
+            cycle.boards.refresh(shape)
+        with pytest.raises(BrokenInvariant, match="only rolled back"):
+            trial.commit()
+    assert cluster.moved.position == position
+    assert checks.fingerprint(cluster) == before
+    assert not cycle.schedule([waits]).binds
+    cluster.pod_gone(uid)
+    assert [bind.node for bind in cycle.schedule([waits]).binds] == ["n"]

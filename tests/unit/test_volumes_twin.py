@@ -12,12 +12,12 @@ from scheduler.api import storage, wire
 from scheduler.api.kube_plugins import KubePlugins, VolumeBinding
 from scheduler.api.placement import Placement
 from scheduler.config import Config
-from scheduler.cycle import verdicts
 from scheduler.cycle.schedule import Cycle
 from scheduler.plugins.volumes.refusals import BINDING, LIMITS, RESTRICTIONS, ZONE
 from scheduler.state import checks
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
+from scheduler.telling import verdicts
 from tests import make
 from tests.model import volume_worlds as worlds
 from tests.oracles import volume_binding as bound

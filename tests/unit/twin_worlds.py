@@ -133,7 +133,7 @@ def parts(made: World, pod: fleet.Pod, mode: str) -> dict[str, int]:
     shape = cycle.shape_of(made.cluster.pods[made.see(pod, mode)])
     assert shape is not None
     cycle.boards.refresh(shape)
-    points = shape.board.part // shape.ask.mode.unit
+    points = shape.board.part // shape.ask.prefers.mode.unit
     return {name: int(points[row]) for name, row in made.cluster.nodes.rows.items()}
 
 

@@ -4,9 +4,9 @@ import msgspec
 
 from scheduler.api import wire
 from scheduler.config import Config
-from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle
 from scheduler.devices import table as devices
+from scheduler.shapes.policies import PolicyBook
 from scheduler.state.cluster import Cluster
 from tests.model.server import Change, Json, Server
 from tests.oracles import allocation

@@ -193,7 +193,7 @@ def _may_take(cards: c.Cards, ask: c.Ask, known: Known, start: int, at: int) -> 
         return False
     if cores == cards.total[c.CORES, d] and cards.used[c.SLOTS, d] > 0 and cores == _ALL_CORES:
         return False
-    return bool(ask.model_ok[cards.model[d]] and ask.mode_ok[cards.mode[d]])
+    return bool(ask.prefers.model_ok[cards.model[d]] and ask.prefers.mode_ok[cards.mode[d]])
 
 
 @part

@@ -71,7 +71,7 @@ def _prepare(ask: c.Ask, demand: c.Demand, cold: Cold, s: c.Scratch) -> None:
         for row in range(cold.refused.size):
             highest = max(highest, cold.scores[i, row])
         most += cold.weights[i] * highest
-    cold.best[BEST_STATIC] = ask.mode.unit * _MILLI * most
+    cold.best[BEST_STATIC] = ask.prefers.mode.unit * _MILLI * most
     weight = 0
     for pod in range(demand.keel.weight.size):
         weight += demand.keel.weight[pod]
@@ -82,7 +82,7 @@ def _prepare(ask: c.Ask, demand: c.Demand, cold: Cold, s: c.Scratch) -> None:
 def _look(world: World, ask: c.Ask, cold: Cold, tier: int) -> None:
     """Look at all classes for a better node: those without GPUs (tier 0), with them (1), or all (-1)."""
     nodes, demand, s = world.tables.nodes, world.demand, world.scratch
-    bounded = ask.mode.aware == aware.KEEL and not ask.rules.walk
+    bounded = ask.prefers.mode.aware == aware.KEEL and not ask.rules.walk
     lanes = 0
     step = _STRIDE if bounded else 1
     while step > 0:
@@ -137,9 +137,9 @@ def _may_win(world: World, ask: c.Ask, cold: Cold, row: int) -> bool:
 @tiny
 def _most_part(ask: c.Ask, cost: float) -> int:
     """The highest part of a loss: with the most that a second objective adds, which pods without devices have none of."""
-    most = keel.points(cost) * ask.mode.weight * ask.mode.unit
-    is_open = ask.mode.objective != c.NO_OBJECTIVE and ask.containers.shape[1] > 0
-    return int(most + ask.mode.unit - 1 if is_open else most)
+    most = keel.points(cost) * ask.prefers.mode.weight * ask.prefers.mode.unit
+    is_open = ask.prefers.mode.objective != c.NO_OBJECTIVE and ask.containers.shape[1] > 0
+    return int(most + ask.prefers.mode.unit - 1 if is_open else most)
 
 
 @inlined
@@ -147,15 +147,17 @@ def _part_whole(
     nodes: c.Nodes, ask: c.Ask, demand: c.Demand, cold: Cold, row: int, s: c.Scratch
 ) -> int:
     """As ``parts.judged`` on a node without devices, of which what it held is known; -1 where a bound tells that it loses."""
-    found, objective = demand.places, ask.mode.objective
-    places.read(nodes, found, nodes.pool[row], row, s)
+    found, objective = demand.places, ask.prefers.mode.objective
     if not cold.known.fresh[row]:
-        cold.known.held[row] = places.held(found, s)
-        cold.known.fresh[row] = True
-    was_used = places.used(found, s)
+        _know_whole(nodes, found, cold.known, row, s)
+    kept = cold.known.whole
+    for b in range(found.resources.size):
+        for figure in range(3):
+            s.room[figure, b] = kept[row, k.WHOLE_AT + 3 * b + figure]
     places.take(found, s, ROOM_KEPT)
-    was, rest = cold.known.held[row], places.beside(found, objective, was_used, s)
-    second = places.second(objective, places.full(nodes, row, was_used), ask.mode.unit)
+    was = kept[row, k.WHOLE_HELD]
+    rest = places.beside(found, objective, kept[row, k.WHOLE_USED], s)
+    second = places.second(objective, kept[row, k.WHOLE_FULL], ask.prefers.mode.unit)
     # A bound takes as long as a few typical pods.
     if found.worth.size > _FEW:
         most = _whole(ask, found, bounds.safe(was - places.most_held(found, s) + rest)) + second
@@ -164,10 +166,26 @@ def _part_whole(
     return _whole(ask, found, was - places.held(found, s) + rest) + second
 
 
+@part
+def _know_whole(nodes: c.Nodes, found: Places, known: Known, row: int, s: c.Scratch) -> None:
+    """Keep what a node without devices is until it moves: all kinds of pods read the same."""
+    places.read(nodes, found, nodes.pool[row], row, s)
+    used = places.used(found, s)
+    known.whole[row, k.WHOLE_HELD] = places.held(found, s)
+    known.whole[row, k.WHOLE_USED] = used
+    known.whole[row, k.WHOLE_FULL] = places.full(nodes, row, used)
+    for b in range(found.resources.size):
+        for figure in range(3):
+            known.whole[row, k.WHOLE_AT + 3 * b + figure] = s.room[figure, b]
+    known.fresh[row] = True
+
+
 @tiny
 def _whole(ask: c.Ask, found: Places, cost: float) -> int:
     """The part of a loss, but for the second objective."""
-    return int(places.points(cost, found.weights[STEP]) * ask.mode.weight * ask.mode.unit)
+    return int(
+        places.points(cost, found.weights[STEP]) * ask.prefers.mode.weight * ask.prefers.mode.unit
+    )
 
 
 @tiny
@@ -214,7 +232,7 @@ def _static(ask: c.Ask, cold: Cold, row: int) -> int:
     points = 0
     for i in range(cold.weights.size):
         points += cold.weights[i] * cold.scores[i, row]
-    return int(ask.mode.unit * _MILLI * points)
+    return int(ask.prefers.mode.unit * _MILLI * points)
 
 
 @part

@@ -54,7 +54,7 @@ def _score_cards(cards: c.Cards, ask: c.Ask, start: int, count: int, s: c.Scratc
             if total == 0:
                 full = False
             else:
-                weight = np.float32(ask.card_weights[i])
+                weight = np.float32(ask.prefers.card_weights[i])
                 used = np.float32(cards.used[figure, d] + s.held[figure, j])
                 score += weight * (used / np.float32(total))
         s.card_score[j] = _F10 * score if full else _F0
@@ -63,8 +63,8 @@ def _score_cards(cards: c.Cards, ask: c.Ask, start: int, count: int, s: c.Scratc
 @part
 def _before(cards: c.Cards, ask: c.Ask, start: int, s: c.Scratch, a: int, b: int) -> bool:
     """Whether card a sorts strictly before card b."""
-    for i in range(ask.sort_keys.size):
-        key = ask.sort_keys[i]
+    for i in range(ask.prefers.sort_keys.size):
+        key = ask.prefers.sort_keys[i]
         if key == 0:
             break
         by = abs(key)
@@ -128,9 +128,9 @@ def accepts(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scra
     d = start + j
     if not cards.healthy[d] or cards.cordoned[d]:
         return False
-    if not (ask.model_ok[cards.model[d]] and ask.mode_ok[cards.mode[d]]):
+    if not (ask.prefers.model_ok[cards.model[d]] and ask.prefers.mode_ok[cards.mode[d]]):
         return False
-    if ask.uuid_ok.size > 0 and not ask.uuid_ok[cards.uuid[d]]:
+    if ask.prefers.uuid_ok.size > 0 and not ask.prefers.uuid_ok[cards.uuid[d]]:
         return False
     return bool(_refusal(cards, ask, slot, start, j, s) < 0)
 
@@ -238,7 +238,7 @@ def _choose_for(
         if cards.cordoned[d]:
             s.codes[CORDONED] += 1
             continue
-        if not (ask.model_ok[cards.model[d]] and ask.mode_ok[cards.mode[d]]):
+        if not (ask.prefers.model_ok[cards.model[d]] and ask.prefers.mode_ok[cards.mode[d]]):
             s.codes[TYPE] += 1
             continue
         if numa_bind and cards.numa[d] != last_numa:
@@ -247,7 +247,7 @@ def _choose_for(
                 s.codes[NUMA] += n_picks - first
             n_picks = first
             last_numa = cards.numa[d]
-        if ask.uuid_ok.size > 0 and not ask.uuid_ok[cards.uuid[d]]:
+        if ask.prefers.uuid_ok.size > 0 and not ask.prefers.uuid_ok[cards.uuid[d]]:
             s.codes[UUID] += 1
             continue
         code = _refusal(cards, ask, slot, start, j, s)

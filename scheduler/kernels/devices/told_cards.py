@@ -1,4 +1,4 @@
-"""What a pod with a node holds on its cards: see ``state/charging/told_cards.py`` for what counts of a claim.
+"""What a pod with a node holds on its cards: see ``state/told_cards.py`` for what counts of a claim.
 
 App containers and sidecars add up; every other init container runs on top of the sidecars before it. A
 tenant's pod may have thousands of containers, each of which asks all cards, so this is a loop of a kernel.

@@ -29,7 +29,7 @@ def place(
     Reads all but the scratch; leaves the picks of the pod there as ``gpus.choose`` does.
     O(cards · (cards + typical shapes)).
     """
-    mode, pool = ask.mode.aware, pools.find_pool(nodes, ask, row)
+    mode, pool = ask.prefers.mode.aware, pools.find_pool(nodes, ask, row)
     s.second[0] = 0
     if mode == KEEL and is_whole(nodes, demand, row):
         return _place_whole(nodes, cards, ask, demand, row, s)
@@ -41,7 +41,7 @@ def place(
         s.served[0], s.served[1] = keel.served(nodes, ask, demand, row)
         if asks:
             s.second[0] = places.second(
-                ask.mode.objective, free.used(nodes, pool, row, idle), ask.mode.unit
+                ask.prefers.mode.objective, free.used(nodes, pool, row, idle), ask.prefers.mode.unit
             )
     if _measures(ask, demand):
         fragments.count(_typical(ask, demand), n, s)
@@ -107,7 +107,7 @@ def _place_whole(
     found = places_of(nodes, demand, row)
     cost, was_used = _lost_whole(nodes, ask, found, row, s)
     fullness = places.full(nodes, row, was_used)
-    s.second[0] = places.second(ask.mode.objective, fullness, ask.mode.unit)
+    s.second[0] = places.second(ask.prefers.mode.objective, fullness, ask.prefers.mode.unit)
     return places.points(cost, found.weights[STEP])
 
 
@@ -127,7 +127,9 @@ def _lost_whole(
     was, was_used = places.held(found, s), places.used(found, s)
     places.ask_of(ask, found, taken, s, ROOM_ASKED)
     places.take(found, s, ROOM_ASKED)
-    cost = was - places.held(found, s) + places.beside(found, ask.mode.objective, was_used, s)
+    cost = (
+        was - places.held(found, s) + places.beside(found, ask.prefers.mode.objective, was_used, s)
+    )
     return cost, was_used
 
 
@@ -163,7 +165,9 @@ def pick(
     if passing < wanted:
         return -1
     # A node that is judged as a whole loses alike by all its cards.
-    tries = ask.mode.aware == FGD or (ask.mode.aware == KEEL and not is_whole(nodes, demand, row))
+    tries = ask.prefers.mode.aware == FGD or (
+        ask.prefers.mode.aware == KEEL and not is_whole(nodes, demand, row)
+    )
     if tries and wanted == 1 and passing > 1:
         _try_each(nodes, cards, ask, demand, row, passing, s)
     else:
@@ -201,7 +205,7 @@ def _take_tightest(ask: c.Ask, passing: int, wanted: int, s: c.Scratch) -> None:
 
 @part
 def _rank(ask: c.Ask, s: c.Scratch, j: int) -> int:
-    if ask.mode.aware == RANDOM:
+    if ask.prefers.mode.aware == RANDOM:
         return published.draw(ask.rules.draw, -1 - j)
     return int(min(s.free[0, j], s.free[1, j]))
 
@@ -241,7 +245,7 @@ def _try_each(
             was = (s.free[0, j], s.free[1, j])
             fragments.change(typical, cards.kind[start + j], 1, was, now, s)
             measure = _measure(ask, demand, row, cpu, idle, (s.fits_with, s.frag_with))
-        if ask.mode.aware == KEEL:
+        if ask.prefers.mode.aware == KEEL:
             cost = keel.lost(demand, row, s, idle, cpu, measure)
             cost += _cut(cards, demand, start, j, s)
         else:
@@ -338,20 +342,20 @@ def _put(
 @tiny
 def _measures(ask: c.Ask, demand: c.Demand) -> bool:
     """Whether fragments count."""
-    if ask.mode.aware == KEEL:
+    if ask.prefers.mode.aware == KEEL:
         return bool(demand.rates[c.RATE_DEPARTURES] != 0)
-    return bool(ask.mode.aware == FGD)
+    return bool(ask.prefers.mode.aware == FGD)
 
 
 @tiny
 def _typical(ask: c.Ask, demand: c.Demand) -> c.Typical:
-    return demand.keel if ask.mode.aware == KEEL else demand.fgd
+    return demand.keel if ask.prefers.mode.aware == KEEL else demand.fgd
 
 
 @part
 def _measure(
     ask: c.Ask, demand: c.Demand, row: int, cpu: int, idle: int, counted: tuple[c.Ints, c.Ints]
 ) -> int:
-    credit = ask.mode.aware == KEEL
+    credit = ask.prefers.mode.aware == KEEL
     typical = _typical(ask, demand)
     return fragments.total(typical, demand.close, row, cpu, idle, counted, credit)

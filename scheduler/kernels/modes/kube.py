@@ -43,7 +43,7 @@ def fit(nodes: c.Nodes, ask: c.Ask, row: int) -> int:
         elif strategy == score.MOST:
             points = min(use, cap) * _FULL // cap
         else:
-            points = score.on_curve(ask.curve, _FULL if use > cap else use * _FULL // cap)
+            points = score.on_curve(ask.prefers.curve, _FULL if use > cap else use * _FULL // cap)
             if points == 0:
                 continue
         total += points * wanted[i, c.FIT_WEIGHT]

@@ -65,9 +65,9 @@ def clustering(nodes: c.Nodes, ask: c.Ask, demand: c.Demand, row: int, idle: int
     most = int(demand.rates[c.RATE_MOST_GPU])
     score = _QUARTER * (most - idle) // most
     kinds = 0
-    for i in range(ask.sizes.size):
-        kinds += 1 if nodes.requested[ask.sizes[i], row] > 0 else 0
-    if nodes.requested[ask.sizes[ask.rules.size], row] > 0:
+    for i in range(ask.prefers.sizes.size):
+        kinds += 1 if nodes.requested[ask.prefers.sizes[i], row] > 0 else 0
+    if nodes.requested[ask.prefers.sizes[ask.rules.size], row] > 0:
         return int(score + (3 * _QUARTER if kinds == 1 else 2 * _QUARTER))
     return int(score + (_QUARTER if kinds == 0 else 0))
 

@@ -33,12 +33,12 @@ def fit_strategy(ask: c.Ask, s: c.Scratch, lanes: int) -> None:
 
     Source: kubernetes 1.37 ``plugins/noderesources``; integer arithmetic, truncating.
     """
-    mode = ask.mode.blind
+    mode = ask.prefers.mode.blind
     for lane in range(lanes):
         total, weights = 0, 0
         for d in range(c.N_DIMS):
             cap, asked = int(s.cap[d, lane]), int(s.ask[d, lane])
-            weight = ask.weights[d]
+            weight = ask.prefers.weights[d]
             if weight == 0 or cap <= 0 or (d >= _FIRST_SCALAR and asked == 0):
                 continue
             use = int(s.used[d, lane]) + asked
@@ -47,7 +47,7 @@ def fit_strategy(ask: c.Ask, s: c.Scratch, lanes: int) -> None:
             elif mode == MOST:
                 points = min(use, cap) * _FULL // cap
             else:
-                points = on_curve(ask.curve, _FULL if use > cap else use * _FULL // cap)
+                points = on_curve(ask.prefers.curve, _FULL if use > cap else use * _FULL // cap)
                 if points == 0:
                     continue
             total += points * weight
@@ -83,7 +83,7 @@ def balanced(ask: c.Ask, s: c.Scratch, lanes: int) -> None:
     for lane in range(lanes):
         asks = 0
         for d in range(c.N_DIMS):
-            if ask.weights[d] > 0:
+            if ask.prefers.weights[d] > 0:
                 asks += int(s.ask[d, lane])
         if asks == 0:
             s.points[lane] = 0
@@ -98,7 +98,7 @@ def _evenness(ask: c.Ask, s: c.Scratch, lane: int, with_pod: int) -> int:
     n, first, second, total = 0, 0.0, 0.0, 0.0
     for d in range(c.N_DIMS):
         cap = s.cap[d, lane]
-        if ask.weights[d] == 0 or cap <= 0 or (d >= _FIRST_SCALAR and s.ask[d, lane] == 0):
+        if ask.prefers.weights[d] == 0 or cap <= 0 or (d >= _FIRST_SCALAR and s.ask[d, lane] == 0):
             continue
         share = min(1.0, (s.used[d, lane] + with_pod * s.ask[d, lane]) / cap)
         second = share if n == 1 else second
@@ -113,7 +113,11 @@ def _evenness(ask: c.Ask, s: c.Scratch, lane: int, with_pod: int) -> int:
         squares = 0.0
         for d in range(c.N_DIMS):
             cap = s.cap[d, lane]
-            if ask.weights[d] == 0 or cap <= 0 or (d >= _FIRST_SCALAR and s.ask[d, lane] == 0):
+            if (
+                ask.prefers.weights[d] == 0
+                or cap <= 0
+                or (d >= _FIRST_SCALAR and s.ask[d, lane] == 0)
+            ):
                 continue
             share = min(1.0, (s.used[d, lane] + with_pod * s.ask[d, lane]) / cap)
             squares += (share - mean) * (share - mean)

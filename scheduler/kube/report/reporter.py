@@ -19,12 +19,12 @@ from typing import Any
 import msgspec
 
 from scheduler.api.limits import shortened
-from scheduler.cycle.explain import NOTE_MAX, Saying
 from scheduler.kube import client, wall_clock
 from scheduler.kube.client import ApiClient
 from scheduler.kube.report.outbox import Lane, Outbox, Report
 from scheduler.state.nodes import NodeFacts
 from scheduler.state.pods import PodRecord
+from scheduler.telling.sayings import NOTE_MAX, Saying
 
 _CONDITION = "condition"
 # How long a text stands while only its figures change, and how many such texts are said at once, each second.

@@ -43,6 +43,8 @@ def _compile(asked: Asked, cluster: Cluster) -> Compiled:
     parts = {
         "pool": place_of(asked.template.family),
         "containers": cluster.ledger.containers_of(asked.template) if gpu else empty.containers(),
+    }
+    preferences = {
         "card_weights": shared.ints(*placement.device_weights),
         "sort_keys": card_order.sort_keys(placement.gpu_policy, numa_bind=numa_bind),
         "model_ok": card_order.models_ok(gpu, cards.models.values),
@@ -58,7 +60,7 @@ def _compile(asked: Asked, cluster: Cluster) -> Compiled:
         "size": asked.template.size,
         "draw": 0,
     }
-    return Compiled(parts, rules)
+    return Compiled(parts, preferences, rules)
 
 
 def _tell(judged: Judged) -> RowReasons:

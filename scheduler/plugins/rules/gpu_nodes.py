@@ -10,7 +10,7 @@ _NAME = "KeepsGpuNodesFree"
 
 
 def _compile(asked: Asked, _: Cluster) -> Compiled:
-    return Compiled({}, {"avoid_gpu": _applies(asked)})
+    return Compiled(rules={"avoid_gpu": _applies(asked)})
 
 
 def _applies(asked: Asked) -> bool:

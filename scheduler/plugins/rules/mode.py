@@ -55,7 +55,7 @@ _LEARNING = frozenset(
 
 
 def _is_learning(ask: c.Ask) -> bool:
-    return int(ask.mode.aware) in _LEARNING
+    return int(ask.prefers.mode.aware) in _LEARNING
 
 
 def _draws_lots(asked: Asked) -> bool:
@@ -72,14 +72,16 @@ def _compile(asked: Asked, cluster: Cluster) -> Compiled:
     shape = placement.kube.fit.shape if placement.is_kube else placement.curve
     return Compiled(
         {
-            "mode": _mode(asked),
             "kube": kube_scores.compiled(asked, nodes) if placement.is_kube else empty.kube_term(),
+            "dim_amounts": np.array([amounts.get(name or "", 0) for name in dims], np.int64),
+        },
+        {
+            "mode": _mode(asked),
             "weights": shared.ints(*placement.weights),
             "dims": shared.ints(*(-1 if name is None else nodes.row_asked(name) for name in dims)),
-            "dim_amounts": np.array([amounts.get(name or "", 0) for name in dims], np.int64),
             "curve": shared.curve(shape),
             "sizes": shared.ints(*map(nodes.row_asked, _totals(asked))),
-        }
+        },
     )
 
 

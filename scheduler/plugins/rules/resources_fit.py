@@ -67,7 +67,7 @@ def _tell(judged: Judged) -> RowReasons:
 
 def _short(judged: Judged) -> c.Flags:
     """[n, k] whether a row has too little of each requested resource."""
-    bits = judged.ask.bits[c.BIT_FIRST_RESOURCE] + np.arange(judged.ask.resources.size)
+    bits = judged.ask.prefers.bits[c.BIT_FIRST_RESOURCE] + np.arange(judged.ask.resources.size)
     short: c.Flags = ((judged.bits[bits // c.WORD] >> (bits % c.WORD)[:, None]) & 1).T == 1
     return short
 

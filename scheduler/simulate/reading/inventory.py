@@ -14,9 +14,9 @@ from scheduler.api.door import events
 from scheduler.api.pods import requests
 from scheduler.api.storage import KINDS as STORAGE_KINDS
 from scheduler.api.storage import StorageObject
-from scheduler.cycle import policies
 from scheduler.devices.table import FAMILIES
 from scheduler.errors import BadInput, Mistake, visible
+from scheduler.shapes import policies
 from scheduler.simulate.reading import kinds
 from scheduler.simulate.reading import objects as manifests
 from scheduler.simulate.reading.priorities import Priorities

@@ -7,7 +7,6 @@ import numpy as np
 from scheduler.schema import columns as c
 
 _FIRST_CAPACITY = 64
-NOTHING: c.Ints = np.zeros((0, 4), np.int64)
 
 
 class PodTable:

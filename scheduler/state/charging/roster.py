@@ -11,12 +11,12 @@ from msgspec.structs import replace
 from scheduler.errors import BrokenInvariant
 from scheduler.schema import columns as c
 from scheduler.state.cards import CardTable
-from scheduler.state.charging.holders import NOTHING
 from scheduler.state.charging.ledger import Ledger
 from scheduler.state.nodes import NodeTable
 from scheduler.state.pods import Life, PodRecord, followed
 from scheduler.state.registers import Registers
 from scheduler.state.structures.changes import Changes
+from scheduler.state.told_cards import NOTHING
 
 
 class Follower(Protocol):

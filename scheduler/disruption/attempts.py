@@ -1,0 +1,177 @@
+"""Preemption for one pod: which pods it evicts, decided as kube-scheduler's DefaultPreemption decides.
+
+It differs in two things. All nodes are candidates, where kube-scheduler looks at a tenth of them, from a random one
+on; and of several that are as good in everything the one of the lowest rank is taken, where kube-scheduler takes any.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduler.api.cards import Slots
+from scheduler.api.door.decisions import Attempt, Diagnosis, Evict, Nominate
+from scheduler.disruption.hunts import TEXTS, Hunt
+from scheduler.placing.promised import Promised
+from scheduler.plugins import table
+from scheduler.schema import preempting as p
+from scheduler.shapes import diagnosis
+from scheduler.shapes.boards import Boards, Key
+from scheduler.shapes.caches import IsThere
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
+from scheduler.state.structures.recent import Recent
+
+NEVER = "not eligible due to preemptionPolicy=Never."
+WAITS = "not eligible due to a terminating pod on the nominated node."
+# Kinds of pods whose hunts are kept.
+_HUNTS_MAX, _HUNTS_BYTES_MAX = 64, 32 << 20
+# What an attempt costs beside, in nodes that are asked.
+_NODES_AN_ATTEMPT = 512
+# What a node costs that is tried by itself with the pods that are nominated to it.
+_NODES_A_TRIAL = 512
+
+
+class Made(NamedTuple):
+    """What an attempt came to.
+
+    Attributes:
+        cards: what the pod is promised, of the cards that are free once the victims are gone.
+        keeps: the pod stays nominated where it is.
+    """
+
+    attempt: Attempt
+    evict: Evict | None = None
+    cards: Slots = ()
+    keeps: bool = False
+
+
+# Of a pod whose profile takes the place of nobody.
+NOTHING = Made(Attempt())
+
+
+class Attempts:
+    """Looks for room that others have to make.
+
+    Attributes:
+        spent: how many nodes were asked since it was set to 0, or could have been in the time.
+    """
+
+    def __init__(self, cluster: Cluster, boards: Boards, promised: Promised) -> None:
+        self._cluster, self._boards, self._promised = cluster, boards, promised
+        self._hunts: Recent[tuple[Key, int], Hunt] = Recent(
+            _HUNTS_MAX, _HUNTS_BYTES_MAX, self._size_of
+        )
+        # The lowest priority on any node, and of when that is.
+        self._lowest, self._lowest_at = p.NO_PRIORITY, -1
+        self.spent = 0
+
+    def make(self, pod: PodRecord, key: Key, why: Diagnosis | None) -> Made:
+        """Decide for a pod that fits nowhere, for these reasons; None: nobody will read. Nothing is changed yet."""
+        if not pod.preempts:
+            return Made(Attempt(why=NEVER), keeps=bool(self._cluster.nodes.rows))
+        if self.waits(pod, key):
+            return Made(Attempt(why=WAITS), keeps=True)
+        if not self._has_lower(pod.priority):
+            return Made(Attempt(diagnosis=_nobody(why) if why is not None else None))
+        hunt = self._hunted(pod, key)
+        row = hunt.best()
+        if row < 0:
+            self._lowest, self._lowest_at = p.NO_PRIORITY, -1
+            return Made(Attempt(diagnosis=hunt.why() if why is not None else None))
+        victims = hunt.victims(pod, row)
+        node = self._cluster.nodes.name_of(row)
+        evict = Evict(pod.uid, node, tuple(one.uid for one in victims))
+        cards = self._promised.choose_cards(pod, row, evict.victims)
+        return Made(Attempt(node, len(victims)), evict, cards)
+
+    def forget(self, is_there: IsThere) -> None:
+        """Forget the hunts of pods that are gone."""
+        self._hunts.keep(lambda by, _: is_there(by[0].template))
+
+    def _size_of(self, by: tuple[Key, int], hunt: Hunt) -> int:
+        return 2 * self._boards.sizes.estimate(by[0].template) + hunt.estimate_bytes()
+
+    def is_cheap(self, pod: PodRecord, key: Key) -> bool:
+        """Whether what ``make`` answers is known but for what has changed since it was asked last."""
+        return not self._has_lower(pod.priority) or (key, pod.priority) in self._hunts
+
+    def could(self, pod: PodRecord, key: Key) -> bool:
+        """Whether it would find room now."""
+        if not pod.preempts or not self._has_lower(pod.priority) or self.waits(pod, key):
+            return False
+        return self._hunted(pod, key).best() >= 0
+
+    def waits(self, pod: PodRecord, key: Key) -> bool:
+        """Whether somebody is leaving the node that the pod is nominated to, and nothing else is in its way."""
+        cluster = self._cluster
+        name = cluster.nominations.node_of(pod.uid)
+        if not name:
+            return False
+        going = cluster.nominations.going
+        there = cluster.pods_on.get(name, {}).values()
+        leaving = any(
+            one.priority < pod.priority and (one.evicted or one.uid in going) for one in there
+        )
+        row = cluster.nodes.row_of(name)
+        if not leaving or row < 0:
+            return False
+        shape, rows = self._boards.unscored(key), np.array([row], np.int64)
+        bits = self._boards.refusals(shape, rows)
+        judged = diagnosis.judged(cluster, shape, self._boards.world(shape), rows, bits)
+        return not table.lasting(judged)[0]
+
+    def carry_out(self, pod: PodRecord, made: Made) -> list[Nominate]:
+        """Promise the room, and take it from those that come after; whose nomination is another then."""
+        nominations, evict = self._cluster.nominations, made.evict
+        if evict is None:
+            if not made.keeps:
+                nominations.put(pod.uid, "", pod.priority)
+            return self._if_new(pod)
+        for uid in evict.victims:
+            nominations.send_away(uid, pod.uid)
+        later = [
+            uid for uid, urgency in nominations.on(evict.node).items() if urgency < pod.priority
+        ]
+        for uid in later:
+            nominations.drop(uid)
+        nominations.put(pod.uid, evict.node, pod.priority, made.cards)
+        return [*self._if_new(pod), *(Nominate(uid, "") for uid in later)]
+
+    def _if_new(self, pod: PodRecord) -> list[Nominate]:
+        node = self._cluster.nominations.node_of(pod.uid)
+        return [Nominate(pod.uid, node)] if node != pod.nominated else []
+
+    def _hunted(self, pod: PodRecord, key: Key) -> Hunt:
+        by = key, pod.priority
+        hunt = self._hunts.get(by)
+        if hunt is None:
+            hunt = Hunt(self._cluster, self._boards, self._promised, key)
+        n_trials = self._promised.n_trials
+        hunt.refresh(pod)
+        self._hunts.put(by, hunt)
+        n_trials = self._promised.n_trials - n_trials
+        self.spent += hunt.n_asked + _NODES_AN_ATTEMPT + _NODES_A_TRIAL * n_trials
+        own = self._cluster.nodes.row_of(self._cluster.nominations.node_of(pod.uid))
+        if own >= 0:
+            hunt.ask_own(pod, own)
+        return hunt
+
+    def _has_lower(self, priority: int) -> bool:
+        """Whether there is a pod of a lower priority on any node."""
+        cluster = self._cluster
+        # That there was one is good enough: who then finds none has it looked for again.
+        if self._lowest >= priority and self._lowest_at != cluster.moved.position:
+            self._lowest_at = cluster.moved.position
+            pods = cluster.ledger.pods.columns
+            there = pods.priority[pods.node >= 0]
+            self._lowest = int(there.min()) if there.size else p.NO_PRIORITY
+        return self._lowest < priority
+
+
+def _nobody(why: Diagnosis) -> Diagnosis:
+    """What is told where no node has a pod of a lower priority."""
+    nobody, not_helpful = TEXTS
+    counts = (nobody, why.n_nodes - why.unresolvable), (not_helpful, why.unresolvable)
+    return Diagnosis(why.n_nodes, tuple(sorted(one for one in counts if one[1])))

@@ -1,0 +1,285 @@
+"""The possible victims on each node for one kind of pods, updated as nodes change.
+
+All nodes are asked, none is sampled; like pods share the answers, so that the second of a thousand costs what has
+changed since the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from scheduler.api.door.decisions import Diagnosis
+from scheduler.disruption.gains import Gains
+from scheduler.kernels import preempt as kernel
+from scheduler.placing.promised import ByRow, Promised
+from scheduler.plugins import table
+from scheduler.schema import columns as c
+from scheduler.schema import preempting as p
+from scheduler.shapes import diagnosis
+from scheduler.shapes.boards import Boards, Key, Shape
+from scheduler.state.budgets.budgets import Sets
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
+
+_NOBODY, _NOT_HELPFUL = (
+    "No preemption victims found for incoming pod",
+    "Preemption is not helpful for scheduling",
+)
+TEXTS = (_NOBODY, _NOT_HELPFUL)
+# Of so few nodes the pods are found by name in less time than those of all nodes.
+_FEW = 8
+_PODS_A_PART = 1024
+# So many budgets of pods take as long as a node.
+_BUDGETS_A_NODE = 2048
+
+
+class Hunt:
+    """Whom each node could spare for pods of one key and priority.
+
+    Attributes:
+        n_asked: how many nodes were asked since it was brought up to date last, or could have been in the time.
+    """
+
+    def __init__(self, cluster: Cluster, boards: Boards, promised: Promised, key: Key) -> None:
+        self._cluster, self._boards, self._promised = cluster, boards, promised
+        self._key = key
+        self._words: tuple[int, ...] = ()
+        self._shape = boards.unscored(key)
+        self._gains = Gains(cluster)
+        self._moved = self._version = self._figures = -1
+        self._counted: tuple[int, ...] = ()
+        self.n_asked = 0
+        self._summed: Diagnosis | None = None
+        self._forget()
+
+    def estimate_bytes(self) -> int:
+        """How much memory it takes for nodes and for what its pods count, at most."""
+        capacity = self._codes.size
+        of_nodes = self.figures.nbytes + self.bits.nbytes + self.refused.nbytes
+        return of_nodes + self._shape.counted.estimate_bytes(capacity)
+
+    def refresh(self, pod: PodRecord) -> None:
+        """Ask the nodes on which anything has changed; ``pod`` is one of the kind."""
+        cluster = self._cluster
+        words = (*cluster.cards.words, cluster.nodes.resources.generation)
+        if self._words != words or self._codes.size != cluster.nodes.capacity:
+            self._words = words
+            self._shape = self._boards.unscored(self._key)
+            self._forget()
+        rows = self._stale()
+        self._moved, self._version = cluster.moved.position, cluster.nominations.version
+        self._figures = cluster.budgets.figures
+        self.n_asked = rows.size
+        if not rows.size:
+            return
+        self._summed = None
+        bits = self._boards.refusals(self._shape, rows)
+        before: ByRow = {}
+        if cluster.nominations:
+            names = [cluster.nodes.name_of(row) for row in rows.tolist()]
+            before = self._promised.before(pod.priority, nodes=names)
+            if before:
+                bits |= self._promised.refused(pod, rows, len(bits))
+        self.bits[:, rows] = bits
+        self.ask(pod, rows, bits, before)
+
+    def ask(self, pod: PodRecord, rows: c.Ints, bits: c.Ints, before: ByRow) -> c.Ints:
+        """Ask some rows, which refuse the pod for these bits; rows of the pods that go from the last of them.
+
+        ``before`` are the pods that the pod yields to there.
+        """
+        refused = bits[0] != 0
+        self._codes[rows] = p.PREY_NOT_ASKED
+        judged = diagnosis.judged(
+            self._cluster,
+            self._shape,
+            self._boards.world(self._shape),
+            rows[refused],
+            bits[:, refused],
+        )
+        rows = rows[refused][~table.lasting(judged)]
+        if not before:
+            return self._ask(pod, rows, self._shape, ())
+        found = self._ask(pod, rows[~np.isin(rows, list(before))], self._shape, ())
+        asked = {row: before[row] for row in rows.tolist() if row in before}
+        for part in self._promised.tried(pod, asked) if asked else ():
+            # What those that the pod yields to say of it counts as well.
+            shape = self._boards.unscored(self._promised.key_of(pod) or self._key)
+            kept = [one for pods in part.values() for one in pods]
+            found = self._ask(pod, np.array(list(part), np.int64), shape, kept)
+        return found
+
+    def ask_own(self, pod: PodRecord, row: int) -> None:
+        """Ask the row that the pod itself is nominated to: it does not stand in its own way."""
+        self._again.add(row)
+        rows = np.array([row], np.int64)
+        bits = self._boards.refusals(self._shape, rows)
+        name = self._cluster.nodes.name_of(row)
+        before = self._promised.before(pod.priority, pod.uid, [name])
+        if before:
+            bits |= self._promised.refusals(pod, before)
+        self.bits[:, rows] = bits
+        self.ask(pod, rows, bits, before)
+
+    def victims(self, pod: PodRecord, row: int) -> list[PodRecord]:
+        """Whom a node spares for a pod, the most important first."""
+        name = self._cluster.nodes.name_of(row)
+        before = self._promised.before(pod.priority, pod.uid, [name])
+        rows = self.ask(pod, np.array([row], np.int64), self.bits[:, row : row + 1], before)
+        by_row = {one.row: one for one in self._cluster.pods_on[name].values()}
+        return [by_row[at] for at in rows.tolist()]
+
+    def best(self) -> int:
+        """The row of which the least is asked, the lowest rank on ties; -1 when none can do."""
+        rows = np.flatnonzero(self._codes == p.PREY_ENOUGH)
+        for figure, least in (
+            (p.PREY_VIOLATIONS, True),
+            (p.PREY_TOP, True),
+            (p.PREY_SUM, True),
+            (p.PREY_COUNT, True),
+            (p.PREY_START, False),
+        ):
+            if rows.size <= 1:
+                break
+            values = self.figures[figure, rows]
+            rows = rows[values == (values.min() if least else values.max())]
+        if not rows.size:
+            return -1
+        return int(rows[np.argmin(self._cluster.nodes.columns.rank[rows])])
+
+    def why(self) -> Diagnosis:
+        """Why nobody's going would help."""
+        if self._summed is None:
+            self._summed = self._sum_up()
+        return self._summed
+
+    def _sum_up(self) -> Diagnosis:
+        rows = diagnosis.all_rows(self._cluster)
+        codes = self._codes[rows]
+        none, asked = codes == p.PREY_NONE, codes == p.PREY_NOT_ENOUGH
+        reasons = [
+            (_NOBODY, int(none.sum())),
+            (_NOT_HELPFUL, int((~none & ~asked).sum())),
+        ]
+        if asked.any():
+            left = diagnosis.judged(
+                self._cluster,
+                self._shape,
+                self._boards.world(self._shape),
+                rows[asked],
+                self.refused[:, rows[asked]],
+            )
+            reasons += diagnosis.summed(left).reasons
+        return Diagnosis(rows.size, tuple(sorted(one for one in reasons if one[1])))
+
+    def _forget(self) -> None:
+        capacity = self._cluster.nodes.capacity
+        words = table.words_of_bits(self._shape.asked.template)
+        self.figures = p.figures(capacity)
+        self._codes = self.figures[p.PREY_CODE]
+        self.bits = np.zeros((words, capacity), np.int64)
+        self.refused = np.zeros((words, capacity), np.int64)
+        self._summed = None
+        self._moved = -1
+        # Rows that were asked in another way for one pod.
+        self._again: set[int] = set()
+
+    def _stale(self) -> c.Ints:
+        """The rows to ask again, of nodes that are there."""
+        cluster = self._cluster
+        again, self._again = self._again, set()
+        moved = cluster.moved.since(self._moved) if self._moved >= 0 else None
+        names = cluster.nominations.since(self._version)
+        others = cluster.budgets.rows_since(self._figures) if self._figures >= 0 else None
+        if (
+            moved is None
+            or names is None
+            or others is None
+            or (self._key.view.is_wide and moved.size)
+        ):
+            self._codes[:] = p.PREY_NOT_ASKED
+            return diagnosis.all_rows(cluster)
+        rows = {*again, *moved.tolist(), *(cluster.nodes.row_of(name) for name in names)}
+        rows.update(cluster.ledger.pods.columns.node[others].tolist())
+        gone = [row for row in rows if row >= 0 and cluster.nodes.facts[row] is None]
+        self._codes[gone] = p.PREY_NOT_ASKED
+        return np.array(sorted(row for row in rows if row >= 0 and row not in gone), np.int64)
+
+    def _ask(self, pod: PodRecord, rows: c.Ints, shape: Shape, kept: Iterable[PodRecord]) -> c.Ints:
+        """Ask the rows as they are now, with ``kept`` on them."""
+        if not rows.size:
+            return rows
+        cluster = self._cluster
+        first, pods = self._by_node(rows)
+        self._boards.count(shape)
+        gains = self._gains.find_gains(shape.counted, rows, pod.priority)
+        for one in kept:
+            # What is needed near has to be there without them as well.
+            self._gains.set_apart(shape.counted, cluster.pods[one.uid])
+        most = int((first[rows + 1] - first[rows]).max())
+        n, order = 0, np.zeros(most, np.int64)
+        for part in self._parts(rows, first):
+            sets = self._budgets_on(part, pod.priority, most)
+            self.n_asked += sets.budgets.size // _BUDGETS_A_NODE
+            prey = p.Prey(
+                priority=pod.priority,
+                rows=part,
+                words=self._boards.statics.refusals(shape.asked, part),
+                first=first,
+                pods=pods,
+                sets=sets.sets,
+                runs=sets.runs,
+                budgets=sets.budgets,
+                allowed=sets.allowed,
+                left=np.zeros(sets.allowed.size, np.int64),
+                gains=gains,
+                fewest=np.zeros(len(gains), np.int64),
+                order=order,
+                violates=np.zeros(most, np.bool_),
+                goes=np.zeros(most, np.bool_),
+                figures=self.figures,
+                refused=self.refused,
+            )
+            n = kernel.ask(self._boards.world(shape), shape.ask, shape.counted.arrays, prey)
+        found: c.Ints = order[:n].copy()
+        return found
+
+    def _parts(self, rows: c.Ints, first: c.Ints) -> list[c.Ints]:
+        """The rows in parts on which there are so many pods: of each of these may any budget count."""
+        if not len(self._cluster.budgets):
+            return [rows]
+        ends = np.cumsum(first[rows + 1] - first[rows]) // _PODS_A_PART
+        return np.split(rows, np.flatnonzero(np.diff(ends)) + 1)
+
+    def _budgets_on(self, rows: c.Ints, priority: int, most: int) -> Sets:
+        """The budgets of the pods of a lower priority on some rows."""
+        cluster = self._cluster
+        nodes = (
+            [cluster.nodes.name_of(row) for row in rows.tolist()] if len(cluster.budgets) else ()
+        )
+        pods = [
+            pod
+            for name in nodes
+            for pod in cluster.pods_on.get(name, {}).values()
+            if pod.priority < priority
+        ]
+        return cluster.budgets.sets_of(pods, cluster.ledger.pods.columns.node.size, most)
+
+    def _by_node(self, rows: c.Ints) -> tuple[c.Ints, c.Ints]:
+        """``Prey.first`` and ``pods``, at least of these rows."""
+        cluster = self._cluster
+        first = np.zeros(cluster.nodes.capacity + 1, np.int64)
+        if rows.size > _FEW:
+            node = cluster.ledger.pods.columns.node
+            pods = np.zeros(node.size, np.int64)
+            kernel.by_node(node, first, pods)
+            return first, pods
+        found: list[int] = []
+        for row in sorted(rows.tolist()):
+            there = cluster.pods_on.get(cluster.nodes.name_of(row), {})
+            first[row] = len(found)
+            found += sorted(pod.row for pod in there.values())
+            first[row + 1] = len(found)
+        return first, np.array(found, np.int64)

@@ -1,0 +1,339 @@
+"""Promised room: for pods that come later, a node counts the pods nominated to it as if they already ran.
+
+A pod yields to nominated pods of its own priority or a higher one. It has to fit both with them and without them,
+as they may end up elsewhere. A promise holds the very cards that were chosen when the victims were: by the pod's own
+mode, of the cards that are free once those that are leaving have left. Where nobody has chosen them (the nomination was
+read from the API server), or they do not suffice any more, they are chosen each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+
+from scheduler.api.cards import Slots
+from scheduler.api.door.decisions import Bind
+from scheduler.kernels.devices import gpus
+from scheduler.placing.reserved import Reserved
+from scheduler.schema import columns as c
+from scheduler.shapes.boards import Boards, Key, Shape
+from scheduler.state.cluster import Cluster
+from scheduler.state.counting.owned import owned_by
+from scheduler.state.pods import PodRecord
+from scheduler.state.trials import Trial
+
+_NONE: c.Ints = np.zeros(0, np.int64)
+# Pods by the row that they are nominated to.
+ByRow = dict[int, list[PodRecord]]
+
+
+class Promised:
+    """What is promised on the nodes of one cluster.
+
+    Attributes:
+        n_trials: how many nodes have been tried by themselves so far.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        boards: Boards,
+        key_of: Callable[[PodRecord], Key | None],
+        put: Callable[[PodRecord, Shape, int], None],
+    ) -> None:
+        """With ``key_of`` a pod, and with ``put`` a pod of a shape is placed on a row, whose cards suffice for it."""
+        self._cluster, self._boards, self.key_of, self._put = cluster, boards, key_of, put
+        self._nominations = cluster.nominations
+        self.n_trials = 0
+        self._looked_at = -1
+        # The nodes of nominated pods that say anything of other pods, with the labels that they look at.
+        self._with_terms: dict[str, frozenset[str]] = {}
+        self._labels_looked_at: frozenset[str] = frozenset()
+
+    def choose_cards(self, pod: PodRecord, row: int, victims: Sequence[str]) -> Slots:
+        """The cards that a pod would get on a row once its victims and all that leave are gone.
+
+        Empty where it asks none that are allocated one by one.
+        """
+        key = self.key_of(pod) if pod.template.most else None
+        if key is None:
+            return ()
+        cluster, name = self._cluster, self._cluster.nodes.name_of(row)
+        with self.kept(self.before(pod.priority, pod.uid, [name])) as trial:
+            for uid in {*self._leaving(name, pod.priority), *victims}:
+                trial.take_away(uid)
+            shape = self._boards.unscored(key)
+            if not self._takes_cards(shape, row):
+                return ()
+            self._put(pod, shape, row)
+            return cluster.pods[pod.uid].claim
+
+    def own_cards(self, pod: PodRecord, shape: Shape, row: int) -> Slots:
+        """The cards that were promised to a pod on a row, if it could have them now; else nothing."""
+        slots = self._nominations.cards_of(pod.uid)
+        pool = shape.ask.pool
+        if not slots or pool < 0 or not self._cluster.nodes.columns.managed[pool, row]:
+            return ()
+        there = self._cluster.registers.cards_of(pod.uid, pool, row)
+        picks = [(there.get(use.uuid, -1), i) for i, uses in enumerate(slots) for use in uses]
+        world, cards = self._boards.world(shape), np.array(picks, np.int64)
+        suffices = gpus.suffices(world, shape.ask, row, cards)
+        return slots if suffices else ()
+
+    def yields(self, pod: PodRecord) -> Hashable:
+        """Equal for pods that yield alike; None for a pod that yields to nobody."""
+        if pod.priority > self._nominations.top:
+            return None
+        return pod.priority, self.tell_apart(pod)
+
+    def tell_apart(self, pod: PodRecord) -> Hashable:
+        """Equal for pods of which all nominated pods say the same; None where these say nothing of other pods."""
+        if not self._have_terms():
+            return None
+        looked_at = self._labels_looked_at
+        labels = (pod.labels or {}).items()
+        return pod.namespace, frozenset(one for one in labels if one[0] in looked_at)
+
+    @property
+    def version(self) -> frozenset[str] | None:
+        """The labels that nominated pods look at; None where these say nothing of other pods.
+
+        While these are the same, pods that yielded alike still do.
+        """
+        return self._labels_looked_at if self._have_terms() else None
+
+    def before(self, priority: int, but: str = "", nodes: Iterable[str] | None = None) -> ByRow:
+        """Who is nominated and goes before a pod of a priority, on nodes that are there; all of them for None."""
+        found: ByRow = {}
+        pods = self._cluster.pods
+        for name in self._nominations.nodes() if nodes is None else nodes:
+            row = self._cluster.nodes.row_of(name)
+            first = [
+                pods[uid]
+                for uid, urgency in self._nominations.on(name).items()
+                if urgency >= priority and uid != but and uid in pods and not pods[uid].node
+            ]
+            if first and row >= 0:
+                found[row] = sorted(first, key=lambda pod: (-pod.priority, pod.order))
+        return found
+
+    @contextmanager
+    def kept(self, promised: ByRow) -> Iterator[Trial]:
+        """A quiet trial in which these pods are on their nodes."""
+        reserved = Reserved(self._cluster.cards.columns)
+        try:
+            with self._cluster.trial(is_quiet=True) as trial:
+                for row, pods in promised.items():
+                    self._move_in(trial, row, pods, reserved)
+                yield trial
+        finally:
+            reserved.undo()
+
+    def leaves(self, pod: PodRecord, rows: c.Ints, but: str = "") -> bool:
+        """Whether what is promised on any of the rows, on which a pod fits, leaves room for it."""
+        nodes = self._cluster.nodes
+        before = self.before(pod.priority, but, [nodes.name_of(row) for row in rows.tolist()])
+        return len(before) < rows.size or bool((self.refusals(pod, before)[0] == 0).any())
+
+    def refused(self, pod: PodRecord, rows: c.Ints, words: int) -> c.Ints:
+        """[words, n] why what is promised on n rows leaves no room for a pod; 0 where it does."""
+        nodes, bits = self._cluster.nodes, np.zeros((words, rows.size), np.int64)
+        before = self.before(pod.priority, nodes=[nodes.name_of(row) for row in rows.tolist()])
+        if before:
+            at = {row: i for i, row in enumerate(rows.tolist())}
+            bits[:, [at[row] for row in before]] = self.refusals(pod, before)
+        return bits
+
+    def refusals_of(self, pod: PodRecord, shape: Shape, rows: c.Ints) -> c.Ints:
+        """[W, n] why a pod does not fit on n rows as they are; on its own node the cards that it was promised will do."""
+        bits = self._boards.refusals(shape, rows)
+        own = self._cluster.nodes.row_of(self._nominations.node_of(pod.uid))
+        for i in np.flatnonzero(rows == own).tolist() if own >= 0 else ():
+            if bits[0, i] and self.own_cards(pod, shape, own):
+                bits[0, i] &= ~(1 << int(shape.ask.prefers.bits[c.BIT_CARDS]))
+        return bits
+
+    def refusals(self, pod: PodRecord, promised: ByRow) -> c.Ints:
+        """[W, n] why a pod does not fit beside those nominated to n rows, in the order given; 0 where it does."""
+        return np.concatenate(
+            [
+                self._judged(pod, np.array(list(part), np.int64))
+                for part in self.tried(pod, promised)
+            ],
+            axis=1,
+        )
+
+    def spared(self, pod: PodRecord, shape: Shape, bind: Bind) -> Bind:
+        """The bind of a pod that is placed, with other cards where its node has promised cards to those before it.
+
+        That there is room for all of them does not say that any cards would do.
+        """
+        before = self.before(pod.priority, pod.uid, [bind.node]) if bind.slots else {}
+        if not any(one.template.most for pods in before.values() for one in pods):
+            return bind
+        cluster, (row,) = self._cluster, before
+        cluster.forget(pod.uid)
+        with self.kept(before):
+            self._put(pod, shape, row)
+            slots = cluster.pods[pod.uid].claim
+        cluster.assume(pod.uid, bind.node, slots, bind.given)
+        return replace(bind, slots=slots)
+
+    def tried(self, pod: PodRecord, promised: ByRow) -> Iterator[ByRow]:
+        """Its parts, each while those pods are on their nodes: what is promised elsewhere in a domain does not count.
+
+        It is one part, unless somebody in it is counted for the pod, or says something of it.
+        """
+        key = self.key_of(pod)
+        is_alone = key is None or not (key.view.is_wide or self._have_terms())
+        counted = self._boards.unscored(key).counted if key is not None else None
+        versions = counted.versions() if counted is not None else ()
+        with self.kept(promised):
+            if is_alone or (
+                counted is not None and counted.versions() == versions and self.key_of(pod) == key
+            ):
+                yield promised
+                return
+        self.n_trials += len(promised)
+        for row, pods in promised.items():
+            with self.kept({row: pods}):
+                yield {row: pods}
+
+    def _judged(self, pod: PodRecord, rows: c.Ints) -> c.Ints:
+        key = self.key_of(pod)
+        if key is None:
+            # Nothing is decided for a pod on which something must be mended.
+            return np.zeros((1, rows.size), np.int64)
+        return self.refusals_of(pod, self._boards.unscored(key), rows)
+
+    def _move_in(
+        self, trial: Trial, row: int, pods: Sequence[PodRecord], reserved: Reserved
+    ) -> None:
+        leaving = self._leaving(self._cluster.nodes.name_of(row), pods[0].priority)
+        for uid in leaving:
+            trial.take_away(uid)
+        for pod in pods:
+            self._promise(pod, row, reserved)
+        for uid in leaving:
+            trial.put_back(uid)
+
+    def _leaving(self, node: str, priority: int) -> list[str]:
+        """Who is on the way out of a node, of those that go for a pod of a priority."""
+        going, there = self._nominations.going, self._cluster.pods_on.get(node, {})
+        return [
+            one.uid
+            for one in there.values()
+            if (one.deleting or one.uid in going) and one.priority < priority
+        ]
+
+    def _promise(self, pod: PodRecord, row: int, reserved: Reserved) -> None:
+        """Charge a pod to the row that it is promised, with its cards."""
+        cluster, name = self._cluster, self._cluster.nodes.name_of(row)
+        # Most pods ask no cards, and are charged without being asked what they are.
+        key = self.key_of(pod) if pod.template.most else None
+        if key is None:
+            cluster.assume(pod.uid, name, ())
+            return
+        shape = self._boards.unscored(key)
+        slots = self.own_cards(pod, shape, row)
+        if slots or not self._takes_cards(shape, row):
+            cluster.assume(pod.uid, name, slots)
+        else:
+            self._put(pod, shape, row)
+        claim = cluster.pods[pod.uid].claim
+        if not claim:
+            return
+        there = cluster.registers.cards_of(pod.uid, shape.ask.pool, row)
+        if shape.ask.rules.mutex:
+            reserved.close(there[use.uuid] for uses in claim for use in uses)
+        reserved.keep_a_core(there[use.uuid] for uses in claim for use in uses if not use.cores)
+
+    def _takes_cards(self, shape: Shape, row: int) -> bool:
+        """Whether cards are to be chosen for a pod on a row, and suffice."""
+        pool = shape.ask.pool
+        if pool < 0 or not self._cluster.nodes.columns.managed[pool, row]:
+            return False
+        bits = self._boards.refusals(shape, np.array([row], np.int64))
+        short = 1 << int(shape.ask.prefers.bits[c.BIT_CARDS]) | 1 << int(
+            shape.ask.prefers.bits[c.BIT_RESOURCES]
+        )
+        return not bits[0, 0] & short
+
+    def _have_terms(self) -> bool:
+        """Whether a nominated pod says anything of other pods."""
+        nominations, pods = self._nominations, self._cluster.pods
+        if self._looked_at != nominations.version:
+            names = nominations.since(self._looked_at) if self._looked_at >= 0 else None
+            if names is None:
+                self._with_terms.clear()
+            self._looked_at = nominations.version
+            for name in nominations.nodes() if names is None else names:
+                there = [pods[uid] for uid in nominations.on(name) if uid in pods]
+                if any(pod.template.has_terms for pod in there):
+                    self._with_terms[name] = frozenset(
+                        key for pod in there for key in _list_looked_at(pod)
+                    )
+                else:
+                    self._with_terms.pop(name, None)
+            self._labels_looked_at = frozenset().union(*self._with_terms.values())
+        return bool(self._with_terms)
+
+
+def _list_looked_at(pod: PodRecord) -> Iterator[str]:
+    """The labels of other pods that a pod's terms look at."""
+    for term in owned_by(pod.template, pod.namespace, pod.labels or {}):
+        yield from term.peers.selector.keys
+
+
+class Overlay:
+    """The nodes that refuse one kind of pods for what they have promised to others.
+
+    Attributes:
+        bits: [W, N] refusal bits.
+        changed: [n] rows whose bits are others than when ``read`` was called last.
+    """
+
+    def __init__(self, words: int) -> None:
+        self.bits: c.Ints = np.zeros((words, 0), np.int64)
+        self.changed = _NONE
+        self._moved = self._version = -1
+
+    def refresh(self, cluster: Cluster, promised: Promised, pod: PodRecord, *, wide: bool) -> None:
+        """Judge again the nodes on which anything has changed; ``pod`` is one of the kind, ``wide`` its view."""
+        position, version = cluster.moved.position, cluster.nominations.version
+        now = position, version, cluster.nodes.capacity
+        if (self._moved, self._version, self.bits.shape[1]) == now:
+            return
+        names = self._stale(cluster, wide=wide)
+        self._moved, self._version = position, version
+        if self.bits.shape[1] != cluster.nodes.capacity:
+            self.bits = np.zeros((len(self.bits), cluster.nodes.capacity), np.int64)
+            names = None
+        before = promised.before(pod.priority, nodes=names)
+        held = np.flatnonzero(self.bits[0])
+        if names is not None:
+            asked = {cluster.nodes.row_of(name) for name in names}
+            held = np.array([row for row in held.tolist() if row in asked], np.int64)
+        self.bits[:, held] = 0
+        rows = np.array(list(before), np.int64)
+        if rows.size:
+            self.bits[:, rows] = promised.refusals(pod, before)
+        self.changed = np.unique(np.concatenate((self.changed, held, rows)))
+
+    def read(self) -> None:
+        """The board is up to date."""
+        self.changed = _NONE
+
+    def _stale(self, cluster: Cluster, *, wide: bool) -> set[str] | None:
+        """The nodes to judge again; None for all."""
+        if self._moved < 0 or (wide and self._moved != cluster.moved.position):
+            return None
+        rows = cluster.moved.since(self._moved)
+        names = cluster.nominations.since(self._version)
+        if rows is None or names is None:
+            return None
+        facts = cluster.nodes.facts
+        return names | {one.name for row in rows.tolist() if (one := facts[row]) is not None}

@@ -1,0 +1,105 @@
+"""Buffers that placing kernels write to, reused from call to call, and how to read them afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from scheduler.api.cards import CardUse, Slots
+from scheduler.api.door.decisions import Bind
+from scheduler.kernels import place
+from scheduler.modes.learning import Learner
+from scheduler.plugins.volumes import giving
+from scheduler.schema import columns as c
+from scheduler.schema.world import ANY_ROW, Run
+from scheduler.shapes.boards import Boards, Shape
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
+
+# How many sizes of calls are remembered, with where their kernels write.
+_ROOMS_MAX = 64
+_NONE: c.Ints = np.zeros(0, np.int64)
+
+
+class Rooms:
+    """Rooms for the calls on one cluster."""
+
+    def __init__(self, cluster: Cluster, boards: Boards, learner: Learner) -> None:
+        self._cluster, self._boards, self._learner = cluster, boards, learner
+        self._of_pods = np.zeros((4, 1), np.int64)
+        self._of_picks = np.zeros(3, np.int64)
+        # The parts of them that calls were given, by how many pods and picks they are for.
+        self._given: dict[tuple[int, int], Run] = {}
+
+    def make_room(self, part: Sequence[PodRecord], shape: Shape, moved: c.Ints = _NONE) -> Run:
+        """Where a kernel writes how it placed pods of a shape; until the next call."""
+        cluster, n, picks = self._cluster, len(part), shape.most_picks
+        held = min(picks, cluster.cards.most_on_a_node) if shape.asked.template.gpu else 0
+        cluster.ledger.pods.make_room(n, held)
+        room = self._given.get((n, picks)) or self._cut(n, picks)
+        room.priority[:] = [pod.priority for pod in part]
+        room.moved, room.chosen = moved, ANY_ROW
+        return room
+
+    def _cut(self, n: int, picks: int) -> Run:
+        size = 3 * n * picks
+        if n > self._of_pods.shape[1]:
+            self._of_pods = np.zeros((4, n), np.int64)
+            self._given.clear()
+        if size > self._of_picks.size:
+            self._of_picks = np.zeros(size, np.int64)
+            self._given.clear()
+        if len(self._given) >= _ROOMS_MAX:
+            self._given.clear()
+        of_picks = self._of_picks[:size].reshape(3, n, picks)
+        room = self._given[n, picks] = Run(_NONE, ANY_ROW, *self._of_pods[:, :n], *of_picks)
+        return room
+
+    def cards(self, shape: Shape, placed: Run, k: int) -> Slots:
+        """The cards of a pod that was placed, a tuple per container."""
+        uuid_of, containers = self._cluster.cards.uuid_of, shape.ask.containers
+        slots: list[list[CardUse]] = [[] for _ in shape.asked.template.kinds]
+        for p in range(int(placed.n_picks[k])):
+            slot = int(placed.slot[k, p])
+            cores = int(containers[c.ASK_CORES, slot])
+            uuid = uuid_of(int(placed.card[k, p]))
+            slots[slot].append(CardUse(uuid, int(placed.mib[k, p]), cores))
+        return tuple(map(tuple, slots))
+
+    def put_at(self, pod: PodRecord, shape: Shape, row: int) -> Run:
+        """Place a pod on a row, whose cards suffice for it; ranks, tables and the scratch must be up to date."""
+        placed = self.make_room([pod], shape)
+        placed.chosen = row
+        place.place_run(self._boards.world(shape), shape.ask, shape.board, placed)
+        return placed
+
+    def put(self, pod: PodRecord, shape: Shape, row: int) -> None:
+        """As if the pod were placed on a row, where its cards suffice; its claims are given nothing yet."""
+        placed = self.put_at(pod, shape, row)
+        slots = self.cards(shape, placed, 0)
+        self._cluster.assume_charged(pod.uid, row, slots, int(placed.pod[0]))
+        self._cluster.moved.add(row)
+
+    def assume(self, shape: Shape, pods: Sequence[PodRecord], placed: Run) -> list[Bind]:
+        """Charge pods, which are the first of ``placed``, and say how they are to be bound."""
+        cluster, n, binds = self._cluster, len(pods), []
+        rows = placed.row[:n].tolist()
+        n_picks, pod_rows = placed.n_picks[:n].tolist(), placed.pod[:n].tolist()
+        driver = cluster.registers.driver_name(shape.ask.pool)
+        for k in range(n):
+            uid = pods[k].uid
+            slots = self.cards(shape, placed, k) if n_picks[k] else ()
+            given = giving.given(pods[k], shape.view.storage, cluster, rows[k])
+            node = cluster.assume_charged(uid, rows[k], slots, pod_rows[k], given)
+            binds.append(Bind(uid, node, slots, driver if slots else "", given))
+        cluster.moved.add_many(rows)
+        return binds
+
+    def assume_at(self, shape: Shape, pod: PodRecord, row: int, slots: Slots) -> Bind:
+        """Charge a pod to a row with just these cards, and say how it is to be bound."""
+        cluster, node = self._cluster, self._cluster.nodes.name_of(row)
+        given = giving.given(pod, shape.view.storage, cluster, row)
+        cluster.assume(pod.uid, node, slots, given)
+        cluster.moved.add(row)
+        return Bind(pod.uid, node, slots, cluster.registers.driver_name(shape.ask.pool), given)

@@ -1,0 +1,34 @@
+"""A batch as runs of like pods, each of which goes to the placing kernel as one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from scheduler.shapes.boards import Key
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
+
+
+def split_runs(
+    batch: Sequence[PodRecord], key_of: Callable[[PodRecord], Key | None], cluster: Cluster
+) -> Iterator[tuple[Key | None, list[PodRecord]]]:
+    """Like pods that follow each other; a run is told when those before it are placed."""
+    key: Key | None = None
+    run: list[PodRecord] = []
+    nominations, is_alone = cluster.nominations, False
+    for pod in batch:
+        now = key_of(pod)
+        is_single = key is not None and key.view.is_single
+        if run and (now != key or is_single or is_alone or nominations.node_of(pod.uid)):
+            version = nominations.version
+            yield key, run
+            # What was placed may have terms about this pod, or what its claims would be given; or room is promised.
+            is_other = cluster.terms.has_owners or (now is not None and now.view.is_single)
+            if is_other or nominations.version != version:
+                now = key_of(pod)
+            run = []
+        key = now
+        run.append(pod)
+        is_alone = bool(nominations.node_of(pod.uid))
+    if run:
+        yield key, run

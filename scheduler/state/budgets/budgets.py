@@ -1,0 +1,236 @@
+"""PodDisruptionBudgets: how many more of the pods that they cover may go.
+
+Which budgets cover which pods on nodes is kept as long as there is any budget. What a change brings about is done in
+steps, in turns of namespaces, and is to be finished before anybody asks.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduler.api import selectors, wire
+from scheduler.api.selectors import Selector
+from scheduler.errors import BadInput
+from scheduler.schema.columns import Ints
+from scheduler.state.budgets.spaces import Budget, Change, Space
+from scheduler.state.pods import PodRecord
+
+# Steps that are made when somebody asks, beside those that are made before.
+_FEW = 16
+# So many changes are remembered, at least.
+_REMEMBERED = 1024
+
+
+class Sets(NamedTuple):
+    """``Prey.sets``, ``runs``, ``budgets`` and ``allowed`` of some pods."""
+
+    sets: Ints
+    runs: Ints
+    budgets: Ints
+    allowed: Ints
+
+
+class Budgets:
+    """The budgets by namespace, and which of them cover each pod on a node.
+
+    Attributes:
+        figures: rises when what they say of any pod may be another.
+    """
+
+    def __init__(self, on_nodes: Callable[[], Iterable[tuple[int, PodRecord]]]) -> None:
+        """``on_nodes``: all pods that are charged to a node, with its row."""
+        self._on_nodes = on_nodes
+        self._spaces: dict[str, Space] = {}
+        # Namespaces that may have work to be done, the next one first.
+        self._due: OrderedDict[str, None] = OrderedDict()
+        self._n = 0
+        # What each change is about, those before ``_from`` are forgotten.
+        self._changes: list[tuple[str, Change]] = []
+        self._from = 0
+
+    def __len__(self) -> int:
+        return self._n
+
+    @property
+    def figures(self) -> int:
+        """Rises when what budgets say of any pod may be another."""
+        return self._from + len(self._changes)
+
+    @property
+    def n_matched(self) -> int:
+        """How often a budget was matched with a set of kinds."""
+        return sum(space.n_matched for space in self._spaces.values())
+
+    def see(
+        self,
+        namespace: str,
+        name: str,
+        selector: wire.LabelSelector | None,
+        status: tuple[int, Iterable[str]],
+    ) -> None:
+        """A budget was added or changed; ``status`` is how many more may go, and the names of those let go already.
+
+        A selector that cannot be read covers nothing.
+        """
+        new = Budget(_read(selector), status[0], frozenset(status[1]))
+        if not self._n:
+            self._begin()
+        space = self._spaces.setdefault(namespace, Space())
+        old = space.budgets.get(name)
+        if new != old:
+            self._n += old is None
+            self._note(namespace, space.put_budget(name, new))
+
+    def drop(self, namespace: str, name: str) -> None:
+        """A budget was deleted."""
+        space = self._spaces.get(namespace)
+        if space is None or name not in space.budgets:
+            return
+        self._n -= 1
+        self._note(namespace, space.put_budget(name, None))
+        if not self._n:
+            self._spaces.clear()
+            self._due.clear()
+        elif space.is_idle:
+            self._forget(namespace)
+
+    def follow(self, pod: PodRecord, node_row: int, sign: int) -> None:
+        """A pod came to a node (1), or left it (-1)."""
+        del node_row
+        if not self._n:
+            return
+        space = self._spaces.get(pod.namespace)
+        if space is None:
+            space = self._spaces[pod.namespace] = Space()
+        if sign > 0:
+            space.put_pod(pod.row, pod)
+        else:
+            space.drop_pod(pod.row)
+        if space.budgets:
+            self._due[pod.namespace] = None
+        elif space.is_idle:
+            self._forget(pod.namespace)
+
+    def objects(self) -> list[tuple[str, str, Budget]]:
+        """All budgets, with namespace and name."""
+        return [
+            (namespace, name, one)
+            for namespace, space in self._spaces.items()
+            for name, one in space.budgets.items()
+        ]
+
+    # The work.
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether more is to be done than one who asks should wait for."""
+        left = _FEW
+        for namespace in islice(self._due, _FEW):
+            left -= self._spaces[namespace].n_due
+            if left < 0:
+                return True
+        return len(self._due) > _FEW
+
+    def work(self) -> tuple[str, float]:
+        """Make one step of what is to be done, for the namespace whose turn it is.
+
+        Returns:
+            The namespace, and how much work it was, in parts of a whole step; 0 if nothing was to be done.
+        """
+        if not self._due:
+            return "", 0.0
+        namespace, _ = self._due.popitem(last=False)
+        space = self._spaces[namespace]
+        if not space.n_due:
+            return namespace, 0.0
+        others = space.work()
+        if others:
+            self._note(namespace, Change(others))
+        self._due[namespace] = None
+        return namespace, space.spent
+
+    # Answers.
+
+    def sets_of(self, pods: list[PodRecord], size: int, most: int) -> Sets:
+        """The budgets of pods on nodes, of whom at most ``most`` go from one node; the pod table has ``size`` rows."""
+        while self._due:
+            self.work()
+        sets: Ints = np.full(size, -1, np.int64)
+        first: list[Ints] = []
+        n_in: list[Ints] = []
+        members: list[Ints] = []
+        allowed: list[Ints] = []
+        rows_in: dict[str, list[int]] = {}
+        for pod in pods:
+            rows_in.setdefault(pod.namespace, []).append(pod.row)
+        n_sets = n_budgets = n_members = 0
+        for namespace, rows in rows_in.items():
+            space = self._spaces.get(namespace)
+            if space is None or not space.budgets:
+                continue
+            kinds, at = np.unique(space.kinds_of(rows), return_inverse=True)
+            is_kind = kinds >= 0
+            flags, may_go = space.covered(kinds[is_kind], most)
+            counts = flags.sum(axis=1)
+            sets[rows] = np.where(is_kind, np.cumsum(is_kind) - 1 + n_sets, -1)[at]
+            first.append(n_members + np.cumsum(counts) - counts)
+            n_in.append(counts)
+            members.append(np.nonzero(flags)[1] + n_budgets)
+            allowed.append(may_go)
+            n_sets += len(counts)
+            n_members += int(counts.sum())
+            n_budgets += may_go.size
+        runs = np.array([_joined(first), _joined(n_in)], np.int64)
+        return Sets(sets, runs, _joined(members), _joined(allowed))
+
+    def rows_since(self, figures: int) -> list[int] | None:
+        """Rows of pods of which budgets may say something else than then; None when it is too long ago to say."""
+        if figures < self._from:
+            return None
+        while self._due:
+            self.work()
+        kinds: dict[str, int] = {}
+        found: list[int] = []
+        for namespace, change in self._changes[figures - self._from :]:
+            kinds[namespace] = kinds.get(namespace, 0) | change.kinds
+            found += change.rows
+        for namespace, others in kinds.items():
+            # Where no budget is left, or no pod, the rows are told.
+            if namespace in self._spaces:
+                found += self._spaces[namespace].rows_of(others)
+        return found
+
+    def _forget(self, namespace: str) -> None:
+        del self._spaces[namespace]
+        self._due.pop(namespace, None)
+
+    def _begin(self) -> None:
+        self._spaces.clear()
+        for _, pod in self._on_nodes():
+            self._spaces.setdefault(pod.namespace, Space()).put_pod(pod.row, pod)
+
+    def _note(self, namespace: str, change: Change) -> None:
+        self._due[namespace] = None
+        if len(self._changes) >= 2 * _REMEMBERED:
+            self._from += _REMEMBERED
+            del self._changes[:_REMEMBERED]
+        self._changes.append((namespace, change))
+
+
+def _joined(parts: list[Ints]) -> Ints:
+    return np.concatenate(parts).astype(np.int64) if parts else np.zeros(0, np.int64)
+
+
+def _read(selector: wire.LabelSelector | None) -> Selector | None:
+    """None for a selector that covers nothing: an empty one, and one that cannot be read."""
+    if selector is None or not (selector.match_labels or selector.match_expressions):
+        return None
+    try:
+        return selectors.of_wire(selector, "spec.selector")
+    except BadInput:
+        return None

@@ -1,0 +1,30 @@
+"""The mistake, if any, in a pod's record of the cards that it holds, in words for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scheduler.devices.contract import CardDriver
+from scheduler.errors import Mistake
+from scheduler.schema import columns as c
+from scheduler.state import told_cards
+from scheduler.state.pods import PodRecord
+
+
+def claim_problem(
+    pod: PodRecord,
+    cards: Mapping[str, int],
+    table: c.Cards,
+    driver: CardDriver,
+) -> Mistake | None:
+    """The mistake in the cards that a pod names, on a node whose cards are reported one by one; None for none.
+
+    ``cards`` are the rows of the node's cards in ``table`` by UUID, ``driver`` is the cards' driver.
+    """
+    asks = pod.asks
+    if not told_cards.tells_cards(pod.claim, asks):
+        missing = f"is missing, and the pod requests GPUs of a node that {driver.name} manages"
+        return pod.problem or Mistake(driver.claim_field, missing)
+    # A node that is left out has none.
+    unsaid = told_cards.incomplete(pod.claim, asks, cards, table, driver.whole_of) if cards else ""
+    return Mistake(driver.claim_field, unsaid) if unsaid else None

@@ -1,0 +1,59 @@
+"""For rules that count pods: which pods, or how many, make a rule refuse a node."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.plugins import table
+from scheduler.plugins.contract import Tally
+from scheduler.plugins.words import listed
+from scheduler.schema import columns as c
+from scheduler.shapes.boards import Shape
+from scheduler.telling.advice.asking import Asking
+
+# Each pod is taken away to see whether it counts.
+_LOOKED_AT_MAX = 200
+
+
+def found(asking: Asking, shape: Shape, row: int) -> dict[str, list[str]]:
+    """By rule what there is to say; nothing of rules that count no pods, or where too many may count."""
+    asking.takes(shape, row)  # what is counted is up to date
+    said: dict[str, list[str]] = {}
+    for tally, figures, there in shape.counted.refusing_at(row):
+        text = _text(asking, tally, figures, there, row)
+        if text:
+            said.setdefault(table.REASONS[int(figures[c.TALLY_BIT])][0].name, []).append(text)
+    return said
+
+
+def _text(asking: Asking, tally: Tally, figures: c.Ints, there: c.Flags, row: int) -> str:
+    facts = asking.cluster.nodes.facts[row]
+    value = facts.labels.get(tally.key) if facts is not None else None
+    if tally.key and value is None:
+        return f"it has no label {tally.key}"
+    where = f"{tally.key}={value}" if tally.key else "the node"
+    if tally.kind == c.NEAR:
+        return f"no pod that matches all of its affinity terms is in {where}"
+    if tally.kind == c.EVEN:
+        n = int(tally.count.by_row(there.size)[there].sum()) if tally.count else 0
+        fewest, skew = int(figures[c.TALLY_FEWEST]), int(figures[c.TALLY_SKEW])
+        return f"pods counted in {where}: {n}; fewest in any domain: {fewest}; maxSkew {skew}"
+    named = _in_the_way(asking, tally, there) if tally.kind == c.APART else []
+    return f"in the way in {where}: {listed(named, 'pod')}" if named else ""
+
+
+def _in_the_way(asking: Asking, tally: Tally, there: c.Flags) -> list[str]:
+    """The pods that are counted, of not too many that could be."""
+    count, cluster = tally.count, asking.cluster
+    if count is None:
+        return []
+    rows = np.flatnonzero(there & (count.by_row(there.size) > 0)).tolist()
+    pods = [(row, pod) for row in rows for pod in asking.on(row)]
+    named = []
+    for row, pod in pods if len(pods) <= _LOOKED_AT_MAX else ():
+        before = int(count.by_row(there.size)[row])
+        with cluster.trial() as trial:
+            trial.take_away(pod.uid)
+            if int(count.by_row(there.size)[row]) < before:
+                named.append(pod.key)
+    return named

@@ -1,0 +1,96 @@
+"""The text about a placed pod: its node, its cards, and which mode, policy or annotation decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from scheduler.api.cards import CardUse
+from scheduler.api.placement import Placement, from_annotations
+from scheduler.kernels import parts
+from scheduler.shapes.boards import Shape
+from scheduler.shapes.policies import Resolved
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
+from scheduler.telling.sayings import NOTE_MAX
+
+# Of the note: room for the words between its parts, and for the count of cards that are not told.
+_REST = 32
+_DEFAULT = Placement()
+
+
+def write_assigned(pod: PodRecord, node: str) -> str:
+    """kube-scheduler's words."""
+    return f"Successfully assigned {pod.key} to {node}"
+
+
+def write_note(cluster: Cluster, pod: PodRecord, how: str) -> str:
+    """kube-scheduler's words, then the cards and ``how`` the pod was placed; whole words within an event's note."""
+    text = write_assigned(pod, pod.node)
+    left = NOTE_MAX - len(text.encode()) - len(how.encode()) - _REST
+    if cards := _cards(cluster, pod, left):
+        text += f" with {cards}"
+    return f"{text}; {how}" if how else text
+
+
+def say_how(pod: PodRecord, resolved: Resolved) -> str:
+    """By which mode and whose wish a pod is placed; empty for one without GPUs of which nobody wished anything."""
+    template, placement = pod.template, resolved.placement
+    has_own = bool(from_annotations(dict(template.steering)))
+    if not (template.gpu or has_own or resolved.policy or placement != _DEFAULT):
+        return ""
+    words = [
+        f"node policy {placement.node_policy}"
+        if placement.node_policy
+        else f"mode {placement.mode}"
+    ]
+    if placement.objective and not placement.node_policy:
+        words.append(f"objective {placement.objective}")
+    if template.gpu and placement.gpu_policy:
+        words.append(_gpu_policy(placement.gpu_policy))
+    wishes = ["the pod's annotations"] if has_own else []
+    if resolved.policy:
+        wishes.append(f"policy {resolved.policy}")
+    return f"{', '.join(words)}, by {' and '.join(wishes) or f'profile {pod.profile}'}"
+
+
+def cards_by(shape: Shape) -> str:
+    """What orders the cards of a node for pods of a shape: the mode, or the GPU policy where that does."""
+    asked, ask = shape.asked, shape.ask
+    if parts.is_aware(ask) and not ask.rules.walk:
+        return f"mode {asked.placement.mode}"
+    policy = asked.placement.gpu_policy
+    told = _gpu_policy(policy) if policy else "GPU policy binpack, because none is set"
+    return f"{told}, all on one NUMA node" if ask.rules.numa_bind else told
+
+
+def _gpu_policy(policy: str) -> str:
+    return f"GPU policy {','.join(dict.fromkeys(policy.split(',')))}"
+
+
+def _cards(cluster: Cluster, pod: PodRecord, most: int) -> str:
+    """The pod's cards in so many bytes, by index; of devices that are only counted, how many."""
+    uses = [use for slot in pod.claim for use in slot]
+    if not uses:
+        amounts = dict(pod.template.requests.amounts)
+        asked = amounts.get(pod.template.family, 0) if pod.template.gpu else 0
+        return f"{asked} {pod.template.family}" if asked else ""
+    row = cluster.nodes.row_of(pod.node)
+    there = cluster.registers.cards_of(pod.uid, cluster.registers.pool_of(pod), row)
+    told: list[str] = []
+    for text in _each(cluster, uses, there):
+        most -= len(text.encode()) + 2
+        if most < 0:
+            break
+        told.append(text)
+    rest = len(uses) - len(told)
+    return f"{'card' if len(uses) == 1 else 'cards'} {', '.join(told)}" + (
+        f" and {rest} more" if rest else ""
+    )
+
+
+def _each(cluster: Cluster, uses: list[CardUse], there: Mapping[str, int]) -> Iterator[str]:
+    for use in uses:
+        d = there.get(use.uuid, -1)
+        index = f"{cluster.cards.columns.position[d]} " if d >= 0 else ""
+        cores = f", {use.cores} % of its cores" if use.cores else ""
+        yield f"{index}({use.uuid}, {use.mem_mib} MiB{cores})"
