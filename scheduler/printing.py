@@ -97,7 +97,7 @@ def versioned(answer: Mapping[str, Any]) -> dict[str, Any]:
     return {"schemaVersion": SCHEMA_VERSION, **answer}
 
 
-def counted(number: int, noun: str) -> str:
+def count_nouns(number: int, noun: str) -> str:
     """How many of a thing, as ``1 node`` and ``2 nodes``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 

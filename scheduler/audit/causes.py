@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler import printing
-from scheduler.audit.words import TITLES, amount, counted, dollars, short
+from scheduler.audit.words import TITLES, amount, count_nouns, dollars, short
 
 Json = dict[str, Any]
 # Nodes with the same cause that are named.
@@ -40,14 +40,14 @@ def sum_stranded(nodes: list[Json]) -> list[str]:
 
 def of_cause(cause: str, nodes: list[Json]) -> str:
     """A cause as a heading, with how many nodes share it and what they strand."""
-    told = f"{counted(len(nodes), 'node')}, {_strand(nodes)}"
+    told = f"{count_nouns(len(nodes), 'node')}, {_strand(nodes)}"
     return f"{cause[0].upper()}{cause[1:]} ({told})"
 
 
 def rest_of_cause(shown: int, others: list[Json]) -> tuple[str, str]:
     """Of nodes that share a cause and are not shown: their names or number, and what is left on the first."""
     if shown:
-        return f"and {counted(len(others), 'more node')}", ""
+        return f"and {count_nouns(len(others), 'more node')}", ""
     first = others[0]
     what = left(first["why"])
     return _name_some(others), f"{first['name']}: {what}" if what else ""
@@ -84,12 +84,12 @@ def worst(audit: Json) -> list[str]:
             continue
         what = left(first["why"])
         example = f" {first['name']}: {what}." if what else ""
-        told = f"{counted(len(nodes), 'node')} ({_name_some(nodes)}; {_strand(nodes)})"
+        told = f"{count_nouns(len(nodes), 'node')} ({_name_some(nodes)}; {_strand(nodes)})"
         lines.append(f"{told}: {cause}.{example}")
     others = [one for nodes in list(causes.values())[_CAUSES_MAX:] for one in nodes]
     if others:
         lines.append(
-            f"{counted(len(others), 'more node')} for other reasons: {_strand(others)}; -o json has them."
+            f"{count_nouns(len(others), 'more node')} for other reasons: {_strand(others)}; -o json has them."
         )
     return lines
 

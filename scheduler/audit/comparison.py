@@ -60,7 +60,7 @@ def compare_modes(
     filled = filling.run(now.nodes, parted, config, modes, n_arrivals, n_orders, tell)
     present = _money(now.figures, now.rates)
     rows = [
-        _mode(one, now.rates, present) | {"held": _held(then.runs)}
+        _mode(one, now.rates, present) | {"held": _list_held(then.runs)}
         for one, then in zip(tried, filled, strict=True)
     ]
     return {
@@ -74,14 +74,14 @@ def compare_modes(
         "arrivals": n_arrivals,
         "held": {
             name: values[0]
-            for name, values in _held([filling.present(parted, now.figures)]).items()
+            for name, values in _list_held([filling.present(parted, now.figures)]).items()
         },
         "modes": rows,
         "advice": _advice(rows, n_arrivals, is_seen=_is_seen(now)),
     }
 
 
-def _held(runs: Sequence[Held]) -> Json:
+def _list_held(runs: Sequence[Held]) -> Json:
     """What the nodes hold after each run, by figure."""
     by_dimension = {
         name: [round(run.used[i], _ROUND) for run in runs] for i, name in enumerate(m.DIMENSIONS)

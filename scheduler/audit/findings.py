@@ -166,10 +166,10 @@ def _uncounted(cluster: Cluster, nodes: Sequence[str]) -> list[Json]:
     rows = np.array([cluster.nodes.row_of(name) for name in nodes], np.int64)
     cards = np.bincount(all_cards.of_rows(cluster, rows).owner, minlength=rows.size)
     hidden = np.flatnonzero(cluster.nodes.columns.has_gpu[rows] & (cards == 0)).tolist()
-    return [{"node": nodes[i], **_told(cluster, nodes[i])} for i in hidden]
+    return [{"node": nodes[i], **_read_offer(cluster, nodes[i])} for i in hidden]
 
 
-def _told(cluster: Cluster, name: str) -> Json:
+def _read_offer(cluster: Cluster, name: str) -> Json:
     """What a node offers of devices that nobody counts, how it shares its GPUs, and how many its labels say it has."""
     facts, offers = cluster.facts_of(name), _offered(cluster, name)
     label = facts.labels.get(names.GPU_COUNT, "") if facts is not None else ""

@@ -146,7 +146,7 @@ def _worst(audit: Json) -> Table:
     others = [node for node in audit["nodes"] if node["money"] > 0 and node["name"] not in worst]
     if others:
         table.add_section()
-        more = f"and {words.counted(len(others), 'more node')}"
+        more = f"and {words.count_nouns(len(others), 'more node')}"
         table.add_row(more, *causes.sum_stranded(others))
     return table
 
@@ -155,10 +155,10 @@ def _filled(replay: Json) -> Table:
     table = columns("filled up by", *(f"{title} held" for title in words.HELD.values()))
     table.columns[0].no_wrap = True
     table.add_row(
-        "as it is now", *words.held({key: [value] for key, value in replay["held"].items()})
+        "as it is now", *words.list_held({key: [value] for key, value in replay["held"].items()})
     )
     for name, one in words.rows_of_modes(replay):
-        table.add_row(name, *words.held(one["held"]))
+        table.add_row(name, *words.list_held(one["held"]))
     return table
 
 

@@ -72,7 +72,7 @@ def dollars(value: float) -> str:
     return f"${value:,.0f}"
 
 
-def counted(count: int, one: str) -> str:
+def count_nouns(count: int, one: str) -> str:
     """``1 pod``, ``2 pods``."""
     return f"{count:,} {one}" if count == 1 else f"{count:,} {one}s"
 
@@ -120,9 +120,9 @@ def _not_counted(nodes: list[Json]) -> str:
         return ""
     gpus = sum(one["gpus"] or 0 for one in nodes)
     unknown = sum(one["gpus"] is None for one in nodes)
-    labelled = f", {counted(gpus, 'GPU')} by their labels" if gpus else ""
-    others = f" and an unknown number on {counted(unknown, 'node')}" if gpus and unknown else ""
-    return f" Not counted: the GPUs of {counted(len(nodes), 'more node')}{labelled}{others}."
+    labelled = f", {count_nouns(gpus, 'GPU')} by their labels" if gpus else ""
+    others = f" and an unknown number on {count_nouns(unknown, 'node')}" if gpus and unknown else ""
+    return f" Not counted: the GPUs of {count_nouns(len(nodes), 'more node')}{labelled}{others}."
 
 
 def _listed(amounts: Json) -> str:
@@ -160,17 +160,17 @@ def judged_by(audit: Json) -> list[str]:
         seen = demand[key]["seen"]
         if demand[key]["assumed"]:
             lines.append(
-                f"Typical pods {kind}: assumed, because the cluster has {counted(seen, 'such pod')} and "
+                f"Typical pods {kind}: assumed, because the cluster has {count_nouns(seen, 'such pod')} and "
                 f"{demand['enough']} are needed to measure them."
             )
         else:
             lines.append(
-                f"Typical pods {kind}: measured from {counted(seen, 'pod')} of the cluster."
+                f"Typical pods {kind}: measured from {count_nouns(seen, 'pod')} of the cluster."
             )
     if demand["askingNothing"]:
         n = demand["askingNothing"]
         lines.append(
-            f"{counted(n, 'pod')} without any request for GPUs, CPU or memory {'is' if n == 1 else 'are'} "
+            f"{count_nouns(n, 'pod')} without any request for GPUs, CPU or memory {'is' if n == 1 else 'are'} "
             "not counted among the typical pods."
         )
     return lines
@@ -185,7 +185,9 @@ def waits(audit: Json) -> str:
     cores = sum(pod["cpu"] for pod in waiting)
     wait = "waits and requests" if len(waiting) == 1 else "wait and request"
     of_cpu = f"{cores:,g} {'core' if cores == 1 else 'cores'}"
-    return f"{counted(len(waiting), 'pod')} {wait} {counted(gpus, 'GPU')} and {of_cpu} in all."
+    return (
+        f"{count_nouns(len(waiting), 'pod')} {wait} {count_nouns(gpus, 'GPU')} and {of_cpu} in all."
+    )
 
 
 def not_judged(audit: Json) -> list[str]:
@@ -195,7 +197,9 @@ def not_judged(audit: Json) -> list[str]:
         wrong = [one for one in audit["mistakes"] if one["effect"] == effect]
         if not wrong:
             continue
-        lines.append(f"{counted(len(wrong), noun)} {of_one if len(wrong) == 1 else of_several}:")
+        lines.append(
+            f"{count_nouns(len(wrong), noun)} {of_one if len(wrong) == 1 else of_several}:"
+        )
         lines += [
             "  " + ": ".join(filter(None, map(one.get, ("object", "field", "problem"))))
             for one in wrong[:_MISTAKES_MAX]
@@ -226,7 +230,7 @@ def _uncounted(nodes: list[Json]) -> str:
     more = f"; and {len(nodes) - _MISTAKES_MAX:,} more" if len(nodes) > _MISTAKES_MAX else ""
     has = "has" if len(nodes) == 1 else "have"
     text = (
-        f"{counted(len(nodes), 'node')} {has} GPUs that Evenkeel cannot count, so no figure includes these GPUs: "
+        f"{count_nouns(len(nodes), 'node')} {has} GPUs that Evenkeel cannot count, so no figure includes these GPUs: "
         f"{named}{more}."
     )
     # Of who uses what there is no free capacity to tell.
@@ -256,7 +260,7 @@ def priced_by(audit: Json) -> list[str]:
     ]
     if len(models) > _MODELS_MAX:
         lines.append(
-            f"The prices of {counted(len(models) - _MODELS_MAX, 'more model')}, each with a smaller share of "
+            f"The prices of {count_nouns(len(models) - _MODELS_MAX, 'more model')}, each with a smaller share of "
             "the total, are in -o json."
         )
     lines += [
@@ -272,14 +276,14 @@ def filled(audit: Json) -> list[str]:
     n_orders = replay["orders"]
     ranges = f" {_RANGES}" if n_orders > 1 else ""
     text = (
-        f"Each mode starts from the present state and gets {counted(replay['arrivals'], 'more pod')} in "
-        f"{counted(n_orders, 'order')}: copies of the running pods, each kind as often as it runs now. A pod that does "
+        f"Each mode starts from the present state and gets {count_nouns(replay['arrivals'], 'more pod')} in "
+        f"{count_nouns(n_orders, 'order')}: copies of the running pods, each kind as often as it runs now. A pod that does "
         f"not fit is dropped, and no pod leaves. This is a simulation, not a promise.{ranges}"
     )
     return [text]
 
 
-def held(one: Json) -> list[str]:
+def list_held(one: Json) -> list[str]:
     """What the nodes hold, by ``HELD``."""
     return [whole(one[key]) for key in HELD]
 
@@ -302,7 +306,7 @@ def moved(audit: Json) -> list[str]:
     ranges = f" {_RANGES}" if n_orders > 1 else ""
     verb = "is" if replay["moved"] == 1 else "are"
     lines = [
-        f"{counted(replay['moved'], 'pod')} {verb} placed again, in {counted(n_orders, 'order')}.{ranges}"
+        f"{count_nouns(replay['moved'], 'pod')} {verb} placed again, in {count_nouns(n_orders, 'order')}.{ranges}"
     ]
     if audit["total"]["capacity"]["gpuCompute"]:
         lines.append(
@@ -314,7 +318,7 @@ def moved(audit: Json) -> list[str]:
         rest = sum(one["pods"] for one in stays[_REASONS_MAX:])
         shown += [f"{rest:,} for other reasons"] if rest else []
         stay = "stays on its node" if replay["stayed"] == 1 else "stay on their nodes"
-        lines.append(f"{counted(replay['stayed'], 'pod')} {stay}: {', '.join(shown)}.")
+        lines.append(f"{count_nouns(replay['stayed'], 'pod')} {stay}: {', '.join(shown)}.")
     if replay["withoutController"]:
         lines.append(
             f"Pods placed again that have no controller: {replay['withoutController']:,}. If such a pod is deleted, "
@@ -331,9 +335,7 @@ def moved(audit: Json) -> list[str]:
 
 def upcoming(one: Json) -> tuple[str, ...]:
     """One more pod of a kind: a pod like it, the node it would go to, what it would lose there, and why that node."""
-    like = (
-        f"{one['like']} ({one['asks'] or 'requests nothing'}; {counted(one['pods'], 'such pod')})"
-    )
+    like = f"{one['like']} ({one['asks'] or 'requests nothing'}; {count_nouns(one['pods'], 'such pod')})"
     if not one["nodes"]:
         return like, "no node takes it", "", ""
     first = one["nodes"][0]

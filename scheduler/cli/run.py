@@ -102,7 +102,7 @@ def rerun(
     if not report.version:
         found = foreign.of_file(file)
         options.refuse(f"{file}: {_what(found) if found else 'has no complete line'}; {_LOGS}")
-    typer.echo(again.told(report))
+    typer.echo(again.write_report(report))
     if report.difference is not None:
         raise typer.Exit(1)
 

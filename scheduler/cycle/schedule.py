@@ -114,7 +114,7 @@ class Cycle:
             # Thousands that wait must not displace what is live.
             bits = self.boards.refusals(self.boards.unscored(key), asked)
             if key.yields is not None:
-                bits |= self.promised.refused(pod, asked, len(bits))
+                bits |= self.promised.find_refusals(pod, asked, len(bits))
         return None if (bits[0] == 0).any() else barriers.of_bits(bits)
 
     def fits_nominated(self, pod: PodRecord) -> bool:
@@ -205,7 +205,7 @@ class Cycle:
         rows = diagnosis.all_rows(self._cluster)
         bits = self.boards.refusals(shape, rows)
         if key.yields is not None:
-            bits |= self.promised.refused(pod, rows, len(bits))
+            bits |= self.promised.find_refusals(pod, rows, len(bits))
         if (bits[0] == 0).any():
             return None
         why = self._why(shape, rows, bits)
@@ -256,7 +256,7 @@ class Cycle:
 
     def _place(self, key: Key, run: list[PodRecord], outcome: Outcome, *, explain: bool) -> None:
         if key.refusal is not None:
-            why = diagnosis.of_claims(self._cluster, key.refusal) if explain else None
+            why = diagnosis.refuse_for_claims(self._cluster, key.refusal) if explain else None
             self._hold(run, _Nowhere(why, barriers.OF_CLAIMS), outcome)
             return
         n = 0
@@ -293,12 +293,12 @@ class Cycle:
             return
         for pod in pods:
             self._cluster.nominations.drop(pod.uid)
-        outcome.binds[-1] = self.promised.spared(pods[-1], shape, outcome.binds[-1])
+        outcome.binds[-1] = self.promised.spare_promised(pods[-1], shape, outcome.binds[-1])
 
     def _fits_own(self, key: Key, pod: PodRecord, row: int) -> Shape | None:
         """The pod's shape if it fits on the row that it is nominated to, also beside others that are."""
         shape = self.boards.unscored(key._replace(yields=None))
-        fits = not self.promised.refusals_of(pod, shape, np.array([row], np.int64))[0, 0]
+        fits = not self.promised.judge_alone(pod, shape, np.array([row], np.int64))[0, 0]
         if fits and self.promised.leaves(pod, np.array([row], np.int64), but=pod.uid):
             return shape
         return None
@@ -365,8 +365,10 @@ class Cycle:
         return bits
 
     def _why(self, shape: Shape, rows: c.Ints, bits: c.Ints) -> Diagnosis:
-        judged = diagnosis.judged(self._cluster, shape, self.boards.world(shape), rows, bits)
-        return diagnosis.summed(judged)
+        judged = diagnosis.gather_refusals(
+            self._cluster, shape, self.boards.world(shape), rows, bits
+        )
+        return diagnosis.sum_up(judged)
 
     def _place_part(
         self, shape: Shape, part: list[PodRecord], moved: c.Ints, outcome: Outcome

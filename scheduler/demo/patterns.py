@@ -62,7 +62,7 @@ def used_cards(pods: list[dict[str, Any]]) -> dict[str, dict[str, list[str]]]:
     return found
 
 
-def seen(pods: list[dict[str, Any]]) -> tuple[int, ...]:
+def count_cards(pods: list[dict[str, Any]]) -> tuple[int, ...]:
     """Cards in use on each node in use, most first."""
     return tuple(sorted((len(cards) for cards in used_cards(pods).values()), reverse=True))
 

@@ -145,7 +145,7 @@ async def _show(
             heading = f"\n[bold]{pattern.name}[/bold]  node policy / GPU policy"
             console.print(heading, highlight=False)
             console.print(drawn)
-            results.append((pattern, patterns.seen(pods)))
+            results.append((pattern, patterns.count_cards(pods)))
             if pattern is not patterns.ALL[-1]:
                 await _clear(api)
     return results

@@ -119,7 +119,7 @@ class Attempts:
             return False
         shape, rows = self._boards.unscored(key), np.array([row], np.int64)
         bits = self._boards.refusals(shape, rows)
-        judged = diagnosis.judged(cluster, shape, self._boards.world(shape), rows, bits)
+        judged = diagnosis.gather_refusals(cluster, shape, self._boards.world(shape), rows, bits)
         return not table.lasting(judged)[0]
 
     def carry_out(self, pod: PodRecord, made: Made) -> list[Nominate]:

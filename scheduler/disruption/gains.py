@@ -42,7 +42,7 @@ class Gains:
                 if pod.volumes is not None or pod.template.ports:
                     gains[:, pod.row] = self._gain(counts, pod, known)
                     continue
-                for count, each in cluster.terms.counted(pod):
+                for count, each in cluster.terms.find_counts(pod):
                     for t in at.get(id(count), ()):
                         gains[t, pod.row] = each
         return gains

@@ -81,7 +81,7 @@ class Hunt:
             names = [cluster.nodes.name_of(row) for row in rows.tolist()]
             before = self._promised.before(pod.priority, nodes=names)
             if before:
-                bits |= self._promised.refused(pod, rows, len(bits))
+                bits |= self._promised.find_refusals(pod, rows, len(bits))
         self.bits[:, rows] = bits
         self.ask(pod, rows, bits, before)
 
@@ -92,7 +92,7 @@ class Hunt:
         """
         refused = bits[0] != 0
         self._codes[rows] = p.PREY_NOT_ASKED
-        judged = diagnosis.judged(
+        judged = diagnosis.gather_refusals(
             self._cluster,
             self._shape,
             self._boards.world(self._shape),
@@ -104,7 +104,7 @@ class Hunt:
             return self._ask(pod, rows, self._shape, ())
         found = self._ask(pod, rows[~np.isin(rows, list(before))], self._shape, ())
         asked = {row: before[row] for row in rows.tolist() if row in before}
-        for part in self._promised.tried(pod, asked) if asked else ():
+        for part in self._promised.try_parts(pod, asked) if asked else ():
             # What those that the pod yields to say of it counts as well.
             shape = self._boards.unscored(self._promised.key_of(pod) or self._key)
             kept = [one for pods in part.values() for one in pods]
@@ -119,7 +119,7 @@ class Hunt:
         name = self._cluster.nodes.name_of(row)
         before = self._promised.before(pod.priority, pod.uid, [name])
         if before:
-            bits |= self._promised.refusals(pod, before)
+            bits |= self._promised.judge_beside(pod, before)
         self.bits[:, rows] = bits
         self.ask(pod, rows, bits, before)
 
@@ -164,14 +164,14 @@ class Hunt:
             (_NOT_HELPFUL, int((~none & ~asked).sum())),
         ]
         if asked.any():
-            left = diagnosis.judged(
+            left = diagnosis.gather_refusals(
                 self._cluster,
                 self._shape,
                 self._boards.world(self._shape),
                 rows[asked],
                 self.refused[:, rows[asked]],
             )
-            reasons += diagnosis.summed(left).reasons
+            reasons += diagnosis.sum_up(left).reasons
         return Diagnosis(rows.size, tuple(sorted(one for one in reasons if one[1])))
 
     def _forget(self) -> None:

@@ -40,9 +40,9 @@ class Size:
             Unreadable: says which bound.
         """
         if isinstance(document, dict | list):
-            self._of(document, 0)
+            self._measure(document, 0)
 
-    def _of(self, value: dict[Any, Any] | list[Any], level: int) -> tuple[int, int]:
+    def _measure(self, value: dict[Any, Any] | list[Any], level: int) -> tuple[int, int]:
         """The number of values in one, itself included, and how many levels they have."""
         if found := self._known.get(id(value)):
             return found
@@ -53,7 +53,7 @@ class Size:
         size, depth = 1 + len(value) - len(held), 0
         self._written += size
         for one in held:
-            more, deeper = self._of(one, level + 1)
+            more, deeper = self._measure(one, level + 1)
             size, depth = size + more, max(depth, deeper + 1)
         if depth > DEPTH_MAX:
             raise Unreadable(TOO_DEEP)

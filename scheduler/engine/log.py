@@ -98,8 +98,8 @@ def decided(at: float, pods: int, spent: list[int], outcome: Outcome) -> Decided
         pods,
         tuple(spent),
         tuple(outcome.binds),
-        tuple(map(_told, outcome.holds)),
-        tuple(map(_told, outcome.explained)),
+        tuple(map(_write_hold, outcome.holds)),
+        tuple(map(_write_hold, outcome.explained)),
         tuple(outcome.evicts),
         tuple(outcome.nominates),
     )
@@ -139,5 +139,5 @@ def _read_only(meta: wire.Meta) -> wire.Meta:
     return meta if len(read) == len(annotations) else structs.replace(meta, annotations=read)
 
 
-def _told(hold: Hold) -> tuple[str, str]:
+def _write_hold(hold: Hold) -> tuple[str, str]:
     return hold.uid, sayings.write_sentence(hold)

@@ -102,7 +102,7 @@ def _check(head: log.Head, number: int) -> None:
         )
 
 
-def told(report: Report) -> str:
+def write_report(report: Report) -> str:
     """The report in words."""
     figures = f"{report.n_events} events, {report.n_binds} placed, {report.n_holds} held"
     lines = [f"written by Evenkeel {report.version}: {figures}"]

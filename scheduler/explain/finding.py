@@ -10,7 +10,7 @@ from scheduler.errors import BadInput
 from scheduler.explain import idle, near
 from scheduler.explain.layout import some
 from scheduler.explain.scene import Scene
-from scheduler.printing import counted
+from scheduler.printing import count_nouns
 from scheduler.simulate.reading import kinds
 from scheduler.simulate.reading.kinds import ObjectKey
 
@@ -40,7 +40,7 @@ def pod(scene: Scene, wanted: ObjectKey) -> Found:
     alike = [one for there, one in scene.pods.items() if there.startswith(f"{key}-")]
     if not alike:
         raise near.unknown(scene, wanted)
-    return _one_of(f"{counted(len(alike), 'pod')} have names that begin with {key}", alike)
+    return _one_of(f"{count_nouns(len(alike), 'pod')} have names that begin with {key}", alike)
 
 
 def pod_of(scene: Scene, wanted: ObjectKey) -> Found:
@@ -52,7 +52,7 @@ def pod_of(scene: Scene, wanted: ObjectKey) -> Found:
     key = f"{wanted.namespace}/{wanted.name}"
     found = [one for one in scene.pods.values() if wanted in near.owners(scene, one)]
     if found:
-        return _one_of(f"{wanted.kind} {key} has {counted(len(found), 'pod')}", found)
+        return _one_of(f"{wanted.kind} {key} has {count_nouns(len(found), 'pod')}", found)
     done = [there for there, one in scene.finished.items() if wanted in near.owners(scene, one)]
     if done:
         names = some(sorted(done), most=_NAMED)

@@ -10,7 +10,7 @@ from scheduler.errors import BadInput
 from scheduler.explain.asked import KINDS, NODE, POD
 from scheduler.explain.layout import some
 from scheduler.explain.scene import Scene
-from scheduler.printing import counted
+from scheduler.printing import count_nouns
 from scheduler.simulate import alike
 from scheduler.simulate.reading import kinds, objects
 from scheduler.simulate.reading.kinds import ObjectKey
@@ -42,7 +42,7 @@ def unknown(scene: Scene, wanted: ObjectKey) -> BadInput:
     # Beside names of its own kind, what only begins so is of no help.
     meant = _same(wanted, others) if called else _called(wanted, others)
     hint = ", ".join(f"{one.kind.lower()} {_name(one)}" for one in meant[:_NAMED])
-    count = counted(len(mine), what)
+    count = count_nouns(len(mine), what)
     if near:
         said = f". Of {count}, similar: {some(near, most=_NAMED)}"
     elif len(mine) > _NAMED:

@@ -8,7 +8,7 @@ from typing import Any
 from scheduler.explain import sentences
 from scheduler.explain.layout import Line, heading, some
 from scheduler.plugins import words
-from scheduler.printing import counted
+from scheduler.printing import count_nouns
 
 Json = Mapping[str, Any]
 _BAR = 12
@@ -58,7 +58,7 @@ def _bar(used: int, total: int) -> str:
 def _cards(cards: list[Json], *, is_wide: bool) -> Iterator[Line]:
     if not cards:
         return
-    yield from heading(f"{counted(len(cards), 'card')}: use by pod")
+    yield from heading(f"{count_nouns(len(cards), 'card')}: use by pod")
     for card in cards:
         memory, cores, sharers = card["memoryMiB"], card["cores"], card["sharers"]
         said = [
@@ -93,7 +93,7 @@ def _pods(node: Json, *, is_wide: bool) -> Iterator[Line]:
     pods = node["pods"]
     every = {name for pod in pods for name in pod["requests"]}
     called = {name: name if is_wide else _short_name(name, every) for name in every}
-    yield from heading(counted(len(pods), "pod"))
+    yield from heading(count_nouns(len(pods), "pod"))
     for pod in pods[:_PODS]:
         asked = ", ".join(
             f"{words.amount(name, n)} {called[name]}" for name, n in pod["requests"].items()
@@ -119,7 +119,7 @@ def _waiting(node: Json) -> Iterator[Line]:
         yield from heading("No pod waits")
         return
     yield from heading(
-        f"{counted(waiting['pods'], 'pod')} {'waits' if waiting['pods'] == 1 else 'wait'}"
+        f"{count_nouns(waiting['pods'], 'pod')} {'waits' if waiting['pods'] == 1 else 'wait'}"
     )
     for group in waiting["groups"]:
         names = some(group["names"], group["pods"])
@@ -135,7 +135,7 @@ def _waiting(node: Json) -> Iterator[Line]:
         yield Line(f"held until their mistakes are corrected: {some(waiting['held'])}", 2, 4)
     left = waiting["pods"] - waiting["lookedAt"]
     if left:
-        yield Line(f"{counted(left, 'more pod')} were not examined", 2, 4)
+        yield Line(f"{count_nouns(left, 'more pod')} were not examined", 2, 4)
 
 
 def _short(resource: str, short: Json) -> str:

@@ -76,7 +76,7 @@ def _cards(scene: Scene, row: int) -> list[Json]:
     nodes = cluster.nodes.columns
     held: dict[int, list[Json]] = {}
     for pod in _on(scene, cluster.nodes.name_of(row)):
-        for d, (cores, mib, sharers) in cluster.held(pod).items():
+        for d, (cores, mib, sharers) in cluster.read_held(pod).items():
             one = {"pod": pod.key, "memoryMiB": mib, "cores": cores, "sharers": sharers}
             held.setdefault(d, []).append(one)
     return [
@@ -110,7 +110,7 @@ def _waiting(scene: Scene, row: int) -> Json:
         if shape is None:
             held += pods
             continue
-        judged = scene.asking.judged(shape, np.array([row], np.int64))
+        judged = scene.asking.judge_rows(shape, np.array([row], np.int64))
         one = nearest.of_row(scene.asking, judged, 0) if judged.bits[0, 0] else None
         _group(groups, one, pods)
     found = list(groups.values())

@@ -8,7 +8,7 @@ from typing import Any
 from scheduler.explain import losses, sentences
 from scheduler.explain.layout import Line, heading, some
 from scheduler.plugins import container_requests, words
-from scheduler.printing import counted
+from scheduler.printing import count_nouns
 from scheduler.simulate import explained
 
 Json = Mapping[str, Any]
@@ -52,11 +52,11 @@ def _queue(pod: Json) -> Iterator[Line]:
     if queue["gates"]:
         yield Line(f"Scheduling gates: {', '.join(queue['gates'])}; the pod is not tried until they are removed.", 2, 0)  # fmt: skip
     if queue["place"] == 1:
-        yield Line(f"First of {counted(queue['of'], 'pod')} to be tried, by priority and age.", 2, 0)  # fmt: skip
+        yield Line(f"First of {count_nouns(queue['of'], 'pod')} to be tried, by priority and age.", 2, 0)  # fmt: skip
     elif queue["place"]:
         ahead = some(queue["ahead"][::-1], queue["place"] - 1)
         yield Line(
-            f"Number {queue['place']} of {counted(queue['of'], 'pod')} to be tried, by priority and "
+            f"Number {queue['place']} of {count_nouns(queue['of'], 'pod')} to be tried, by priority and "
             f"age, behind {ahead}.",
             2,
             0,
@@ -98,7 +98,7 @@ def _reasons(pod: Json) -> Iterator[Line]:
     nodes = pod["nodes"]
     if not nodes["total"]:
         return
-    fit = f"{nodes['fitting']} of {counted(nodes['total'], 'node')} {'fits' if nodes['fitting'] == 1 else 'fit'}"
+    fit = f"{nodes['fitting']} of {count_nouns(nodes['total'], 'node')} {'fits' if nodes['fitting'] == 1 else 'fit'}"
     yield from heading(fit)
     for one in pod["reasons"]:
         helps = "" if one["evictionCouldHelp"] else " (no eviction would help)"
@@ -131,7 +131,7 @@ def _nearest(nearest: Json, pod: Json) -> Iterator[Line]:
 
 def _fit(nearest: Json) -> Iterator[Line]:
     """How many of the cards would fit; where several containers request cards, for each of them."""
-    n_cards = counted(len(nearest["cards"]), "card")
+    n_cards = count_nouns(len(nearest["cards"]), "card")
     if not nearest["containers"]:
         good, asked = sum(card["wouldDo"] for card in nearest["cards"]), nearest["cardsRequested"]
         is_requested = "is" if asked == 1 else "are"
@@ -144,7 +144,7 @@ def _fit(nearest: Json) -> Iterator[Line]:
         yield Line(text, 2, 2)
     more = len(nearest["containers"]) - _CONTAINERS
     if more > 0:
-        yield Line(f"and {counted(more, 'other request')} of containers", 2, 2)
+        yield Line(f"and {count_nouns(more, 'other request')} of containers", 2, 2)
     if (one := nearest.get("together")) is not None:
         before = container_requests.name_containers(one["after"])
         placed = "is placed" if len(one["after"]) == 1 else "are placed"

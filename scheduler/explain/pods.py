@@ -48,9 +48,9 @@ def explained(scene: Scene, words: wire.Pod) -> Json:
     if node:
         with scene.asking.cluster.trial() as trial:
             trial.take_away(pod.uid)
-            found |= _judged(scene, pod, words, node)
+            found |= _judge_node(scene, pod, words, node)
     else:
-        found |= _judged(scene, pod, words, "")
+        found |= _judge_node(scene, pod, words, "")
     found["state"] = _state(words, pod, found)
     return found
 
@@ -69,7 +69,7 @@ def _state(words: wire.Pod, pod: PodRecord, found: Json) -> str:
     return "fits" if found["nodes"]["fitting"] else "waits"
 
 
-def _judged(scene: Scene, pod: PodRecord, words: wire.Pod, node: str) -> Json:
+def _judge_node(scene: Scene, pod: PodRecord, words: wire.Pod, node: str) -> Json:
     """What the nodes say of it now; of a pod that has one, as if it had none and came now."""
     asking = scene.asking
     hold, shape = asking.why_not(pod), asking.shape(pod)
@@ -78,7 +78,7 @@ def _judged(scene: Scene, pod: PodRecord, words: wire.Pod, node: str) -> Json:
         hold = replace(hold, attempt=made.attempt)
     saying = sayings.say_why(hold) if hold else None
     problem = str(hold.problem) if hold and hold.problem else None
-    judged = asking.judged(shape, pod=pod) if shape else None
+    judged = asking.judge_rows(shape, pod=pod) if shape else None
     rows = asking.fitting(pod)
     found: Json = {
         "message": saying.message if saying else "",
@@ -97,7 +97,7 @@ def _judged(scene: Scene, pod: PodRecord, words: wire.Pod, node: str) -> Json:
                 "evictionCouldHelp": one.resolvable,
                 "names": asking.names(one.rows[:_NAMES]),
             }
-            for one in (asking.refused(judged) if judged is not None else ())
+            for one in (asking.find_refusals(judged) if judged is not None else ())
         ],
         "details": [one.text for one in hold.diagnosis.details] if hold and hold.diagnosis else [],
         "preemption": _preemption(scene, pod, made),
@@ -200,7 +200,7 @@ def _nearest(scene: Scene, pod: PodRecord, node: str) -> Json | None:
         at = int(there[0])
     one = nearest.of_row(asking, judged, at)
     facts, shape = asking.cluster.nodes.facts[one.row], asking.shape(pod)
-    counted = blocking.found(asking, shape, one.row) if shape is not None else {}
+    counted = blocking.find_blocking(asking, shape, one.row) if shape is not None else {}
     return {
         "node": asking.cluster.nodes.name_of(one.row),
         "cordoned": bool(facts and facts.unschedulable),

@@ -22,7 +22,9 @@ def advice(asking: Asking, one: Advice) -> Json:
     names = asking.names(one.rows[:_NAMES])
     said = " and ".join(_said(asking, step) for step in one.steps)
     more = one.rows.size - 1
-    where = f"it fits on {names[0]}" + (f" and {words.counted(more, 'more node')}" if more else "")
+    where = f"it fits on {names[0]}" + (
+        f" and {words.count_nouns(more, 'more node')}" if more else ""
+    )
     return {
         "steps": [_step(asking, step) for step in one.steps],
         "nodes": int(one.rows.size),

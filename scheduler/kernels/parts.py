@@ -103,7 +103,7 @@ def _fill(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
         s.cap[3, lane] = nodes.gpu_total[pool, c.MIB, row]
         s.used[3, lane] = nodes.gpu_used[pool, c.MIB, row]
         if not nodes.managed[pool, row]:
-            s.used[2, lane] = pools.counted(nodes, pool, row) * pools.WHOLE_CORES
+            s.used[2, lane] = pools.count_devices(nodes, pool, row) * pools.WHOLE_CORES
 
 
 @kernel

@@ -65,7 +65,7 @@ _ASSUMED_CPU = 0.75
 _FEW_CARDS = 1000
 
 
-def made(
+def make_tables(
     nodes: EmptyNodes,
     counts: Counts,
     departures: float,

@@ -41,7 +41,9 @@ class Learner:
         self._hosts: dict[int, dict[DemandShape, c.Flags]] = {}
         self._plain = plain.PlainPlaces(cluster, known)
         self._sizes = self._sizes_now()
-        self._tables = {0: demand_tables.made(EmptyNodes(cluster, 0), {}, 0.0, {}, assume=True)}
+        self._tables = {
+            0: demand_tables.make_tables(EmptyNodes(cluster, 0), {}, 0.0, {}, assume=True)
+        }
         self.tables = self._tables[0]
         """The tables that pods without devices are judged by: those of the first family there is, and places."""
 
@@ -73,7 +75,7 @@ class Learner:
         if shaped != self._shaped:
             self._hosts.clear()
             self._shaped = shaped
-        made, self._sizes = self._made(), self._sizes_now()
+        made, self._sizes = self._make_tables(), self._sizes_now()
         before = self._tables
         self._tables = {
             pool: before[pool] if pool in before and _same(tables, before[pool]) else tables
@@ -83,7 +85,7 @@ class Learner:
             self._tables[pool] is not before[pool] for pool in before
         )
 
-    def _made(self) -> dict[int, c.Demand]:
+    def _make_tables(self) -> dict[int, c.Demand]:
         """The tables by now; and when they are to be made again."""
         counts = self._cluster.demand.counts() if self._known is None else self._known
         made = {}
@@ -91,13 +93,13 @@ class Learner:
             seen = self._seen_of(pool)
             enough = self._known is not None or seen >= ENOUGH
             nodes = EmptyNodes(self._cluster, pool)
-            made[pool] = demand_tables.made(
+            made[pool] = demand_tables.make_tables(
                 nodes,
                 counts,
                 self._departures,
                 self._hosts.setdefault(pool, {}),
                 assume=not enough,
-            ).replace(single=single.made(self._cluster, nodes, pool, counts))
+            ).replace(single=single.make_places(self._cluster, nodes, pool, counts))
             more = max(_MORE_LEAST, min(_MORE_MOST, int(seen * _MORE)))
             self._next[pool] = seen + more if enough else plain.next_early(seen)
         return made

@@ -51,7 +51,7 @@ class PlainPlaces:
         """Learn and judge if it is due, or ``anew``; whether the places are others than before."""
         cluster, before = self._cluster, self.places
         departures = cluster.demand.plain.departures
-        seen, shaped = self._seen(), cluster.shaped
+        seen, shaped = self._count_seen(), cluster.shaped
         has_left = abs(departures - self._departures) > _DEPARTURES_STEP
         if anew or seen >= self._next or shaped != self._shaped or has_left:
             self._departures = departures
@@ -63,7 +63,7 @@ class PlainPlaces:
         self._judge()
         return self.places is not before
 
-    def _seen(self) -> int:
+    def _count_seen(self) -> int:
         # Of a demand that is given enough is known.
         return self._cluster.demand.plain.seen if self._known is None else places.ENOUGH
 
@@ -78,7 +78,7 @@ class PlainPlaces:
             counts = {shape: n for shape, n in self._known.items() if not shape.cards}
         nodes = _nodes(self._cluster, counts)
         believed = seen >= places.ENOUGH
-        told = {shape: _told(shape) for shape in counts}
+        told = {shape: _read_amounts(shape) for shape in counts}
         pods = places.asked(self._cluster, nodes, told, counts)
         self._learnt = places.learnt(nodes, pods, believed=believed)
         new = 0.0 if self._learnt is None else self._learnt.new
@@ -93,7 +93,7 @@ class PlainPlaces:
                 self.places = schema.empty()
             return
         columns = cluster.nodes.columns
-        found = scarcity.judged(learnt, columns, self._scratch, self._departures)
+        found = scarcity.measure_scarcity(learnt, columns, self._scratch, self._departures)
         if found != self._scarcity:
             self._scarcity = found
             weights = scarcity.weights(found, self._departures, self._new)
@@ -137,5 +137,5 @@ def _taking(cluster: Cluster) -> c.Flags:
     return taking if 2 * taking.sum() >= open_ones.sum() else open_ones
 
 
-def _told(shape: DemandShape) -> places.Amounts:
+def _read_amounts(shape: DemandShape) -> places.Amounts:
     return {c.CPU: shape.cpu, c.MEMORY: shape.memory, c.PODS: 1}

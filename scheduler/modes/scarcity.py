@@ -47,7 +47,9 @@ class Scarcity(NamedTuple):
     packs: float  # -1..1: spread, pack
 
 
-def judged(learnt: Learnt, nodes: c.Nodes, scratch: c.Scratch, departures: float) -> Scarcity:
+def measure_scarcity(
+    learnt: Learnt, nodes: c.Nodes, scratch: c.Scratch, departures: float
+) -> Scarcity:
     """What is scarce by now."""
     n_typical = learnt.val.size
     found = np.zeros(2 + n_typical)

@@ -26,7 +26,7 @@ _NODES_LEAST = 2
 _STEP, _FULL, _PART, _UNEVEN, _SQUARE = 30.0, 1.0, 0.5, 12_000.0, 2_400.0
 
 
-def made(cluster: Cluster, nodes: EmptyNodes, pool: int, counts: Counts) -> Places:
+def make_places(cluster: Cluster, nodes: EmptyNodes, pool: int, counts: Counts) -> Places:
     """Of a family; empty where the cluster has nodes with several of its devices."""
     total, alone = float(nodes.count.sum()), float((nodes.count == 1).sum())
     if alone < max(_NODES_LEAST, _ALONE * total):
@@ -37,7 +37,7 @@ def made(cluster: Cluster, nodes: EmptyNodes, pool: int, counts: Counts) -> Plac
         if 0 < shape.cards <= 1 and shape.family == nodes.family
     }
     sort = _nodes(cluster, nodes, pool, asking)
-    told = {shape: _told(shape, nodes, sort) for shape in asking}
+    told = {shape: _read_amounts(shape, nodes, sort) for shape in asking}
     learnt = places.learnt(sort, places.asked(cluster, sort, told, asking), believed=False)
     if learnt is None:
         return schema.empty()
@@ -65,7 +65,7 @@ def _nodes(cluster: Cluster, nodes: EmptyNodes, pool: int, counts: Counts) -> No
     return Nodes(rows, np.array(listed, np.int64), amounts, amounts.max(axis=1))
 
 
-def _told(shape: DemandShape, nodes: EmptyNodes, sort: Nodes) -> places.Amounts:
+def _read_amounts(shape: DemandShape, nodes: EmptyNodes, sort: Nodes) -> places.Amounts:
     told = {c.CPU: shape.cpu, c.MEMORY: shape.memory, schema.OF_CORES: shape.cores}
     if schema.OF_MIB in sort.resources:
         told[schema.OF_MIB] = shape.mib or int(nodes.mean_mib * shape.percent / WHOLE_CORES)

@@ -62,7 +62,7 @@ class Promised:
         if key is None:
             return ()
         cluster, name = self._cluster, self._cluster.nodes.name_of(row)
-        with self.kept(self.before(pod.priority, pod.uid, [name])) as trial:
+        with self.keep_promises(self.before(pod.priority, pod.uid, [name])) as trial:
             for uid in {*self._leaving(name, pod.priority), *victims}:
                 trial.take_away(uid)
             shape = self._boards.unscored(key)
@@ -121,7 +121,7 @@ class Promised:
         return found
 
     @contextmanager
-    def kept(self, promised: ByRow) -> Iterator[Trial]:
+    def keep_promises(self, promised: ByRow) -> Iterator[Trial]:
         """A quiet trial in which these pods are on their nodes."""
         reserved = Reserved(self._cluster.cards.columns)
         try:
@@ -136,18 +136,18 @@ class Promised:
         """Whether what is promised on any of the rows, on which a pod fits, leaves room for it."""
         nodes = self._cluster.nodes
         before = self.before(pod.priority, but, [nodes.name_of(row) for row in rows.tolist()])
-        return len(before) < rows.size or bool((self.refusals(pod, before)[0] == 0).any())
+        return len(before) < rows.size or bool((self.judge_beside(pod, before)[0] == 0).any())
 
-    def refused(self, pod: PodRecord, rows: c.Ints, words: int) -> c.Ints:
+    def find_refusals(self, pod: PodRecord, rows: c.Ints, words: int) -> c.Ints:
         """[words, n] why what is promised on n rows leaves no room for a pod; 0 where it does."""
         nodes, bits = self._cluster.nodes, np.zeros((words, rows.size), np.int64)
         before = self.before(pod.priority, nodes=[nodes.name_of(row) for row in rows.tolist()])
         if before:
             at = {row: i for i, row in enumerate(rows.tolist())}
-            bits[:, [at[row] for row in before]] = self.refusals(pod, before)
+            bits[:, [at[row] for row in before]] = self.judge_beside(pod, before)
         return bits
 
-    def refusals_of(self, pod: PodRecord, shape: Shape, rows: c.Ints) -> c.Ints:
+    def judge_alone(self, pod: PodRecord, shape: Shape, rows: c.Ints) -> c.Ints:
         """[W, n] why a pod does not fit on n rows as they are; on its own node the cards that it was promised will do."""
         bits = self._boards.refusals(shape, rows)
         own = self._cluster.nodes.row_of(self._nominations.node_of(pod.uid))
@@ -156,17 +156,17 @@ class Promised:
                 bits[0, i] &= ~(1 << int(shape.ask.prefers.bits[c.BIT_CARDS]))
         return bits
 
-    def refusals(self, pod: PodRecord, promised: ByRow) -> c.Ints:
+    def judge_beside(self, pod: PodRecord, promised: ByRow) -> c.Ints:
         """[W, n] why a pod does not fit beside those nominated to n rows, in the order given; 0 where it does."""
         return np.concatenate(
             [
-                self._judged(pod, np.array(list(part), np.int64))
-                for part in self.tried(pod, promised)
+                self._judge_rows(pod, np.array(list(part), np.int64))
+                for part in self.try_parts(pod, promised)
             ],
             axis=1,
         )
 
-    def spared(self, pod: PodRecord, shape: Shape, bind: Bind) -> Bind:
+    def spare_promised(self, pod: PodRecord, shape: Shape, bind: Bind) -> Bind:
         """The bind of a pod that is placed, with other cards where its node has promised cards to those before it.
 
         That there is room for all of them does not say that any cards would do.
@@ -176,13 +176,13 @@ class Promised:
             return bind
         cluster, (row,) = self._cluster, before
         cluster.forget(pod.uid)
-        with self.kept(before):
+        with self.keep_promises(before):
             self._put(pod, shape, row)
             slots = cluster.pods[pod.uid].claim
         cluster.assume(pod.uid, bind.node, slots, bind.given)
         return replace(bind, slots=slots)
 
-    def tried(self, pod: PodRecord, promised: ByRow) -> Iterator[ByRow]:
+    def try_parts(self, pod: PodRecord, promised: ByRow) -> Iterator[ByRow]:
         """Its parts, each while those pods are on their nodes: what is promised elsewhere in a domain does not count.
 
         It is one part, unless somebody in it is counted for the pod, or says something of it.
@@ -191,7 +191,7 @@ class Promised:
         is_alone = key is None or not (key.view.is_wide or self._have_terms())
         counted = self._boards.unscored(key).counted if key is not None else None
         versions = counted.versions() if counted is not None else ()
-        with self.kept(promised):
+        with self.keep_promises(promised):
             if is_alone or (
                 counted is not None and counted.versions() == versions and self.key_of(pod) == key
             ):
@@ -199,15 +199,15 @@ class Promised:
                 return
         self.n_trials += len(promised)
         for row, pods in promised.items():
-            with self.kept({row: pods}):
+            with self.keep_promises({row: pods}):
                 yield {row: pods}
 
-    def _judged(self, pod: PodRecord, rows: c.Ints) -> c.Ints:
+    def _judge_rows(self, pod: PodRecord, rows: c.Ints) -> c.Ints:
         key = self.key_of(pod)
         if key is None:
             # Nothing is decided for a pod on which something must be mended.
             return np.zeros((1, rows.size), np.int64)
-        return self.refusals_of(pod, self._boards.unscored(key), rows)
+        return self.judge_alone(pod, self._boards.unscored(key), rows)
 
     def _move_in(
         self, trial: Trial, row: int, pods: Sequence[PodRecord], reserved: Reserved
@@ -320,7 +320,7 @@ class Overlay:
         self.bits[:, held] = 0
         rows = np.array(list(before), np.int64)
         if rows.size:
-            self.bits[:, rows] = promised.refusals(pod, before)
+            self.bits[:, rows] = promised.judge_beside(pod, before)
         self.changed = np.unique(np.concatenate((self.changed, held, rows)))
 
     def read(self) -> None:

@@ -90,7 +90,7 @@ class Rooms:
         for k in range(n):
             uid = pods[k].uid
             slots = self.cards(shape, placed, k) if n_picks[k] else ()
-            given = giving.given(pods[k], shape.view.storage, cluster, rows[k])
+            given = giving.list_given(pods[k], shape.view.storage, cluster, rows[k])
             node = cluster.assume_charged(uid, rows[k], slots, pod_rows[k], given)
             binds.append(Bind(uid, node, slots, driver if slots else "", given))
         cluster.moved.add_many(rows)
@@ -99,7 +99,7 @@ class Rooms:
     def assume_at(self, shape: Shape, pod: PodRecord, row: int, slots: Slots) -> Bind:
         """Charge a pod to a row with just these cards, and say how it is to be bound."""
         cluster, node = self._cluster, self._cluster.nodes.name_of(row)
-        given = giving.given(pod, shape.view.storage, cluster, row)
+        given = giving.list_given(pod, shape.view.storage, cluster, row)
         cluster.assume(pod.uid, node, slots, given)
         cluster.moved.add(row)
         return Bind(pod.uid, node, slots, cluster.registers.driver_name(shape.ask.pool), given)

@@ -38,7 +38,9 @@ def figures(judged: Judged, seen: CardsSeen) -> list[tuple[CardRefusal, str]]:
     found = []
     for code in there:
         n = int((codes[:, code] > 0).sum()) if code in of_nodes else int(counts[code])
-        text = f"{CARD_CODES[code]} on {words.counted(n, 'node' if code in of_nodes else 'GPU')}"
+        text = (
+            f"{CARD_CODES[code]} on {words.count_nouns(n, 'node' if code in of_nodes else 'GPU')}"
+        )
         found.append((code, text + _more(judged, seen, code, several)))
     return found
 
@@ -69,13 +71,13 @@ def _count(judged: Judged, codes: c.Ints, code: CardRefusal) -> str:
     best = int(np.argmax(codes[:, code]))
     n, node = int(codes[best, code]), _node(judged, best)
     there = "that would fit on one node" if code == CardRefusal.TOO_FEW else "on one node"
-    asked = words.counted(int(judged.ask.containers[c.N_CARDS].max()), "GPU")
+    asked = words.count_nouns(int(judged.ask.containers[c.N_CARDS].max()), "GPU")
     return f"requested {asked}, the most {there} is {n}, on {node}"
 
 
 def _memory(judged: Judged, seen: CardsSeen) -> str:
     slot = find_hardest(judged)
-    short = _refused(judged, seen, slot, CardRefusal.MEMORY)
+    short = _find_refused(judged, seen, slot, CardRefusal.MEMORY)
     free, total = measure_free(judged, seen, short, c.MIB)
     mib = int(judged.ask.containers[c.ASK_MIB, slot])
     if mib:
@@ -88,7 +90,7 @@ def _memory(judged: Judged, seen: CardsSeen) -> str:
 
 def _cores(judged: Judged, seen: CardsSeen) -> str:
     slot = find_hardest(judged)
-    short = _refused(judged, seen, slot, CardRefusal.CORES)
+    short = _find_refused(judged, seen, slot, CardRefusal.CORES)
     free, _ = measure_free(judged, seen, short, c.CORES)
     asked = f"{int(judged.ask.containers[c.ASK_CORES, slot])} % of a card's cores"
     return _most(judged, seen, short, free, (asked, "the most free is {} %"))
@@ -132,7 +134,7 @@ def _wish(ask: GpuAsk) -> str:
     return " and ".join(filter(None, (wanted, unwanted)))
 
 
-def _refused(judged: Judged, seen: CardsSeen, slot: int, code: CardRefusal) -> c.Ints:
+def _find_refused(judged: Judged, seen: CardsSeen, slot: int, code: CardRefusal) -> c.Ints:
     """The positions of the cards that are refused for this, on nodes where the walk came as far."""
     came_as_far = seen.codes[seen.at, code] > 0
     return np.flatnonzero((find_refusals(judged, seen, slot) == code) & came_as_far)

@@ -107,7 +107,7 @@ def describe(
     named = fit_nowhere or short
     said = _describe_short(judged, seen, code, named, int(there.sum()), fixed)
     if len(named) > _NAMED:
-        more = words.counted(len(named) - _NAMED, "other request")
+        more = words.count_nouns(len(named) - _NAMED, "other request")
         said.append(f"and {'other requests' if several.are_more else more}")
     return "; ".join(said)
 
@@ -160,7 +160,7 @@ def _measure(
             best = int(np.argmax(counts))
             would_fit = "that would fit " if code == CardRefusal.TOO_FEW else ""
             most = f", the most {would_fit}on one node is {counts[best]}, on {_node(judged, best)}"
-            return _Figure(words.counted(one.request.cards, "GPU"), most)
+            return _Figure(words.count_nouns(one.request.cards, "GPU"), most)
         case _:
             return _Figure(fixed.removeprefix("requested "), "")
 
@@ -242,7 +242,7 @@ def _describe_left(judged: Judged, seen: CardsSeen, code: CardRefusal, at: int, 
         if wanted and short.any():
             return f"the largest free for {who} is {int(left[short].max())}{unit}"
     wanted_cards = int(judged.ask.containers[c.N_CARDS, end.slot])
-    return f"{who} fits on {end.fitting} of {words.counted(wanted_cards, 'requested GPU')}"
+    return f"{who} fits on {end.fitting} of {words.count_nouns(wanted_cards, 'requested GPU')}"
 
 
 def _node(judged: Judged, at: int) -> str:

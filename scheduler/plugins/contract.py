@@ -159,12 +159,10 @@ class Compiled(NamedTuple):
 
     Attributes:
         parts: of ``columns.Ask``.
-        preferences: of ``Ask.prefers``; the same objects for all shapes that have the same.
         rules: figures of ``Ask.rules``.
     """
 
     parts: Mapping[str, Any] = {}
-    preferences: Mapping[str, Any] = {}
     rules: Mapping[str, Any] = {}
 
 
@@ -189,6 +187,8 @@ class Row:
 
     Attributes:
         compile: what its kernel reads about the pod.
+        prefers: parts of ``columns.Preferences``. They depend on nothing of the pod but its placement and the cards that
+            it accepts (``GpuAsk.accepted``), because shapes that are alike in these share them.
         bit: the place in ``Ask.bits`` of the refusal bit that its kernel sets; -1 for a rule that refuses no node.
         points: the scores of a row on an up-to-date board.
         is_learning: whether the score of a compiled request depends on the demand that was learnt.
@@ -197,6 +197,7 @@ class Row:
     """
 
     compile: Callable[[Asked, Cluster], Compiled]
+    prefers: Callable[[Asked, Cluster], Mapping[str, Any]] | None = None
     bit: int = -1
     points: Callable[[Asked, c.Ask, c.Nodes, c.Board, int], tuple[Points, ...]] | None = None
     is_learning: Callable[[c.Ask], bool] | None = None

@@ -22,7 +22,7 @@ _STRATEGIES = {
 _ALWAYS = (names.CPU, names.MEMORY, names.EPHEMERAL)
 
 
-def compiled(asked: Asked, nodes: NodeTable) -> c.KubeTerm:
+def compile_term(asked: Asked, nodes: NodeTable) -> c.KubeTerm:
     """The figures that the kernel reads for a pod."""
     plugins, requests = asked.placement.kube, asked.template.requests
     amounts = dict(requests.amounts)

@@ -242,7 +242,7 @@ def is_wide(needs: Needs) -> bool:
     )
 
 
-def tallied(needs: Needs, cluster: Cluster) -> Tallied:
+def list_tallies(needs: Needs, cluster: Cluster) -> Tallied:
     """The counts of pods in domains of nodes that rules use for pods with these needs."""
     if needs == NO_NEEDS:
         return NOTHING_TALLIED
@@ -285,9 +285,9 @@ def first_bits(bits: c.Ints) -> c.Ints:
     return numbers
 
 
-def told(judged: Judged) -> list[tuple[c.Ints, RowReasons]]:
+def tell(judged: Judged) -> list[tuple[c.Ints, RowReasons]]:
     """Why the rows are refused, rule by rule: the positions of its rows, and its texts for them."""
-    return [(at, _told(rule, part)) for rule, at, part in _refusing(judged)]
+    return [(at, _tell(rule, part)) for rule, at, part in _refusing(judged)]
 
 
 def told_by_each(judged: Judged) -> list[tuple[str, c.Ints, RowReasons]]:
@@ -303,14 +303,14 @@ def told_by_each(judged: Judged) -> list[tuple[str, c.Ints, RowReasons]]:
             bits = judged.bits[:, at]
             bits[0] &= ~(_OF_REASONS & ~mine)
             part = judged._replace(rows=judged.rows[at], bits=bits, first=first)
-            found.append((rule.name, at, _told(rule, part)))
+            found.append((rule.name, at, _tell(rule, part)))
     return found
 
 
-def summed(judged: Judged) -> list[tuple[Rule, Summary]]:
+def sum_up(judged: Judged) -> list[tuple[Rule, Summary]]:
     """Why the rows are refused, by rule, all rows of a rule together. Rows come by rank."""
     return [
-        (rule, rule.sum_up(part) if rule.sum_up else summary(_told(rule, part)))
+        (rule, rule.sum_up(part) if rule.sum_up else summary(_tell(rule, part)))
         for rule, _, part in _refusing(judged)
     ]
 
@@ -319,7 +319,7 @@ def lasting(judged: Judged) -> c.Flags:
     """[n] which of the rows no eviction would help; as ``RowReasons.unresolvable`` of all rules, in less time."""
     flags = np.zeros(judged.rows.size, np.bool_)
     for rule, at, part in _refusing(judged):
-        flags[at] = rule.lasting(part) if rule.lasting else _told(rule, part).unresolvable
+        flags[at] = rule.lasting(part) if rule.lasting else _tell(rule, part).unresolvable
     return flags
 
 
@@ -346,7 +346,7 @@ def _refusing(judged: Judged) -> Iterator[tuple[Rule, c.Ints, Judged]]:
             yield rule, at, of_rule
 
 
-def _told(rule: Rule, part: Judged) -> RowReasons:
+def _tell(rule: Rule, part: Judged) -> RowReasons:
     if rule.tell:
         return rule.tell(part)
     numbers = FIRST_BIT[rule] + np.arange(len(rule.reasons))

@@ -48,7 +48,7 @@ def listed(names: Sequence[str], what: str) -> str:
     told = [visible(name) for name in names if name and len(name) <= _NAME_MAX][:_LISTED]
     more = len(names) - len(told)
     if not told:
-        return counted(more, what)
+        return count_nouns(more, what)
     return ", ".join(told) + (f" and {more} more" if more else "")
 
 
@@ -60,7 +60,7 @@ def joined(names: Sequence[str], what: str) -> str:
     return " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
 
 
-def counted(n: int, what: str) -> str:
+def count_nouns(n: int, what: str) -> str:
     """``1 GPU``, ``2 GPUs``."""
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 

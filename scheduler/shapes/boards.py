@@ -19,7 +19,8 @@ from scheduler.errors import BrokenInvariant
 from scheduler.kernels import diagnose
 from scheduler.kernels import place as kernel
 from scheduler.modes.learning import Learner
-from scheduler.plugins import compiled_asks, table
+from scheduler.plugins import table
+from scheduler.plugins.compiled_asks import AskCompiler
 from scheduler.plugins.contract import Asked
 from scheduler.plugins.rules import named_nodes
 from scheduler.plugins.volumes.refusals import Refusal
@@ -138,6 +139,7 @@ class Boards:
         self._n_tallied = [0, 0]
         self._world = World(cluster.ledger.tables, learner.tables, empty.scratch(1, 1, 1))
         self._no_run = empty.run()
+        self._compiler = AskCompiler(cluster)
 
     def shape(self, key: Key) -> Shape:
         """The shape of pods that are alike in all that decides where they go."""
@@ -288,8 +290,8 @@ class Boards:
 
     def _compile_request(self, shape: Shape) -> None:
         self._cluster.keep_totals(table.totals(shape.asked))
-        shape.ask = compiled_asks.compile_ask(shape.asked, self._cluster)
-        shape.counted = Counted(table.tallied(shape.view.needs, self._cluster), shape.weights)
+        shape.ask = self._compiler.compile_ask(shape.asked)
+        shape.counted = Counted(table.list_tallies(shape.view.needs, self._cluster), shape.weights)
         self._shapes.weigh(shape.key)
         self._make_room(shape)
         # No node has more cards than exist.

@@ -23,20 +23,22 @@ def all_rows(cluster: Cluster) -> c.Ints:
     return ordered
 
 
-def judged(cluster: Cluster, shape: Shape, world: World, rows: c.Ints, bits: c.Ints) -> Judged:
+def gather_refusals(
+    cluster: Cluster, shape: Shape, world: World, rows: c.Ints, bits: c.Ints
+) -> Judged:
     """Rows and their refusal bits, for rules to tell why."""
     return Judged(shape.asked, shape.ask, cluster, world, rows, bits)
 
 
-def of_claims(cluster: Cluster, refusal: Refusal) -> Diagnosis:
+def refuse_for_claims(cluster: Cluster, refusal: Refusal) -> Diagnosis:
     """What keeps a pod from every node for its claims, without a look at any."""
     n = len(cluster.nodes.rows)
     return Diagnosis(n, ((refusal.text, n),), n, (), (refusal.rule,), refusal.text)
 
 
-def summed(refused: Judged) -> Diagnosis:
+def sum_up(refused: Judged) -> Diagnosis:
     """How many of the rows gave which reason, and the figures behind that."""
-    summaries = table.summed(refused)
+    summaries = table.sum_up(refused)
     counts: Counter[str] = Counter()
     for _, one in summaries:
         counts.update(dict(one.reasons))

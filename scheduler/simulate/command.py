@@ -9,7 +9,7 @@ from typing import Any, Literal, TextIO
 from scheduler.api.placement import MODES, Mode
 from scheduler.config import Config
 from scheduler.errors import BadInput, visible
-from scheduler.printing import counted
+from scheduler.printing import count_nouns
 from scheduler.progress import Tell
 from scheduler.simulate import alike, run
 from scheduler.simulate.changes import scale
@@ -235,7 +235,7 @@ def _taken(request: Request, gathered: Gathered, pods: Iterable[Json]) -> Iterat
         are, hold = ("is", "it holds") if len(taken) == 1 else ("are", "they hold")
         wait, do = ("waits", "does") if n == 1 else ("wait", "do")
         yield (
-            f"{names} {are} taken as the baseline, because {hold} nodes or running pods: {counted(n, 'pod')} that "
+            f"{names} {are} taken as the baseline, because {hold} nodes or running pods: {count_nouns(n, 'pod')} that "
             f"{wait} there {do} not count for the exit code, as only pods of the other files do"
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from scheduler.printing import PROSE, counted, wrapped
+from scheduler.printing import PROSE, count_nouns, wrapped
 
 Json = Mapping[str, Any]
 _Term = tuple[str, ...]
@@ -21,7 +21,7 @@ def lines(pod: Json) -> Iterator[str]:
     nodes: Json = pod["nodes"]
     fitting = {name: node for name, node in nodes.items() if node["feasible"]}
     verb = "fits" if len(fitting) == 1 else "fit"
-    yield f"  {len(fitting)} of {counted(len(nodes), 'node')} {verb}"
+    yield f"  {len(fitting)} of {count_nouns(len(nodes), 'node')} {verb}"
     if fitting:
         yield from scored(fitting, pod)
     refusing: dict[tuple[str, str], list[str]] = {}
@@ -30,7 +30,7 @@ def lines(pod: Json) -> Iterator[str]:
             refusing.setdefault((", ".join(node["reasons"]), node["status"]), []).append(name)
     for (why, status), names in sorted(refusing.items(), key=lambda one: (-len(one[1]), one[0])):
         hopeless = " (no eviction would help)" if status == "unresolvable" else ""
-        said = f"{counted(len(names), 'node')} refused: {why}{hopeless}"
+        said = f"{count_nouns(len(names), 'node')} refused: {why}{hopeless}"
         yield from wrapped(said, PROSE, "  ").splitlines()
         yield from wrapped(_named(names), PROSE, "    ").splitlines()
 

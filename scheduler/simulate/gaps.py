@@ -10,7 +10,7 @@ from scheduler import printing
 from scheduler.api import names, storage, wire
 from scheduler.api.storage import KINDS as STORAGE_KINDS
 from scheduler.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from scheduler.printing import counted
+from scheduler.printing import count_nouns
 from scheduler.simulate.reading import kinds, objects
 from scheduler.simulate.reading.inventory import Inventory
 
@@ -47,7 +47,7 @@ _STORAGE_ADDED = {
 ASKED_FOR = ("Namespace", "PriorityClass")
 
 
-def told(
+def tell_gaps(
     inventory: Inventory,
     unlisted: Mapping[str, str],
     own: AbstractSet[int],
@@ -211,7 +211,8 @@ def _others_missing_storage(inventory: Inventory, own: AbstractSet[int]) -> Iter
         yield from missing_storage(inventory, others)
     elif waiting := _missing_storage(inventory, others):
         each = [
-            f"{kind} {name} ({counted(len(who), 'pod')})" for (kind, name), who in waiting.items()
+            f"{kind} {name} ({count_nouns(len(who), 'pod')})"
+            for (kind, name), who in waiting.items()
         ]
         yield f"in the baseline, pods wait for storage that is not among the objects: {_some(each)}"
 

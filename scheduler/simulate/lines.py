@@ -106,7 +106,7 @@ def _rest(
     """The pods of a workload beyond its first lines."""
     name = f"{_mark(pods[0])}{kind.namespace}/{kind.name}-… ({len(pods)} more)"
     if is_placed:
-        node = printing.counted(len({pod["node"] for pod in pods}), "node")
+        node = printing.count_nouns(len({pod["node"] for pod in pods}), "node")
         words = [
             said for said, _ in Counter(_n_cards(pod["devices"]) for pod in pods).most_common()
         ]
@@ -180,7 +180,7 @@ def _cards(devices: Sequence[Json], *, is_wide: bool) -> list[str]:
 def _n_cards(devices: Sequence[Json]) -> str:
     """How many cards a pod holds, and how much of each."""
     found = Counter(map(_share, devices))
-    return ", ".join(f"{printing.counted(n, 'card')}: {share}" for share, n in found.items())
+    return ", ".join(f"{printing.count_nouns(n, 'card')}: {share}" for share, n in found.items())
 
 
 def _share(device: Json) -> str:

@@ -114,9 +114,11 @@ def _section(result: Json) -> Iterator[str]:
     yield from _placed(others, "other", _PART_MAX)
     remarks = [*result["warnings"], *report.remarks(result)]
     if remarks:
-        yield from _folded(printing.counted(len(remarks), "remark"), _listed(remarks, _PART_MAX))
+        yield from _folded(
+            printing.count_nouns(len(remarks), "remark"), _listed(remarks, _PART_MAX)
+        )
     yield ""
-    nodes = printing.counted(result["summary"]["nodes"], "node")
+    nodes = printing.count_nouns(result["summary"]["nodes"], "node")
     yield f"<sub>Simulated by Evenkeel on {nodes}; nothing was changed.</sub>"
 
 
@@ -127,7 +129,7 @@ def _waiting(pods: Iterable[Json]) -> list[Json]:
 def _placed(pods: Sequence[Json], which: str, room: int) -> Iterator[str]:
     placed = [pod for pod in pods if pod["node"] is not None]
     if placed:
-        nodes = printing.counted(len({pod["node"] for pod in placed}), "node")
+        nodes = printing.count_nouns(len({pod["node"] for pod in placed}), "node")
         table = _table(_SCHEDULED, _scheduled(placed), room)
         yield from _folded(f"{_pods(len(placed), which)} scheduled on {nodes}", table)
 
@@ -150,7 +152,7 @@ def _heading(pods: Sequence[Json], result: Json) -> str:
     else:
         said = f"All {_pods(len(pods))}{whose} fit"
     if mistakes:
-        said += f"; {printing.counted(mistakes, 'mistake')} in objects"
+        said += f"; {printing.count_nouns(mistakes, 'mistake')} in objects"
     if unsuited:
         said += f"; {printing.some([prose(text) for text in unsuited], _NAMED_MAX)}"
     return f"{mark} {said}"
@@ -258,7 +260,7 @@ def _table(titles: Sequence[str], rows: Iterable[_Row], room: int) -> Iterator[s
         yield line
     if rest:
         n = sum(row.pods for row in rest)
-        more = f"and {printing.counted(len(rest), 'more row')}"
+        more = f"and {printing.count_nouns(len(rest), 'more row')}"
         last = [f"{n:,}", more] if titles[0] == "Pods" else [more]
         yield _line([*last, *[""] * (len(titles) - len(last))])
 

@@ -84,7 +84,7 @@ def _pods(
 
 def _summary(result: Json) -> Iterator[str]:
     summary = result["summary"]
-    pods, nodes = (printing.counted(summary[kind], kind[:-1]) for kind in ("pods", "nodes"))
+    pods, nodes = (printing.count_nouns(summary[kind], kind[:-1]) for kind in ("pods", "nodes"))
     yield f"{summary['scheduled']} of {pods} scheduled on {nodes}"
     decided = result["pods"]
     # Files may bring no pod, and the reader must see that those above are not of these files.
@@ -94,7 +94,7 @@ def _summary(result: Json) -> Iterator[str]:
         is_part = 0 < len(of_rank) < len(decided)
         if is_part or (rank == 0 and is_asked and not of_rank):
             there = sum(pod["node"] is not None for pod in of_rank)
-            yield f"{mark} {whose}: {there} of {printing.counted(len(of_rank), 'pod')} scheduled"
+            yield f"{mark} {whose}: {there} of {printing.count_nouns(len(of_rank), 'pod')} scheduled"
 
 
 def unsuited(result: Json) -> list[str]:
@@ -146,5 +146,5 @@ def _removed(pods: Iterable[Json]) -> Iterator[str]:
         owner = pod["owner"]
         of[f"{owner['kind']} {pod['namespace']}/{owner['name']}"].append(pod["name"])
     for owner, names in of.items():
-        n_pods, verb = printing.counted(len(names), "pod"), "goes" if len(names) == 1 else "go"
+        n_pods, verb = printing.count_nouns(len(names), "pod"), "goes" if len(names) == 1 else "go"
         yield f"{n_pods} of {owner} {verb}: {printing.some(names)}"

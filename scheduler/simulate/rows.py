@@ -54,11 +54,11 @@ class Rows:
             self._row(one.namespace, one.name, one.uid, str(one.problem))
             for one in self._situation.inventory.unread
         ]
-        return [*self._rows.values(), *(self._of(pod, _GATED) for pod in gated), *unread]
+        return [*self._rows.values(), *(self._make_row(pod, _GATED) for pod in gated), *unread]
 
-    def held(self, hold: Hold) -> None:
+    def add_hold(self, hold: Hold) -> None:
         """A pod stays pending."""
-        row = self._of(self._cluster.pods[hold.uid], sayings.say_why(hold).message)
+        row = self._make_row(self._cluster.pods[hold.uid], sayings.say_why(hold).message)
         row["nominated"] = self._cluster.nominations.node_of(hold.uid) or None
         self._rows[hold.uid] = row | {"unschedulable": sayings.write_sentence(hold)}
 
@@ -74,7 +74,7 @@ class Rows:
     def bound(self, bind: Bind) -> None:
         """A pod has a node."""
         pod = self._cluster.pods[bind.uid]
-        row = self._of(pod, f"Successfully assigned {pod.key} to {bind.node}")
+        row = self._make_row(pod, f"Successfully assigned {pod.key} to {bind.node}")
         row["node"] = bind.node
         if bind.slots:
             driver = devices.cards_of(bind.driver)
@@ -119,7 +119,7 @@ class Rows:
             ],
         }
 
-    def _of(self, pod: PodRecord, message: str) -> Json:
+    def _make_row(self, pod: PodRecord, message: str) -> Json:
         return self._row(pod.namespace, pod.name, pod.uid, message)
 
     def _row(self, namespace: str, name: str, uid: str, message: str) -> Json:

@@ -133,7 +133,7 @@ class _Simulation:
             },
             "warnings": [
                 *self._situation.remarks,
-                *gaps.told(
+                *gaps.tell_gaps(
                     inventory,
                     self._situation.unlisted or {},
                     self._situation.own,
@@ -179,7 +179,7 @@ class _Simulation:
             self._rows.bound(bind)
             self._handle(events.BindDone(bind.uid))
         for hold in outcome.holds:
-            self._rows.held(hold)
+            self._rows.add_hold(hold)
         for evict in outcome.evicts:
             self._rows.evicts(evict)
         if pod is not None and seen is not None:

@@ -28,7 +28,7 @@ def _columns_of(cluster: Cluster, pod: PodRecord) -> tuple[Any, ...]:
     """Priority and start of a pod that has a node, and what it holds of cards."""
     pods = cluster.ledger.pods
     held = sorted(
-        (cluster.cards.uuid_of(d), *figures) for d, *figures in pods.held(pod.row).tolist()
+        (cluster.cards.uuid_of(d), *figures) for d, *figures in pods.read_held(pod.row).tolist()
     )
     return int(pods.columns.priority[pod.row]), int(pods.columns.start[pod.row]), held
 
@@ -112,7 +112,7 @@ def verify_by_node(cluster: Cluster) -> Iterator[None]:
 
 def _verify_terms(cluster: Cluster) -> None:
     """Count the pods of every class again."""
-    held = cluster.terms.held()
+    held = cluster.terms.read_held()
     if held is None:
         return
     counted: dict[Any, Counter[int]] = {}
@@ -146,7 +146,7 @@ def _verify_node(cluster: Cluster, name: str) -> None:
         if pod.template.size >= 0:
             sizes[gpus.SIZES[pod.template.size]] += 1
         _verify_row(cluster, name, pod)
-        for d, figures_held in cluster.held(pod).items():
+        for d, figures_held in cluster.read_held(pod).items():
             for i, figure in enumerate(figures_held):
                 used[cluster.cards.uuid_of(d)][i] += figure
                 by_family[int(cluster.cards.columns.pool[d])][i] += figure
@@ -181,7 +181,7 @@ def _verify_row(cluster: Cluster, name: str, pod: PodRecord) -> None:
         int(columns.node[pod.row]),
         int(columns.priority[pod.row]),
         int(columns.charge[pod.row]),
-        sorted(ledger.pods.held(pod.row).tolist()),
+        sorted(ledger.pods.read_held(pod.row).tolist()),
     )
     expected = row, pod.priority, ledger.charges.number(pod.template), sorted(holds.tolist())
     _same(name, f"row of pod {pod.key}", found, expected)

@@ -289,9 +289,9 @@ class Cluster:
         pods = self.pods.items()
         return [uid for uid, pod in pods if pod.profile == scheduler and uid not in present]
 
-    def held(self, pod: PodRecord) -> dict[int, Figures]:
+    def read_held(self, pod: PodRecord) -> dict[int, Figures]:
         """Cores, MiB and sharers that a pod holds by card row; of one that is not charged to a node nothing."""
-        holds = self.ledger.pods.held(pod.row).tolist() if pod.row >= 0 else []
+        holds = self.ledger.pods.read_held(pod.row).tolist() if pod.row >= 0 else []
         return {d: (cores, mib, sharers) for d, cores, mib, sharers in holds}
 
     def assume(self, uid: str, node: str, claim: Slots, given: tuple[Given, ...] = ()) -> None:

@@ -14,7 +14,7 @@ _NOTHING = DriverReading()
 
 def of_node(node: wire.Node, families: Families) -> NodeFacts:
     """The facts of a node. Never raises: what is malformed stands in ``problem``."""
-    devices = tuple(_told(node, family.cards) for family in families)
+    devices = tuple(_read_devices(node, family.cards) for family in families)
     problem: Mistake | None = None
     allocatable: list[tuple[str, int]] = []
     try:
@@ -44,7 +44,7 @@ def of_node(node: wire.Node, families: Families) -> NodeFacts:
     )
 
 
-def _told(node: wire.Node, cards: CardDriver | None) -> DriverReading:
+def _read_devices(node: wire.Node, cards: CardDriver | None) -> DriverReading:
     if cards is None:
         return _NOTHING
     words = cards.read_node(node)

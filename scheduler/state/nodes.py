@@ -62,7 +62,7 @@ class NodeFacts(NamedTuple):
     problem: Mistake | None
 
 
-class Change(NamedTuple):
+class NodeChange(NamedTuple):
     """What came of describing a node.
 
     Attributes:
@@ -177,7 +177,7 @@ class NodeTable:
         self._give_words_back()
         return self._withdrawn(gone)
 
-    def describe(self, row: int, facts: NodeFacts) -> Change:
+    def describe(self, row: int, facts: NodeFacts) -> NodeChange:
         """Write what was read of a node. What is withdrawn keeps its row, which is for the caller to give back."""
         old = self.facts[row]
         there = old.images if old else ()
@@ -209,7 +209,7 @@ class NodeTable:
             column[row] = self._label(facts, key)
         self._give_words_back()
         is_static = old is None or _words(old) != _words(facts)
-        return Change(is_static, offered, self._withdrawn(old))
+        return NodeChange(is_static, offered, self._withdrawn(old))
 
     def keep(self, total: str) -> None:
         """A row for what pods add up to though no node offers it; it stays."""

@@ -187,7 +187,7 @@ class Registers:
         n_held = kernel.hold(
             self._cards.columns,
             containers,
-            told_cards.told(pod.claim, self.cards_of(pod.uid, pool, row), driver.whole_of),
+            told_cards.read_told(pod.claim, self.cards_of(pod.uid, pool, row), driver.whole_of),
             pod.initialized,
             int(self._nodes.columns.card_start[pool, row]),
             work,

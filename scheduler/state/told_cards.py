@@ -76,7 +76,7 @@ def incomplete(
     return ""
 
 
-def told(claim: Slots, cards: Mapping[str, int], whole_of: WholeOf) -> c.Ints:
+def read_told(claim: Slots, cards: Mapping[str, int], whole_of: WholeOf) -> c.Ints:
     """[t, N_TOLD] what a claim tells, as the kernel takes it.
 
     ``cards`` are the rows of the node's cards by UUID, and then of those that are ``gone`` from under the

@@ -48,7 +48,7 @@ def say_why(hold: Hold) -> Saying:
         return say_plain(str(hold.problem), ERROR)
     if hold.diagnosis is None or hold.diagnosis.n_nodes == 0:
         return say_plain(NO_NODES, UNSCHEDULABLE)
-    return _of(hold.diagnosis, hold.attempt)
+    return _say_diagnosis(hold.diagnosis, hold.attempt)
 
 
 def say_plain(text: str, reason: str) -> Saying:
@@ -119,7 +119,7 @@ def _with_details(diagnosis: Diagnosis, attempt: Attempt | None, most: int) -> s
 
 
 @lru_cache(maxsize=512)
-def _of(diagnosis: Diagnosis, attempt: Attempt | None) -> Saying:
+def _say_diagnosis(diagnosis: Diagnosis, attempt: Attempt | None) -> Saying:
     told = _after(diagnosis, attempt, MESSAGE_MAX) if attempt and not attempt.diagnosis else ""
     tried = attempt.diagnosis if attempt else None
     about = (

@@ -42,7 +42,7 @@ def all_nodes(cluster: Cluster, cycle: Cycle, pod: PodRecord) -> Verdicts:
     cycle.boards.refresh(shape)
     rows = diagnosis.all_rows(cluster)
     bits = cycle.refusals(shape, rows)
-    why = _reasons(diagnosis.judged(cluster, shape, cycle.boards.world(shape), rows, bits))
+    why = _reasons(diagnosis.gather_refusals(cluster, shape, cycle.boards.world(shape), rows, bits))
     result: dict[str, dict[str, Any]] = {}
     for i in np.argsort(cluster.nodes.columns.rank[rows]).tolist():
         status, reasons = why.get(i, _FITS)
@@ -58,7 +58,7 @@ def all_nodes(cluster: Cluster, cycle: Cycle, pod: PodRecord) -> Verdicts:
 def _reasons(judged: Judged) -> dict[int, tuple[str, list[str]]]:
     """By position among the rows: status and reasons of those that do not fit."""
     found = {}
-    for positions, told in table.told(judged):
+    for positions, told in table.tell(judged):
         for i, which, unresolvable in zip(
             positions.tolist(), told.which, told.unresolvable.tolist(), strict=True
         ):

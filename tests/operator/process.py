@@ -187,7 +187,7 @@ class Operator:
         if self.record_path.exists():
             with self.record_path.open("rb") as lines:
                 report = rerun.rerun(lines)
-            assert report.difference is None, rerun.told(report)
+            assert report.difference is None, rerun.write_report(report)
 
     def _lines(self) -> Iterator[dict[str, Any]]:
         for line in self.log.splitlines():

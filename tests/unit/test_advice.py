@@ -325,13 +325,13 @@ def test_every_rule_tells_of_a_node_the_same_whether_it_is_asked_alone_or_among_
     assert record is not None
     shape = of.shape(record)
     assert shape is not None
-    judged = of.judged(shape)
+    judged = of.judge_rows(shape)
     for bit, (rule, reason) in enumerate(table.REASONS):
         bits = judged.bits.copy()
         # What is short of each resource stays.
         bits[0] = bits[0] >> len(table.REASONS) << len(table.REASONS) | 1 << bit
         part = judged._replace(bits=bits)
-        ((_, alone),) = table.told(part)
+        ((_, alone),) = table.tell(part)
         ((name, _, among),) = table.told_by_each(part)
         assert name == rule.name
         assert alone.texts == among.texts, (rule.name, reason)

@@ -86,7 +86,7 @@ def told(cluster: Cluster, pod: twin.Pod) -> dict[str, str]:
     rows = diagnosis.all_rows(cluster)
     rows = rows[[gpus.choose(nodes, cards, shape.ask, int(row), world.scratch) < 0 for row in rows]]
     bits: c.Ints = cycle.boards.refusals(shape, rows)
-    judged = diagnosis.judged(cluster, shape, world, rows, bits)
+    judged = diagnosis.gather_refusals(cluster, shape, world, rows, bits)
     assert gpu_cards.RULE.sum_up is not None
     return dict(gpu_cards.RULE.sum_up(judged).details)
 

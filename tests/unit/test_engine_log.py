@@ -181,7 +181,7 @@ def test_a_decision_that_comes_out_differently_is_told_with_its_line() -> None:
     report = rerun.rerun(lines)
     assert report.difference is not None
     assert report.difference.line == at + 1
-    told = rerun.told(report)
+    told = rerun.write_report(report)
     assert f"the decision on line {at + 1} differs" in told
     assert "elsewhere" in told
     assert real in told
@@ -195,22 +195,22 @@ def test_a_log_whose_last_line_was_cut_is_run_as_far_as_it_goes() -> None:
     report = rerun.rerun([*whole, b'{"type":"event","at":1.0,"ev'])
     assert report.is_cut
     assert report.difference is None
-    assert "incomplete" in rerun.told(report)
+    assert "incomplete" in rerun.write_report(report)
 
 
 def test_a_log_without_a_decision_is_not_said_to_have_come_out_the_same() -> None:
     story = Story(2)
     head = story.files[0][:1]
-    told = rerun.told(rerun.rerun(head))
+    told = rerun.write_report(rerun.rerun(head))
     assert told.splitlines()[1:] == [
         "the file has settings but no decision, so there is nothing to compare"
     ]
     events = [line for line in story.files[0] if b'"type":"event"' in line]
-    assert "nothing to compare" in rerun.told(rerun.rerun([*head, *events]))
+    assert "nothing to compare" in rerun.write_report(rerun.rerun([*head, *events]))
     story.happen()
     while not any(b'"binds":' in line for line in story.files[0]):
         story.happen()
-    told = rerun.told(rerun.rerun(story.files[0]))
+    told = rerun.write_report(rerun.rerun(story.files[0]))
     assert told.splitlines()[1:] == ["every decision is the same as the recorded one"]
 
 

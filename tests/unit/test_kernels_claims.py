@@ -65,7 +65,7 @@ def held(
     claim = told_cards.allowed(tuple(told for _, told in pod), asked)
     figures = np.array(most, np.int64).reshape(-1, 5).T.copy()
     work = np.full((len(MEMORY), kernel.N_WORK), 7, np.int64)
-    told = told_cards.told(claim, rows, HamiCards("").whole_of)
+    told = told_cards.read_told(claim, rows, HamiCards("").whole_of)
     n = kernel.hold(cluster.cards.columns, figures, told, initialized, rows["GPU-a"], work)
     return {cluster.cards.uuid_of(d): tuple(rest) for d, *rest in work[:n, :4].tolist()}
 
@@ -105,7 +105,7 @@ def test_a_container_holds_no_more_cards_than_there_are(n_cards: int) -> None:
     cluster = make.cluster(nodes=[make.hami_node(name="n", cards=3)])
     pod = cluster.see_pod(make.pod(node="n", gpu=n_cards, gpumem=1))
     assert pod is not None
-    assert len(cluster.held(pod)) == min(n_cards, 3)
+    assert len(cluster.read_held(pod)) == min(n_cards, 3)
 
 
 def test_a_pod_that_claims_thousands_of_cards_holds_what_it_asks_and_is_told_why(
@@ -118,7 +118,7 @@ def test_a_pod_that_claims_thousands_of_cards_holds_what_it_asks_and_is_told_why
     pod = cluster.see_pod(msgspec.convert(manifest, wire.Pod))
     assert pod is not None
     start = int(cluster.nodes.columns.card_start[0, 0])
-    assert cluster.held(pod) == {start: (0, 1, 1)}
+    assert cluster.read_held(pod) == {start: (0, 1, 1)}
     assert "has more than 1000 cards, the maximum" in str(cluster.claim_problem(pod))
     assert not pod.claim
 

@@ -40,13 +40,13 @@ def test_what_is_promised_to_many_costs_others_no_trial_for_each(
     engine = engine_of(*nodes)
     see(engine, *(nominated(f"p{i}", f"n{i}", spec=spec) for i in range(29)))
     tried: list[int] = []
-    kept = Promised.kept
+    kept = Promised.keep_promises
 
     def counted(self: Promised, promised: Any) -> Any:
         tried.append(len(promised))
         return kept(self, promised)
 
-    monkeypatch.setattr(Promised, "kept", counted)
+    monkeypatch.setattr(Promised, "keep_promises", counted)
     see(engine, make.pod(name="q", cpu=2, labels=LABELS, spec=spread()))
     assert placed(engine) == {"default/q": "n29"}
     assert tried == [29]

@@ -32,9 +32,9 @@ def shape_of(cycle: Cycle, pod: PodRecord | None) -> Shape:
 def told(cluster: Cluster, cycle: Cycle, shape: Shape, bits: c.Ints) -> list[list[str]]:
     """The reasons of every node, in the order of rows."""
     rows = diagnosis.all_rows(cluster)
-    judged = diagnosis.judged(cluster, shape, cycle.boards.world(shape), rows, bits)
+    judged = diagnosis.gather_refusals(cluster, shape, cycle.boards.world(shape), rows, bits)
     found: list[list[str]] = [[] for _ in rows]
-    for positions, one in table.told(judged):
+    for positions, one in table.tell(judged):
         for i, which in zip(positions.tolist(), one.which, strict=True):
             found[i] = [one.texts[k] for k in np.flatnonzero(which)]
     return found

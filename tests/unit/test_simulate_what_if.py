@@ -321,7 +321,7 @@ def test_kinds_that_a_cluster_would_not_list_are_told_where_they_matter() -> Non
         ("BalancePolicy", "Namespace", "PriorityClass", "Job"), "403 Forbidden"
     )
     inventory = Inventory([node("a")], strict=False, priorities=Priorities(strict=False))
-    assert gaps.told(inventory, unlisted, set(), is_mode_given=False) == [
+    assert gaps.tell_gaps(inventory, unlisted, set(), is_mode_given=False) == [
         "objects of kind BalancePolicy cannot be listed (403 Forbidden): pods are placed without any policy",
         "objects of kind Job cannot be listed (403 Forbidden): their pods that do not exist yet are left out",
     ]  # fmt: skip

@@ -149,9 +149,9 @@ def test_pods_are_not_counted_as_long_as_no_rule_looks_at_pods() -> None:
     cluster = cluster_of([labelled("a", "1")], [objects.pod({"foo": ""}, on="a")])
     cycle = make.cycle(cluster=cluster)
     cycle.schedule([seen(cluster, objects.pod({"foo": ""}), "plain")])
-    assert cluster.terms.held() is None
+    assert cluster.terms.read_held() is None
     cycle.schedule([seen(cluster, waiting(hard(objects.ZONE)), "looks")])
-    held = cluster.terms.held()
+    held = cluster.terms.read_held()
     assert held is not None
     assert [sum(rows.values()) for rows in held.values()] == [3]
 

@@ -106,7 +106,7 @@ class World:
             replica.kill()
         for replica in self.recorded:
             for report in replica.operator.reruns():
-                assert report.difference is None, self.report([rerun.told(report)])
+                assert report.difference is None, self.report([rerun.write_report(report)])
 
     def report(self, problems: list[str]) -> str:
         return "\n".join([f"seed {self.seed}", *problems, *self.trace])

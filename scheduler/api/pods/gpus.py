@@ -7,7 +7,7 @@ treats a malformed request as no request, Evenkeel refuses the pod and says whic
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
@@ -68,6 +68,11 @@ class GpuAsk(NamedTuple):
     vgpu_mode: str = ""
     numa_bind: bool = False
     names: tuple[str, ...] = ()
+
+    @property
+    def accepted(self) -> Hashable:
+        """Equal for pods that accept the same cards, whatever their containers ask of each."""
+        return self[2:8]
 
 
 class CardWishes(NamedTuple):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
-from scheduler.audit.words import counted, short
+from scheduler.audit.words import count_nouns, short
 
 Json = dict[str, Any]
 _FEW, _SOME = 100, 1000
@@ -109,7 +109,7 @@ def _by_kind(cells: list[_Cell]) -> Iterator[_Row]:
             key=lambda cell: (-cell.stranded, -cell.usable, cell.name),
         )
         if of_kind:
-            told = f"{counted(len(of_kind), 'node')}: {kind.meaning}"
+            told = f"{count_nouns(len(of_kind), 'node')}: {kind.meaning}"
             yield _Row(kind.name, told, [(cell.name, cell.title) for cell in of_kind])
 
 
@@ -126,10 +126,10 @@ def _by_request(waiting: Sequence[Json]) -> Iterator[_Row]:
         others = []
     for (gpus, cpu, memory), names in ordered:
         cores = f"{short(cpu)} {'core' if cpu == 1 else 'cores'}"
-        told = f"{counted(len(names), 'pod')}: {counted(int(gpus), 'GPU')}, {cores}, {short(memory)} GiB"
+        told = f"{count_nouns(len(names), 'pod')}: {count_nouns(int(gpus), 'GPU')}, {cores}, {short(memory)} GiB"
         yield _Row("waits", told, [(name, f"{name} waits") for name in names])
     if others:
-        told = f"{counted(len(others), 'pod')}: other requests"
+        told = f"{count_nouns(len(others), 'pod')}: other requests"
         yield _Row("waits", told, [(name, f"{name} waits") for name in others])
 
 

@@ -127,8 +127,8 @@ def _worst(audit: Json) -> str:
 
 
 def _filled(replay: Json) -> str:
-    now = words.held({key: [value] for key, value in replay["held"].items()})
-    rows = [(name, *words.held(one["held"])) for name, one in words.rows_of_modes(replay)]
+    now = words.list_held({key: [value] for key, value in replay["held"].items()})
+    rows = [(name, *words.list_held(one["held"])) for name, one in words.rows_of_modes(replay)]
     headings = ("mode", *(f"{title} held" for title in words.HELD.values()))
     return parts.table(headings, [("as it is now", *now), *rows])
 

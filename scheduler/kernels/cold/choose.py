@@ -163,7 +163,7 @@ def _part_whole(
         most = _whole(ask, found, bounds.safe(was - places.most_held(found, s) + rest)) + second
         if _loses(nodes, ask, cold, row, most):
             return -1
-    return _whole(ask, found, was - places.held(found, s) + rest) + second
+    return _whole(ask, found, was - places.hold_value(found, s) + rest) + second
 
 
 @part
@@ -171,7 +171,7 @@ def _know_whole(nodes: c.Nodes, found: Places, known: Known, row: int, s: c.Scra
     """Keep what a node without devices is until it moves: all kinds of pods read the same."""
     places.read(nodes, found, nodes.pool[row], row, s)
     used = places.used(found, s)
-    known.whole[row, k.WHOLE_HELD] = places.held(found, s)
+    known.whole[row, k.WHOLE_HELD] = places.hold_value(found, s)
     known.whole[row, k.WHOLE_USED] = used
     known.whole[row, k.WHOLE_FULL] = places.full(nodes, row, used)
     for b in range(found.resources.size):

@@ -21,7 +21,7 @@ def read(nodes: c.Nodes, cards: c.Cards, pool: int, row: int, s: c.Scratch) -> i
     """Fill ``s.free`` (pools of cards) and ``s.states``; how many states there are."""
     n = 0
     if not nodes.managed[pool, row]:
-        whole = nodes.allocatable[c.DEVICES_AT + pool, row] - pools.counted(nodes, pool, row)
+        whole = nodes.allocatable[c.DEVICES_AT + pool, row] - pools.count_devices(nodes, pool, row)
         if whole > 0:
             s.states[0, 0], s.states[1, 0], s.states[2, 0], s.states[3, 0] = (
                 c.WHOLE,

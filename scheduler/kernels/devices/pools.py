@@ -22,6 +22,6 @@ def is_by_cards(nodes: c.Nodes, ask: c.Ask, row: int) -> bool:
 
 
 @tiny
-def counted(nodes: c.Nodes, pool: int, row: int) -> int:
+def count_devices(nodes: c.Nodes, pool: int, row: int) -> int:
     """Devices that the pods on a node ask of a pool that is counted."""
     return int(nodes.requested[c.DEVICES_AT + pool, row])

@@ -124,11 +124,13 @@ def _lost_whole(
     elif ask.containers.shape[1] > 0:
         taken = (ask.rules.whole * pools.WHOLE_CORES, ask.rules.whole * pools.WHOLE_CORES)
     places.read(nodes, found, pool, row, s)
-    was, was_used = places.held(found, s), places.used(found, s)
+    was, was_used = places.hold_value(found, s), places.used(found, s)
     places.ask_of(ask, found, taken, s, ROOM_ASKED)
     places.take(found, s, ROOM_ASKED)
     cost = (
-        was - places.held(found, s) + places.beside(found, ask.prefers.mode.objective, was_used, s)
+        was
+        - places.hold_value(found, s)
+        + places.beside(found, ask.prefers.mode.objective, was_used, s)
     )
     return cost, was_used
 

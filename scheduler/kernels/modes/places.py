@@ -53,7 +53,7 @@ def read(nodes: c.Nodes, places: Places, pool: int, row: int, s: c.Scratch) -> N
             there, used = nodes.gpu_total[pool, figure, row], nodes.gpu_used[pool, figure, row]
             if not nodes.managed[pool, row]:
                 there = nodes.allocatable[c.DEVICES_AT + pool, row] * pools.WHOLE_CORES
-                used = pools.counted(nodes, pool, row) * pools.WHOLE_CORES
+                used = pools.count_devices(nodes, pool, row) * pools.WHOLE_CORES
                 # Of devices that are only counted memory is not known: it is used as they are.
         inverse = 1.0 / there if there > 0 else 0.0
         s.room[0, b] = max(0, there - used)
@@ -90,7 +90,7 @@ def take(places: Places, s: c.Scratch, at: int) -> None:
 
 
 @tiny
-def held(places: Places, s: c.Scratch) -> float:
+def hold_value(places: Places, s: c.Scratch) -> float:
     """H of what stands in ``s.room``, in units. O(B · K)."""
     n, most = places.resources.size, places.worth.size
     for k in range(most):

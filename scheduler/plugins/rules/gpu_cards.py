@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from scheduler.api.door.decisions import Detail
@@ -37,19 +40,12 @@ _SILENT = tuple(
 
 
 def _compile(asked: Asked, cluster: Cluster) -> Compiled:
-    gpu, placement, cards = asked.template.gpu, asked.placement, cluster.cards
+    gpu, placement = asked.template.gpu, asked.placement
     asking = [i for i, slot in enumerate(gpu.containers) if slot.cards] if gpu else []
     numa_bind = bool(gpu and gpu.numa_bind)
     parts = {
         "pool": place_of(asked.template.family),
         "containers": cluster.ledger.containers_of(asked.template) if gpu else empty.containers(),
-    }
-    preferences = {
-        "card_weights": shared.ints(*placement.device_weights),
-        "sort_keys": card_order.sort_keys(placement.gpu_policy, numa_bind=numa_bind),
-        "model_ok": card_order.models_ok(gpu, cards.models.values),
-        "mode_ok": card_order.modes_ok(gpu, cards.modes.values),
-        "uuid_ok": card_order.uuids_ok(gpu, cards.uuids.values),
     }
     rules = {
         "numa_bind": numa_bind,
@@ -60,7 +56,19 @@ def _compile(asked: Asked, cluster: Cluster) -> Compiled:
         "size": asked.template.size,
         "draw": 0,
     }
-    return Compiled(parts, preferences, rules)
+    return Compiled(parts, rules)
+
+
+def _prefers(asked: Asked, cluster: Cluster) -> Mapping[str, Any]:
+    gpu, placement, cards = asked.template.gpu, asked.placement, cluster.cards
+    numa_bind = bool(gpu and gpu.numa_bind)
+    return {
+        "card_weights": shared.ints(*placement.device_weights),
+        "sort_keys": card_order.sort_keys(placement.gpu_policy, numa_bind=numa_bind),
+        "model_ok": card_order.models_ok(gpu, cards.models.values),
+        "mode_ok": card_order.modes_ok(gpu, cards.modes.values),
+        "uuid_ok": card_order.uuids_ok(gpu, cards.uuids.values),
+    }
 
 
 def _tell(judged: Judged) -> RowReasons:
@@ -133,7 +141,7 @@ def _hint(held: Held) -> Hint:
 RULE = Rule(
     name="GpuCards",
     reasons=(Reason(_REFUSED),),
-    row=Row(compile=_compile, bit=c.BIT_CARDS),
+    row=Row(compile=_compile, prefers=_prefers, bit=c.BIT_CARDS),
     tell=_tell,
     sum_up=_sum_up,
     lasting=_lasting,

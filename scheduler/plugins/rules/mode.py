@@ -5,7 +5,9 @@ Mode ``kube-scheduler`` is both of them, each with its own weight.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -63,26 +65,35 @@ def _draws_lots(asked: Asked) -> bool:
 
 
 def _compile(asked: Asked, cluster: Cluster) -> Compiled:
-    placement, nodes = asked.placement, cluster.nodes
-    amounts = dict(asked.template.requests.amounts)
-    # Those of GPUs are known only with the cards.
-    dims = (
-        names.CPU, names.MEMORY, None, None, placement.iops_resource, placement.network_resource
-    )  # fmt: skip
-    shape = placement.kube.fit.shape if placement.is_kube else placement.curve
+    is_kube, amounts = asked.placement.is_kube, dict(asked.template.requests.amounts)
     return Compiled(
         {
-            "kube": kube_scores.compiled(asked, nodes) if placement.is_kube else empty.kube_term(),
-            "dim_amounts": np.array([amounts.get(name or "", 0) for name in dims], np.int64),
-        },
-        {
-            "mode": _mode(asked),
-            "weights": shared.ints(*placement.weights),
-            "dims": shared.ints(*(-1 if name is None else nodes.row_asked(name) for name in dims)),
-            "curve": shared.curve(shape),
-            "sizes": shared.ints(*map(nodes.row_asked, _totals(asked))),
-        },
+            "kube": kube_scores.compile_term(asked, cluster.nodes)
+            if is_kube
+            else empty.kube_term(),
+            "dim_amounts": np.array([amounts.get(one or "", 0) for one in _dims(asked)], np.int64),
+        }
     )
+
+
+def _prefers(asked: Asked, cluster: Cluster) -> Mapping[str, Any]:
+    placement, row_asked = asked.placement, cluster.nodes.row_asked
+    dims = [-1 if name is None else row_asked(name) for name in _dims(asked)]
+    return {
+        "mode": _mode(asked),
+        "weights": shared.ints(*placement.weights),
+        "dims": shared.ints(*dims),
+        "curve": shared.curve(placement.kube.fit.shape if placement.is_kube else placement.curve),
+        "sizes": shared.ints(*map(row_asked, _totals(asked))),
+    }
+
+
+def _dims(asked: Asked) -> tuple[str | None, ...]:
+    """The resource of each dimension; None for those of GPUs, whose amounts are known only with the cards."""
+    placement = asked.placement
+    return (
+        names.CPU, names.MEMORY, None, None, placement.iops_resource, placement.network_resource
+    )  # fmt: skip
 
 
 def _totals(asked: Asked) -> tuple[str, ...]:
@@ -149,6 +160,7 @@ RULE = Rule(
     name="Mode",
     row=Row(
         compile=_compile,
+        prefers=_prefers,
         points=_points,
         is_learning=_is_learning,
         draws_lots=_draws_lots,

@@ -66,7 +66,7 @@ class _WithShared:
     def by_row(self, capacity: int) -> c.Ints:
         """[capacity] that figure."""
         found = self._full.by_row(capacity).copy()
-        there = Counter(row for handle in self._shared for row in self._uses.held(handle))
+        there = Counter(row for handle in self._shared for row in self._uses.rows_holding(handle))
         for row, n in there.items():
             is_all = n == len(self._shared) and not self._brings
             found[row] = 0 if is_all else found[row] - n

@@ -11,7 +11,9 @@ from scheduler.state.pods import PodRecord
 _NOTHING: tuple[Given, ...] = ()
 
 
-def given(pod: PodRecord, needs: Needs | None, cluster: Cluster, row: int) -> tuple[Given, ...]:
+def list_given(
+    pod: PodRecord, needs: Needs | None, cluster: Cluster, row: int
+) -> tuple[Given, ...]:
     """For each unbound claim, in order; ``needs`` are those with which the node was chosen."""
     if needs is None or not needs.unbound or pod.volumes is None:
         return _NOTHING

@@ -75,7 +75,7 @@ def make(
             and so are surplus pods.
     """
     making = Making()
-    found = _found(inventory, earlier)
+    found = _find_workloads(inventory, earlier)
     changes = _changes(inventory, found, earlier, making)
     # A run of a CronJob goes with its pods, and the next one is made in its place.
     found = [one for one in found if _cron_job_of(one) not in changes]
@@ -110,7 +110,7 @@ def make(
     return making
 
 
-def _found(inventory: Inventory, earlier: Earlier) -> list[Workload]:
+def _find_workloads(inventory: Inventory, earlier: Earlier) -> list[Workload]:
     """All workloads that can be read."""
     found: list[Workload] = []
     for given in inventory.workloads:
@@ -138,7 +138,7 @@ def _changes(
                 making.removed[key] = change.pods
             elif before is not None or owned.alive(key):
                 unchanged.append(key)
-    making.remarks.extend(_kept(unchanged))
+    making.remarks.extend(_tell_unchanged(unchanged))
     _remove(inventory, making)
     return changes
 
@@ -158,19 +158,19 @@ def _replaced(key: ObjectKey, change: Change, n_new: int) -> str:
     n_old, are = len(change.pods), "is" if len(change.pods) == 1 else "are"
     return (
         f"{key.kind} {key.namespace}/{key.name} is in the baseline with another pod template "
-        f"({', '.join(change.fields)}): {printing.counted(n_old, 'pod')} of the baseline {are} removed in a trial, and "
-        f"{printing.counted(n_new, 'new pod')} {'is' if n_new == 1 else 'are'} placed"
+        f"({', '.join(change.fields)}): {printing.count_nouns(n_old, 'pod')} of the baseline {are} removed in a trial, and "
+        f"{printing.count_nouns(n_new, 'new pod')} {'is' if n_new == 1 else 'are'} placed"
     )
 
 
-def _kept(unchanged: Sequence[ObjectKey]) -> Iterator[str]:
+def _tell_unchanged(unchanged: Sequence[ObjectKey]) -> Iterator[str]:
     """One sentence for all, as a chart may have many."""
     if unchanged:
         names = [f"{one.kind} {one.namespace}/{one.name}" for one in unchanged]
         n = len(names)
         are, their = ("is", "its") if n == 1 else ("are", "their")
         yield (
-            f"{printing.counted(n, 'workload')} of your files {are} in the baseline with the same pod template, as far as "
+            f"{printing.count_nouns(n, 'workload')} of your files {are} in the baseline with the same pod template, as far as "
             f"placement reads it: {their} pods stay, and only missing pods are placed ({printing.some(names)})"
         )
 

@@ -17,7 +17,7 @@ from scheduler.api import selectors, wire
 from scheduler.api.selectors import Selector
 from scheduler.errors import BadInput
 from scheduler.schema.columns import Ints
-from scheduler.state.budgets.spaces import Budget, Change, Space
+from scheduler.state.budgets.spaces import Budget, Covering, Space
 from scheduler.state.pods import PodRecord
 
 # Steps that are made when somebody asks, beside those that are made before.
@@ -50,7 +50,7 @@ class Budgets:
         self._due: OrderedDict[str, None] = OrderedDict()
         self._n = 0
         # What each change is about, those before ``_from`` are forgotten.
-        self._changes: list[tuple[str, Change]] = []
+        self._changes: list[tuple[str, Covering]] = []
         self._from = 0
 
     def __len__(self) -> int:
@@ -150,7 +150,7 @@ class Budgets:
             return namespace, 0.0
         others = space.work()
         if others:
-            self._note(namespace, Change(others))
+            self._note(namespace, Covering(others))
         self._due[namespace] = None
         return namespace, space.spent
 
@@ -175,7 +175,7 @@ class Budgets:
                 continue
             kinds, at = np.unique(space.kinds_of(rows), return_inverse=True)
             is_kind = kinds >= 0
-            flags, may_go = space.covered(kinds[is_kind], most)
+            flags, may_go = space.find_covering(kinds[is_kind], most)
             counts = flags.sum(axis=1)
             sets[rows] = np.where(is_kind, np.cumsum(is_kind) - 1 + n_sets, -1)[at]
             first.append(n_members + np.cumsum(counts) - counts)
@@ -214,7 +214,7 @@ class Budgets:
         for _, pod in self._on_nodes():
             self._spaces.setdefault(pod.namespace, Space()).put_pod(pod.row, pod)
 
-    def _note(self, namespace: str, change: Change) -> None:
+    def _note(self, namespace: str, change: Covering) -> None:
         self._due[namespace] = None
         if len(self._changes) >= 2 * _REMEMBERED:
             self._from += _REMEMBERED

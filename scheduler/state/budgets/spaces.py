@@ -45,14 +45,14 @@ class Budget(NamedTuple):
     disrupted: frozenset[str]
 
 
-class Change(NamedTuple):
+class Covering(NamedTuple):
     """Pods of which budgets may say something else: these kinds, as bits, and those in these rows."""
 
     kinds: int = 0
     rows: tuple[int, ...] = ()
 
 
-class _Kind(NamedTuple):
+class _PodKind(NamedTuple):
     """What tells kinds apart; the name is empty but for pods that a budget has let go already."""
 
     labels: frozenset[tuple[str, str]]
@@ -83,8 +83,8 @@ class Space:
         """No pod is told apart yet, and no budget matched."""
         # Rows of pods whose kind may be another.
         self._dirty: dict[int, None] = dict.fromkeys(self._pods)
-        self._kinds: dict[_Kind, int] = {}
-        self._keys: list[_Kind | None] = []
+        self._kinds: dict[_PodKind, int] = {}
+        self._keys: list[_PodKind | None] = []
         self._free: list[int] = []
         self._n_of: list[int] = []
         self._kind_of: dict[int, int] = {}
@@ -139,7 +139,7 @@ class Space:
             if not rows:
                 del self._rows_of[was.name]
 
-    def put_budget(self, name: str, new: Budget | None) -> Change:
+    def put_budget(self, name: str, new: Budget | None) -> Covering:
         """A budget was added or changed, None: deleted."""
         if not self.budgets:
             self._begin()
@@ -160,10 +160,10 @@ class Space:
                 self._note_change(name)
         renamed = self._count_let_go(old, new)
         if self.budgets:
-            return Change(covered, renamed)
+            return Covering(covered, renamed)
         rows = self.rows_of(covered)
         self._begin()
-        return Change(rows=(*rows, *renamed))
+        return Covering(rows=(*rows, *renamed))
 
     def _note_change(self, name: str) -> None:
         """A budget is to be matched again; one that is to be already keeps its turn."""
@@ -225,12 +225,12 @@ class Space:
                     self._empty.add(old)
             if pod is not None and pod.labels:
                 name = pod.name if pod.name in self._let_go else ""
-                kind = self._intern(_Kind(frozenset(pod.labels.items()), name))
+                kind = self._intern(_PodKind(frozenset(pod.labels.items()), name))
                 self._kind_of[row] = kind
                 self._n_of[kind] += 1
                 self._empty.discard(kind)
 
-    def _intern(self, key: _Kind) -> int:
+    def _intern(self, key: _PodKind) -> int:
         kind = self._kinds.get(key, -1)
         if kind < 0:
             kind = self._free.pop() if self._free else len(self._keys)
@@ -326,7 +326,7 @@ class Space:
         asked = set(unpack_bits(kinds).tolist())
         return [row for row, kind in self._kind_of.items() if kind in asked]
 
-    def covered(self, kinds: Ints, most: int) -> tuple[Flags, Ints]:
+    def find_covering(self, kinds: Ints, most: int) -> tuple[Flags, Ints]:
         """[n, B] which budgets count for each of n kinds, in the order of their names, and [B] what they allow.
 
         Left out is what cannot matter where at most so many pods go: budgets that allow as many, and those that

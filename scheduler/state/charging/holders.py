@@ -45,7 +45,7 @@ class PodTable:
         self.columns.priority[row] = priority
         self.columns.start[row] = start
 
-    def held(self, row: int) -> c.Ints:
+    def read_held(self, row: int) -> c.Ints:
         """[h, 4] what the pod holds of cards, as ``Pods.holds``."""
         first, n = self.columns.held[:, row].tolist()
         return self.columns.holds[first : first + n]

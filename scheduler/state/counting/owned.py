@@ -48,14 +48,14 @@ Group = tuple[Stance, str]
 def owned_by(template: PodTemplate, namespace: str, labels: Labels) -> tuple[OwnedTerm, ...]:
     """The terms of a pod that matter to others once it has a node."""
 
-    def made(stance: Stance, term: Term, weight: int) -> OwnedTerm:
+    def make_term(stance: Stance, term: Term, weight: int) -> OwnedTerm:
         return OwnedTerm(stance, term.topology_key, term.peers(namespace, labels), weight)
 
     return (
-        *(made(Stance.REFUSES, term, 1) for term in template.anti_affinity),
-        *(made(Stance.REQUIRED, term, 1) for term in template.affinity),
-        *(made(Stance.DRAWS, term, term.weight) for term in template.preferred_affinity),
-        *(made(Stance.DRAWS, term, -term.weight) for term in template.preferred_anti_affinity),
+        *(make_term(Stance.REFUSES, term, 1) for term in template.anti_affinity),
+        *(make_term(Stance.REQUIRED, term, 1) for term in template.affinity),
+        *(make_term(Stance.DRAWS, term, term.weight) for term in template.preferred_affinity),
+        *(make_term(Stance.DRAWS, term, -term.weight) for term in template.preferred_anti_affinity),
     )
 
 

@@ -76,7 +76,7 @@ class Terms:
         if not self._places.change(one.number, node_row, sign):
             self._end(key, one)
 
-    def counted(self, pod: PodRecord) -> Iterator[tuple[Count, int]]:
+    def find_counts(self, pod: PodRecord) -> Iterator[tuple[Count, int]]:
         """Where a pod on a node is counted, and what it counts there."""
         one = self._classes.get(key_of(pod))
         return self.counters.find_counts(one.number) if one else iter(())
@@ -129,7 +129,7 @@ class Terms:
         """The labels of a namespace, its name among them."""
         return {names.NAMESPACE_NAME: namespace, **self._namespaces.get(namespace, {})}
 
-    def held(self) -> dict[ClassKey, dict[int, int]] | None:
+    def read_held(self) -> dict[ClassKey, dict[int, int]] | None:
         """How many pods of each class are on each row; None as long as nobody has looked."""
         if not self._is_kept:
             return None

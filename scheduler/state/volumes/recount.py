@@ -30,4 +30,8 @@ def difference(
     given = {
         (pod.namespace, one.claim, one.volume or pod.node) for _, pod in there for one in pod.given
     }
-    return "" if storage.given() == given else f"claims are given {storage.given()}, pods {given}"
+    return (
+        ""
+        if storage.list_given() == given
+        else f"claims are given {storage.list_given()}, pods {given}"
+    )

@@ -324,7 +324,7 @@ class Storage:
             if found is not None:
                 yield one.node, found
 
-    def given(self) -> set[tuple[str, str, str]]:
+    def list_given(self) -> set[tuple[str, str, str]]:
         """Namespace and name of each claim of which something is decided, and the volume, or the node for one."""
         volumes = {(*key, name) for name, (key, _) in self._taken.items()}
         return volumes | {(*key, node) for key, (node, _) in self._selected.items()}

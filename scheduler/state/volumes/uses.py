@@ -138,7 +138,7 @@ class Uses:
         """Whether several claims are one volume."""
         return self._n_claims[handle] > 1
 
-    def held(self, handle: Handle) -> Iterable[int]:
+    def rows_holding(self, handle: Handle) -> Iterable[int]:
         """The rows on which pods have a volume."""
         return self._held.get(handle, _NOWHERE)
 

@@ -45,7 +45,7 @@ class Asking:
         """What is asked of a pod again and again; None when something on it must be mended first."""
         return self.cycle.unscored(pod)
 
-    def judged(
+    def judge_rows(
         self, shape: Shape, rows: c.Ints | None = None, pod: PodRecord | None = None
     ) -> Judged:
         """Rows, all by rank unless some are given, and their refusal bits; for a pod also by what is promised there."""
@@ -53,8 +53,8 @@ class Asking:
         rows = diagnosis.all_rows(self.cluster) if rows is None else rows
         bits = boards.refusals(shape, rows)
         if pod is not None and self.cluster.nominations:
-            bits |= self.cycle.promised.refused(pod, rows, len(bits))
-        return diagnosis.judged(self.cluster, shape, boards.world(shape), rows, bits)
+            bits |= self.cycle.promised.find_refusals(pod, rows, len(bits))
+        return diagnosis.gather_refusals(self.cluster, shape, boards.world(shape), rows, bits)
 
     def takes(self, shape: Shape, row: int) -> bool:
         """Whether the node of a row takes a pod of a shape now."""
@@ -65,7 +65,7 @@ class Asking:
         shape = self.shape(pod)
         if shape is None:
             return _NO_ROWS
-        judged = self.judged(shape, pod=pod)
+        judged = self.judge_rows(shape, pod=pod)
         rows: c.Ints = judged.rows[judged.bits[0] == 0]
         return rows
 
@@ -79,16 +79,16 @@ class Asking:
         if hold is not None or shape is None:
             return hold
         # The cycle says nothing of a pod that others could make room for: it is tried instead.
-        judged = self.judged(shape, pod=pod)
-        return Hold(pod.uid, diagnosis.summed(judged)) if judged.bits[0].all() else None
+        judged = self.judge_rows(shape, pod=pod)
+        return Hold(pod.uid, diagnosis.sum_up(judged)) if judged.bits[0].all() else None
 
-    def refused(self, judged: Judged) -> list[Refused]:
+    def find_refusals(self, judged: Judged) -> list[Refused]:
         """Why nodes are refused, each for the first rule that refuses it: those of the most nodes first."""
         at = np.flatnonzero(judged.bits[0])
         part = judged._replace(rows=judged.rows[at], bits=judged.bits[:, at])
         found: list[Refused] = []
         for (positions, told), (rule, summary) in zip(
-            table.told(part), table.summed(part), strict=True
+            table.tell(part), table.sum_up(part), strict=True
         ):
             texts = [text for text, _ in summary.reasons]
             # What is told of a node may say more than what is told of all of them.

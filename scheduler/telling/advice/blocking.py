@@ -15,7 +15,7 @@ from scheduler.telling.advice.asking import Asking
 _LOOKED_AT_MAX = 200
 
 
-def found(asking: Asking, shape: Shape, row: int) -> dict[str, list[str]]:
+def find_blocking(asking: Asking, shape: Shape, row: int) -> dict[str, list[str]]:
     """By rule what there is to say; nothing of rules that count no pods, or where too many may count."""
     asking.takes(shape, row)  # what is counted is up to date
     said: dict[str, list[str]] = {}

@@ -74,13 +74,13 @@ def lessen(asking: Asking, shape: Shape, found: Ending) -> Ending:
     with asking.cluster.trial() as trial:
         for pod in needed:
             trial.take_away(pod.uid)
-        judged = asking.judged(shape)
+        judged = asking.judge_rows(shape)
         row = int(judged.rows[judged.bits[0] == 0][0])
     return Ending(row, needed, sum(_share(asking, pod, row) for pod in needed))
 
 
 def _fits_anywhere(asking: Asking, shape: Shape) -> bool:
-    return not asking.judged(shape).bits[0].all()
+    return not asking.judge_rows(shape).bits[0].all()
 
 
 def _needed(

@@ -118,7 +118,7 @@ def ordered(asking: Asking, pod: PodRecord) -> Ordered | None:
     shape = asking.shape(pod)
     if shape is None:
         return None
-    judged = asking.judged(shape, pod=pod)
+    judged = asking.judge_rows(shape, pod=pod)
     judged.bits[0] |= _cards_too(asking, pod, judged)
     refused = np.flatnonzero(judged.bits[0])
     judged = judged._replace(rows=judged.rows[refused], bits=judged.bits[:, refused])
@@ -155,7 +155,7 @@ def _cards_too(asking: Asking, pod: PodRecord, judged: Judged) -> c.Ints:
     if shape is None:
         return np.zeros(judged.rows.size, np.int64)
     cards = 1 << int(shape.ask.prefers.bits[c.BIT_CARDS])
-    bits: c.Ints = asking.judged(shape, judged.rows).bits[0] & cards
+    bits: c.Ints = asking.judge_rows(shape, judged.rows).bits[0] & cards
     return bits
 
 
