@@ -36,6 +36,12 @@ def run(
         str,
         typer.Option(help="Name of the Lease; kube-scheduler if Evenkeel replaces kube-scheduler."),
     ] = names.LEASE,
+    lease_seconds: Annotated[
+        int,
+        typer.Option(
+            min=5, max=60, help="Seconds until another replica takes over from a dead one."
+        ),
+    ] = 15,
     host: Annotated[str, typer.Option(help="Address of probes and metrics.")] = "127.0.0.1",
     port: Annotated[
         int,
@@ -69,6 +75,7 @@ def run(
             identity=f"{os.environ.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4().hex[:8]}",
             lease_namespace=lease_namespace,
             lease_name=lease_name,
+            lease_seconds=lease_seconds,
             host=host,
             port=port,
             record=record,

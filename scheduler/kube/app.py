@@ -295,7 +295,7 @@ class Operator:
             Place(options.lease_namespace, options.lease_name, options.shares_lease),
             identity=options.identity,
             notes=NotesAcross(notes, asyncio.get_running_loop()),
-            seconds=options.lease_seconds,
+            seconds=options.lease_times,
             clock=self._clock(),
         )
 

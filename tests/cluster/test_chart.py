@@ -97,9 +97,16 @@ def test_the_lease_is_kube_schedulers_where_its_name_is_taken(
     given = dict(one.split("=", 1) for one in container["args"] if "lease" in one)
     here = given["--lease-namespace"].replace("$(POD_NAMESPACE)", installed.NAMESPACE)
     assert (here, given.get("--lease-name", "evenkeel")) == (namespace, name)
+    assert "--lease-seconds" not in given
     role, binding = chart["Role", "evenkeel"], chart["RoleBinding", "evenkeel"]
     assert role["rules"][1]["resourceNames"] == [name]
     assert {role["metadata"]["namespace"], binding["metadata"]["namespace"]} == {namespace}
+
+
+def test_a_short_lease_is_passed_on(tmp_path: Path) -> None:
+    chart = _by_name(installed.rendered_chart(tmp_path, "--set=lease.seconds=5"))
+    (container,) = chart["Deployment", "evenkeel"]["spec"]["template"]["spec"]["containers"]
+    assert "--lease-seconds=5" in container["args"]
 
 
 def test_the_chart_lints(tmp_path: Path) -> None:

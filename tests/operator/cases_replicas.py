@@ -135,6 +135,26 @@ async def one_of_two_leads_and_hands_over_when_it_is_stopped(world: World) -> No
     assert told["reportingInstance"].startswith("second_")
 
 
+async def a_killed_leader_is_followed_after_its_short_lease(world: World) -> None:
+    """What it left waiting is bound by the next; those that ask no card are fenced beside the binds."""
+    short = ("--lease-seconds", "5")
+    await world.create(nodes.gpu_node("g0", cards=2), nodes.plain_node("n0"))
+    first = await world.start_operator(name="first", args=short)
+    await world.leads(first)
+    assert (await world.call("GET", _LEASE))["spec"]["leaseDurationSeconds"] == 5
+    second = await world.start_operator(name="second", args=short)
+    await asyncio.to_thread(first.kill)
+    waiting = [vgpu("card", mem=100), *(pod(f"p{i}") for i in range(20))]
+    await world.create(*waiting, pod("never", nodeSelector={"no": "where"}))
+    version = (await world.pod("never"))["metadata"]["resourceVersion"]
+    async with world.agents():
+        await world.running(*(one["metadata"]["name"] for one in waiting))
+    assert (await _holder(world)).startswith("second_")
+    # A bind of the dead one that is still on its way can land on none of them any more.
+    await world.measured(second, lambda m: m.get("evenkeel_unfenced_pods") == 0)
+    assert (await world.pod("never"))["metadata"]["resourceVersion"] != version
+
+
 async def a_lock_left_by_a_killed_leader_is_taken_over(world: World) -> None:
     """It died between its lock and its bind: the pod it locked for has no node."""
     await world.create(nodes.gpu_node("g0"), vgpu("next", mem=100))
@@ -234,6 +254,7 @@ ALL = (
     binds_in_flight_are_finished_before_a_stop,
     usage_is_rebuilt_from_annotations_after_a_restart,
     one_of_two_leads_and_hands_over_when_it_is_stopped,
+    a_killed_leader_is_followed_after_its_short_lease,
     a_lock_left_by_a_killed_leader_is_taken_over,
     a_pod_that_a_killed_leader_bound_is_allocated_before_the_next,
     a_node_malformed_before_the_start_is_told,

@@ -105,7 +105,8 @@ async def test_a_lease_given_back_settled_is_clean_for_the_next_and_for_no_other
 ) -> None:
     first, second, third = (make(name) for name in ("first", "second", "third"))
     await first._try()
-    assert (first.held.reign, first.held.is_clean) == (1, False)
+    # Nobody held it before.
+    assert (first.held.reign, first.held.is_clean) == (1, True)
     await first.release(settled_reign=first.held.reign)
     await second._try()
     assert (second.held.reign, second.held.is_clean) == (1, True)
@@ -114,6 +115,20 @@ async def test_a_lease_given_back_settled_is_clean_for_the_next_and_for_no_other
     await third._try()
     assert third.present_term() == 1
     assert not third.held.is_clean
+
+
+async def test_a_lease_that_is_created_again_is_not_clean_for_who_has_seen_another_hold_it(
+    make: Make, api: Api, clock: Clock
+) -> None:
+    """What that one has sent may be on its way, although its lease was deleted."""
+    first, second = make("first"), make("second")
+    await first._try()
+    await second._try()
+    api.lease = None
+    clock.now += 20.0
+    await second._try()
+    assert second.present_term() == 1
+    assert not second.held.is_clean
 
 
 async def test_a_lease_given_back_with_something_on_its_way_is_not_clean(make: Make) -> None:

@@ -59,7 +59,7 @@ def test_what_cannot_be_read_for_long_is_told(seconds: float, *, told: bool) -> 
         "stream nodes cannot be read: 403 Forbidden: no",
         "policies cannot be read: 403 Forbidden: no",
         "the lease cannot be read or written: 403 Forbidden: no",
-        "pods cannot be fenced before leading: 403 Forbidden: no",
+        "pods cannot be fenced: 403 Forbidden: no",
     ]
     assert replica.probes().not_ready() == (wanted if told else [])
 

@@ -33,8 +33,8 @@ Json = dict[str, Any]
 Gate = contextlib.AbstractAsyncContextManager[None]
 
 # Requests at once after a change of leaders: half of the client's connections, for the lists and the
-# watches need some too.
-_AT_ONCE = 32
+# watches need some too. While pods are bound, fewer.
+_AT_ONCE, _AT_ONCE_BESIDE = 32, 4
 _TELL_SECONDS = 5.0
 # How long a request waits for an answer, at first and at most, and the longest wait after one that failed: nobody
 # decides before all pods are fenced.
@@ -142,6 +142,8 @@ class Fence:
         pods: list[Target],
         fenced: set[str],
         has_changed: Callable[[Target], bool] = lambda _: False,
+        *,
+        is_beside_binds: bool = False,
     ) -> int:
         """Fence all of these; how many of them were found bound meanwhile.
 
@@ -151,6 +153,8 @@ class Fence:
                 which was cancelled goes on where it was.
             has_changed: whether the watch has told a newer version of a pod, so that it need not be asked for: a
                 touch whose answer was lost comes back so.
+            is_beside_binds: pods are bound meanwhile. Then a pod that has changed is not touched: a bind that it is
+                decided for carries its version.
         """
         pods = [pod for pod in pods if pod.uid not in fenced]
         began = asyncio.get_running_loop().time()
@@ -160,13 +164,15 @@ class Fence:
         async def work() -> None:
             nonlocal n_bound
             for pod in waiting:
-                n_bound += await self._fence_one(pod, has_changed)
+                if not (is_beside_binds and has_changed(pod)):
+                    n_bound += await self._fence_one(pod, has_changed)
                 fenced.add(pod.uid)
                 self.n_left -= 1
 
         async with asyncio.TaskGroup() as group:
             telling = group.create_task(self._tell())
-            working = [group.create_task(work()) for _ in range(min(_AT_ONCE, len(pods)))]
+            at_once = _AT_ONCE_BESIDE if is_beside_binds else _AT_ONCE
+            working = [group.create_task(work()) for _ in range(min(at_once, len(pods)))]
             await asyncio.gather(*working)
             telling.cancel()
         self.trouble = None

@@ -75,6 +75,16 @@ class Heads:
         """Whether a newer version of a pod is known here."""
         return _is_newer(self._engine.version_of(pod.uid), pod.version)
 
+    def has_changed_or_goes(self, pod: Target) -> bool:
+        """As ``has_changed``, or a node is chosen for the pod here, or it is known to be gone."""
+        known = self._engine.cluster.pods.get(pod.uid)
+        return known is None or bool(known.node) or self.has_changed(pod)
+
+    def asks_devices(self, pod: Target) -> bool:
+        """Whether a pod asks devices, as far as is known here."""
+        known = self._engine.cluster.pods.get(pod.uid)
+        return known is None or known.template.gpu is not None
+
     async def unheard(self) -> list[Target]:
         """Those with a node, whoever bound them, that are newer at the API server than here."""
         self._known = set(self._engine.cluster.pods)

@@ -27,7 +27,8 @@ class Held(NamedTuple):
         term: counts the times it could act again; what was decided in one term is not carried out in
             another.
         reign: counts the times it took the lease over, be it from itself without having known.
-        is_clean: the lease was given back before this reign, with nothing on its way.
+        is_clean: before this reign the lease was given back with nothing on its way, or there was none, as far as is
+            known here.
     """
 
     until: float = 0.0

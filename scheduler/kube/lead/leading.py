@@ -27,11 +27,11 @@ class Leading:
     """Takes over when the lease is held, and lets go when it is lost.
 
     What leaders of before have sent and has not landed must not land later, on cards that are allocated
-    meanwhile, so every pod without a node is fenced; pods that come later were not there when those
-    leaders could still send. No fence is needed when the lease was given back with nothing on its way,
-    nor when this process itself was the leader of before: what it has sent it follows to its end. After
-    that all that they have bound is at the API server, and nothing is allocated before it is known here,
-    what other schedulers have bound included.
+    meanwhile, so every pod without a node is fenced: those that ask devices before the first decision, the others
+    beside the decisions. Pods that come later were not there when those leaders could still send. No fence is needed
+    when nobody ever held the lease, or when it was given back with nothing on its way, nor when this process itself was
+    the leader of before: what it has sent it follows to its end. After that all that they have bound is at the API
+    server, and nothing is allocated before it is known here, what other schedulers have bound included.
 
     Another scheduler that shares the lease sends binds that no touch makes impossible. They are waited for:
     such a scheduler ends with its term, and has stopped some seconds before when it did not let go itself.
@@ -63,6 +63,9 @@ class Leading:
         self.fenced_reign = 0
         # Pods that were fenced in a reign whose fence is not complete yet, by their uids.
         self._fenced: tuple[int, set[str]] = 0, set()
+        # Pods that are fenced beside the decisions, and the task that does it.
+        self._left: list[Target] = []
+        self._beside: asyncio.Task[None] | None = None
 
     def is_settled(self) -> bool:
         """Whether this process may decide right now."""
@@ -70,16 +73,32 @@ class Leading:
 
     async def run(self) -> None:
         """Follow the lease until cancelled."""
-        while True:
-            held = self._lease.held
-            is_held = self._lease.present_term() == held.term
-            if is_held and self._settled_term != held.term:
-                await self._take_over(held)
-            elif not is_held and self._settled_term:
-                self._settled_term = 0
-                self._on_lost()
-                _log.warning("no longer leading", identity=self._lease.identity)
-            await asyncio.sleep(_TURN_SECONDS)
+        try:
+            while True:
+                await self._follow()
+                await asyncio.sleep(_TURN_SECONDS)
+        finally:
+            await self._end_beside()
+
+    async def _follow(self) -> None:
+        held = self._lease.held
+        is_held = self._lease.present_term() == held.term
+        if is_held and self._settled_term != held.term:
+            await self._end_beside()
+            await self._take_over(held)
+        elif not is_held and self._settled_term:
+            self._settled_term = 0
+            await self._end_beside()
+            self._on_lost()
+            _log.warning("no longer leading", identity=self._lease.identity)
+        elif self._beside is not None and self._beside.done():
+            self._beside.result()
+
+    async def _end_beside(self) -> None:
+        if self._beside is not None:
+            self._beside.cancel()
+            await asyncio.gather(self._beside, return_exceptions=True)
+            self._beside = None
 
     async def _take_over(self, held: Held) -> None:
         """Get ready to decide, as long as the term lasts."""
@@ -96,18 +115,14 @@ class Leading:
         self._settled_term = held.term
         _log.info("leading", identity=self._lease.identity)
         self._on_leading()
+        if self._left:
+            self._beside = asyncio.create_task(self._fence_left(held))
 
     async def _catch_up(self, held: Held) -> None:
         while not all(stream.is_listed for stream in self._streams):
             await asyncio.sleep(_TURN_SECONDS / 2)
-        if self.fenced_reign != held.reign and not held.is_clean:
-            if self._lease.is_shared:
-                await asyncio.sleep(_PEER_SECONDS)
-            if self._fenced[0] != held.reign:
-                self._fenced = held.reign, set()
-            pods = await self._heads.unbound()
-            await self._fence.sweep(pods, self._fenced[1], self._heads.has_changed)
-        self.fenced_reign, self._fenced = held.reign, (held.reign, set())
+        if self.fenced_reign != held.reign:
+            await self._fence_first(held)
         for _ in range(_LOOKS):
             # Looked at anew each time: what is behind may be gone meanwhile.
             if await self._hears(await self._heads.unheard()):
@@ -115,6 +130,29 @@ class Leading:
         _log.warning("the watches of pods lag behind; pods are listed again")
         streams = [stream for stream in self._streams if stream.source.kind == kinds.PODS]
         await asyncio.gather(*(stream.relist() for stream in streams))
+
+    async def _fence_first(self, held: Held) -> None:
+        """Fence the pods whose late binds nobody would notice, and leave the others to ``_fence_left``."""
+        if self._fenced[0] != held.reign:
+            self._fenced = held.reign, set()
+        self._left = []
+        if not held.is_clean:
+            if self._lease.is_shared:
+                await asyncio.sleep(_PEER_SECONDS)
+            pods = await self._heads.unbound()
+            first = [pod for pod in pods if self._heads.asks_devices(pod)]
+            await self._fence.sweep(first, self._fenced[1], self._heads.has_changed)
+            is_done = {pod.uid for pod in first} | self._fenced[1]
+            self._left = [pod for pod in pods if pod.uid not in is_done]
+        if not self._left:
+            self.fenced_reign = held.reign
+
+    async def _fence_left(self, held: Held) -> None:
+        """Fence what ``_fence_first`` has left, while pods are bound."""
+        pods, self._left = self._left, []
+        is_known = self._heads.has_changed_or_goes
+        await self._fence.sweep(pods, self._fenced[1], is_known, is_beside_binds=True)
+        self.fenced_reign = held.reign
 
     async def _hears(self, pods: list[Target]) -> bool:
         """Whether these are known here, soon at least."""

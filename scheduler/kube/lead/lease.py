@@ -311,10 +311,9 @@ class Lease:
             self._may_act_from(began)
         else:
             self._acquired = acquired
-            is_clean = (settled, spec.get("holderIdentity")) == (
-                str(spec.get("leaseTransitions")),
-                "",
-            )
+            given_back = str(spec.get("leaseTransitions")), ""
+            is_new = method == "POST" and not self.seen.holder
+            is_clean = is_new or (settled, spec.get("holderIdentity")) == given_back
             held = self.held
             self.held = Held(began + self._deadline, held.term + 1, held.reign + 1, is_clean)
         return True

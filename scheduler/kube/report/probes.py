@@ -79,7 +79,7 @@ class Probes:
         read = [(f"stream {one.name} cannot be read", one.trouble) for one in self._streams]
         read += [(f"{name} cannot be read", one) for name, one in sorted(self._troubles.items())]
         read.append(("the lease cannot be read or written", self._lease.trouble))
-        read.append(("pods cannot be fenced before leading", self._fence.trouble))
+        read.append(("pods cannot be fenced", self._fence.trouble))
         found += [
             f"{what}: {trouble.message}"
             for what, trouble in read

@@ -148,7 +148,7 @@ MISSING_RIGHT = Family(
 UNFENCED = Family(
     "evenkeel_unfenced_pods",
     _GAUGE,
-    "Pods that a new leader must still fence before it decides.",
+    "Pods that a new leader must still fence: with devices before it decides, others while it decides.",
 )
 REPORTS_WAITING = Family(
     "evenkeel_reports_waiting", _GAUGE, "Events and conditions of pods that are not written yet."
