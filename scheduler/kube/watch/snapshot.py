@@ -19,11 +19,14 @@ from scheduler.kube.watch import kinds, listing, sources
 from scheduler.kube.watch.kinds import Kind
 
 Json = dict[str, Any]
+_WATCHED = sources.table((), limits.DEFAULT)
 # All that is watched, and what stands behind pods that are not made yet.
 READ: tuple[Kind, ...] = (
-    *dict.fromkeys(source.kind for source in sources.table((), limits.DEFAULT)),
+    *dict.fromkeys(source.kind for source in _WATCHED),
     *kinds.OF_CONTROLLERS,
 )
+# Kinds that an API server need not serve: without them there are no such objects.
+_OPTIONAL = frozenset(source.kind for source in _WATCHED if source.absent)
 _NEEDED = (kinds.NODES, kinds.PODS)
 _HELPFUL = tuple(kind for kind in READ if kind not in _NEEDED)
 # Long, and nobody reads them here.
@@ -36,7 +39,7 @@ class Snapshot:
 
     Attributes:
         objects: as ``kubectl get -o yaml`` prints them, without ``managedFields``.
-        unlisted: kinds that may not be listed, and why. A kind that is not served has no objects.
+        unlisted: kinds that cannot be listed, and why: the right is missing, or the API server does not serve them.
     """
 
     objects: list[Json] = field(default_factory=list)
@@ -62,11 +65,16 @@ async def of_cluster(access: Access) -> Snapshot:
     for kind, answer in zip(_HELPFUL, lists, strict=True):
         if not isinstance(answer, BaseException):
             found.objects.extend(answer)
-        elif isinstance(answer, ApiError) and answers.is_forbidden(answer):
-            found.unlisted[kind.name] = f"{answer.status} {answer.reason}"
-        elif not (isinstance(answer, ApiError) and answers.is_not_found(answer)):
+        elif not isinstance(answer, ApiError) or not _is_no(answer):
             raise answer
+        elif not (kind in _OPTIONAL and answers.is_not_found(answer)):
+            found.unlisted[kind.name] = f"{answer.status} {answer.reason}"
     return found
+
+
+def _is_no(error: ApiError) -> bool:
+    """Whether the kind cannot be listed, and every other may be."""
+    return answers.is_forbidden(error) or answers.is_not_found(error)
 
 
 async def _objects(api: ApiClient, kind: Kind) -> list[Json]:
