@@ -128,11 +128,12 @@ def _batch(
 
 
 _read_pod = listing.read_pod(DEFAULT)
+_nodes = msgspec.json.Decoder(wire.Node)
 
 
 def _node(manifest: Manifest) -> wire.Node:
     manifest["metadata"]["uid"] = manifest["metadata"]["name"]
-    return listing.read_node(msgspec.json.encode(manifest))
+    return _nodes.decode(msgspec.json.encode(manifest))
 
 
 def _pod(manifest: Manifest) -> wire.Pod:

@@ -6,24 +6,24 @@ A pod's way: ``PodSeen`` → state → (expensive to compile? ``intake``) → qu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any
 
-from scheduler.api import placement
+from scheduler.api import kinds
 from scheduler.api.door import events, notes
 from scheduler.api.door.decisions import Bind, Outcome
 from scheduler.api.door.events import Event
 from scheduler.api.door.notes import Note
 from scheduler.config import Config
-from scheduler.cycle import policies
 from scheduler.cycle.policies import PolicyBook
 from scheduler.cycle.schedule import Cycle
 from scheduler.devices import table as devices
+from scheduler.engine import keepers
 from scheduler.engine.allowance import Allowance, Work
 from scheduler.engine.chores import Chores, Pace
 from scheduler.engine.forgetting import Forgetting
 from scheduler.engine.intake import Intake
-from scheduler.errors import BadInput
+from scheduler.engine.keepers import Key
 from scheduler.modes.demand_tables import Counts
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life, PodRecord
@@ -32,7 +32,6 @@ from scheduler.waiting.pending import Pending
 # What a batch may cost beyond the usual, in units of about a millisecond per so many nodes.
 _DEAR_UNITS, _NODES_A_UNIT = 8, 500
 _NOTHING: tuple[Note, ...] = ()
-_OfStorage = events.StorageSeen | events.StorageGone
 
 
 class Engine:
@@ -79,17 +78,10 @@ class Engine:
             events.BindDone: self._bind_done,
             events.BindFailed: self._bind_failed,
             events.PluginSilent: self._plugin_silent,
-            events.PolicySeen: self._policy_seen,
-            events.PolicyGone: self._policy_gone,
-            events.NamespaceSeen: self._namespace_seen,
-            events.GroupSeen: self._group_seen,
-            events.GroupGone: self._group_gone,
-            events.BudgetSeen: self._budget_seen,
-            events.BudgetGone: self._budget_gone,
+            events.Seen: self._seen,
+            events.Gone: self._gone,
             events.EvictDone: lambda *_: _NOTHING,
             events.EvictFailed: self._evict_failed,
-            events.StorageSeen: self._storage,
-            events.StorageGone: self._storage,
             events.DemandRecalled: self._demand_recalled,
             events.DemandKnown: self._demand_known,
             events.PodAssumed: self._pod_assumed,
@@ -104,6 +96,7 @@ class Engine:
         self.policies = PolicyBook(config)
         self.pending = Pending(config, self.cluster.terms.labels_of, is_shared=self._is_shared)
         self.cycle = Cycle(self.cluster, self.policies, self._known, self._seed)
+        self._keepers = keepers.make_table(config, self.cluster, self.policies, self.pending)
         self._intake = Intake()
         self._chores = Chores(self.cluster, self.cycle, self.pending, self._pace)
         self._forgetting = Forgetting(self.cluster, self.cycle, self._pace.forget)
@@ -166,6 +159,10 @@ class Engine:
             waiting = [pod for pod in self.pending.pods() if pod.profile == scheduler]
             found |= {pod.uid: None for pod in waiting if pod.uid not in self.cluster.pods}
         return list(found)
+
+    def keys(self, kind: str) -> Iterable[Key]:
+        """Namespace and name of each known object of a kind that is neither pods nor nodes."""
+        return self._keepers[kind].keys()
 
     def objection(self, bind: Bind) -> str:
         """Why a decision may no longer be carried out, empty when it may.
@@ -257,15 +254,6 @@ class Engine:
         self.pending.help_promised(self.cluster.nominations.let_stay(event.uid), now)
         return _NOTHING
 
-    def _budget_seen(self, event: events.BudgetSeen, _: float) -> Sequence[Note]:
-        status = event.allowed, event.disrupted
-        self.cluster.budgets.see(event.namespace, event.name, event.selector, status)
-        return _NOTHING
-
-    def _budget_gone(self, event: events.BudgetGone, _: float) -> Sequence[Note]:
-        self.cluster.budgets.drop(event.namespace, event.name)
-        return _NOTHING
-
     # Nodes.
 
     def _node_seen(self, event: events.NodeSeen, _: float) -> Sequence[Note]:
@@ -287,56 +275,13 @@ class Engine:
             return (notes.PluginFellSilent(event.node, event.waits_for),)
         return _NOTHING
 
-    # What steers every pod, and what an earlier leader knew.
+    # Objects of all other kinds, and what an earlier leader knew.
 
-    def _policy_seen(self, event: events.PolicySeen, now: float) -> Sequence[Note]:
-        metadata, problem, remark = event.body["metadata"], "", ""
-        name, generation = str(metadata["name"]), int(metadata.get("generation", 0))
-        try:
-            policy = policies.parse(event.body)
-            # A write of a policy's status comes back as an event too, and steers nothing.
-            changed = self.policies.put(policy)
-            remark = placement.not_in_force(dict(policy.changes), self._node_policies())
-        except BadInput as error:
-            problem = str(error)
-            changed = self.policies.drop(name)
-        if changed:
-            self.pending.reconsider(now)
-        return (notes.PolicyJudged(name, generation, problem, remark),)
+    def _seen(self, event: events.Seen, now: float) -> Sequence[Note]:
+        return self._keepers[kinds.name_of(event.found)].see(event.found, now)
 
-    def _node_policies(self) -> dict[str, str]:
-        """What the configuration sets, by scheduler name."""
-        profile = self.config.profile
-        return {one: profile(one).placement.node_policy for one in self.config.scheduler_names}
-
-    def _policy_gone(self, event: events.PolicyGone, now: float) -> Sequence[Note]:
-        self.policies.drop(event.name)
-        self.pending.reconsider(now)
-        return (notes.PolicyLeft(event.name),)
-
-    def _namespace_seen(self, event: events.NamespaceSeen, now: float) -> Sequence[Note]:
-        changes_terms = self.cluster.terms.see_namespace(event.name, event.labels)
-        if self.policies.see_namespace(event.name, event.labels) or changes_terms:
-            self.pending.reconsider(now)
-        return _NOTHING
-
-    def _group_seen(self, event: events.GroupSeen, _: float) -> Sequence[Note]:
-        self.cluster.peers.see(event.kind, event.namespace, event.name, event.selector)
-        return _NOTHING
-
-    def _group_gone(self, event: events.GroupGone, _: float) -> Sequence[Note]:
-        self.cluster.peers.drop(event.kind, event.namespace, event.name)
-        return _NOTHING
-
-    def _storage(self, event: _OfStorage, now: float) -> Sequence[Note]:
-        storage = self.cluster.storage
-        if isinstance(event, events.StorageGone):
-            waking = storage.gone(event.kind, event.namespace, event.name)
-        else:
-            waking = storage.see(event.found)
-        for uid in waking.pods:
-            self.pending.help_one(uid, now)
-        return _NOTHING
+    def _gone(self, event: events.Gone, now: float) -> Sequence[Note]:
+        return self._keepers[event.kind].gone((event.namespace, event.name), now)
 
     def _demand_recalled(self, event: events.DemandRecalled, _: float) -> Sequence[Note]:
         self.cluster.demand.recall(event)

@@ -9,8 +9,6 @@ contents of volumes. It has only the annotations that Evenkeel reads, and condit
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 from msgspec import structs
 
@@ -21,7 +19,7 @@ from scheduler.api.door.events import Event
 from scheduler.config import Config
 from scheduler.cycle import explain
 
-FORMAT = 4
+FORMAT = 5
 _READ = frozenset(
     value for key, value in vars(names).items() if key.isupper() and isinstance(value, str)
 )
@@ -118,17 +116,9 @@ def without_secrets(event: Event) -> Event:
             )
         case events.NodeSeen(node):
             return events.NodeSeen(structs.replace(node, metadata=_read_only(node.metadata)))
-        case events.StorageSeen(found):
-            return events.StorageSeen(structs.replace(found, metadata=_read_only(found.metadata)))
-        case events.PolicySeen(body):
-            return events.PolicySeen(_policy(body))
+        case events.Seen(found):
+            return events.Seen(structs.replace(found, metadata=_read_only(found.metadata)))
     return event
-
-
-def _policy(body: dict[str, Any]) -> dict[str, Any]:
-    metadata = body["metadata"]
-    kept = {key: metadata[key] for key in ("name", "generation") if key in metadata}
-    return {"metadata": kept, **({"spec": body["spec"]} if "spec" in body else {})}
 
 
 def _read_only(meta: wire.Meta) -> wire.Meta:

@@ -49,7 +49,7 @@ from scheduler.kube.report.reporter import Reporter
 from scheduler.kube.rights import Rights
 from scheduler.kube.watch import sources
 from scheduler.kube.watch.rare import Rare
-from scheduler.kube.watch.sources import Source, Way
+from scheduler.kube.watch.sources import Source
 from scheduler.kube.watch.streams import Stream
 from scheduler.kube.watch.verify import verify
 
@@ -250,7 +250,7 @@ class Operator:
             policy_status=self._policy_status,
             recorder=self._recorder,
         )
-        raw = [source for source in self._sources if source.way == Way.RAW]
+        raw = [source for source in self._sources if not source.kind.is_rare]
         self._streams = [Stream(source, api, self.inbox.put) for source in raw]
         self._leading = Leading(
             self._lease,
@@ -282,7 +282,7 @@ class Operator:
         return Recorder(options.config, metadata.version("evenkeel-scheduler"), recording)
 
     def _make_rights(self, side_api: ApiClient) -> Rights:
-        options, reads = self.options, sources.reads(self._sources)
+        options, reads = self.options, sources.reads()
         return Rights(side_api, rights.needed(reads, options.lease_namespace, options.lease_name))
 
     def _make_lease(self, side_api: ApiClient) -> Lease | AlwaysLeader:

@@ -11,18 +11,10 @@ from collections import deque
 from collections.abc import Iterator
 
 from scheduler.api.door import events
-from scheduler.api.door.events import (
-    BudgetsListed,
-    Event,
-    GroupsListed,
-    Heard,
-    NodesListed,
-    PodsListed,
-    StorageListed,
-)
+from scheduler.api.door.events import Event, Heard, Listed, NodesListed, PodsListed
 from scheduler.engine.engine import Engine
 
-_LISTS = (PodsListed, NodesListed, GroupsListed, BudgetsListed, StorageListed)
+_LISTS = (PodsListed, NodesListed, Listed)
 
 
 class Inbox:
@@ -65,12 +57,8 @@ class Inbox:
                 self._list = self._pods(first)
             elif isinstance(first, NodesListed):
                 self._list = self._nodes(first)
-            elif isinstance(first, GroupsListed):
-                self._list = self._groups(first)
-            elif isinstance(first, BudgetsListed):
-                self._list = self._budgets(first)
-            elif isinstance(first, StorageListed):
-                self._list = self._storage(first)
+            elif isinstance(first, Listed):
+                self._list = self._objects(first)
             else:
                 return first
 
@@ -99,29 +87,11 @@ class Inbox:
         yield events.NodeListEnds()
         self.lists_waiting -= 1
 
-    def _groups(self, listed: GroupsListed) -> Iterator[Event]:
-        """All of one kind that select pods; what is not among them is gone."""
-        yield from listed.groups
-        present = {(one.namespace, one.name) for one in listed.groups}
-        for namespace, name in self.engine.cluster.peers.of_kind(listed.kind) - present:
-            yield events.GroupGone(listed.kind, namespace, name)
-        self.lists_waiting -= 1
-
-    def _budgets(self, listed: BudgetsListed) -> Iterator[Event]:
-        """All PodDisruptionBudgets; what is not among them is gone."""
-        yield from listed.budgets
-        present = {(one.namespace, one.name) for one in listed.budgets}
-        for namespace, name, _ in self.engine.cluster.budgets.objects():
-            if (namespace, name) not in present:
-                yield events.BudgetGone(namespace, name)
-        self.lists_waiting -= 1
-
-    def _storage(self, listed: StorageListed) -> Iterator[Event]:
-        """All storage objects of one kind; what is not among them is gone."""
+    def _objects(self, listed: Listed) -> Iterator[Event]:
+        """All objects of one kind; what is not among them is gone."""
         for one in listed.found:
-            yield events.StorageSeen(one)
+            yield events.Seen(one)
         present = {(one.metadata.namespace, one.metadata.name) for one in listed.found}
-        for namespace, name in self.engine.cluster.storage.of_kind(listed.kind):
-            if (namespace, name) not in present:
-                yield events.StorageGone(listed.kind, namespace, name)
+        for namespace, name in [key for key in self.engine.keys(listed.kind) if key not in present]:
+            yield events.Gone(listed.kind, namespace, name)
         self.lists_waiting -= 1

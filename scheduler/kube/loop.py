@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
+from scheduler.api import kinds
 from scheduler.api.door import events, notes
 from scheduler.api.door.decisions import Outcome
 from scheduler.api.door.events import Event
@@ -159,11 +160,11 @@ class Loop:
                 self._binder.see_node(node)
             case events.NodeGone(name):
                 self._binder.node_gone(name)
-            case events.StorageSeen(found):
+            case events.Seen(found):
                 meta = found.metadata
-                self._binder.see_storage(type(found).__name__, meta.namespace, meta.name)
-            case events.StorageGone(kind, namespace, name):
-                self._binder.see_storage(kind, namespace, name)
+                self._binder.see_object(kinds.name_of(found), meta.namespace, meta.name)
+            case events.Gone(kind, namespace, name):
+                self._binder.see_object(kind, namespace, name)
             case events.PodListEnds(scheduler) if scheduler:
                 self._binder.reconcile(self._engine.cluster.pods)
             case events.NodeListEnds():

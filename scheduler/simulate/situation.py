@@ -89,17 +89,14 @@ def engine_of(inventory: Inventory, config: Config, *, only_ours: bool = False) 
     Unless ``only_ours``, waiting pods of other schedulers' names get ours.
     """
     engine = Engine(config, pace=PROMPT, is_shared=False)
-    for body in inventory.policies:
-        engine.handle(events.PolicySeen(body), 0.0)
-    for namespace in inventory.namespaces:
-        meta = namespace.metadata
-        engine.handle(events.NamespaceSeen(meta.name, meta.labels or {}), 0.0)
-    for group in inventory.groups:
-        engine.handle(group, 0.0)
-    for budget in inventory.budgets:
-        engine.handle(budget, 0.0)
-    for found in inventory.storage:
-        engine.handle(events.StorageSeen(found), 0.0)
+    for found in (
+        *inventory.policies,
+        *inventory.namespaces,
+        *inventory.groups,
+        *inventory.budgets,
+        *inventory.storage,
+    ):
+        engine.handle(events.Seen(found), 0.0)
     for node in inventory.nodes:
         engine.handle(events.NodeSeen(node), 0.0)
     for pod in inventory.pods:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from scheduler.api import steering
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Evict
 from scheduler.engine import log
@@ -52,16 +53,17 @@ class History:
                 self._pods[pod.metadata.uid] = msgspec.to_builtins(pod)
             case events.PodGone(uid):
                 self._pods.pop(uid, None)
-            case events.BudgetSeen():
-                self._budgets[event.namespace, event.name] = {
-                    "metadata": {"namespace": event.namespace, "name": event.name},
-                    "spec": {"selector": msgspec.to_builtins(event.selector)},
+            case events.Seen(steering.PodDisruptionBudget() as found):
+                meta, status = found.metadata, found.status
+                self._budgets[meta.namespace, meta.name] = {
+                    "metadata": {"namespace": meta.namespace, "name": meta.name},
+                    "spec": {"selector": msgspec.to_builtins(found.spec.selector)},
                     "status": {
-                        "disruptionsAllowed": event.allowed,
-                        "disruptedPods": dict.fromkeys(event.disrupted, ""),
+                        "disruptionsAllowed": status.disruptions_allowed,
+                        "disruptedPods": status.disrupted_pods or {},
                     },
                 }
-            case events.BudgetGone(namespace, name):
+            case events.Gone("PodDisruptionBudget", namespace, name):
                 self._budgets.pop((namespace, name), None)
 
     def make_world(self) -> twin.World:

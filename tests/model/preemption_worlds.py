@@ -11,6 +11,7 @@ from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
+from scheduler.simulate.reading import objects
 from tests.model.peer_objects import HOSTNAME, REQUIRED, ZONE
 from tests.oracles.preemption import World
 
@@ -114,7 +115,7 @@ def engine_of(world: World, config: Config | None = None) -> Engine:
     for node in world.nodes:
         engine.handle(events.NodeSeen(msgspec.convert(node, wire.Node)), 0.0)
     for budget in world.budgets:
-        engine.handle(events.of_budget(msgspec.convert(budget, wire.Budget)), 0.0)
+        engine.handle(events.Seen(objects.budget(budget)), 0.0)
     for pod in world.pods:
         see(engine, pod, scheduler="other")
     engine.decide(0.0, Unlimited(pods=0))

@@ -119,7 +119,7 @@ class Waiting:
 
     def namespace_changes(self) -> None:
         labels = self.rng.choice([{}, {"team": "x"}])
-        self.engine.handle(events.NamespaceSeen("default", labels), self.now)
+        self.engine.handle(events.Seen(make.namespace("default", labels)), self.now)
 
     def room_is_promised(self) -> None:
         """A pod of another scheduler is nominated, to another node, to none any more, or is gone."""

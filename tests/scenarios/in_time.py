@@ -4,13 +4,14 @@ Times are virtual. Each step is so much ``after`` the one before, long past any 
 first whatever falls due until then is decided, then it comes, then that is decided.
 """
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
-from scheduler.api import hami, wire
+from scheduler.api import hami, kinds, wire
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Outcome
 from scheduler.config import Config
@@ -138,16 +139,14 @@ class Town:
     def _goes(self, kind: str, name: str) -> None:
         if kind == "Node":
             self._tell(events.NodeGone(name))
-        elif kind == "PodDisruptionBudget":
-            self._tell(events.BudgetGone("default", name))
         elif kind == "Pod":
             uid = self._uid(name)
             self._held.discard(name)
             del self.pods[uid]
             self._tell(events.PodGone(uid))
         else:
-            namespace = "default" if kind in {"PersistentVolumeClaim", "CSIStorageCapacity"} else ""
-            self._tell(events.StorageGone(kind, namespace, name))
+            namespace = "default" if kinds.BY_NAME[kind].is_namespaced else ""
+            self._tell(events.Gone(kind, namespace, name))
 
     def _come(self, objects: Iterable[Json]) -> None:
         inventory = inventories.read(list(objects))
@@ -180,12 +179,8 @@ class Town:
 
 
 def _events(inventory: Inventory) -> Iterable[events.Event]:
-    for namespace in inventory.namespaces:
-        yield events.NamespaceSeen(namespace.metadata.name, namespace.metadata.labels or {})
-    yield from inventory.groups
-    yield from inventory.budgets
-    for found in inventory.storage:
-        yield events.StorageSeen(found)
+    kept = inventory.namespaces, inventory.groups, inventory.budgets, inventory.storage
+    yield from map(events.Seen, itertools.chain(*kept))
     for node in inventory.nodes:
         yield events.NodeSeen(node)
     for pod in inventory.pods:

@@ -34,8 +34,10 @@ def selector_of(given: Json) -> wire.LabelSelector:
 def see(engine: Engine, name: str, given: Json, **more: Any) -> None:
     allowed, disrupted = more.get("allowed", 1), more.get("disrupted", ())
     namespace = more.get("namespace", "default")
-    event = events.BudgetSeen(namespace, name, selector_of(given), allowed, disrupted)
-    engine.handle(event, 0.0)
+    budget = make.budget(
+        name, selector_of(given), allowed, namespace=namespace, disrupted=disrupted
+    )
+    engine.handle(events.Seen(budget), 0.0)
 
 
 def covering(engine: Engine, most: int = _MANY) -> dict[str, list[int]]:
@@ -102,7 +104,7 @@ def change_a_budget(
     namespace, name = where
     if rng.random() < 0.25:
         budgets.pop(where, None)
-        engine.handle(events.BudgetGone(namespace, name), 0.0)
+        engine.handle(events.Gone("PodDisruptionBudget", namespace, name), 0.0)
         return
     given = random_selector(rng)
     disrupted = frozenset(f"p{k}" for k in range(12) if rng.random() < 0.1)
@@ -128,7 +130,7 @@ def test_budgets_cover_what_a_slow_matcher_says_through_random_changes(seed: int
         if rng.random() < 0.05:
             for where in [one for one in budgets if one[0] == namespace]:
                 del budgets[where]
-                engine.handle(events.BudgetGone(*where), 0.0)
+                engine.handle(events.Gone("PodDisruptionBudget", *where), 0.0)
         if rng.random() < 0.3:
             engine.cluster.budgets.work()
         if rng.random() < 0.5:
@@ -151,7 +153,7 @@ def test_every_pod_of_which_budgets_say_something_else_is_among_the_changes(seed
             see(engine, name, given, allowed=step + 1, disrupted=disrupted)
         else:
             budgets.pop(("default", name), None)
-            engine.handle(events.BudgetGone("default", name), 0.0)
+            engine.handle(events.Gone("PodDisruptionBudget", "default", name), 0.0)
         after = covering(engine)
         assert after == matched_slowly(engine, budgets)
         rows = engine.cluster.budgets.rows_since(figures)
@@ -310,7 +312,7 @@ def test_what_was_found_of_pods_ends_with_the_pods_and_with_the_budgets() -> Non
     # 200 applications, a label of all, and two keys.
     assert len(list(space._postings.anchors())) == 203
     assert not space._batch.all
-    engine.handle(events.BudgetGone("default", "b"), 0.0)
+    engine.handle(events.Gone("PodDisruptionBudget", "default", "b"), 0.0)
     assert not budgets._spaces
 
 

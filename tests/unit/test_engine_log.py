@@ -159,7 +159,7 @@ def test_a_log_holds_no_word_that_could_be_a_secret() -> None:
     lines: list[bytes] = []
     engine = Recorded(Config(), "test", lines.append)
     engine.handle(events.PodSeen(msgspec.convert(raw, wire.Pod)), 0.0)
-    engine.handle(events.PolicySeen(policy), 0.0)
+    engine.handle(events.Seen(make.policy(policy)), 0.0)
     node = make.node(name="n", annotations={"a": secret})
     engine.handle(events.NodeSeen(node), 0.0)
     written = b"".join(lines).decode()
@@ -224,7 +224,7 @@ def test_a_log_without_a_decision_is_not_said_to_have_come_out_the_same() -> Non
         ),
         (
             [log.encode(log.Head(99, "x", Config()))],
-            "line 1: has format 99; this version of Evenkeel reads only format 4",
+            "line 1: has format 99; this version of Evenkeel reads only format 5",
         ),
     ],
 )

@@ -58,7 +58,7 @@ class Life:
         app = self._rng.choice(_APPS)
         selector = wire.LabelSelector(match_labels={"app": app})
         allowed = self._rng.choice([0, 0, 1])
-        event = events.BudgetSeen("default", app, selector, allowed, ())
+        event = events.Seen(make.budget(app, selector, allowed))
         self._engine.handle(event, self._now)
 
     def _end(self) -> None:

@@ -50,7 +50,7 @@ def see_or_lose(world: Waiting, body: Json, data: st.DataObject) -> None:
     """An object of storage is there, or, more seldom, is no more."""
     meta = body["metadata"]
     if data.draw(st.sampled_from([False, False, True])):
-        gone = events.StorageGone(body["kind"], meta.get("namespace", ""), meta["name"])
+        gone = events.Gone(body["kind"], meta.get("namespace", ""), meta["name"])
         world.engine.handle(gone, world.now)
     else:
         world.engine.handle(seen(body), world.now)
@@ -59,7 +59,7 @@ def see_or_lose(world: Waiting, body: Json, data: st.DataObject) -> None:
 def seen(body: Json) -> events.Event:
     """An object is there, or another than before."""
     if "kind" in body:
-        return events.StorageSeen(msgspec.convert(body, storage.KINDS[body["kind"]]))
+        return events.Seen(msgspec.convert(body, storage.KINDS[body["kind"]]))
     if "containers" in body["spec"]:
         return events.PodSeen(msgspec.convert(body, wire.Pod))
     return events.NodeSeen(msgspec.convert(body, wire.Node))
@@ -130,10 +130,10 @@ CASES: dict[str, tuple[list[Json], events.Event]] = {
     ),
     "its driver, which says where there is room, is gone": (
         [node(), MADE, DRIVER, claim("c", "made"), with_claim("w", "c")],
-        events.StorageGone("CSIDriver", "", "a.csi"),
+        events.Gone("CSIDriver", "", "a.csi"),
     ),
     "nothing says any more how many volumes a node takes": (
-        FULL, events.StorageGone("CSINode", "", "n0")
+        FULL, events.Gone("CSINode", "", "n0")
     ),
     "there is a volume": ([node(), LOCAL, claim("c", "local"), with_claim("w", "c")], seen(volume())),
     "a node is in the zone of its volume": (

@@ -37,7 +37,7 @@ def claim(uid: str, size: str) -> Json:
 
 def see(engine: Engine, *bodies: Json) -> None:
     for body in bodies:
-        engine.handle(events.StorageSeen(msgspec.convert(body, storage.KINDS[body["kind"]])), 0.0)
+        engine.handle(events.Seen(msgspec.convert(body, storage.KINDS[body["kind"]])), 0.0)
 
 
 def test_room_is_promised_to_a_pod_whose_claim_is_another_by_now() -> None:
@@ -53,7 +53,7 @@ def test_room_is_promised_to_a_pod_whose_claim_is_another_by_now() -> None:
     engine.handle(events.PodSeen(make.pod(name="p", priority=10, spec=spec, **ask)), 0.0)
     (evict,) = engine.decide(0.0, Unlimited()).evicts
     assert evict.victims == (victim.metadata.uid,)
-    engine.handle(events.StorageGone("PersistentVolumeClaim", "default", "c"), 1.0)
+    engine.handle(events.Gone("PersistentVolumeClaim", "default", "c"), 1.0)
     see(engine, claim("u2", "100Gi"))
     engine.handle(events.PodSeen(make.pod(name="q", gpu=1, gpumem=1000)), 1.0)
     engine.handle(events.PodSeen(make.pod(name="r", cpu=1)), 1.0)

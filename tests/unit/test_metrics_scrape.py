@@ -101,7 +101,7 @@ async def test_placements_are_told_by_mode_and_policy_and_failures_by_profile() 
     replica = Replica()
     spec = {"podSelector": {"matchLabels": {"team": "a"}}, "nodePolicy": "spread"}
     body = {"metadata": {"name": "team-a", "generation": 1}, "spec": spec}
-    replica.engine.handle(events.PolicySeen(body), replica.now)
+    replica.engine.handle(events.Seen(make.policy(body)), replica.now)
     replica.see(node(), pod("a", labels={"team": "a"}), pod("b"), pod("c"))
     replica.decide()
     replica.bound("default/a")

@@ -128,7 +128,7 @@ def test_an_engine_that_starts_anew_knows_what_it_promised_and_its_log_runs_agai
     engine = Recorded(Config(), "test", lines.append, pace=PROMPT)
     engine.handle(events.NodeSeen(make.node(name="a", cpu=4)), 0.0)
     selector = wire.LabelSelector(match_labels={"app": "db"})
-    engine.handle(events.BudgetSeen("default", "db", selector, 1), 0.0)
+    engine.handle(events.Seen(make.budget("db", selector, 1)), 0.0)
     see(engine, make.pod(name="victim", node="a", cpu=4), make.pod(name="high", cpu=3, priority=10))
     assert engine.decide(0.0, Unlimited()).evicts
     first = len(lines)

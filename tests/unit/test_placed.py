@@ -19,7 +19,7 @@ def note(pod: wire.Pod, *nodes: wire.Node, policy: Any = None, config: Config | 
     for node in nodes:
         engine.handle(events.NodeSeen(node), 0.0)
     if policy:
-        engine.handle(events.PolicySeen(policy), 0.0)
+        engine.handle(events.Seen(make.policy(policy)), 0.0)
     engine.handle(events.PodSeen(pod), 0.0)
     (bind,) = engine.decide(0.0, Unlimited()).binds
     record = engine.cluster.pods[bind.uid]

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from scheduler.api import steering
 from scheduler.simulate import InputProblem, schedule
 from scheduler.simulate.reading import inventory as inventories
 from scheduler.simulate.reading.inventory import Inventory
@@ -57,9 +58,9 @@ def made(*objects: Json) -> tuple[Inventory, dict[str, Json]]:
 def test_a_deployment_makes_a_replica_set_and_its_pods() -> None:
     inventory, pods = made(workload("Deployment", replicas=3))
     (group,) = inventory.groups
-    hashed = group.name.removeprefix("web-")
+    hashed = group.metadata.name.removeprefix("web-")
     assert re.fullmatch(LETTERS + "{10}", hashed)
-    assert group.kind == "ReplicaSet"
+    assert isinstance(group, steering.ReplicaSet)
     assert group.selector is not None
     assert group.selector.match_labels == APP | {"pod-template-hash": hashed}
     assert len(pods) == 3

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from scheduler.api import wire
+from scheduler.api import steering, wire
 from scheduler.api.door import events
-from scheduler.api.names import GroupKind
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.engine.allowance import SpentAllowance, Unlimited
@@ -127,9 +126,8 @@ def test_a_service_that_changes_elsewhere_has_no_pod_read_again(
     monkeypatch.setattr(table, "peer_needs", count)
     for namespace, n_wanted in (("elsewhere", 0), ("default", 50)):
         n_read = 0
-        selector = wire.LabelSelector(match_labels={"own": "0"})
-        service = events.GroupSeen(GroupKind.SERVICE, namespace, "s", selector)
-        engine.handle(service, 1.0)
+        meta = wire.Meta(name="s", namespace=namespace)
+        engine.handle(events.Seen(steering.Service(meta, steering.ServiceSpec({"own": "0"}))), 1.0)
         for waiting in list(engine.pending.pods()):
             engine.cycle.kind_of(waiting)
         assert n_read == n_wanted

@@ -148,7 +148,7 @@ def test_counts_are_what_a_slow_count_says_through_random_changes(seed: int) -> 
             change_a_pod(rng, engine)
         else:
             labels = {"team": rng.choice("xy")} if rng.random() < 0.7 else {}
-            engine.handle(events.NamespaceSeen(rng.choice("st"), labels), 0.0)
+            engine.handle(events.Seen(make.namespace(rng.choice("st"), labels)), 0.0)
         capacity = engine.cluster.nodes.capacity
         for key, count in live.items():
             if len(key) == 2:

@@ -170,7 +170,7 @@ def flip_labels(engine: Engine) -> None:
     for i in range(300):
         other = wire.Expression(key="a", operator="NotIn", values=[str(i)])
         selector = wire.LabelSelector(match_expressions=[other])
-        engine.handle(events.BudgetSeen("busy", f"b{i}", selector), 100.0)
+        engine.handle(events.Seen(make.budget(f"b{i}", selector, namespace="busy")), 100.0)
     for i in range(20):
         pod = make.pod(name="v", namespace="busy", node="n", labels={"a": f"x{i}"})
         engine.handle(events.PodSeen(pod), 100.0)
@@ -182,7 +182,7 @@ def come_and_go(engine: Engine) -> None:
     """What an ordinary tenant does: a budget, and pods with labels of their own that come and go."""
     engine.decide(100.0, Unlimited())
     selector = wire.LabelSelector(match_labels={"app": "web"})
-    engine.handle(events.BudgetSeen("busy", "web", selector), 100.0)
+    engine.handle(events.Seen(make.budget("web", selector, namespace="busy")), 100.0)
     for i in range(300):
         labels = {"app": "web", "index": str(i)}
         pod = make.pod(name=f"v{i}", namespace="busy", node="n", labels=labels)

@@ -105,8 +105,8 @@ def test_a_namespace_that_gets_a_label_is_another_neighbour() -> None:
         "namespaceSelector": {"matchLabels": {"team": "lab"}},
     }
     play.see(name="shy", node="a", spec={"affinity": objects.affinity("podAntiAffinity", term)})
-    play.engine.handle(events.NamespaceSeen("default", {"team": "lab"}), play.now)
+    play.engine.handle(events.Seen(make.namespace("default", {"team": "lab"})), play.now)
     play.see(name="waits")
     assert play.went() == {}
-    play.engine.handle(events.NamespaceSeen("default", {}), play.now)
+    play.engine.handle(events.Seen(make.namespace("default", {})), play.now)
     assert play.went() == {"waits": "a"}

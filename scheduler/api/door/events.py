@@ -9,10 +9,18 @@ from typing import Any
 
 import msgspec
 
-from scheduler.api import wire
+from scheduler.api import steering, wire
 from scheduler.api.cards import Slots
-from scheduler.api.names import GroupKind
 from scheduler.api.storage import Given, StorageObject
+
+# Of every kind that is read but pods and nodes; each says its kind.
+Object = (
+    steering.Group
+    | steering.PodDisruptionBudget
+    | steering.Namespace
+    | steering.BalancePolicy
+    | StorageObject
+)
 
 
 class _Event(msgspec.Struct, frozen=True, tag=True, gc=False):
@@ -87,83 +95,14 @@ class PluginSilent(_Event, frozen=True):
     waits_for: str = ""
 
 
-class PolicySeen(_Event, frozen=True):
-    """A BalancePolicy was added or changed; the raw object."""
+class Seen(_Event, frozen=True):
+    """An object of any other kind was added or changed."""
 
-    body: dict[str, Any]
-
-
-class PolicyGone(_Event, frozen=True):
-    """A BalancePolicy was deleted."""
-
-    name: str
+    found: Object
 
 
-class NamespaceSeen(_Event, frozen=True):
-    """A namespace was added or changed."""
-
-    name: str
-    labels: dict[str, str]
-
-
-class GroupSeen(_Event, frozen=True):
-    """A Service, ReplicaSet, StatefulSet or ReplicationController was added or changed."""
-
-    kind: GroupKind
-    namespace: str
-    name: str
-    selector: wire.LabelSelector | None = None
-
-
-class GroupGone(_Event, frozen=True):
-    """One of them was deleted."""
-
-    kind: GroupKind
-    namespace: str
-    name: str
-
-
-class BudgetSeen(_Event, frozen=True):
-    """A PodDisruptionBudget was added or changed.
-
-    ``allowed`` is how many more of the pods that it covers may go; ``disrupted`` are names of those that were let
-    go and may not have gone yet.
-    """
-
-    namespace: str
-    name: str
-    selector: wire.LabelSelector | None = None
-    allowed: int = 0
-    disrupted: tuple[str, ...] = ()
-
-
-def of_budget(budget: wire.Budget) -> BudgetSeen:
-    """What an object says."""
-    meta, status = budget.metadata, budget.status
-    return BudgetSeen(
-        meta.namespace or "default",
-        meta.name,
-        budget.spec.selector,
-        status.disruptions_allowed,
-        tuple(status.disrupted_pods or ()),
-    )
-
-
-class BudgetGone(_Event, frozen=True):
-    """A PodDisruptionBudget was deleted."""
-
-    namespace: str
-    name: str
-
-
-class StorageSeen(_Event, frozen=True):
-    """A claim, a volume, a class or something else of storage was added or changed."""
-
-    found: StorageObject
-
-
-class StorageGone(_Event, frozen=True):
-    """One of them was deleted; ``namespace`` is empty for what is in none."""
+class Gone(_Event, frozen=True):
+    """One was deleted; ``namespace`` is empty for what is in none."""
 
     kind: str
     namespace: str
@@ -229,9 +168,8 @@ class DemandKnown(_Event, frozen=True):
 
 Event = (
     PodSeen | PodGone | PodListBegins | PodListEnds | NodeSeen | NodeGone | NodeListEnds | BindDone
-    | BindFailed | PluginSilent | PolicySeen | PolicyGone | NamespaceSeen | GroupSeen | GroupGone
-    | BudgetSeen | BudgetGone | EvictDone | EvictFailed | DemandRecalled | PodAssumed | PodNominated | PodGoing
-    | StorageSeen | StorageGone | DemandKnown
+    | BindFailed | PluginSilent | Seen | Gone | EvictDone | EvictFailed | DemandRecalled | PodAssumed
+    | PodNominated | PodGoing | DemandKnown
 )  # fmt: skip
 
 
@@ -251,24 +189,11 @@ class NodesListed(_Event, frozen=True):
     nodes: list[wire.Node]
 
 
-class GroupsListed(_Event, frozen=True):
-    """All Services, or all of another kind that selects pods, as one list, likewise."""
-
-    kind: GroupKind
-    groups: list[GroupSeen]
-
-
-class BudgetsListed(_Event, frozen=True):
-    """All PodDisruptionBudgets as one list, likewise."""
-
-    budgets: list[BudgetSeen]
-
-
-class StorageListed(_Event, frozen=True):
-    """All storage objects of one kind as one list, likewise."""
+class Listed(_Event, frozen=True):
+    """All objects of another kind as one list, likewise."""
 
     kind: str
-    found: list[StorageObject]
+    found: list[Object]
 
 
-Heard = Event | PodsListed | NodesListed | GroupsListed | BudgetsListed | StorageListed
+Heard = Event | PodsListed | NodesListed | Listed

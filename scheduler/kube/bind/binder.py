@@ -161,8 +161,8 @@ class Binder:
         self._do(self._turns.node_gone(name))
         self._go_on(self._claims.node_gone(name))
 
-    def see_storage(self, kind: str, namespace: str, name: str) -> None:
-        """A storage object is there, another, or gone."""
+    def see_object(self, kind: str, namespace: str, name: str) -> None:
+        """An object is there, another, or gone."""
         self._go_on(self._claims.seen(kind, namespace, name))
 
     def reconcile_nodes(self, nodes: Container[str]) -> None:

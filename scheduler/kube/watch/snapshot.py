@@ -1,6 +1,6 @@
 """One snapshot of all objects that affect placement, as plain objects, for simulations.
 
-What is read is what the operator watches (``sources``): a rule that needs a kind finds it here as well.
+What is read is the whole table of kinds: a rule that needs a kind finds it here as well as in the operator.
 """
 
 from __future__ import annotations
@@ -11,24 +11,16 @@ from typing import Any
 
 import msgspec
 
-from scheduler.api import limits
+from scheduler.api import kinds
+from scheduler.api.kinds import Kind
 from scheduler.errors import ApiError
 from scheduler.kube import answers
 from scheduler.kube.client import Access, ApiClient
-from scheduler.kube.watch import kinds, listing, sources
-from scheduler.kube.watch.kinds import Kind
+from scheduler.kube.watch import listing
 
 Json = dict[str, Any]
-_WATCHED = sources.table((), limits.DEFAULT)
-# All that is watched, and what stands behind pods that are not made yet.
-READ: tuple[Kind, ...] = (
-    *dict.fromkeys(source.kind for source in _WATCHED),
-    *kinds.OF_CONTROLLERS,
-)
-# Kinds that an API server need not serve: without them there are no such objects.
-_OPTIONAL = frozenset(source.kind for source in _WATCHED if source.absent)
 _NEEDED = (kinds.NODES, kinds.PODS)
-_HELPFUL = tuple(kind for kind in READ if kind not in _NEEDED)
+_HELPFUL = tuple(kind for kind in kinds.TABLE if kind not in _NEEDED)
 # Long, and nobody reads them here.
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -67,7 +59,7 @@ async def of_cluster(access: Access) -> Snapshot:
             found.objects.extend(answer)
         elif not isinstance(answer, ApiError) or not _is_no(answer):
             raise answer
-        elif not (kind in _OPTIONAL and answers.is_not_found(answer)):
+        elif not (kind.absent and answers.is_not_found(answer)):
             found.unlisted[kind.name] = f"{answer.status} {answer.reason}"
     return found
 
