@@ -57,10 +57,13 @@ class Kind:
         """Where all objects of the kind are listed and watched."""
         return f"{self._root}/{self.plural}"
 
+    def path_in(self, namespace: str) -> str:
+        """Where the objects of one namespace are."""
+        return f"{self._root}/namespaces/{namespace}/{self.plural}"
+
     def path_of(self, name: str, namespace: str = "") -> str:
-        """Where one object is; ``namespace`` for those that are in one."""
-        space = f"/namespaces/{namespace}" if namespace else ""
-        return f"{self._root}{space}/{self.plural}/{name}"
+        """Where one object is; ``namespace`` is empty for those that are in none."""
+        return f"{self.path_in(namespace) if namespace else self.path}/{name}"
 
     @property
     def _root(self) -> str:
@@ -174,6 +177,15 @@ TABLE: tuple[Kind, ...] = (
     _of_controllers("DaemonSet", "apps", "daemonsets"),
     _of_controllers("Job", "batch", "jobs"),
     _of_controllers("CronJob", "batch", "cronjobs"),
+)
+# Of these Evenkeel writes some, and reads none that others write.
+LEASES = Kind(name="Lease", group="coordination.k8s.io", plural="leases")
+EVENTS = Kind(name="Event", group="events.k8s.io", plural="events")
+REVIEWS = Kind(
+    name="SelfSubjectAccessReview",
+    group="authorization.k8s.io",
+    plural="selfsubjectaccessreviews",
+    is_namespaced=False,
 )
 BY_NAME = {kind.name: kind for kind in TABLE}
 WATCHED = tuple(kind for kind in TABLE if kind.needed_by)

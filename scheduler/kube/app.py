@@ -282,8 +282,8 @@ class Operator:
         return Recorder(options.config, metadata.version("evenkeel-scheduler"), recording)
 
     def _make_rights(self, side_api: ApiClient) -> Rights:
-        options, reads = self.options, sources.reads()
-        return Rights(side_api, rights.needed(reads, options.lease_namespace, options.lease_name))
+        options = self.options
+        return Rights(side_api, rights.needed(options.lease_namespace, options.lease_name))
 
     def _make_lease(self, side_api: ApiClient) -> Lease | AlwaysLeader:
         options = self.options

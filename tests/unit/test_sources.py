@@ -12,6 +12,7 @@ from scheduler.api.door import events
 from scheduler.api.limits import DEFAULT
 from scheduler.api.names import GroupKind
 from scheduler.config import Config
+from scheduler.documents import foreign
 from scheduler.engine.engine import Engine
 from scheduler.kube import rights
 from scheduler.kube.inbox import Inbox
@@ -90,7 +91,7 @@ def test_changes_of_pods_and_nodes_become_their_events() -> None:
 
 
 def test_all_that_is_watched_may_be_listed_and_watched() -> None:
-    wanted = rights.needed(sources.reads(), "", "evenkeel")
+    wanted = rights.needed("", "evenkeel")
     assert len(set(wanted)) == len(wanted)
     for source in sources.table(("a", "b"), DEFAULT):
         for verb in ("list", "watch"):
@@ -108,10 +109,10 @@ def test_a_kind_is_found_where_the_api_server_has_it(kind: kinds.Kind, path: str
     assert kind.path == path
 
 
-def test_the_manifests_give_every_right_that_is_needed() -> None:
-    """A line more in the table is a right more, and without it the first look at a cluster fails."""
+def given_rights() -> set[tuple[str, str, str]]:
+    """What the manifests give: verb, group and resource."""
     text = (ROOT / "manifests/base/rbac.yaml").read_text(encoding="utf-8")
-    given = {
+    return {
         (verb, group, resource)
         for role in yaml.safe_load_all(text)
         for rule in role.get("rules", ())
@@ -119,9 +120,29 @@ def test_the_manifests_give_every_right_that_is_needed() -> None:
         for resource in rule["resources"]
         for verb in rule["verbs"]
     }
-    for right in rights.needed(sources.reads(), "evenkeel-system", "evenkeel"):
+
+
+def test_the_manifests_give_every_right_that_is_needed() -> None:
+    """A line more in the table is a right more, and without it the first look at a cluster fails."""
+    given = given_rights()
+    for right in rights.needed("evenkeel-system", "evenkeel"):
         resource = "/".join(filter(None, (right.resource, right.subresource)))
         assert (right.verb, right.group, resource) in given
+
+
+def test_the_manifests_let_nothing_be_listed_that_the_table_does_not_name() -> None:
+    """A line less is a right less: nobody grants what nothing reads."""
+    listed = {(group, resource) for verb, group, resource in given_rights() if verb == "list"}
+    # kopf looks for CRDs by itself.
+    of_kopf = {("apiextensions.k8s.io", "customresourcedefinitions")}
+    assert listed == {(kind.group, kind.plural) for kind in kinds.WATCHED} | of_kopf
+
+
+def test_every_kind_that_is_watched_has_a_keeper_and_no_other() -> None:
+    engine = Engine(Config())
+    assert set(engine._keepers) == {kind.name for kind in kinds.WATCHED} - {"Pod", "Node"}
+    for kind in engine._keepers:
+        assert not [*engine.keys(kind)]
 
 
 def test_what_selects_pods_becomes_events_and_what_is_not_listed_any_more_is_gone() -> None:
@@ -155,3 +176,8 @@ def test_the_commands_for_a_dump_name_every_kind_that_simulate_reads(page: str) 
     dumps = re.findall(r"^\$ kubectl get (\S+) .*> \w+\.(?:yaml|json)", text, re.MULTILINE)
     named = [plural for dump in dumps for plural in dump.split(",")]
     assert sorted(named) == sorted(kind.plural for kind in kinds.TABLE)
+
+
+def test_the_hint_to_dump_a_cluster_names_kinds_that_are_read() -> None:
+    (named,) = re.findall(r"kubectl get (\S+) -A", foreign.DUMP)
+    assert set(named.split(",")) <= {kind.plural for kind in kinds.TABLE}

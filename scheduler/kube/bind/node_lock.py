@@ -11,7 +11,7 @@ import datetime as dt
 from collections.abc import Callable, Collection
 from typing import Any
 
-from scheduler.api import hami, names
+from scheduler.api import hami, kinds, names
 from scheduler.devices.hami import HamiCards
 from scheduler.errors import ApiError, BadInput
 from scheduler.kube import answers, client, wall_clock
@@ -55,7 +55,7 @@ class NodeLock:
         """
         namespace, pod = job.pod.namespace, job.pod.name
         for _ in range(_RACES):
-            found = await self._api.get(f"/api/v1/nodes/{job.node}")
+            found = await self._api.get(kinds.NODES.path_of(job.node))
             held = (found["metadata"].get("annotations") or {}).get(names.HAMI_LOCK, "")
             if held and not await self._may_take_over(held, namespace, pod):
                 return False
@@ -79,7 +79,7 @@ class NodeLock:
         """
         for _ in range(_RACES):
             try:
-                found = await self._api.get(f"/api/v1/nodes/{job.node}")
+                found = await self._api.get(kinds.NODES.path_of(job.node))
                 held = (found["metadata"].get("annotations") or {}).get(names.HAMI_LOCK, "")
                 if held.endswith(f",{job.pod.namespace},{job.pod.name}"):
                     await self._write(found, None)
@@ -98,7 +98,7 @@ class NodeLock:
                 "annotations": {names.HAMI_LOCK: value},
             }
         }
-        path = f"/api/v1/nodes/{metadata['name']}"
+        path = kinds.NODES.path_of(metadata["name"])
         await self._api.send("PATCH", path, body, content_type=client.MERGE_PATCH)
 
     async def _may_take_over(self, held: str, namespace: str, pod: str) -> bool:
@@ -116,7 +116,7 @@ class NodeLock:
         if holder[1:] == (namespace, pod):
             return True
         try:
-            other = await self._api.get(f"/api/v1/namespaces/{holder[1]}/pods/{holder[2]}")
+            other = await self._api.get(kinds.PODS.path_of(holder[2], holder[1]))
         except ApiError as error:
             if answers.is_not_found(error):
                 return True

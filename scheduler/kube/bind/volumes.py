@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import structlog
 
-from scheduler.api import names
+from scheduler.api import kinds, names
 from scheduler.api.storage import Given
 from scheduler.errors import ApiError
 from scheduler.kube import client, pod_status
@@ -73,13 +73,13 @@ class VolumeWriter:
         claim = storage.claims.get(key)
         if claim is None:
             raise _gone(f'PVC "{given.claim}"')
-        path = f"/api/v1/namespaces/{key[0]}/persistentvolumeclaims/{key[1]}"
+        path = kinds.CLAIMS.path_of(key[1], key[0])
         body, version = _selected(claim, job.node), claim.version
         volume = storage.volumes.get(given.volume)
         if given.volume:
             if volume is None:
                 raise _gone(f'PV "{given.volume}"')
-            path = f"/api/v1/persistentvolumes/{given.volume}"
+            path = kinds.VOLUMES.path_of(given.volume)
             body, version = _claimed(volume, claim), volume.version
         if body is not None:
             _check(claim, volume)
@@ -107,8 +107,8 @@ def _claimed(volume: Volume, claim: Claim) -> Json | None:
         # What a person has bound stays so when the claim goes; this does not.
         metadata["annotations"] = {names.BOUND_BY_CONTROLLER: "yes"}
     reference = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
+        "apiVersion": kinds.CLAIMS.api_version,
+        "kind": kinds.CLAIMS.name,
         "namespace": claim.key[0],
         "name": claim.key[1],
         "uid": claim.uid,

@@ -15,7 +15,6 @@ from scheduler.api.door import events
 from scheduler.api.door.events import Event, Heard
 from scheduler.api.kinds import Kind
 from scheduler.api.limits import PodLimits
-from scheduler.kube.rights import Right
 from scheduler.kube.watch import listing
 from scheduler.kube.watch.listing import Read
 
@@ -93,10 +92,3 @@ def _of_pods(schedulers: tuple[str, ...], limits: PodLimits) -> Iterable[Source[
         yield Source(name, kinds.PODS, read, f"spec.schedulerName={one},{UNFINISHED}", one)
     others = ",".join(("spec.nodeName!=", *(f"spec.schedulerName!={one}" for one in schedulers)))
     yield Source("pods-others", kinds.PODS, read, f"{others},{UNFINISHED}")
-
-
-def reads() -> list[Right]:
-    """The rights that it takes to read all that is watched."""
-    return [
-        Right(verb, kind.group, kind.plural) for kind in kinds.WATCHED for verb in ("list", "watch")
-    ]

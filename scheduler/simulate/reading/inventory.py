@@ -10,6 +10,15 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from scheduler.api import names, selectors, steering, wire
+from scheduler.api.kinds import (
+    BUDGETS,
+    LIMIT_RANGES,
+    NAMESPACES,
+    NODES,
+    PODS,
+    POLICIES,
+    PRIORITY_CLASSES,
+)
 from scheduler.api.pods import requests
 from scheduler.api.storage import KINDS as STORAGE_KINDS
 from scheduler.api.storage import StorageObject
@@ -146,7 +155,7 @@ def read(objects: Sequence[Mapping[str, Any]], *, strict: bool = True) -> Invent
     inventory = Inventory(objects, strict, Priorities(strict=strict))
     everything = [Given(position, body) for position, body in enumerate(objects)]
     for given in everything:
-        if kinds.known(given.body) == "PriorityClass":
+        if kinds.known(given.body) == PRIORITY_CLASSES.name:
             with inventory.about(given):
                 inventory.priorities.see(given.body)
     seen: set[kinds.ObjectKey] = set()
@@ -160,7 +169,7 @@ def _take(inventory: Inventory, given: Given, seen: set[kinds.ObjectKey]) -> Non
     body = given.body
     _check_form(body)
     kind = kinds.known(body)
-    if kind in kinds.WORKLOADS or kind == "Node" or kind in STORAGE_KINDS:
+    if kind in kinds.WORKLOADS or kind == NODES.name or kind in STORAGE_KINDS:
         key = kinds.key(body)
         if key in seen:
             raise BadInput("metadata.name", "the object is given twice")
@@ -238,12 +247,12 @@ def _take_pod(inventory: Inventory, given: Given) -> None:
 
 _GROUPS = frozenset(names.GroupKind)
 _TAKES: dict[str, Callable[[Inventory, Given], None]] = {
-    "Node": _take_node,
-    "Pod": _take_pod,
-    "Namespace": _take_namespace,
-    "LimitRange": _take_limit_range,
-    "BalancePolicy": _take_policy,
-    "PodDisruptionBudget": _take_budget,
+    NODES.name: _take_node,
+    PODS.name: _take_pod,
+    NAMESPACES.name: _take_namespace,
+    LIMIT_RANGES.name: _take_limit_range,
+    POLICIES.name: _take_policy,
+    BUDGETS.name: _take_budget,
     **dict.fromkeys(STORAGE_KINDS, _take_storage),
 }
 
