@@ -22,8 +22,8 @@ from scheduler.kube.bind.binder import Binder, Permit, Writes
 from scheduler.kube.bind.binding import Binding
 from scheduler.kube.bind.fence import Fence
 from scheduler.kube.bind.node_lock import NodeLock
-from scheduler.kube.bind.volume_waits import Claims, ClusterLookups
-from scheduler.kube.bind.volumes import VolumeWriter
+from scheduler.kube.bind.volume_waits import ClusterLookups
+from scheduler.kube.bind.volumes import VolumeClaims
 from scheduler.kube.client import Access, ApiClient
 from scheduler.kube.evict.evictor import Evictor, Leave
 from scheduler.kube.inbox import Inbox
@@ -310,9 +310,10 @@ class Operator:
         return Binder(
             Writes(
                 Binding(self._api, fence, self.engine.version_of),
-                VolumeWriter(self._api, known),
-                Claims(known),
-                [NodeLock(self._api, schedulers=self._schedulers, timeout_seconds=seconds)],
+                (
+                    VolumeClaims(self._api, known),
+                    NodeLock(self._api, schedulers=self._schedulers, timeout_seconds=seconds),
+                ),
             ),
             Permit(self._lease.present_term, self.engine.objection, self._reporter.quiet),
             self._tally.report,

@@ -15,7 +15,7 @@ from scheduler.api import hami, kinds, names
 from scheduler.devices.hami import HamiCards
 from scheduler.errors import ApiError, BadInput
 from scheduler.kube import answers, client, wall_clock
-from scheduler.kube.bind.jobs import Job
+from scheduler.kube.bind.jobs import Answer, Contended, Done, Job
 from scheduler.kube.client import ApiClient
 
 _RACES = 5
@@ -31,6 +31,7 @@ class NodeLock:
     """
 
     name = "node lock"
+    is_in_turn, is_final, waiting = True, False, None
 
     def __init__(
         self, api: ApiClient, *, schedulers: Collection[str], timeout_seconds: float
@@ -43,8 +44,8 @@ class NodeLock:
         """Whether HAMi's plugin has to serve the pod."""
         return job.takes_turns and job.bind.driver == HamiCards.name
 
-    async def take(self, job: Job, may_write: Callable[[], bool]) -> bool:
-        """Whether the lock now names the pod; False while another pod rightly holds it.
+    async def take(self, job: Job, may_write: Callable[[], bool]) -> Answer:
+        """Have the lock name the pod; contended while another pod rightly holds it.
 
         Args:
             job: a pod and its node.
@@ -58,9 +59,9 @@ class NodeLock:
             found = await self._api.get(kinds.NODES.path_of(job.node))
             held = (found["metadata"].get("annotations") or {}).get(names.HAMI_LOCK, "")
             if held and not await self._may_take_over(held, namespace, pod):
-                return False
+                return Contended(held)
             if not may_write():
-                return False
+                return Contended("the next leader")
             now = wall_clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
             try:
                 await self._write(found, f"{now},{namespace},{pod}")
@@ -68,8 +69,8 @@ class NodeLock:
                 if answers.is_conflict(error):
                     continue
                 raise
-            return True
-        return False
+            return Done()
+        return Contended("writers of the node")
 
     async def undo(self, job: Job) -> None:
         """Remove the lock if it names the pod.

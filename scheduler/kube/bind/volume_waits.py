@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 from scheduler.api import kinds
 from scheduler.api.selectors import Labels
-from scheduler.kube.bind.jobs import Job
-from scheduler.kube.bind.turns import GiveBack, Start
+from scheduler.kube.bind.jobs import GiveBack, Job, Start
 from scheduler.plugins.volumes import choosing
 from scheduler.state.volumes.objects import Claim, ClaimKey, Volume
 from scheduler.state.volumes.store import Storage
