@@ -42,7 +42,7 @@ def _grown(n_nodes: int) -> dict[str, float]:
         node = row.node(number)
         node["metadata"]["uid"] = node["metadata"]["name"]
         engine.handle(
-            events.NodeSeen(msgspec.json.decode(msgspec.json.encode(node), type=wire.Node)), 0.0
+            events.Seen(msgspec.json.decode(msgspec.json.encode(node), type=wire.Node)), 0.0
         )
     gc.collect()
     with_nodes = _rss_kib()
@@ -50,7 +50,7 @@ def _grown(n_nodes: int) -> dict[str, float]:
         pod = for_scheduler(row.pod(number, size), names.SCHEDULER)
         pod["metadata"]["uid"] = pod["metadata"]["name"]
         pod["spec"]["nodeName"] = row.decide(number, size).node
-        engine.handle(events.PodSeen(read_pod(msgspec.json.encode(pod))), 0.0)
+        engine.handle(events.Seen(read_pod(msgspec.json.encode(pod))), 0.0)
     gc.collect()
     with_pods = _rss_kib()
     return {

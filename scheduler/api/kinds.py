@@ -5,6 +5,7 @@ Watches, the lists at the start, snapshots, manifests, logs, rights and the page
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,15 @@ _NO_PODS_MADE = "their pods that do not exist yet are left out"
 _NOT_SPREAD = "the default spread of their pods is not simulated"
 _NO_STORAGE = "pods whose volumes depend on them are evaluated without them"
 _PEERS, _STORAGE = "the default spread of pods", "pods with storage"
+
+
+def _by_name(meta: wire.Meta) -> str:
+    return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
+
+
+def _by_uid(meta: wire.Meta) -> str:
+    """The name of a pod comes again when the pod is gone."""
+    return meta.uid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +38,7 @@ class Kind:
             for those who play admission and controllers.
         lost: what is not known of a cluster that does not list the kind; empty where that does not always matter.
         stream: what logs and metrics call its watch.
+        key: what tells one from the others; see ``split`` for kinds in namespaces.
         is_namespaced: whether its objects are in namespaces.
         makes_pods: whether controllers make pods of its objects.
         is_rare: whether there are so few that kopf can watch them; else a stream of its own does.
@@ -42,6 +53,7 @@ class Kind:
     needed_by: str = ""
     lost: str = ""
     stream: str = ""
+    key: Callable[[wire.Meta], str] = _by_name
     is_namespaced: bool = True
     makes_pods: bool = False
     is_rare: bool = False
@@ -71,7 +83,11 @@ class Kind:
 
 
 PODS = Kind(
-    name="Pod", plural="pods", shape=wire.Pod, needed_by="the queue, and the free capacity of nodes"
+    name="Pod",
+    plural="pods",
+    shape=wire.Pod,
+    key=_by_uid,
+    needed_by="the queue, and the free capacity of nodes",
 )
 NODES = Kind(
     name="Node", plural="nodes", shape=wire.Node, needed_by="every rule", is_namespaced=False
@@ -191,6 +207,18 @@ BY_NAME = {kind.name: kind for kind in TABLE}
 WATCHED = tuple(kind for kind in TABLE if kind.needed_by)
 
 
-def name_of(found: object) -> str:
-    """The kind of a typed object, which is called as its class is."""
+def name_of(found: wire.Object) -> str:
+    """The kind of an object, which is called as its class is."""
     return type(found).__name__
+
+
+def key_of(found: wire.Object) -> str:
+    """The key of an object among its kind."""
+    meta: wire.Meta = found.metadata
+    return BY_NAME[name_of(found)].key(meta)
+
+
+def split(key: str) -> tuple[str, str]:
+    """Namespace and name in a key; no namespace for what is in none."""
+    namespace, _, name = key.rpartition("/")
+    return namespace, name

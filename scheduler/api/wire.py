@@ -44,6 +44,15 @@ class Meta(_Wire):
     owner_references: list[Owner] | None = None
 
 
+class Object(_Wire, tag_field="kind", tag=True):
+    """An object of its own that says its kind where it is written, so that a log can hold any of them.
+
+    The name of its class is its kind. The items of a list need not say it.
+    """
+
+    metadata: Meta = msgspec.field(default_factory=Meta)
+
+
 class Resources(_Wire):
     """``resources`` of a container or of a pod."""
 
@@ -277,13 +286,12 @@ class PodStatus(_Wire):
     resources: Resources | None = None
 
 
-class Pod(_Wire):
+class Pod(Object):
     """A pod.
 
     ``oversized`` is no field of the API: it tells of one that was too large to be decoded, and left out.
     """
 
-    metadata: Meta = msgspec.field(default_factory=Meta)
     spec: PodSpec = msgspec.field(default_factory=PodSpec)
     status: PodStatus = msgspec.field(default_factory=PodStatus)
     oversized: Mistake | None = msgspec.field(default=None, name="(oversized)")
@@ -319,18 +327,8 @@ class NodeStatus(_Wire):
     declared_features: list[str] | None = None
 
 
-class Node(_Wire):
+class Node(Object):
     """A node."""
 
-    metadata: Meta = msgspec.field(default_factory=Meta)
     spec: NodeSpec = msgspec.field(default_factory=NodeSpec)
     status: NodeStatus = msgspec.field(default_factory=NodeStatus)
-
-
-class Object(_Wire, tag_field="kind", tag=True):
-    """An object of its own that says its kind where it is written, so that a log can hold any of them.
-
-    The name of its class is its kind. The items of a list need not say it.
-    """
-
-    metadata: Meta = msgspec.field(default_factory=Meta)

@@ -1,15 +1,15 @@
 """The engine: it applies events to the state and the queue, and asks the cycle to decide.
 
-A pod's way: ``PodSeen`` → state → (expensive to compile? ``intake``) → queue → ``decide`` → Bind → ``BindDone`` or
+A pod's way: ``Seen`` → state → (expensive to compile? ``intake``) → queue → ``decide`` → Bind → ``BindDone`` or
 ``BindFailed`` → bound, or waiting again. One writer, no lock: whoever owns the engine calls it from one task.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any
 
-from scheduler.api import kinds
+from scheduler.api import kinds, wire
 from scheduler.api.door import events, notes
 from scheduler.api.door.decisions import Bind, Outcome
 from scheduler.api.door.events import Event
@@ -23,7 +23,7 @@ from scheduler.engine.allowance import Allowance, Work
 from scheduler.engine.chores import Chores, Pace
 from scheduler.engine.forgetting import Forgetting
 from scheduler.engine.intake import Intake
-from scheduler.engine.keepers import Key
+from scheduler.engine.keepers import Keeper
 from scheduler.modes.demand_tables import Counts
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life, PodRecord
@@ -68,18 +68,13 @@ class Engine:
         self._is_shared, self._explains = is_shared, explains
         self._begin()
         self._doors: dict[type[Any], Callable[[Any, float], Sequence[Note]]] = {
-            events.PodSeen: self._pod_seen,
-            events.PodGone: self._pod_gone,
-            events.PodListBegins: self._list_begins,
-            events.PodListEnds: self._list_ends,
-            events.NodeSeen: self._node_seen,
-            events.NodeGone: self._node_gone,
-            events.NodeListEnds: lambda *_: _NOTHING,
+            events.Seen: self._seen,
+            events.Gone: self._gone,
+            events.ListBegins: self._list_begins,
+            events.ListEnds: self._list_ends,
             events.BindDone: self._bind_done,
             events.BindFailed: self._bind_failed,
             events.PluginSilent: self._plugin_silent,
-            events.Seen: self._seen,
-            events.Gone: self._gone,
             events.EvictDone: lambda *_: _NOTHING,
             events.EvictFailed: self._evict_failed,
             events.DemandRecalled: self._demand_recalled,
@@ -96,7 +91,13 @@ class Engine:
         self.policies = PolicyBook(config)
         self.pending = Pending(config, self.cluster.terms.labels_of, is_shared=self._is_shared)
         self.cycle = Cycle(self.cluster, self.policies, self._known, self._seed)
-        self._keepers = keepers.make_table(config, self.cluster, self.policies, self.pending)
+        self._keepers = {
+            kinds.PODS.name: Keeper(self._pod_seen, self._pod_gone, tuple),
+            kinds.NODES.name: Keeper(
+                self._node_seen, self._node_gone, lambda: self.cluster.nodes.rows
+            ),
+            **keepers.make_table(config, self.cluster, self.policies, self.pending),
+        }
         self._intake = Intake()
         self._chores = Chores(self.cluster, self.cycle, self.pending, self._pace)
         self._forgetting = Forgetting(self.cluster, self.cycle, self._pace.forget)
@@ -151,18 +152,16 @@ class Engine:
 
     # Questions, which change nothing.
 
-    def missing(self, present: Container[str], scheduler: str) -> list[str]:
-        """Uids of known pods of one stream that are not among those present."""
+    def missing(self, kind: str, present: Container[str], scheduler: str = "") -> list[str]:
+        """Keys of known objects of a kind that are not among those present; of pods, of those of one stream."""
+        if kind != kinds.PODS.name:
+            return [key for key in self._keepers[kind].get_keys() if key not in present]
         found = dict.fromkeys(self.cluster.missing(present, scheduler))
         if scheduler:
             found.update(dict.fromkeys(self._intake.missing(present, scheduler)))
             waiting = [pod for pod in self.pending.pods() if pod.profile == scheduler]
             found |= {pod.uid: None for pod in waiting if pod.uid not in self.cluster.pods}
         return list(found)
-
-    def keys(self, kind: str) -> Iterable[Key]:
-        """Namespace and name of each known object of a kind that is neither pods nor nodes."""
-        return self._keepers[kind].keys()
 
     def objection(self, bind: Bind) -> str:
         """Why a decision may no longer be carried out, empty when it may.
@@ -186,10 +185,18 @@ class Engine:
         ours = [pod for pod in self.cluster.pods.values() if pod.ours]
         return (self.policies.resolve(pod).policy for pod in ours)
 
+    # Objects, each by who keeps its kind.
+
+    def _seen(self, event: events.Seen, now: float) -> Sequence[Note]:
+        return self._keepers[kinds.name_of(event.found)].see(event.found, now)
+
+    def _gone(self, event: events.Gone, now: float) -> Sequence[Note]:
+        return self._keepers[event.kind].gone(event.key, now)
+
     # Pods.
 
-    def _pod_seen(self, event: events.PodSeen, now: float) -> Sequence[Note]:
-        pod, uid = event.pod, event.pod.metadata.uid
+    def _pod_seen(self, pod: wire.Pod, now: float) -> Sequence[Note]:
+        uid = pod.metadata.uid
         listed = bool(self._is_first_list) or self._intake.was_listed(uid)
         if self._is_shared and self._intake.takes(pod, listed=listed):
             return _NOTHING
@@ -211,22 +218,24 @@ class Engine:
                 self.pending.offer(pod, now)
         return _NOTHING
 
-    def _pod_gone(self, event: events.PodGone, _: float) -> Sequence[Note]:
+    def _pod_gone(self, uid: str, _: float) -> Sequence[Note]:
         self._forgetting.pod_changed()
-        self.cluster.pod_gone(event.uid)
-        return self._left(event.uid)
+        self.cluster.pod_gone(uid)
+        return self._left(uid)
 
     def _left(self, uid: str) -> Sequence[Note]:
         self._intake.drop(uid)
         self.pending.drop(uid)
         return (notes.Left(uid),)
 
-    def _list_begins(self, event: events.PodListBegins, _: float) -> Sequence[Note]:
-        self._is_first_list = self.cluster.begin_list(event.scheduler)
+    def _list_begins(self, event: events.ListBegins, _: float) -> Sequence[Note]:
+        if event.kind == kinds.PODS.name:
+            self._is_first_list = self.cluster.begin_list(event.scheduler)
         return _NOTHING
 
-    def _list_ends(self, _: events.PodListEnds, __: float) -> Sequence[Note]:
-        self._is_first_list = None
+    def _list_ends(self, event: events.ListEnds, _: float) -> Sequence[Note]:
+        if event.kind == kinds.PODS.name:
+            self._is_first_list = None
         return _NOTHING
 
     # Binds.
@@ -256,17 +265,17 @@ class Engine:
 
     # Nodes.
 
-    def _node_seen(self, event: events.NodeSeen, _: float) -> Sequence[Note]:
-        before = self.cluster.facts_of(event.node.metadata.name)
-        after = self.cluster.see_node(event.node)
+    def _node_seen(self, node: wire.Node, _: float) -> Sequence[Note]:
+        before = self.cluster.facts_of(node.metadata.name)
+        after = self.cluster.see_node(node)
         read = notes.NodeRead(after.name)
         if before is not None and before.devices == after.devices:
             return (read,)
         # What its pods say of their cards is judged by the cards, which may be heard of later.
         return (read, *(notes.PodBound(uid) for uid in self.cluster.pods_on.get(after.name, ())))
 
-    def _node_gone(self, event: events.NodeGone, _: float) -> Sequence[Note]:
-        self.cluster.node_gone(event.name)
+    def _node_gone(self, name: str, _: float) -> Sequence[Note]:
+        self.cluster.node_gone(name)
         return _NOTHING
 
     def _plugin_silent(self, event: events.PluginSilent, _: float) -> Sequence[Note]:
@@ -275,13 +284,7 @@ class Engine:
             return (notes.PluginFellSilent(event.node, event.waits_for),)
         return _NOTHING
 
-    # Objects of all other kinds, and what an earlier leader knew.
-
-    def _seen(self, event: events.Seen, now: float) -> Sequence[Note]:
-        return self._keepers[kinds.name_of(event.found)].see(event.found, now)
-
-    def _gone(self, event: events.Gone, now: float) -> Sequence[Note]:
-        return self._keepers[event.kind].gone((event.namespace, event.name), now)
+    # What an earlier leader knew.
 
     def _demand_recalled(self, event: events.DemandRecalled, _: float) -> Sequence[Note]:
         self.cluster.demand.recall(event)

@@ -1,4 +1,4 @@
-"""Who keeps the objects of each kind beside pods and nodes: what a new state, a deletion and a whole list mean.
+"""Who keeps the objects of each kind: what a new state, a deletion and a whole list mean.
 
 One table, by kind. Each keeper takes an object whole, and knows the keys of those that it has: with these, what a
 list does not have any more is found.
@@ -22,8 +22,6 @@ from scheduler.errors import BadInput
 from scheduler.state.cluster import Cluster
 from scheduler.waiting.pending import Pending
 
-# Namespace and name.
-Key = tuple[str, str]
 _NOTHING: tuple[Note, ...] = ()
 
 
@@ -32,19 +30,19 @@ class Keeper(NamedTuple):
 
     Attributes:
         see: one was added or changed, and the time.
-        gone: one was deleted, and the time.
-        keys: of all that are kept. Not asked of rare kinds: whoever hears of those knows what there was.
+        gone: the key of one that was deleted, and the time.
+        get_keys: the keys of all that are kept. Not asked of rare kinds: whoever hears of those knows what there was.
     """
 
     see: Callable[[Any, float], Sequence[Note]]
-    gone: Callable[[Key, float], Sequence[Note]]
-    keys: Callable[[], Iterable[Key]]
+    gone: Callable[[str, float], Sequence[Note]]
+    get_keys: Callable[[], Iterable[str]]
 
 
 def make_table(
     config: Config, cluster: Cluster, book: PolicyBook, pending: Pending
 ) -> dict[str, Keeper]:
-    """A keeper for each kind that is watched but pods and nodes."""
+    """A keeper for each kind that is watched but pods and nodes, which the engine keeps."""
     return {
         **{str(kind): _of_group(kind, cluster) for kind in GroupKind},
         **{kind: _of_storage(kind, cluster, pending) for kind in STORAGE_KINDS},
@@ -63,11 +61,11 @@ def _of_group(kind: GroupKind, cluster: Cluster) -> Keeper:
         peers.see(kind, meta.namespace, meta.name, found.selector)
         return _NOTHING
 
-    def gone(key: Key, _: float) -> Sequence[Note]:
-        peers.drop(kind, *key)
+    def gone(key: str, _: float) -> Sequence[Note]:
+        peers.drop(kind, *kinds.split(key))
         return _NOTHING
 
-    return Keeper(see, gone, lambda: peers.of_kind(kind))
+    return Keeper(see, gone, lambda: map(_join, peers.of_kind(kind)))
 
 
 def _of_storage(kind: str, cluster: Cluster, pending: Pending) -> Keeper:
@@ -81,10 +79,10 @@ def _of_storage(kind: str, cluster: Cluster, pending: Pending) -> Keeper:
     def see(found: StorageObject, now: float) -> Sequence[Note]:
         return wake(storage.see(found).pods, now)
 
-    def gone(key: Key, now: float) -> Sequence[Note]:
-        return wake(storage.gone(kind, *key).pods, now)
+    def gone(key: str, now: float) -> Sequence[Note]:
+        return wake(storage.gone(kind, *kinds.split(key)).pods, now)
 
-    return Keeper(see, gone, lambda: storage.of_kind(kind))
+    return Keeper(see, gone, lambda: map(_join, storage.of_kind(kind)))
 
 
 def _of_budgets(cluster: Cluster) -> Keeper:
@@ -96,11 +94,11 @@ def _of_budgets(cluster: Cluster) -> Keeper:
         budgets.see(meta.namespace, meta.name, found.spec.selector, allowed)
         return _NOTHING
 
-    def gone(key: Key, _: float) -> Sequence[Note]:
-        budgets.drop(*key)
+    def gone(key: str, _: float) -> Sequence[Note]:
+        budgets.drop(*kinds.split(key))
         return _NOTHING
 
-    return Keeper(see, gone, lambda: [(one[0], one[1]) for one in budgets.objects()])
+    return Keeper(see, gone, lambda: [f"{space}/{name}" for space, name, _ in budgets.objects()])
 
 
 def _of_namespaces(cluster: Cluster, book: PolicyBook, pending: Pending) -> Keeper:
@@ -130,12 +128,17 @@ def _of_policies(config: Config, book: PolicyBook, pending: Pending) -> Keeper:
             pending.reconsider(now)
         return (notes.PolicyJudged(meta.name, meta.generation, problem, remark),)
 
-    def gone(key: Key, now: float) -> Sequence[Note]:
-        book.drop(key[1])
+    def gone(key: str, now: float) -> Sequence[Note]:
+        book.drop(key)
         pending.reconsider(now)
-        return (notes.PolicyLeft(key[1]),)
+        return (notes.PolicyLeft(key),)
 
     return Keeper(see, gone, tuple)
+
+
+def _join(where: tuple[str, str]) -> str:
+    """Namespace and name as a key."""
+    return "/".join(filter(None, where))
 
 
 def _node_policies(config: Config) -> Mapping[str, str]:

@@ -106,16 +106,14 @@ def decided(at: float, pods: int, spent: list[int], outcome: Outcome) -> Decided
 def without_secrets(event: Event) -> Event:
     """The event without what could be a secret and decides nothing."""
     match event:
-        case events.PodSeen(pod):
+        case events.Seen(wire.Pod() as pod):
             status = pod.status
             if status.conditions:
                 bare = [structs.replace(one, message="") for one in status.conditions]
                 status = structs.replace(status, conditions=bare)
-            return events.PodSeen(
+            return events.Seen(
                 structs.replace(pod, metadata=_read_only(pod.metadata), status=status)
             )
-        case events.NodeSeen(node):
-            return events.NodeSeen(structs.replace(node, metadata=_read_only(node.metadata)))
         case events.Seen(found):
             return events.Seen(structs.replace(found, metadata=_read_only(found.metadata)))
     return event

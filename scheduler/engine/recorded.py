@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from scheduler.api import kinds
+from scheduler.api import kinds, wire
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Outcome
 from scheduler.api.door.events import Event
@@ -24,11 +24,10 @@ from scheduler.engine.engine import Engine
 from scheduler.state.pods import Life, PodRecord
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
-# The kind, and what it is called among its kind.
+# The kind, and the key among its kind.
 _Key = tuple[str, str]
 # The order in which things are told again, the table from below: what steers pods, then nodes, then pods.
 _ORDER = {kind.name: i for i, kind in enumerate(reversed(kinds.WATCHED))}
-_POD, _NODE = kinds.PODS.name, kinds.NODES.name
 
 
 class Recorded(Engine):
@@ -91,13 +90,14 @@ class Recorded(Engine):
         # Nobody saw these pods come, so they count as listed.
         streams = (*self.config.scheduler_names, "")
         for scheduler in streams:
-            yield events.PodListBegins(scheduler)
+            yield events.ListBegins(kinds.PODS.name, scheduler)
         for key in kept:
             event = log.event_of(self._lines[key])
-            if isinstance(event, events.NodeSeen) and key[1] in were_signed:
-                yield events.NodeSeen(devices.signed(event.node, were_signed[key[1]]))
+            match event:
+                case events.Seen(wire.Node() as node) if key[1] in were_signed:
+                    yield events.Seen(devices.signed(node, were_signed[key[1]]))
             yield event
-        yield events.PodListEnds(streams[-1])
+        yield events.ListEnds(kinds.PODS.name, streams[-1])
 
     def _knowledge(self) -> Iterator[Event]:
         """What no object tells."""
@@ -122,22 +122,13 @@ class Recorded(Engine):
 
 def _about(event: Event) -> tuple[_Key, bool]:
     """What an event is about, and whether that is there from now on; no name for what is not kept."""
-    key, is_there = ("", ""), False
     match event:
-        case events.PodSeen(pod):
-            key, is_there = (_POD, pod.metadata.uid), pod.status.phase not in _FINISHED
-        case events.PodGone(uid):
-            key = _POD, uid
-        case events.NodeSeen(node):
-            key, is_there = (_NODE, node.metadata.name), True
-        case events.NodeGone(name):
-            key = _NODE, name
         case events.Seen(found):
-            meta = found.metadata
-            key, is_there = (kinds.name_of(found), f"{meta.namespace}/{meta.name}"), True
-        case events.Gone(kind, namespace, name):
-            key = kind, f"{namespace}/{name}"
-    return key, is_there
+            is_finished = isinstance(found, wire.Pod) and found.status.phase in _FINISHED
+            return (kinds.name_of(found), kinds.key_of(found)), not is_finished
+        case events.Gone(kind, key):
+            return (kind, key), False
+    return ("", ""), False
 
 
 def _order(pod: PodRecord | None) -> float:

@@ -10,11 +10,10 @@ import asyncio
 from collections import deque
 from collections.abc import Iterator
 
+from scheduler.api import kinds
 from scheduler.api.door import events
-from scheduler.api.door.events import Event, Heard, Listed, NodesListed, PodsListed
+from scheduler.api.door.events import Event, Heard, Listed
 from scheduler.engine.engine import Engine
-
-_LISTS = (PodsListed, NodesListed, Listed)
 
 
 class Inbox:
@@ -39,7 +38,7 @@ class Inbox:
 
     def put(self, event: Heard) -> None:
         """Take an event; it is handed on at the next turn."""
-        if isinstance(event, _LISTS):
+        if isinstance(event, Listed):
             self.lists_waiting += 1
         self._waiting.append(event)
         self.wake.set()
@@ -53,45 +52,22 @@ class Inbox:
             if not self._waiting:
                 return None
             first = self._waiting.popleft()
-            if isinstance(first, PodsListed):
-                self._list = self._pods(first)
-            elif isinstance(first, NodesListed):
-                self._list = self._nodes(first)
-            elif isinstance(first, Listed):
-                self._list = self._objects(first)
-            else:
+            if not isinstance(first, Listed):
                 return first
+            self._list = self._objects(first)
 
     def rest(self) -> list[Event]:
         """The events that are not handed on yet, except lists; for the end."""
-        return [e for e in self._waiting if not isinstance(e, _LISTS)]
-
-    def _pods(self, listed: PodsListed) -> Iterator[Event]:
-        """All unfinished pods of one stream; what is not among them is gone."""
-        yield events.PodListBegins(listed.scheduler)
-        for pod in listed.pods:
-            yield events.PodSeen(pod)
-        present = {pod.metadata.uid for pod in listed.pods}
-        for uid in self.engine.missing(present, listed.scheduler):
-            yield events.PodGone(uid)
-        yield events.PodListEnds(listed.scheduler)
-        self.lists_waiting -= 1
-
-    def _nodes(self, listed: NodesListed) -> Iterator[Event]:
-        """All nodes; what is not among them is gone."""
-        for node in listed.nodes:
-            yield events.NodeSeen(node)
-        present = {node.metadata.name for node in listed.nodes}
-        for name in [name for name in self.engine.cluster.nodes.rows if name not in present]:
-            yield events.NodeGone(name)
-        yield events.NodeListEnds()
-        self.lists_waiting -= 1
+        return [e for e in self._waiting if not isinstance(e, Listed)]
 
     def _objects(self, listed: Listed) -> Iterator[Event]:
-        """All objects of one kind; what is not among them is gone."""
+        """All objects of a list; what is not among them is gone."""
+        kind, scheduler = listed.kind, listed.scheduler
+        yield events.ListBegins(kind, scheduler)
         for one in listed.found:
             yield events.Seen(one)
-        present = {(one.metadata.namespace, one.metadata.name) for one in listed.found}
-        for namespace, name in [key for key in self.engine.keys(listed.kind) if key not in present]:
-            yield events.Gone(listed.kind, namespace, name)
+        present = {kinds.key_of(one) for one in listed.found}
+        for key in self.engine.missing(kind, present, scheduler):
+            yield events.Gone(kind, key)
+        yield events.ListEnds(kind, scheduler)
         self.lists_waiting -= 1

@@ -98,12 +98,12 @@ def engine_of(inventory: Inventory, config: Config, *, only_ours: bool = False) 
     ):
         engine.handle(events.Seen(found), 0.0)
     for node in inventory.nodes:
-        engine.handle(events.NodeSeen(node), 0.0)
+        engine.handle(events.Seen(node), 0.0)
     for pod in inventory.pods:
         is_ours = pod.spec.scheduler_name in config.scheduler_names
         if not (only_ours or is_ours or pod.spec.node_name):
             pod.spec.scheduler_name = config.scheduler_name
-        engine.handle(events.PodSeen(pod), 0.0)
+        engine.handle(events.Seen(pod), 0.0)
     # All that is expensive to compile is compiled by now.
     engine.decide(0.0, Unlimited(pods=0))
     return engine

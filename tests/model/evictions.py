@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from scheduler.api import steering
+from scheduler.api import kinds, steering, wire
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Evict
 from scheduler.engine import log
@@ -45,13 +45,13 @@ class History:
     def hear(self, event: events.Event) -> None:
         """Keep what an event says."""
         match event:
-            case events.NodeSeen(node):
+            case events.Seen(wire.Node() as node):
                 self._nodes[node.metadata.name] = msgspec.to_builtins(node)
-            case events.NodeGone(name):
+            case events.Gone("Node", name):
                 self._nodes.pop(name, None)
-            case events.PodSeen(pod):
+            case events.Seen(wire.Pod() as pod):
                 self._pods[pod.metadata.uid] = msgspec.to_builtins(pod)
-            case events.PodGone(uid):
+            case events.Gone("Pod", uid):
                 self._pods.pop(uid, None)
             case events.Seen(steering.PodDisruptionBudget() as found):
                 meta, status = found.metadata, found.status
@@ -63,8 +63,8 @@ class History:
                         "disruptedPods": status.disrupted_pods or {},
                     },
                 }
-            case events.Gone("PodDisruptionBudget", namespace, name):
-                self._budgets.pop((namespace, name), None)
+            case events.Gone("PodDisruptionBudget", key):
+                self._budgets.pop(kinds.split(key), None)
 
     def make_world(self) -> twin.World:
         """The cluster as the engine knows it now: with the pods that it has decided and promised room to."""

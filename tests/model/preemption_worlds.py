@@ -113,7 +113,7 @@ def engine_of(world: World, config: Config | None = None) -> Engine:
     """An engine that knows a world, of whose waiting pods it places none."""
     engine = Engine(config or Config(), pace=PROMPT, is_shared=False)
     for node in world.nodes:
-        engine.handle(events.NodeSeen(msgspec.convert(node, wire.Node)), 0.0)
+        engine.handle(events.Seen(msgspec.convert(node, wire.Node)), 0.0)
     for budget in world.budgets:
         engine.handle(events.Seen(objects.budget(budget)), 0.0)
     for pod in world.pods:
@@ -124,4 +124,4 @@ def engine_of(world: World, config: Config | None = None) -> Engine:
 
 def see(engine: Engine, pod: Json, at: float = 0.0, scheduler: str = names.SCHEDULER) -> None:
     body = pod | {"spec": pod["spec"] | {"schedulerName": scheduler}}
-    engine.handle(events.PodSeen(msgspec.convert(body, wire.Pod)), at)
+    engine.handle(events.Seen(msgspec.convert(body, wire.Pod)), at)

@@ -66,7 +66,7 @@ def seen(name: str) -> events.Seen:
 
 
 def gone(name: str) -> events.Gone:
-    return events.Gone("BalancePolicy", "", name)
+    return events.Gone("BalancePolicy", name)
 
 
 async def tell(to: Rare, kind: str, name: str) -> None:
@@ -207,7 +207,7 @@ async def test_what_kopf_tells_becomes_the_events_of_the_table() -> None:
     for kind in (None, "DELETED"):
         await hear(made, source, kind, body)
     assert told == [
-        seen("a"), gone("a"), events.Seen(make.namespace("team")), events.Gone("Namespace", "", "team")
+        seen("a"), gone("a"), events.Seen(make.namespace("team")), events.Gone("Namespace", "team")
     ]  # fmt: skip
 
 

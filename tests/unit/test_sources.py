@@ -64,10 +64,10 @@ def test_several_names_have_a_stream_each_and_others_pods_leave_out_all_of_them(
 @pytest.mark.parametrize(
     ("name", "listed"),
     [
-        ("pods-ours-a", events.PodsListed([], "a")),
-        ("pods-ours-b", events.PodsListed([], "b")),
-        ("pods-others", events.PodsListed([], "")),
-        ("nodes", events.NodesListed([])),
+        ("pods-ours-a", events.Listed("Pod", [], "a")),
+        ("pods-ours-b", events.Listed("Pod", [], "b")),
+        ("pods-others", events.Listed("Pod", [])),
+        ("nodes", events.Listed("Node", [])),
         ("services", events.Listed("Service", [])),
         ("statefulsets", events.Listed("StatefulSet", [])),
         ("persistentvolumes", events.Listed("PersistentVolume", [])),
@@ -84,10 +84,10 @@ def test_changes_of_pods_and_nodes_become_their_events() -> None:
     pod, node = make.pod(name="p"), make.node(name="n")
     table = sources.table(("evenkeel",), DEFAULT)
     pods, nodes = table[0], table[2]
-    assert pods.tell_change(pod, is_gone=False) == events.PodSeen(pod)
-    assert pods.tell_change(pod, is_gone=True) == events.PodGone(pod.metadata.uid)
-    assert nodes.tell_change(node, is_gone=False) == events.NodeSeen(node)
-    assert nodes.tell_change(node, is_gone=True) == events.NodeGone("n")
+    assert pods.tell_change(pod, is_gone=False) == events.Seen(pod)
+    assert pods.tell_change(pod, is_gone=True) == events.Gone("Pod", pod.metadata.uid)
+    assert nodes.tell_change(node, is_gone=False) == events.Seen(node)
+    assert nodes.tell_change(node, is_gone=True) == events.Gone("Node", "n")
 
 
 def test_all_that_is_watched_may_be_listed_and_watched() -> None:
@@ -140,9 +140,9 @@ def test_the_manifests_let_nothing_be_listed_that_the_table_does_not_name() -> N
 
 def test_every_kind_that_is_watched_has_a_keeper_and_no_other() -> None:
     engine = Engine(Config())
-    assert set(engine._keepers) == {kind.name for kind in kinds.WATCHED} - {"Pod", "Node"}
-    for kind in engine._keepers:
-        assert not [*engine.keys(kind)]
+    assert set(engine._keepers) == {kind.name for kind in kinds.WATCHED}
+    for kind in kinds.WATCHED:
+        assert engine.missing(kind.name, ()) == []
 
 
 def test_what_selects_pods_becomes_events_and_what_is_not_listed_any_more_is_gone() -> None:
@@ -151,7 +151,7 @@ def test_what_selects_pods_becomes_events_and_what_is_not_listed_any_more_is_gon
         b'{"metadata":{"namespace":"a","name":"web"},"spec":{"selector":{"app":"web"}}}'
     )
     seen = events.Seen(service)
-    gone = events.Gone("Service", "a", "web")
+    gone = events.Gone("Service", "a/web")
     assert found["services"].tell_change(service, is_gone=False) == seen
     assert found["services"].tell_change(service, is_gone=True) == gone
     engine = Engine(Config())
@@ -164,6 +164,7 @@ def test_what_selects_pods_becomes_events_and_what_is_not_listed_any_more_is_gon
     assert inbox.lists_waiting == 0
     assert engine.cluster.peers.of_kind(GroupKind.SERVICE) == {("a", "web")}
     inbox.put(events.Listed("Service", []))
+    assert inbox.next() == events.ListBegins("Service")
     assert inbox.next() == gone
     engine.handle(gone, 0.0)
     assert engine.cluster.peers.of_kind(GroupKind.SERVICE) == set()

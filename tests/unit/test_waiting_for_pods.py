@@ -23,13 +23,13 @@ class Play:
         self.engine = Engine(Config(), pace=PROMPT)
         self.now = 0.0
         for node in nodes:
-            self.engine.handle(events.NodeSeen(node), self.now)
+            self.engine.handle(events.Seen(node), self.now)
 
     def see(self, **figures: Any) -> None:
-        self.engine.handle(events.PodSeen(make.pod(**figures)), self.now)
+        self.engine.handle(events.Seen(make.pod(**figures)), self.now)
 
     def gone(self, name: str) -> None:
-        self.engine.handle(events.PodGone(f"default/{name}"), self.now)
+        self.engine.handle(events.Gone("Pod", f"default/{name}"), self.now)
 
     def went(self) -> dict[str, str]:
         """Which pods are given which node when a while has gone by."""

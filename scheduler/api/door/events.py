@@ -13,61 +13,46 @@ from scheduler.api import steering, wire
 from scheduler.api.cards import Slots
 from scheduler.api.storage import Given, StorageObject
 
-# Of every kind that is read but pods and nodes; each says its kind.
+# Of every kind that is watched; each says its kind.
 Object = (
-    steering.Group
-    | steering.PodDisruptionBudget
-    | steering.Namespace
-    | steering.BalancePolicy
-    | StorageObject
-)
+    wire.Pod | wire.Node | steering.Group | steering.PodDisruptionBudget | steering.Namespace
+    | steering.BalancePolicy | StorageObject
+)  # fmt: skip
 
 
 class _Event(msgspec.Struct, frozen=True, tag=True, gc=False):
     pass
 
 
-class PodSeen(_Event, frozen=True):
-    """A pod was added or changed."""
+class Seen(_Event, frozen=True):
+    """An object was added or changed."""
 
-    pod: wire.Pod
-
-
-class PodGone(_Event, frozen=True):
-    """A pod was deleted, or finished and so left the stream."""
-
-    uid: str
+    found: Object
 
 
-class PodListBegins(_Event, frozen=True):
-    """The pods seen from here to the end of the list are all unfinished pods of one stream.
+class Gone(_Event, frozen=True):
+    """An object was deleted, or left its stream as finished pods do; ``key`` as in ``kinds``."""
 
-    ``scheduler`` is the one of our names that these pods give, empty for the bound pods of others.
+    kind: str
+    key: str
+
+
+class ListBegins(_Event, frozen=True):
+    """The objects seen from here to the end of the list are all of a kind.
+
+    Of pods they are all unfinished ones of one stream: ``scheduler`` is the one of our names that these pods give,
+    empty for the bound pods of others.
     """
 
-    scheduler: str
+    kind: str
+    scheduler: str = ""
 
 
-class PodListEnds(_Event, frozen=True):
-    """The list is complete, and pods that were not in it have been reported gone."""
+class ListEnds(_Event, frozen=True):
+    """The list is complete, and objects that were not in it have been reported gone."""
 
-    scheduler: str
-
-
-class NodeSeen(_Event, frozen=True):
-    """A node was added or changed."""
-
-    node: wire.Node
-
-
-class NodeGone(_Event, frozen=True):
-    """A node was deleted."""
-
-    name: str
-
-
-class NodeListEnds(_Event, frozen=True):
-    """All nodes have been seen, and those that were not in the list have been reported gone."""
+    kind: str
+    scheduler: str = ""
 
 
 class BindDone(_Event, frozen=True):
@@ -93,20 +78,6 @@ class PluginSilent(_Event, frozen=True):
     node: str
     silent: bool
     waits_for: str = ""
-
-
-class Seen(_Event, frozen=True):
-    """An object of any other kind was added or changed."""
-
-    found: Object
-
-
-class Gone(_Event, frozen=True):
-    """One was deleted; ``namespace`` is empty for what is in none."""
-
-    kind: str
-    namespace: str
-    name: str
 
 
 class EvictDone(_Event, frozen=True):
@@ -167,33 +138,17 @@ class DemandKnown(_Event, frozen=True):
 
 
 Event = (
-    PodSeen | PodGone | PodListBegins | PodListEnds | NodeSeen | NodeGone | NodeListEnds | BindDone
-    | BindFailed | PluginSilent | Seen | Gone | EvictDone | EvictFailed | DemandRecalled | PodAssumed
-    | PodNominated | PodGoing | DemandKnown
+    Seen | Gone | ListBegins | ListEnds | BindDone | BindFailed | PluginSilent | EvictDone | EvictFailed
+    | DemandRecalled | PodAssumed | PodNominated | PodGoing | DemandKnown
 )  # fmt: skip
 
 
-class PodsListed(_Event, frozen=True):
-    """All unfinished pods of one stream as one list; a shell hands them in one by one.
-
-    ``scheduler`` as in ``PodListBegins``.
-    """
-
-    pods: list[wire.Pod]
-    scheduler: str
-
-
-class NodesListed(_Event, frozen=True):
-    """All nodes as one list, likewise."""
-
-    nodes: list[wire.Node]
-
-
 class Listed(_Event, frozen=True):
-    """All objects of another kind as one list, likewise."""
+    """All objects of a kind as one list, of pods those of one stream; a shell hands them in one by one."""
 
     kind: str
     found: list[Object]
+    scheduler: str = ""
 
 
-Heard = Event | PodsListed | NodesListed | Listed
+Heard = Event | Listed

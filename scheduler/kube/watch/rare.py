@@ -12,7 +12,7 @@ import kopf
 import msgspec
 import structlog
 
-from scheduler.api import wire
+from scheduler.api import kinds, wire
 from scheduler.api.door import events
 from scheduler.errors import ApiError
 from scheduler.kube import answers, troubles
@@ -25,9 +25,6 @@ from scheduler.kube.watch.sources import Put, Source
 _LATE_SECONDS = 5.0
 _UNREAD = (ApiError, Expired, msgspec.MsgspecError)
 _log = structlog.get_logger("evenkeel")
-
-# Namespace and name.
-_Key = tuple[str, str]
 
 
 class Rare:
@@ -49,7 +46,7 @@ class Rare:
         self._absent: set[str] = set()
         self._heard: set[str] = set()
         # The versions of the objects that were handed in, by source and key.
-        self._versions: dict[str, dict[_Key, str]] = {}
+        self._versions: dict[str, dict[str, str]] = {}
         # How many changes kopf has told of, by source.
         self._changes: Counter[str] = Counter()
 
@@ -137,13 +134,13 @@ class Rare:
     def _take(self, source: Source[wire.Object], found: list[wire.Object]) -> None:
         """All objects of a source: hand in those that are new or changed, and those that are gone."""
         known = self._versions.get(source.name, {})
-        there = {_key(one.metadata): one.metadata.resource_version for one in found}
+        there = {kinds.key_of(one): one.metadata.resource_version for one in found}
         for one in found:
             version = one.metadata.resource_version
-            if not version or known.get(_key(one.metadata)) != version:
+            if not version or known.get(kinds.key_of(one)) != version:
                 self._put(source.tell_change(one, is_gone=False))
         for key in sorted(known.keys() - there.keys()):
-            self._put(events.Gone(source.kind.name, *key))
+            self._put(events.Gone(source.kind.name, key))
         self._versions[source.name] = there
 
     def _handler(self, source: Source[wire.Object], loop: asyncio.AbstractEventLoop) -> Any:
@@ -158,16 +155,12 @@ class Rare:
         """Kopf tells of a change."""
         self._heard.add(source.name)
         self._changes[source.name] += 1
-        versions, meta = self._versions.setdefault(source.name, {}), found.metadata
+        versions, key = self._versions.setdefault(source.name, {}), kinds.key_of(found)
         if is_gone:
-            versions.pop(_key(meta), None)
+            versions.pop(key, None)
         else:
-            versions[_key(meta)] = meta.resource_version
+            versions[key] = found.metadata.resource_version
         self._put(source.tell_change(found, is_gone=is_gone))
-
-
-def _key(meta: wire.Meta) -> _Key:
-    return meta.namespace, meta.name
 
 
 async def _all(api: ApiClient, source: Source[wire.Object]) -> list[wire.Object]:

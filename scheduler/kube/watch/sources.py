@@ -49,21 +49,12 @@ class Source(Generic[T]):
 
     def tell_list(self, found: list[Any]) -> Heard:
         """What a list of all objects says."""
-        if self.kind == kinds.PODS:
-            return events.PodsListed(found, self.scheduler)
-        if self.kind == kinds.NODES:
-            return events.NodesListed(found)
-        return events.Listed(self.kind.name, found)
+        return events.Listed(self.kind.name, found, self.scheduler)
 
     def tell_change(self, found: Any, *, is_gone: bool) -> Event:
         """What a change says; ``found`` is as it was last seen when it is gone or no longer under the selector."""
-        meta = found.metadata
-        if self.kind == kinds.PODS:
-            return events.PodGone(meta.uid) if is_gone else events.PodSeen(found)
-        if self.kind == kinds.NODES:
-            return events.NodeGone(meta.name) if is_gone else events.NodeSeen(found)
         if is_gone:
-            return events.Gone(self.kind.name, meta.namespace, meta.name)
+            return events.Gone(self.kind.name, kinds.key_of(found))
         return events.Seen(found)
 
 

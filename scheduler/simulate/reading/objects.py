@@ -78,7 +78,8 @@ def admitted(body: Mapping[str, Any], priorities: Priorities) -> wire.Pod:
     Raises:
         BadInput: as ``pod``.
     """
-    result = decode(body, wire.Pod)
+    # A template has no kind; one that is written there means nothing.
+    result = decode({**body, "kind": kinds.PODS.name}, wire.Pod)
     spec = result.spec
     spec.scheduler_name = spec.scheduler_name or "default-scheduler"
     if not spec.containers:
