@@ -194,7 +194,7 @@ TABLE: tuple[Kind, ...] = (
     _of_controllers("Job", "batch", "jobs"),
     _of_controllers("CronJob", "batch", "cronjobs"),
 )
-# Of these Evenkeel writes some, and reads none that others write.
+# Kinds that are written only: no decision reads one.
 LEASES = Kind(name="Lease", group="coordination.k8s.io", plural="leases")
 EVENTS = Kind(name="Event", group="events.k8s.io", plural="events")
 REVIEWS = Kind(

@@ -55,6 +55,12 @@ def made(*objects: Json) -> tuple[Inventory, dict[str, Json]]:
     return inventory, pods
 
 
+def test_a_kind_that_is_written_in_a_template_means_nothing() -> None:
+    """The API server drops it."""
+    _, pods = made(workload("Job", template=template() | {"kind": "PodTemplate"}))
+    assert len(pods) == 1
+
+
 def test_a_deployment_makes_a_replica_set_and_its_pods() -> None:
     inventory, pods = made(workload("Deployment", replicas=3))
     (group,) = inventory.groups
