@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from scheduler.api import names, wire
+from scheduler.api import names, steering, wire
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.shapes.policies import PolicyBook
@@ -225,6 +225,31 @@ def raw(thing: wire.Node | wire.Pod) -> Json:
     """The JSON of a built object."""
     body: Json = msgspec.to_builtins(thing)
     return body
+
+
+def namespace(name: str, labels: dict[str, str] | None = None) -> steering.Namespace:
+    """A namespace."""
+    return steering.Namespace(wire.Meta(name=name, labels=labels))
+
+
+def policy(body: Json) -> steering.BalancePolicy:
+    """A policy of what a manifest says."""
+    return msgspec.convert(body, steering.BalancePolicy)
+
+
+def budget(
+    name: str,
+    selector: wire.LabelSelector | None,
+    allowed: int = 0,
+    *,
+    namespace: str = "default",
+    disrupted: Iterable[str] = (),
+) -> steering.PodDisruptionBudget:
+    """A budget that allows so many more pods to go."""
+    status = steering.BudgetStatus(allowed, dict.fromkeys(disrupted, ""))
+    return steering.PodDisruptionBudget(
+        wire.Meta(name=name, namespace=namespace), steering.SetSpec(selector), status
+    )
 
 
 def cluster(*, nodes: Iterable[wire.Node] = (), pods: Iterable[wire.Pod] = ()) -> Cluster:

@@ -75,10 +75,10 @@ def microseconds(row: Row, size: Size) -> dict[str, float]:
     """
     engine = Engine(Config())
     for number in range(size.nodes):
-        engine.handle(events.NodeSeen(_node(row.node(number))), 0.0)
+        engine.handle(events.Seen(_node(row.node(number))), 0.0)
     old = [_pod(one) for one in row.before(size)]
     for pod in old:
-        engine.handle(events.PodSeen(pod), 0.0)
+        engine.handle(events.Seen(pod), 0.0)
     # As the operator does before its first decision.
     heap.freeze()
     spent = [0.0, 0.0, 0.0]
@@ -112,9 +112,9 @@ def _batch(
     by_uid = {pod.metadata.uid: pod for pod in pods}
     began = time.thread_time()
     for uid in leaving:
-        engine.handle(events.PodGone(uid), 0.0)
+        engine.handle(events.Gone("Pod", uid), 0.0)
     for pod in pods:
-        engine.handle(events.PodSeen(pod), 0.0)
+        engine.handle(events.Seen(pod), 0.0)
     seen = time.thread_time()
     binds = engine.decide(0.0, Unlimited()).binds
     decided = time.thread_time()
@@ -122,17 +122,18 @@ def _batch(
         engine.handle(events.BindDone(bind.uid), 0.0)
         pod = by_uid[bind.uid]
         spec = msgspec.structs.replace(pod.spec, node_name=bind.node)
-        engine.handle(events.PodSeen(msgspec.structs.replace(pod, spec=spec)), 0.0)
+        engine.handle(events.Seen(msgspec.structs.replace(pod, spec=spec)), 0.0)
     confirmed = time.thread_time()
     return (seen - began, decided - seen, confirmed - decided), len(binds)
 
 
 _read_pod = listing.read_pod(DEFAULT)
+_nodes = msgspec.json.Decoder(wire.Node)
 
 
 def _node(manifest: Manifest) -> wire.Node:
     manifest["metadata"]["uid"] = manifest["metadata"]["name"]
-    return listing.read_node(msgspec.json.encode(manifest))
+    return _nodes.decode(msgspec.json.encode(manifest))
 
 
 def _pod(manifest: Manifest) -> wire.Pod:

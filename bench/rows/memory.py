@@ -13,7 +13,7 @@ import msgspec
 
 from bench.rows import table
 from bench.rows.row import Size, for_scheduler
-from scheduler.api import names
+from scheduler.api import names, wire
 from scheduler.api.door import events
 from scheduler.api.limits import DEFAULT
 from scheduler.config import Config
@@ -41,14 +41,16 @@ def _grown(n_nodes: int) -> dict[str, float]:
     for number in range(size.nodes):
         node = row.node(number)
         node["metadata"]["uid"] = node["metadata"]["name"]
-        engine.handle(events.NodeSeen(listing.read_node(msgspec.json.encode(node))), 0.0)
+        engine.handle(
+            events.Seen(msgspec.json.decode(msgspec.json.encode(node), type=wire.Node)), 0.0
+        )
     gc.collect()
     with_nodes = _rss_kib()
     for number in range(size.pods):
         pod = for_scheduler(row.pod(number, size), names.SCHEDULER)
         pod["metadata"]["uid"] = pod["metadata"]["name"]
         pod["spec"]["nodeName"] = row.decide(number, size).node
-        engine.handle(events.PodSeen(read_pod(msgspec.json.encode(pod))), 0.0)
+        engine.handle(events.Seen(read_pod(msgspec.json.encode(pod))), 0.0)
     gc.collect()
     with_pods = _rss_kib()
     return {

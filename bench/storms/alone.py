@@ -64,14 +64,14 @@ class Storm:
             self._see_node(node)
 
     def _see_node(self, node: Manifest) -> None:
-        self.engine.handle(events.NodeSeen(msgspec.convert(node, wire.Node)), time.monotonic())
+        self.engine.handle(events.Seen(msgspec.convert(node, wire.Node)), time.monotonic())
 
     def see(self, manifest: Manifest) -> None:
         """A pod comes."""
         pod, now = msgspec.convert(manifest, wire.Pod), time.monotonic()
         pod.metadata.uid = pod.metadata.name
         self._came[pod.metadata.uid] = pod, now
-        self.engine.handle(events.PodSeen(pod), now)
+        self.engine.handle(events.Seen(pod), now)
 
     def change(self, patch: weather.Patch) -> None:
         """Something happens to a node."""
@@ -87,7 +87,7 @@ class Storm:
             self._waits.append(clock() - at)
             pod.spec.node_name = bind.node
             self.engine.handle(events.BindDone(bind.uid), clock())
-            self.engine.handle(events.PodSeen(pod), clock())
+            self.engine.handle(events.Seen(pod), clock())
 
     def turn_until_quiet(self) -> None:
         """Until there is nothing to do."""

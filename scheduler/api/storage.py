@@ -1,7 +1,4 @@
-"""The parts of storage objects that Evenkeel reads: claims, volumes, classes, and the objects of CSI drivers.
-
-Each says its kind where it is written, so that a log can hold any of them; the items of a list need not.
-"""
+"""The parts of storage objects that Evenkeel reads: claims, volumes, classes, and the objects of CSI drivers."""
 
 from __future__ import annotations
 
@@ -11,19 +8,11 @@ import msgspec
 
 from scheduler.api import names
 from scheduler.api.disks import Disks
-from scheduler.api.wire import LabelSelector, Meta, NodeTerms, Quantities, Resources
+from scheduler.api.wire import LabelSelector, NodeTerms, Object, Quantities, Resources
 
 
 class _Part(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
     """A part of an object."""
-
-
-class _Object(
-    msgspec.Struct, rename="camel", gc=False, omit_defaults=True, tag_field="kind", tag=True
-):
-    """An object of its own; the name of its class is its kind."""
-
-    metadata: Meta = msgspec.field(default_factory=Meta)
 
 
 class ClaimSpec(_Part):
@@ -44,7 +33,7 @@ class Phase(_Part):
     phase: str = ""
 
 
-class PersistentVolumeClaim(_Object):
+class PersistentVolumeClaim(Object):
     """A claim to storage."""
 
     spec: ClaimSpec = msgspec.field(default_factory=ClaimSpec)
@@ -85,7 +74,7 @@ class VolumeSpec(Disks):
     volume_attributes_class_name: str | None = None
 
 
-class PersistentVolume(_Object):
+class PersistentVolume(Object):
     """Storage that is there."""
 
     spec: VolumeSpec = msgspec.field(default_factory=VolumeSpec)
@@ -105,7 +94,7 @@ class TopologyTerm(_Part):
     match_label_expressions: list[TopologyRequirement] | None = None
 
 
-class StorageClass(_Object):
+class StorageClass(Object):
     """A kind of storage."""
 
     provisioner: str = ""
@@ -132,7 +121,7 @@ class NodeDrivers(_Part):
     drivers: list[NodeDriver] | None = None
 
 
-class CSINode(_Object):
+class CSINode(Object):
     """The CSI drivers of a node."""
 
     spec: NodeDrivers = msgspec.field(default_factory=NodeDrivers)
@@ -145,13 +134,13 @@ class DriverSpec(_Part):
     prevent_pod_scheduling_if_missing: bool | None = None
 
 
-class CSIDriver(_Object):
+class CSIDriver(Object):
     """A CSI driver."""
 
     spec: DriverSpec = msgspec.field(default_factory=DriverSpec)
 
 
-class CSIStorageCapacity(_Object):
+class CSIStorageCapacity(Object):
     """How much storage of a class there is for some nodes."""
 
     node_topology: LabelSelector | None = None
@@ -174,7 +163,7 @@ class AttachmentSpec(_Part):
     source: AttachedSource = msgspec.field(default_factory=AttachedSource)
 
 
-class VolumeAttachment(_Object):
+class VolumeAttachment(Object):
     """A volume that is to be attached to a node."""
 
     spec: AttachmentSpec = msgspec.field(default_factory=AttachmentSpec)

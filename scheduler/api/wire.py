@@ -44,6 +44,15 @@ class Meta(_Wire):
     owner_references: list[Owner] | None = None
 
 
+class Object(_Wire, tag_field="kind", tag=True):
+    """An object of its own that says its kind where it is written, so that a log can hold any of them.
+
+    The name of its class is its kind. The items of a list need not say it.
+    """
+
+    metadata: Meta = msgspec.field(default_factory=Meta)
+
+
 class Resources(_Wire):
     """``resources`` of a container or of a pod."""
 
@@ -277,13 +286,12 @@ class PodStatus(_Wire):
     resources: Resources | None = None
 
 
-class Pod(_Wire):
+class Pod(Object):
     """A pod.
 
     ``oversized`` is no field of the API: it tells of one that was too large to be decoded, and left out.
     """
 
-    metadata: Meta = msgspec.field(default_factory=Meta)
     spec: PodSpec = msgspec.field(default_factory=PodSpec)
     status: PodStatus = msgspec.field(default_factory=PodStatus)
     oversized: Mistake | None = msgspec.field(default=None, name="(oversized)")
@@ -319,66 +327,8 @@ class NodeStatus(_Wire):
     declared_features: list[str] | None = None
 
 
-class Node(_Wire):
+class Node(Object):
     """A node."""
 
-    metadata: Meta = msgspec.field(default_factory=Meta)
     spec: NodeSpec = msgspec.field(default_factory=NodeSpec)
     status: NodeStatus = msgspec.field(default_factory=NodeStatus)
-
-
-class ServiceSpec(_Wire):
-    """``spec`` of a Service or a ReplicationController."""
-
-    selector: dict[str, str] | None = None
-
-
-class Service(_Wire):
-    """A Service or a ReplicationController: which pods it selects."""
-
-    metadata: Meta = msgspec.field(default_factory=Meta)
-    spec: ServiceSpec = msgspec.field(default_factory=ServiceSpec)
-
-    @property
-    def selector(self) -> LabelSelector | None:
-        """As other objects have it."""
-        return None if self.spec.selector is None else LabelSelector(self.spec.selector)
-
-
-class SetSpec(_Wire):
-    """``spec`` of a ReplicaSet or a StatefulSet."""
-
-    selector: LabelSelector | None = None
-
-
-class PodSet(_Wire):
-    """A ReplicaSet or a StatefulSet, likewise."""
-
-    metadata: Meta = msgspec.field(default_factory=Meta)
-    spec: SetSpec = msgspec.field(default_factory=SetSpec)
-
-    @property
-    def selector(self) -> LabelSelector | None:
-        """Of its pods."""
-        return self.spec.selector
-
-
-class BudgetStatus(_Wire):
-    """``status`` of a PodDisruptionBudget."""
-
-    disruptions_allowed: int = 0
-    disrupted_pods: dict[str, Any] | None = None
-
-
-class Budget(_Wire):
-    """A PodDisruptionBudget: which pods it covers, and how many more of them may go."""
-
-    metadata: Meta = msgspec.field(default_factory=Meta)
-    spec: SetSpec = msgspec.field(default_factory=SetSpec)
-    status: BudgetStatus = msgspec.field(default_factory=BudgetStatus)
-
-
-class Namespace(_Wire):
-    """A namespace: its labels choose policies."""
-
-    metadata: Meta = msgspec.field(default_factory=Meta)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from scheduler.api import wire
+from scheduler.api.kinds import NODES, PODS
 from scheduler.errors import ApiError, BadInput
 from scheduler.progress import Tell
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from scheduler.simulate.reading.inventory import InputProblem, Inventory
 
 Json = dict[str, Any]
-_KINDS = frozenset({"Node", "Pod"})
+_KINDS = frozenset({NODES.name, PODS.name})
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ def _as_in_a_cluster(found: Inventory, problem: InputProblem) -> wire.Node | Non
     from scheduler.state import facts  # noqa: PLC0415 - as above
 
     body = found.objects[problem.position]
-    if body.get("kind") != "Node":
+    if body.get("kind") != NODES.name:
         return None
     try:
         node = objects.decode(body, wire.Node)

@@ -1,6 +1,6 @@
 """The engine: it applies events to the state and the queue, and asks the cycle to decide.
 
-A pod's way: ``PodSeen`` → state → (expensive to compile? ``intake``) → queue → ``decide`` → Bind → ``BindDone`` or
+A pod's way: ``Seen`` → state → (expensive to compile? ``intake``) → queue → ``decide`` → Bind → ``BindDone`` or
 ``BindFailed`` → bound, or waiting again. One writer, no lock: whoever owns the engine calls it from one task.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any
 
-from scheduler.api import placement
+from scheduler.api import kinds, wire
 from scheduler.api.door import events, notes
 from scheduler.api.door.decisions import Bind, Outcome
 from scheduler.api.door.events import Event
@@ -17,13 +17,13 @@ from scheduler.api.door.notes import Note
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.devices import table as devices
+from scheduler.engine import keepers
 from scheduler.engine.allowance import Allowance, Work
 from scheduler.engine.chores import Chores, Pace
 from scheduler.engine.forgetting import Forgetting
 from scheduler.engine.intake import Intake
-from scheduler.errors import BadInput
+from scheduler.engine.keepers import Keeper
 from scheduler.modes.demand_tables import Counts
-from scheduler.shapes import policies
 from scheduler.shapes.policies import PolicyBook
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life, PodRecord
@@ -32,7 +32,6 @@ from scheduler.waiting.pending import Pending
 # What a batch may cost beyond the usual, in units of about a millisecond per so many nodes.
 _DEAR_UNITS, _NODES_A_UNIT = 8, 500
 _NOTHING: tuple[Note, ...] = ()
-_OfStorage = events.StorageSeen | events.StorageGone
 
 
 class Engine:
@@ -69,27 +68,15 @@ class Engine:
         self._is_shared, self._explains = is_shared, explains
         self._begin()
         self._doors: dict[type[Any], Callable[[Any, float], Sequence[Note]]] = {
-            events.PodSeen: self._pod_seen,
-            events.PodGone: self._pod_gone,
-            events.PodListBegins: self._list_begins,
-            events.PodListEnds: self._list_ends,
-            events.NodeSeen: self._node_seen,
-            events.NodeGone: self._node_gone,
-            events.NodeListEnds: lambda *_: _NOTHING,
+            events.Seen: self._seen,
+            events.Gone: self._gone,
+            events.ListBegins: self._list_begins,
+            events.ListEnds: self._list_ends,
             events.BindDone: self._bind_done,
             events.BindFailed: self._bind_failed,
             events.PluginSilent: self._plugin_silent,
-            events.PolicySeen: self._policy_seen,
-            events.PolicyGone: self._policy_gone,
-            events.NamespaceSeen: self._namespace_seen,
-            events.GroupSeen: self._group_seen,
-            events.GroupGone: self._group_gone,
-            events.BudgetSeen: self._budget_seen,
-            events.BudgetGone: self._budget_gone,
             events.EvictDone: lambda *_: _NOTHING,
             events.EvictFailed: self._evict_failed,
-            events.StorageSeen: self._storage,
-            events.StorageGone: self._storage,
             events.DemandRecalled: self._demand_recalled,
             events.DemandKnown: self._demand_known,
             events.PodAssumed: self._pod_assumed,
@@ -104,6 +91,13 @@ class Engine:
         self.policies = PolicyBook(config)
         self.pending = Pending(config, self.cluster.terms.labels_of, is_shared=self._is_shared)
         self.cycle = Cycle(self.cluster, self.policies, self._known, self._seed)
+        self._keepers = {
+            kinds.PODS.name: Keeper(self._pod_seen, self._pod_gone, tuple),
+            kinds.NODES.name: Keeper(
+                self._node_seen, self._node_gone, lambda: self.cluster.nodes.rows
+            ),
+            **keepers.make_table(config, self.cluster, self.policies, self.pending),
+        }
         self._intake = Intake()
         self._chores = Chores(self.cluster, self.cycle, self.pending, self._pace)
         self._forgetting = Forgetting(self.cluster, self.cycle, self._pace.forget)
@@ -158,8 +152,10 @@ class Engine:
 
     # Questions, which change nothing.
 
-    def missing(self, present: Container[str], scheduler: str) -> list[str]:
-        """Uids of known pods of one stream that are not among those present."""
+    def missing(self, kind: str, present: Container[str], scheduler: str = "") -> list[str]:
+        """Keys of known objects of a kind that are not among those present; of pods, of those of one stream."""
+        if kind != kinds.PODS.name:
+            return [key for key in self._keepers[kind].get_keys() if key not in present]
         found = dict.fromkeys(self.cluster.missing(present, scheduler))
         if scheduler:
             found.update(dict.fromkeys(self._intake.missing(present, scheduler)))
@@ -189,10 +185,18 @@ class Engine:
         ours = [pod for pod in self.cluster.pods.values() if pod.ours]
         return (self.policies.resolve(pod).policy for pod in ours)
 
+    # Objects, each by who keeps its kind.
+
+    def _seen(self, event: events.Seen, now: float) -> Sequence[Note]:
+        return self._keepers[kinds.name_of(event.found)].see(event.found, now)
+
+    def _gone(self, event: events.Gone, now: float) -> Sequence[Note]:
+        return self._keepers[event.kind].gone(event.key, now)
+
     # Pods.
 
-    def _pod_seen(self, event: events.PodSeen, now: float) -> Sequence[Note]:
-        pod, uid = event.pod, event.pod.metadata.uid
+    def _pod_seen(self, pod: wire.Pod, now: float) -> Sequence[Note]:
+        uid = pod.metadata.uid
         listed = bool(self._is_first_list) or self._intake.was_listed(uid)
         if self._is_shared and self._intake.takes(pod, listed=listed):
             return _NOTHING
@@ -214,22 +218,24 @@ class Engine:
                 self.pending.offer(pod, now)
         return _NOTHING
 
-    def _pod_gone(self, event: events.PodGone, _: float) -> Sequence[Note]:
+    def _pod_gone(self, uid: str, _: float) -> Sequence[Note]:
         self._forgetting.pod_changed()
-        self.cluster.pod_gone(event.uid)
-        return self._left(event.uid)
+        self.cluster.pod_gone(uid)
+        return self._left(uid)
 
     def _left(self, uid: str) -> Sequence[Note]:
         self._intake.drop(uid)
         self.pending.drop(uid)
         return (notes.Left(uid),)
 
-    def _list_begins(self, event: events.PodListBegins, _: float) -> Sequence[Note]:
-        self._is_first_list = self.cluster.begin_list(event.scheduler)
+    def _list_begins(self, event: events.ListBegins, _: float) -> Sequence[Note]:
+        if event.kind == kinds.PODS.name:
+            self._is_first_list = self.cluster.begin_list(event.scheduler)
         return _NOTHING
 
-    def _list_ends(self, _: events.PodListEnds, __: float) -> Sequence[Note]:
-        self._is_first_list = None
+    def _list_ends(self, event: events.ListEnds, _: float) -> Sequence[Note]:
+        if event.kind == kinds.PODS.name:
+            self._is_first_list = None
         return _NOTHING
 
     # Binds.
@@ -257,28 +263,19 @@ class Engine:
         self.pending.help_promised(self.cluster.nominations.let_stay(event.uid), now)
         return _NOTHING
 
-    def _budget_seen(self, event: events.BudgetSeen, _: float) -> Sequence[Note]:
-        status = event.allowed, event.disrupted
-        self.cluster.budgets.see(event.namespace, event.name, event.selector, status)
-        return _NOTHING
-
-    def _budget_gone(self, event: events.BudgetGone, _: float) -> Sequence[Note]:
-        self.cluster.budgets.drop(event.namespace, event.name)
-        return _NOTHING
-
     # Nodes.
 
-    def _node_seen(self, event: events.NodeSeen, _: float) -> Sequence[Note]:
-        before = self.cluster.facts_of(event.node.metadata.name)
-        after = self.cluster.see_node(event.node)
+    def _node_seen(self, node: wire.Node, _: float) -> Sequence[Note]:
+        before = self.cluster.facts_of(node.metadata.name)
+        after = self.cluster.see_node(node)
         read = notes.NodeRead(after.name)
         if before is not None and before.devices == after.devices:
             return (read,)
         # What its pods say of their cards is judged by the cards, which may be heard of later.
         return (read, *(notes.PodBound(uid) for uid in self.cluster.pods_on.get(after.name, ())))
 
-    def _node_gone(self, event: events.NodeGone, _: float) -> Sequence[Note]:
-        self.cluster.node_gone(event.name)
+    def _node_gone(self, name: str, _: float) -> Sequence[Note]:
+        self.cluster.node_gone(name)
         return _NOTHING
 
     def _plugin_silent(self, event: events.PluginSilent, _: float) -> Sequence[Note]:
@@ -287,56 +284,7 @@ class Engine:
             return (notes.PluginFellSilent(event.node, event.waits_for),)
         return _NOTHING
 
-    # What steers every pod, and what an earlier leader knew.
-
-    def _policy_seen(self, event: events.PolicySeen, now: float) -> Sequence[Note]:
-        metadata, problem, remark = event.body["metadata"], "", ""
-        name, generation = str(metadata["name"]), int(metadata.get("generation", 0))
-        try:
-            policy = policies.parse(event.body)
-            # A write of a policy's status comes back as an event too, and steers nothing.
-            changed = self.policies.put(policy)
-            remark = placement.not_in_force(dict(policy.changes), self._node_policies())
-        except BadInput as error:
-            problem = str(error)
-            changed = self.policies.drop(name)
-        if changed:
-            self.pending.reconsider(now)
-        return (notes.PolicyJudged(name, generation, problem, remark),)
-
-    def _node_policies(self) -> dict[str, str]:
-        """What the configuration sets, by scheduler name."""
-        profile = self.config.profile
-        return {one: profile(one).placement.node_policy for one in self.config.scheduler_names}
-
-    def _policy_gone(self, event: events.PolicyGone, now: float) -> Sequence[Note]:
-        self.policies.drop(event.name)
-        self.pending.reconsider(now)
-        return (notes.PolicyLeft(event.name),)
-
-    def _namespace_seen(self, event: events.NamespaceSeen, now: float) -> Sequence[Note]:
-        changes_terms = self.cluster.terms.see_namespace(event.name, event.labels)
-        if self.policies.see_namespace(event.name, event.labels) or changes_terms:
-            self.pending.reconsider(now)
-        return _NOTHING
-
-    def _group_seen(self, event: events.GroupSeen, _: float) -> Sequence[Note]:
-        self.cluster.peers.see(event.kind, event.namespace, event.name, event.selector)
-        return _NOTHING
-
-    def _group_gone(self, event: events.GroupGone, _: float) -> Sequence[Note]:
-        self.cluster.peers.drop(event.kind, event.namespace, event.name)
-        return _NOTHING
-
-    def _storage(self, event: _OfStorage, now: float) -> Sequence[Note]:
-        storage = self.cluster.storage
-        if isinstance(event, events.StorageGone):
-            waking = storage.gone(event.kind, event.namespace, event.name)
-        else:
-            waking = storage.see(event.found)
-        for uid in waking.pods:
-            self.pending.help_one(uid, now)
-        return _NOTHING
+    # What an earlier leader knew.
 
     def _demand_recalled(self, event: events.DemandRecalled, _: float) -> Sequence[Note]:
         self.cluster.demand.recall(event)

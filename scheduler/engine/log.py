@@ -9,8 +9,6 @@ contents of volumes. It has only the annotations that Evenkeel reads, and condit
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 from msgspec import structs
 
@@ -21,7 +19,7 @@ from scheduler.api.door.events import Event
 from scheduler.config import Config
 from scheduler.telling import sayings
 
-FORMAT = 4
+FORMAT = 5
 _READ = frozenset(
     value for key, value in vars(names).items() if key.isupper() and isinstance(value, str)
 )
@@ -108,27 +106,17 @@ def decided(at: float, pods: int, spent: list[int], outcome: Outcome) -> Decided
 def without_secrets(event: Event) -> Event:
     """The event without what could be a secret and decides nothing."""
     match event:
-        case events.PodSeen(pod):
+        case events.Seen(wire.Pod() as pod):
             status = pod.status
             if status.conditions:
                 bare = [structs.replace(one, message="") for one in status.conditions]
                 status = structs.replace(status, conditions=bare)
-            return events.PodSeen(
+            return events.Seen(
                 structs.replace(pod, metadata=_read_only(pod.metadata), status=status)
             )
-        case events.NodeSeen(node):
-            return events.NodeSeen(structs.replace(node, metadata=_read_only(node.metadata)))
-        case events.StorageSeen(found):
-            return events.StorageSeen(structs.replace(found, metadata=_read_only(found.metadata)))
-        case events.PolicySeen(body):
-            return events.PolicySeen(_policy(body))
+        case events.Seen(found):
+            return events.Seen(structs.replace(found, metadata=_read_only(found.metadata)))
     return event
-
-
-def _policy(body: dict[str, Any]) -> dict[str, Any]:
-    metadata = body["metadata"]
-    kept = {key: metadata[key] for key in ("name", "generation") if key in metadata}
-    return {"metadata": kept, **({"spec": body["spec"]} if "spec" in body else {})}
 
 
 def _read_only(meta: wire.Meta) -> wire.Meta:

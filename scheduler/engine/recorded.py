@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from scheduler.api import kinds, wire
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Outcome
 from scheduler.api.door.events import Event
@@ -23,17 +24,10 @@ from scheduler.engine.engine import Engine
 from scheduler.state.pods import Life, PodRecord
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
+# The kind, and the key among its kind.
 _Key = tuple[str, str]
-# The order in which things are told again: what steers pods, then nodes, then pods.
-_POLICY, _NAMESPACE, _GROUP, _BUDGET, _STORAGE, _NODE, _POD = (
-    "1 policy",
-    "2 namespace",
-    "3 group",
-    "4 budget",
-    "4 storage",
-    "5 node",
-    "6 pod",
-)
+# The order in which things are told again, the table from below: what steers pods, then nodes, then pods.
+_ORDER = {kind.name: i for i, kind in enumerate(reversed(kinds.WATCHED))}
 
 
 class Recorded(Engine):
@@ -92,17 +86,18 @@ class Recorded(Engine):
             for row, facts in enumerate(nodes.facts)
             if facts and (drivers := self.cluster.registers.signed_before(row))
         }
-        kept = sorted(self._lines, key=lambda key: (key[0], _order(pods.get(key[1]))))
+        kept = sorted(self._lines, key=lambda key: (_ORDER[key[0]], _order(pods.get(key[1]))))
         # Nobody saw these pods come, so they count as listed.
         streams = (*self.config.scheduler_names, "")
         for scheduler in streams:
-            yield events.PodListBegins(scheduler)
+            yield events.ListBegins(kinds.PODS.name, scheduler)
         for key in kept:
             event = log.event_of(self._lines[key])
-            if isinstance(event, events.NodeSeen) and key[1] in were_signed:
-                yield events.NodeSeen(devices.signed(event.node, were_signed[key[1]]))
+            match event:
+                case events.Seen(wire.Node() as node) if key[1] in were_signed:
+                    yield events.Seen(devices.signed(node, were_signed[key[1]]))
             yield event
-        yield events.PodListEnds(streams[-1])
+        yield events.ListEnds(kinds.PODS.name, streams[-1])
 
     def _knowledge(self) -> Iterator[Event]:
         """What no object tells."""
@@ -127,44 +122,13 @@ class Recorded(Engine):
 
 def _about(event: Event) -> tuple[_Key, bool]:
     """What an event is about, and whether that is there from now on; no name for what is not kept."""
-    key, is_there = _steers(event)
     match event:
-        case events.PodSeen(pod):
-            key, is_there = (_POD, pod.metadata.uid), pod.status.phase not in _FINISHED
-        case events.PodGone(uid):
-            key = _POD, uid
-        case events.NodeSeen(node):
-            key, is_there = (_NODE, node.metadata.name), True
-        case events.NodeGone(name):
-            key = _NODE, name
-    return key, is_there
-
-
-def _steers(event: Event) -> tuple[_Key, bool]:
-    """As ``_about`` of what is neither a pod nor a node."""
-    key, is_there = ("", ""), False
-    match event:
-        case events.PolicySeen(body):
-            key, is_there = (_POLICY, str(body["metadata"]["name"])), True
-        case events.PolicyGone(name):
-            key = _POLICY, name
-        case events.NamespaceSeen(name):
-            key, is_there = (_NAMESPACE, name), True
-        case events.GroupSeen(kind, namespace, name) | events.GroupGone(kind, namespace, name):
-            key = _GROUP, f"{kind} {namespace}/{name}"
-            is_there = isinstance(event, events.GroupSeen)
-        case events.BudgetSeen(namespace, name) | events.BudgetGone(namespace, name):
-            key, is_there = (_BUDGET, f"{namespace}/{name}"), isinstance(event, events.BudgetSeen)
-        case events.StorageSeen() | events.StorageGone():
-            key, is_there = _of_storage(event), isinstance(event, events.StorageSeen)
-    return key, is_there
-
-
-def _of_storage(event: events.StorageSeen | events.StorageGone) -> _Key:
-    if isinstance(event, events.StorageGone):
-        return _STORAGE, f"{event.kind} {event.namespace}/{event.name}"
-    meta = event.found.metadata
-    return _STORAGE, f"{type(event.found).__name__} {meta.namespace}/{meta.name}"
+        case events.Seen(found):
+            is_finished = isinstance(found, wire.Pod) and found.status.phase in _FINISHED
+            return (kinds.name_of(found), kinds.key_of(found)), not is_finished
+        case events.Gone(kind, key):
+            return (kind, key), False
+    return ("", ""), False
 
 
 def _order(pod: PodRecord | None) -> float:

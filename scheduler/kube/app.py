@@ -22,8 +22,8 @@ from scheduler.kube.bind.binder import Binder, Permit, Writes
 from scheduler.kube.bind.binding import Binding
 from scheduler.kube.bind.fence import Fence
 from scheduler.kube.bind.node_lock import NodeLock
-from scheduler.kube.bind.volume_waits import Claims, ClusterLookups
-from scheduler.kube.bind.volumes import VolumeWriter
+from scheduler.kube.bind.volume_waits import ClusterLookups
+from scheduler.kube.bind.volumes import VolumeClaims
 from scheduler.kube.client import Access, ApiClient
 from scheduler.kube.evict.evictor import Evictor, Leave
 from scheduler.kube.inbox import Inbox
@@ -49,7 +49,7 @@ from scheduler.kube.report.reporter import Reporter
 from scheduler.kube.rights import Rights
 from scheduler.kube.watch import sources
 from scheduler.kube.watch.rare import Rare
-from scheduler.kube.watch.sources import Source, Way
+from scheduler.kube.watch.sources import Source
 from scheduler.kube.watch.streams import Stream
 from scheduler.kube.watch.verify import verify
 
@@ -250,7 +250,7 @@ class Operator:
             policy_status=self._policy_status,
             recorder=self._recorder,
         )
-        raw = [source for source in self._sources if source.way == Way.RAW]
+        raw = [source for source in self._sources if not source.kind.is_rare]
         self._streams = [Stream(source, api, self.inbox.put) for source in raw]
         self._leading = Leading(
             self._lease,
@@ -282,8 +282,8 @@ class Operator:
         return Recorder(options.config, metadata.version("evenkeel-scheduler"), recording)
 
     def _make_rights(self, side_api: ApiClient) -> Rights:
-        options, reads = self.options, sources.reads(self._sources)
-        return Rights(side_api, rights.needed(reads, options.lease_namespace, options.lease_name))
+        options = self.options
+        return Rights(side_api, rights.needed(options.lease_namespace, options.lease_name))
 
     def _make_lease(self, side_api: ApiClient) -> Lease | AlwaysLeader:
         options = self.options
@@ -310,9 +310,10 @@ class Operator:
         return Binder(
             Writes(
                 Binding(self._api, fence, self.engine.version_of),
-                VolumeWriter(self._api, known),
-                Claims(known),
-                [NodeLock(self._api, schedulers=self._schedulers, timeout_seconds=seconds)],
+                (
+                    VolumeClaims(self._api, known),
+                    NodeLock(self._api, schedulers=self._schedulers, timeout_seconds=seconds),
+                ),
             ),
             Permit(self._lease.present_term, self.engine.objection, self._reporter.quiet),
             self._tally.report,

@@ -10,19 +10,10 @@ import asyncio
 from collections import deque
 from collections.abc import Iterator
 
+from scheduler.api import kinds
 from scheduler.api.door import events
-from scheduler.api.door.events import (
-    BudgetsListed,
-    Event,
-    GroupsListed,
-    Heard,
-    NodesListed,
-    PodsListed,
-    StorageListed,
-)
+from scheduler.api.door.events import Event, Heard, Listed
 from scheduler.engine.engine import Engine
-
-_LISTS = (PodsListed, NodesListed, GroupsListed, BudgetsListed, StorageListed)
 
 
 class Inbox:
@@ -47,7 +38,7 @@ class Inbox:
 
     def put(self, event: Heard) -> None:
         """Take an event; it is handed on at the next turn."""
-        if isinstance(event, _LISTS):
+        if isinstance(event, Listed):
             self.lists_waiting += 1
         self._waiting.append(event)
         self.wake.set()
@@ -61,67 +52,22 @@ class Inbox:
             if not self._waiting:
                 return None
             first = self._waiting.popleft()
-            if isinstance(first, PodsListed):
-                self._list = self._pods(first)
-            elif isinstance(first, NodesListed):
-                self._list = self._nodes(first)
-            elif isinstance(first, GroupsListed):
-                self._list = self._groups(first)
-            elif isinstance(first, BudgetsListed):
-                self._list = self._budgets(first)
-            elif isinstance(first, StorageListed):
-                self._list = self._storage(first)
-            else:
+            if not isinstance(first, Listed):
                 return first
+            self._list = self._objects(first)
 
     def rest(self) -> list[Event]:
         """The events that are not handed on yet, except lists; for the end."""
-        return [e for e in self._waiting if not isinstance(e, _LISTS)]
+        return [e for e in self._waiting if not isinstance(e, Listed)]
 
-    def _pods(self, listed: PodsListed) -> Iterator[Event]:
-        """All unfinished pods of one stream; what is not among them is gone."""
-        yield events.PodListBegins(listed.scheduler)
-        for pod in listed.pods:
-            yield events.PodSeen(pod)
-        present = {pod.metadata.uid for pod in listed.pods}
-        for uid in self.engine.missing(present, listed.scheduler):
-            yield events.PodGone(uid)
-        yield events.PodListEnds(listed.scheduler)
-        self.lists_waiting -= 1
-
-    def _nodes(self, listed: NodesListed) -> Iterator[Event]:
-        """All nodes; what is not among them is gone."""
-        for node in listed.nodes:
-            yield events.NodeSeen(node)
-        present = {node.metadata.name for node in listed.nodes}
-        for name in [name for name in self.engine.cluster.nodes.rows if name not in present]:
-            yield events.NodeGone(name)
-        yield events.NodeListEnds()
-        self.lists_waiting -= 1
-
-    def _groups(self, listed: GroupsListed) -> Iterator[Event]:
-        """All of one kind that select pods; what is not among them is gone."""
-        yield from listed.groups
-        present = {(one.namespace, one.name) for one in listed.groups}
-        for namespace, name in self.engine.cluster.peers.of_kind(listed.kind) - present:
-            yield events.GroupGone(listed.kind, namespace, name)
-        self.lists_waiting -= 1
-
-    def _budgets(self, listed: BudgetsListed) -> Iterator[Event]:
-        """All PodDisruptionBudgets; what is not among them is gone."""
-        yield from listed.budgets
-        present = {(one.namespace, one.name) for one in listed.budgets}
-        for namespace, name, _ in self.engine.cluster.budgets.objects():
-            if (namespace, name) not in present:
-                yield events.BudgetGone(namespace, name)
-        self.lists_waiting -= 1
-
-    def _storage(self, listed: StorageListed) -> Iterator[Event]:
-        """All storage objects of one kind; what is not among them is gone."""
+    def _objects(self, listed: Listed) -> Iterator[Event]:
+        """All objects of a list; what is not among them is gone."""
+        kind, scheduler = listed.kind, listed.scheduler
+        yield events.ListBegins(kind, scheduler)
         for one in listed.found:
-            yield events.StorageSeen(one)
-        present = {(one.metadata.namespace, one.metadata.name) for one in listed.found}
-        for namespace, name in self.engine.cluster.storage.of_kind(listed.kind):
-            if (namespace, name) not in present:
-                yield events.StorageGone(listed.kind, namespace, name)
+            yield events.Seen(one)
+        present = {kinds.key_of(one) for one in listed.found}
+        for key in self.engine.missing(kind, present, scheduler):
+            yield events.Gone(kind, key)
+        yield events.ListEnds(kind, scheduler)
         self.lists_waiting -= 1

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
+from scheduler.api import kinds, wire
 from scheduler.api.door import events, notes
 from scheduler.api.door.decisions import Outcome
 from scheduler.api.door.events import Event
@@ -153,20 +154,20 @@ class Loop:
         match event:
             case events.BindDone() | events.BindFailed():
                 self._end_bind(event)
-            case events.PodSeen(pod):
+            case events.Seen(wire.Pod() as pod):
                 self._binder.see_pod(pod)
-            case events.NodeSeen(node):
+            case events.Seen(wire.Node() as node):
                 self._binder.see_node(node)
-            case events.NodeGone(name):
-                self._binder.node_gone(name)
-            case events.StorageSeen(found):
+            case events.Seen(found):
                 meta = found.metadata
-                self._binder.see_storage(type(found).__name__, meta.namespace, meta.name)
-            case events.StorageGone(kind, namespace, name):
-                self._binder.see_storage(kind, namespace, name)
-            case events.PodListEnds(scheduler) if scheduler:
+                self._binder.see_object(kinds.name_of(found), meta.namespace, meta.name)
+            case events.Gone(kinds.NODES.name, name):
+                self._binder.node_gone(name)
+            case events.Gone(kind, key):
+                self._binder.see_object(kind, *kinds.split(key))
+            case events.ListEnds(kinds.PODS.name, scheduler) if scheduler:
                 self._binder.reconcile(self._engine.cluster.pods)
-            case events.NodeListEnds():
+            case events.ListEnds(kinds.NODES.name):
                 self._binder.reconcile_nodes(self._engine.cluster.nodes.rows)
 
     # Decisions.

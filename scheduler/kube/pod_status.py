@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from scheduler.api import kinds
 from scheduler.kube import client
 from scheduler.kube.client import ApiClient
 from scheduler.state.pods import PodRecord
@@ -30,4 +31,4 @@ async def patch(api: ApiClient, pod: PodRecord, status: dict[str, Any]) -> None:
 
 def path(pod: PodRecord) -> str:
     """Where the pod is at the API server."""
-    return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
+    return kinds.PODS.path_of(pod.name, pod.namespace)

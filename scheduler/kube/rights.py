@@ -8,11 +8,11 @@ from typing import NamedTuple
 import msgspec
 import structlog
 
-from scheduler.api import names
+from scheduler.api import kinds
+from scheduler.api.kinds import Kind
 from scheduler.errors import ApiError
 from scheduler.kube.client import ApiClient
 
-_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _AGAIN_SECONDS = 60.0
 _log = structlog.get_logger("evenkeel.rights")
 
@@ -36,33 +36,36 @@ class Right(NamedTuple):
         return f"{self.verb} {what}{group}{named} {where}"
 
 
-def needed(reads: list[Right], lease_namespace: str, lease_name: str) -> list[Right]:
+def needed(lease_namespace: str, lease_name: str) -> list[Right]:
     """Every right without which something does not work.
 
     Args:
-        reads: those that reading the cluster takes.
         lease_namespace: where the Lease is; empty without leader election.
         lease_name: its name.
     """
     rights = [
-        *reads,
-        Right("get", "", "pods"),
-        Right("delete", "", "pods"),
-        Right("get", "", "nodes"),
-        Right("patch", "", "nodes"),
-        Right("create", "", "pods", "binding"),
-        Right("patch", "", "persistentvolumeclaims"),
-        Right("patch", "", "persistentvolumes"),
-        Right("patch", "", "pods", "status"),
-        Right("create", "events.k8s.io", "events"),
-        Right("get", names.GROUP, names.POLICIES),
-        Right("patch", names.GROUP, names.POLICIES, "status"),
+        *(_right(verb, kind) for kind in kinds.WATCHED for verb in ("list", "watch")),
+        _right("get", kinds.PODS),
+        _right("delete", kinds.PODS),
+        _right("get", kinds.NODES),
+        _right("patch", kinds.NODES),
+        _right("create", kinds.PODS, "binding"),
+        _right("patch", kinds.CLAIMS),
+        _right("patch", kinds.VOLUMES),
+        _right("patch", kinds.PODS, "status"),
+        _right("create", kinds.EVENTS),
+        _right("get", kinds.POLICIES),
+        _right("patch", kinds.POLICIES, "status"),
     ]
     if lease_namespace:
-        leases = "coordination.k8s.io", "leases", "", lease_namespace
+        leases = kinds.LEASES.group, kinds.LEASES.plural, "", lease_namespace
         rights += [Right(verb, *leases, lease_name) for verb in ("get", "update", "watch")]
         rights.append(Right("create", *leases))
     return rights
+
+
+def _right(verb: str, kind: Kind, subresource: str = "") -> Right:
+    return Right(verb, kind.group, kind.plural, subresource)
 
 
 class Rights:
@@ -93,11 +96,11 @@ class Rights:
     async def _has(self, right: Right) -> bool:
         asked = {key: value for key, value in right._asdict().items() if value}
         review = {
-            "apiVersion": "authorization.k8s.io/v1",
-            "kind": "SelfSubjectAccessReview",
+            "apiVersion": kinds.REVIEWS.api_version,
+            "kind": kinds.REVIEWS.name,
             "spec": {"resourceAttributes": asked},
         }
-        answer = msgspec.json.decode(await self._api.send("POST", _REVIEWS, review))
+        answer = msgspec.json.decode(await self._api.send("POST", kinds.REVIEWS.path, review))
         return bool(answer.get("status", {}).get("allowed"))
 
     def _told(self, missing: tuple[str, ...]) -> None:

@@ -77,7 +77,7 @@ class Replay:
         has_hostname = objects.need_hostnames(trace)
         for place, index in enumerate(workload.order.tolist()):
             node = objects.node_object(trace.nodes[index], place, has_hostname=has_hostname)
-            self.engine.handle(events.NodeSeen(node), 0.0)
+            self.engine.handle(events.Seen(node), 0.0)
             self._nodes[node.metadata.name] = index
         # Like pods share one spec, as those of one Job do.
         spec = functools.cache(
@@ -153,14 +153,14 @@ class Replay:
     def _leave(self, at: float) -> None:
         self._now = at
         _, i = heapq.heappop(self._leaving)
-        self.engine.handle(events.PodGone(str(i)), at)
+        self.engine.handle(events.Gone("Pod", str(i)), at)
         self._allocated -= self._amounts[self._workload.pod[i]]
 
     def _arrive(self, i: int, which: int, at: float) -> None:
         spec, annotations = self._specs[which]
         uid = str(i)
         meta = wire.Meta(uid, _NAMESPACE, uid, labels=self._labels[which], annotations=annotations)
-        self.engine.handle(events.PodSeen(wire.Pod(meta, spec=spec)), at)
+        self.engine.handle(events.Seen(wire.Pod(meta, spec=spec)), at)
         self._decide(at)
 
     def _decide(self, at: float) -> None:
@@ -171,7 +171,7 @@ class Replay:
             self._placed(int(bind.uid), bind.node, at)
         if not self._options.queue:
             for hold in outcome.holds:
-                self.engine.handle(events.PodGone(hold.uid), at)
+                self.engine.handle(events.Gone("Pod", hold.uid), at)
 
     def _placed(self, i: int, node: str, at: float) -> None:
         workload = self._workload

@@ -7,8 +7,8 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from scheduler import printing
+from scheduler.api import kinds as api_kinds
 from scheduler.api import names, storage, wire
-from scheduler.api.storage import KINDS as STORAGE_KINDS
 from scheduler.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from scheduler.printing import count_nouns
 from scheduler.simulate.reading import kinds, objects
@@ -21,22 +21,6 @@ _OF_NAMESPACES = (
     "scheduler.alpha.kubernetes.io/node-selector",
     "scheduler.alpha.kubernetes.io/defaultTolerations",
 )
-_NO_PODS_MADE = "their pods that do not exist yet are left out"
-_NOT_SPREAD = "the default spread of their pods is not simulated"
-_NO_STORAGE = "pods whose volumes depend on them are evaluated without them"
-_NO_BUDGETS = "victims of preemption are chosen without regard to budgets"
-# What is lost when objects of a kind may not be listed; of ``ASKED_FOR`` only where it matters, see below.
-LOST = {
-    "BalancePolicy": "pods are placed without any policy",
-    "PodDisruptionBudget": _NO_BUDGETS,
-    "LimitRange": "default requests are not filled in",
-    "Service": _NOT_SPREAD,
-    "ReplicationController": f"{_NOT_SPREAD}, and {_NO_PODS_MADE}",
-    "ReplicaSet": f"{_NOT_SPREAD}, and {_NO_PODS_MADE}",
-    "StatefulSet": f"{_NOT_SPREAD}, and {_NO_PODS_MADE}",
-    **dict.fromkeys(("Deployment", "DaemonSet", "Job", "CronJob"), _NO_PODS_MADE),
-    **dict.fromkeys(STORAGE_KINDS, _NO_STORAGE),
-}
 # Where a workload says how many pods it has.
 _COUNTED = ("replicas", "active", "currentNumberScheduled")
 _VOLUME, _CLASS = "PersistentVolume", "StorageClass"
@@ -44,7 +28,6 @@ _STORAGE_ADDED = {
     _VOLUME: "add `persistentvolumes` to the dump",
     _CLASS: "create it, or add `storageclasses` to the dump",
 }
-ASKED_FOR = ("Namespace", "PriorityClass")
 
 
 def tell_gaps(
@@ -90,8 +73,9 @@ def _no_nodes(inventory: Inventory) -> Iterator[str]:
 def unlisted_kinds(unlisted: Mapping[str, str]) -> Iterator[str]:
     """What is lost of kinds that a cluster would not list."""
     for kind, reason in unlisted.items():
-        if kind not in ASKED_FOR:
-            yield f"objects of kind {kind} cannot be listed ({reason}): {LOST[kind]}"
+        # A missing Namespace or PriorityClass is named with the pods that need it.
+        if lost := api_kinds.BY_NAME[kind].lost:
+            yield f"objects of kind {kind} cannot be listed ({reason}): {lost}"
 
 
 def budgets(inventory: Inventory, rows: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -99,7 +83,7 @@ def budgets(inventory: Inventory, rows: Iterable[Mapping[str, Any]]) -> list[str
     if inventory.budgets or not any(row["victims"] for row in rows):
         return []
     add = "add `poddisruptionbudgets` to the dump"
-    return [f"no PodDisruptionBudget is among the objects: {_NO_BUDGETS}; {add}"]
+    return [f"no PodDisruptionBudget is among the objects: {api_kinds.BUDGETS.lost}; {add}"]
 
 
 def _unknown_kinds(inventory: Inventory) -> Iterator[str]:
@@ -127,9 +111,9 @@ def _namespaces(inventory: Inventory, unlisted: Mapping[str, str]) -> Iterator[s
         return
     why = f" (they cannot be listed: {unlisted['Namespace']})" if "Namespace" in unlisted else ""
     by_labels = [
-        f"BalancePolicy {policy['metadata']['name']}"
+        f"BalancePolicy {policy.metadata.name}"
         for policy in inventory.policies
-        if _needs_labels(policy["spec"].get("namespaceSelector"))
+        if _needs_labels(policy.spec.get("namespaceSelector"))
     ]
     by_labels += [
         f"pod {pod.metadata.namespace}/{pod.metadata.name}"
@@ -169,7 +153,7 @@ def _terms(pod: wire.Pod) -> Iterator[wire.PodTerm]:
 
 def _owners(inventory: Inventory) -> Iterator[str]:
     """Pods without constraints of their own are spread with those of what made them."""
-    there = {str(group.kind) for group in inventory.groups}
+    there = {api_kinds.name_of(group) for group in inventory.groups}
     for kind in _GROUP_KINDS:
         count = sum(
             (owner := objects.owner_of(pod)) is not None and owner.kind == kind
@@ -309,9 +293,9 @@ def _asks_all(container: wire.Container) -> bool:
 
 def _modes(inventory: Inventory) -> Iterator[str]:
     own = [
-        policy["metadata"]["name"]
+        policy.metadata.name
         for policy in inventory.policies
-        if "nodePolicy" in policy["spec"] or "mode" in (policy["spec"].get("scoring") or {})
+        if "nodePolicy" in policy.spec or "mode" in (policy.spec.get("scoring") or {})
     ]
     if own:
         yield f"BalancePolicy {_some(own)} sets a mode, which wins over --mode for the pods that it selects"

@@ -89,24 +89,21 @@ def engine_of(inventory: Inventory, config: Config, *, only_ours: bool = False) 
     Unless ``only_ours``, waiting pods of other schedulers' names get ours.
     """
     engine = Engine(config, pace=PROMPT, is_shared=False)
-    for body in inventory.policies:
-        engine.handle(events.PolicySeen(body), 0.0)
-    for namespace in inventory.namespaces:
-        meta = namespace.metadata
-        engine.handle(events.NamespaceSeen(meta.name, meta.labels or {}), 0.0)
-    for group in inventory.groups:
-        engine.handle(group, 0.0)
-    for budget in inventory.budgets:
-        engine.handle(budget, 0.0)
-    for found in inventory.storage:
-        engine.handle(events.StorageSeen(found), 0.0)
+    for found in (
+        *inventory.policies,
+        *inventory.namespaces,
+        *inventory.groups,
+        *inventory.budgets,
+        *inventory.storage,
+    ):
+        engine.handle(events.Seen(found), 0.0)
     for node in inventory.nodes:
-        engine.handle(events.NodeSeen(node), 0.0)
+        engine.handle(events.Seen(node), 0.0)
     for pod in inventory.pods:
         is_ours = pod.spec.scheduler_name in config.scheduler_names
         if not (only_ours or is_ours or pod.spec.node_name):
             pod.spec.scheduler_name = config.scheduler_name
-        engine.handle(events.PodSeen(pod), 0.0)
+        engine.handle(events.Seen(pod), 0.0)
     # All that is expensive to compile is compiled by now.
     engine.decide(0.0, Unlimited(pods=0))
     return engine

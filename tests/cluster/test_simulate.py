@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from scheduler import cli
+from scheduler.api import kinds
 from scheduler.documents import writing
 from scheduler.embedded.agents import nodes
-from scheduler.kube.watch import kinds, snapshot
 from tests.controlplane import objects
 from tests.controlplane.plane import ControlPlane
 from tests.operator import manifests
@@ -23,7 +23,7 @@ APP = {"app": "simulated"}
 # The API server is shared: pods that other tests left waiting would fill these nodes up in what is simulated.
 _ONLY = {"key": "app", "value": "simulated", "effect": "NoSchedule"}
 _TOLERATED: Json = {"tolerations": [{"key": "app", "operator": "Exists"}]}
-KINDS = ",".join(kind.plural for kind in snapshot.READ if kind != kinds.POLICIES)
+KINDS = ",".join(kind.plural for kind in kinds.TABLE if kind != kinds.POLICIES)
 
 
 @pytest.fixture

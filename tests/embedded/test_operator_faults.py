@@ -258,5 +258,5 @@ async def test_a_watch_of_policies_that_is_refused_ends_nothing(
         lasts = False
         await in_force(world, "second")
     recorded = operator.record_path.read_text()
-    assert '"type":"PolicyGone","name":"first"' in recorded
+    assert '"type":"Gone","kind":"BalancePolicy","key":"first"' in recorded
     assert operator.is_running

@@ -145,11 +145,12 @@ async def test_budgets_of_a_cluster_say_who_makes_room_and_their_absence_is_said
             }
         )
         cluster.server.around = around
-        told = await simulate(cluster, tmp_path)
-        is_refused = True
-        untold = await simulate(cluster, tmp_path)
         kubeconfig = str(cluster.write_kubeconfig(tmp_path / "kubeconfig"))
         command = ["explain", "pod", "high", "--kubeconfig", kubeconfig]
+        told = await simulate(cluster, tmp_path)
+        known = await asyncio.to_thread(CliRunner().invoke, cli.app, command)
+        is_refused = True
+        untold = await simulate(cluster, tmp_path)
         explained = await asyncio.to_thread(CliRunner().invoke, cli.app, command)
 
     def victims(result: Result) -> list[str]:
@@ -161,10 +162,36 @@ async def test_budgets_of_a_cluster_say_who_makes_room_and_their_absence_is_said
     (warning,) = json.loads(untold.stdout)["warnings"]
     assert victims(untold) == ["guarded"]
     assert warning.startswith(said)
+    assert "preempts pod default/free on g2" in unwrapped(known.stdout)
+    assert not known.stderr
+    assert "preempts pod default/guarded on g1" in unwrapped(explained.stdout)
     assert f"warning: {said}" in unwrapped(explained.stderr)
 
 
-async def test_a_kind_that_is_not_served_has_no_objects() -> None:
+async def test_a_kind_that_is_not_served_is_said_unless_it_comes_with_evenkeel(
+    tmp_path: Path,
+) -> None:
+    """An old API server serves no ``policy/v1``; that Evenkeel is not installed is no news."""
+    missing = "/poddisruptionbudgets"
+
+    async def around(request: web.BaseRequest, serve: Serve) -> web.StreamResponse:
+        if request.path.endswith(missing):
+            raise ApiError(404, "NotFound", "the server could not find the requested resource")
+        return await serve(request)
+
+    async with embedded.start() as cluster:
+        fill(cluster)
+        cluster.server.around = around
+        result = await simulate(cluster, tmp_path)
+    assert result.exit_code == 0, result.output
+    (warning,) = json.loads(result.stdout)["warnings"]
+    assert warning == (
+        "objects of kind PodDisruptionBudget cannot be listed (404 NotFound): "
+        "victims of preemption are chosen without regard to budgets"
+    )
+
+
+async def test_a_snapshot_has_what_there_is() -> None:
     async with embedded.start() as cluster:
         fill(cluster)
         found = await snapshot.of_cluster(Access(url=cluster.url))

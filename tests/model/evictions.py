@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from scheduler.api import kinds, steering, wire
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Evict
 from scheduler.engine import log
@@ -44,25 +45,26 @@ class History:
     def hear(self, event: events.Event) -> None:
         """Keep what an event says."""
         match event:
-            case events.NodeSeen(node):
+            case events.Seen(wire.Node() as node):
                 self._nodes[node.metadata.name] = msgspec.to_builtins(node)
-            case events.NodeGone(name):
+            case events.Gone("Node", name):
                 self._nodes.pop(name, None)
-            case events.PodSeen(pod):
+            case events.Seen(wire.Pod() as pod):
                 self._pods[pod.metadata.uid] = msgspec.to_builtins(pod)
-            case events.PodGone(uid):
+            case events.Gone("Pod", uid):
                 self._pods.pop(uid, None)
-            case events.BudgetSeen():
-                self._budgets[event.namespace, event.name] = {
-                    "metadata": {"namespace": event.namespace, "name": event.name},
-                    "spec": {"selector": msgspec.to_builtins(event.selector)},
+            case events.Seen(steering.PodDisruptionBudget() as found):
+                meta, status = found.metadata, found.status
+                self._budgets[meta.namespace, meta.name] = {
+                    "metadata": {"namespace": meta.namespace, "name": meta.name},
+                    "spec": {"selector": msgspec.to_builtins(found.spec.selector)},
                     "status": {
-                        "disruptionsAllowed": event.allowed,
-                        "disruptedPods": dict.fromkeys(event.disrupted, ""),
+                        "disruptionsAllowed": status.disruptions_allowed,
+                        "disruptedPods": status.disrupted_pods or {},
                     },
                 }
-            case events.BudgetGone(namespace, name):
-                self._budgets.pop((namespace, name), None)
+            case events.Gone("PodDisruptionBudget", key):
+                self._budgets.pop(kinds.split(key), None)
 
     def make_world(self) -> twin.World:
         """The cluster as the engine knows it now: with the pods that it has decided and promised room to."""

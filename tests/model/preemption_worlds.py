@@ -11,6 +11,7 @@ from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
+from scheduler.simulate.reading import objects
 from tests.model.peer_objects import HOSTNAME, REQUIRED, ZONE
 from tests.oracles.preemption import World
 
@@ -112,9 +113,9 @@ def engine_of(world: World, config: Config | None = None) -> Engine:
     """An engine that knows a world, of whose waiting pods it places none."""
     engine = Engine(config or Config(), pace=PROMPT, is_shared=False)
     for node in world.nodes:
-        engine.handle(events.NodeSeen(msgspec.convert(node, wire.Node)), 0.0)
+        engine.handle(events.Seen(msgspec.convert(node, wire.Node)), 0.0)
     for budget in world.budgets:
-        engine.handle(events.of_budget(msgspec.convert(budget, wire.Budget)), 0.0)
+        engine.handle(events.Seen(objects.budget(budget)), 0.0)
     for pod in world.pods:
         see(engine, pod, scheduler="other")
     engine.decide(0.0, Unlimited(pods=0))
@@ -123,4 +124,4 @@ def engine_of(world: World, config: Config | None = None) -> Engine:
 
 def see(engine: Engine, pod: Json, at: float = 0.0, scheduler: str = names.SCHEDULER) -> None:
     body = pod | {"spec": pod["spec"] | {"schedulerName": scheduler}}
-    engine.handle(events.PodSeen(msgspec.convert(body, wire.Pod)), at)
+    engine.handle(events.Seen(msgspec.convert(body, wire.Pod)), at)

@@ -46,7 +46,7 @@ class Sharing:
                 make.card(uuid=f"{name}-{j}", index=j, numa=j % 2, sharers=pick([2, 10]))
                 for j in range(size)
             ]
-            self._handle(events.NodeSeen(make.hami_node(name=name, cards=cards, cpu=64)))
+            self._handle(events.Seen(make.hami_node(name=name, cards=cards, cpu=64)))
         for _ in range(self._random.randint(2, 4 * sum(self._nodes.values()))):
             self._create("low", 0)
         self._decide()
@@ -99,7 +99,7 @@ class Sharing:
     def _delete(self, uid: str) -> None:
         self.log.append((self._now, "gone", uid))
         self._running.discard(uid)
-        self._handle(events.PodGone(uid))
+        self._handle(events.Gone("Pod", uid))
 
     def _create(self, name: str, priority: int) -> None:
         self._pods += 1
@@ -112,7 +112,7 @@ class Sharing:
             containers=containers,
         )
         self.log.append((self._now, "come", pod.metadata.name, annotations, containers))
-        self._handle(events.PodSeen(pod))
+        self._handle(events.Seen(pod))
 
     def _annotations(self) -> Iterator[tuple[str, str]]:
         pick, lot = self._random.choice, self._random.random

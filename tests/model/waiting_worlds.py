@@ -85,7 +85,7 @@ class Waiting:
         name = self.rng.choice(_NAMES)
         if name in self.nodes and self.rng.random() < 0.5:
             del self.nodes[name]
-            self.engine.handle(events.NodeGone(name), self.now)
+            self.engine.handle(events.Gone("Node", name), self.now)
         else:
             self.see_node(self.new_node(name))
 
@@ -99,7 +99,7 @@ class Waiting:
         if self.running:
             uid = self.rng.choice(list(self.running))
             del self.running[uid]
-            self.engine.handle(events.PodGone(uid), self.now)
+            self.engine.handle(events.Gone("Pod", uid), self.now)
 
     def pod_is_relabelled(self) -> None:
         if self.running:
@@ -119,7 +119,7 @@ class Waiting:
 
     def namespace_changes(self) -> None:
         labels = self.rng.choice([{}, {"team": "x"}])
-        self.engine.handle(events.NamespaceSeen("default", labels), self.now)
+        self.engine.handle(events.Seen(make.namespace("default", labels)), self.now)
 
     def room_is_promised(self) -> None:
         """A pod of another scheduler is nominated, to another node, to none any more, or is gone."""
@@ -131,11 +131,11 @@ class Waiting:
         else:
             pod = self.nominated.pop(rng.choice(list(self.nominated)))
             if rng.random() < 0.4:
-                self.engine.handle(events.PodGone(pod.metadata.uid), self.now)
+                self.engine.handle(events.Gone("Pod", pod.metadata.uid), self.now)
                 return
         self.nominated[pod.metadata.uid] = pod
         pod.status.nominated_node_name = rng.choice(["", *_NAMES])
-        self.engine.handle(events.PodSeen(pod), self.now)
+        self.engine.handle(events.Seen(pod), self.now)
 
     # What the engine does of it.
 
@@ -160,15 +160,15 @@ class Waiting:
 
     def see_node(self, node: wire.Node) -> None:
         self.nodes[node.metadata.name] = node
-        self.engine.handle(events.NodeSeen(node), self.now)
+        self.engine.handle(events.Seen(node), self.now)
 
     def see_waiting(self, pod: wire.Pod) -> None:
         self.waiting[pod.metadata.uid] = pod
-        self.engine.handle(events.PodSeen(pod), self.now)
+        self.engine.handle(events.Seen(pod), self.now)
 
     def see_running(self, pod: wire.Pod) -> None:
         self.running[pod.metadata.uid] = pod
-        self.engine.handle(events.PodSeen(pod), self.now)
+        self.engine.handle(events.Seen(pod), self.now)
 
     def new_node(self, name: str) -> wire.Node:
         rng = self.rng

@@ -13,7 +13,7 @@ from tests.operator.world import PODS, POLICIES, Refused, World
 
 Json = dict[str, Any]
 # As the operator's record has it.
-_PACK_IS_GONE = '"type":"PolicyGone","name":"pack"'
+_PACK_IS_GONE = '"type":"Gone","kind":"BalancePolicy","key":"pack"'
 
 
 async def _status(world: World, name: str, **wanted: Any) -> Json:

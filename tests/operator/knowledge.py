@@ -56,14 +56,14 @@ class _World:
 
     def hear(self, event: Json) -> None:
         match event["type"]:
-            case "NodeSeen":
-                self.nodes[event["node"]["metadata"]["name"]] = event["node"]
-            case "NodeGone":
-                self.nodes.pop(event["name"], None)
-            case "PodSeen":
-                self._see(event["pod"])
-            case "PodGone":
-                self._forget(event["uid"])
+            case "Seen" if event["found"]["kind"] == "Node":
+                self.nodes[event["found"]["metadata"]["name"]] = event["found"]
+            case "Gone" if event["kind"] == "Node":
+                self.nodes.pop(event["key"], None)
+            case "Seen" if event["found"]["kind"] == "Pod":
+                self._see(event["found"])
+            case "Gone" if event["kind"] == "Pod":
+                self._forget(event["key"])
             case "BindFailed":
                 pod = self._forget(event["uid"])
                 if pod is not None and not event.get("gone"):

@@ -4,13 +4,14 @@ Times are virtual. Each step is so much ``after`` the one before, long past any 
 first whatever falls due until then is decided, then it comes, then that is decided.
 """
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
-from scheduler.api import hami, wire
+from scheduler.api import hami, kinds, wire
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Outcome
 from scheduler.config import Config
@@ -106,7 +107,7 @@ class Town:
         for nominate in outcome.nominates:
             if nominate.uid in self.pods:
                 self.pods[nominate.uid].status.nominated_node_name = nominate.node
-                self._tell(events.PodSeen(self.pods[nominate.uid]))
+                self._tell(events.Seen(self.pods[nominate.uid]))
         for bind in outcome.binds:
             self.binds.append(bind.uid)
             if self.pods[bind.uid].metadata.name not in self._held:
@@ -121,7 +122,7 @@ class Town:
         self._held.discard(pod.metadata.name)
         pod.spec.node_name, pod.status.nominated_node_name = node, ""
         self._tell(events.BindDone(uid))
-        self._tell(events.PodSeen(pod))
+        self._tell(events.Seen(pod))
 
     def _leaves(self, uid: str) -> None:
         """Its time to go has come, and it is not gone before it likes."""
@@ -133,28 +134,26 @@ class Town:
                 type="DisruptionTarget", status="True", reason="PreemptionByScheduler"
             )
             pod.status.conditions = [*(pod.status.conditions or ()), evicted]
-        self._tell(events.PodSeen(pod))
+        self._tell(events.Seen(pod))
 
     def _goes(self, kind: str, name: str) -> None:
         if kind == "Node":
-            self._tell(events.NodeGone(name))
-        elif kind == "PodDisruptionBudget":
-            self._tell(events.BudgetGone("default", name))
+            self._tell(events.Gone("Node", name))
         elif kind == "Pod":
             uid = self._uid(name)
             self._held.discard(name)
             del self.pods[uid]
-            self._tell(events.PodGone(uid))
+            self._tell(events.Gone("Pod", uid))
         else:
-            namespace = "default" if kind in {"PersistentVolumeClaim", "CSIStorageCapacity"} else ""
-            self._tell(events.StorageGone(kind, namespace, name))
+            key = f"default/{name}" if kinds.BY_NAME[kind].is_namespaced else name
+            self._tell(events.Gone(kind, key))
 
     def _come(self, objects: Iterable[Json]) -> None:
         inventory = inventories.read(list(objects))
         inventory.refuse_mistakes()
         for event in _events(inventory):
-            if isinstance(event, events.PodSeen):
-                self._is_written(event.pod)
+            if isinstance(event.found, wire.Pod):
+                self._is_written(event.found)
             self._tell(event)
 
     def _is_written(self, pod: wire.Pod) -> None:
@@ -173,20 +172,17 @@ class Town:
         return found[0]
 
     def _tell(self, event: events.Event) -> None:
-        if isinstance(event, events.PodSeen):
-            # What is written here later is not known there until it is told.
-            event = events.PodSeen(msgspec.convert(msgspec.to_builtins(event.pod), wire.Pod))
+        match event:
+            case events.Seen(wire.Pod() as pod):
+                # What is written here later is not known there until it is told.
+                event = events.Seen(msgspec.convert(msgspec.to_builtins(pod), wire.Pod))
         self.engine.handle(event, self.at)
 
 
-def _events(inventory: Inventory) -> Iterable[events.Event]:
-    for namespace in inventory.namespaces:
-        yield events.NamespaceSeen(namespace.metadata.name, namespace.metadata.labels or {})
-    yield from inventory.groups
-    yield from inventory.budgets
-    for found in inventory.storage:
-        yield events.StorageSeen(found)
+def _events(inventory: Inventory) -> Iterable[events.Seen]:
+    kept = inventory.namespaces, inventory.groups, inventory.budgets, inventory.storage
+    yield from map(events.Seen, itertools.chain(*kept))
     for node in inventory.nodes:
-        yield events.NodeSeen(node)
+        yield events.Seen(node)
     for pod in inventory.pods:
-        yield events.PodSeen(pod)
+        yield events.Seen(pod)

@@ -50,8 +50,7 @@ class Replica:
 
     def see(self, *objects: wire.Node | wire.Pod) -> None:
         for one in objects:
-            seen = events.NodeSeen(one) if isinstance(one, wire.Node) else events.PodSeen(one)
-            self.engine.handle(seen, self.now)
+            self.engine.handle(events.Seen(one), self.now)
 
     def decide(self) -> Any:
         outcome = self.engine.decide(self.now, Unlimited())

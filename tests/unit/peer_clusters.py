@@ -36,8 +36,8 @@ def cluster_of(
     """The pods are q0, q1, ..."""
     cluster = Cluster()
     for one in owners or ():
-        group = objects.group(one, names.GroupKind(one["kind"]))
-        cluster.peers.see(group.kind, group.namespace, group.name, group.selector)
+        group, kind = objects.group(one), names.GroupKind(one["kind"])
+        cluster.peers.see(kind, group.metadata.namespace, group.metadata.name, group.selector)
     for name, labels in (namespaces or {}).items():
         cluster.terms.see_namespace(name, labels)
     for node in nodes:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from scheduler.api import storage
 from scheduler.api.door.decisions import Bind
 from scheduler.api.storage import Given
-from scheduler.kube.bind.jobs import Job
-from scheduler.kube.bind.turns import GiveBack, Start
+from scheduler.kube.bind.jobs import GiveBack, Job, Start
 from scheduler.kube.bind.volume_waits import Claims, ClusterLookups, GivenClaim
 from scheduler.state.nodes import NodeTable
 from scheduler.state.volumes.store import Storage

@@ -5,8 +5,9 @@ import pytest
 from scheduler.api.door.events import PluginSilent
 from scheduler.errors import BrokenInvariant
 from scheduler.kube.bind import moves
+from scheduler.kube.bind.jobs import GiveBack, Start
 from scheduler.kube.bind.moves import MOVES, OF_WORKERS, Event, State
-from scheduler.kube.bind.turns import GiveBack, Start, Turns
+from scheduler.kube.bind.turns import Turns
 from tests.unit.turns_jobs import ALLOCATE, SILENCE, job
 
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from scheduler.api.door.events import PluginSilent
-from scheduler.kube.bind.jobs import Job
+from scheduler.kube.bind.jobs import GiveBack, Job, Start
 from scheduler.kube.bind.moves import MOVES, Event
-from scheduler.kube.bind.turns import Effect, GiveBack, Start, Turns
+from scheduler.kube.bind.turns import Effect, Turns
 from tests.unit.turns_jobs import ALLOCATE, SILENCE, job
 
 NODES = ("a", "b")

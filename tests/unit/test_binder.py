@@ -1,7 +1,7 @@
 """The binder alone: one pod's trouble is that pod's, and nothing is written out of its term."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -14,9 +14,10 @@ from scheduler.errors import ApiError
 from scheduler.kube.bind.binder import Binder, Permit, Writes
 from scheduler.kube.bind.binding import Binding
 from scheduler.kube.bind.fence import Fence
+from scheduler.kube.bind.jobs import Step
 from scheduler.kube.bind.node_lock import NodeLock
-from scheduler.kube.bind.volume_waits import Claims, ClusterLookups
-from scheduler.kube.bind.volumes import VolumeWriter
+from scheduler.kube.bind.volume_waits import ClusterLookups
+from scheduler.kube.bind.volumes import VolumeClaims
 from scheduler.state.cluster import Cluster
 from scheduler.state.nodes import NodeTable
 from scheduler.state.pods import PodRecord
@@ -60,6 +61,7 @@ async def binder(
     term: Callable[[], int] = lambda: 1,
     in_flight: int = 2,
     storage: Storage | None = None,
+    steps: Sequence[Step] | None = None,
 ) -> AsyncIterator[tuple[Binder, list[events.Event]]]:
     reported: list[events.Event] = []
 
@@ -72,9 +74,12 @@ async def binder(
     made = Binder(
         Writes(
             Binding(api, fence, lambda _: "1"),  # type: ignore[arg-type]
-            VolumeWriter(api, known),  # type: ignore[arg-type]
-            Claims(known),
-            [NodeLock(api, schedulers=(names.SCHEDULER,), timeout_seconds=300.0)],  # type: ignore[arg-type]
+            (
+                VolumeClaims(api, known),  # type: ignore[arg-type]
+                NodeLock(api, schedulers=(names.SCHEDULER,), timeout_seconds=300.0),  # type: ignore[arg-type]
+            )
+            if steps is None
+            else steps,
         ),
         Permit(term, lambda _: "", quiet),
         reported.append,

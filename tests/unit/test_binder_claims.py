@@ -73,7 +73,7 @@ async def test_a_pod_that_waits_for_its_claims_is_taken_back_at_once() -> None:
     api, one = Api(answer), pod("p")
     async with binder(api, storage=stored(claim())) as (made, reported):
         made.submit(Bind(one.uid, "n", given=(Given("c"),)), one)
-        await until(lambda: len(made._claims) == 1)
+        await until(lambda: made._steps.n_waiting == 1)
         assert made.withdraw(one.uid, "preempted")
         assert reported == [events.BindFailed(one.uid, "preempted")]
         assert made.backlog == 0
@@ -97,7 +97,7 @@ async def test_the_claims_of_a_pod_that_is_gone_are_not_waited_for() -> None:
     api, one = Api(answer), pod("p")
     async with binder(api, storage=stored(claim())) as (made, reported):
         made.submit(Bind(one.uid, "n", given=(Given("c"),)), one)
-        await until(lambda: len(made._claims) == 1)
+        await until(lambda: made._steps.n_waiting == 1)
         made.cancel(one.uid)
         assert reported == [events.BindFailed(one.uid, "the pod is gone", gone=True)]
-        assert len(made._claims) == 0
+        assert made._steps.n_waiting == 0

@@ -34,8 +34,10 @@ def selector_of(given: Json) -> wire.LabelSelector:
 def see(engine: Engine, name: str, given: Json, **more: Any) -> None:
     allowed, disrupted = more.get("allowed", 1), more.get("disrupted", ())
     namespace = more.get("namespace", "default")
-    event = events.BudgetSeen(namespace, name, selector_of(given), allowed, disrupted)
-    engine.handle(event, 0.0)
+    budget = make.budget(
+        name, selector_of(given), allowed, namespace=namespace, disrupted=disrupted
+    )
+    engine.handle(events.Seen(budget), 0.0)
 
 
 def covering(engine: Engine, most: int = _MANY) -> dict[str, list[int]]:
@@ -88,12 +90,12 @@ def change_a_pod(rng: random.Random, engine: Engine, namespace: str) -> None:
     name = f"p{rng.randrange(12)}"
     old = engine.cluster.pods.get(f"{namespace}/{name}")
     if old is not None and rng.random() < 0.3:
-        engine.handle(events.PodGone(old.uid), 0.0)
+        engine.handle(events.Gone("Pod", old.uid), 0.0)
         return
     node = old.node if old is not None else f"n{rng.randrange(4)}"
     labels = {k: rng.choice("xyz") for k in "abc" if rng.random() < 0.6}
     pod = make.pod(name=name, namespace=namespace, node=node, labels=labels, cpu=1)
-    engine.handle(events.PodSeen(pod), 0.0)
+    engine.handle(events.Seen(pod), 0.0)
 
 
 def change_a_budget(
@@ -102,7 +104,7 @@ def change_a_budget(
     namespace, name = where
     if rng.random() < 0.25:
         budgets.pop(where, None)
-        engine.handle(events.BudgetGone(namespace, name), 0.0)
+        engine.handle(events.Gone("PodDisruptionBudget", f"{namespace}/{name}"), 0.0)
         return
     given = random_selector(rng)
     disrupted = frozenset(f"p{k}" for k in range(12) if rng.random() < 0.1)
@@ -117,7 +119,7 @@ def test_budgets_cover_what_a_slow_matcher_says_through_random_changes(seed: int
     rng = random.Random(seed)
     engine = Engine(Config())
     for i in range(4):
-        engine.handle(events.NodeSeen(make.node(name=f"n{i}", cpu=1000, pods=1000)), 0.0)
+        engine.handle(events.Seen(make.node(name=f"n{i}", cpu=1000, pods=1000)), 0.0)
     budgets: Written = {}
     for step in range(250):
         namespace = rng.choice(["s", "t"])
@@ -128,7 +130,7 @@ def test_budgets_cover_what_a_slow_matcher_says_through_random_changes(seed: int
         if rng.random() < 0.05:
             for where in [one for one in budgets if one[0] == namespace]:
                 del budgets[where]
-                engine.handle(events.BudgetGone(*where), 0.0)
+                engine.handle(events.Gone("PodDisruptionBudget", "/".join(where)), 0.0)
         if rng.random() < 0.3:
             engine.cluster.budgets.work()
         if rng.random() < 0.5:
@@ -151,7 +153,7 @@ def test_every_pod_of_which_budgets_say_something_else_is_among_the_changes(seed
             see(engine, name, given, allowed=step + 1, disrupted=disrupted)
         else:
             budgets.pop(("default", name), None)
-            engine.handle(events.BudgetGone("default", name), 0.0)
+            engine.handle(events.Gone("PodDisruptionBudget", f"default/{name}"), 0.0)
         after = covering(engine)
         assert after == matched_slowly(engine, budgets)
         rows = engine.cluster.budgets.rows_since(figures)
@@ -170,11 +172,11 @@ def crowded(n_victims: int, n_nodes: int = 10) -> Engine:
     engine = Engine(Config())
     for i in range(n_nodes):
         node = make.node(name=f"n{i}", cpu=n_victims // n_nodes)
-        engine.handle(events.NodeSeen(node), 0.0)
+        engine.handle(events.Seen(node), 0.0)
     for i in range(n_victims):
         labels = {"app": str(i), "all": "x"}
         pod = make.pod(name=f"v{i}", node=f"n{i % n_nodes}", cpu=1, labels=labels)
-        engine.handle(events.PodSeen(pod), 0.0)
+        engine.handle(events.Seen(pod), 0.0)
     return engine
 
 
@@ -210,10 +212,10 @@ def test_a_pod_with_new_labels_meets_only_the_budgets_that_name_one_of_them() ->
     budgets = settled(engine)
     n = budgets.n_matched
     labels = {"app": "7", "new": "x"}
-    engine.handle(events.PodSeen(make.pod(name="new", node="n1", labels=labels)), 0.0)
+    engine.handle(events.Seen(make.pod(name="new", node="n1", labels=labels)), 0.0)
     assert len(covering(engine)["default/new"]) == 1
     assert budgets.n_matched == n + 1
-    engine.handle(events.PodSeen(make.pod(name="like", node="n1", labels=labels)), 0.0)
+    engine.handle(events.Seen(make.pod(name="like", node="n1", labels=labels)), 0.0)
     assert len(covering(engine)["default/like"]) == 1
     assert budgets.n_matched == n + 1
 
@@ -221,7 +223,7 @@ def test_a_pod_with_new_labels_meets_only_the_budgets_that_name_one_of_them() ->
 def test_a_change_has_only_those_nodes_asked_again_whose_pods_it_concerns() -> None:
     engine = crowded(200, n_nodes=20)
     see(engine, "b", {"matchLabels": {"app": "3"}}, allowed=0)
-    engine.handle(events.PodSeen(make.pod(name="high", cpu=4, priority=1)), 0.0)
+    engine.handle(events.Seen(make.pod(name="high", cpu=4, priority=1)), 0.0)
     engine.decide(0.0, Unlimited())
     pod = engine.cluster.pods["default/high"]
     key = engine.cycle.keys.make_key(pod)
@@ -237,12 +239,12 @@ def test_a_change_has_only_those_nodes_asked_again_whose_pods_it_concerns() -> N
 
 def test_ordinary_pods_are_decided_for_before_thousands_of_budgets_are_matched() -> None:
     engine = crowded(200)
-    engine.handle(events.NodeSeen(make.node(name="free", cpu=4, labels={"is": "free"})), 0.0)
+    engine.handle(events.Seen(make.node(name="free", cpu=4, labels={"is": "free"})), 0.0)
     for i in range(200):
         see(engine, f"b{i}", expressions(i, 20), allowed=0)
-    engine.handle(events.PodSeen(make.pod(name="high", cpu=5, priority=1)), 0.0)
+    engine.handle(events.Seen(make.pod(name="high", cpu=5, priority=1)), 0.0)
     ordinary = make.pod(name="ordinary", cpu=1, node_selector={"is": "free"})
-    engine.handle(events.PodSeen(ordinary), 0.0)
+    engine.handle(events.Seen(ordinary), 0.0)
     outcome = engine.decide(0.0, SpentAllowance(100, (2, 2, 1)))
     assert engine.cluster.budgets.is_behind
     assert [bind.uid for bind in outcome.binds] == ["default/ordinary"]
@@ -270,7 +272,7 @@ def test_kinds_of_pods_come_and_go_a_few_at_a_time(monkeypatch: pytest.MonkeyPat
     see(engine, "b", expressions(0, 3))
     settled(engine)
     for i in range(300):
-        engine.handle(events.PodGone(f"default/v{i}"), 0.0)
+        engine.handle(events.Gone("Pod", f"default/v{i}"), 0.0)
     settled(engine)
     # Each kind into all that is known, and into the batch that is matched.
     assert sum(came) == 2 * sum(went) == 600
@@ -280,7 +282,7 @@ def test_kinds_of_pods_come_and_go_a_few_at_a_time(monkeypatch: pytest.MonkeyPat
 def test_namespaces_take_turns_at_what_their_budgets_cost() -> None:
     engine = crowded(20)
     other = make.pod(name="other", namespace="other", node="n1", labels={"app": "x"})
-    engine.handle(events.PodSeen(other), 0.0)
+    engine.handle(events.Seen(other), 0.0)
     for i in range(500):
         see(engine, f"b{i}", expressions(i, 20), allowed=0)
     see(engine, "b", {"matchLabels": {"app": "x"}}, namespace="other")
@@ -299,10 +301,10 @@ def test_what_was_found_of_pods_ends_with_the_pods_and_with_the_budgets() -> Non
         for i in range(200):
             labels = {f"key-{round_}-{i}": "x"}
             pod = make.pod(name=f"w{i}", node="n0", labels=labels)
-            engine.handle(events.PodSeen(pod), 0.0)
+            engine.handle(events.Seen(pod), 0.0)
         settled(engine)
         for i in range(200):
-            engine.handle(events.PodGone(f"default/w{i}"), 0.0)
+            engine.handle(events.Gone("Pod", f"default/w{i}"), 0.0)
         settled(engine)
     space = budgets._spaces["default"]
     assert len(space._kinds) == 200
@@ -310,7 +312,7 @@ def test_what_was_found_of_pods_ends_with_the_pods_and_with_the_budgets() -> Non
     # 200 applications, a label of all, and two keys.
     assert len(list(space._postings.anchors())) == 203
     assert not space._batch.all
-    engine.handle(events.BudgetGone("default", "b"), 0.0)
+    engine.handle(events.Gone("PodDisruptionBudget", "default/b"), 0.0)
     assert not budgets._spaces
 
 
@@ -330,7 +332,7 @@ def test_budgets_of_very_many_values_are_matched_a_few_a_step() -> None:
         see(engine, f"b{i}", {"matchExpressions": [other]}, allowed=0)
     budgets = settled(engine)
     pod = make.pod(name="v0", node="n0", cpu=1, labels={"app": "another", "all": "x"})
-    engine.handle(events.PodSeen(pod), 0.0)
+    engine.handle(events.Seen(pod), 0.0)
     shares: list[float] = []
     matched: list[int] = []
     was_behind = False

@@ -39,7 +39,7 @@ class Story:
         self._n = 0
         self._under_way: list[str] = []
         for node in clusters.wired(clusters.nodes(self.rng, 8, clusters.SMALL)):
-            self.tell(events.NodeSeen(node))
+            self.tell(events.Seen(node))
 
     def _write(self, line: bytes) -> None:
         self.files[-1].append(line)
@@ -55,7 +55,7 @@ class Story:
         if what < 4:
             self._comes()
         elif what == 4 and pods:
-            self.tell(events.PodGone(self.rng.choice(pods).uid))
+            self.tell(events.Gone("Pod", self.rng.choice(pods).uid))
         elif what == 5 and self._under_way:
             uid = self._under_way.pop()
             self.tell(events.BindFailed(uid, "the bind failed"))
@@ -74,21 +74,21 @@ class Story:
         pod = workloads.pod(kind, f"pod-{self._n}")
         if self.rng.random() < 0.1:
             pod.spec.node_selector = WORDY
-        self.tell(events.PodSeen(pod))
+        self.tell(events.Seen(pod))
 
     def _node_changes(self) -> None:
         name = f"node-{self.rng.randrange(8):03}"
         [node] = clusters.wired([clusters.node(self.rng, name, clusters.SMALL)])
         match self.rng.randrange(4):
             case 0:
-                self.tell(events.NodeGone(name))
+                self.tell(events.Gone("Node", name))
             case 1:
                 self.tell(events.PluginSilent(name, silent=self.rng.random() < 0.5))
             case 2:
-                self.tell(events.NodeSeen(node))
+                self.tell(events.Seen(node))
             case _:
                 bare = msgspec.structs.replace(node.metadata, annotations=None)
-                self.tell(events.NodeSeen(msgspec.structs.replace(node, metadata=bare)))
+                self.tell(events.Seen(msgspec.structs.replace(node, metadata=bare)))
 
     def anew(self) -> None:
         self.files.append([])
@@ -158,10 +158,10 @@ def test_a_log_holds_no_word_that_could_be_a_secret() -> None:
     }
     lines: list[bytes] = []
     engine = Recorded(Config(), "test", lines.append)
-    engine.handle(events.PodSeen(msgspec.convert(raw, wire.Pod)), 0.0)
-    engine.handle(events.PolicySeen(policy), 0.0)
+    engine.handle(events.Seen(msgspec.convert(raw, wire.Pod)), 0.0)
+    engine.handle(events.Seen(make.policy(policy)), 0.0)
     node = make.node(name="n", annotations={"a": secret})
-    engine.handle(events.NodeSeen(node), 0.0)
+    engine.handle(events.Seen(node), 0.0)
     written = b"".join(lines).decode()
     assert secret not in written
     assert '"keel"' in written
@@ -224,7 +224,7 @@ def test_a_log_without_a_decision_is_not_said_to_have_come_out_the_same() -> Non
         ),
         (
             [log.encode(log.Head(99, "x", Config()))],
-            "line 1: has format 99; this version of Evenkeel reads only format 4",
+            "line 1: has format 99; this version of Evenkeel reads only format 5",
         ),
     ],
 )
@@ -238,14 +238,14 @@ def test_a_recording_keeps_to_its_size_and_each_of_its_files_runs_by_itself(tmp_
     recorder = Recorder(Config(), "test", Recording(path, most))
     engine = recorder.engine
     for i in range(3):
-        engine.handle(events.NodeSeen(make.node(name=f"n{i}", cpu="4")), 0.0)
+        engine.handle(events.Seen(make.node(name=f"n{i}", cpu="4")), 0.0)
     for i in range(400):
         now = float(i)
-        engine.handle(events.PodSeen(make.pod(name=f"p{i}", cpu="1")), now)
+        engine.handle(events.Seen(make.pod(name=f"p{i}", cpu="1")), now)
         for bind in engine.decide(now, Unlimited()).binds:
             engine.handle(events.BindDone(bind.uid), now)
         if i >= 5:
-            engine.handle(events.PodGone(f"default/p{i - 5}"), now)
+            engine.handle(events.Gone("Pod", f"default/p{i - 5}"), now)
         recorder.flush()
         recorder.keep_up(now)
     recorder.close()
@@ -261,7 +261,7 @@ def test_a_recording_keeps_to_its_size_and_each_of_its_files_runs_by_itself(tmp_
 
 def test_the_state_of_before_a_new_file_is_freed_though_it_was_frozen(tmp_path: Path) -> None:
     recorder = Recorder(Config(), "test", Recording(tmp_path / "log", 1000))
-    recorder.engine.handle(events.NodeSeen(make.node(name="n", cpu="4")), 0.0)
+    recorder.engine.handle(events.Seen(make.node(name="n", cpu="4")), 0.0)
     before = weakref.ref(recorder.engine.cluster)
     thresholds = gc.get_threshold()
     try:

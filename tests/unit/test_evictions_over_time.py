@@ -32,7 +32,7 @@ class Life:
         self._n = 0
         for i in range(6):
             node = make.node(name=f"n{i}", cpu=4, pods=10)
-            self._engine.handle(events.NodeSeen(node), 0.0)
+            self._engine.handle(events.Seen(node), 0.0)
 
     def live(self, steps: int) -> None:
         """Let things happen, and decide after each."""
@@ -58,7 +58,7 @@ class Life:
         app = self._rng.choice(_APPS)
         selector = wire.LabelSelector(match_labels={"app": app})
         allowed = self._rng.choice([0, 0, 1])
-        event = events.BudgetSeen("default", app, selector, allowed, ())
+        event = events.Seen(make.budget(app, selector, allowed))
         self._engine.handle(event, self._now)
 
     def _end(self) -> None:
@@ -73,12 +73,12 @@ class Life:
             self._started += timedelta(seconds=1)
             status = structs.replace(pod.status, start_time=self._started.isoformat())
             pod = structs.replace(pod, status=status)
-        self._engine.handle(events.PodSeen(pod), self._now)
+        self._engine.handle(events.Seen(pod), self._now)
 
     def _let_go(self) -> None:
         for uid in [uid for uid, at in self._going.items() if at <= self._now]:
             del self._going[uid]
-            self._engine.handle(events.PodGone(uid), self._now)
+            self._engine.handle(events.Gone("Pod", uid), self._now)
 
     def _decide(self) -> None:
         for _ in range(4):

@@ -58,8 +58,8 @@ def engine_of() -> Engine:
     engine = Engine(Config(), pace=Pace(help=0.0), is_shared=False)
     for i in range(3):
         node = make.node(name=f"n{i}", cpu=100, labels={_HOSTNAME: f"n{i}"})
-        engine.handle(events.NodeSeen(node), 0.0)
-    engine.handle(events.NodeSeen(make.hami_node(name="gpu", cards=2, cpu=16)), 0.0)
+        engine.handle(events.Seen(node), 0.0)
+    engine.handle(events.Seen(make.hami_node(name="gpu", cards=2, cpu=16)), 0.0)
     return engine
 
 
@@ -93,7 +93,7 @@ def rest(engine: Engine, now: float) -> float:
 @pytest.mark.parametrize("say", [spread, repels, wishes])
 def test_what_was_kept_for_pods_is_forgotten_within_a_minute_after_they_are_gone(say: Any) -> None:
     engine = engine_of()
-    engine.handle(events.PodSeen(make.pod(name="stays", cpu=1, **spread(0))), 0.0)
+    engine.handle(events.Seen(make.pod(name="stays", cpu=1, **spread(0))), 0.0)
     engine.decide(0.0, Unlimited())
     now = rest(engine, 0.0)
     before = n_kept(engine)
@@ -101,12 +101,12 @@ def test_what_was_kept_for_pods_is_forgotten_within_a_minute_after_they_are_gone
     for i in range(1, 60):
         now += 0.1
         pod = make.pod(name=f"e{i}", labels={"app": f"a{i}"}, **say(i))
-        engine.handle(events.PodSeen(pod), now)
+        engine.handle(events.Seen(pod), now)
         engine.decide(now, Unlimited())
         live.append(f"default/e{i}")
     assert n_kept(engine) > before + 30
     for uid in live:
-        engine.handle(events.PodGone(uid), now)
+        engine.handle(events.Gone("Pod", uid), now)
     now = rest(engine, now)
     assert n_kept(engine) <= before
     assert len(engine.cluster._records._templates) == 1
@@ -119,7 +119,7 @@ def test_what_a_waiting_pod_said_before_is_forgotten_though_it_still_waits() -> 
     now = 0.0
     for i in range(60):
         now += 0.1
-        engine.handle(events.PodSeen(make.pod(name="e", **wishes(i))), now)
+        engine.handle(events.Seen(make.pod(name="e", **wishes(i))), now)
         engine.decide(now, Unlimited())
     rest(engine, now)
     assert len(engine.cluster._records._templates) == 1
@@ -128,10 +128,10 @@ def test_what_a_waiting_pod_said_before_is_forgotten_though_it_still_waits() -> 
 def test_what_is_kept_for_pods_that_are_there_stays() -> None:
     engine = engine_of()
     for i in range(20):
-        engine.handle(events.PodSeen(make.pod(name=f"e{i}", **spread(i))), 0.0)
+        engine.handle(events.Seen(make.pod(name=f"e{i}", **spread(i))), 0.0)
     engine.decide(0.0, Unlimited())
-    engine.handle(events.PodSeen(make.pod(name="gone", cpu=1)), 0.0)
-    engine.handle(events.PodGone("default/gone"), 0.0)
+    engine.handle(events.Seen(make.pod(name="gone", cpu=1)), 0.0)
+    engine.handle(events.Gone("Pod", "default/gone"), 0.0)
     before = len(engine.cycle.boards._shapes)
     rest(engine, 0.0)
     assert len(engine.cycle.boards._shapes) == before >= 20
@@ -155,11 +155,11 @@ def test_no_cache_takes_more_bytes_than_it_may(monkeypatch: pytest.MonkeyPatch) 
     engine = engine_of()
     for i in range(3):
         low = make.pod(name=f"low{i}", cpu=90, node=f"n{i}", spec={"priority": 0})
-        engine.handle(events.PodSeen(low), 0.0)
+        engine.handle(events.Seen(low), 0.0)
     for i in range(100):
-        engine.handle(events.PodSeen(make.pod(name=f"r{i}", **repels(i))), 0.0)
-        engine.handle(events.PodSeen(make.pod(name=f"w{i}", **wishes(i))), 0.0)
-        engine.handle(events.PodSeen(make.pod(name=f"p{i}", **preempts(i))), 0.0)
+        engine.handle(events.Seen(make.pod(name=f"r{i}", **repels(i))), 0.0)
+        engine.handle(events.Seen(make.pod(name=f"w{i}", **wishes(i))), 0.0)
+        engine.handle(events.Seen(make.pod(name=f"p{i}", **preempts(i))), 0.0)
         engine.decide(0.0, Unlimited())
         cycle = engine.cycle
         for kept in (
@@ -194,10 +194,10 @@ def test_the_bytes_of_a_shape_cover_all_that_it_counts(say: Any) -> None:
     engine = Engine(Config(), pace=Pace(help=0.0), is_shared=False)
     for i in range(300):
         labels = {_HOSTNAME: f"n{i}", "zone": f"z{i % 3}", "rack": f"r{i}"}
-        engine.handle(events.NodeSeen(make.node(name=f"n{i}", cpu=8, labels=labels)), 0.0)
+        engine.handle(events.Seen(make.node(name=f"n{i}", cpu=8, labels=labels)), 0.0)
     for i in range(5):
         pod = make.pod(name=f"e{i}", cpu=1, labels={"app": "a0"}, **say(0))
-        engine.handle(events.PodSeen(pod), 0.0)
+        engine.handle(events.Seen(pod), 0.0)
         engine.decide(0.0, Unlimited())
     capacity = engine.cluster.nodes.capacity
     shapes = [shape for _, shape in engine.cycle.boards._shapes.items() if len(shape.counted)]
@@ -236,7 +236,7 @@ def test_an_estimate_covers_all_that_a_template_is_made_of() -> None:
     annotations = {"nvidia.com/use-gpuuuid": ",".join(texts)}
     pod = make.pod(name="w", gpu=1, annotations=annotations)
     engine = engine_of()
-    engine.handle(events.PodSeen(pod), 0.0)
+    engine.handle(events.Seen(pod), 0.0)
     template = engine.cluster.pods["default/w"].template
     # The annotation itself, and each UUID in it.
     assert estimate_bytes(template) >= 500 * 50 + sum(map(sys.getsizeof, texts))

@@ -28,7 +28,7 @@ def required(**rules: dict[str, Any]) -> dict[str, Any]:
 def engine_of() -> Engine:
     engine = Engine(Config(), pace=PROMPT, is_shared=False)
     for name in "ab":
-        engine.handle(events.NodeSeen(make.node(name=name, cpu=8, labels={ZONE: name})), 0.0)
+        engine.handle(events.Seen(make.node(name=name, cpu=8, labels={ZONE: name})), 0.0)
     asked: list[dict[str, Any]] = [
         {"labels": {"app": "x"}},
         {"labels": {"app": "y"}},
@@ -39,7 +39,7 @@ def engine_of() -> Engine:
         {"containers": [make.container(host_ports=[80])]},
     ]
     for i, one in enumerate(asked):
-        engine.handle(events.PodSeen(make.pod(name=f"p{i}", node="ab"[i % 2], **one)), 0.0)
+        engine.handle(events.Seen(make.pod(name=f"p{i}", node="ab"[i % 2], **one)), 0.0)
     return engine
 
 
@@ -54,7 +54,7 @@ def engine_of() -> Engine:
 def test_what_is_known_of_a_pod_is_what_taking_it_away_shows(spec: dict[str, Any]) -> None:
     engine = engine_of()
     waits = make.pod(name="w", priority=10, labels={"app": "x"}, spec=spec)
-    engine.handle(events.PodSeen(waits), 0.0)
+    engine.handle(events.Seen(waits), 0.0)
     cluster, cycle = engine.cluster, engine.cycle
     shape = cycle.unscored(cluster.pods[waits.metadata.uid])
     assert shape is not None
@@ -72,12 +72,12 @@ def test_what_is_known_of_a_pod_is_what_taking_it_away_shows(spec: dict[str, Any
 def test_no_pod_is_taken_away_to_see_what_its_labels_tell(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pods of a StatefulSet all have labels of their own: in a large cluster it would take seconds."""
     engine = Engine(Config(), pace=PROMPT, is_shared=False)
-    engine.handle(events.NodeSeen(make.node(name="a", cpu=8, labels={ZONE: "a"})), 0.0)
+    engine.handle(events.Seen(make.node(name="a", cpu=8, labels={ZONE: "a"})), 0.0)
     for i in range(8):
         running = make.pod(name=f"p{i}", node="a", cpu=1, labels={"app": "x", "index": str(i)})
-        engine.handle(events.PodSeen(running), 0.0)
+        engine.handle(events.Seen(running), 0.0)
     monkeypatch.setattr(Gains, "_try", lambda *_: pytest.fail("tried"))
     spec = required(podAntiAffinity=term(index="3"))
-    engine.handle(events.PodSeen(make.pod(name="w", cpu=1, priority=10, spec=spec)), 0.0)
+    engine.handle(events.Seen(make.pod(name="w", cpu=1, priority=10, spec=spec)), 0.0)
     (evict,) = engine.decide(0.0, Unlimited()).evicts
     assert evict.victims == ("default/p3",)

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from scheduler.api import kinds
 from scheduler.config import Config
 from scheduler.engine.engine import Engine
 from scheduler.errors import ApiError
 from scheduler.kube import client
 from scheduler.kube.lead.heads import Heads
-from scheduler.kube.watch import kinds
 from tests import make
 
 _UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"

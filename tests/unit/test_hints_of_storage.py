@@ -32,7 +32,7 @@ def something_happens(world: Waiting, data: st.DataObject, n: int) -> str:
         case "pod leaves" if world.running:
             uid = data.draw(st.sampled_from(sorted(world.running)))
             del world.running[uid]
-            world.engine.handle(events.PodGone(uid), world.now)
+            world.engine.handle(events.Gone("Pod", uid), world.now)
         case "pod waits":
             # Claims that are made for a pod are of one that is called p.
             name = data.draw(st.sampled_from(["p", f"w{n}"]))
@@ -50,7 +50,8 @@ def see_or_lose(world: Waiting, body: Json, data: st.DataObject) -> None:
     """An object of storage is there, or, more seldom, is no more."""
     meta = body["metadata"]
     if data.draw(st.sampled_from([False, False, True])):
-        gone = events.StorageGone(body["kind"], meta.get("namespace", ""), meta["name"])
+        key = "/".join(filter(None, (meta.get("namespace"), meta["name"])))
+        gone = events.Gone(body["kind"], key)
         world.engine.handle(gone, world.now)
     else:
         world.engine.handle(seen(body), world.now)
@@ -59,10 +60,10 @@ def see_or_lose(world: Waiting, body: Json, data: st.DataObject) -> None:
 def seen(body: Json) -> events.Event:
     """An object is there, or another than before."""
     if "kind" in body:
-        return events.StorageSeen(msgspec.convert(body, storage.KINDS[body["kind"]]))
+        return events.Seen(msgspec.convert(body, storage.KINDS[body["kind"]]))
     if "containers" in body["spec"]:
-        return events.PodSeen(msgspec.convert(body, wire.Pod))
-    return events.NodeSeen(msgspec.convert(body, wire.Node))
+        return events.Seen(msgspec.convert(body, wire.Pod))
+    return events.Seen(msgspec.convert(body, wire.Node))
 
 
 def node(name: str = "n0", **labels: str) -> Json:
@@ -121,7 +122,7 @@ FULL = [node(), csi_node(1), MADE, claim("c", "made"), claim("d", "made"),
         with_claim("r", "c", on="n0"), with_claim("w", "d")]  # fmt: skip
 CASES: dict[str, tuple[list[Json], events.Event]] = {
     "its class is there": ([node(), claim("c", "made"), with_claim("w", "c")], seen(MADE)),
-    "a volume is used no more": (FULL, events.PodGone("r")),
+    "a volume is used no more": (FULL, events.Gone("Pod", "r")),
     "a node takes more volumes": (FULL, seen(csi_node(2))),
     "its volume comes to a node for another": (FULL, seen(with_claim("s", "d", on="n0"))),
     "a node is where its volume can be used": (
@@ -130,10 +131,10 @@ CASES: dict[str, tuple[list[Json], events.Event]] = {
     ),
     "its driver, which says where there is room, is gone": (
         [node(), MADE, DRIVER, claim("c", "made"), with_claim("w", "c")],
-        events.StorageGone("CSIDriver", "", "a.csi"),
+        events.Gone("CSIDriver", "a.csi"),
     ),
     "nothing says any more how many volumes a node takes": (
-        FULL, events.StorageGone("CSINode", "", "n0")
+        FULL, events.Gone("CSINode", "n0")
     ),
     "there is a volume": ([node(), LOCAL, claim("c", "local"), with_claim("w", "c")], seen(volume())),
     "a node is in the zone of its volume": (
@@ -144,13 +145,13 @@ CASES: dict[str, tuple[list[Json], events.Event]] = {
     "a disk is used no more": (
         [node(), pod("r", "n0", gcePersistentDisk={"pdName": "d"}),
          pod("w", gcePersistentDisk={"pdName": "d"})],
-        events.PodGone("r"),
+        events.Gone("Pod", "r"),
     ),
     "a claim for one pod is used no more on a node that is full": (
         [node("n0") | {"status": {"allocatable": {"cpu": 9, "pods": 0}}}, node("n1"), MADE,
          claim("c", "made", mode="ReadWriteOncePod"), with_claim("r", "c", on="n0"),
          with_claim("w", "c")],
-        events.PodGone("r"),
+        events.Gone("Pod", "r"),
     ),
 }  # fmt: skip
 

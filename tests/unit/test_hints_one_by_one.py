@@ -22,7 +22,7 @@ def node(name: str = "n", **figures: Any) -> wire.Node:
 
 
 def seen(thing: _Thing) -> Event:
-    return events.NodeSeen(thing) if isinstance(thing, wire.Node) else events.PodSeen(thing)
+    return events.Seen(thing)
 
 
 def of_others(name: str = "r", on: str = "n", **figures: Any) -> wire.Pod:
@@ -64,7 +64,7 @@ def required(**requirement: Any) -> dict[str, Any]:
 
 
 def gone(uid: str = "r") -> Event:
-    return events.PodGone(uid)
+    return events.Gone("Pod", uid)
 
 
 A, LABELLED = {"app": "a"}, {"zone": "a", "disk": "ssd"}
@@ -158,7 +158,7 @@ CASES: dict[str, tuple[Sequence[_Thing], wire.Pod, Event]] = {
     "a domain that has none goes": (
         UNEVEN,
         waiting(cpu=1, labels=A, spec=even("a")),
-        events.NodeGone("full"),
+        events.Gone("Node", "full"),
     ),
     "a pod leaves its card": (
         [make.hami_node(name="n", cards=1), of_others(annotations=ON_CARD, **SLICE)],

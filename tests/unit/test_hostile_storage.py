@@ -37,26 +37,26 @@ def claim(uid: str, size: str) -> Json:
 
 def see(engine: Engine, *bodies: Json) -> None:
     for body in bodies:
-        engine.handle(events.StorageSeen(msgspec.convert(body, storage.KINDS[body["kind"]])), 0.0)
+        engine.handle(events.Seen(msgspec.convert(body, storage.KINDS[body["kind"]])), 0.0)
 
 
 def test_room_is_promised_to_a_pod_whose_claim_is_another_by_now() -> None:
     """A card is promised to it, and there is no volume for it any more: others are decided for all the same."""
     engine = Engine(Config(), pace=PROMPT, is_shared=False)
-    engine.handle(events.NodeSeen(make.hami_node(name="n", cards=1)), 0.0)
+    engine.handle(events.Seen(make.hami_node(name="n", cards=1)), 0.0)
     ask: Json = {"gpu": 1, "gpumem": 15000}
     held = {names.HAMI_NODE: "n", names.HAMI_ALLOCATED: "n-GPU-0,NVIDIA,15000,0:;"}
     victim = make.pod(name="low", node="n", annotations=held, **ask)
-    engine.handle(events.PodSeen(victim), 0.0)
+    engine.handle(events.Seen(victim), 0.0)
     see(engine, LOCAL, VOLUME, claim("u", "1Gi"))
     spec = {"volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "c"}}]}
-    engine.handle(events.PodSeen(make.pod(name="p", priority=10, spec=spec, **ask)), 0.0)
+    engine.handle(events.Seen(make.pod(name="p", priority=10, spec=spec, **ask)), 0.0)
     (evict,) = engine.decide(0.0, Unlimited()).evicts
     assert evict.victims == (victim.metadata.uid,)
-    engine.handle(events.StorageGone("PersistentVolumeClaim", "default", "c"), 1.0)
+    engine.handle(events.Gone("PersistentVolumeClaim", "default/c"), 1.0)
     see(engine, claim("u2", "100Gi"))
-    engine.handle(events.PodSeen(make.pod(name="q", gpu=1, gpumem=1000)), 1.0)
-    engine.handle(events.PodSeen(make.pod(name="r", cpu=1)), 1.0)
+    engine.handle(events.Seen(make.pod(name="q", gpu=1, gpumem=1000)), 1.0)
+    engine.handle(events.Seen(make.pod(name="r", cpu=1)), 1.0)
     (bind,) = engine.decide(1.0, Unlimited()).binds
     assert bind.uid == "default/r"
 

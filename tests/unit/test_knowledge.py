@@ -9,28 +9,32 @@ from tests.operator import knowledge
 
 Json = dict[str, Any]
 
-NODE = {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "1", "pods": "10"}}}
+NODE = {
+    "kind": "Node",
+    "metadata": {"name": "n"},
+    "status": {"allocatable": {"cpu": "1", "pods": "10"}},
+}
 
 
 def _pod(uid: str, node: str = "", name: str = "evenkeel") -> Json:
     asked = [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]
     spec = {"nodeName": node, "schedulerName": name, "containers": asked}
-    return {"type": "event", "event": {"type": "PodSeen", "pod": {"metadata": {"name": uid, "uid": uid}, "spec": spec}}}  # fmt: skip
+    return {"type": "event", "event": {"type": "Seen", "found": {"kind": "Pod", "metadata": {"name": uid, "uid": uid}, "spec": spec}}}  # fmt: skip
 
 
 def _bind(uid: str) -> Json:
     return {"type": "decide", "binds": [{"uid": uid, "node": "n", "slots": []}]}
 
 
-def _event(kind: str, **fields: Any) -> Json:
-    return {"type": "event", "event": {"type": kind, **fields}}
+def _event(what: str, **fields: Any) -> Json:
+    return {"type": "event", "event": {"type": what, **fields}}
 
 
 def _replayed(*lines: Json) -> knowledge.Known:
     return knowledge.replayed(json.dumps(line).encode() for line in lines)
 
 
-_START = (_event("NodeSeen", node=NODE), _pod("ours"))
+_START = (_event("Seen", found=NODE), _pod("ours"))
 _THEIRS = _pod("theirs", "n", "rival")
 
 
@@ -41,7 +45,7 @@ def test_a_bind_to_a_node_that_was_known_to_be_full_is_wrong() -> None:
 
 def test_what_was_heard_of_after_the_bind_could_not_be_known() -> None:
     known = _replayed(
-        *_START, _bind("ours"), _THEIRS, _pod("next"), _event("PodGone", uid="theirs")
+        *_START, _bind("ours"), _THEIRS, _pod("next"), _event("Gone", kind="Pod", key="theirs")
     )
     assert (known.wrongs, known.binds) == ([], ["ours"])
 
@@ -58,7 +62,7 @@ def test_a_bind_that_failed_and_a_pod_that_went_give_room_back() -> None:
         _bind("ours"),
         _event("BindFailed", uid="ours", message="no"),
         _bind("ours"),
-        _event("PodGone", uid="ours"),
+        _event("Gone", kind="Pod", key="ours"),
         _pod("next"),
         _bind("next"),
     )

@@ -76,9 +76,9 @@ class Parts:
 @pytest.mark.usefixtures("ticking")
 async def test_a_list_is_applied_in_slices_and_nothing_is_decided_before_its_end() -> None:
     parts = Parts()
-    parts.put(events.NodeSeen(make.node(name="roomy")))
-    parts.put(events.PodsListed([make.pod(name=f"p{i}") for i in range(200)], "evenkeel"))
-    parts.put(events.NodeSeen(make.node(name="behind")))
+    parts.put(events.Seen(make.node(name="roomy")))
+    parts.put(events.Listed("Pod", [make.pod(name=f"p{i}") for i in range(200)], "evenkeel"))
+    parts.put(events.Seen(make.node(name="behind")))
     parts.loop.turn()
     assert 0 < len(parts.cluster.pods) < 20
     turns = 0
@@ -97,9 +97,9 @@ async def test_a_list_is_applied_in_slices_and_nothing_is_decided_before_its_end
 async def test_a_list_drops_what_is_gone_of_what_waits_to_be_compiled_too() -> None:
     parts = Parts()
     gone, stays = (make.pod(name=n, node_selector=KEYS) for n in ("gone", "stays"))
-    parts.engine.handle(events.PodSeen(gone), 0.0)
-    parts.engine.handle(events.PodSeen(make.pod(name="old")), 0.0)
-    parts.put(events.PodsListed([stays], "evenkeel"))
+    parts.engine.handle(events.Seen(gone), 0.0)
+    parts.engine.handle(events.Seen(make.pod(name="old")), 0.0)
+    parts.put(events.Listed("Pod", [stays], "evenkeel"))
     parts.turns_until(lambda: parts.is_quiet)
     assert set(parts.cluster.pods) == {"default/stays"}
 
@@ -112,15 +112,15 @@ async def test_what_was_listed_first_is_no_arrival_though_it_waits_to_be_compile
     """Pods that were there before anybody watched do not tell how many come while others leave."""
     parts = Parts()
     dear = make.pod(name="dear", gpu=1, node_selector=KEYS)
-    parts.put(events.PodsListed([dear], "evenkeel"))
+    parts.put(events.Listed("Pod", [dear], "evenkeel"))
     # News go first, so this one comes while the listed pod waits.
     if meanwhile != "nothing":
         node = "n" if meanwhile == "bound" else ""
-        parts.put(events.PodSeen(make.pod(name="dear", gpu=1, node_selector=KEYS, node=node)))
+        parts.put(events.Seen(make.pod(name="dear", gpu=1, node_selector=KEYS, node=node)))
     parts.turns_until(lambda: "default/dear" in parts.cluster.pods)
     devices = parts.cluster.demand.devices
     assert (devices.seen, devices._watched) == (1, 0)
-    parts.put(events.PodSeen(make.pod(name="comes", gpu=1, node_selector=KEYS)))
+    parts.put(events.Seen(make.pod(name="comes", gpu=1, node_selector=KEYS)))
     parts.turns_until(lambda: "default/comes" in parts.cluster.pods)
     assert (devices.seen, devices._watched) == (2, 1)
 
@@ -132,8 +132,8 @@ async def test_news_go_before_what_is_dear_to_compile(*, is_leading: bool) -> No
     parts = Parts(is_leading=is_leading)
     for i in range(100):
         pod = make.pod(name=f"dear{i}", namespace=f"tenant-{i % 3}", node_selector=KEYS)
-        parts.put(events.PodSeen(pod))
-    parts.put(events.PodSeen(make.pod(name="normal")))
+        parts.put(events.Seen(pod))
+    parts.put(events.Seen(make.pod(name="normal")))
     parts.turns_until(lambda: "default/normal" in parts.cluster.pods)
     assert len(parts.engine._intake) > 30
     parts.turns_until(lambda: not parts.engine.is_compiling)
@@ -153,7 +153,7 @@ async def test_what_became_of_a_bind_is_told_though_the_loop_has_ended() -> None
     pod = make.pod(name="p")
     parts.cluster.see_pod(pod)
     parts.cluster.assume(pod.metadata.uid, "n", ())
-    parts.put(events.PodSeen(make.pod(name="other")))
+    parts.put(events.Seen(make.pod(name="other")))
     parts.put(events.BindDone(pod.metadata.uid))
     parts.loop.finish()
     assert told == ["Successfully assigned default/p to n"]
@@ -169,13 +169,13 @@ async def test_a_pod_that_finished_before_its_bind_was_known_gets_its_event() ->
 
     parts = Parts(reporter=Told())
     pods = [make.pod(name=name) for name in ("bound", "failed")]
-    parts.put(events.NodeSeen(make.node(name="n")))
+    parts.put(events.Seen(make.node(name="n")))
     for pod in pods:
-        parts.put(events.PodSeen(pod))
+        parts.put(events.Seen(pod))
     parts.turns_until(lambda: len(parts.cluster.pods_on.get("n", ())) == 2)
     bound, failed = (pod.metadata.uid for pod in pods)
     for uid in (bound, failed):
-        parts.put(events.PodGone(uid))
+        parts.put(events.Gone("Pod", uid))
     parts.put(events.BindFailed(failed, "the pod is gone", gone=True))
     parts.put(events.BindDone(bound))
     parts.put(events.BindDone(bound))
@@ -198,10 +198,10 @@ async def test_a_pod_of_which_nothing_can_be_told_ends_nothing(
         return claim_problem(pod)
 
     monkeypatch.setattr(parts.cluster, "claim_problem", fails_on_one)
-    parts.put(events.NodeSeen(make.node(name="n", cpu="4")))
-    parts.put(events.PodSeen(make.pod(name="odd", cpu="1", node="n")))
-    parts.put(events.PodsListed([make.pod(name="odd", cpu="1", node="n")], ""))
-    parts.put(events.PodSeen(make.pod(name="behind", cpu="1")))
+    parts.put(events.Seen(make.node(name="n", cpu="4")))
+    parts.put(events.Seen(make.pod(name="odd", cpu="1", node="n")))
+    parts.put(events.Listed("Pod", [make.pod(name="odd", cpu="1", node="n")]))
+    parts.put(events.Seen(make.pod(name="behind", cpu="1")))
     with structlog.testing.capture_logs() as logs:
         parts.turns_until(lambda: "default/behind" in parts.cluster.pods)
         parts.loop.mistakes.tell_all()

@@ -34,7 +34,7 @@ async def test_a_pod_whose_bind_has_ended_is_remembered_no_more() -> None:
             replica.tally.report(end)
         assert not replica.tally._journeys
         replica.engine.handle(end, replica.now)
-        replica.engine.handle(events.PodGone("default/p"), replica.now)
+        replica.engine.handle(events.Gone("Pod", "default/p"), replica.now)
     found = await replica.scrape()
     assert of(found, "evenkeel_placements_total") == 1
     assert of(found, "scheduler_schedule_attempts_total", result="error") == 1
@@ -45,7 +45,7 @@ async def test_what_kept_a_pod_that_left_is_remembered_no_more() -> None:
     replica.see(node(), pod("p", 99_999))
     assert replica.decide().holds
     assert replica.tally._causes
-    for note in replica.engine.handle(events.PodGone("default/p"), replica.now):
+    for note in replica.engine.handle(events.Gone("Pod", "default/p"), replica.now):
         replica.tally.left(note.uid)  # type: ignore[union-attr]
     assert not replica.tally._causes
 

@@ -101,7 +101,7 @@ async def test_placements_are_told_by_mode_and_policy_and_failures_by_profile() 
     replica = Replica()
     spec = {"podSelector": {"matchLabels": {"team": "a"}}, "nodePolicy": "spread"}
     body = {"metadata": {"name": "team-a", "generation": 1}, "spec": spec}
-    replica.engine.handle(events.PolicySeen(body), replica.now)
+    replica.engine.handle(events.Seen(make.policy(body)), replica.now)
     replica.see(node(), pod("a", labels={"team": "a"}), pod("b"), pod("c"))
     replica.decide()
     replica.bound("default/a")
@@ -124,7 +124,7 @@ async def test_why_pods_wait_is_told_by_rule_until_they_wait_no_more() -> None:
     assert of(found, name, plugin="GpuCards", profile="evenkeel") == 1
     assert of(found, name, plugin="NodeAffinity", profile="evenkeel") == 1
     for uid in ("default/huge", "default/both"):
-        for note in replica.engine.handle(events.PodGone(uid), replica.now):
+        for note in replica.engine.handle(events.Gone("Pod", uid), replica.now):
             replica.tally.left(note.uid)  # type: ignore[union-attr]
     assert not [key for key in await replica.scrape() if key[0] == name]
 
@@ -164,7 +164,7 @@ async def test_labels_are_made_anew_when_nodes_change() -> None:
     replica = Replica()
     replica.see(node("a"), node("b"))
     before = await replica.scrape()
-    replica.engine.handle(events.NodeGone("a"), replica.now)
+    replica.engine.handle(events.Gone("Node", "a"), replica.now)
     replica.see(node("c"))
     after = await replica.scrape()
     nodes = [

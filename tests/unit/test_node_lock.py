@@ -9,7 +9,7 @@ import pytest
 from scheduler.api import names
 from scheduler.api.door.decisions import Bind
 from scheduler.errors import ApiError
-from scheduler.kube.bind.jobs import Job
+from scheduler.kube.bind.jobs import Done, Job
 from scheduler.kube.bind.node_lock import NodeLock
 from tests import make
 
@@ -54,7 +54,7 @@ async def take(
     api: Api, *, may_write: bool = True, schedulers: tuple[str, ...] = ("ours",)
 ) -> bool:
     lock = NodeLock(api, schedulers=schedulers, timeout_seconds=300.0)  # type: ignore[arg-type]
-    return await lock.take(job(), lambda: may_write)
+    return await lock.take(job(), lambda: may_write) == Done()
 
 
 def dated(text: str | None) -> str | None:

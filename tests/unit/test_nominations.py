@@ -18,7 +18,7 @@ from tests import make
 def engine_of(*nodes: wire.Node) -> Engine:
     engine = Engine(Config(), pace=PROMPT, is_shared=False)
     for node in nodes or (make.node(name="a", cpu=4),):
-        engine.handle(events.NodeSeen(node), 0.0)
+        engine.handle(events.Seen(node), 0.0)
     return engine
 
 
@@ -31,7 +31,7 @@ def nominated(name: str, to: str, **more: Any) -> wire.Pod:
 
 def see(engine: Engine, *pods: wire.Pod, at: float = 0.0) -> None:
     for pod in pods:
-        engine.handle(events.PodSeen(pod), at)
+        engine.handle(events.Seen(pod), at)
 
 
 def placed(engine: Engine, at: float = 0.0) -> dict[str, str]:
@@ -57,7 +57,7 @@ def test_room_is_given_back_when_the_nomination_ends() -> None:
         see(engine, nominated("high", "a"), make.pod(name="low", cpu=2))
         assert placed(engine) == {}
         if end == "deleted":
-            engine.handle(events.PodGone("default/high"), 1.0)
+            engine.handle(events.Gone("Pod", "default/high"), 1.0)
         elif end == "cleared":
             see(engine, nominated("high", ""), at=1.0)
         else:
@@ -89,9 +89,9 @@ def test_what_a_preemptor_leaves_behind_is_free_for_those_of_lower_priority() ->
     see(engine, make.pod(name="victim", node="a", cpu=4), make.pod(name="high", cpu=3, priority=10))
     (evict,) = engine.decide(0.0, Unlimited()).evicts
     assert (evict.node, evict.victims) == ("a", ("default/victim",))
-    engine.handle(events.NodeSeen(make.node(name="b", cpu=4)), 2.0)
+    engine.handle(events.Seen(make.node(name="b", cpu=4)), 2.0)
     assert placed(engine, 2.0) == {"default/high": "b"}
-    engine.handle(events.PodGone("default/victim"), 3.0)
+    engine.handle(events.Gone("Pod", "default/victim"), 3.0)
     see(engine, make.pod(name="low", cpu=4), at=3.0)
     assert placed(engine, 3.0) == {"default/low": "a"}
 
@@ -126,9 +126,9 @@ def test_a_pod_that_waits_for_its_victims_evicts_nobody_else() -> None:
 def test_an_engine_that_starts_anew_knows_what_it_promised_and_its_log_runs_again() -> None:
     lines: list[bytes] = []
     engine = Recorded(Config(), "test", lines.append, pace=PROMPT)
-    engine.handle(events.NodeSeen(make.node(name="a", cpu=4)), 0.0)
+    engine.handle(events.Seen(make.node(name="a", cpu=4)), 0.0)
     selector = wire.LabelSelector(match_labels={"app": "db"})
-    engine.handle(events.BudgetSeen("default", "db", selector, 1), 0.0)
+    engine.handle(events.Seen(make.budget("db", selector, 1)), 0.0)
     see(engine, make.pod(name="victim", node="a", cpu=4), make.pod(name="high", cpu=3, priority=10))
     assert engine.decide(0.0, Unlimited()).evicts
     first = len(lines)
@@ -137,7 +137,7 @@ def test_an_engine_that_starts_anew_knows_what_it_promised_and_its_log_runs_agai
     assert nominations.node_of("default/high") == "a"
     assert nominations.going == {"default/victim": "default/high"}
     assert len(engine.cluster.budgets) == 1
-    engine.handle(events.PodGone("default/victim"), 2.0)
+    engine.handle(events.Gone("Pod", "default/victim"), 2.0)
     assert {bind.uid for bind in engine.decide(4.0, Unlimited()).binds} == {"default/high"}
     for part in (lines[:first], lines[first:]):
         assert rerun(part).difference is None
@@ -151,7 +151,7 @@ def test_a_share_that_is_promised_is_counted_on_its_card() -> None:
     )
     assert placed(engine) == {"default/x": "a"}
     (held,) = [use.uuid for slot in engine.cluster.pods["default/x"].claim for use in slot]
-    engine.handle(events.PodGone("default/high"), 1.0)
+    engine.handle(events.Gone("Pod", "default/high"), 1.0)
     see(engine, make.pod(name="z", gpu=2, gpumem=1000), at=1.0)
     assert placed(engine, 1.0).keys() == {"default/y", "default/z"}
     assert held

@@ -17,10 +17,10 @@ POLICY = {"metadata": {"name": "team-a", "generation": 1}, "spec": {"scoring": {
 def note(pod: wire.Pod, *nodes: wire.Node, policy: Any = None, config: Config | None = None) -> str:
     engine = Engine(config or Config())
     for node in nodes:
-        engine.handle(events.NodeSeen(node), 0.0)
+        engine.handle(events.Seen(node), 0.0)
     if policy:
-        engine.handle(events.PolicySeen(policy), 0.0)
-    engine.handle(events.PodSeen(pod), 0.0)
+        engine.handle(events.Seen(make.policy(policy)), 0.0)
+    engine.handle(events.Seen(pod), 0.0)
     (bind,) = engine.decide(0.0, Unlimited()).binds
     record = engine.cluster.pods[bind.uid]
     how = placements.say_how(record, engine.policies.resolve(record))

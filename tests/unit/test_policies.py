@@ -343,7 +343,7 @@ def test_the_crd_lists_the_words_that_the_code_knows() -> None:
 def test_an_engine_says_what_of_a_policy_is_without_effect(
     spec: dict[str, Any], said: list[str]
 ) -> None:
-    (note,) = Engine(Config()).handle(events.PolicySeen(body(spec)), 0.0)
+    (note,) = Engine(Config()).handle(events.Seen(make.policy(body(spec))), 0.0)
     assert isinstance(note, notes.PolicyJudged)
     assert not note.problem
     assert all(words in note.remark for words in said)
@@ -353,9 +353,9 @@ def test_an_engine_says_what_of_a_policy_is_without_effect(
 def test_a_mode_is_without_effect_under_a_node_policy_of_the_configuration_too() -> None:
     packer = Profile("packer", Placement(node_policy="binpack"))
     engine = Engine(Config(profiles=(packer,)))
-    (note,) = engine.handle(events.PolicySeen(body({"scoring": {"mode": "keel"}})), 0.0)
+    (note,) = engine.handle(events.Seen(make.policy(body({"scoring": {"mode": "keel"}}))), 0.0)
     assert isinstance(note, notes.PolicyJudged)
     assert "for pods of packer (binpack) the configuration's nodePolicy scores" in note.remark
-    (note,) = engine.handle(events.PolicySeen(body({"gpuPolicy": "numa"})), 0.0)
+    (note,) = engine.handle(events.Seen(make.policy(body({"gpuPolicy": "numa"}))), 0.0)
     assert isinstance(note, notes.PolicyJudged)
     assert not note.remark

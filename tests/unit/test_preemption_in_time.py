@@ -119,7 +119,7 @@ def _see_off(engine: Engine, bodies: dict[str, Json], leaving: dict[str, int], a
             model.see(engine, gone, at)
             continue
         del leaving[uid], bodies[uid]
-        engine.handle(events.PodGone(uid), at)
+        engine.handle(events.Gone("Pod", uid), at)
         again = f"{uid}'"
         spec = {key: value for key, value in body["spec"].items() if key != "nodeName"}
         meta = body["metadata"] | {"name": again, "uid": again}

@@ -38,7 +38,7 @@ def holders(draw: st.DrawFn) -> tuple[str, int, Ask, list[int]]:
 def engine_of(there: list[tuple[str, int, Ask, list[int]]]) -> Engine:
     engine = Engine(Config(), pace=PROMPT, is_shared=False)
     for name, cpu in (("a", 6), ("b", 4)):
-        engine.handle(events.NodeSeen(make.hami_node(name=name, cards=3, cpu=cpu)), 0.0)
+        engine.handle(events.Seen(make.hami_node(name=name, cards=3, cpu=cpu)), 0.0)
     for i, (node, priority, ask, cards) in enumerate(there):
         held = "".join(
             f"{node}-GPU-{card},NVIDIA,{ask['gpumem']},{ask['gpucores']}:" for card in cards
@@ -49,7 +49,7 @@ def engine_of(there: list[tuple[str, int, Ask, list[int]]]) -> Engine:
 
 
 def see(engine: Engine, pod: wire.Pod) -> None:
-    engine.handle(events.PodSeen(pod), 0.0)
+    engine.handle(events.Seen(pod), 0.0)
 
 
 def bound(engine: Engine, at: float) -> list[tuple[str, str]]:
@@ -70,9 +70,9 @@ def test_as_many_go_as_must_and_then_the_pod_fits(
     one = evict.victims[spared % len(evict.victims)]
     for uid in evict.victims:
         if uid != one:
-            engine.handle(events.PodGone(uid), 5.0)
+            engine.handle(events.Gone("Pod", uid), 5.0)
     assert bound(engine, 5.0) == [], "it fits beside one who was to go"
-    engine.handle(events.PodGone(one), 60.0)
+    engine.handle(events.Gone("Pod", one), 60.0)
     assert bound(engine, 60.0) == [("default/p", evict.node)]
 
 
@@ -96,5 +96,5 @@ def test_what_is_promised_of_cards_is_there_when_the_victims_are_gone(
         see(engine, make.pod(name=f"low{i}", priority=0, **other))
     engine.decide(1.0, Unlimited())
     for uid in evict.victims:
-        engine.handle(events.PodGone(uid), 60.0)
+        engine.handle(events.Gone("Pod", uid), 60.0)
     assert ("default/p", evict.node) in bound(engine, 60.0)

@@ -11,10 +11,10 @@ from tests import make
 def test_pods_for_which_there_is_no_time_come_again_and_lose_nothing() -> None:
     engine = Engine(Config())
     for i in range(80):
-        engine.handle(events.NodeSeen(make.node(name=f"n{i}", cpu=4)), 0.0)
-        engine.handle(events.PodSeen(make.pod(name=f"v{i}", node=f"n{i}", cpu=4)), 0.0)
+        engine.handle(events.Seen(make.node(name=f"n{i}", cpu=4)), 0.0)
+        engine.handle(events.Seen(make.pod(name=f"v{i}", node=f"n{i}", cpu=4)), 0.0)
     for i in range(60):
-        engine.handle(events.PodSeen(make.pod(name=f"p{i}", cpu=4, priority=1)), 0.0)
+        engine.handle(events.Seen(make.pod(name=f"p{i}", cpu=4, priority=1)), 0.0)
     found: list[str] = []
     n_calls = 0
     while len(found) < 60:
@@ -33,12 +33,12 @@ def test_a_namespace_pays_for_whom_its_pods_have_asked_to_make_room() -> None:
     """Thousands of pods that would preempt do not keep another namespace's pod waiting, of the same priority."""
     engine = Engine(Config())
     for i in range(40):
-        engine.handle(events.NodeSeen(make.node(name=f"n{i}", cpu=4)), 0.0)
-        engine.handle(events.PodSeen(make.pod(name=f"v{i}", node=f"n{i}", cpu=4)), 0.0)
+        engine.handle(events.Seen(make.node(name=f"n{i}", cpu=4)), 0.0)
+        engine.handle(events.Seen(make.pod(name=f"v{i}", node=f"n{i}", cpu=4)), 0.0)
     for i in range(400):
         pod = make.pod(name=f"p{i}", namespace="many", cpu=5, priority=1)
-        engine.handle(events.PodSeen(pod), 0.0)
-    engine.handle(events.PodSeen(make.pod(name="other", cpu=4, priority=1)), 0.0)
+        engine.handle(events.Seen(pod), 0.0)
+    engine.handle(events.Seen(make.pod(name="other", cpu=4, priority=1)), 0.0)
     n_before = 0
     while not (outcome := engine.decide(0.0, SpentAllowance(10_000, (0, 0, 1)))).evicts:
         n_before += len(outcome.holds)

@@ -59,7 +59,7 @@ def test_an_eviction_lets_the_pod_in(world: twin.World, pod: Json) -> None:
     assume(outcome.evicts)
     (evict,) = outcome.evicts
     for uid in evict.victims:
-        engine.handle(events.PodGone(uid), 1.0)
+        engine.handle(events.Gone("Pod", uid), 1.0)
     at = 1.0
     for _ in range(5):
         at = max(at, engine.due(at))

@@ -9,19 +9,22 @@ import kopf
 import pytest
 import structlog.testing
 
+from scheduler.api import kinds
 from scheduler.api.door import events
 from scheduler.api.door.events import Heard
 from scheduler.api.limits import DEFAULT
 from scheduler.errors import ApiError
 from scheduler.kube.client import ApiClient
-from scheduler.kube.watch import kinds, rare, sources
+from scheduler.kube.watch import rare, sources
 from scheduler.kube.watch.rare import Rare
 from scheduler.kube.watch.sources import Source
+from tests import make
 
 Json = dict[str, Any]
 NOT_THERE = ApiError(404, "NotFound", "no such kind")
 BUSY = ApiError(0, "Timeout", "no answer")
 TABLE = sources.table(("evenkeel",), DEFAULT)
+TEAM = events.Seen(make.namespace("team", {"a": "b"}))
 POLICIES, NAMESPACES = kinds.POLICIES.path, kinds.NAMESPACES.path
 
 
@@ -58,6 +61,14 @@ def policy(name: str) -> Json:
     return {"metadata": {"name": name}}
 
 
+def seen(name: str) -> events.Seen:
+    return events.Seen(make.policy(policy(name)))
+
+
+def gone(name: str) -> events.Gone:
+    return events.Gone("BalancePolicy", name)
+
+
 async def tell(to: Rare, kind: str, name: str) -> None:
     """As kopf tells of a policy."""
     (source,) = (one for one in TABLE if one.kind == kinds.POLICIES)
@@ -88,9 +99,9 @@ async def test_all_there_is_is_handed_in_and_nothing_is_followed() -> None:
     made, told = await started(server)
     await made.follow(server.api)
     assert told == [
-        events.NamespaceSeen("team", {"a": "b"}),
-        events.PolicySeen(policy("a")),
-        events.PolicySeen(policy("b")),
+        TEAM,
+        seen("a"),
+        seen("b"),
     ]
 
 
@@ -105,14 +116,14 @@ async def test_a_kind_that_is_not_served_is_reported_once_with_what_needs_it() -
             "placement by BalancePolicies",
         )
     ]
-    assert events.NamespaceSeen("team", {"a": "b"}) in told
+    assert TEAM in told
 
 
 async def test_an_api_server_that_cannot_be_read_is_asked_until_it_can() -> None:
     server = Server(BUSY, ApiError(403, "Forbidden", "no"), ["a"], BUSY, ["a"])
     made, told = await started(server)
     # What could be read is not read again: of two kinds both would seldom be read in one go.
-    assert told == [events.NamespaceSeen("team", {"a": "b"}), events.PolicySeen(policy("a"))]
+    assert told == [TEAM, seen("a")]
     assert not made.troubles
     # A later list that fails is trouble as well, until one comes.
     await made.relist(server.api)
@@ -128,10 +139,10 @@ async def test_objects_that_kopf_never_finds_come_and_go_all_the_same() -> None:
     del told[:]
     await made.follow(server.api)
     assert told[:4] == [
-        events.PolicySeen(policy("a")),
-        events.PolicySeen(policy("b")),
-        events.PolicySeen(policy("b")),
-        events.PolicyGone("a"),
+        seen("a"),
+        seen("b"),
+        seen("b"),
+        gone("a"),
     ]
 
 
@@ -140,7 +151,7 @@ async def test_what_kopf_tells_is_newer_than_a_list_under_way() -> None:
     made, told = await started(server)
     del told[:]
     await made.follow(server.api)
-    assert told == [events.PolicySeen(policy("from-kopf"))]
+    assert told == [seen("from-kopf")]
 
 
 async def test_what_is_read_again_hands_in_what_has_changed_and_what_is_gone() -> None:
@@ -151,11 +162,11 @@ async def test_what_is_read_again_hands_in_what_has_changed_and_what_is_gone() -
     await tell(made, "ADDED", "by-kopf")
     await made.read(server.api)
     assert told[1:] == [
-        events.NamespaceSeen("team", {"a": "b"}),
-        events.PolicySeen(policy("b")),
-        events.PolicySeen(policy("c")),
-        events.PolicyGone("a"),
-        events.PolicyGone("by-kopf"),
+        TEAM,
+        seen("b"),
+        seen("c"),
+        gone("a"),
+        gone("by-kopf"),
     ]
 
 
@@ -163,13 +174,14 @@ async def test_objects_whose_version_is_known_are_not_handed_in_again() -> None:
     made, told = await started(Server([]))
     (source,) = (one for one in TABLE if one.kind == kinds.POLICIES)
     bodies = {version: {"metadata": {"name": "a", "resourceVersion": version}} for version in "12"}
+    typed = {version: make.policy(body) for version, body in bodies.items()}
     del told[:]
     for version in "1122":
-        made._take(source, [bodies[version]])
+        made._take(source, [typed[version]])
     await hear(made, source, "DELETED", bodies["2"])
     made._take(source, [])
     assert told == [
-        events.PolicySeen(bodies["1"]), events.PolicySeen(bodies["2"]), events.PolicyGone("a")
+        events.Seen(typed["1"]), events.Seen(typed["2"]), gone("a")
     ]  # fmt: skip
 
 
@@ -179,10 +191,10 @@ async def test_a_list_during_which_kopf_tells_of_a_change_is_not_compared() -> N
     del told[:]
     for _ in range(2):
         await made.relist(server.api)
-    policies = [one for one in told if not isinstance(one, events.NamespaceSeen)]
-    assert policies == [events.PolicySeen(policy("from-kopf"))]
+    policies = [one for one in told if one != TEAM]
+    assert policies == [seen("from-kopf")]
     await made.relist(server.api)
-    assert told[-1] == events.PolicyGone("from-kopf")
+    assert told[-1] == gone("from-kopf")
 
 
 async def test_what_kopf_tells_becomes_the_events_of_the_table() -> None:
@@ -194,9 +206,8 @@ async def test_what_kopf_tells_becomes_the_events_of_the_table() -> None:
     body = {"metadata": {"name": "team", "labels": None}}
     for kind in (None, "DELETED"):
         await hear(made, source, kind, body)
-    # What a namespace's pods were placed by holds as long as they are there.
     assert told == [
-        events.PolicySeen(policy("a")), events.PolicyGone("a"), events.NamespaceSeen("team", {})
+        seen("a"), gone("a"), events.Seen(make.namespace("team")), events.Gone("Namespace", "team")
     ]  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from scheduler.api import steering
 from scheduler.simulate import InputProblem, schedule
 from scheduler.simulate.reading import inventory as inventories
 from scheduler.simulate.reading.inventory import Inventory
@@ -54,12 +55,18 @@ def made(*objects: Json) -> tuple[Inventory, dict[str, Json]]:
     return inventory, pods
 
 
+def test_a_kind_that_is_written_in_a_template_means_nothing() -> None:
+    """The API server drops it."""
+    _, pods = made(workload("Job", template=template() | {"kind": "PodTemplate"}))
+    assert len(pods) == 1
+
+
 def test_a_deployment_makes_a_replica_set_and_its_pods() -> None:
     inventory, pods = made(workload("Deployment", replicas=3))
     (group,) = inventory.groups
-    hashed = group.name.removeprefix("web-")
+    hashed = group.metadata.name.removeprefix("web-")
     assert re.fullmatch(LETTERS + "{10}", hashed)
-    assert group.kind == "ReplicaSet"
+    assert isinstance(group, steering.ReplicaSet)
     assert group.selector is not None
     assert group.selector.match_labels == APP | {"pod-template-hash": hashed}
     assert len(pods) == 3

@@ -2,28 +2,30 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-from scheduler.api import wire
+from scheduler.api import kinds, steering
 from scheduler.api.door import events
 from scheduler.api.limits import DEFAULT
 from scheduler.api.names import GroupKind
 from scheduler.config import Config
+from scheduler.documents import foreign
 from scheduler.engine.engine import Engine
 from scheduler.kube import rights
 from scheduler.kube.inbox import Inbox
 from scheduler.kube.rights import Right
-from scheduler.kube.watch import kinds, snapshot, sources
-from scheduler.kube.watch.sources import Source, Way
+from scheduler.kube.watch import sources
+from scheduler.kube.watch.sources import Source
 from tests import make
 
 ROOT = Path(__file__).parents[2]
 UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
 
 
-def by_name(*schedulers: str) -> dict[str, Source[object]]:
+def by_name(*schedulers: str) -> dict[str, Source[Any]]:
     found = sources.table(schedulers, DEFAULT)
     assert len({source.name for source in found}) == len(found)
     return {source.name: source for source in found}
@@ -43,7 +45,7 @@ def test_one_name_has_a_stream_of_its_pods_and_one_of_all_others() -> None:
         "pods-ours": f"spec.schedulerName=evenkeel,{UNFINISHED}",
         "pods-others": f"spec.nodeName!=,spec.schedulerName!=evenkeel,{UNFINISHED}",
     }
-    raw = [name for name, source in by_name("evenkeel").items() if source.way == Way.RAW]
+    raw = [name for name, source in by_name("evenkeel").items() if not source.kind.is_rare]
     groups = ["services", "replicationcontrollers", "replicasets", "statefulsets"]
     storage = ["persistentvolumeclaims", "persistentvolumes", "storageclasses", "csinodes"]
     storage += ["csidrivers", "csistoragecapacities", "volumeattachments"]
@@ -62,42 +64,38 @@ def test_several_names_have_a_stream_each_and_others_pods_leave_out_all_of_them(
 @pytest.mark.parametrize(
     ("name", "listed"),
     [
-        ("pods-ours-a", events.PodsListed([], "a")),
-        ("pods-ours-b", events.PodsListed([], "b")),
-        ("pods-others", events.PodsListed([], "")),
-        ("nodes", events.NodesListed([])),
-        ("services", events.GroupsListed(GroupKind.SERVICE, [])),
-        ("statefulsets", events.GroupsListed(GroupKind.STATEFUL_SET, [])),
-        ("persistentvolumes", events.StorageListed("PersistentVolume", [])),
+        ("pods-ours-a", events.Listed("Pod", [], "a")),
+        ("pods-ours-b", events.Listed("Pod", [], "b")),
+        ("pods-others", events.Listed("Pod", [])),
+        ("nodes", events.Listed("Node", [])),
+        ("services", events.Listed("Service", [])),
+        ("statefulsets", events.Listed("StatefulSet", [])),
+        ("persistentvolumes", events.Listed("PersistentVolume", [])),
     ],
 )
 def test_an_empty_list_is_news_of_whose_objects_there_are_none(
     name: str, listed: events.Heard
 ) -> None:
     """Else what has gone meanwhile would stay for ever."""
-    assert by_name("a", "b")[name].words.of_list([]) == [listed]
+    assert by_name("a", "b")[name].tell_list([]) == listed
 
 
 def test_changes_of_pods_and_nodes_become_their_events() -> None:
     pod, node = make.pod(name="p"), make.node(name="n")
     table = sources.table(("evenkeel",), DEFAULT)
-    pods, nodes = table[0].words, table[2].words
-    assert pods.of_change(pod, is_gone=False) == [events.PodSeen(pod)]
-    assert pods.of_change(pod, is_gone=True) == [events.PodGone(pod.metadata.uid)]
-    assert nodes.of_change(node, is_gone=False) == [events.NodeSeen(node)]
-    assert nodes.of_change(node, is_gone=True) == [events.NodeGone("n")]
+    pods, nodes = table[0], table[2]
+    assert pods.tell_change(pod, is_gone=False) == events.Seen(pod)
+    assert pods.tell_change(pod, is_gone=True) == events.Gone("Pod", pod.metadata.uid)
+    assert nodes.tell_change(node, is_gone=False) == events.Seen(node)
+    assert nodes.tell_change(node, is_gone=True) == events.Gone("Node", "n")
 
 
-def test_all_that_is_read_may_be_listed_and_watched() -> None:
-    table = sources.table(("a", "b"), DEFAULT)
-    wanted = rights.needed(sources.reads(table), "", "evenkeel")
+def test_all_that_is_watched_may_be_listed_and_watched() -> None:
+    wanted = rights.needed("", "evenkeel")
     assert len(set(wanted)) == len(wanted)
-    for kind in (
-        kinds.PODS, kinds.NODES, kinds.NAMESPACES, kinds.POLICIES, kinds.SERVICES,
-        kinds.REPLICATION_CONTROLLERS, kinds.REPLICA_SETS, kinds.STATEFUL_SETS,
-    ):  # fmt: skip
+    for source in sources.table(("a", "b"), DEFAULT):
         for verb in ("list", "watch"):
-            assert Right(verb, kind.group, kind.plural) in wanted
+            assert Right(verb, source.kind.group, source.kind.plural) in wanted
 
 
 @pytest.mark.parametrize(
@@ -111,10 +109,10 @@ def test_a_kind_is_found_where_the_api_server_has_it(kind: kinds.Kind, path: str
     assert kind.path == path
 
 
-def test_the_manifests_give_every_right_that_is_needed() -> None:
-    """A line more in the table is a right more, and without it the first look at a cluster fails."""
+def given_rights() -> set[tuple[str, str, str]]:
+    """What the manifests give: verb, group and resource."""
     text = (ROOT / "manifests/base/rbac.yaml").read_text(encoding="utf-8")
-    given = {
+    return {
         (verb, group, resource)
         for role in yaml.safe_load_all(text)
         for rule in role.get("rules", ())
@@ -122,10 +120,29 @@ def test_the_manifests_give_every_right_that_is_needed() -> None:
         for resource in rule["resources"]
         for verb in rule["verbs"]
     }
-    reads = sources.reads(sources.table(("evenkeel",), DEFAULT))
-    for right in rights.needed(reads, "evenkeel-system", "evenkeel"):
+
+
+def test_the_manifests_give_every_right_that_is_needed() -> None:
+    """A line more in the table is a right more, and without it the first look at a cluster fails."""
+    given = given_rights()
+    for right in rights.needed("evenkeel-system", "evenkeel"):
         resource = "/".join(filter(None, (right.resource, right.subresource)))
         assert (right.verb, right.group, resource) in given
+
+
+def test_the_manifests_let_nothing_be_listed_that_the_table_does_not_name() -> None:
+    """A line less is a right less: nobody grants what nothing reads."""
+    listed = {(group, resource) for verb, group, resource in given_rights() if verb == "list"}
+    # kopf looks for CRDs by itself.
+    of_kopf = {("apiextensions.k8s.io", "customresourcedefinitions")}
+    assert listed == {(kind.group, kind.plural) for kind in kinds.WATCHED} | of_kopf
+
+
+def test_every_kind_that_is_watched_has_a_keeper_and_no_other() -> None:
+    engine = Engine(Config())
+    assert set(engine._keepers) == {kind.name for kind in kinds.WATCHED}
+    for kind in kinds.WATCHED:
+        assert engine.missing(kind.name, ()) == []
 
 
 def test_what_selects_pods_becomes_events_and_what_is_not_listed_any_more_is_gone() -> None:
@@ -133,34 +150,25 @@ def test_what_selects_pods_becomes_events_and_what_is_not_listed_any_more_is_gon
     service = found["services"].read(
         b'{"metadata":{"namespace":"a","name":"web"},"spec":{"selector":{"app":"web"}}}'
     )
-    seen = events.GroupSeen(
-        GroupKind.SERVICE, "a", "web", wire.LabelSelector(match_labels={"app": "web"})
-    )
-    gone = events.GroupGone(GroupKind.SERVICE, "a", "web")
-    assert found["services"].words.of_change(service, is_gone=False) == [seen]
-    assert found["services"].words.of_change(service, is_gone=True) == [gone]
+    seen = events.Seen(service)
+    gone = events.Gone("Service", "a/web")
+    assert found["services"].tell_change(service, is_gone=False) == seen
+    assert found["services"].tell_change(service, is_gone=True) == gone
     engine = Engine(Config())
     inbox = Inbox(engine)
-    for event in (
-        *found["services"].words.of_list([service]),
-        events.GroupSeen(GroupKind.REPLICA_SET, "a", "web", seen.selector),
-    ):
+    of_set = steering.ReplicaSet(service.metadata, steering.SetSpec(service.selector))
+    for event in (found["services"].tell_list([service]), events.Seen(of_set)):
         inbox.put(event)
     while heard := inbox.next():
         engine.handle(heard, 0.0)
     assert inbox.lists_waiting == 0
     assert engine.cluster.peers.of_kind(GroupKind.SERVICE) == {("a", "web")}
-    inbox.put(events.GroupsListed(GroupKind.SERVICE, []))
+    inbox.put(events.Listed("Service", []))
+    assert inbox.next() == events.ListBegins("Service")
     assert inbox.next() == gone
     engine.handle(gone, 0.0)
     assert engine.cluster.peers.of_kind(GroupKind.SERVICE) == set()
     assert engine.cluster.peers.of_kind(GroupKind.REPLICA_SET) == {("a", "web")}
-
-
-def test_what_simulate_reads_is_what_the_operator_reads_and_what_makes_pods() -> None:
-    watched = {source.kind for source in sources.table(("evenkeel",), DEFAULT)}
-    assert watched | set(kinds.OF_CONTROLLERS) == set(snapshot.READ)
-    assert kinds.BUDGETS in snapshot.READ
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/user-guide.md"])
@@ -168,4 +176,9 @@ def test_the_commands_for_a_dump_name_every_kind_that_simulate_reads(page: str) 
     text = (ROOT / page).read_text(encoding="utf-8").replace("\\\n", "")
     dumps = re.findall(r"^\$ kubectl get (\S+) .*> \w+\.(?:yaml|json)", text, re.MULTILINE)
     named = [plural for dump in dumps for plural in dump.split(",")]
-    assert sorted(named) == sorted(kind.plural for kind in snapshot.READ)
+    assert sorted(named) == sorted(kind.plural for kind in kinds.TABLE)
+
+
+def test_the_hint_to_dump_a_cluster_names_kinds_that_are_read() -> None:
+    (named,) = re.findall(r"kubectl get (\S+) -A", foreign.DUMP)
+    assert set(named.split(",")) <= {kind.plural for kind in kinds.TABLE}

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from scheduler.api import wire
+from scheduler.api import steering, wire
 from scheduler.api.door import events
-from scheduler.api.names import GroupKind
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.engine.allowance import SpentAllowance, Unlimited
@@ -26,8 +25,8 @@ def engine_with(nodes: dict[str, int]) -> Engine:
     """Nodes of so many cores that are full."""
     engine = Engine(Config(), pace=Pace(help=0.0, explain=1e9), is_shared=False)
     for name, cpu in nodes.items():
-        engine.handle(events.NodeSeen(make.node(name=name, cpu=cpu)), 0.0)
-        engine.handle(events.PodSeen(make.pod(name=f"on-{name}", node=name, cpu=cpu)), 0.0)
+        engine.handle(events.Seen(make.node(name=name, cpu=cpu)), 0.0)
+        engine.handle(events.Seen(make.pod(name=f"on-{name}", node=name, cpu=cpu)), 0.0)
     return engine
 
 
@@ -46,11 +45,11 @@ def test_pods_that_are_told_apart_are_looked_at_a_piece_at_a_time(
     engine = engine_with({"n": 4, "m": 4})
     for i in range(n_pods):
         pod = make.pod(name=f"p{i}", cpu=1, labels={"a": str(i)})
-        engine.handle(events.PodSeen(pod), 0.0)
+        engine.handle(events.Seen(pod), 0.0)
     engine.decide(0.0, Unlimited())
     assert len(engine.pending.parked.kinds()) == 1
     shy = make.pod(name="shy", node="m", **repels(*map(str, range(n_pods))))
-    engine.handle(events.PodSeen(shy), 1.0)
+    engine.handle(events.Seen(shy), 1.0)
     engine.decide(1.0, Unlimited())
     n_asked = 0
     find_kind = Cycle.kind_of
@@ -61,7 +60,7 @@ def test_pods_that_are_told_apart_are_looked_at_a_piece_at_a_time(
         return find_kind(cycle, pod)
 
     monkeypatch.setattr(Cycle, "kind_of", count)
-    engine.handle(events.PodGone("default/on-n"), 20.0)
+    engine.handle(events.Gone("Pod", "default/on-n"), 20.0)
     most, found = 0, []
     for i in range(100):
         n_asked = 0
@@ -77,22 +76,22 @@ def test_pods_that_are_told_apart_are_looked_at_a_piece_at_a_time(
 def test_a_kind_that_pods_of_another_join_is_still_told_apart_itself() -> None:
     """The first pod of a kind that nobody told apart is refused, and the pod that joined the kind is not."""
     engine = engine_with({"m": 2})
-    engine.handle(events.NodeSeen(make.node(name="n", taints=[("k", "1", "NoSchedule")])), 0.0)
+    engine.handle(events.Seen(make.node(name="n", taints=[("k", "1", "NoSchedule")])), 0.0)
     never = {"preemptionPolicy": "Never"}
     refused = make.pod(name="refused", cpu=1, labels={"a": "2"}, spec=never)
-    engine.handle(events.PodSeen(refused), 0.0)
+    engine.handle(events.Seen(refused), 0.0)
     engine.decide(0.0, Unlimited())
-    engine.handle(events.PodSeen(make.pod(name="shy", node="m", **repels("1"))), 1.0)
+    engine.handle(events.Seen(make.pod(name="shy", node="m", **repels("1"))), 1.0)
     joins = make.pod(name="joins", cpu=1, labels={"a": "1"}, priority=10, spec=never)
-    engine.handle(events.PodSeen(joins), 1.0)
+    engine.handle(events.Seen(joins), 1.0)
     engine.decide(1.0, Unlimited())
     assert len(engine.pending.parked.kinds()) == 2
-    engine.handle(events.PodGone("default/shy"), 2.0)
-    engine.handle(events.PodSeen(make.pod(name="shy-2", node="m", **repels("2"))), 2.0)
+    engine.handle(events.Gone("Pod", "default/shy"), 2.0)
+    engine.handle(events.Seen(make.pod(name="shy-2", node="m", **repels("2"))), 2.0)
     # Nobody tolerates this taint either, but who is kept off by taints is looked at.
-    engine.handle(events.NodeSeen(make.node(name="n", taints=[("k", "2", "NoSchedule")])), 2.0)
+    engine.handle(events.Seen(make.node(name="n", taints=[("k", "2", "NoSchedule")])), 2.0)
     assert not engine.decide(2.0, Unlimited()).binds
-    engine.handle(events.PodGone("default/on-m"), 20.0)
+    engine.handle(events.Gone("Pod", "default/on-m"), 20.0)
     found = [bind.uid for i in range(10) for bind in engine.decide(20.0 + i, Unlimited()).binds]
     assert found == ["default/joins"]
 
@@ -114,7 +113,7 @@ def test_a_service_that_changes_elsewhere_has_no_pod_read_again(
             labels={"own": str(i)},
             spec={"topologySpreadConstraints": [spread]},
         )
-        engine.handle(events.PodSeen(pod), 0.0)
+        engine.handle(events.Seen(pod), 0.0)
     engine.decide(0.0, Unlimited())
     n_read = 0
     read = table.peer_needs
@@ -127,9 +126,8 @@ def test_a_service_that_changes_elsewhere_has_no_pod_read_again(
     monkeypatch.setattr(table, "peer_needs", count)
     for namespace, n_wanted in (("elsewhere", 0), ("default", 50)):
         n_read = 0
-        selector = wire.LabelSelector(match_labels={"own": "0"})
-        service = events.GroupSeen(GroupKind.SERVICE, namespace, "s", selector)
-        engine.handle(service, 1.0)
+        meta = wire.Meta(name="s", namespace=namespace)
+        engine.handle(events.Seen(steering.Service(meta, steering.ServiceSpec({"own": "0"}))), 1.0)
         for waiting in list(engine.pending.pods()):
             engine.cycle.kind_of(waiting)
         assert n_read == n_wanted
@@ -139,7 +137,7 @@ def test_nominations_that_come_and_go_split_no_kind(monkeypatch: pytest.MonkeyPa
     engine = engine_with({"n": 4})
     for i in range(2 * PODS_A_PIECE):
         pod = make.pod(name=f"p{i}", cpu=1, labels={"index": str(i), "app": "x"})
-        engine.handle(events.PodSeen(pod), 0.0)
+        engine.handle(events.Seen(pod), 0.0)
     engine.decide(0.0, Unlimited())
     assert len(engine.pending.parked.kinds()) == 1
     asked: list[str] = []
@@ -153,9 +151,9 @@ def test_nominations_that_come_and_go_split_no_kind(monkeypatch: pytest.MonkeyPa
     for i in range(6):
         high = make.pod(name="high", scheduler_name="other", priority=10)
         high.status.nominated_node_name = "n" if i % 2 else ""
-        engine.handle(events.PodSeen(high), float(i))
+        engine.handle(events.Seen(high), float(i))
         # More is free, so that the kind is looked at.
-        engine.handle(events.NodeSeen(make.node(name="n", cpu=4, memory=f"{100 + i}Gi")), float(i))
+        engine.handle(events.Seen(make.node(name="n", cpu=4, memory=f"{100 + i}Gi")), float(i))
         assert not engine.decide(i + 0.5, Unlimited()).binds
     assert not asked
     assert len(engine.pending.parked.kinds()) == 1
@@ -166,12 +164,12 @@ def test_terms_of_a_nominated_pod_tell_pods_apart_by_the_labels_that_the_terms_l
     engine = engine_with({"n": 4})
     for i in range(50):
         pod = make.pod(name=f"p{i}", cpu=1, labels={"index": str(i), "a": str(i == 7)})
-        engine.handle(events.PodSeen(pod), 0.0)
+        engine.handle(events.Seen(pod), 0.0)
     high = make.pod(name="high", scheduler_name="other", cpu=1, priority=10, **repels("True"))
     high.status.nominated_node_name = "n"
-    engine.handle(events.PodSeen(high), 1.0)
+    engine.handle(events.Seen(high), 1.0)
     engine.decide(1.0, Unlimited())
-    engine.handle(events.NodeSeen(make.node(name="n", cpu=6)), 2.0)
+    engine.handle(events.Seen(make.node(name="n", cpu=6)), 2.0)
     (bind,) = engine.decide(2.0, Unlimited()).binds
     # One core of two is promised.
     assert bind.node == "n"

@@ -22,7 +22,7 @@ def test_terms_whose_key_no_node_has_are_no_work_for_others(
     engine = Engine(Config(), is_shared=False)
     for i in range(2):
         node = make.node(name=f"n{i}", cpu=100, labels={_HOSTNAME: f"n{i}"})
-        engine.handle(events.NodeSeen(node), 0.0)
+        engine.handle(events.Seen(node), 0.0)
     for i in range(10):
         terms = [
             {"topologyKey": f"t{i}-{j}", "namespaceSelector": {}, "labelSelector": {}}
@@ -31,10 +31,10 @@ def test_terms_whose_key_no_node_has_are_no_work_for_others(
         rules = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
         spec = {"affinity": {"podAntiAffinity": rules}}
         pod = make.pod(name=f"e{i}", namespace="evil", node="n0", spec=spec)
-        engine.handle(events.PodSeen(pod), 0.0)
+        engine.handle(events.Seen(pod), 0.0)
     begun: list[object] = []
     monkeypatch.setattr(OwnerCount, "__init__", lambda *_: begun.append(1))
-    engine.handle(events.PodSeen(make.pod(name="p", labels={"new": "x"})), 1.0)
+    engine.handle(events.Seen(make.pod(name="p", labels={"new": "x"})), 1.0)
     assert len(engine.decide(1.0, Unlimited()).binds) == 1
     assert not begun
 
@@ -45,17 +45,17 @@ def test_terms_count_from_when_a_node_has_their_key_until_no_node_has_it() -> No
     term = {"topologyKey": "rack", "labelSelector": {"matchLabels": {"a": "b"}}}
     rules = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
     spec = {"affinity": {"podAntiAffinity": rules}}
-    engine.handle(events.NodeSeen(make.node(name="n")), 0.0)
-    engine.handle(events.PodSeen(make.pod(name="shy", node="n", spec=spec)), 0.0)
+    engine.handle(events.Seen(make.node(name="n")), 0.0)
+    engine.handle(events.Seen(make.pod(name="shy", node="n", spec=spec)), 0.0)
 
     def try_pod(name: str, at: float) -> list[str]:
-        engine.handle(events.PodSeen(make.pod(name=name, labels={"a": "b"})), at)
+        engine.handle(events.Seen(make.pod(name=name, labels={"a": "b"})), at)
         return [bind.uid for bind in engine.decide(at, Unlimited()).binds]
 
     assert try_pod("p", 1.0) == ["default/p"]
-    engine.handle(events.NodeSeen(make.node(name="n", labels={"rack": "r"})), 2.0)
+    engine.handle(events.Seen(make.node(name="n", labels={"rack": "r"})), 2.0)
     assert try_pod("q", 2.0) == []
-    engine.handle(events.NodeSeen(make.node(name="n", labels={"other": "r"})), 20.0)
+    engine.handle(events.Seen(make.node(name="n", labels={"other": "r"})), 20.0)
     bound = [bind.uid for i in range(3) for bind in engine.decide(20.0 + i, Unlimited()).binds]
     assert bound == ["default/q"]
     assert try_pod("r", 24.0) == ["default/r"]
@@ -64,10 +64,10 @@ def test_terms_count_from_when_a_node_has_their_key_until_no_node_has_it() -> No
 def test_a_trial_that_is_undone_leaves_the_version_of_before() -> None:
     """What was found for thousands of waiting pods is known by version: a trial for one of them must not spoil it."""
     engine = Engine(Config(), is_shared=False)
-    engine.handle(events.NodeSeen(make.node(name="n", cpu=100)), 0.0)
+    engine.handle(events.Seen(make.node(name="n", cpu=100)), 0.0)
     spec = unlike(0, "absent", 2)
-    engine.handle(events.PodSeen(make.pod(name="there", node="n", spec=spec)), 0.0)
-    engine.handle(events.PodSeen(make.pod(name="new", spec=unlike(1, "absent", 2))), 0.0)
+    engine.handle(events.Seen(make.pod(name="there", node="n", spec=spec)), 0.0)
+    engine.handle(events.Seen(make.pod(name="new", spec=unlike(1, "absent", 2))), 0.0)
     terms, seen = engine.cluster.terms, set()
     before = terms.version
     for i in range(3):
@@ -88,7 +88,7 @@ def test_a_trial_that_is_undone_leaves_the_version_of_before() -> None:
 
 def test_what_thousands_of_unlike_pods_took_goes_with_them() -> None:
     engine = Engine(Config(), is_shared=False)
-    engine.handle(events.NodeSeen(make.node(name="n", cpu=100)), 0.0)
+    engine.handle(events.Seen(make.node(name="n", cpu=100)), 0.0)
     terms = engine.cluster.terms
     live = [
         terms.peers((Peers(("default",), selectors.NOTHING, one),), with_deleting=True)
@@ -97,7 +97,7 @@ def test_what_thousands_of_unlike_pods_took_goes_with_them() -> None:
     n = 3000
     for i in range(n):
         pod = make.pod(name=f"p{i}", node="n", labels={"i": str(i)}, spec=unlike(i, "absent", 2))
-        engine.handle(events.PodSeen(pod), 0.0)
+        engine.handle(events.Seen(pod), 0.0)
     assert [int(count.by_row(1)[0]) for count in live] == [n, n]
 
     def measure() -> int:
@@ -108,9 +108,9 @@ def test_what_thousands_of_unlike_pods_took_goes_with_them() -> None:
     most = measure()
     # The last one that came goes last: its numbers are the highest.
     for i in range(n - 1):
-        engine.handle(events.PodGone(f"default/p{i}"), 1.0)
+        engine.handle(events.Gone("Pod", f"default/p{i}"), 1.0)
     assert [int(count.by_row(1)[0]) for count in live] == [1, 1]
-    engine.handle(events.PodGone(f"default/p{n - 1}"), 1.0)
+    engine.handle(events.Gone("Pod", f"default/p{n - 1}"), 1.0)
     assert [int(count.by_row(1)[0]) for count in live] == [0, 0]
     assert most > 40_000
     assert measure() < 10_000

@@ -114,7 +114,7 @@ def ask(rng: random.Random, engine: Engine, live: Asked) -> None:
 def change_a_pod(rng: random.Random, engine: Engine) -> None:
     namespace, i = rng.choice("st"), rng.randrange(8)
     if f"{namespace}/p{i}" in engine.cluster.pods and rng.random() < 0.4:
-        engine.handle(events.PodGone(f"{namespace}/p{i}"), 0.0)
+        engine.handle(events.Gone("Pod", f"{namespace}/p{i}"), 0.0)
         return
     kind = rng.choice(["podAffinity", "podAntiAffinity"])
     terms = [random_term(rng) for _ in range(rng.randrange(3))]
@@ -130,7 +130,7 @@ def change_a_pod(rng: random.Random, engine: Engine) -> None:
         labels=random_labels(rng),
         spec={"affinity": {kind: rules}},
     )
-    engine.handle(events.PodSeen(pod), 0.0)
+    engine.handle(events.Seen(pod), 0.0)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -138,7 +138,7 @@ def test_counts_are_what_a_slow_count_says_through_random_changes(seed: int) -> 
     rng = random.Random(seed)
     engine = Engine(Config())
     for i in range(3):
-        engine.handle(events.NodeSeen(make.node(name=f"n{i}", cpu=100)), 0.0)
+        engine.handle(events.Seen(make.node(name=f"n{i}", cpu=100)), 0.0)
     live: Asked = {}
     for _ in range(120):
         what = rng.random()
@@ -148,7 +148,7 @@ def test_counts_are_what_a_slow_count_says_through_random_changes(seed: int) -> 
             change_a_pod(rng, engine)
         else:
             labels = {"team": rng.choice("xy")} if rng.random() < 0.7 else {}
-            engine.handle(events.NamespaceSeen(rng.choice("st"), labels), 0.0)
+            engine.handle(events.Seen(make.namespace(rng.choice("st"), labels)), 0.0)
         capacity = engine.cluster.nodes.capacity
         for key, count in live.items():
             if len(key) == 2:
@@ -241,11 +241,11 @@ def attacked(kind: str, n_pods: int = 40) -> Engine:
     engine = Engine(Config(), is_shared=False)
     for i in range(4):
         node = make.node(name=f"n{i}", cpu=100, labels={_HOSTNAME: f"n{i}"})
-        engine.handle(events.NodeSeen(node), 0.0)
+        engine.handle(events.Seen(node), 0.0)
     for i in range(n_pods):
         labels = {"app": f"a{i}"}
         pod = make.pod(name=f"e{i}", namespace="evil", labels=labels, spec=unlike(i, kind, 10))
-        engine.handle(events.PodSeen(pod), float(i))
+        engine.handle(events.Seen(pod), float(i))
         engine.decide(float(i), Unlimited())
     assert all(pod.node for pod in engine.cluster.pods.values())
     return engine
@@ -258,7 +258,7 @@ def test_a_pod_with_new_labels_is_compared_with_few_terms_one_by_one(
     """There are 400 terms; the pod is decided for and comes to a node."""
     engine = attacked(kind)
     compared.clear()
-    engine.handle(events.PodSeen(make.pod(name="p", labels={"new": "x"})), 100.0)
+    engine.handle(events.Seen(make.pod(name="p", labels={"new": "x"})), 100.0)
     (bind,) = engine.decide(100.0, Unlimited()).binds
     assert bind.uid == "default/p"
     assert len(compared) <= 4
@@ -271,11 +271,11 @@ def test_labels_of_running_pods_change_for_as_little_after_an_attack(
     engine = attacked(kind)
     for i in range(50):
         pod = make.pod(name=f"r{i}", node="n0", labels={"f": "0"})
-        engine.handle(events.PodSeen(pod), 100.0)
+        engine.handle(events.Seen(pod), 100.0)
     compared.clear()
     for i in range(50):
         pod = make.pod(name=f"r{i}", node="n0", labels={"f": str(i)})
-        engine.handle(events.PodSeen(pod), 101.0)
+        engine.handle(events.Seen(pod), 101.0)
     engine.decide(101.0, Unlimited())
     assert len(compared) <= 50
 
@@ -285,7 +285,7 @@ def test_a_count_is_not_compared_again_with_a_pod_that_has_none_of_its_labels(
 ) -> None:
     """Constraints of many expressions that forbid labels, about every pod of the namespace."""
     engine = Engine(Config())
-    engine.handle(events.NodeSeen(make.node(name="n", cpu=100)), 0.0)
+    engine.handle(events.Seen(make.node(name="n", cpu=100)), 0.0)
     live: list[Count] = []
     for i in range(40):
         forbidden = [Requirement(f"k{i}-{j}", "NotIn", ("v",)) for j in range(20)]
@@ -298,6 +298,6 @@ def test_a_count_is_not_compared_again_with_a_pod_that_has_none_of_its_labels(
         return labels.get(one.key) not in one.values
 
     monkeypatch.setattr(Requirement, "holds", holds)
-    engine.handle(events.PodSeen(make.pod(name="p", node="n", labels={"new": "x"})), 0.0)
+    engine.handle(events.Seen(make.pod(name="p", node="n", labels={"new": "x"})), 0.0)
     assert [int(count.by_row(1)[0]) for count in live] == [1] * 40
     assert not asked

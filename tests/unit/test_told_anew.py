@@ -31,7 +31,7 @@ class Told:
         self.change()
         for i in range(n):
             cpu = 9 if alike else 9 + i
-            self.engine.handle(events.PodSeen(make.pod(name=f"p{i}", cpu=cpu)), 0.0)
+            self.engine.handle(events.Seen(make.pod(name=f"p{i}", cpu=cpu)), 0.0)
         outcome = self.engine.decide(0.0, Unlimited())
         assert len(outcome.holds) == n
 
@@ -39,7 +39,7 @@ class Told:
         """In nothing that helps."""
         self._n += 1
         node = make.node(name="n", cpu=4, memory=f"{self._n}Gi")
-        self.engine.handle(events.NodeSeen(node), self.now)
+        self.engine.handle(events.Seen(node), self.now)
 
     def turn(self, seconds: float, budget: Allowance) -> None:
         self.now += seconds

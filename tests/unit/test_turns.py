@@ -170,10 +170,10 @@ def flip_labels(engine: Engine) -> None:
     for i in range(300):
         other = wire.Expression(key="a", operator="NotIn", values=[str(i)])
         selector = wire.LabelSelector(match_expressions=[other])
-        engine.handle(events.BudgetSeen("busy", f"b{i}", selector), 100.0)
+        engine.handle(events.Seen(make.budget(f"b{i}", selector, namespace="busy")), 100.0)
     for i in range(20):
         pod = make.pod(name="v", namespace="busy", node="n", labels={"a": f"x{i}"})
-        engine.handle(events.PodSeen(pod), 100.0)
+        engine.handle(events.Seen(pod), 100.0)
         for _ in range(400):
             engine.decide(100.0, Unlimited())
 
@@ -182,14 +182,14 @@ def come_and_go(engine: Engine) -> None:
     """What an ordinary tenant does: a budget, and pods with labels of their own that come and go."""
     engine.decide(100.0, Unlimited())
     selector = wire.LabelSelector(match_labels={"app": "web"})
-    engine.handle(events.BudgetSeen("busy", "web", selector), 100.0)
+    engine.handle(events.Seen(make.budget("web", selector, namespace="busy")), 100.0)
     for i in range(300):
         labels = {"app": "web", "index": str(i)}
         pod = make.pod(name=f"v{i}", namespace="busy", node="n", labels=labels)
-        engine.handle(events.PodSeen(pod), 100.0)
+        engine.handle(events.Seen(pod), 100.0)
         for _ in range(3):
             engine.decide(100.0, Unlimited())
-        engine.handle(events.PodGone(f"busy/v{i}"), 100.0)
+        engine.handle(events.Gone("Pod", f"busy/v{i}"), 100.0)
 
 
 @pytest.mark.parametrize(
@@ -206,10 +206,10 @@ def test_a_namespace_pays_for_work_on_its_budgets_by_its_amount(
 ) -> None:
     engine = Engine(Config(), pace=Pace(help=0.0, explain=1e9), is_shared=is_shared)
     node = make.node(name="n", cpu=16, pods=1000)
-    engine.handle(events.NodeSeen(node), 0.0)
+    engine.handle(events.Seen(node), 0.0)
     cause_work(engine)
     for namespace in ("busy", "quiet"):
         pod = make.pod(name="p", namespace=namespace, cpu=1)
-        engine.handle(events.PodSeen(pod), 100.0)
+        engine.handle(events.Seen(pod), 100.0)
     binds = engine.decide(100.0, Unlimited()).binds
     assert [bind.uid.split("/")[0] for bind in binds] == order

@@ -23,13 +23,13 @@ class Play:
         self.engine = Engine(Config(), pace=PROMPT)
         self.now = 0.0
         for node in nodes:
-            self.engine.handle(events.NodeSeen(node), self.now)
+            self.engine.handle(events.Seen(node), self.now)
 
     def see(self, **figures: Any) -> None:
-        self.engine.handle(events.PodSeen(make.pod(**figures)), self.now)
+        self.engine.handle(events.Seen(make.pod(**figures)), self.now)
 
     def gone(self, name: str) -> None:
-        self.engine.handle(events.PodGone(f"default/{name}"), self.now)
+        self.engine.handle(events.Gone("Pod", f"default/{name}"), self.now)
 
     def went(self) -> dict[str, str]:
         """Which pods are given which node when a while has gone by."""
@@ -105,8 +105,8 @@ def test_a_namespace_that_gets_a_label_is_another_neighbour() -> None:
         "namespaceSelector": {"matchLabels": {"team": "lab"}},
     }
     play.see(name="shy", node="a", spec={"affinity": objects.affinity("podAntiAffinity", term)})
-    play.engine.handle(events.NamespaceSeen("default", {"team": "lab"}), play.now)
+    play.engine.handle(events.Seen(make.namespace("default", {"team": "lab"})), play.now)
     play.see(name="waits")
     assert play.went() == {}
-    play.engine.handle(events.NamespaceSeen("default", {}), play.now)
+    play.engine.handle(events.Seen(make.namespace("default", {})), play.now)
     assert play.went() == {"waits": "a"}

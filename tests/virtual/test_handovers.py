@@ -2,8 +2,7 @@
 
 import pytest
 
-from scheduler.api import names
-from scheduler.kube.watch import kinds
+from scheduler.api import kinds, names
 from tests import make
 from tests.model.server import Change, Json
 from tests.virtual import climate

@@ -9,57 +9,50 @@ from typing import Any
 
 import msgspec
 
-from scheduler.api import wire
+from scheduler.api import steering, wire
 from scheduler.api.cards import Slots
-from scheduler.api.names import GroupKind
 from scheduler.api.storage import Given, StorageObject
+
+# Of every kind that is watched; each says its kind.
+Object = (
+    wire.Pod | wire.Node | steering.Group | steering.PodDisruptionBudget | steering.Namespace
+    | steering.BalancePolicy | StorageObject
+)  # fmt: skip
 
 
 class _Event(msgspec.Struct, frozen=True, tag=True, gc=False):
     pass
 
 
-class PodSeen(_Event, frozen=True):
-    """A pod was added or changed."""
+class Seen(_Event, frozen=True):
+    """An object was added or changed."""
 
-    pod: wire.Pod
-
-
-class PodGone(_Event, frozen=True):
-    """A pod was deleted, or finished and so left the stream."""
-
-    uid: str
+    found: Object
 
 
-class PodListBegins(_Event, frozen=True):
-    """The pods seen from here to the end of the list are all unfinished pods of one stream.
+class Gone(_Event, frozen=True):
+    """An object was deleted, or left its stream as finished pods do; ``key`` as in ``kinds``."""
 
-    ``scheduler`` is the one of our names that these pods give, empty for the bound pods of others.
+    kind: str
+    key: str
+
+
+class ListBegins(_Event, frozen=True):
+    """The objects seen from here to the end of the list are all of a kind.
+
+    Of pods they are all unfinished ones of one stream: ``scheduler`` is the one of our names that these pods give,
+    empty for the bound pods of others.
     """
 
-    scheduler: str
+    kind: str
+    scheduler: str = ""
 
 
-class PodListEnds(_Event, frozen=True):
-    """The list is complete, and pods that were not in it have been reported gone."""
+class ListEnds(_Event, frozen=True):
+    """The list is complete, and objects that were not in it have been reported gone."""
 
-    scheduler: str
-
-
-class NodeSeen(_Event, frozen=True):
-    """A node was added or changed."""
-
-    node: wire.Node
-
-
-class NodeGone(_Event, frozen=True):
-    """A node was deleted."""
-
-    name: str
-
-
-class NodeListEnds(_Event, frozen=True):
-    """All nodes have been seen, and those that were not in the list have been reported gone."""
+    kind: str
+    scheduler: str = ""
 
 
 class BindDone(_Event, frozen=True):
@@ -85,89 +78,6 @@ class PluginSilent(_Event, frozen=True):
     node: str
     silent: bool
     waits_for: str = ""
-
-
-class PolicySeen(_Event, frozen=True):
-    """A BalancePolicy was added or changed; the raw object."""
-
-    body: dict[str, Any]
-
-
-class PolicyGone(_Event, frozen=True):
-    """A BalancePolicy was deleted."""
-
-    name: str
-
-
-class NamespaceSeen(_Event, frozen=True):
-    """A namespace was added or changed."""
-
-    name: str
-    labels: dict[str, str]
-
-
-class GroupSeen(_Event, frozen=True):
-    """A Service, ReplicaSet, StatefulSet or ReplicationController was added or changed."""
-
-    kind: GroupKind
-    namespace: str
-    name: str
-    selector: wire.LabelSelector | None = None
-
-
-class GroupGone(_Event, frozen=True):
-    """One of them was deleted."""
-
-    kind: GroupKind
-    namespace: str
-    name: str
-
-
-class BudgetSeen(_Event, frozen=True):
-    """A PodDisruptionBudget was added or changed.
-
-    ``allowed`` is how many more of the pods that it covers may go; ``disrupted`` are names of those that were let
-    go and may not have gone yet.
-    """
-
-    namespace: str
-    name: str
-    selector: wire.LabelSelector | None = None
-    allowed: int = 0
-    disrupted: tuple[str, ...] = ()
-
-
-def of_budget(budget: wire.Budget) -> BudgetSeen:
-    """What an object says."""
-    meta, status = budget.metadata, budget.status
-    return BudgetSeen(
-        meta.namespace or "default",
-        meta.name,
-        budget.spec.selector,
-        status.disruptions_allowed,
-        tuple(status.disrupted_pods or ()),
-    )
-
-
-class BudgetGone(_Event, frozen=True):
-    """A PodDisruptionBudget was deleted."""
-
-    namespace: str
-    name: str
-
-
-class StorageSeen(_Event, frozen=True):
-    """A claim, a volume, a class or something else of storage was added or changed."""
-
-    found: StorageObject
-
-
-class StorageGone(_Event, frozen=True):
-    """One of them was deleted; ``namespace`` is empty for what is in none."""
-
-    kind: str
-    namespace: str
-    name: str
 
 
 class EvictDone(_Event, frozen=True):
@@ -228,47 +138,17 @@ class DemandKnown(_Event, frozen=True):
 
 
 Event = (
-    PodSeen | PodGone | PodListBegins | PodListEnds | NodeSeen | NodeGone | NodeListEnds | BindDone
-    | BindFailed | PluginSilent | PolicySeen | PolicyGone | NamespaceSeen | GroupSeen | GroupGone
-    | BudgetSeen | BudgetGone | EvictDone | EvictFailed | DemandRecalled | PodAssumed | PodNominated | PodGoing
-    | StorageSeen | StorageGone | DemandKnown
+    Seen | Gone | ListBegins | ListEnds | BindDone | BindFailed | PluginSilent | EvictDone | EvictFailed
+    | DemandRecalled | PodAssumed | PodNominated | PodGoing | DemandKnown
 )  # fmt: skip
 
 
-class PodsListed(_Event, frozen=True):
-    """All unfinished pods of one stream as one list; a shell hands them in one by one.
-
-    ``scheduler`` as in ``PodListBegins``.
-    """
-
-    pods: list[wire.Pod]
-    scheduler: str
-
-
-class NodesListed(_Event, frozen=True):
-    """All nodes as one list, likewise."""
-
-    nodes: list[wire.Node]
-
-
-class GroupsListed(_Event, frozen=True):
-    """All Services, or all of another kind that selects pods, as one list, likewise."""
-
-    kind: GroupKind
-    groups: list[GroupSeen]
-
-
-class BudgetsListed(_Event, frozen=True):
-    """All PodDisruptionBudgets as one list, likewise."""
-
-    budgets: list[BudgetSeen]
-
-
-class StorageListed(_Event, frozen=True):
-    """All storage objects of one kind as one list, likewise."""
+class Listed(_Event, frozen=True):
+    """All objects of a kind as one list, of pods those of one stream; a shell hands them in one by one."""
 
     kind: str
-    found: list[StorageObject]
+    found: list[Object]
+    scheduler: str = ""
 
 
-Heard = Event | PodsListed | NodesListed | GroupsListed | BudgetsListed | StorageListed
+Heard = Event | Listed

@@ -81,9 +81,9 @@ def run(
     """Place ``moving``, unbound, one after the other on the nodes, on which ``staying`` are."""
     engine = Engine(config, pace=PROMPT, is_shared=False, explains=False)
     for node in nodes:
-        engine.handle(events.NodeSeen(node), 0.0)
+        engine.handle(events.Seen(node), 0.0)
     for pod in (*staying, *moving):
-        engine.handle(events.PodSeen(pod), 0.0)
+        engine.handle(events.Seen(pod), 0.0)
     outcome = engine.decide(0.0, Unlimited())
     cluster = engine.cluster
     return Replayed(

@@ -1,5 +1,6 @@
 """Writing decisions: turns before nodes, locks, binds, and the fence around binds whose fate nobody knows.
 
-A decision goes from ``binder`` through ``turns`` (a pure state machine, drawn in ``moves``) to a worker of
-the ``crew``, which takes the ``steps`` before the bind (today the ``node_lock``) and then the ``binding``.
+A decision becomes a job of ``binder``, which a worker of the ``crew`` carries out: it takes the ``steps`` before the
+bind (the rows are in ``volumes`` and ``node_lock``) and then the ``binding``. Jobs for a node whose device plugin serves
+one pod at a time go through ``turns``, a pure state machine, drawn in ``moves``.
 """

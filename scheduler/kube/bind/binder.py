@@ -1,8 +1,8 @@
 """Carry out decisions: a bounded number of requests in flight, each result reported once.
 
-A decision becomes a job. Where a device plugin serves the node's pods one at a time, the job waits for its turn (``turns``);
-then a worker (``crew``) takes the steps before the bind (``steps``), binds (``binding``) and reports. Where claims are to
-be bound first, a worker writes what they are given (``volumes``), and the job waits without one until they are (``claims``).
+A decision becomes a job. A worker (``crew``) takes the steps before the bind (``steps``), binds (``binding``) and reports.
+A step may have the job wait without a worker. Where a device plugin serves the node's pods one at a time, the job waits
+for its turn as well (``turns``), between the steps before the turn and those that are taken in it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,18 @@ from scheduler.errors import ApiError
 from scheduler.kube.bind.binding import Binding, Fate
 from scheduler.kube.bind.crew import Crew
 from scheduler.kube.bind.fence import Gate
-from scheduler.kube.bind.jobs import Job, OpenJobs, Step
+from scheduler.kube.bind.jobs import (
+    Contended,
+    GiveBack,
+    Impossible,
+    Job,
+    OpenJobs,
+    Start,
+    Step,
+    Waits,
+)
 from scheduler.kube.bind.steps import Steps
-from scheduler.kube.bind.turns import Effect, GiveBack, Start, Turns
-from scheduler.kube.bind.volume_waits import Claims, GivenClaim
-from scheduler.kube.bind.volumes import VolumeWriter
+from scheduler.kube.bind.turns import Effect, Turns
 from scheduler.state.pods import PodRecord
 
 _LOOK_SECONDS = 0.1
@@ -52,13 +59,10 @@ class Writes(NamedTuple):
 
     Attributes:
         binding: one bind until its outcome is known.
-        volumes: what claims are given; ``claims`` knows when they have it.
         steps: what must be done before a bind, in that order.
     """
 
     binding: Binding
-    volumes: VolumeWriter
-    claims: Claims
     steps: Sequence[Step] = ()
 
 
@@ -83,7 +87,6 @@ class Binder:
         allocate_timeout: float,
     ) -> None:
         self._binding, self._steps = writes.binding, Steps(writes.steps)
-        self._volumes, self._claims = writes.volumes, writes.claims
         self._permit, self._report = permit, report
         self._turns = Turns(allocate_timeout)
         self._open = OpenJobs()
@@ -106,7 +109,9 @@ class Binder:
         self._enter(job)
 
     def _enter(self, job: Job) -> None:
-        if job.takes_turns and not job.waits_for_claims:
+        """Hand a job to a worker, or let it wait for its turn where nothing is to be done before."""
+        needs_turn = job.takes_turns and not job.has_turn
+        if needs_turn and not self._steps.are_before_turn(job):
             self._do(self._turns.submitted(job))
         else:
             self._crew.put(job)
@@ -115,8 +120,8 @@ class Binder:
         """The pod is gone: do not write if that has not begun."""
         self._open.pod_gone(uid)
         self._do(self._turns.pod_gone(uid))
-        if (job := self._open.get_job(uid)) and self._claims.drop(job):
-            self._end(job, BindFailed(uid, "the pod is gone", gone=True))
+        if (job := self._open.get_job(uid)) and self._steps.drop(job):
+            self._give_back(job, "the pod is gone")
 
     def withdraw(self, uid: str, why: str) -> bool:
         """Take a decision back of which no bind was sent; whether there was one."""
@@ -124,8 +129,8 @@ class Binder:
         if job is None or job.is_sent or job.withdrawn:
             return False
         job.withdrawn = why
-        if self._claims.drop(job):
-            self._end(job, BindFailed(uid, why))
+        if self._steps.drop(job):
+            self._give_back(job, why)
         else:
             self._stop_waiting(job)
         return True
@@ -159,11 +164,11 @@ class Binder:
     def node_gone(self, name: str) -> None:
         """Nobody will answer for this node: what waits for it is given back."""
         self._do(self._turns.node_gone(name))
-        self._go_on(self._claims.node_gone(name))
+        self._go_on(self._steps.node_gone(name))
 
-    def see_storage(self, kind: str, namespace: str, name: str) -> None:
-        """A storage object is there, another, or gone."""
-        self._go_on(self._claims.seen(kind, namespace, name))
+    def see_object(self, kind: str, namespace: str, name: str) -> None:
+        """An object is there, another, or gone."""
+        self._go_on(self._steps.see_object(kind, namespace, name))
 
     def reconcile_nodes(self, nodes: Container[str]) -> None:
         """After a list: nodes that are not among these are gone."""
@@ -172,9 +177,9 @@ class Binder:
                 self.node_gone(name)
 
     def give_back(self, why: str) -> None:
-        """Give up what waits for a node's turn, or for its claims."""
+        """Give up what waits for a node's turn, or for a step."""
         self._do(self._turns.given_up(why))
-        self._go_on(self._claims.given_up(why))
+        self._go_on(self._steps.given_up(why))
 
     async def drain(self, seconds: float) -> None:
         """Finish what is in flight; give back what waits for a turn. For a stop."""
@@ -193,24 +198,33 @@ class Binder:
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
             self._do(self._turns.passed(_now()))
-            self._go_on(self._claims.passed(_now()))
+            self._go_on(self._steps.passed(_now()))
 
     def _go_on(self, effects: Iterable[Start | GiveBack]) -> None:
-        """With jobs that have waited for their claims."""
+        """With jobs that have waited for a step."""
         for effect in effects:
             if isinstance(effect, GiveBack):
-                self._end(effect.job, BindFailed(effect.job.uid, effect.why))
+                self._give_back(*effect)
             else:
-                effect.job.claims_are_bound = True
                 self._enter(effect.job)
+
+    def _give_back(self, job: Job, why: str) -> None:
+        """End a job that no worker has."""
+        if job.begun or job.has_turn:
+            # A worker undoes that.
+            job.withdrawn = job.withdrawn or why
+            self._crew.put(job)
+        else:
+            self._end(job, BindFailed(job.uid, why, job.pod_is_gone))
 
     def _do(self, effects: list[Effect]) -> None:
         for effect in effects:
             match effect:
                 case Start(job):
+                    job.has_turn = True
                     self._crew.put(job)
                 case GiveBack(job, why):
-                    self._end(job, BindFailed(job.uid, why))
+                    self._give_back(job, why)
                 case PluginSilent():
                     self._report(effect)
 
@@ -219,32 +233,33 @@ class Binder:
     async def _work(self, job: Job) -> None:
         try:
             await self._carry_out(job)
-        except ApiError as error:
+        except (ApiError, Impossible) as error:
             await self._fail(job, str(error))
         except Exception as error:  # noqa: BLE001
             # Whatever one object provokes, the others are bound.
             _log.exception("a bind failed in an unexpected way", pod=job.pod.key)
-            if job.waits_for_claims:
-                # Its bind was not sent.
-                await self._fail(job, f"internal error: {error!r}")
-            else:
+            if job.is_sent:
                 await self._ascertain(job, f"internal error: {error!r}")
+            else:
+                await self._fail(job, f"internal error: {error!r}")
 
     async def _carry_out(self, job: Job) -> None:
         if obstacle := self._obstacle(job):
             await self._fail(job, obstacle, gone=job.pod_is_gone)
             return
-        if job.waits_for_claims:
-            asked = await self._volumes.write(job, lambda: self._may_write(job))
-            self._wait(job, asked)
-            return
-        if not await self._steps.take(job, lambda: self._may_write(job)):
-            self._do(self._turns.contended(job, _now()))
-            if job.withdrawn:
-                self._stop_waiting(job)
-            return
-        if job.takes_turns:
+        answer = await self._steps.take(job, lambda: self._may_write(job))
+        match answer:
+            case Waits():
+                self._wait(job)
+                return
+            case Contended(by):
+                await self._contend(job, by)
+                return
+        if job.has_turn:
             self._do(self._turns.taken(job))
+        elif job.takes_turns:
+            self._enter(job)
+            return
         await self._permit.quiet(job.uid)
         fate, message = await self._binding.settle(
             job.bind,
@@ -254,13 +269,21 @@ class Binder:
         )
         await self._settle(job, fate, message)
 
-    def _wait(self, job: Job, asked: tuple[GivenClaim, ...]) -> None:
-        """Until the claims have what they are given; no worker is held up."""
-        if job.pod_is_gone or job.withdrawn:
-            why = job.withdrawn or "the pod is gone"
-            self._end(job, BindFailed(job.uid, why, gone=job.pod_is_gone))
-        else:
-            self._go_on(self._claims.begun(job, asked, _now()))
+    def _wait(self, job: Job) -> None:
+        """For a step, unless the job was to end meanwhile."""
+        why = job.withdrawn or ("the pod is gone" if job.pod_is_gone else "")
+        if why and self._steps.drop(job):
+            self._give_back(job, why)
+
+    async def _contend(self, job: Job, by: str) -> None:
+        """Let a job wait at the head of those before its node; one that takes no turns is decided anew."""
+        if not job.has_turn:
+            await self._fail(job, f"contended by {by}")
+            return
+        job.has_turn = False
+        self._do(self._turns.contended(job, _now()))
+        if job.withdrawn:
+            self._stop_waiting(job)
 
     async def _ascertain(self, job: Job, message: str) -> None:
         """End a job of which nobody knows how far it came: a write may be on its way."""
@@ -270,7 +293,7 @@ class Binder:
 
     def _doubt(self, job: Job) -> Gate:
         """The first write did not settle it; what to enter for every request from here on."""
-        if job.takes_turns:
+        if job.has_turn:
             self._turns.doubted(job, _now())
         return self._crew.relieve(job)
 
@@ -305,7 +328,7 @@ class Binder:
 
     def _bound(self, job: Job) -> None:
         now = _now()
-        if job.takes_turns:
+        if job.has_turn:
             self._do(self._turns.bound(job, now))
             if job.pod_is_gone:
                 self._do(self._turns.pod_gone(job.uid))
@@ -315,7 +338,7 @@ class Binder:
         if job.begun:
             async with self._crew.gate(job):
                 await self._steps.undo(job, lambda: self._may_write(job))
-        if job.takes_turns and not job.waits_for_claims:
+        if job.has_turn:
             self._do(self._turns.failed(job))
         self._end(job, BindFailed(job.uid, message, gone))
 

@@ -16,10 +16,11 @@ from typing import Any
 import msgspec
 import structlog
 
+from scheduler.api import kinds
 from scheduler.api.door.decisions import Bind
 from scheduler.devices import table as devices
 from scheduler.errors import ApiError
-from scheduler.kube import answers, client, wall_clock
+from scheduler.kube import answers, client, pod_status, wall_clock
 from scheduler.kube.bind.fence import Fence, Gate, Target, is_closed
 from scheduler.kube.client import ApiClient
 from scheduler.state.pods import PodRecord
@@ -92,7 +93,7 @@ class Binding:
                         message = message or reason
                         break
                     await self._api.request(
-                        "POST", f"{_path(pod)}/binding", body=_body(bind, pod, version)
+                        "POST", f"{pod_status.path(pod)}/binding", body=_body(bind, pod, version)
                     )
             except ApiError as error:
                 message = str(error)
@@ -140,7 +141,7 @@ class Binding:
         while True:
             try:
                 async with gate:
-                    found: dict[str, Any] = await self._api.get(_path(pod))
+                    found: dict[str, Any] = await self._api.get(pod_status.path(pod))
                     return found if found["metadata"]["uid"] == pod.uid else None
             except Exception as error:  # noqa: BLE001 - whatever keeps it from being told
                 if answers.is_not_found(error):
@@ -151,10 +152,6 @@ class Binding:
                 gate = doubt()
                 attempt += 1
                 await asyncio.sleep(client.backoff(attempt))
-
-
-def _path(pod: PodRecord) -> str:
-    return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
 
 
 def _fate_after(error: ApiError, *, unknown: bool) -> Fate:
@@ -188,7 +185,8 @@ def _body(bind: Bind, pod: PodRecord, version: str) -> bytes:
         metadata["annotations"] = answer.annotations
         if answer.labels:
             metadata["labels"] = answer.labels
-    target = {"apiVersion": "v1", "kind": "Node", "name": bind.node}
+    node = kinds.NODES
+    target = {"apiVersion": node.api_version, "kind": node.name, "name": bind.node}
     return msgspec.json.encode({
         "apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target
     })  # fmt: skip

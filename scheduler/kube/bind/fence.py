@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import msgspec
 import structlog
 
-from scheduler.api import names
+from scheduler.api import kinds, names
 from scheduler.errors import ApiError
 from scheduler.kube import answers, client, troubles, wall_clock
 from scheduler.kube.client import ApiClient
@@ -72,7 +72,7 @@ class Target(NamedTuple):
     @property
     def path(self) -> str:
         """Where it is."""
-        return f"/api/v1/namespaces/{self.namespace}/pods/{self.name}"
+        return kinds.PODS.path_of(self.name, self.namespace)
 
 
 class Fence:

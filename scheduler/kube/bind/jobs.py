@@ -2,29 +2,104 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from scheduler.api.door.decisions import Bind
 from scheduler.devices import table as devices
 from scheduler.state.pods import PodRecord
 
 
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A step is done; the next one may be taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """A step is begun, and is done when the watch says so; no worker is held up until then."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contended:
+    """Somebody else rightly holds what a step needs."""
+
+    by: str
+
+
+Answer = Done | Waits | Contended
+
+
+class Impossible(Exception):  # noqa: N818
+    """A step can never be done for this job; the text says why."""
+
+
+class Start(NamedTuple):
+    """Let a job that waited go on."""
+
+    job: Job
+
+
+class GiveBack(NamedTuple):
+    """End a job that no worker has, without effect."""
+
+    job: Job
+    why: str
+
+
+class Waiting(Protocol):
+    """The jobs that wait for a step, and what is to become of them when something happens."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+
+    def seen(self, kind: str, namespace: str, name: str) -> Iterable[Start | GiveBack]:
+        """An object is there, another, or gone."""
+
+    def node_gone(self, node: str) -> Iterable[Start | GiveBack]:
+        """A node was deleted."""
+
+    def passed(self, now: float) -> Iterable[Start | GiveBack]:
+        """It is ``now``, by the loop's time."""
+
+    def given_up(self, why: str) -> Iterable[Start | GiveBack]:
+        """Nothing that waits shall be carried out."""
+
+    def drop(self, job: Job) -> bool:
+        """A job waits no more; whether it did."""
+
+
 class Step(Protocol):
-    """Something that must be done before a bind and undone when the bind comes to nothing."""
+    """A row of the table of what must be done before a bind."""
 
     @property
     def name(self) -> str:
         """What it is called in the log."""
 
+    @property
+    def is_in_turn(self) -> bool:
+        """Whether it is taken while it is the job's turn before its node, where it takes turns; else before that."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing of it is undone when the bind comes to nothing."""
+
+    @property
+    def waiting(self) -> Waiting | None:
+        """The jobs that wait for it; None where it makes none wait."""
+
     def concerns(self, job: Job) -> bool:
         """Whether the job needs it."""
 
-    async def take(self, job: Job, may_write: Callable[[], bool]) -> bool:
-        """Do it; False when somebody else rightly holds what it needs, so that the job must wait.
+    async def take(self, job: Job, may_write: Callable[[], bool]) -> Answer:
+        """Do it. ``may_write`` is asked before every write.
 
-        Only a job that takes turns before its node can wait. ``may_write`` is asked before every write.
+        Raises:
+            ApiError: the API server refused, or could not be reached.
+            Impossible: it cannot be done.
         """
 
     async def undo(self, job: Job) -> None:
@@ -43,8 +118,9 @@ class Job:
         pod_is_gone: the pod was deleted meanwhile.
         is_sent: a bind of it was sent, and may take effect.
         withdrawn: why it was taken back before that; empty when it was not.
-        begun: the steps that may have taken effect, in the order they were begun.
-        claims_are_bound: what its claims were given is theirs by now.
+        n_taken: how many rows of the table of steps are behind it.
+        begun: the steps that may have to be undone, in the order they were begun.
+        has_turn: it is its turn before the node.
     """
 
     bind: Bind
@@ -55,7 +131,8 @@ class Job:
     begun: list[Step] = field(default_factory=list)
     is_sent: bool = False
     withdrawn: str = ""
-    claims_are_bound: bool = False
+    n_taken: int = 0
+    has_turn: bool = False
 
     @property
     def uid(self) -> str:
@@ -66,11 +143,6 @@ class Job:
     def node(self) -> str:
         """The node that the pod is to go to."""
         return self.bind.node
-
-    @property
-    def waits_for_claims(self) -> bool:
-        """Whether its claims are to be bound before it."""
-        return bool(self.bind.given) and not self.claims_are_bound
 
     @property
     def takes_turns(self) -> bool:

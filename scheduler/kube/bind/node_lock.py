@@ -11,11 +11,11 @@ import datetime as dt
 from collections.abc import Callable, Collection
 from typing import Any
 
-from scheduler.api import hami, names
+from scheduler.api import hami, kinds, names
 from scheduler.devices.hami import HamiCards
 from scheduler.errors import ApiError, BadInput
 from scheduler.kube import answers, client, wall_clock
-from scheduler.kube.bind.jobs import Job
+from scheduler.kube.bind.jobs import Answer, Contended, Done, Job
 from scheduler.kube.client import ApiClient
 
 _RACES = 5
@@ -31,6 +31,7 @@ class NodeLock:
     """
 
     name = "node lock"
+    is_in_turn, is_final, waiting = True, False, None
 
     def __init__(
         self, api: ApiClient, *, schedulers: Collection[str], timeout_seconds: float
@@ -43,8 +44,8 @@ class NodeLock:
         """Whether HAMi's plugin has to serve the pod."""
         return job.takes_turns and job.bind.driver == HamiCards.name
 
-    async def take(self, job: Job, may_write: Callable[[], bool]) -> bool:
-        """Whether the lock now names the pod; False while another pod rightly holds it.
+    async def take(self, job: Job, may_write: Callable[[], bool]) -> Answer:
+        """Have the lock name the pod; contended while another pod rightly holds it.
 
         Args:
             job: a pod and its node.
@@ -55,12 +56,12 @@ class NodeLock:
         """
         namespace, pod = job.pod.namespace, job.pod.name
         for _ in range(_RACES):
-            found = await self._api.get(f"/api/v1/nodes/{job.node}")
+            found = await self._api.get(kinds.NODES.path_of(job.node))
             held = (found["metadata"].get("annotations") or {}).get(names.HAMI_LOCK, "")
             if held and not await self._may_take_over(held, namespace, pod):
-                return False
+                return Contended(held)
             if not may_write():
-                return False
+                return Contended("the next leader")
             now = wall_clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
             try:
                 await self._write(found, f"{now},{namespace},{pod}")
@@ -68,8 +69,8 @@ class NodeLock:
                 if answers.is_conflict(error):
                     continue
                 raise
-            return True
-        return False
+            return Done()
+        return Contended("writers of the node")
 
     async def undo(self, job: Job) -> None:
         """Remove the lock if it names the pod.
@@ -79,7 +80,7 @@ class NodeLock:
         """
         for _ in range(_RACES):
             try:
-                found = await self._api.get(f"/api/v1/nodes/{job.node}")
+                found = await self._api.get(kinds.NODES.path_of(job.node))
                 held = (found["metadata"].get("annotations") or {}).get(names.HAMI_LOCK, "")
                 if held.endswith(f",{job.pod.namespace},{job.pod.name}"):
                     await self._write(found, None)
@@ -98,7 +99,7 @@ class NodeLock:
                 "annotations": {names.HAMI_LOCK: value},
             }
         }
-        path = f"/api/v1/nodes/{metadata['name']}"
+        path = kinds.NODES.path_of(metadata["name"])
         await self._api.send("PATCH", path, body, content_type=client.MERGE_PATCH)
 
     async def _may_take_over(self, held: str, namespace: str, pod: str) -> bool:
@@ -116,7 +117,7 @@ class NodeLock:
         if holder[1:] == (namespace, pod):
             return True
         try:
-            other = await self._api.get(f"/api/v1/namespaces/{holder[1]}/pods/{holder[2]}")
+            other = await self._api.get(kinds.PODS.path_of(holder[2], holder[1]))
         except ApiError as error:
             if answers.is_not_found(error):
                 return True

@@ -14,11 +14,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from scheduler.api.door.events import PluginSilent
 from scheduler.errors import BrokenInvariant
-from scheduler.kube.bind.jobs import Job
+from scheduler.kube.bind.jobs import GiveBack, Job, Start
 from scheduler.kube.bind.moves import MOVES, OF_WORKERS, Event, State
 
 # The plugin says that it is done, then removes the lock; wait this long for the second after the first.
@@ -31,19 +30,6 @@ _LEFT_ALONE_SECONDS = 60.0
 _NEVER = float("inf")
 # While a worker has the job: what is stuck then is a bind in doubt.
 _OF_WORKERS = frozenset({State.TAKING, State.BINDING, State.EARLY})
-
-
-class Start(NamedTuple):
-    """Hand a job to a worker."""
-
-    job: Job
-
-
-class GiveBack(NamedTuple):
-    """End a job that no worker has, without effect."""
-
-    job: Job
-    why: str
 
 
 Effect = Start | GiveBack | PluginSilent

@@ -14,9 +14,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from scheduler.api import kinds
 from scheduler.api.selectors import Labels
-from scheduler.kube.bind.jobs import Job
-from scheduler.kube.bind.turns import GiveBack, Start
+from scheduler.kube.bind.jobs import GiveBack, Job, Start
 from scheduler.plugins.volumes import choosing
 from scheduler.state.volumes.objects import Claim, ClaimKey, Volume
 from scheduler.state.volumes.store import Storage
@@ -80,9 +80,9 @@ class Claims:
         """An object is there, another, or gone."""
         if not self._asked:
             return []
-        if kind == "PersistentVolumeClaim":
+        if kind == kinds.CLAIMS.name:
             return self._look(self._by_claim.get((namespace, name), ()))
-        if kind != "PersistentVolume":
+        if kind != kinds.VOLUMES.name:
             return []
         volume = self._known.storage().volumes.get(name)
         of_claim = self._by_claim.get(volume.claim_key or ("", ""), ()) if volume else ()

@@ -1,26 +1,35 @@
 """What is written before a bind for claims that are not bound: which volume is whose, or for which node to make one.
 
 A decision may be old when its turn comes: it is written only if what is known by now allows it still, and each write
-carries the version of what it changes as it is known, so none lands on another state. Nothing is taken back: a volume
-that was given to a claim stays its own, and whoever is to bind them goes on.
+carries the version of what it changes as it is known, so none lands on another state. ``volume_waits`` knows when the
+claims have what they were given.
 
 Source: kube-scheduler's volumebinding/binder.go, bindAPIUpdate.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import structlog
 
-from scheduler.api import names
+from scheduler.api import kinds, names
 from scheduler.api.storage import Given
 from scheduler.errors import ApiError
 from scheduler.kube import client, pod_status
-from scheduler.kube.bind.jobs import Job
-from scheduler.kube.bind.volume_waits import ClusterLookups, GivenClaim
+from scheduler.kube.bind.jobs import (
+    Answer,
+    Done,
+    GiveBack,
+    Impossible,
+    Job,
+    Start,
+    Waits,
+)
+from scheduler.kube.bind.volume_waits import Claims, ClusterLookups, GivenClaim
 from scheduler.kube.client import ApiClient
 from scheduler.plugins.volumes import choosing
 from scheduler.state.volumes.objects import Claim, Volume
@@ -40,18 +49,46 @@ class _Written(msgspec.Struct):
 _written = msgspec.json.Decoder(_Written)
 
 
-class VolumeWriter:
-    """Writes for one job at a time.
+class VolumeClaims:
+    """The step that binds the claims of a pod.
 
     Args:
         api: the API server.
         known: what is known of claims and volumes.
     """
 
+    name = "volume claims"
+    is_in_turn = False
+    # A volume that was given to a claim stays its own, and whoever is to bind them goes on.
+    is_final = True
+
     def __init__(self, api: ApiClient, known: ClusterLookups) -> None:
         self._api, self._known = api, known
+        self.waiting = Claims(known)
 
-    async def write(self, job: Job, may_write: Callable[[], bool]) -> tuple[GivenClaim, ...]:
+    def concerns(self, job: Job) -> bool:
+        """Whether claims of the pod are to be bound."""
+        return bool(job.bind.given)
+
+    async def take(self, job: Job, may_write: Callable[[], bool]) -> Answer:
+        """Write what the claims are given, and wait until they have it.
+
+        Raises:
+            ApiError: as ``_write``.
+            Impossible: they cannot have it any more.
+        """
+        asked = await self._write(job, may_write)
+        match self.waiting.begun(job, asked, asyncio.get_running_loop().time()):
+            case [GiveBack(_, why)]:
+                raise Impossible(why)
+            case [Start()]:
+                return Done()
+        return Waits(", ".join(one.claim for one in job.bind.given))
+
+    async def undo(self, job: Job) -> None:
+        """Nothing: it is final."""
+
+    async def _write(self, job: Job, may_write: Callable[[], bool]) -> tuple[GivenClaim, ...]:
         """Write all that a job's claims are given; volumes first, as kube-scheduler does.
 
         As that may take long, the pod is nominated before: an autoscaler makes no node for it meanwhile.
@@ -73,13 +110,13 @@ class VolumeWriter:
         claim = storage.claims.get(key)
         if claim is None:
             raise _gone(f'PVC "{given.claim}"')
-        path = f"/api/v1/namespaces/{key[0]}/persistentvolumeclaims/{key[1]}"
+        path = kinds.CLAIMS.path_of(key[1], key[0])
         body, version = _selected(claim, job.node), claim.version
         volume = storage.volumes.get(given.volume)
         if given.volume:
             if volume is None:
                 raise _gone(f'PV "{given.volume}"')
-            path = f"/api/v1/persistentvolumes/{given.volume}"
+            path = kinds.VOLUMES.path_of(given.volume)
             body, version = _claimed(volume, claim), volume.version
         if body is not None:
             _check(claim, volume)
@@ -107,8 +144,8 @@ def _claimed(volume: Volume, claim: Claim) -> Json | None:
         # What a person has bound stays so when the claim goes; this does not.
         metadata["annotations"] = {names.BOUND_BY_CONTROLLER: "yes"}
     reference = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
+        "apiVersion": kinds.CLAIMS.api_version,
+        "kind": kinds.CLAIMS.name,
         "namespace": claim.key[0],
         "name": claim.key[1],
         "uid": claim.uid,

@@ -12,13 +12,14 @@ import asyncio
 import msgspec
 import structlog
 
+from scheduler.api import kinds
 from scheduler.engine.engine import Engine
 from scheduler.errors import ApiError
 from scheduler.kube import client
 from scheduler.kube.bind.fence import Target
 from scheduler.kube.client import ApiClient
 from scheduler.kube.patience import Patience
-from scheduler.kube.watch import kinds, listing, sources
+from scheduler.kube.watch import listing, sources
 from scheduler.kube.watch.listing import Expired
 
 # A server that does not know the form sends whole pods, in which all that is read is there too.

@@ -8,11 +8,11 @@ from typing import Any
 
 import structlog
 
+from scheduler.api import kinds
 from scheduler.kube.bind.fence import Fence, Target
 from scheduler.kube.lead.heads import Heads
 from scheduler.kube.lead.holding import Held
 from scheduler.kube.lead.lease import AlwaysLeader, Lease
-from scheduler.kube.watch import kinds
 from scheduler.kube.watch.streams import Stream
 
 _TURN_SECONDS = 0.1

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 import structlog
 
-from scheduler.api import names
+from scheduler.api import kinds, names
 from scheduler.errors import ApiError
 from scheduler.kube import answers, client, troubles, wall_clock
 from scheduler.kube.client import ApiClient
@@ -86,7 +86,7 @@ class Lease:
     ) -> None:
         """``seconds``: duration, deadline and retry. ``clock`` must go on while the process is busy."""
         self._api = api
-        self._path = f"/apis/coordination.k8s.io/v1/namespaces/{place.namespace}/leases"
+        self._path = kinds.LEASES.path_in(place.namespace)
         self._name, self.is_shared = place.name, place.is_shared
         self.identity = identity
         self._notes, self._clock = notes, clock

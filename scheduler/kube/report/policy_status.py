@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from scheduler.api import names
+from scheduler.api import kinds
 from scheduler.errors import ApiError
 from scheduler.kube import answers, client, wall_clock
 from scheduler.kube.client import ApiClient
@@ -80,7 +80,7 @@ class PolicyStatus:
         }
         if previous is None or bool(previous[0].problem) == ready:
             condition["lastTransitionTime"] = wall_clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
-        path = f"/apis/{names.GROUP}/{names.VERSION}/{names.POLICIES}/{name}"
+        path = kinds.POLICIES.path_of(name)
         try:
             if "lastTransitionTime" not in condition:
                 found = await self._api.get(path)

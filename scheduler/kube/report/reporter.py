@@ -18,8 +18,10 @@ from typing import Any
 
 import msgspec
 
+from scheduler.api import kinds
+from scheduler.api.kinds import Kind
 from scheduler.api.limits import shortened
-from scheduler.kube import client, wall_clock
+from scheduler.kube import client, pod_status, wall_clock
 from scheduler.kube.client import ApiClient
 from scheduler.kube.report.outbox import Lane, Outbox, Report
 from scheduler.state.nodes import NodeFacts
@@ -146,7 +148,7 @@ class Reporter:
                 (pod.uid, _CONDITION),
                 Lane.CONDITION,
                 "PATCH",
-                f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status",
+                f"{pod_status.path(pod)}/status",
                 partial(self._condition_body, pod.uid, condition),
                 client.STRATEGIC_PATCH,
                 given_up=partial(self._unsay, pod.uid, saying.message),
@@ -193,7 +195,7 @@ class Reporter:
         self, node: NodeFacts, reason: str, note: str, *, about: str = "", said: str = ""
     ) -> None:
         """A warning on a node's own page; one waits for each of ``about``."""
-        regarding = {"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": node.uid}
+        regarding = {**_kind(kinds.NODES), "name": node.name, "uid": node.uid}
         self._event(
             self._controller, regarding, ("Warning", reason, "Scheduling", note), about, said
         )
@@ -242,8 +244,7 @@ class Reporter:
         self, pod: PodRecord, kind: str, reason: str, action: str, note: str, *, said: str = ""
     ) -> None:
         regarding = {
-            "apiVersion": "v1",
-            "kind": "Pod",
+            **_kind(kinds.PODS),
             "namespace": pod.namespace,
             "name": pod.name,
             "uid": pod.uid,
@@ -288,7 +289,7 @@ class Reporter:
                 (uid, "why" if is_why else f"{reason} {about}"),
                 Lane.WHY if is_why else Lane.NEWS,
                 "POST",
-                f"/apis/events.k8s.io/v1/namespaces/{namespace}/events",
+                kinds.EVENTS.path_in(namespace),
                 partial(msgspec.json.encode, body),
                 given_up=partial(self._unsay, uid, said) if said else lambda: None,
             )
@@ -312,3 +313,7 @@ class Reporter:
 def _now(*, micro: bool) -> str:
     said = wall_clock.now().isoformat(timespec="microseconds" if micro else "seconds")
     return f"{said.removesuffix('+00:00')}Z"
+
+
+def _kind(kind: Kind) -> dict[str, str]:
+    return {"apiVersion": kind.api_version, "kind": kind.name}

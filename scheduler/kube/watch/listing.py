@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from scheduler.api import storage, wire
+from scheduler.api import kinds, wire
+from scheduler.api.kinds import Kind
 from scheduler.api.limits import DEFAULT, PodLimits
 from scheduler.api.pods import bounded
 from scheduler.errors import ApiError
 from scheduler.kube import answers, client
 from scheduler.kube.client import Access, ApiClient, TooLarge
 from scheduler.kube.patience import Patience
-from scheduler.kube.watch import kinds
 
 T = TypeVar("T")
 Read = Callable[[bytes | msgspec.Raw], T]
@@ -43,10 +43,6 @@ class _Page(msgspec.Struct):
 
 
 _pages = msgspec.json.Decoder(_Page)
-_nodes = msgspec.json.Decoder(wire.Node)
-_services = msgspec.json.Decoder(wire.Service)
-_sets = msgspec.json.Decoder(wire.PodSet)
-_budgets = msgspec.json.Decoder(wire.Budget)
 _plain = msgspec.json.Decoder(dict[str, Any])
 _small_pods = msgspec.json.Decoder(wire.Pod)
 
@@ -55,29 +51,9 @@ class Expired(Exception):  # noqa: N818
     """The version to resume from is too old: list again."""
 
 
-def read_node(raw: bytes | msgspec.Raw) -> wire.Node:
-    """A node from its JSON."""
-    return _nodes.decode(raw)
-
-
-def read_service(raw: bytes | msgspec.Raw) -> wire.Service:
-    """A Service or a ReplicationController from its JSON."""
-    return _services.decode(raw)
-
-
-def read_set(raw: bytes | msgspec.Raw) -> wire.PodSet:
-    """A ReplicaSet or a StatefulSet from its JSON."""
-    return _sets.decode(raw)
-
-
-def read_budget(raw: bytes | msgspec.Raw) -> wire.Budget:
-    """A PodDisruptionBudget from its JSON."""
-    return _budgets.decode(raw)
-
-
-def read_storage(kind: str) -> Read[storage.StorageObject]:
-    """Reads storage objects of a kind from their JSON."""
-    return msgspec.json.Decoder(storage.KINDS[kind]).decode
+def reader(kind: Kind) -> Read[Any]:
+    """Reads objects of a kind from their JSON; of pods there is ``read_pod``."""
+    return msgspec.json.Decoder(kind.shape).decode
 
 
 def read_plain(raw: bytes | msgspec.Raw) -> dict[str, Any]:
@@ -159,7 +135,7 @@ async def nodes_and_pods(access: Access) -> tuple[list[wire.Node], list[wire.Pod
     """
     api = ApiClient(access, connections=2)
     try:
-        nodes = await once(api, kinds.NODES.path, read_node)
+        nodes = await once(api, kinds.NODES.path, reader(kinds.NODES))
         pods = await once(api, kinds.PODS.path, read_pod(DEFAULT))
     finally:
         await api.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -12,20 +12,19 @@ import kopf
 import msgspec
 import structlog
 
-from scheduler.api.door.events import Heard
+from scheduler.api import kinds, wire
+from scheduler.api.door import events
 from scheduler.errors import ApiError
 from scheduler.kube import answers, troubles
 from scheduler.kube.client import ApiClient, backoff
 from scheduler.kube.troubles import Trouble
 from scheduler.kube.watch import listing
 from scheduler.kube.watch.listing import Expired
-from scheduler.kube.watch.sources import Put, Source, Way
+from scheduler.kube.watch.sources import Put, Source
 
 _LATE_SECONDS = 5.0
 _UNREAD = (ApiError, Expired, msgspec.MsgspecError)
 _log = structlog.get_logger("evenkeel")
-
-Json = dict[str, Any]
 
 
 class Rare:
@@ -40,13 +39,13 @@ class Rare:
     """
 
     def __init__(self, sources: Iterable[Source[Any]], put: Put) -> None:
-        self._sources = [source for source in sources if source.way == Way.RARE]
+        self._sources = [source for source in sources if source.kind.is_rare]
         self._put = put
         self.troubles: dict[str, Trouble] = {}
         # Names of those that the API server did not serve at the start, and of those kopf has told of.
         self._absent: set[str] = set()
         self._heard: set[str] = set()
-        # The versions of the objects that were handed in, by source and name.
+        # The versions of the objects that were handed in, by source and key.
         self._versions: dict[str, dict[str, str]] = {}
         # How many changes kopf has told of, by source.
         self._changes: Counter[str] = Counter()
@@ -55,8 +54,9 @@ class Rare:
         """Let kopf, which runs in a thread of its own, tell the running loop of what changes."""
         loop = asyncio.get_running_loop()
         for source in self._sources:
-            group, version, plural, _ = source.kind
-            register = kopf.on.event(group, version, plural, registry=registry, id=source.name)
+            kind = source.kind
+            where = kind.group, kind.version, kind.plural
+            register = kopf.on.event(*where, registry=registry, id=source.name)
             register(self._handler(source, loop))
 
     async def read(self, api: ApiClient) -> None:
@@ -64,7 +64,7 @@ class Rare:
         for source in self._sources:
             await self._read_in_the_end(api, source)
 
-    async def _read_in_the_end(self, api: ApiClient, source: Source[Json]) -> None:
+    async def _read_in_the_end(self, api: ApiClient, source: Source[wire.Object]) -> None:
         attempt = 0
         while True:
             try:
@@ -104,23 +104,23 @@ class Rare:
         late = [source for source in self._sources if source.name in self._absent]
         await asyncio.gather(*(self._follow(api, source) for source in late))
 
-    def _note(self, source: Source[Json], error: Exception) -> None:
+    def _note(self, source: Source[wire.Object], error: Exception) -> None:
         self.troubles[source.name] = troubles.after(self.troubles.get(source.name), error)
 
-    async def _read(self, api: ApiClient, source: Source[Json]) -> None:
+    async def _read(self, api: ApiClient, source: Source[wire.Object]) -> None:
         try:
             found = await _all(api, source)
         except ApiError as error:
-            if not (source.absent and answers.is_not_found(error)):
+            if not (source.kind.absent and answers.is_not_found(error)):
                 raise
             if source.name not in self._absent:
                 self._absent.add(source.name)
-                _log.warning(source.absent, needed_by=source.needed_by)
+                _log.warning(source.kind.absent, needed_by=source.kind.needed_by)
             return
         self._absent.discard(source.name)
         self._take(source, found)
 
-    async def _follow(self, api: ApiClient, source: Source[Json]) -> None:
+    async def _follow(self, api: ApiClient, source: Source[wire.Object]) -> None:
         while source.name not in self._heard:
             await asyncio.sleep(_LATE_SECONDS)
             try:
@@ -131,47 +131,38 @@ class Rare:
                 return
             self._take(source, found)
 
-    def _take(self, source: Source[Json], found: list[Json]) -> None:
+    def _take(self, source: Source[wire.Object], found: list[wire.Object]) -> None:
         """All objects of a source: hand in those that are new or changed, and those that are gone."""
         known = self._versions.get(source.name, {})
-        there = {body["metadata"]["name"]: _version(body) for body in found}
-        changed = [
-            body
-            for body in found
-            if not (version := _version(body)) or known.get(body["metadata"]["name"]) != version
-        ]
-        self._hand_in(source.words.of_list(changed))
-        for name in sorted(known.keys() - there.keys()):
-            self._hand_in(source.words.of_change({"metadata": {"name": name}}, is_gone=True))
+        there = {kinds.key_of(one): one.metadata.resource_version for one in found}
+        for one in found:
+            version = one.metadata.resource_version
+            if not version or known.get(kinds.key_of(one)) != version:
+                self._put(source.tell_change(one, is_gone=False))
+        for key in sorted(known.keys() - there.keys()):
+            self._put(events.Gone(source.kind.name, key))
         self._versions[source.name] = there
 
-    def _handler(self, source: Source[Json], loop: asyncio.AbstractEventLoop) -> Any:
+    def _handler(self, source: Source[wire.Object], loop: asyncio.AbstractEventLoop) -> Any:
         async def hear(event: Any, body: Any, **_: Any) -> None:
             is_gone = event["type"] == "DELETED"
-            loop.call_soon_threadsafe(partial(self._hear, source, dict(body), is_gone=is_gone))
+            found = msgspec.convert(dict(body), source.kind.shape)
+            loop.call_soon_threadsafe(partial(self._hear, source, found, is_gone=is_gone))
 
         return hear
 
-    def _hear(self, source: Source[Json], body: Json, *, is_gone: bool) -> None:
+    def _hear(self, source: Source[wire.Object], found: wire.Object, *, is_gone: bool) -> None:
         """Kopf tells of a change."""
         self._heard.add(source.name)
         self._changes[source.name] += 1
-        versions, name = self._versions.setdefault(source.name, {}), body["metadata"]["name"]
+        versions, key = self._versions.setdefault(source.name, {}), kinds.key_of(found)
         if is_gone:
-            versions.pop(name, None)
+            versions.pop(key, None)
         else:
-            versions[name] = _version(body)
-        self._hand_in(source.words.of_change(body, is_gone=is_gone))
-
-    def _hand_in(self, news: list[Heard]) -> None:
-        for event in news:
-            self._put(event)
+            versions[key] = found.metadata.resource_version
+        self._put(source.tell_change(found, is_gone=is_gone))
 
 
-def _version(body: Mapping[str, Any]) -> str:
-    return body["metadata"].get("resourceVersion") or ""
-
-
-async def _all(api: ApiClient, source: Source[Json]) -> list[Json]:
+async def _all(api: ApiClient, source: Source[wire.Object]) -> list[wire.Object]:
     found, _ = await listing.whole(api, source.kind.path, source.params, source.read)
     return found

@@ -1,6 +1,6 @@
 """One snapshot of all objects that affect placement, as plain objects, for simulations.
 
-What is read is what the operator watches (``sources``): a rule that needs a kind finds it here as well.
+What is read is the whole table of kinds: a rule that needs a kind finds it here as well as in the operator.
 """
 
 from __future__ import annotations
@@ -11,21 +11,16 @@ from typing import Any
 
 import msgspec
 
-from scheduler.api import limits
+from scheduler.api import kinds
+from scheduler.api.kinds import Kind
 from scheduler.errors import ApiError
 from scheduler.kube import answers
 from scheduler.kube.client import Access, ApiClient
-from scheduler.kube.watch import kinds, listing, sources
-from scheduler.kube.watch.kinds import Kind
+from scheduler.kube.watch import listing
 
 Json = dict[str, Any]
-# All that is watched, and what stands behind pods that are not made yet.
-READ: tuple[Kind, ...] = (
-    *dict.fromkeys(source.kind for source in sources.table((), limits.DEFAULT)),
-    *kinds.OF_CONTROLLERS,
-)
 _NEEDED = (kinds.NODES, kinds.PODS)
-_HELPFUL = tuple(kind for kind in READ if kind not in _NEEDED)
+_HELPFUL = tuple(kind for kind in kinds.TABLE if kind not in _NEEDED)
 # Long, and nobody reads them here.
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -36,7 +31,7 @@ class Snapshot:
 
     Attributes:
         objects: as ``kubectl get -o yaml`` prints them, without ``managedFields``.
-        unlisted: kinds that may not be listed, and why. A kind that is not served has no objects.
+        unlisted: kinds that cannot be listed, and why: the right is missing, or the API server does not serve them.
     """
 
     objects: list[Json] = field(default_factory=list)
@@ -62,11 +57,16 @@ async def of_cluster(access: Access) -> Snapshot:
     for kind, answer in zip(_HELPFUL, lists, strict=True):
         if not isinstance(answer, BaseException):
             found.objects.extend(answer)
-        elif isinstance(answer, ApiError) and answers.is_forbidden(answer):
-            found.unlisted[kind.name] = f"{answer.status} {answer.reason}"
-        elif not (isinstance(answer, ApiError) and answers.is_not_found(answer)):
+        elif not isinstance(answer, ApiError) or not _is_no(answer):
             raise answer
+        elif not (kind.absent and answers.is_not_found(answer)):
+            found.unlisted[kind.name] = f"{answer.status} {answer.reason}"
     return found
+
+
+def _is_no(error: ApiError) -> bool:
+    """Whether the kind cannot be listed, and every other may be."""
+    return answers.is_forbidden(error) or answers.is_not_found(error)
 
 
 async def _objects(api: ApiClient, kind: Kind) -> list[Json]:

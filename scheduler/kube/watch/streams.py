@@ -14,7 +14,6 @@ import msgspec
 import structlog
 
 from scheduler.api import wire
-from scheduler.api.door.events import Heard
 from scheduler.errors import ApiError
 from scheduler.kube import answers, client, troubles
 from scheduler.kube.client import ApiClient
@@ -144,7 +143,7 @@ class Stream(Generic[V]):
         )
         self.relists += 1
         self._heard()
-        self._hand_in(source.words.of_list(items))
+        self._put(source.tell_list(items))
         # Who asked while this list was under way wants a newer one.
         if not self._asked_again.is_set():
             self._listed.set()
@@ -201,12 +200,8 @@ class Stream(Generic[V]):
         event = _events.decode(line)
         found = self.source.read(event.object)
         is_gone = event.type == "DELETED"
-        self._hand_in(self.source.words.of_change(found, is_gone=is_gone))
+        self._put(self.source.tell_change(found, is_gone=is_gone))
         self._version = found.metadata.resource_version
-
-    def _hand_in(self, news: list[Heard]) -> None:
-        for event in news:
-            self._put(event)
 
     def _heard(self) -> None:
         self.trouble = None

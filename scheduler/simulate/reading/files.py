@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
+from scheduler.api.kinds import POLICIES
 from scheduler.documents import foreign, mistakes, reading
 from scheduler.documents.foreign import Source
 from scheduler.errors import BadInput, unreadable
@@ -79,7 +80,7 @@ def policies(name: str, stdin: TextIO, where: str) -> list[Placed]:
     for place, document in _documents(_text(name, stdin, where, source), source):
         is_spec = isinstance(document, dict) and not isinstance(document, Illegible)
         if is_spec and "kind" not in document and "schemaVersion" not in document:
-            body = {"kind": "BalancePolicy", "metadata": {"name": Path(name).stem}}
+            body = {"kind": POLICIES.name, "metadata": {"name": Path(name).stem}}
             found.append(Placed({**body, "spec": document}, place))
         else:
             found += _unfold(document, place, place, source)

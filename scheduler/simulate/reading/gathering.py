@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TextIO
 
+from scheduler.api.kinds import NODES, PODS
 from scheduler.documents import foreign
 from scheduler.errors import BadInput
 from scheduler.progress import Tell
@@ -127,7 +128,7 @@ def _read_baseline(names: Sequence[str], stdin: TextIO, tell: Tell, command: str
         refuse_illegible(
             (f"--baseline {origin.file}", body) for origin, body in found if origin.file == name
         )
-    if names and not any(kinds.known(body) == "Node" for _, body in found):
+    if names and not any(kinds.known(body) == NODES.name for _, body in found):
         raise BadInput(f"--baseline {', '.join(names)}", f"holds no node; {foreign.DUMP}")
     return found
 
@@ -140,19 +141,19 @@ def _parted(given: _Given) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _is_of_a_cluster(body: Mapping[str, Any]) -> bool:
-    return kinds.known(body) == "Node" or is_running(body)
+    return kinds.known(body) == NODES.name or is_running(body)
 
 
 def is_running(body: Mapping[str, Any]) -> bool:
     """Whether an object is a pod that has a node."""
     spec = body.get("spec")
     has_node = isinstance(spec, Mapping) and bool(spec.get("nodeName"))
-    return has_node and kinds.known(body) == "Pod"
+    return has_node and kinds.known(body) == PODS.name
 
 
 def _may_have_pods(body: Mapping[str, Any]) -> bool:
     kind = kinds.known(body)
-    return kind == "Pod" or kind in kinds.WORKLOADS or isinstance(body, kinds.Illegible)
+    return kind == PODS.name or kind in kinds.WORKLOADS or isinstance(body, kinds.Illegible)
 
 
 def named(file: str, found: Iterable[files.Placed]) -> list[tuple[Origin, Mapping[str, Any]]]:

@@ -9,8 +9,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from scheduler.api import names, selectors, wire
-from scheduler.api.door import events
+from scheduler.api import names, selectors, steering, wire
+from scheduler.api.kinds import (
+    BUDGETS,
+    LIMIT_RANGES,
+    NAMESPACES,
+    NODES,
+    PODS,
+    POLICIES,
+    PRIORITY_CLASSES,
+)
 from scheduler.api.pods import requests
 from scheduler.api.storage import KINDS as STORAGE_KINDS
 from scheduler.api.storage import StorageObject
@@ -93,11 +101,11 @@ class Inventory:
     priorities: Priorities
     nodes: list[wire.Node] = field(default_factory=list)
     pods: list[wire.Pod] = field(default_factory=list)
-    namespaces: list[wire.Namespace] = field(default_factory=list)
-    groups: list[events.GroupSeen] = field(default_factory=list)
+    namespaces: list[steering.Namespace] = field(default_factory=list)
+    groups: list[steering.Group] = field(default_factory=list)
     storage: list[StorageObject] = field(default_factory=list)
-    policies: list[dict[str, Any]] = field(default_factory=list)
-    budgets: list[events.BudgetSeen] = field(default_factory=list)
+    policies: list[steering.BalancePolicy] = field(default_factory=list)
+    budgets: list[steering.PodDisruptionBudget] = field(default_factory=list)
     workloads: list[Given] = field(default_factory=list)
     limit_ranges: set[str] = field(default_factory=set)
     positions: dict[str, int] = field(default_factory=dict)
@@ -147,7 +155,7 @@ def read(objects: Sequence[Mapping[str, Any]], *, strict: bool = True) -> Invent
     inventory = Inventory(objects, strict, Priorities(strict=strict))
     everything = [Given(position, body) for position, body in enumerate(objects)]
     for given in everything:
-        if kinds.known(given.body) == "PriorityClass":
+        if kinds.known(given.body) == PRIORITY_CLASSES.name:
             with inventory.about(given):
                 inventory.priorities.see(given.body)
     seen: set[kinds.ObjectKey] = set()
@@ -161,13 +169,13 @@ def _take(inventory: Inventory, given: Given, seen: set[kinds.ObjectKey]) -> Non
     body = given.body
     _check_form(body)
     kind = kinds.known(body)
-    if kind in kinds.WORKLOADS or kind == "Node" or kind in STORAGE_KINDS:
+    if kind in kinds.WORKLOADS or kind == NODES.name or kind in STORAGE_KINDS:
         key = kinds.key(body)
         if key in seen:
             raise BadInput("metadata.name", "the object is given twice")
         seen.add(key)
     if kind in _GROUPS:
-        inventory.groups.append(manifests.group(body, names.GroupKind(kind)))
+        inventory.groups.append(manifests.group(body))
     if kind in kinds.WORKLOADS:
         inventory.workloads.append(given)
     elif kind in _TAKES:
@@ -197,7 +205,7 @@ def _take_node(inventory: Inventory, given: Given) -> None:
 
 
 def _take_namespace(inventory: Inventory, given: Given) -> None:
-    inventory.namespaces.append(manifests.decode(given.body, wire.Namespace))
+    inventory.namespaces.append(manifests.decode(given.body, steering.Namespace))
 
 
 def _take_limit_range(inventory: Inventory, given: Given) -> None:
@@ -206,7 +214,7 @@ def _take_limit_range(inventory: Inventory, given: Given) -> None:
 
 def _take_policy(inventory: Inventory, given: Given) -> None:
     name = policies.parse(given.body).name
-    inventory.policies.append({"metadata": {"name": name}, "spec": given.body["spec"]})
+    inventory.policies.append(steering.BalancePolicy(wire.Meta(name=name), given.body["spec"]))
 
 
 def _take_budget(inventory: Inventory, given: Given) -> None:
@@ -239,12 +247,12 @@ def _take_pod(inventory: Inventory, given: Given) -> None:
 
 _GROUPS = frozenset(names.GroupKind)
 _TAKES: dict[str, Callable[[Inventory, Given], None]] = {
-    "Node": _take_node,
-    "Pod": _take_pod,
-    "Namespace": _take_namespace,
-    "LimitRange": _take_limit_range,
-    "BalancePolicy": _take_policy,
-    "PodDisruptionBudget": _take_budget,
+    NODES.name: _take_node,
+    PODS.name: _take_pod,
+    NAMESPACES.name: _take_namespace,
+    LIMIT_RANGES.name: _take_limit_range,
+    POLICIES.name: _take_policy,
+    BUDGETS.name: _take_budget,
     **dict.fromkeys(STORAGE_KINDS, _take_storage),
 }
 

@@ -5,36 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from scheduler.api import names
+from scheduler.api.kinds import BY_NAME, TABLE
 
-# Kinds by the API group that they are of: a Job of Volcano and a Service of Knative are other kinds.
-_GROUPS = {
-    "Node": "",
-    "Pod": "",
-    "Namespace": "",
-    "LimitRange": "",
-    "Service": "",
-    "ReplicationController": "",
-    "ReplicaSet": "apps",
-    "StatefulSet": "apps",
-    "Deployment": "apps",
-    "DaemonSet": "apps",
-    "Job": "batch",
-    "CronJob": "batch",
-    "PriorityClass": "scheduling.k8s.io",
-    "PodDisruptionBudget": "policy",
-    "BalancePolicy": names.GROUP,
-    "PersistentVolumeClaim": "",
-    "PersistentVolume": "",
-    "StorageClass": "storage.k8s.io",
-    "CSINode": "storage.k8s.io",
-    "CSIDriver": "storage.k8s.io",
-    "CSIStorageCapacity": "storage.k8s.io",
-    "VolumeAttachment": "storage.k8s.io",
-}
-WORKLOADS = frozenset({
-    "Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "Job", "CronJob", "ReplicationController",
-})  # fmt: skip
+WORKLOADS = frozenset(kind.name for kind in TABLE if kind.makes_pods)
 # How deep a template may stand below an object's spec; a RayCluster has it five levels down.
 _DEPTH_MAX = 12
 
@@ -61,11 +34,11 @@ def known(body: Mapping[str, Any]) -> str:
     Objects need not say their API version, as those of a typed list do not.
     """
     kind, version = body.get("kind"), body.get("apiVersion")
-    if not isinstance(kind, str) or kind not in _GROUPS:
+    read = BY_NAME.get(kind) if isinstance(kind, str) else None
+    if read is None:
         return ""
-    if version is None:
-        return kind
-    return kind if str(version).rpartition("/")[0] == _GROUPS[kind] else ""
+    # A Job of Volcano and a Service of Knative are other kinds.
+    return read.name if version is None or str(version).rpartition("/")[0] == read.group else ""
 
 
 def key(body: Mapping[str, Any]) -> ObjectKey:
@@ -74,15 +47,9 @@ def key(body: Mapping[str, Any]) -> ObjectKey:
     metadata = metadata if isinstance(metadata, Mapping) else {}
     kind = str(body.get("kind"))
     namespace = str(metadata.get("namespace") or "")
-    if not namespace and kind in _GROUPS and kind not in _CLUSTER_SCOPED:
+    if not namespace and kind in BY_NAME and BY_NAME[kind].is_namespaced:
         namespace = "default"
     return ObjectKey(kind, namespace, str(metadata.get("name") or ""))
-
-
-_CLUSTER_SCOPED = frozenset({
-    "Node", "Namespace", "PriorityClass", "BalancePolicy", "PersistentVolume", "StorageClass",
-    "CSINode", "CSIDriver", "VolumeAttachment",
-})  # fmt: skip
 
 
 def has_pod_template(body: Mapping[str, Any]) -> bool:

@@ -7,9 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from scheduler.api import selectors, values, wire
-from scheduler.api.door import events
-from scheduler.api.names import GroupKind
+from scheduler.api import kinds, selectors, steering, values, wire
 from scheduler.api.storage import (
     KINDS,
     CSIStorageCapacity,
@@ -80,7 +78,8 @@ def admitted(body: Mapping[str, Any], priorities: Priorities) -> wire.Pod:
     Raises:
         BadInput: as ``pod``.
     """
-    result = decode(body, wire.Pod)
+    # A template has no kind; one that is written there means nothing.
+    result = decode({**body, "kind": kinds.PODS.name}, wire.Pod)
     spec = result.spec
     spec.scheduler_name = spec.scheduler_name or "default-scheduler"
     if not spec.containers:
@@ -114,30 +113,28 @@ def storage(body: Mapping[str, Any]) -> StorageObject:
     return found
 
 
-_SERVICES = frozenset({GroupKind.SERVICE, GroupKind.REPLICATION_CONTROLLER})
-
-
-def group(body: Mapping[str, Any], kind: GroupKind) -> events.GroupSeen:
+def group(body: Mapping[str, Any]) -> steering.Group:
     """A Service, or another object that selects pods.
 
     Raises:
         BadInput: as ``decode``, or its selector is not what an API server takes.
     """
-    found = decode(body, wire.Service) if kind in _SERVICES else decode(body, wire.PodSet)
+    found: steering.Group = decode(body, kinds.BY_NAME[body["kind"]].shape)
     selectors.of_wire(found.selector, "spec.selector")
-    namespace = found.metadata.namespace or "default"
-    return events.GroupSeen(kind, namespace, found.metadata.name, found.selector)
+    found.metadata.namespace = found.metadata.namespace or "default"
+    return found
 
 
-def budget(body: Mapping[str, Any]) -> events.BudgetSeen:
+def budget(body: Mapping[str, Any]) -> steering.PodDisruptionBudget:
     """A PodDisruptionBudget; without a status none of its pods may go.
 
     Raises:
         BadInput: as ``group``.
     """
-    found = decode(body, wire.Budget)
+    found = decode(body, steering.PodDisruptionBudget)
     selectors.of_wire(found.spec.selector, "spec.selector")
-    return events.of_budget(found)
+    found.metadata.namespace = found.metadata.namespace or "default"
+    return found
 
 
 def owner_of(pod: wire.Pod) -> wire.Owner | None:

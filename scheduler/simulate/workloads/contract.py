@@ -7,8 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
 
-from scheduler.api import wire
-from scheduler.api.door import events
+from scheduler.api import steering, wire
 from scheduler.api.storage import PersistentVolumeClaim
 from scheduler.errors import BadInput
 from scheduler.simulate.reading.kinds import ObjectKey
@@ -93,7 +92,7 @@ class Made:
     """
 
     pods: Sequence[wire.Pod] = ()
-    groups: Sequence[events.GroupSeen] = ()
+    groups: Sequence[steering.Group] = ()
     surplus: Sequence[wire.Pod] = ()
     idle: Idle | None = None
     claims: Sequence[PersistentVolumeClaim] = ()

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from scheduler.api import wire
-from scheduler.api.door import events
-from scheduler.api.names import GroupKind
+from scheduler.api import steering, wire
 from scheduler.simulate.reading import objects
 from scheduler.simulate.workloads import molds
 from scheduler.simulate.workloads.contract import Made, Scene, first_to_go
@@ -36,15 +34,17 @@ def of_deployment(workload: Workload, scene: Scene) -> Made:
         return Made(surplus=first_to_go(there)[:-missing])
     mold = scene.mold(workload, missing)
     namespace, template = workload.key.namespace, _template(workload)
-    groups: list[events.GroupSeen] = []
+    groups: list[steering.Group] = []
     present = _current(template, scene.replica_sets.get(workload.key, []))
     if present is None:
         hashed = molds.hash_of(template)
         set_name = f"{workload.key.name}-{hashed}"
         labels = {HASH: hashed}
-        body = {**workload.given.body, "metadata": {"name": set_name, "namespace": namespace}}
-        group = objects.group(body, GroupKind.REPLICA_SET)
-        groups.append(events.GroupSeen(group.kind, namespace, set_name, _and(group, labels)))
+        metadata = {"name": set_name, "namespace": namespace}
+        body = {**workload.given.body, "kind": "ReplicaSet", "metadata": metadata}
+        group = objects.group(body)
+        selector = steering.SetSpec(_and(group, labels))
+        groups.append(steering.ReplicaSet(group.metadata, selector))
     else:
         set_name = present.key.name
         hashed = _labels(_template(present)).get(HASH, "")
@@ -83,7 +83,7 @@ def _without_hash(template: Mapping[str, Any]) -> tuple[object, ...]:
     return labels, metadata.get("annotations") or {}, template.get("spec")
 
 
-def _and(group: events.GroupSeen, labels: dict[str, str]) -> wire.LabelSelector:
+def _and(group: steering.Group, labels: dict[str, str]) -> wire.LabelSelector:
     selector = group.selector or wire.LabelSelector()
     return wire.LabelSelector(
         {**(selector.match_labels or {}), **labels}, selector.match_expressions

@@ -1,0 +1,224 @@
+"""The kinds of API objects that are read, as one table: a new kind is a line here, and a keeper in the engine.
+
+Watches, the lists at the start, snapshots, manifests, logs, rights and the pages of the docs read this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler.api import names, steering, storage, wire
+
+_NO_PODS_MADE = "their pods that do not exist yet are left out"
+_NOT_SPREAD = "the default spread of their pods is not simulated"
+_NO_STORAGE = "pods whose volumes depend on them are evaluated without them"
+_PEERS, _STORAGE = "the default spread of pods", "pods with storage"
+
+
+def _by_name(meta: wire.Meta) -> str:
+    return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
+
+
+def _by_uid(meta: wire.Meta) -> str:
+    """The name of a pod comes again when the pod is gone."""
+    return meta.uid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """One line of the table.
+
+    Attributes:
+        name: what objects say in ``kind``.
+        group, version, plural: where the API server has them; the group of the core is empty.
+        shape: what the JSON of one is decoded to; a dict where it is read as it stands.
+        needed_by: what cannot work without; empty where no decision needs the kind, so that it is not watched. It is
+            for those who play admission and controllers.
+        lost: what is not known of a cluster that does not list the kind; empty where that does not always matter.
+        stream: what logs and metrics call its watch.
+        key: what tells one from the others; see ``split`` for kinds in namespaces.
+        is_namespaced: whether its objects are in namespaces.
+        makes_pods: whether controllers make pods of its objects.
+        is_rare: whether there are so few that kopf can watch them; else a stream of its own does.
+        absent: what is said once where the API server does not serve the kind; empty where every server does.
+    """
+
+    name: str
+    group: str = ""
+    version: str = "v1"
+    plural: str
+    shape: Any = dict[str, Any]
+    needed_by: str = ""
+    lost: str = ""
+    stream: str = ""
+    key: Callable[[wire.Meta], str] = _by_name
+    is_namespaced: bool = True
+    makes_pods: bool = False
+    is_rare: bool = False
+    absent: str = ""
+
+    @property
+    def api_version(self) -> str:
+        """What objects say in ``apiVersion``."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def path(self) -> str:
+        """Where all objects of the kind are listed and watched."""
+        return f"{self._root}/{self.plural}"
+
+    def path_in(self, namespace: str) -> str:
+        """Where the objects of one namespace are."""
+        return f"{self._root}/namespaces/{namespace}/{self.plural}"
+
+    def path_of(self, name: str, namespace: str = "") -> str:
+        """Where one object is; ``namespace`` is empty for those that are in none."""
+        return f"{self.path_in(namespace) if namespace else self.path}/{name}"
+
+    @property
+    def _root(self) -> str:
+        return f"/apis/{self.api_version}" if self.group else f"/api/{self.version}"
+
+
+PODS = Kind(
+    name="Pod",
+    plural="pods",
+    shape=wire.Pod,
+    key=_by_uid,
+    needed_by="the queue, and the free capacity of nodes",
+)
+NODES = Kind(
+    name="Node", plural="nodes", shape=wire.Node, needed_by="every rule", is_namespaced=False
+)
+
+
+def _selects_pods(
+    shape: type[steering.Group], *, group: str, plural: str, makes_pods: bool
+) -> Kind:
+    return Kind(
+        name=shape.__name__,
+        group=group,
+        plural=plural,
+        shape=shape,
+        needed_by=_PEERS,
+        lost=f"{_NOT_SPREAD}, and {_NO_PODS_MADE}" if makes_pods else _NOT_SPREAD,
+        makes_pods=makes_pods,
+    )
+
+
+def _of_storage(shape: type[storage.StorageObject], plural: str, *, group: str = "storage.k8s.io", is_namespaced: bool = False) -> Kind:  # fmt: skip
+    return Kind(
+        name=shape.__name__,
+        group=group,
+        plural=plural,
+        shape=shape,
+        needed_by=_STORAGE,
+        lost=_NO_STORAGE,
+        is_namespaced=is_namespaced,
+    )
+
+
+def _of_controllers(name: str, group: str, plural: str) -> Kind:
+    return Kind(name=name, group=group, plural=plural, lost=_NO_PODS_MADE, makes_pods=True)
+
+
+SERVICES = _selects_pods(steering.Service, group="", plural="services", makes_pods=False)
+CLAIMS = _of_storage(
+    storage.PersistentVolumeClaim, "persistentvolumeclaims", group="", is_namespaced=True
+)
+VOLUMES = _of_storage(storage.PersistentVolume, "persistentvolumes", group="")
+STORAGE_CLASSES = _of_storage(storage.StorageClass, "storageclasses")
+BUDGETS = Kind(
+    name="PodDisruptionBudget",
+    group="policy",
+    plural="poddisruptionbudgets",
+    shape=steering.PodDisruptionBudget,
+    needed_by="which pods a budget protects from preemption",
+    lost="victims of preemption are chosen without regard to budgets",
+    stream="budgets",
+)
+NAMESPACES = Kind(
+    name="Namespace",
+    plural="namespaces",
+    shape=steering.Namespace,
+    needed_by="namespace selectors of BalancePolicies",
+    is_namespaced=False,
+    is_rare=True,
+)
+POLICIES = Kind(
+    name="BalancePolicy",
+    group=names.GROUP,
+    version=names.VERSION,
+    plural=names.POLICIES,
+    shape=steering.BalancePolicy,
+    needed_by="placement by BalancePolicies",
+    lost="pods are placed without any policy",
+    stream="policies",
+    is_namespaced=False,
+    is_rare=True,
+    absent="the BalancePolicy CRD is not installed; pods are placed by the configuration",
+)
+PRIORITY_CLASSES = Kind(
+    name="PriorityClass", group="scheduling.k8s.io", plural="priorityclasses", is_namespaced=False
+)
+LIMIT_RANGES = Kind(
+    name="LimitRange", plural="limitranges", lost="default requests are not filled in"
+)
+DEPLOYMENTS = _of_controllers("Deployment", "apps", "deployments")
+
+TABLE: tuple[Kind, ...] = (
+    PODS,
+    NODES,
+    SERVICES,
+    _selects_pods(
+        steering.ReplicationController, group="", plural="replicationcontrollers", makes_pods=True
+    ),
+    _selects_pods(steering.ReplicaSet, group="apps", plural="replicasets", makes_pods=True),
+    _selects_pods(steering.StatefulSet, group="apps", plural="statefulsets", makes_pods=True),
+    CLAIMS,
+    VOLUMES,
+    STORAGE_CLASSES,
+    _of_storage(storage.CSINode, "csinodes"),
+    _of_storage(storage.CSIDriver, "csidrivers"),
+    _of_storage(storage.CSIStorageCapacity, "csistoragecapacities", is_namespaced=True),
+    _of_storage(storage.VolumeAttachment, "volumeattachments"),
+    BUDGETS,
+    NAMESPACES,
+    POLICIES,
+    PRIORITY_CLASSES,
+    LIMIT_RANGES,
+    DEPLOYMENTS,
+    _of_controllers("DaemonSet", "apps", "daemonsets"),
+    _of_controllers("Job", "batch", "jobs"),
+    _of_controllers("CronJob", "batch", "cronjobs"),
+)
+# Kinds that are written only: no decision reads one.
+LEASES = Kind(name="Lease", group="coordination.k8s.io", plural="leases")
+EVENTS = Kind(name="Event", group="events.k8s.io", plural="events")
+REVIEWS = Kind(
+    name="SelfSubjectAccessReview",
+    group="authorization.k8s.io",
+    plural="selfsubjectaccessreviews",
+    is_namespaced=False,
+)
+BY_NAME = {kind.name: kind for kind in TABLE}
+WATCHED = tuple(kind for kind in TABLE if kind.needed_by)
+
+
+def name_of(found: wire.Object) -> str:
+    """The kind of an object, which is called as its class is."""
+    return type(found).__name__
+
+
+def key_of(found: wire.Object) -> str:
+    """The key of an object among its kind."""
+    meta: wire.Meta = found.metadata
+    return BY_NAME[name_of(found)].key(meta)
+
+
+def split(key: str) -> tuple[str, str]:
+    """Namespace and name in a key; no namespace for what is in none."""
+    namespace, _, name = key.rpartition("/")
+    return namespace, name

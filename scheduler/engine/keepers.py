@@ -1,0 +1,146 @@
+"""Who keeps the objects of each kind: what a new state, a deletion and a whole list mean.
+
+One table, by kind. Each keeper takes an object whole, and knows the keys of those that it has: with these, what a
+list does not have any more is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from scheduler.api import kinds, placement, steering
+from scheduler.api.door import notes
+from scheduler.api.door.notes import Note
+from scheduler.api.names import GroupKind
+from scheduler.api.storage import KINDS as STORAGE_KINDS
+from scheduler.api.storage import StorageObject
+from scheduler.config import Config
+from scheduler.errors import BadInput
+from scheduler.shapes import policies
+from scheduler.shapes.policies import PolicyBook
+from scheduler.state.cluster import Cluster
+from scheduler.waiting.pending import Pending
+
+_NOTHING: tuple[Note, ...] = ()
+
+
+class Keeper(NamedTuple):
+    """What becomes of the objects of one kind.
+
+    Attributes:
+        see: one was added or changed, and the time.
+        gone: the key of one that was deleted, and the time.
+        get_keys: the keys of all that are kept. Not asked of rare kinds: whoever hears of those knows what there was.
+    """
+
+    see: Callable[[Any, float], Sequence[Note]]
+    gone: Callable[[str, float], Sequence[Note]]
+    get_keys: Callable[[], Iterable[str]]
+
+
+def make_table(
+    config: Config, cluster: Cluster, book: PolicyBook, pending: Pending
+) -> dict[str, Keeper]:
+    """A keeper for each kind that is watched but pods and nodes, which the engine keeps."""
+    return {
+        **{str(kind): _of_group(kind, cluster) for kind in GroupKind},
+        **{kind: _of_storage(kind, cluster, pending) for kind in STORAGE_KINDS},
+        kinds.BUDGETS.name: _of_budgets(cluster),
+        kinds.NAMESPACES.name: _of_namespaces(cluster, book, pending),
+        kinds.POLICIES.name: _of_policies(config, book, pending),
+    }
+
+
+def _of_group(kind: GroupKind, cluster: Cluster) -> Keeper:
+    """What selects pods that belong together."""
+    peers = cluster.peers
+
+    def see(found: steering.Group, _: float) -> Sequence[Note]:
+        meta = found.metadata
+        peers.see(kind, meta.namespace, meta.name, found.selector)
+        return _NOTHING
+
+    def gone(key: str, _: float) -> Sequence[Note]:
+        peers.drop(kind, *kinds.split(key))
+        return _NOTHING
+
+    return Keeper(see, gone, lambda: map(_join, peers.of_kind(kind)))
+
+
+def _of_storage(kind: str, cluster: Cluster, pending: Pending) -> Keeper:
+    storage = cluster.storage
+
+    def wake(uids: Iterable[str], now: float) -> Sequence[Note]:
+        for uid in uids:
+            pending.help_one(uid, now)
+        return _NOTHING
+
+    def see(found: StorageObject, now: float) -> Sequence[Note]:
+        return wake(storage.see(found).pods, now)
+
+    def gone(key: str, now: float) -> Sequence[Note]:
+        return wake(storage.gone(kind, *kinds.split(key)).pods, now)
+
+    return Keeper(see, gone, lambda: map(_join, storage.of_kind(kind)))
+
+
+def _of_budgets(cluster: Cluster) -> Keeper:
+    budgets = cluster.budgets
+
+    def see(found: steering.PodDisruptionBudget, _: float) -> Sequence[Note]:
+        meta, status = found.metadata, found.status
+        allowed = status.disruptions_allowed, tuple(status.disrupted_pods or ())
+        budgets.see(meta.namespace, meta.name, found.spec.selector, allowed)
+        return _NOTHING
+
+    def gone(key: str, _: float) -> Sequence[Note]:
+        budgets.drop(*kinds.split(key))
+        return _NOTHING
+
+    return Keeper(see, gone, lambda: [f"{space}/{name}" for space, name, _ in budgets.objects()])
+
+
+def _of_namespaces(cluster: Cluster, book: PolicyBook, pending: Pending) -> Keeper:
+    def see(found: steering.Namespace, now: float) -> Sequence[Note]:
+        name, labels = found.metadata.name, found.metadata.labels or {}
+        changes_terms = cluster.terms.see_namespace(name, labels)
+        if book.see_namespace(name, labels) or changes_terms:
+            pending.reconsider(now)
+        return _NOTHING
+
+    # Its labels stay known: its pods may go later than it does.
+    return Keeper(see, lambda *_: _NOTHING, tuple)
+
+
+def _of_policies(config: Config, book: PolicyBook, pending: Pending) -> Keeper:
+    def see(found: steering.BalancePolicy, now: float) -> Sequence[Note]:
+        meta, problem, remark = found.metadata, "", ""
+        try:
+            policy = policies.parse({"metadata": {"name": meta.name}, "spec": found.spec})
+            # A write of a policy's status comes back as an event too, and steers nothing.
+            changed = book.put(policy)
+            remark = placement.not_in_force(dict(policy.changes), _node_policies(config))
+        except BadInput as error:
+            problem = str(error)
+            changed = book.drop(meta.name)
+        if changed:
+            pending.reconsider(now)
+        return (notes.PolicyJudged(meta.name, meta.generation, problem, remark),)
+
+    def gone(key: str, now: float) -> Sequence[Note]:
+        book.drop(key)
+        pending.reconsider(now)
+        return (notes.PolicyLeft(key),)
+
+    return Keeper(see, gone, tuple)
+
+
+def _join(where: tuple[str, str]) -> str:
+    """Namespace and name as a key."""
+    return "/".join(filter(None, where))
+
+
+def _node_policies(config: Config) -> Mapping[str, str]:
+    """What the configuration sets, by scheduler name."""
+    return {one: config.profile(one).placement.node_policy for one in config.scheduler_names}
