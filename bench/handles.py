@@ -19,7 +19,7 @@ import numpy as np
 from numba.experimental import structref
 
 from bench.floors import Floor
-from scheduler.kernels import _jit
+from scheduler.kernels import _jit  # noqa: F401 - tells numba of handles
 from scheduler.schema import handles
 
 _ARRAYS = 130
@@ -130,6 +130,4 @@ def _make_functions(kind: str, names: list[str]) -> tuple[Callable[..., Any], Ca
 
 
 if __name__ == "__main__":
-    # Tells numba of handles.
-    _jit.is_cache_empty()
     print(json.dumps(_measure(sys.argv[1])))

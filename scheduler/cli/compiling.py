@@ -14,8 +14,8 @@ def compile_kernels() -> None:
 
 
 def compile_first_time() -> None:
-    """Compile all kernels if none is in the cache: the first command of a version would be silent for a minute."""
+    """Compile all kernels if the cache lacks any: the first command of a version would be silent for a minute."""
     from scheduler.kernels import compiling  # noqa: PLC0415 - as above
 
-    if compiling.is_cache_empty():
+    if compiling.list_missing():
         compile_kernels()

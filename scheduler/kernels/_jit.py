@@ -99,12 +99,12 @@ if _folder is not None:
     _config.CACHE_DIR = str(_folder)
 
 
-def is_cache_empty() -> bool:
-    """Whether kernels are still to be compiled for the cache, which takes half a minute."""
+def is_missing(kernel: Any) -> bool:
+    """Whether a kernel is still to be compiled for the cache, which takes up to some seconds."""
     if _config.DISABLE_JIT or _folder is None or not _is_writable:
         return False
-    # A folder for each room is there as soon as the kernels are imported.
-    return next(_folder.rglob("*.nbi"), None) is None
+    cache_file = kernel._cache._cache_file  # noqa: SLF001 - numba has no door for it
+    return not Path(cache_file._index_path).exists()  # noqa: SLF001
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:

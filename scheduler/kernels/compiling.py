@@ -21,10 +21,6 @@ from numba.core.dispatcher import Dispatcher
 
 from scheduler import kernels
 from scheduler.kernels import _handles, _jit
-from scheduler.kernels._jit import is_cache_empty
-
-__all__ = ["compile_kernels", "is_cache_empty", "list_kernels"]
-
 
 # A few kernels take most of the time, one after the other; each process takes 300 MiB.
 _WORKERS_MAX = 4
@@ -43,14 +39,21 @@ def list_kernels() -> dict[str, Any]:
     return {key: found[key] for key in sorted(found, key=lambda key: -uses[key])}
 
 
+def list_missing() -> list[str]:
+    """The kernels that are still to be compiled for the cache."""
+    return [key for key, one in list_kernels().items() if _jit.is_missing(one)]
+
+
 def compile_kernels(progressed: Callable[[int], None]) -> None:
     """Get all kernels ready in this process; ``progressed`` is told of how many that is true, as it goes on."""
     every = list_kernels()
     waits_for = {key: _list_within(one) for key, one in every.items()}
     parts = set().union(*waits_for.values())
-    n_workers = min(cpu_count(), _WORKERS_MAX)
-    if every and n_workers > 1 and is_cache_empty():
-        _fill_cache(waits_for, n_workers, progressed)
+    missing = {key for key, one in every.items() if _jit.is_missing(one)}
+    n_ready, n_workers = len(every) - len(missing), min(cpu_count(), _WORKERS_MAX, len(missing))
+    if n_workers > 1:
+        left = {key: within & missing for key, within in waits_for.items() if key in missing}
+        _fill_cache(left, n_workers, lambda n: progressed(n_ready + n))
     for key, one in every.items():
         # Those within others come with them.
         if key not in parts:
@@ -61,7 +64,7 @@ def compile_kernels(progressed: Callable[[int], None]) -> None:
 def _fill_cache(
     waits_for: dict[str, set[str]], n_workers: int, progressed: Callable[[int], None]
 ) -> None:
-    """Compile all kernels in processes of their own, for compiling holds the interpreter's lock.
+    """Compile kernels in processes of their own, for compiling holds the interpreter's lock.
 
     A kernel has its turn when those within it, for which it waits, are in the cache: else it would compile them again.
     """
