@@ -151,6 +151,11 @@ class Handle:
         """The values of all fields, in their order."""
         return [getattr(self, name) for name in self.fields]
 
+    def adopt(self, other: Self) -> None:
+        """Take all values of another handle: tables that have grown are where those who read them look for them."""
+        for name in self.fields:
+            setattr(self, name, getattr(other, name))
+
     def replace(self, **changes: Any) -> Self:
         """A handle of its own, with the same values in all other fields."""
         return type(self)(**{name: getattr(self, name) for name in self.fields} | changes)

@@ -174,7 +174,6 @@ class Boards:
     def world(self, shape: Shape) -> World:
         """What kernels read and write beside a pod of a shape; until the next call."""
         world = self._world
-        world.tables = self._cluster.ledger.tables
         world.demand = self._learner.get_tables(shape.ask.pool)
         return world
 

@@ -105,7 +105,7 @@ class CardTable:
             fresh = _columns(max(self._runs.end, capacity * 2))
             for before, after in zip(self.columns.list_values(), fresh.list_values(), strict=True):
                 after[..., :capacity] = before
-            self.columns = fresh
+            self.columns.adopt(fresh)
 
 
 def _columns(capacity: int) -> c.Cards:

@@ -313,7 +313,7 @@ class NodeTable:
                 after[: before.shape[0], :n] = before
             else:
                 after[..., :n] = before
-        self.columns = fresh
+        self.columns.adopt(fresh)
 
     def _grow_rows(self, capacity: int) -> None:
         n = self.capacity

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from scheduler.kernels import _handles, _jit, compiling
+from scheduler.schema import columns as c
 from scheduler.schema.handles import (
     Flags2,
     Floats1,
@@ -21,6 +22,8 @@ from scheduler.schema.handles import (
     Shorts2,
     Singles1,
 )
+from scheduler.state import checks
+from tests import make
 from tests.unit.compiled import needs_jit
 
 
@@ -185,3 +188,21 @@ def test_a_type_of_handles_is_the_same_in_every_call() -> None:
     one, other = Inner(np.zeros(1, np.int64), 1), Inner(np.zeros(2, np.int64), 2)
     types = {_handles.type_argument(Inner), *(type(value)._numba_type_ for value in (one, other))}  # type: ignore[attr-defined]
     assert len(types) == 1
+
+
+def test_a_handle_that_adopts_another_is_found_by_kernels_where_it_was() -> None:
+    cluster = make.cluster(nodes=[make.node(name="n0", cpu="1")])
+    tables = cluster.ledger.tables
+    columns, n_rows = tables.nodes, cluster.nodes.capacity
+    for i in range(1, n_rows + 2):
+        cluster.see_node(make.node(name=f"n{i}", cpu="1"))
+    assert cluster.nodes.capacity > n_rows
+    assert cluster.ledger.tables is tables
+    assert tables.nodes is columns is cluster.nodes.columns
+    # A kernel charges a pod to a row that was not there when the handle was made.
+    pod = cluster.see_pod(make.pod(name="p", cpu="1", node=f"n{n_rows + 1}"))
+    assert pod is not None
+    row = cluster.nodes.row_of(f"n{n_rows + 1}")
+    assert row >= n_rows
+    assert columns.requested[c.CPU, row] == 1000
+    checks.verify(cluster)

@@ -125,4 +125,4 @@ class ChargeTable:
         if n_parts > parts.shape[0]:
             parts = np.pad(parts, ((0, max(n_parts, 2 * parts.shape[0]) - parts.shape[0]), (0, 0)))
         if run is not self.columns.run or parts is not self.columns.parts:
-            self.columns = c.Charges(run, parts)
+            self.columns.adopt(c.Charges(run, parts))

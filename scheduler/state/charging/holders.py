@@ -32,7 +32,7 @@ class PodTable:
             if before is not old.holds:
                 after[..., : before.shape[-1]] = before
         fresh.holds[:n_holds] = old.holds
-        self.columns = fresh
+        self.columns.adopt(fresh)
 
     @property
     def ends(self) -> tuple[int, int]:

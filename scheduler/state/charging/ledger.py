@@ -19,13 +19,14 @@ class Ledger:
     Attributes:
         pods: rows of the pods that have a node.
         charges: what a pod of each template adds to a node.
+        tables: what kernels take; its tables grow where they are.
     """
 
     def __init__(self, nodes: NodeTable, cards: CardTable) -> None:
-        self._nodes, self._cards = nodes, cards
+        self._nodes = nodes
         self.pods = PodTable()
         self.charges = ChargeTable(nodes)
-        self._tables = c.Tables(
+        self.tables = c.Tables(
             nodes.columns, cards.columns, self.pods.columns, self.charges.columns
         )
 
@@ -90,17 +91,3 @@ class Ledger:
         for pod, node_row in zip(concerned, nodes.tolist(), strict=True):
             kernel.charge_again(self.tables, pod, node_row)
         return np.unique(nodes)
-
-    @property
-    def tables(self) -> c.Tables:
-        """What kernels take; not to be kept, for each of the tables is another one when it has grown."""
-        made = self._tables
-        for name, table in (
-            ("nodes", self._nodes.columns),
-            ("cards", self._cards.columns),
-            ("pods", self.pods.columns),
-            ("charges", self.charges.columns),
-        ):
-            if getattr(made, name) is not table:
-                setattr(made, name, table)
-        return made
