@@ -32,23 +32,21 @@ def rescore(world: World, ask: c.Ask, board: c.Board, rows: c.Ints) -> None:
         board.refused[0, row] = 0
         for word in range(1, board.refused.shape[0]):
             board.refused[word, row] = 0
+        board.part[row] = -1
         if board.static[row] != 0:
-            board.part[row] = -1
-        elif not fit.fits(nodes, ask, row):
-            board.part[row] = -1
+            continue
+        if not fit.fits(nodes, ask, row):
             fit.note(nodes, ask, row, row, board.refused)
-        elif parts.is_aware(ask):
-            board.part[row] = parts.by_cards(world, ask, row)
-            if board.part[row] < 0:
-                board.refused[0, row] = 1 << ask.prefers.bits[c.BIT_CARDS]
-        elif parts.gather(world.tables, ask, row, s, lanes):
-            s.rows[lanes] = row
+            continue
+        found = parts.weigh(world, ask, row, lanes)
+        if found == parts.IN_LANE:
             lanes += 1
             if lanes == c.BLOCK:
                 _score(nodes, ask, board, s, lanes)
                 lanes = 0
-        else:
-            board.part[row] = -1
+            continue
+        board.part[row] = found
+        if found < 0:
             board.refused[0, row] = 1 << ask.prefers.bits[c.BIT_CARDS]
     _score(nodes, ask, board, s, lanes)
     is_wide = board.domains.figures[c.FIGURE_WIDE] != 0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from scheduler.kernels import fit
+from scheduler.kernels import judging
 from scheduler.kernels._jit import kernel
-from scheduler.kernels.devices import gpus, pools
+from scheduler.kernels.devices import gpus
 from scheduler.schema import columns as c
 from scheduler.schema.handles import Ints1, Ints2
 from scheduler.schema.world import World
@@ -16,13 +16,8 @@ def judge(world: World, ask: c.Ask, rows: Ints1, refused: Ints2) -> None:
 
     O(n · (resources + cards²)).
     """
-    nodes, cards, s = world.tables.nodes, world.tables.cards, world.scratch
     for i in range(rows.size):
-        row = rows[i]
-        if not fit.fits(nodes, ask, row):
-            fit.note(nodes, ask, row, i, refused)
-        elif pools.is_by_cards(nodes, ask, row) and gpus.choose(nodes, cards, ask, row, s) < 0:
-            refused[0, i] |= 1 << ask.prefers.bits[c.BIT_CARDS]
+        judging.note(world, ask, rows[i], i, refused)
 
 
 @kernel

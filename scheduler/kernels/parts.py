@@ -20,6 +20,8 @@ TIER = 1 << 60
 # The highest node score.
 POLICY_MOST = 30
 _POINTS = 100_000
+# See ``weigh``.
+IN_LANE = -2
 
 
 @part
@@ -60,7 +62,7 @@ def choose(world: World, ask: c.Ask, row: int) -> int:
 
 
 @part
-def gather(tables: c.Tables, ask: c.Ask, row: int, s: c.Scratch, lane: int) -> bool:
+def _gather(tables: c.Tables, ask: c.Ask, row: int, s: c.Scratch, lane: int) -> bool:
     """Whether there are cards for the pod; if so what it takes of GPUs stands in the lane."""
     nodes, cards = tables.nodes, tables.cards
     gpu_cores, gpu_mib = 0, 0
@@ -77,6 +79,21 @@ def gather(tables: c.Tables, ask: c.Ask, row: int, s: c.Scratch, lane: int) -> b
     s.ask[2, lane] = gpu_cores
     s.ask[3, lane] = gpu_mib
     return True
+
+
+@part
+def weigh(world: World, ask: c.Ask, row: int, lane: int) -> int:
+    """The part of a pod on a row where its amounts fit.
+
+    It is -1 where cards do not suffice, and ``IN_LANE`` where the row is scored with others, in this lane.
+    """
+    if is_aware(ask):
+        return int(by_cards(world, ask, row))
+    s = world.scratch
+    if not _gather(world.tables, ask, row, s, lane):
+        return -1
+    s.rows[lane] = row
+    return IN_LANE
 
 
 @part

@@ -6,9 +6,8 @@ exactly what it had.
 
 from __future__ import annotations
 
-from scheduler.kernels import charge, domains, fit
+from scheduler.kernels import charge, domains, fit, judging
 from scheduler.kernels._jit import kernel, part
-from scheduler.kernels.devices import gpus, pools
 from scheduler.schema import columns as c
 from scheduler.schema import preempting as p
 from scheduler.schema.handles import Ints1
@@ -67,7 +66,7 @@ def ask(world: World, ask: c.Ask, d: c.Domains, prey: p.Prey) -> int:
             prey.refused[word, row] = 0
         prey.refused[0, row] = prey.words[i] | _bits(world, ask, d, row)
         if prey.refused[0, row] != 0:
-            if not fit.fits(tables.nodes, ask, row):
+            if prey.refused[0, row] & 1 << ask.prefers.bits[c.BIT_RESOURCES]:
                 fit.note(tables.nodes, ask, row, row, prey.refused)
             prey.figures[p.PREY_CODE, row] = p.PREY_NOT_ENOUGH
             for k in range(n):
@@ -182,14 +181,7 @@ def _move(tables: c.Tables, d: c.Domains, prey: p.Prey, row: int, pod: int, sign
 @part
 def _bits(world: World, ask: c.Ask, d: c.Domains, row: int) -> int:
     """Why the pod does not fit on a row as it is now, by what pods on nodes decide; 0 where it does."""
-    nodes, cards, bits = world.tables.nodes, world.tables.cards, 0
-    if not fit.fits(nodes, ask, row):
-        bits |= 1 << ask.prefers.bits[c.BIT_RESOURCES]
-    elif (
-        pools.is_by_cards(nodes, ask, row)
-        and gpus.choose(nodes, cards, ask, row, world.scratch) < 0
-    ):
-        bits |= 1 << ask.prefers.bits[c.BIT_CARDS]
+    bits = judging.judge(world, ask, row)
     if d.tallies.shape[0] > 0:
         bits |= domains.bits_of(d, row)
-    return bits
+    return int(bits)

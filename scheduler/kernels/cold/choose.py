@@ -93,8 +93,7 @@ def _look(world: World, ask: c.Ask, cold: Cold, tier: int) -> None:
             if (tier >= 0 and nodes.has_gpu[row] != (tier > 0)) or not fit.fits(nodes, ask, row):
                 continue
             if not parts.is_aware(ask):
-                if step == 1 and parts.gather(world.tables, ask, row, s, lanes):
-                    s.rows[lanes] = row
+                if step == 1 and parts.weigh(world, ask, row, lanes) == parts.IN_LANE:
                     lanes += 1
                     if lanes == c.BLOCK:
                         lanes = _score(nodes, ask, cold, s, lanes)
