@@ -8,18 +8,18 @@ STAMP := $(VENV)/.installed
 IMAGE ?= evenkeel:dev
 LABELS = $(if $(REVISION),--label org.opencontainers.image.revision=$(REVISION))
 REVISION := $(shell git rev-parse HEAD 2>/dev/null)
+PYTEST := $(BIN)/python -m pytest
+# Three for two cores, as many tests wait; whoever is done takes tests from another. Hypothesis draws by the seed, if
+# there is one.
+BESIDE := -n 3 --dist worksteal
+SEEDED = $(if $(SEED),--hypothesis-seed=$(SEED))
 # Kernels write without looking; these tests drive all of them over odd clusters.
 BOUNDS := $(addprefix tests/unit/test_,kernels_place.py keel_twin.py run_twin.py learning.py never_over_allocated.py cold.py)
-# What Python runs of a kernel, coverage sees; it takes a hundred times as long, so these tests try fewer examples then.
+# These let Python run the kernels, which takes a hundred times as long: they try fewer examples then.
 UNCOMPILED := $(addprefix tests/unit/test_,kernels_place.py kernels_claims.py kernels_gpus.py kernels_scores.py kernels_scores_in_a_cycle.py kernels_lambda_g_examples.py board_keys.py twin_corners.py)
-MANY := hypothesis or many
 COVERAGE := $(BIN)/python -m coverage
-AGAIN := $(VENV)/.again
-# Written where ARGS leave one half of the tests without any; a half without tests is else a failure, and so are both.
-NONE := $(VENV)/.none
-UNLESS_NONE = [ $$? -eq 5 ] && $(if $(ARGS),touch $(NONE).$@,false)
 
-.PHONY: help browser demo test test-all test-again cluster-test differential conformance check bench bench-lambda-g pictures lock image wheel chart kind-trial clean
+.PHONY: help browser demo test soak coverage mutants programs cluster-test differential conformance check bench bench-lambda-g pictures lock image wheel chart kind-trial clean
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,30 +50,36 @@ browser:
 demo: $(RUNTIME)  ## Four patterns on an embedded cluster, and keel beside least-allocated, drawn (KEEP=1 leaves it running)
 	@$(BIN)/evenkeel demo $(if $(KEEP),--keep)
 
-test: $(STAMP) browser  ## Unit, oracle, scenario and embedded-cluster tests, and what of the scheduler they reach
-	@rm -f $(NONE).test-all $(NONE).test-again
-	@$(MAKE) --no-print-directory -j2 test-all test-again
-	@test ! -e $(NONE).test-all || test ! -e $(NONE).test-again || { echo "ARGS leave no test"; exit 1; }
-	@cat $(AGAIN)
+test: $(STAMP) browser  ## Unit, oracle, scenario and embedded-cluster tests; of very many examples a fixed slice
+	@$(PYTEST) tests --ignore tests/cluster $(BESIDE) $(SEEDED) $(ARGS)
+	@echo "again with kernels that check bounds"
+	@NUMBA_BOUNDSCHECK=1 $(BIN)/evenkeel warm
+	@NUMBA_BOUNDSCHECK=1 $(PYTEST) -q $(BOUNDS) $(BESIDE) $(SEEDED)
+	@echo "again with kernels that are not compiled"
+	@NUMBA_DISABLE_JIT=1 $(PYTEST) -q $(UNCOMPILED) $(BESIDE) $(SEEDED)
+
+soak:  ## The same with all examples, drawn by a seed that is printed (SEED=N: by this one)
+	@seed=$(or $(SEED),$$(date +%s)); echo "all examples, by the seed $$seed"; \
+		EVENKEEL_SOAK=1 $(MAKE) --no-print-directory test SEED=$$seed
+
+# With what coverage sees, tests take four times as long; of kernels it sees what Python runs.
+coverage: $(STAMP) browser  ## What of the scheduler the tests reach
+	@$(COVERAGE) erase
+	@$(COVERAGE) run -m pytest -q tests --ignore tests/cluster $(BESIDE)
+	@NUMBA_DISABLE_JIT=1 $(COVERAGE) run -m pytest -q $(UNCOMPILED) $(BESIDE)
 	@$(COVERAGE) combine --quiet
 	@echo "coverage: $$($(COVERAGE) report --format=total) % of the scheduler, $$($(COVERAGE) report --format=total --include='scheduler/kernels/*') % of its kernels (by file: $(COVERAGE) report --show-missing)"
 
-test-all: $(STAMP)
-	@COVERAGE_FILE=.coverage.all $(COVERAGE) run -m pytest tests --ignore tests/cluster -m "not ($(MANY))" $(ARGS) || { $(UNLESS_NONE); }
+mutants: $(STAMP)  ## Small mistakes put into the scheduler at random: which do the tests find? (ARGS="--seed 7 --count 40")
+	@$(BIN)/python -m tests.mutants $(ARGS)
 
-# Beside the others, for neither uses two cores all the time; what is printed comes after theirs.
-test-again: $(STAMP)
-	@echo "tests that try many examples, not counted for coverage, with which they take four times as long" >$(AGAIN)
-	@$(BIN)/python -m pytest -q tests --ignore tests/cluster -m "$(MANY)" $(ARGS) >>$(AGAIN) 2>&1 || { $(UNLESS_NONE); } || { cat $(AGAIN); exit 1; }
-	@echo "again with kernels that check bounds" >>$(AGAIN)
-	@NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q $(BOUNDS) >>$(AGAIN) 2>&1 || { cat $(AGAIN); exit 1; }
-	@echo "again with kernels that are not compiled" >>$(AGAIN)
-	@NUMBA_DISABLE_JIT=1 COVERAGE_FILE=.coverage.again $(COVERAGE) run -m pytest -q $(UNCOMPILED) >>$(AGAIN) 2>&1 || { cat $(AGAIN); exit 1; }
+# It needs nothing but Python and Go, so it may go on while all else is set up and tested.
+programs:
+	@$(PYTHON) -m tests.controlplane.build >/dev/null
 
-# Two files at a time, for both cores; tests of one file have an API server in common.
-cluster-test: $(STAMP)  ## Tests against a real etcd and kube-apiserver (builds them once: Go >= 1.26, or set KUBEBUILDER_ASSETS)
-	@$(BIN)/python -m tests.controlplane.build
-	@$(BIN)/python -m pytest tests/cluster -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+# Three files at a time, as many tests wait; tests of one file have an API server in common.
+cluster-test: $(STAMP) programs  ## Tests against a real etcd and kube-apiserver (builds them once: Go >= 1.26, or set KUBEBUILDER_ASSETS)
+	@$(PYTEST) tests/cluster -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 differential: $(STAMP)  ## 10,000 random cases asked of the real kube-scheduler too (ARGS="--cases 200 --seed 7")
 	@$(BIN)/python -m tests.differential $(ARGS)
@@ -87,8 +93,7 @@ check: $(STAMP)  ## Format, lint, types, import laws
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 
-bench: $(STAMP)  ## Kernels, end to end against kube-scheduler and an upper bound, all modes everywhere (JSON)
-	@$(BIN)/python -m tests.controlplane.build >/dev/null
+bench: $(STAMP) programs  ## Kernels, end to end against kube-scheduler and an upper bound, all modes everywhere (JSON)
 	@$(BIN)/python -m bench $(ARGS)
 
 bench-lambda-g: $(STAMP)  ## The five scenarios of Lambda-G's author: his strategies and every mode, on his seed and 300 others (JSON)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # Below every usual range of ephemeral ports: nobody's outgoing connection takes a port between
-# our asking and our using it, nor while an API server is down between two runs. Two workers that run
-# tests beside each other have a half each.
-_HALF = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 2
-PORTS = range(20_000 + 6_000 * _HALF, 26_000 + 6_000 * _HALF)
+# our asking and our using it, nor while an API server is down between two runs. Three workers that run
+# tests beside each other have a third each.
+_THIRD = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 3
+PORTS = range(20_000 + 4_000 * _THIRD, 24_000 + 4_000 * _THIRD)
 _END_SECONDS = 30.0
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")

@@ -155,6 +155,8 @@ def test_what_replay_prints(experiment: str, queue: bool) -> None:
     folder = blocks.ROOT / "docs" / "examples" / "web-and-batch"
     more = ["--queue"] if queue and experiment != "fill" else []
     load = [] if experiment == "recorded" else ["--load", "0.5"]
+    if experiment == "churn":
+        load += ["--arrivals", "1000"]
     arguments = ["--experiment", experiment, "--seeds", "1,2", "--mode", "keel", *load, *more]
     check("replay", "replay", str(folder), *arguments)
     if experiment == "fill":

@@ -1,24 +1,13 @@
-"""How often a kernel was compiled, and how much a test does where Python runs the kernels."""
+"""How often a kernel was compiled, and which tests need it compiled."""
 
-import os
 import re
 from typing import Any
 
 import pytest
 
-JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
-needs_jit = pytest.mark.skipif(not JIT, reason="nothing is compiled without the JIT")
+from tests import slices
 
-
-def examples(n: int) -> int:
-    """The number of examples to try: ``n``, or a tenth without the JIT, when kernels take a hundred times as
-    long."""
-    return n if JIT else -(-n // 10)
-
-
-def seeds(*every: int) -> tuple[int, ...]:
-    """The seeds to try: all of them, or the first without the JIT."""
-    return every if JIT else every[:1]
+needs_jit = pytest.mark.skipif(not slices.IS_COMPILED, reason="nothing is compiled without the JIT")
 
 
 def versions(kernel: Any) -> set[str]:

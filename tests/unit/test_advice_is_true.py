@@ -17,7 +17,7 @@ from scheduler.simulate import schedule
 from scheduler.state import checks
 from scheduler.telling.advice import advise
 from scheduler.telling.advice.asking import Asking
-from tests import make
+from tests import make, slices
 from tests.model import advised, clusters, peer_worlds, volume_worlds, workloads
 from tests.model.clusters import Kit
 from tests.oracles.volumes import World
@@ -151,7 +151,7 @@ def drawn_with_containers(seed: int) -> tuple[list[Json], Json]:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=60)
+@settings(max_examples=slices.count_examples(60))
 def test_advice_for_pods_of_several_gpu_containers_is_true_and_not_to_be_had_cheaper(
     seed: int,
 ) -> None:
@@ -172,7 +172,7 @@ def test_pods_of_several_gpu_containers_are_advised_about_one_of_them_and_about_
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=60)
+@settings(max_examples=slices.count_examples(60))
 def test_advice_on_random_clusters_is_true_and_not_to_be_had_cheaper(seed: int) -> None:
     check_all(*drawn(seed))
 
@@ -220,7 +220,7 @@ ONE_IS_ENOUGH_ELSEWHERE = peer_worlds.World(
 @given(peer_worlds.worlds())
 @example(SHARED_ZONE)
 @example(ONE_IS_ENOUGH_ELSEWHERE)
-@settings(max_examples=60)
+@settings(max_examples=slices.count_examples(60))
 def test_advice_about_other_pods_is_true(world: peer_worlds.World) -> None:
     objects = [advised.as_object("Node", one) for one in world.nodes]
     objects += [advised.as_object("Pod", one) for one in world.pods]
@@ -230,7 +230,7 @@ def test_advice_about_other_pods_is_true(world: peer_worlds.World) -> None:
 
 
 @given(volume_worlds.worlds(), volume_worlds.pods("p"))
-@settings(max_examples=60)
+@settings(max_examples=slices.count_examples(60))
 def test_advice_about_storage_is_true(world: World, pod: Json) -> None:
     objects = [advised.as_object("Node", one) for one in world.nodes]
     objects += [advised.as_object("Pod", one) for one in world.pods]

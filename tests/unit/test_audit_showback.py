@@ -16,7 +16,7 @@ from scheduler.audit import findings, showback
 from scheduler.audit.findings import About, Question
 from scheduler.audit.prices import book
 from scheduler.config import Config
-from tests import make
+from tests import make, slices
 from tests.oracles import showback as twin
 from tests.unit.test_audit_command import node, pod, refused, run
 from tests.unit.test_audit_figures import holder
@@ -90,7 +90,7 @@ def holders(draw: st.DrawFn, i: int) -> Held:
     return built, twin.Holder(who, where, Fraction(cpu), Fraction(2), held, counted)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=slices.count_examples(60), deadline=None)
 @given(st.data(), st.integers(0, 12), st.sampled_from(["namespace", f"label={TEAM}"]))
 def test_each_has_what_the_twin_says_and_all_together_what_the_audit_says_is_used(
     data: st.DataObject, n: int, by: str

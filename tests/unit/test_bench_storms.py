@@ -6,14 +6,13 @@ import pytest
 
 from bench.storms import weather
 from bench.storms.alone import Storm
-from tests.unit import compiled
 
 
 @pytest.mark.parametrize("alike", [True, False])
 def test_no_change_of_a_storm_helps_a_pod_that_waits_and_pods_that_fit_are_bound(
     *, alike: bool
 ) -> None:
-    n_nodes, n_pods = 12, compiled.examples(200)
+    n_nodes, n_pods = 12, 200
     storm = Storm(n_nodes)
     for i in range(n_pods):
         storm.see(weather.waiting(i, alike=alike))

@@ -11,6 +11,7 @@ from scheduler.api.door.events import PluginSilent
 from scheduler.kube.bind.jobs import GiveBack, Job, Start
 from scheduler.kube.bind.moves import MOVES, Event
 from scheduler.kube.bind.turns import Effect, Turns
+from tests import slices
 from tests.unit.turns_jobs import ALLOCATE, SILENCE, job
 
 NODES = ("a", "b")
@@ -214,5 +215,7 @@ class AnyOrder(RuleBasedStateMachine):
         assert self.turns.nodes() == set()
 
 
-AnyOrder.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+AnyOrder.TestCase.settings = settings(
+    max_examples=slices.count_examples(150), stateful_step_count=40, deadline=None
+)
 TestAnyOrder = AnyOrder.TestCase

@@ -20,7 +20,6 @@ from tests import make
 from tests.model import card_situations
 from tests.oracles import hami as twin
 from tests.oracles import shortage
-from tests.unit import compiled
 
 # The reasons with figures of their own, and how these end.
 FIGURES = {
@@ -109,7 +108,7 @@ def test_cards_are_told_by_reason_with_the_best_that_there_is_of_what_is_short()
     seen: Counter[str] = Counter()
 
     @given(situations())
-    @settings(max_examples=compiled.examples(300), deadline=None, derandomize=True, database=None)
+    @settings(max_examples=300, deadline=None, derandomize=True, database=None)
     def agree(situation: tuple[shortage.Nodes, twin.Pod]) -> None:
         nodes, pod = situation
         expected, found = shortage.of(nodes, pod), told(built(nodes), pod)
@@ -282,7 +281,7 @@ def test_exactly_the_containers_that_are_short_are_named_with_a_figure_below_the
     seen: Counter[str] = Counter()
 
     @given(several())
-    @settings(max_examples=compiled.examples(300), deadline=None, derandomize=True, database=None)
+    @settings(max_examples=300, deadline=None, derandomize=True, database=None)
     def agree(situation: tuple[shortage.Nodes, twin.Pod]) -> None:
         nodes, pod = situation
         said = describe_several(built(nodes), pod)

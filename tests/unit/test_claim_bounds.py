@@ -16,11 +16,10 @@ from scheduler.kernels import place
 from scheduler.schema import columns as c
 from scheduler.state import checks
 from scheduler.state.cluster import Cluster
-from tests import make
+from tests import make, slices
 from tests.model.server import Server
 from tests.model.streams import Streams
 from tests.oracles import allocation
-from tests.unit import compiled
 
 Json = dict[str, Any]
 GPU_LIMITS = f"spec.containers[].resources.limits[{names.GPU}]"
@@ -111,7 +110,7 @@ def test_a_pod_with_a_node_is_charged_however_many_cards_it_asks() -> None:
 
 
 @settings(
-    max_examples=compiled.examples(40),
+    max_examples=slices.count_examples(40),
     derandomize=True,
     database=None,
     deadline=None,

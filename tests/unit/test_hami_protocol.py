@@ -12,7 +12,7 @@ from scheduler.api.cards import CardUse
 from scheduler.api.hami import Card
 from scheduler.api.pods import gpus
 from scheduler.errors import BadInput
-from tests import make
+from tests import make, slices
 
 INIT, SIDECAR, APP = gpus.Kind.INIT, gpus.Kind.SIDECAR, gpus.Kind.APP
 REGISTER = "metadata.annotations[hami.io/node-nvidia-register]"
@@ -139,7 +139,7 @@ def test_devices_are_written_slot_by_slot_and_read_back(
         max_size=5,
     )
 )
-@settings(max_examples=200, derandomize=True, database=None, deadline=None)
+@settings(max_examples=slices.count_examples(200), derandomize=True, database=None, deadline=None)
 def test_any_devices_survive_writing_and_reading(slots: list[list[CardUse]]) -> None:
     assert hami.decode_devices(hami.encode_devices(slots)) == tuple(map(tuple, slots))
 

@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 
 from scheduler.api import wire
-from tests import make
+from tests import make, slices
 from tests.model import peer_objects as objects
 from tests.model.waiting_worlds import Waiting
-from tests.unit import compiled
 
 
-@pytest.mark.parametrize("seed", range(compiled.examples(60)))
+@pytest.mark.parametrize("seed", range(slices.count_examples(60)))
 def test_no_pod_that_fits_stays_parked_whatever_happens(seed: int) -> None:
     """As if everybody were woken every time: after each event, who still waits fits nowhere."""
     world = Waiting(random.Random(seed), explains=seed % 2 == 0)

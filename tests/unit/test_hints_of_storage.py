@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from scheduler.api import storage, wire
 from scheduler.api.door import events
+from tests import slices
 from tests.model import volume_worlds as worlds
 from tests.model.waiting_worlds import Waiting
 from tests.oracles import volumes as twin
-from tests.unit import compiled
 
 Json = dict[str, Any]
 _ABOUT = ["node", "pod runs", "pod leaves", "pod waits", "pod waits", "storage", "storage"]
@@ -174,7 +174,7 @@ def test_a_pod_that_waits_for_storage_is_tried_again_when(case: str) -> None:
 
 
 @given(worlds.worlds(), st.data())
-@settings(max_examples=compiled.examples(100), deadline=None)
+@settings(max_examples=slices.count_examples(100), deadline=None)
 def test_no_pod_with_storage_that_fits_stays_parked_whatever_happens(
     start: Any, data: st.DataObject
 ) -> None:

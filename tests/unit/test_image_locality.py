@@ -10,7 +10,7 @@ from scheduler.api import wire
 from scheduler.state.cluster import Cluster
 from scheduler.state.images import ImageTable
 from scheduler.telling import verdicts
-from tests import make
+from tests import make, slices
 from tests.model import peer_objects as objects
 from tests.model import peer_worlds as worlds
 from tests.oracles import image_locality as twin
@@ -28,7 +28,7 @@ def histories(draw: st.DrawFn) -> list[tuple[str, dict[str, int] | None]]:
 IMAGES = st.lists(st.sampled_from(["a", "a:1", "b", "reg:5/c"]), min_size=1, max_size=3)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=slices.count_examples(100), deadline=None)
 @given(history=histories(), images=IMAGES)
 def test_images_score_as_the_twin_says_after_every_change_of_any_node(
     history: list[tuple[str, dict[str, int] | None]], images: list[str]

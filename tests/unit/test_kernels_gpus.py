@@ -13,13 +13,13 @@ from scheduler.kernels.devices import gpus
 from scheduler.schema import columns as c
 from scheduler.shapes.boards import Boards, Shape
 from scheduler.state.cluster import Cluster
-from tests import make
+from tests import make, slices
 from tests.model import card_situations
 from tests.oracles import hami as twin
 from tests.unit import compiled
 
 property_settings = settings(
-    max_examples=compiled.examples(300),
+    max_examples=slices.count_examples(300),
     deadline=None,
     derandomize=True,
     database=None,
@@ -120,7 +120,7 @@ def test_choose_picks_charges_and_refuses_exactly_like_hami() -> None:
     seen: Counter[str] = Counter()
 
     @given(card_situations.situations())
-    @settings(property_settings, max_examples=compiled.examples(900))
+    @settings(property_settings, max_examples=slices.count_examples(900))
     def agree(situation: tuple[list[twin.Card], twin.Pod]) -> None:
         node_cards, pod = situation
         expected = twin.choose(node_cards, pod)
@@ -129,7 +129,7 @@ def test_choose_picks_charges_and_refuses_exactly_like_hami() -> None:
 
     agree()
     assert len(seen) >= 10
-    assert seen["fits"] > compiled.examples(50)
+    assert seen["fits"] > slices.scale_bound(50)
 
 
 @given(card_situations.nodes())

@@ -9,12 +9,11 @@ from scheduler.api import names
 from scheduler.api.placement import Mode, Placement
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
-from tests import make
+from tests import make, slices
 from tests.make import Json
 from tests.model import clusters
 from tests.oracles import allocation, requests
 from tests.oracles import kube_scores as twin
-from tests.unit import compiled
 
 KUBE_MODES = [
     Mode.LEAST_ALLOCATED,
@@ -132,7 +131,7 @@ def points(found: Made, name: str, mode: Mode) -> int:
 
 @pytest.mark.parametrize("gpu", [False, True])
 @pytest.mark.parametrize("mode", KUBE_MODES)
-@pytest.mark.parametrize("seed", compiled.seeds(1, 2, 3))
+@pytest.mark.parametrize("seed", slices.pick_part((1, 2, 3)))
 def test_the_board_and_the_choice_are_kube_schedulers_sum_number_for_number(
     seed: int, mode: Mode, *, gpu: bool
 ) -> None:

@@ -10,10 +10,9 @@ from scheduler import config
 from scheduler.api import names
 from scheduler.config import Config
 from scheduler.telling import verdicts
-from tests import make
+from tests import make, slices
 from tests.model import peer_worlds as worlds
 from tests.oracles import kube_sum as twin
-from tests.unit import compiled
 from tests.unit.peer_clusters import cluster_of, seen
 
 Json = dict[str, Any]
@@ -192,7 +191,7 @@ def file_of(profile: twin.Profile) -> Config:
 
 
 @given(rich_worlds(), profiles())
-@settings(max_examples=compiled.examples(150), deadline=None)
+@settings(max_examples=slices.count_examples(150), deadline=None)
 def test_every_plugin_scores_every_node_as_its_twin_and_the_highest_sum_is_chosen(
     world: twin.World, profile: twin.Profile
 ) -> None:

@@ -13,7 +13,7 @@ from scheduler.api.placement import Mode, Placement
 from scheduler.config import Config
 from scheduler.state import checks
 from scheduler.state.cluster import Cluster
-from tests import make
+from tests import make, slices
 from tests.model import clusters
 from tests.model.life import Life, happenings
 from tests.model.server import Json, Server
@@ -129,7 +129,7 @@ def play(world: Crowd, happened: list[tuple[str, int]]) -> None:
 
 
 @given(st.integers(0, 2**20), st.sampled_from(PLACEMENTS), steps)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=slices.count_examples(200), deadline=None)
 def test_no_card_nor_node_is_ever_given_away_twice(
     seed: int, placement: Placement, happened: list[tuple[str, int]]
 ) -> None:

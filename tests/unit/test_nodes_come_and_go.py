@@ -14,7 +14,7 @@ from scheduler.api.kube_plugins import DEFAULT
 from scheduler.cycle.schedule import Cycle
 from scheduler.plugins import table
 from scheduler.state.cluster import Cluster
-from tests import make
+from tests import make, slices
 
 LIVE = 12
 # Columns of labels that the pods below ask for, and what is kept besides.
@@ -74,7 +74,7 @@ def place_of(cycle: Cycle, cluster: Cluster, pod: wire.Pod) -> str:
     return binds[0].node if binds else ""
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=slices.count_examples(15), deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_what_gone_nodes_said_is_forgotten_and_nothing_is_judged_otherwise(seed: int) -> None:
     rng = random.Random(seed)
@@ -126,7 +126,7 @@ def card_of(cycle: Cycle, cluster: Cluster, uid: str) -> tuple[str, str]:
     return next(((bind.node, use.uuid) for bind in binds for use in bind.slots[0]), ("", ""))
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=slices.count_examples(10), deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_cards_that_are_gone_are_forgotten_and_those_wished_for_are_found(seed: int) -> None:
     """Pods wait all the time, so what is known of each is kept while cards come and go."""

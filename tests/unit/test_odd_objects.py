@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scheduler.api import names, wire
 from scheduler.state import checks
 from scheduler.state.cluster import Cluster
-from tests import make
+from tests import make, slices
 
 Json = dict[str, Any]
 
@@ -183,7 +183,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 @given(st.lists(NODE, max_size=3), st.lists(POD, min_size=1, max_size=4))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=slices.count_examples(400), deadline=None)
 def test_no_object_stops_the_scheduler(nodes: list[Json], pods: list[Json]) -> None:
     cluster = Cluster()
     cycle = make.cycle(cluster=cluster)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scheduler.api import names, wire
 from scheduler.api.door.decisions import Diagnosis
 from scheduler.telling import verdicts
-from tests import make
+from tests import make, slices
 from tests.model import peer_objects as objects
 from tests.model import peer_worlds as worlds
 from tests.oracles import pod_affinity
@@ -19,7 +19,7 @@ Json = dict[str, Any]
 
 
 @given(worlds.worlds())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=slices.count_examples(300), deadline=None)
 def test_rules_about_pods_judge_and_score_nodes_as_their_twins(world: worlds.World) -> None:
     cluster = cluster_of(world.nodes, world.pods, world.namespaces, world.owners)
     cycle = make.cycle(cluster=cluster)
@@ -28,7 +28,7 @@ def test_rules_about_pods_judge_and_score_nodes_as_their_twins(world: worlds.Wor
 
 
 @given(worlds.worlds(), st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=slices.count_examples(200), deadline=None)
 def test_rules_about_pods_are_kept_up_while_pods_nodes_and_namespaces_come_go_and_change(
     world: worlds.World, data: st.DataObject
 ) -> None:
@@ -72,7 +72,7 @@ def test_rules_about_pods_are_kept_up_while_pods_nodes_and_namespaces_come_go_an
 
 
 @given(worlds.worlds(), st.integers(2, 12))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=slices.count_examples(100), deadline=None)
 def test_a_run_of_like_pods_goes_as_one_pod_at_a_time_and_as_the_twins_allow(
     world: worlds.World, n: int
 ) -> None:
@@ -80,7 +80,7 @@ def test_a_run_of_like_pods_goes_as_one_pod_at_a_time_and_as_the_twins_allow(
 
 
 @given(worlds.worlds(), worlds.self_regarding(), st.integers(3, 12), st.integers(0, 8))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=slices.count_examples(200), deadline=None)
 def test_a_run_of_pods_whose_rules_are_about_themselves_goes_as_one_at_a_time(
     world: worlds.World, pod: Json, n: int, n_like: int
 ) -> None:
@@ -154,7 +154,7 @@ def test_a_pod_in_a_batch_is_judged_by_the_terms_of_those_placed_before_it_in_th
 
 
 @given(worlds.worlds(), worlds.batches())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=slices.count_examples(300), deadline=None)
 def test_a_batch_of_few_templates_and_many_labels_goes_as_one_pod_at_a_time(
     world: worlds.World, batch: list[Json]
 ) -> None:

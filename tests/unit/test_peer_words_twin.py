@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from scheduler.api import names, selectors, wire
 from scheduler.api.pods import images, spread, templates
 from scheduler.api.pods.affinity import Term
+from tests import slices
 from tests.model import peer_worlds as worlds
 from tests.oracles import image_locality, pod_affinity, topology_spread
 from tests.oracles.selectors import is_empty, labels_of, matches, namespace_of, with_own_values
@@ -53,7 +54,7 @@ def as_served(pod: Json) -> Json:
 
 
 @given(worlds.worlds())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=slices.count_examples(300), deadline=None)
 def test_a_term_is_about_the_pods_that_the_twin_names(world: worlds.World) -> None:
     for owner in (world.pod, *world.pods):
         said = list(raw_terms(owner))
@@ -70,7 +71,7 @@ def test_a_term_is_about_the_pods_that_the_twin_names(world: worlds.World) -> No
 
 
 @given(worlds.worlds())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=slices.count_examples(300), deadline=None)
 def test_a_constraint_counts_the_pods_that_the_twin_counts(world: worlds.World) -> None:
     pod, own = world.pod, namespace_of(world.pod)
     for saying in (pod, as_served(pod)):
@@ -102,7 +103,7 @@ def selector_of(owner: Json, reference: Json) -> tuple[dict[str, str], selectors
 
 
 @given(worlds.worlds())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=slices.count_examples(300), deadline=None)
 def test_implicit_spread_is_among_the_pods_that_the_twin_names(world: worlds.World) -> None:
     pod = world.pod
     expected = topology_spread.implicit_selector(pod, world.owners)
@@ -121,7 +122,7 @@ def test_implicit_spread_is_among_the_pods_that_the_twin_names(world: worlds.Wor
 
 
 @given(worlds.worlds())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=slices.count_examples(100), deadline=None)
 def test_images_are_named_as_the_twin_names_them(world: worlds.World) -> None:
     assert list(template_of(world.pod).images) == sorted(image_locality.images(world.pod))
     for node in world.nodes:

@@ -14,7 +14,7 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 from scheduler.waiting.entries import Where
 from scheduler.waiting.pending import Pending
-from tests import make
+from tests import make, slices
 
 CLUSTER = Cluster()
 
@@ -230,7 +230,7 @@ actions = st.tuples(
 
 
 @given(st.lists(actions, max_size=80))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=slices.count_examples(200), deadline=None)
 def test_no_pod_is_lost_or_given_out_twice_at_once(happened: list[tuple[str, int]]) -> None:
     pending, now = Pending(Config()), 0.0
     known: set[str] = set()

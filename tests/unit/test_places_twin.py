@@ -11,14 +11,15 @@ from scheduler.api import names
 from scheduler.cycle.schedule import Cycle
 from scheduler.schema import columns as c
 from scheduler.shapes.boards import Boards
+from tests import slices
 from tests.oracles import places as twin
 from tests.oracles.places import PODS
-from tests.unit import compiled, places_worlds
+from tests.unit import places_worlds
 from tests.unit.places_worlds import Asked, World
 
 SEEDS = st.integers(0, 2**32 - 1)
 many = settings(
-    max_examples=compiled.examples(150), deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=slices.count_examples(150), deadline=None, suppress_health_check=list(HealthCheck)
 )
 # What the order of float sums may change, in parts and in units.
 RELATIVE, UNITS = 1e-7, Fraction(1, 10**6)

@@ -12,7 +12,7 @@ from scheduler.api.door.decisions import Diagnosis, Hold, Outcome
 from scheduler.config import Config
 from scheduler.errors import Mistake
 from scheduler.telling import sayings
-from tests import make
+from tests import make, slices
 from tests.oracles import quantities
 
 
@@ -195,7 +195,7 @@ figures = st.dictionaries(st.sampled_from(RESOURCES), st.sampled_from(["0", "1",
 
 
 @given(figures, st.lists(st.tuples(figures, st.lists(figures, max_size=3)), min_size=1, max_size=4))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=slices.count_examples(150), deadline=None)
 def test_any_histogram_is_what_counting_node_by_node_gives(
     asked: dict[str, str], some: list[tuple[dict[str, str], list[dict[str, str]]]]
 ) -> None:

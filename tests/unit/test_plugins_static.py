@@ -12,7 +12,7 @@ from scheduler.api import wire
 from scheduler.plugins import table
 from scheduler.shapes.boards import Key
 from scheduler.state.cluster import Cluster
-from tests import make
+from tests import make, slices
 from tests.oracles import filters as twin
 
 Json = dict[str, Any]
@@ -336,7 +336,7 @@ def pods(draw: st.DrawFn) -> Json:
 
 
 @given(pods(), st.lists(nodes, min_size=1, max_size=4), st.lists(ports, max_size=4))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=slices.count_examples(300), deadline=None)
 def test_any_pod_is_refused_by_the_filter_that_the_twin_names(
     wanted: Json, some: list[Json], taken: list[list[Json]]
 ) -> None:

@@ -13,8 +13,7 @@ from scheduler.api.placement import MODES, Mode, Placement
 from scheduler.config import Config
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
-from tests import make
-from tests.unit import compiled
+from tests import make, slices
 
 Rng = np.random.Generator
 # Of each node its milli-CPU, cards of HAMi's, whole NVIDIA GPUs where it has none, and AMD's devices.
@@ -99,7 +98,7 @@ MIXING = {
 
 @pytest.mark.parametrize("mode", [mode for mode in MODES if mode not in MIXING])
 @settings(
-    max_examples=compiled.examples(25), deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=slices.count_examples(25), deadline=None, suppress_health_check=list(HealthCheck)
 )
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_family_is_judged_as_if_there_were_no_other(seed: int, mode: Mode) -> None:

@@ -10,6 +10,7 @@ from scheduler.api.door.decisions import Outcome
 from scheduler.disruption.attempts import Attempts
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
+from tests import slices
 from tests.model import preemption_worlds as model
 from tests.model.peer_objects import ZONE
 from tests.model.preemption_worlds import Json
@@ -19,7 +20,7 @@ from tests.oracles import preemption as twin
 _ROUNDS = 60
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=slices.count_examples(150), deadline=None)
 @given(model.worlds(), st.lists(model.pods("p"), min_size=2, max_size=6))
 def test_a_batch_is_decided_as_its_pods_one_by_one(world: twin.World, pods: list[Json]) -> None:
     waiting = _named(pods)
@@ -38,7 +39,7 @@ def test_a_batch_is_decided_as_its_pods_one_by_one(world: twin.World, pods: list
     assert [hold.attempt for hold in at_once.holds] == [hold.attempt for hold in by_one.holds]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=slices.count_examples(150), deadline=None)
 @given(model.worlds(), st.lists(model.pods("p"), min_size=1, max_size=5), st.integers(0, 2))
 def test_pods_come_to_rest_and_none_evicts_in_turn(
     world: twin.World, pods: list[Json], grace: int

@@ -11,7 +11,7 @@ from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
-from tests import make
+from tests import make, slices
 
 Ask = dict[str, Any]
 SMALL: Ask = {"gpu": 1, "cpu": 0, "gpumem": 1000, "gpucores": 0}
@@ -56,7 +56,7 @@ def bound(engine: Engine, at: float) -> list[tuple[str, str]]:
     return [(bind.uid, bind.node) for bind in engine.decide(at, Unlimited()).binds]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=slices.count_examples(150), deadline=None)
 @given(st.lists(holders(), min_size=4, max_size=8), asks(), st.integers(0, 6))
 def test_as_many_go_as_must_and_then_the_pod_fits(
     there: list[tuple[str, int, Ask, list[int]]], ask: Ask, spared: int
@@ -76,7 +76,7 @@ def test_as_many_go_as_must_and_then_the_pod_fits(
     assert bound(engine, 60.0) == [("default/p", evict.node)]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=slices.count_examples(100), deadline=None)
 @given(st.lists(holders(), min_size=5, max_size=9), asks(), asks())
 @example(
     [*[("a", 0, SMALL, [0])] * 3, ("a", 0, PAIR, [0, 1]), ("b", 0, PAIR, [0, 1])],

@@ -5,12 +5,13 @@ from hypothesis import strategies as st
 
 from scheduler.api.door import events
 from scheduler.engine.allowance import Unlimited
+from tests import slices
 from tests.model import preemption_worlds as model
 from tests.model.preemption_worlds import Json
 from tests.oracles import preemption as twin
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=slices.count_examples(400), deadline=None)
 @given(model.worlds(), model.pods("p"), st.integers(0, 3))
 def test_victims_and_node_are_the_twins(world: twin.World, pod: Json, urgency: int) -> None:
     pod["spec"]["priority"] = [1, 2, 10, 20][urgency]
@@ -48,7 +49,7 @@ def test_victims_and_node_are_the_twins(world: twin.World, pod: Json, urgency: i
     }
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=slices.count_examples(200), deadline=None)
 @given(model.worlds(), model.pods("p"))
 def test_an_eviction_lets_the_pod_in(world: twin.World, pod: Json) -> None:
     """Else somebody would have been sent away for nothing."""

@@ -2,14 +2,14 @@
 
 import pytest
 
+from tests import slices
 from tests.model.sharing_worlds import Sharing
-from tests.unit import compiled
 
 
 @pytest.mark.parametrize("part", range(4))
 def test_who_has_evicted_pods_evicts_no_more_and_is_bound(part: int) -> None:
     """Over all policies for cards, with one container or two, wishes for a card, and cards that few may share."""
-    examples = compiled.examples(400)
+    examples = slices.count_examples(400)
     evicting = 0
     for seed in range(part, examples, 4):
         world = Sharing(seed)

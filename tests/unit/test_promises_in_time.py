@@ -3,11 +3,11 @@
 import pytest
 
 from scheduler.state.pods import PodRecord
+from tests import slices
 from tests.model.promising_worlds import Promising
-from tests.unit import compiled
 
 
-@pytest.mark.parametrize("seed", range(compiled.examples(300)))
+@pytest.mark.parametrize("seed", range(slices.count_examples(300)))
 def test_nobody_waits_who_could_take_the_place_of_others_or_for_a_promise_that_nobody_keeps(
     seed: int,
 ) -> None:

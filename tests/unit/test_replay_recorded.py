@@ -15,6 +15,7 @@ from scheduler.replay import run as engine
 from scheduler.replay.experiment import RunOptions, Trace, TraceNode, TracePod, Workload
 from scheduler.replay.fan_out import Finished, Job
 from scheduler.replay.measures import recorded as measures
+from tests import slices
 from tests.oracles import recorded
 
 OPENB = Path(__file__).parents[2] / "bench/data/openb"
@@ -194,7 +195,7 @@ def trace_of(nodes: list[dict[str, int]], pods: list[recorded.Pod]) -> Trace:
     )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=slices.count_examples(150), deadline=None)
 @given(stories(), st.booleans())
 def test_a_recorded_trace_goes_second_by_second_as_its_twin(story: Any, queue: bool) -> None:
     nodes, pods = story

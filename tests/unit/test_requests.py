@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scheduler.api import names, wire
 from scheduler.api.pods import requests, templates
 from scheduler.errors import BadInput
-from tests import make
+from tests import make, slices
 from tests.oracles import requests as twin
 
 Json = dict[str, Any]
@@ -235,7 +235,7 @@ def resizes(allocated: Json | None, requests: Json | None) -> Json:
 
 
 @given(bodies())
-@settings(max_examples=500)
+@settings(max_examples=slices.count_examples(500))
 def test_any_pod_asks_what_the_rules_say_one_resource_at_a_time(body: Json) -> None:
     found = asked(body)
     assert dict(found.amounts) == twin.everything(body)

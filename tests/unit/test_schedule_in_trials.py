@@ -14,10 +14,9 @@ from scheduler.engine.engine import Engine
 from scheduler.state import checks
 from scheduler.state.nominations import Nominations
 from scheduler.state.pods import Life
-from tests import make
+from tests import make, slices
 from tests.model import preemption_worlds as worlds
 from tests.oracles.preemption import World
-from tests.unit import compiled
 
 
 def fingerprint(engine: Engine) -> dict[str, Any]:
@@ -64,7 +63,7 @@ def built(world: World, incoming: list[Any], mode: Mode) -> Engine:
     st.sampled_from([Mode.KEEL, Mode.LEAST_ALLOCATED, Mode.RANDOM]),
     st.lists(st.booleans(), max_size=3),
 )
-@settings(max_examples=compiled.examples(150), deadline=None)
+@settings(max_examples=slices.count_examples(150), deadline=None)
 def test_a_decision_in_a_trial_that_is_rolled_back_leaves_no_trace(
     world: World, incoming: tuple[Any, ...], mode: Mode, keeps: list[bool]
 ) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scheduler.state import checks
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life
+from tests import slices
 from tests.model.wild import OFTEN, Wild
 
 pytestmark = pytest.mark.many
@@ -46,14 +47,14 @@ def _waiting(cluster: Cluster) -> dict[str, object]:
 
 
 @given(steps)
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=slices.count_examples(250), deadline=None)
 def test_any_events_leave_the_columns_of_a_fresh_build_from_the_final_objects(
     happened: list[tuple[str, int]],
 ) -> None:
     played(happened)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", slices.pick_part(range(6)))
 def test_long_histories_leave_the_columns_of_a_fresh_build(seed: int) -> None:
     rng = random.Random(seed)
     names_drawn = [rng.choice([*OFTEN * 6, "seventy_nodes_come"]) for _ in range(400)]

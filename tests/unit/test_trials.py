@@ -18,7 +18,7 @@ from scheduler.state import checks
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life
 from scheduler.state.trials import Trial
-from tests import make
+from tests import make, slices
 from tests.model.wild import OFTEN, Wild
 
 # What these say of a node follows from the node alone, not from what was learnt.
@@ -162,7 +162,7 @@ def next_placements(world: Wild, fresh: Cluster, config: Config) -> tuple[list[A
     ),
     st.sampled_from(MODES),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=slices.count_examples(150), deadline=None)
 def test_any_events_and_trials_leave_the_columns_and_the_next_placements_of_a_fresh_build(
     happened: list[tuple[str, int]], mode: Mode
 ) -> None:

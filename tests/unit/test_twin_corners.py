@@ -3,10 +3,10 @@
 import pytest
 
 from scheduler.api import names
-from tests import make
+from tests import make, slices
 from tests.model.clusters import TAINT, TOLERATION, Kit
 from tests.oracles import demand, keel
-from tests.unit import compiled, test_keel_twin, twin_worlds
+from tests.unit import test_keel_twin, twin_worlds
 from tests.unit.test_demand_twin import WHOLE, asking, one_node, share
 from tests.unit.twin_worlds import World
 
@@ -24,8 +24,8 @@ def test_a_third_of_the_memory_is_the_size_it_was_seen_with() -> None:
 
 
 def test_keel_agrees_whatever_percents_of_memory_are_asked() -> None:
-    seen = test_keel_twin.several(range(compiled.examples(30)), Kit(even=False), "keel")
-    assert seen["share"] > compiled.examples(50)
+    seen = test_keel_twin.several(slices.pick_part(range(30)), Kit(even=False), "keel")
+    assert seen["share"] > slices.scale_bound(50)
 
 
 def test_fgd_takes_the_first_card_of_those_with_the_highest_whole_score() -> None:

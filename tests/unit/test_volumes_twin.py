@@ -18,7 +18,7 @@ from scheduler.state import checks
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 from scheduler.telling import verdicts
-from tests import make
+from tests import make, slices
 from tests.model import volume_worlds as worlds
 from tests.oracles import volume_binding as bound
 from tests.oracles import volumes as twin
@@ -90,7 +90,7 @@ def compare(
 @given(
     worlds.worlds(), worlds.pods("p"), SHAPES, st.none() | OFF, st.randoms(use_true_random=False)
 )
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=slices.count_examples(500), deadline=None)
 def test_nodes_are_judged_and_scored_as_the_twin_does_whatever_is_heard_first_and_whichever_rules_are_asked(
     world: World, pod: Json, shape: dict[int, int], off: frozenset[str] | None, order: Any
 ) -> None:
@@ -108,7 +108,7 @@ def test_nodes_are_judged_and_scored_as_the_twin_does_whatever_is_heard_first_an
 
 
 @given(worlds.worlds(), worlds.pods("p"), st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=slices.count_examples(200), deadline=None)
 def test_judgements_are_kept_up_while_storage_pods_and_nodes_come_go_and_change(
     world: World, pod: Json, data: st.DataObject
 ) -> None:
@@ -154,7 +154,7 @@ def test_judgements_are_kept_up_while_storage_pods_and_nodes_come_go_and_change(
 
 
 @given(worlds.worlds(), st.lists(worlds.pod_volumes(), min_size=1, max_size=3), st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=slices.count_examples(200), deadline=None)
 def test_a_batch_goes_as_the_twin_allows_one_pod_after_the_other(
     world: World, kinds: list[list[Json]], data: st.DataObject
 ) -> None:

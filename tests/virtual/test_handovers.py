@@ -3,7 +3,7 @@
 import pytest
 
 from scheduler.api import kinds, names
-from tests import make
+from tests import make, slices
 from tests.model.server import Change, Json
 from tests.virtual import climate
 from tests.virtual.conftest import Make
@@ -14,7 +14,7 @@ from tests.virtual.world import World
 
 pytestmark = pytest.mark.many
 
-SEEDS = range(16)
+SEEDS = slices.pick_part(range(16))
 REFUSED = Faults(refused=1.0, refusals=(503,))
 NODE = "/api/v1/nodes/node-0"
 
@@ -86,7 +86,7 @@ def test_pods_that_queue_for_a_node_that_a_list_no_longer_has_go_elsewhere_at_on
 
 
 @pytest.mark.parametrize("others", ["exclusive", "fat"])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", slices.pick_part(range(8)))
 def test_a_decision_of_an_old_term_is_not_carried_out_in_a_new_one(
     make_world: Make, seed: int, others: str
 ) -> None:

@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 
 from scheduler.kube.lead.lease import Lease
+from tests import slices
 from tests.model.server import Json
 from tests.virtual import climate
 from tests.virtual.conftest import Make
@@ -18,7 +19,7 @@ from tests.virtual.world import World
 
 pytestmark = pytest.mark.many
 
-SEEDS = range(16)
+SEEDS = slices.pick_part(range(16))
 LATE_NEWS = Faults(lag=1.0, lag_seconds=8.0)
 
 
@@ -195,7 +196,7 @@ def test_a_new_leader_waits_for_a_newer_list_than_the_one_under_way(
     hand_over(make_world(seed, climate.quiet()), list_under_way=True)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", slices.pick_part(range(40)))
 def test_a_new_leader_applies_its_lists_before_it_decides(make_world: Make, seed: int) -> None:
     hand_over(make_world(seed, climate.quiet()), throttled=True)
 

@@ -6,6 +6,7 @@ They are let go at the worst moment: when the card they were sent for has just b
 import pytest
 
 from scheduler.api import hami, names
+from tests import slices
 from tests.model.server import Change, Json, Refused
 from tests.virtual import climate
 from tests.virtual.conftest import Make
@@ -16,7 +17,7 @@ from tests.virtual.world import World
 
 pytestmark = pytest.mark.many
 
-SEEDS = range(8)
+SEEDS = slices.pick_part(range(8))
 HOUR = 3600.0
 # As many as all cards together can have at most: one pod fits, or the others do.
 OTHERS = {"count": 6, "priority": 10}

@@ -5,11 +5,12 @@ A failure prints its seed and what happened last; the same seed does the same ag
 
 import pytest
 
+from tests import slices
 from tests.virtual.conftest import Make
 
 pytestmark = pytest.mark.many
 
-WORLDS, PER_TEST = 200, 20
+WORLDS, PER_TEST = slices.count_examples(200), 20
 
 
 @pytest.mark.parametrize("first", range(0, WORLDS, PER_TEST))

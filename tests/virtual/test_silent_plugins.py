@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests import slices
 from tests.virtual import climate
 from tests.virtual.conftest import Make
 from tests.virtual.network import Faults
@@ -24,7 +25,7 @@ def condition(pod: dict[str, Any]) -> str:
     return str(found[0]["message"]) if found else ""
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", slices.pick_part(range(8)))
 def test_those_who_wait_for_it_go_elsewhere_and_nobody_follows(make_world: Make, seed: int) -> None:
     world = make_world(seed, SILENT)
     world.run(5.0)
@@ -39,7 +40,7 @@ def test_those_who_wait_for_it_go_elsewhere_and_nobody_follows(make_world: Make,
     assert all("CardCordoned" in condition(pod) for pod in waiting)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", slices.pick_part(range(8)))
 def test_when_it_answers_again_its_node_takes_pods_again(make_world: Make, seed: int) -> None:
     world = make_world(seed, SILENT)
     world.run(5.0)
@@ -52,7 +53,7 @@ def test_when_it_answers_again_its_node_takes_pods_again(make_world: Make, seed:
     assert len(nodes_of(world)) == 4
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", slices.pick_part(range(8)))
 def test_an_api_server_that_was_away_leaves_no_node_closed(make_world: Make, seed: int) -> None:
     """What held the turn was a bind in doubt: the plugin was never asked, and is not silent."""
     world = make_world(seed, climate.quiet(replicas=1, nodes=1, lock_timeout_seconds=300.0))

@@ -1,0 +1,88 @@
+"""``make mutants``: mistakes drawn by a seed, and for each whether the slice finds it, or all examples."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import random
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.mutants import belonging, mistakes, trying
+
+SCHEDULER = belonging.ROOT / "scheduler"
+_TESTS = 12
+
+
+Rooms = dict[str, dict[Path, int]]
+
+
+class Mutant(NamedTuple):
+    """A module with a mistake."""
+
+    path: str
+    text: str
+    line: int
+    what: str
+
+
+def find_rooms() -> Rooms:
+    """Return the rooms of the scheduler in which a mistake can be made, with the number of places in each module."""
+    rooms: Rooms = defaultdict(dict)
+    for path in sorted(SCHEDULER.rglob("*.py")):
+        n = len(mistakes.find_mistakes(ast.parse(path.read_text(encoding="utf-8"))))
+        if n:
+            rooms[path.relative_to(SCHEDULER).parts[0]][path] = n
+    return rooms
+
+
+def draw(rng: random.Random, rooms: Rooms) -> Mutant:
+    """Draw a room, a module of it by its number of places, and a place."""
+    places = rooms[rng.choice(list(rooms))]
+    (path,) = rng.choices(list(places), list(places.values()))
+    source = path.read_text(encoding="utf-8")
+    text, mistake = mistakes.with_mistake(source, rng.randrange(places[path]))
+    return Mutant(str(path.relative_to(belonging.ROOT)), text, mistake.line, mistake.what)
+
+
+def main() -> int:
+    """Try; 1 if all examples find a mistake that the slice does not."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--count", type=int, default=40)
+    given = parser.parse_args()
+    print(f"mutants: {given.count} by the seed {given.seed}; each by {_TESTS} test files", flush=True)  # fmt: skip
+    rng, rooms = random.Random(given.seed), find_rooms()
+    told: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        copy = trying.Copy(Path(folder))
+        for i in range(given.count):
+            mutant = draw(rng, rooms)
+            began_at = time.monotonic()
+            answer, by = judge(copy, mutant)
+            told[answer] += 1
+            seconds = time.monotonic() - began_at
+            print(f"{i + 1:3} {answer:18} {seconds:4.0f} s  {mutant.path}:{mutant.line}  {mutant.what}  {by}", flush=True)  # fmt: skip
+    print(f"mutants: {', '.join(f'{answer}: {n}' for answer, n in sorted(told.items()))}")
+    return 1 if told[LOST] else 0
+
+
+FOUND, LOST, NEITHER = "slice", "ALL EXAMPLES ONLY", "neither"
+
+
+def judge(copy: trying.Copy, mutant: Mutant) -> tuple[str, str]:
+    """Which of both finds a mistake, and by which test. What the slice finds, nothing is lost of."""
+    name = mutant.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    tests = belonging.find_nearest_tests(name, _TESTS)
+    for answer, soak in ((FOUND, False), (LOST, True)):
+        if by := copy.find_failure(mutant.path, mutant.text, tests, soak=soak):
+            return answer, by
+    return NEITHER, ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())
