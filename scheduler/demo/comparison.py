@@ -21,7 +21,7 @@ N_NODES, CARDS, CARD_MIB, SHARERS = 4, 8, 40_960, 10
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class PodKind:
     """A kind of pods.
 
     Attributes:
@@ -45,11 +45,11 @@ class Kind:
 
 
 KINDS = (
-    Kind("chat", 12, 1, 10_000, 20),
-    Kind("cache", 6, 1, 30_000, 10),
-    Kind("vision", 6, 1, 6_000, 50),
-    Kind("tune", 2, 1),
-    Kind("train", 0, 8),
+    PodKind("chat", 12, 1, 10_000, 20),
+    PodKind("cache", 6, 1, 30_000, 10),
+    PodKind("vision", 6, 1, 6_000, 50),
+    PodKind("tune", 2, 1),
+    PodKind("train", 0, 8),
 )
 
 
@@ -122,7 +122,7 @@ def _placed(config: Config, there: list[Json], pods: list[Json]) -> list[Json]:
     ]
 
 
-def _pod(kind: Kind, i: int) -> Json:
+def _pod(kind: PodKind, i: int) -> Json:
     name = f"{kind.name}-{i + 1}"
     limits = {"nvidia.com/gpu": str(kind.gpus)}
     if kind.mib:

@@ -14,7 +14,7 @@ _ENDING = re.compile(rf"(-{_SAFE}{{8,10}})?-({_SAFE}{{5}}|\d+)$")
 _FIGURE = re.compile(r"\d+")
 
 
-class Kind(NamedTuple):
+class Likeness(NamedTuple):
     """A workload: its kind, namespace and name; the kind is empty if only the names of its pods show it."""
 
     kind: str
@@ -49,19 +49,19 @@ def reasons(pods: Iterable[Json]) -> list[Reason]:
     return [Reason(those, len({pod["message"] for pod in those}) > 1) for those in alike.values()]
 
 
-def by_workload(pods: Iterable[Json]) -> dict[Kind, list[Json]]:
+def by_workload(pods: Iterable[Json]) -> dict[Likeness, list[Json]]:
     """Pods by their workloads, in the order of the first ones."""
-    alike: dict[Kind, list[Json]] = defaultdict(list)
+    alike: dict[Likeness, list[Json]] = defaultdict(list)
     for pod in pods:
         alike[_kind(pod)].append(pod)
     return alike
 
 
-def _kind(pod: Json) -> Kind:
+def _kind(pod: Json) -> Likeness:
     """The owner, or the beginning of the name."""
     if pod["owner"]:
-        return Kind(pod["owner"]["kind"], pod["namespace"], pod["owner"]["name"])
-    return Kind("", pod["namespace"], stem(pod["name"]))
+        return Likeness(pod["owner"]["kind"], pod["namespace"], pod["owner"]["name"])
+    return Likeness("", pod["namespace"], stem(pod["name"]))
 
 
 def stem(name: str) -> str:
@@ -69,7 +69,7 @@ def stem(name: str) -> str:
     return _ENDING.sub("", name)
 
 
-def label(kind: Kind, pods: Sequence[Json]) -> str:
+def label(kind: Likeness, pods: Sequence[Json]) -> str:
     """The name of one pod, or the beginning that the names of several have in common."""
     return key(pods[0]) if len(pods) == 1 else f"{kind.namespace}/{kind.name}-…"
 

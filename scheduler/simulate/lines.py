@@ -77,7 +77,9 @@ def of_pods(
             yield Text("\n".join(" " * _INDENT + line for line in text.splitlines()), "dim")
 
 
-def _of_workload(kind: alike.Kind, pods: Sequence[Json], number: Mapping[int, int]) -> list[_Row]:
+def _of_workload(
+    kind: alike.Likeness, pods: Sequence[Json], number: Mapping[int, int]
+) -> list[_Row]:
     """The first lines of a workload, and one for the pods that are left."""
     groups: dict[tuple[Any, ...], list[Json]] = defaultdict(list)
     for pod in pods:
@@ -101,7 +103,7 @@ def _of_workload(kind: alike.Kind, pods: Sequence[Json], number: Mapping[int, in
 
 
 def _rest(
-    kind: alike.Kind, pods: Sequence[Json], number: Mapping[int, int], *, is_placed: bool
+    kind: alike.Likeness, pods: Sequence[Json], number: Mapping[int, int], *, is_placed: bool
 ) -> _Row:
     """The pods of a workload beyond its first lines."""
     name = f"{_mark(pods[0])}{kind.namespace}/{kind.name}-… ({len(pods)} more)"
@@ -151,7 +153,7 @@ def names(pods: Sequence[Json]) -> str:
     return printing.some(found)
 
 
-def _label(kind: alike.Kind, pods: Sequence[Json]) -> str:
+def _label(kind: alike.Likeness, pods: Sequence[Json]) -> str:
     count = f" ({len(pods)} pods)" if len(pods) > 1 else ""
     return f"{_mark(pods[0])}{alike.label(kind, pods)}{count}"
 

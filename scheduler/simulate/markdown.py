@@ -235,12 +235,12 @@ def _times(n: int) -> str:
     return f"&nbsp;×&nbsp;{n:,}" if n > 1 else ""
 
 
-def _largest(pods: Iterable[Json]) -> list[tuple[alike.Kind, list[Json]]]:
+def _largest(pods: Iterable[Json]) -> list[tuple[alike.Likeness, list[Json]]]:
     """Pods by workload, the most pods first."""
     return sorted(alike.by_workload(pods).items(), key=lambda one: -len(one[1]))
 
 
-def _label(kind: alike.Kind, pods: Sequence[Json]) -> str:
+def _label(kind: alike.Likeness, pods: Sequence[Json]) -> str:
     if kind.kind:
         return f"{prose(kind.kind)} {code(f'{kind.namespace}/{kind.name}')}"
     return code(alike.label(kind, pods))

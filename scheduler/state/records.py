@@ -149,7 +149,7 @@ def started(pod: wire.Pod) -> int:
 
 
 def _init_done(pod: wire.Pod, template: templates.PodTemplate) -> bool:
-    if not template.most or gpus.Kind.INIT not in template.kinds:
+    if not template.most or gpus.ContainerKind.INIT not in template.kinds:
         return False
     return any(
         condition.type == "Initialized" and condition.status == "True"

@@ -21,7 +21,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 import numpy as np
 
 from scheduler.api.cards import CardUse, Slots
-from scheduler.api.pods.gpus import ContainerAsk, Kind
+from scheduler.api.pods.gpus import ContainerAsk, ContainerKind
 from scheduler.kernels.devices import told_cards as kernel
 from scheduler.schema import columns as c
 
@@ -50,7 +50,7 @@ def allowed(slots: Slots, asks: Asks) -> Slots:
 
 def staying(asks: Asks) -> Asks:
     """What containers may hold once the init containers are done."""
-    return tuple(ContainerAsk(ask.kind) if ask.kind == Kind.INIT else ask for ask in asks)
+    return tuple(ContainerAsk(ask.kind) if ask.kind == ContainerKind.INIT else ask for ask in asks)
 
 
 def tells_cards(claim: Slots, asks: Asks) -> bool:

@@ -18,7 +18,7 @@ from tests.oracles import claims as oracle
 CARDS = (15360, 24576, 999)
 # Up to HAMi 2.9 the second-last is a part of a card in MIG mode.
 UUIDS = [*(f"node-GPU-{i}" for i in range(len(CARDS))), "elsewhere", "node-GPU-2[0-1]", ""]
-INIT, SIDECAR, APP = gpus.Kind
+INIT, SIDECAR, APP = gpus.ContainerKind
 
 figures: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.just({}),

@@ -6,7 +6,7 @@ import pytest
 
 from scheduler.api import names
 from scheduler.api.pods import gpus
-from scheduler.api.pods.gpus import ContainerAsk, Kind
+from scheduler.api.pods.gpus import ContainerAsk, ContainerKind
 from scheduler.errors import BadInput
 from tests import make
 
@@ -41,7 +41,7 @@ def test_what_is_left_out_is_filled_in_as_hamis_webhook_does(
     figures: dict[str, Any], cards: int, mem_mib: int, mem_percent: int, cores: int
 ) -> None:
     assert slot(**({"gpu": 1} | figures)) == ContainerAsk(
-        Kind.APP, cards, mem_mib, mem_percent, cores
+        ContainerKind.APP, cards, mem_mib, mem_percent, cores
     )
 
 
@@ -73,10 +73,10 @@ def test_every_container_has_a_slot_init_first_and_sidecars_known() -> None:
     )
     assert asked is not None
     assert asked.containers == (
-        ContainerAsk(Kind.INIT, 1, 100, 0, 0),
-        ContainerAsk(Kind.SIDECAR, 1, 200, 0, 0),
-        ContainerAsk(Kind.APP),
-        ContainerAsk(Kind.APP, 2, 0, 100, 100),
+        ContainerAsk(ContainerKind.INIT, 1, 100, 0, 0),
+        ContainerAsk(ContainerKind.SIDECAR, 1, 200, 0, 0),
+        ContainerAsk(ContainerKind.APP),
+        ContainerAsk(ContainerKind.APP, 2, 0, 100, 100),
     )
     assert sum(slot.cards for slot in asked.containers) == 4
 

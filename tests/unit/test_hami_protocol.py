@@ -14,7 +14,7 @@ from scheduler.api.pods import gpus
 from scheduler.errors import BadInput
 from tests import make, slices
 
-INIT, SIDECAR, APP = gpus.Kind.INIT, gpus.Kind.SIDECAR, gpus.Kind.APP
+INIT, SIDECAR, APP = gpus.ContainerKind.INIT, gpus.ContainerKind.SIDECAR, gpus.ContainerKind.APP
 REGISTER = "metadata.annotations[hami.io/node-nvidia-register]"
 ALLOCATED = "metadata.annotations[hami.io/vgpu-devices-allocated]"
 T4 = {"count": 10, "devmem": 15360, "devcore": 100, "type": "NVIDIA-Tesla T4"}

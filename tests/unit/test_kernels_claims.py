@@ -20,11 +20,11 @@ from tests import make
 from tests.operator import attacks
 from tests.oracles import claims as oracle
 
-INIT, SIDECAR, APP = gpus.Kind
+INIT, SIDECAR, APP = gpus.ContainerKind
 MEMORY = {"GPU-a": 1000, "GPU-b": 24576, "GPU-c": 999}
 asks = st.builds(
     gpus.ContainerAsk,
-    st.sampled_from(gpus.Kind),
+    st.sampled_from(gpus.ContainerKind),
     st.sampled_from([0, 1, 2, 9, 2**31]),
     st.sampled_from([0, 1, 700]),
     st.sampled_from([0, 30, 100]),
@@ -80,9 +80,9 @@ def test_a_pod_holds_what_its_twin_holds_whatever_its_containers_ask_and_tell(
     gone = {"GPU-gone": {"mode": "hami-core"}, "GPU-carved": {"mode": "mig"}}
     slots = [
         (
-            ask.kind != gpus.Kind.INIT,
+            ask.kind != gpus.ContainerKind.INIT,
             {}
-            if not ask.cards or (initialized and ask.kind == gpus.Kind.INIT)
+            if not ask.cards or (initialized and ask.kind == gpus.ContainerKind.INIT)
             else {"cards": ask.cards, "mib": ask.mem_mib, "percent": ask.mem_percent, "cores": ask.cores},
             [(use.uuid, use.mem_mib, use.cores) for use in told],
         )
@@ -95,7 +95,7 @@ def test_a_pod_holds_what_its_twin_holds_whatever_its_containers_ask_and_tell(
 
 def test_thousands_of_containers_that_ask_all_cards_are_added_up() -> None:
     cluster, rows = node()
-    ask = gpus.ContainerAsk(gpus.Kind.APP, 30_000, 1, 0, 1)
+    ask = gpus.ContainerAsk(gpus.ContainerKind.APP, 30_000, 1, 0, 1)
     pod = [(ask, (CardUse("GPU-b", 1, 1),)), *[(ask, ())] * 8000]
     assert held(pod, cluster, rows) == dict.fromkeys(MEMORY, (8001, 8001, 8001))
 
@@ -157,7 +157,7 @@ A, B = partial(CardUse, "GPU-a"), partial(CardUse, "GPU-b")
     ],
 )  # fmt: skip
 def test_a_pod_is_charged_its_worst_moment_per_card(
-    kinds: tuple[gpus.Kind, ...],
+    kinds: tuple[gpus.ContainerKind, ...],
     slots: Slots,
     running: dict[str, tuple[int, int, int]],
     afterwards: dict[str, tuple[int, int, int]],

@@ -1,9 +1,9 @@
 """Counters and histograms: what is added comes out, and labels stay within bounds."""
 
-from scheduler.kube.report.metrics.families import CountedFamily, Family, Kind, Observed
+from scheduler.kube.report.metrics.families import CountedFamily, Family, FamilyKind, Observed
 
-_COUNTER = Family("things", Kind.COUNTER, "Things.", ("a", "b"))
-_SECONDS = Family("wait_seconds", Kind.HISTOGRAM, "Waits.", ("a",), (0.1, 1.0))
+_COUNTER = Family("things", FamilyKind.COUNTER, "Things.", ("a", "b"))
+_SECONDS = Family("wait_seconds", FamilyKind.HISTOGRAM, "Waits.", ("a",), (0.1, 1.0))
 
 
 def test_many_observations_at_once_are_as_many_one_by_one() -> None:

@@ -31,7 +31,7 @@ _ALLOWED = {
 }
 
 
-class Kind(IntEnum):
+class ContainerKind(IntEnum):
     """How long a container holds its cards."""
 
     INIT = 0
@@ -45,7 +45,7 @@ class ContainerAsk(NamedTuple):
     ``mem_percent`` counts only where ``mem_mib`` is 0. All zero: the container asks no GPU.
     """
 
-    kind: Kind
+    kind: ContainerKind
     cards: int = 0
     mem_mib: int = 0
     mem_percent: int = 0
@@ -178,11 +178,11 @@ def most(pod: wire.Pod) -> tuple[ContainerAsk, ...]:
 
 def total(ask: GpuAsk) -> ContainerAsk:
     """What the pod holds while it runs, as one container: all its cards, each with the most that any asks."""
-    staying = [s for s in ask.containers if s.cards and s.kind != Kind.INIT] or [
+    staying = [s for s in ask.containers if s.cards and s.kind != ContainerKind.INIT] or [
         s for s in ask.containers if s.cards
     ]
     return ContainerAsk(
-        Kind.APP,
+        ContainerKind.APP,
         sum(s.cards for s in staying),
         max(s.mem_mib for s in staying),
         max(s.mem_percent for s in staying),
@@ -230,20 +230,24 @@ def size(ask: GpuAsk | None) -> int:
     return 2 if asked.cards == 2 else 3 if asked.cards <= 4 else 4
 
 
-def _containers(pod: wire.Pod) -> Iterator[tuple[Kind, wire.Container, str]]:
+def _containers(pod: wire.Pod) -> Iterator[tuple[ContainerKind, wire.Container, str]]:
     """Every container, init containers first, and the field of what it asks."""
     for section, containers in (
         ("initContainers", pod.spec.init_containers or ()),
         ("containers", pod.spec.containers),
     ):
         for i, container in enumerate(containers):
-            kind = Kind.APP
+            kind = ContainerKind.APP
             if section == "initContainers":
-                kind = Kind.SIDECAR if container.restart_policy == "Always" else Kind.INIT
+                kind = (
+                    ContainerKind.SIDECAR
+                    if container.restart_policy == "Always"
+                    else ContainerKind.INIT
+                )
             yield kind, container, f"spec.{section}[{i}].resources.limits"
 
 
-def _container(kind: Kind, container: wire.Container, field: str) -> ContainerAsk:
+def _container(kind: ContainerKind, container: wire.Container, field: str) -> ContainerAsk:
     count = _integer(container, names.GPU, field)
     mem = _integer(container, names.GPU_MEMORY, field)
     percent = _integer(container, names.GPU_MEMORY_PERCENT, field)

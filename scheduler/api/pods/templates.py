@@ -75,7 +75,7 @@ class PodTemplate:
     most: tuple[gpus.ContainerAsk, ...]
     size: int
     steering: tuple[tuple[str, str], ...]
-    kinds: tuple[gpus.Kind, ...]
+    kinds: tuple[gpus.ContainerKind, ...]
     unsupported: tuple[str, ...]
     problem: Mistake | None
     words: int
@@ -194,10 +194,12 @@ def of_pod(
         steering=_steering(pod.metadata.annotations or {}),
         kinds=(
             *(
-                gpus.Kind.SIDECAR if c.restart_policy == "Always" else gpus.Kind.INIT
+                gpus.ContainerKind.SIDECAR
+                if c.restart_policy == "Always"
+                else gpus.ContainerKind.INIT
                 for c in spec.init_containers or ()
             ),
-            *(gpus.Kind.APP for _ in spec.containers),
+            *(gpus.ContainerKind.APP for _ in spec.containers),
         ),
         unsupported=tuple(_unsupported(spec)),
         problem=problems[0] if problems else None,

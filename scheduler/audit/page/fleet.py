@@ -25,25 +25,25 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LEAST = 0.05
 
 
-class _Kind(NamedTuple):
+class _NodeKind(NamedTuple):
     name: str
     least: float
     meaning: str
 
 
 _STRANDED = (
-    _Kind("s3", 0.5, "half or more stranded"),
-    _Kind("s2", 0.25, "a quarter to a half stranded"),
-    _Kind("s1", _LEAST, "less than a quarter stranded"),
+    _NodeKind("s3", 0.5, "half or more stranded"),
+    _NodeKind("s2", 0.25, "a quarter to a half stranded"),
+    _NodeKind("s1", _LEAST, "less than a quarter stranded"),
 )
-_IDLE = _Kind("idle", _LEAST, "partly unused and usable, next to nothing stranded")
-_FULL = _Kind("full", 0.0, "in use, or the rest is no loss")
-_CLOSED = _Kind("closed", 0.0, "out of service: cordoned or unhealthy")
+_IDLE = _NodeKind("idle", _LEAST, "partly unused and usable, next to nothing stranded")
+_FULL = _NodeKind("full", 0.0, "in use, or the rest is no loss")
+_CLOSED = _NodeKind("closed", 0.0, "out of service: cordoned or unhealthy")
 _KINDS = (*_STRANDED, _IDLE, _FULL, _CLOSED)
 
 
 class _Cell(NamedTuple):
-    kind: _Kind
+    kind: _NodeKind
     stranded: float
     usable: float
     name: str

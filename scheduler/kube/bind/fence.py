@@ -42,7 +42,7 @@ _PATIENCE_SECONDS, _ANSWER_SECONDS, _BACKOFF_SECONDS = 0.5, 5.0, 0.5
 _log = structlog.get_logger("evenkeel.fence")
 
 
-class _Meta(msgspec.Struct, rename="camel"):
+class _TouchedMeta(msgspec.Struct, rename="camel"):
     resource_version: str
     deletion_timestamp: str | None = None
 
@@ -54,7 +54,7 @@ class _Spec(msgspec.Struct, rename="camel"):
 class _Touched(msgspec.Struct):
     """Of a pod that may be a megabyte only what is new."""
 
-    metadata: _Meta
+    metadata: _TouchedMeta
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 

@@ -38,12 +38,12 @@ Json = dict[str, Any]
 _log = structlog.get_logger("evenkeel.binder")
 
 
-class _Meta(msgspec.Struct, rename="camel"):
+class _ClaimMeta(msgspec.Struct, rename="camel"):
     resource_version: str
 
 
 class _Written(msgspec.Struct):
-    metadata: _Meta
+    metadata: _ClaimMeta
 
 
 _written = msgspec.json.Decoder(_Written)

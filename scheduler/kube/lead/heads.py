@@ -30,7 +30,7 @@ _PATIENCE_SECONDS, _BACKOFF_SECONDS = 1.0, 1.0
 _log = structlog.get_logger("evenkeel.heads")
 
 
-class _Meta(msgspec.Struct, rename="camel"):
+class _HeadMeta(msgspec.Struct, rename="camel"):
     namespace: str = ""
     name: str = ""
     uid: str = ""
@@ -39,7 +39,7 @@ class _Meta(msgspec.Struct, rename="camel"):
 
 
 class _Head(msgspec.Struct):
-    metadata: _Meta
+    metadata: _HeadMeta
 
 
 _heads = msgspec.json.Decoder(_Head)
@@ -103,11 +103,11 @@ class Heads:
             return pod.uid in self._known
         return known == pod.version or _is_newer(known, pod.version)
 
-    def _is_gated(self, pod: _Meta) -> bool:
+    def _is_gated(self, pod: _HeadMeta) -> bool:
         known = self._engine.cluster.pods.get(pod.uid)
         return known is not None and known.gated and known.version == pod.resource_version
 
-    async def _list(self, where: str) -> list[_Meta]:
+    async def _list(self, where: str) -> list[_HeadMeta]:
         """Tries until it is read: nobody can lead without."""
         params = {"fieldSelector": f"{where},{sources.UNFINISHED}"}
         attempt = 0
@@ -130,7 +130,7 @@ class Heads:
                 return [one.metadata for one in found]
 
 
-def _target(pod: _Meta) -> Target:
+def _target(pod: _HeadMeta) -> Target:
     return Target(pod.namespace, pod.name, pod.uid, pod.resource_version)
 
 

@@ -18,7 +18,7 @@ from scheduler.simulate.workloads import workload as workloads
 from scheduler.simulate.workloads.contract import Idle, Made, Room, Scene
 from scheduler.simulate.workloads.molds import Names
 from scheduler.simulate.workloads.owned import Owned
-from scheduler.simulate.workloads.rollout import Change, Earlier
+from scheduler.simulate.workloads.rollout import Earlier, WorkloadChange
 from scheduler.simulate.workloads.workload import Workload
 from scheduler.state.cluster import Cluster
 
@@ -122,11 +122,11 @@ def _find_workloads(inventory: Inventory, earlier: Earlier) -> list[Workload]:
 
 def _changes(
     inventory: Inventory, found: Sequence[Workload], earlier: Earlier, making: Making
-) -> dict[ObjectKey, Change]:
+) -> dict[ObjectKey, WorkloadChange]:
     """Workloads of one's own files that replace pods of the baseline; these pods are removed."""
     owned = Owned(inventory.pods, found)
     by_key = {one.key: one for one in found}
-    changes: dict[ObjectKey, Change] = {}
+    changes: dict[ObjectKey, WorkloadChange] = {}
     unchanged: list[ObjectKey] = []
     for key, before in earlier.items():
         if key not in by_key:
@@ -154,7 +154,7 @@ def _remove(inventory: Inventory, making: Making) -> None:
         inventory.pods[:] = kept
 
 
-def _replaced(key: ObjectKey, change: Change, n_new: int) -> str:
+def _replaced(key: ObjectKey, change: WorkloadChange, n_new: int) -> str:
     n_old, are = len(change.pods), "is" if len(change.pods) == 1 else "are"
     return (
         f"{key.kind} {key.namespace}/{key.name} is in the baseline with another pod template "

@@ -45,7 +45,7 @@ _encoder = msgspec.json.Encoder()
 _Needs = dict[str, object]
 
 
-class Change(NamedTuple):
+class WorkloadChange(NamedTuple):
     """The pods that a workload replaces, and in which fields their template differs from the new one."""
 
     pods: list[wire.Pod]
@@ -66,7 +66,7 @@ def change(
     owned: Owned,
     others: Mapping[ObjectKey, Workload],
     priorities: Priorities,
-) -> Change:
+) -> WorkloadChange:
     """The pods of the baseline that a workload of one's own files replaces.
 
     Args:
@@ -81,7 +81,7 @@ def change(
     """
     there = owned.alive(workload.key)
     if not there:
-        return Change([], [])
+        return WorkloadChange([], [])
     is_cron = workload.key.kind == "CronJob"
     pod = Mold(workloads.job_of(workload) if is_cron else workload, priorities).pod
     wanted = _needs(pod) | _claims(workload.spec)
@@ -102,7 +102,7 @@ def change(
             replaced.append(one)
             fields.setdefault(None, []).extend(found)
     said = {name for pod_fields in fields.values() for name in pod_fields}
-    return Change(replaced, [name for name in wanted if name in said])
+    return WorkloadChange(replaced, [name for name in wanted if name in said])
 
 
 def _differing(wanted: _Needs, there: _Needs, names: Iterable[str]) -> list[str]:

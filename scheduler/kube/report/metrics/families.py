@@ -21,7 +21,7 @@ Values = tuple[str, ...]
 OTHER = "other"
 
 
-class Kind(StrEnum):
+class FamilyKind(StrEnum):
     """What a metric is, by the words of the exposition format."""
 
     COUNTER = "counter"
@@ -41,7 +41,7 @@ class Family:
     """
 
     name: str
-    kind: Kind
+    kind: FamilyKind
     help: str
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
@@ -49,11 +49,11 @@ class Family:
     @property
     def full_name(self) -> str:
         """As it stands in queries; a histogram's with ``_bucket``, ``_sum`` or ``_count`` behind it."""
-        return f"{self.name}_total" if self.kind == Kind.COUNTER else self.name
+        return f"{self.name}_total" if self.kind == FamilyKind.COUNTER else self.name
 
     def make_metric(self, samples: Iterable[tuple[Values, float]]) -> Metric:
         """A counter or gauge with these samples, by label values."""
-        made = CounterMetricFamily if self.kind == Kind.COUNTER else GaugeMetricFamily
+        made = CounterMetricFamily if self.kind == FamilyKind.COUNTER else GaugeMetricFamily
         metric = made(self.name, self.help, labels=self.labels)
         for values, figure in samples:
             metric.add_metric(values, figure)
