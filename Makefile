@@ -9,9 +9,9 @@ IMAGE ?= evenkeel:dev
 LABELS = $(if $(REVISION),--label org.opencontainers.image.revision=$(REVISION))
 REVISION := $(shell git rev-parse HEAD 2>/dev/null)
 PYTEST := $(BIN)/python -m pytest
-# Three for two cores, as many tests wait; whoever is done takes tests from another. Hypothesis draws by the seed, if
-# there is one.
-BESIDE := -n 3 --dist worksteal
+# Three for two cores, as many tests wait; tests of one file may have a server and an operator in common. Hypothesis
+# draws by the seed, if there is one.
+BESIDE := -n 3 --dist loadfile
 SEEDED = $(if $(SEED),--hypothesis-seed=$(SEED))
 # Kernels write without looking; these tests drive all of them over odd clusters.
 BOUNDS := $(addprefix tests/unit/test_,kernels_place.py keel_twin.py run_twin.py learning.py never_over_allocated.py cold.py)
@@ -77,9 +77,9 @@ mutants: $(STAMP)  ## Small mistakes put into the scheduler at random: which do 
 programs:
 	@$(PYTHON) -m tests.controlplane.build >/dev/null
 
-# Three files at a time, as many tests wait; tests of one file have an API server in common.
+# Two files at a time, for both cores; tests of one file have an API server in common.
 cluster-test: $(STAMP) programs  ## Tests against a real etcd and kube-apiserver (builds them once: Go >= 1.26, or set KUBEBUILDER_ASSETS)
-	@$(PYTEST) tests/cluster -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(PYTEST) tests/cluster -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 differential: $(STAMP)  ## 10,000 random cases asked of the real kube-scheduler too (ARGS="--cases 200 --seed 7")
 	@$(BIN)/python -m tests.differential $(ARGS)

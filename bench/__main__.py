@@ -42,8 +42,8 @@ from bench.storms import served
 from scheduler.errors import BadInput
 from scheduler.replay.command import seeds_of
 
-_SIZES, _QUICK_SIZES = (1_000, 5_000), (500,)
-_PODS, _QUICK_PODS = 5_000, 1_000
+_SIZES, _QUICK_SIZES = (1_000, 5_000), (200,)
+_PODS, _QUICK_PODS = 5_000, 500
 _TURNS, _QUICK_TURNS = 3, 1
 # No floor compares with kube-scheduler on a cluster as small as a quick one.
 _QUICK_SCHEDULERS = ("evenkeel", "null")

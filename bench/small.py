@@ -21,7 +21,7 @@ from scheduler.replay.experiment import RunOptions, Series, Trace, TraceNode, Tr
 
 _OPENB = Path(__file__).parent / "data" / "openb"
 # No weight was chosen on these seeds.
-_FIRST_SEED, _SEEDS, _QUICK_SEEDS = 5000, 40, 4
+_FIRST_SEED, _SEEDS, _QUICK_SEEDS = 5000, 40, 2
 _FILL_LOAD = 1.3
 _POD_KINDS, _PODS_A_NODE = 150, 40
 _MIB = 1 << 20

@@ -46,7 +46,7 @@ class Size(NamedTuple):
     after_seconds: float
 
 
-_FULL, _QUICK = Size(1.0, 30.0, 60.0), Size(0.1, 10.0, 20.0)
+_FULL, _QUICK = Size(1.0, 30.0, 60.0), Size(0.1, 5.0, 10.0)
 
 
 async def _attack(

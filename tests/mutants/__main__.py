@@ -75,11 +75,16 @@ FOUND, LOST, NEITHER = "slice", "ALL EXAMPLES ONLY", "neither"
 
 
 def judge(copy: trying.Copy, mutant: Mutant) -> tuple[str, str]:
-    """Which of both finds a mistake, and by which test. What the slice finds, nothing is lost of."""
+    """Which of both finds a mistake, and by which test.
+
+    What the slice finds, nothing is lost of; and of all examples only the tests can find more that try more.
+    """
     name = mutant.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     tests = belonging.find_nearest_tests(name, _TESTS)
-    for answer, soak in ((FOUND, False), (LOST, True)):
-        if by := copy.find_failure(mutant.path, mutant.text, tests, soak=soak):
+    more = [test for test in tests if belonging.tries_more(test)]
+    for answer, asked, soak in ((FOUND, tests, False), (LOST, more, True)):
+        by = copy.find_failure(mutant.path, mutant.text, asked, soak=soak) if asked else ""
+        if by:
             return answer, by
     return NEITHER, ""
 
