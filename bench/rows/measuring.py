@@ -126,7 +126,8 @@ async def _load(cp: plane.ControlPlane, row: Row, size: Size, scheduler_name: st
 async def _watch(cp: plane.ControlPlane, programs: tuple[str, ...], n_pods: int) -> Seen:
     """Until all are bound, or none for too long, or one of the programs has ended; the first is the scheduler."""
     seen = Seen()
-    counting = asyncio.ensure_future(_count(cp, seen, n_pods))
+    (selector,) = (f"{key}={value}" for key, value in INCOMING.items())
+    counting = asyncio.ensure_future(count_bound(cp, seen, n_pods, selector))
     heard, heard_at = 0, time.monotonic()
     while not counting.done() and time.monotonic() < heard_at + _patience(heard, n_pods):
         await asyncio.sleep(_LOOK_SECONDS)
@@ -142,8 +143,8 @@ async def _watch(cp: plane.ControlPlane, programs: tuple[str, ...], n_pods: int)
     return seen
 
 
-async def _count(cp: plane.ControlPlane, seen: Seen, n_pods: int) -> None:
-    (selector,) = (f"{key}={value}" for key, value in INCOMING.items())
+async def count_bound(cp: plane.ControlPlane, seen: Seen, n_pods: int, selector: str) -> None:
+    """Add to ``seen`` when pods with a label have got a node, until so many have."""
     wanted = {
         "watch": "true",
         "fieldSelector": "spec.nodeName!=",

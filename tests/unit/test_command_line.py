@@ -138,7 +138,7 @@ def completed(line: str, shell: str = "bash") -> list[str]:
         ("evenkeel simulate -o ", ["table", "wide", "json", "yaml", "markdown"]),
         ("evenkeel simulate --mode keel,lambda-g-", ["keel,lambda-g-v3"]),
         ("evenkeel run --log-level ", ["debug", "info", "warning", "error"]),
-        ("evenkeel run --lease", ["--lease-namespace", "--lease-name"]),
+        ("evenkeel run --lease", ["--lease-namespace", "--lease-name", "--lease-seconds"]),
     ],
 )
 def test_a_shell_completes_commands_options_and_words(
