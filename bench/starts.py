@@ -24,11 +24,11 @@ _PROBES = 20
 _PODS = "/api/v1/namespaces/default/pods"
 
 FLOORS = (
-    Floor("starts.new.first_bind_seconds", at_most=2.5),
-    Floor("starts.returned.first_bind_seconds", at_most=2.5),
-    Floor("starts.standby.first_bind_seconds", at_most=1.0),
-    Floor("starts.killed.first_bind_seconds", at_most=4.0),
-    Floor("starts.new.rss_mib", at_most=300),
+    Floor("new.first_bind_seconds", at_most=2.5),
+    Floor("returned.first_bind_seconds", at_most=2.5),
+    Floor("standby.first_bind_seconds", at_most=1.0),
+    Floor("killed.first_bind_seconds", at_most=4.0),
+    Floor("new.rss_mib", at_most=300),
 )
 
 
