@@ -17,7 +17,7 @@ from bench.rows.measuring import USER, Seen, count_bound
 from tests.controlplane import objects, plane
 
 _ASKS = {"cpu": "100m", "memory": "500Mi"}
-_LEASE_SECONDS = 15.0
+_LEASE_SECONDS = 15
 _PATIENCE_SECONDS, _LOOK_SECONDS, _QUIET_SECONDS, _QUIET_SHARE = 120.0, 0.02, 2.0, 0.05
 # Pods that are made for a standby once the leader has been told to end.
 _PROBES = 20
@@ -95,7 +95,8 @@ async def _create(cp: plane.ControlPlane, way: str, n: int, **spec: Any) -> None
 def _start(cp: plane.ControlPlane, name: str) -> None:
     command = [sys.executable, "-m", "scheduler", "run", "--port", "0", "--log-level", "warning"]
     access = ["--kubeconfig", str(cp.kubeconfig(token=cp.tokens[USER]))]
-    cp.spawn(name, [*command, *access, "--lease-namespace", "default"])
+    lease = ["--lease-namespace", "default", "--lease-seconds", str(_LEASE_SECONDS)]
+    cp.spawn(name, [*command, *access, *lease])
 
 
 async def _wait_quiet(cp: plane.ControlPlane, name: str) -> None:

@@ -29,6 +29,7 @@ WORDS: tuple[dict[str, str], ...] = (
     {names.NOUSE_TYPE: "A100"},
     {names.NUMA_BIND: "true"},
     {names.USE_UUID: "GPU-0"},
+    {names.NOUSE_UUID: "GPU-0"},
     {names.VGPU_MODE: "mps"},
 )
 

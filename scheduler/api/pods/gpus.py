@@ -72,7 +72,14 @@ class GpuAsk(NamedTuple):
     @property
     def accepted(self) -> Hashable:
         """Equal for pods that accept the same cards, whatever their containers ask of each."""
-        return self[2:8]
+        return (
+            self.use_types,
+            self.nouse_types,
+            self.use_uuids,
+            self.nouse_uuids,
+            self.vgpu_mode,
+            self.numa_bind,
+        )
 
 
 class CardWishes(NamedTuple):
