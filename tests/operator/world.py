@@ -44,6 +44,8 @@ _COLLECTIONS = {
     "Namespace": _NAMESPACES,
 }
 _MEDIA = "application/merge-patch+json"
+# The API server's admission reads classes from a watch of its own, some time after they were created.
+_UNHEARD_OF = "no PriorityClass with name"
 _PAGE = "2000"
 WAIT_SECONDS = 20.0
 
@@ -100,9 +102,20 @@ class World:
         for one in manifests:
             if one["kind"] == "Pod" and self._has_new_nodes:
                 await self._nodes_are_heard_of()
-            made.append(await self.call("POST", _path(one), one))
+            made.append(await self._create(one))
             self._has_new_nodes |= one["kind"] == "Node"
         return made
+
+    async def _create(self, manifest: Json) -> Json:
+        """Create an object; a pod once the API server's admission has heard of its priority class, too."""
+        gives_up_at = time.monotonic() + WAIT_SECONDS
+        while True:
+            try:
+                return await self.call("POST", _path(manifest), manifest)
+            except Refused as refused:
+                if _UNHEARD_OF not in str(refused) or time.monotonic() > gives_up_at:
+                    raise
+            await asyncio.sleep(0.03)
 
     async def create_all(self, manifests: Sequence[Json], *, at_once: int = 16) -> None:
         """Create many objects, many at a time."""
