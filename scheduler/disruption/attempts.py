@@ -12,6 +12,7 @@ import numpy as np
 
 from scheduler.api.cards import Slots
 from scheduler.api.door.decisions import Attempt, Diagnosis, Evict, Nominate
+from scheduler.disruption import protectors
 from scheduler.disruption.hunts import TEXTS, Hunt
 from scheduler.placing.promised import Promised
 from scheduler.plugins import table
@@ -112,7 +113,8 @@ class Attempts:
         going = cluster.nominations.going
         there = cluster.pods_on.get(name, {}).values()
         leaving = any(
-            one.priority < pod.priority and (one.evicted or one.uid in going) for one in there
+            protectors.outranks(pod.priority, one.priority) and (one.evicted or one.uid in going)
+            for one in there
         )
         row = cluster.nodes.row_of(name)
         if not leaving or row < 0:
@@ -162,12 +164,13 @@ class Attempts:
         """Whether there is a pod of a lower priority on any node."""
         cluster = self._cluster
         # That there was one is good enough: who then finds none has it looked for again.
-        if self._lowest >= priority and self._lowest_at != cluster.moved.position:
+        if (
+            not protectors.outranks(priority, self._lowest)
+            and self._lowest_at != cluster.moved.position
+        ):
             self._lowest_at = cluster.moved.position
-            pods = cluster.ledger.pods.columns
-            there = pods.priority[pods.node >= 0]
-            self._lowest = int(there.min()) if there.size else p.NO_PRIORITY
-        return self._lowest < priority
+            self._lowest = protectors.find_lowest_priority(cluster)
+        return protectors.outranks(priority, self._lowest)
 
 
 def _nobody(why: Diagnosis) -> Diagnosis:

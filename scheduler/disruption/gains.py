@@ -24,12 +24,13 @@ class Gains:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
-    def find_gains(self, counted: Counted, rows: c.Ints, priority: int) -> c.Ints:
-        """[T, M] what the pods of a lower priority add, on these rows."""
+    def find_gains(self, counted: Counted, rows: c.Ints, pods: c.Ints) -> c.Ints:
+        """[T, M] what some pods of the pod table, which are on these rows, add."""
         if not len(counted):
             return _NOTHING
         cluster, counts = self._cluster, counted.refusing()
         gains = np.zeros((len(counts), cluster.ledger.pods.columns.node.size), np.int64)
+        asked = set(pods.tolist())
         at: dict[int, list[int]] = {}
         known: dict[Hashable, c.Ints] = {}
         for t, one in enumerate(counts):
@@ -37,7 +38,7 @@ class Gains:
         for row in rows.tolist():
             there = cluster.pods_on.get(cluster.nodes.name_of(row), {})
             for pod in list(there.values()):
-                if pod.priority >= priority:
+                if pod.row not in asked:
                     continue
                 if pod.volumes is not None or pod.template.ports:
                     gains[:, pod.row] = self._gain(counts, pod, known)

@@ -11,7 +11,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from scheduler.api.door.decisions import Diagnosis
+from scheduler.disruption import protectors
 from scheduler.disruption.gains import Gains
+from scheduler.disruption.units import find_units
 from scheduler.kernels import preempt as kernel
 from scheduler.placing.promised import ByRow, Promised
 from scheduler.plugins import table
@@ -19,7 +21,6 @@ from scheduler.schema import columns as c
 from scheduler.schema import preempting as p
 from scheduler.shapes import diagnosis
 from scheduler.shapes.boards import Boards, Key, Shape
-from scheduler.state.budgets.budgets import Sets
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 
@@ -28,11 +29,6 @@ _NOBODY, _NOT_HELPFUL = (
     "Preemption is not helpful for scheduling",
 )
 TEXTS = (_NOBODY, _NOT_HELPFUL)
-# Of so few nodes the pods are found by name in less time than those of all nodes.
-_FEW = 8
-_PODS_A_PART = 1024
-# So many budgets of pods take as long as a node.
-_BUDGETS_A_NODE = 2048
 
 
 class Hunt:
@@ -48,7 +44,8 @@ class Hunt:
         self._words: tuple[int, ...] = ()
         self._shape = boards.unscored(key)
         self._gains = Gains(cluster)
-        self._moved = self._version = self._figures = -1
+        self._moved = self._version = -1
+        self._versions: tuple[int, ...] = ()
         self._counted: tuple[int, ...] = ()
         self.n_asked = 0
         self._summed: Diagnosis | None = None
@@ -70,7 +67,7 @@ class Hunt:
             self._forget()
         rows = self._stale()
         self._moved, self._version = cluster.moved.position, cluster.nominations.version
-        self._figures = cluster.budgets.figures
+        self._versions = protectors.get_versions(cluster)
         self.n_asked = rows.size
         if not rows.size:
             return
@@ -91,7 +88,7 @@ class Hunt:
         ``before`` are the pods that the pod yields to there.
         """
         refused = bits[0] != 0
-        self._codes[rows] = p.PREY_NOT_ASKED
+        self._codes[rows] = p.NOT_ASKED
         judged = diagnosis.gather_refusals(
             self._cluster,
             self._shape,
@@ -133,13 +130,13 @@ class Hunt:
 
     def best(self) -> int:
         """The row of which the least is asked, the lowest rank on ties; -1 when none can do."""
-        rows = np.flatnonzero(self._codes == p.PREY_ENOUGH)
+        rows = np.flatnonzero(self._codes == p.ENOUGH)
         for figure, least in (
-            (p.PREY_VIOLATIONS, True),
-            (p.PREY_TOP, True),
-            (p.PREY_SUM, True),
-            (p.PREY_COUNT, True),
-            (p.PREY_START, False),
+            (p.PLACE_COST, True),
+            (p.PLACE_TOP, True),
+            (p.PLACE_SUM, True),
+            (p.PLACE_COUNT, True),
+            (p.PLACE_START, False),
         ):
             if rows.size <= 1:
                 break
@@ -158,7 +155,7 @@ class Hunt:
     def _sum_up(self) -> Diagnosis:
         rows = diagnosis.all_rows(self._cluster)
         codes = self._codes[rows]
-        none, asked = codes == p.PREY_NONE, codes == p.PREY_NOT_ENOUGH
+        none, asked = codes == p.NONE, codes == p.NOT_ENOUGH
         reasons = [
             (_NOBODY, int(none.sum())),
             (_NOT_HELPFUL, int((~none & ~asked).sum())),
@@ -177,8 +174,8 @@ class Hunt:
     def _forget(self) -> None:
         capacity = self._cluster.nodes.capacity
         words = table.words_of_bits(self._shape.asked.template)
-        self.figures = p.figures(capacity)
-        self._codes = self.figures[p.PREY_CODE]
+        self.figures = p.make_figures(capacity)
+        self._codes = self.figures[p.PLACE_CODE]
         self.bits = np.zeros((words, capacity), np.int64)
         self.refused = np.zeros((words, capacity), np.int64)
         self._summed = None
@@ -192,94 +189,43 @@ class Hunt:
         again, self._again = self._again, set()
         moved = cluster.moved.since(self._moved) if self._moved >= 0 else None
         names = cluster.nominations.since(self._version)
-        others = cluster.budgets.rows_since(self._figures) if self._figures >= 0 else None
+        others = protectors.find_changed(cluster, self._versions) if self._versions else None
         if (
             moved is None
             or names is None
             or others is None
             or (self._key.view.is_wide and moved.size)
         ):
-            self._codes[:] = p.PREY_NOT_ASKED
+            self._codes[:] = p.NOT_ASKED
             return diagnosis.all_rows(cluster)
         rows = {*again, *moved.tolist(), *(cluster.nodes.row_of(name) for name in names)}
         rows.update(cluster.ledger.pods.columns.node[others].tolist())
         gone = [row for row in rows if row >= 0 and cluster.nodes.facts[row] is None]
-        self._codes[gone] = p.PREY_NOT_ASKED
+        self._codes[gone] = p.NOT_ASKED
         return np.array(sorted(row for row in rows if row >= 0 and row not in gone), np.int64)
 
     def _ask(self, pod: PodRecord, rows: c.Ints, shape: Shape, kept: Iterable[PodRecord]) -> c.Ints:
         """Ask the rows as they are now, with ``kept`` on them."""
         if not rows.size:
             return rows
-        cluster = self._cluster
-        first, pods = self._by_node(rows)
+        units, work = find_units(self._cluster, pod, rows)
+        self.n_asked += work
         self._boards.count(shape)
-        gains = self._gains.find_gains(shape.counted, rows, pod.priority)
+        gains = self._gains.find_gains(shape.counted, rows, units.pods)
         for one in kept:
             # What is needed near has to be there without them as well.
-            self._gains.set_apart(shape.counted, cluster.pods[one.uid])
-        most = int((first[rows + 1] - first[rows]).max())
-        n, order = 0, np.zeros(most, np.int64)
-        for part in self._parts(rows, first):
-            sets = self._budgets_on(part, pod.priority, most)
-            self.n_asked += sets.budgets.size // _BUDGETS_A_NODE
-            prey = p.Prey(
-                priority=pod.priority,
-                rows=part,
-                words=self._boards.statics.refusals(shape.asked, part),
-                first=first,
-                pods=pods,
-                sets=sets.sets,
-                runs=sets.runs,
-                budgets=sets.budgets,
-                allowed=sets.allowed,
-                left=np.zeros(sets.allowed.size, np.int64),
-                gains=gains,
-                fewest=np.zeros(len(gains), np.int64),
-                order=order,
-                violates=np.zeros(most, np.bool_),
-                goes=np.zeros(most, np.bool_),
-                figures=self.figures,
-                refused=self.refused,
-            )
-            n = kernel.ask(self._boards.world(shape), shape.ask, shape.counted.arrays, prey)
-        found: c.Ints = order[:n].copy()
-        return found
-
-    def _parts(self, rows: c.Ints, first: c.Ints) -> list[c.Ints]:
-        """The rows in parts on which there are so many pods: of each of these may any budget count."""
-        if not len(self._cluster.budgets):
-            return [rows]
-        ends = np.cumsum(first[rows + 1] - first[rows]) // _PODS_A_PART
-        return np.split(rows, np.flatnonzero(np.diff(ends)) + 1)
-
-    def _budgets_on(self, rows: c.Ints, priority: int, most: int) -> Sets:
-        """The budgets of the pods of a lower priority on some rows."""
-        cluster = self._cluster
-        nodes = (
-            [cluster.nodes.name_of(row) for row in rows.tolist()] if len(cluster.budgets) else ()
+            self._gains.set_apart(shape.counted, self._cluster.pods[one.uid])
+        search = p.Search(
+            words=self._boards.statics.refusals(shape.asked, rows),
+            gains=gains,
+            fewest=np.zeros(len(gains), np.int64),
+            order=np.zeros(units.pods.size, np.int64),
+            goes=np.zeros(units.pods.size, np.bool_),
+            figures=self.figures,
+            refused=self.refused,
         )
-        pods = [
-            pod
-            for name in nodes
-            for pod in cluster.pods_on.get(name, {}).values()
-            if pod.priority < priority
-        ]
-        return cluster.budgets.sets_of(pods, cluster.ledger.pods.columns.node.size, most)
-
-    def _by_node(self, rows: c.Ints) -> tuple[c.Ints, c.Ints]:
-        """``Prey.first`` and ``pods``, at least of these rows."""
-        cluster = self._cluster
-        first = np.zeros(cluster.nodes.capacity + 1, np.int64)
-        if rows.size > _FEW:
-            node = cluster.ledger.pods.columns.node
-            pods = np.zeros(node.size, np.int64)
-            kernel.by_node(node, first, pods)
-            return first, pods
-        found: list[int] = []
-        for row in sorted(rows.tolist()):
-            there = cluster.pods_on.get(cluster.nodes.name_of(row), {})
-            first[row] = len(found)
-            found += sorted(pod.row for pod in there.values())
-            first[row + 1] = len(found)
-        return first, np.array(found, np.int64)
+        world = self._boards.world(shape)
+        kernel.search(world, shape.ask, shape.counted.arrays, units, search)
+        last = slice(int(units.first[-2]), int(units.first[-1]))
+        found: c.Ints = units.pods[last][search.goes[last]]
+        return found

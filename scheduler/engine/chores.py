@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from scheduler.api.door.decisions import Barriers, Hold, Outcome
 from scheduler.cycle.schedule import Cycle
+from scheduler.disruption import protectors
 from scheduler.engine.allowance import Allowance, Work
 from scheduler.engine.splitting import Splitting
 from scheduler.plugins.contract import Hint
@@ -241,15 +243,16 @@ class Chores:
         nominations, version = self._cluster.nominations, self._cycle.version
         # What kept pods off whole zones may be gone.
         is_all_else, self._taken_version = version != self._taken_version, version
-        kinds = self._parked.takers(self._seen.on(None).lowest_priority()) if self._parked else []
-        lowest = changed.lowest_priority() if kinds else 0
+        of_all = protectors.find_lowest_priority(self._cluster) if self._parked else 0
+        kinds = self._parked.list_takers(partial(protectors.outranks, other=of_all))
+        lowest = protectors.find_lowest_priority(self._cluster, changed.rows) if kinds else 0
         for i, kind in enumerate(kinds):
             if i % _STRIDE == 0:
                 yield
             pod = self._parked.one_of(kind, lambda one: not nominations.node_of(one.uid))
             if pod is None:
                 continue
-            if is_all_else or pod.priority > lowest or self._cycle.is_wide(pod):
+            if is_all_else or protectors.outranks(pod.priority, lowest) or self._cycle.is_wide(pod):
                 if self._could_take(pod):
                     for one in self._parked.alike(kind):
                         if not nominations.node_of(one.uid):

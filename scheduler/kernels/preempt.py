@@ -1,7 +1,7 @@
-"""Whose place a pod of higher priority may take on a node: all who may go are taken away, then put back in order.
+"""Whose place a pod of higher priority may take: all who may go from a place are taken away, then put back in order.
 
 Nothing is copied: what pods hold is taken off the totals and added again by ``charge``, so a node has in the end
-exactly what it had.
+exactly what it had. Who may go, and at what cost, is found out before: the search reads columns of units.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from scheduler.kernels import charge, domains, fit, judging
 from scheduler.kernels._jit import kernel, part
 from scheduler.schema import columns as c
 from scheduler.schema import preempting as p
-from scheduler.schema.handles import Ints1
+from scheduler.schema.handles import Flags1, Ints1
 from scheduler.schema.world import World
 
 # Added to every priority, so that more victims of a negative one do not sum up to less.
@@ -18,87 +18,53 @@ _LEAST_PRIORITY = 1 << 31
 
 
 @kernel
-def by_node(node: Ints1, first: Ints1, pods: Ints1) -> None:
-    """The rows of pods ``node`` [M] node by node: ``first`` [N + 1] into ``pods`` [M]. O(M + N)."""
-    for row in range(first.size):
-        first[row] = 0
+def by_place(node: Ints1, place_of: Ints1, first: Ints1, pods: Ints1) -> None:
+    """The rows of pods ``node`` [M] place by place: ``first`` [n + 1] into ``pods``. O(M + n).
+
+    ``place_of`` [N] says of a node row which of the n places it is, -1 for none.
+    """
+    for i in range(first.size):
+        first[i] = 0
     for i in range(node.size):
-        if node[i] >= 0:
-            first[node[i] + 1] += 1
-    for row in range(1, first.size):
-        first[row] += first[row - 1]
+        if node[i] >= 0 and place_of[node[i]] >= 0:
+            first[place_of[node[i]] + 1] += 1
+    for i in range(1, first.size):
+        first[i] += first[i - 1]
     for i in range(node.size):
-        if node[i] >= 0:
-            pods[first[node[i]]] = i
-            first[node[i]] += 1
-    for row in range(first.size - 1, 0, -1):
-        first[row] = first[row - 1]
+        if node[i] >= 0 and place_of[node[i]] >= 0:
+            place = place_of[node[i]]
+            pods[first[place]] = i
+            first[place] += 1
+    for i in range(first.size - 1, 0, -1):
+        first[i] = first[i - 1]
     first[0] = 0
 
 
 @kernel
-def ask(world: World, ask: c.Ask, d: c.Domains, prey: p.Prey) -> int:
-    """Ask ``prey.rows`` who would have to go. Writes the figures, and the bits of nodes where that is not enough.
+def gather(tables: c.Tables, first: Ints1, pods: Ints1, may_go: Flags1, units: p.Units) -> None:
+    """Fill in ``units``: each of the pods [k] that ``may_go`` is one, those of a place by importance.
 
-    Totals, cards and counts are as before when it returns.
-
-    Returns:
-        How many pods go from the last row; they stand in ``prey.order``.
-
-    Cost: O(pods · (resources + cards² + tallies)) for a row.
+    ``first`` [n + 1] says where the pods of each place begin.
     """
-    tables = world.tables
-    n_victims = 0
-    if d.tallies.shape[0] > 0:
-        domains.prepare(d)
-        for t in range(d.tallies.shape[0]):
-            prey.fewest[t] = d.tallies[t, c.TALLY_FEWEST]
-    for i in range(prey.rows.size):
-        row = prey.rows[i]
-        n_victims = 0
-        n = _gather(tables, prey, row)
-        if n == 0:
-            prey.figures[p.PREY_CODE, row] = p.PREY_NONE
-            continue
-        for k in range(n):
-            _move(tables, d, prey, row, prey.order[k], -1)
-        for word in range(prey.refused.shape[0]):
-            prey.refused[word, row] = 0
-        prey.refused[0, row] = prey.words[i] | _bits(world, ask, d, row)
-        if prey.refused[0, row] != 0:
-            if prey.refused[0, row] & 1 << ask.prefers.bits[c.BIT_RESOURCES]:
-                fit.note(tables.nodes, ask, row, row, prey.refused)
-            prey.figures[p.PREY_CODE, row] = p.PREY_NOT_ENOUGH
-            for k in range(n):
-                _move(tables, d, prey, row, prey.order[k], 1)
-            continue
-        _split(prey, n)
-        for turn in range(2):
-            for k in range(n):
-                if prey.violates[k] == (turn == 0):
-                    _move(tables, d, prey, row, prey.order[k], 1)
-                    prey.goes[k] = _bits(world, ask, d, row) != 0
-                    if prey.goes[k]:
-                        _move(tables, d, prey, row, prey.order[k], -1)
-        n_victims = _sum_up(tables, d, prey, row, n)
-    return int(n_victims)
-
-
-@part
-def _gather(tables: c.Tables, prey: p.Prey, row: int) -> int:
-    """The pods of a node of a lower priority into ``order``, the most important first: how many there are."""
     n = 0
-    for i in range(prey.first[row], prey.first[row + 1]):
-        pod = prey.pods[i]
-        if tables.pods.priority[pod] >= prey.priority:
-            continue
-        k = n
-        while k > 0 and _is_before(tables, pod, prey.order[k - 1]):
-            prey.order[k] = prey.order[k - 1]
-            k -= 1
-        prey.order[k] = pod
-        n += 1
-    return n
+    for place in range(first.size - 1):
+        units.first[place] = n
+        for i in range(first[place], first[place + 1]):
+            if not may_go[i]:
+                continue
+            k = n
+            while k > units.first[place] and _is_before(tables, pods[i], units.pods[k - 1]):
+                units.pods[k] = units.pods[k - 1]
+                k -= 1
+            units.pods[k] = pods[i]
+            n += 1
+    units.first[first.size - 1] = n
+    for k in range(n):
+        units.begins[k] = k
+        units.priority[k] = tables.pods.priority[units.pods[k]]
+        units.start[k] = tables.pods.start[units.pods[k]]
+        units.cost[k] = 0
+    units.begins[n] = n
 
 
 @part
@@ -109,73 +75,145 @@ def _is_before(tables: c.Tables, a: int, b: int) -> bool:
     return bool(tables.pods.start[a] < tables.pods.start[b])
 
 
+@kernel
+def use_up(units: p.Units, begin: int, end: int, budgets: p.BudgetSets) -> None:
+    """Add 1 to the cost of units whose going violates a budget, on the places from ``begin`` to ``end``.
+
+    On each place the budgets are used up in the order of importance; a pod that violates one uses up no further one.
+    Source: kube-scheduler 1.37, ``filterPodsWithPDBViolation``.
+    """
+    for place in range(begin, end):
+        first, last = units.first[place], units.first[place + 1]
+        for i in range(units.begins[first], units.begins[last]):
+            run = budgets.sets[units.pods[i]]
+            if run >= 0:
+                for k in range(budgets.runs[0, run], budgets.runs[0, run] + budgets.runs[1, run]):
+                    budgets.left[budgets.budgets[k]] = budgets.allowed[budgets.budgets[k]]
+        for unit in range(first, last):
+            for i in range(units.begins[unit], units.begins[unit + 1]):
+                units.cost[unit] += _violates(budgets, units.pods[i])
+
+
 @part
-def _split(prey: p.Prey, n: int) -> None:
-    """Whose going violates a budget: the budgets are used up in the order of importance."""
-    for k in range(n):
-        group = prey.sets[prey.order[k]]
-        if group >= 0:
-            for i in range(prey.runs[0, group], prey.runs[0, group] + prey.runs[1, group]):
-                prey.left[prey.budgets[i]] = prey.allowed[prey.budgets[i]]
-    for k in range(n):
-        prey.violates[k] = False
-        group = prey.sets[prey.order[k]]
-        if group < 0:
+def _violates(budgets: p.BudgetSets, pod: int) -> int:
+    """Use up the budgets of a pod: 1 if one of them allows nobody any more, else 0."""
+    run = budgets.sets[pod]
+    if run < 0:
+        return 0
+    for k in range(budgets.runs[0, run], budgets.runs[0, run] + budgets.runs[1, run]):
+        budgets.left[budgets.budgets[k]] -= 1
+        if budgets.left[budgets.budgets[k]] < 0:
+            return 1
+    return 0
+
+
+@kernel
+def search(world: World, ask: c.Ask, d: c.Domains, units: p.Units, found: p.Search) -> None:
+    """Find of each place who would have to go.
+
+    Writes who goes, the figures, and the bits of places where it is not enough that all go. Totals, cards and counts
+    are as before when it returns. The pods of a unit are on its place.
+
+    Cost: O(pods · (resources + cards² + tallies)) for a place.
+    """
+    tables = world.tables
+    if d.tallies.shape[0] > 0:
+        domains.prepare(d)
+        for t in range(d.tallies.shape[0]):
+            found.fewest[t] = d.tallies[t, c.TALLY_FEWEST]
+    for place in range(units.rows.size):
+        row = units.rows[place]
+        begin, end = units.first[place], units.first[place + 1]
+        if begin == end:
+            found.figures[p.PLACE_CODE, row] = p.NONE
             continue
-        for i in range(prey.runs[0, group], prey.runs[0, group] + prey.runs[1, group]):
-            prey.left[prey.budgets[i]] -= 1
-            if prey.left[prey.budgets[i]] < 0:
-                prey.violates[k] = True
-                break
+        for unit in range(begin, end):
+            _move(tables, d, units, found, row, unit, -1)
+        for word in range(found.refused.shape[0]):
+            found.refused[word, row] = 0
+        found.refused[0, row] = found.words[place] | _bits(world, ask, d, row)
+        if found.refused[0, row] != 0:
+            if found.refused[0, row] & 1 << ask.prefers.bits[c.BIT_RESOURCES]:
+                fit.note(tables.nodes, ask, row, row, found.refused)
+            found.figures[p.PLACE_CODE, row] = p.NOT_ENOUGH
+            for unit in range(begin, end):
+                found.goes[unit] = False
+                _move(tables, d, units, found, row, unit, 1)
+            continue
+        _sort(units, found, begin, end)
+        for k in range(begin, end):
+            unit = found.order[k]
+            _move(tables, d, units, found, row, unit, 1)
+            found.goes[unit] = _bits(world, ask, d, row) != 0
+            if found.goes[unit]:
+                _move(tables, d, units, found, row, unit, -1)
+        _sum_up(tables, d, units, found, place)
 
 
 @part
-def _sum_up(tables: c.Tables, d: c.Domains, prey: p.Prey, row: int, n: int) -> int:
-    """Put back who goes, and leave only them in ``order``."""
-    figures = prey.figures
-    for figure in range(p.N_PREY):
+def _sort(units: p.Units, found: p.Search, begin: int, end: int) -> None:
+    """The dearest are put back first, and of those that cost the same the most important."""
+    for unit in range(begin, end):
+        k = unit
+        while k > begin and units.cost[found.order[k - 1]] < units.cost[unit]:
+            found.order[k] = found.order[k - 1]
+            k -= 1
+        found.order[k] = unit
+
+
+@part
+def _sum_up(tables: c.Tables, d: c.Domains, units: p.Units, found: p.Search, place: int) -> None:
+    """Put back who goes from a place, and write its figures."""
+    figures, row = found.figures, units.rows[place]
+    for figure in range(p.N_FIGURES):
         figures[figure, row] = 0
-    n_victims = 0
-    for k in range(n):
-        if not prey.goes[k]:
+    n_units = 0
+    for unit in range(units.first[place], units.first[place + 1]):
+        if not found.goes[unit]:
             continue
-        pod = prey.order[k]
-        _move(tables, d, prey, row, pod, 1)
-        priority, start = tables.pods.priority[pod], tables.pods.start[pod]
-        figures[p.PREY_VIOLATIONS, row] += prey.violates[k]
-        figures[p.PREY_SUM, row] += priority + _LEAST_PRIORITY
-        if n_victims == 0:
-            figures[p.PREY_TOP, row] = priority
-            figures[p.PREY_START, row] = start
-        elif priority == figures[p.PREY_TOP, row]:
-            figures[p.PREY_START, row] = min(figures[p.PREY_START, row], start)
-        prey.order[n_victims] = pod
-        n_victims += 1
-    figures[p.PREY_COUNT, row] = n_victims
+        _move(tables, d, units, found, row, unit, 1)
+        priority, start = units.priority[unit], units.start[unit]
+        figures[p.PLACE_COST, row] += units.cost[unit]
+        figures[p.PLACE_SUM, row] += priority + _LEAST_PRIORITY
+        figures[p.PLACE_COUNT, row] += units.begins[unit + 1] - units.begins[unit]
+        if n_units == 0:
+            figures[p.PLACE_TOP, row] = priority
+            figures[p.PLACE_START, row] = start
+        elif priority == figures[p.PLACE_TOP, row]:
+            figures[p.PLACE_START, row] = min(figures[p.PLACE_START, row], start)
+        n_units += 1
     # Where nobody has to go there is nothing to gain.
-    figures[p.PREY_CODE, row] = p.PREY_ENOUGH if n_victims > 0 else p.PREY_NOT_ASKED
-    return n_victims
+    figures[p.PLACE_CODE, row] = p.ENOUGH if n_units > 0 else p.NOT_ASKED
 
 
 @part
-def _move(tables: c.Tables, d: c.Domains, prey: p.Prey, row: int, pod: int, sign: int) -> None:
-    """Take a pod away from its node (-1), or put it back (1), with what is counted of it."""
-    charge.add(tables, pod, sign)
-    for t in range(d.tallies.shape[0]):
-        gain = sign * prey.gains[t, pod]
-        mask = d.tallies[t, c.TALLY_MASK]
-        if gain == 0 or (mask >= 0 and not d.counted[mask, row]):
-            continue
-        v = domains.domain_of(d, t, row)
-        if v < 0:
-            continue
-        d.counts[t, v] += gain
-        kind = d.tallies[t, c.TALLY_KIND]
-        if kind == c.NEAR:
-            d.figures[c.FIGURE_NEAR] += gain
-        elif kind == c.EVEN and d.there[t, v]:
-            # Nothing but this domain has changed, and it has no more than it had.
-            d.tallies[t, c.TALLY_FEWEST] = min(prey.fewest[t], d.counts[t, v])
+def _move(
+    tables: c.Tables, d: c.Domains, units: p.Units, found: p.Search, row: int, unit: int, sign: int
+) -> None:
+    """Take a unit away from its place (-1), or put it back (1), with what is counted of its pods."""
+    for i in range(units.begins[unit], units.begins[unit + 1]):
+        pod = units.pods[i]
+        charge.add(tables, pod, sign)
+        for t in range(d.tallies.shape[0]):
+            _count(d, found, row, t, sign * found.gains[t, pod])
+
+
+@part
+def _count(d: c.Domains, found: p.Search, row: int, t: int, gain: int) -> None:
+    """A tally counts so many more on a row."""
+    mask = d.tallies[t, c.TALLY_MASK]
+    if gain == 0 or (mask >= 0 and not d.counted[mask, row]):
+        return
+    v = domains.domain_of(d, t, row)
+    if v < 0:
+        return
+    d.counts[t, v] += gain
+    kind = d.tallies[t, c.TALLY_KIND]
+    if kind == c.NEAR:
+        d.figures[c.FIGURE_NEAR] += gain
+    elif kind == c.EVEN and d.there[t, v]:
+        # Nothing but this domain has changed, and it has no more than it had.
+        d.tallies[t, c.TALLY_FEWEST] = min(found.fewest[t], d.counts[t, v])
 
 
 @part

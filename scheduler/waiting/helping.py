@@ -61,14 +61,6 @@ class Changed:
             found = (cluster.nodes.facts[row] for row in self.rows.tolist())
             self._labels = [facts.labels for facts in found if facts is not None]
 
-    def lowest_priority(self) -> int:
-        """Of the pods on the rows; higher than any where there is none."""
-        pods = self._cluster.ledger.pods.columns
-        there = pods.node >= 0
-        if self.rows is not None:
-            there &= np.isin(pods.node, self.rows)
-        return int(pods.priority[there].min()) if there.any() else _ANY
-
     def most(self) -> c.Ints:
         """[RESOURCES] the most that a row has free of each that ``needs`` looks at."""
         if self.rows is None:

@@ -82,9 +82,9 @@ class Parked:
         if not there:
             self._takers.pop(priority, None)
 
-    def takers(self, above: int) -> list[Hashable]:
-        """The kinds that may take the place of others, of a higher priority than this: the highest first."""
-        urgent = sorted((priority for priority in self._takers if priority > above), reverse=True)
+    def list_takers(self, may_take: Callable[[int], bool]) -> list[Hashable]:
+        """The kinds that may take the place of others, of the priorities that are asked for: the highest first."""
+        urgent = sorted(filter(may_take, self._takers), reverse=True)
         return [kind for priority in urgent for kind in self._takers[priority]]
 
     def __contains__(self, kind: Hashable) -> bool:

@@ -192,7 +192,7 @@ def test_pods_of_a_kind_have_one_priority_though_they_take_nobodys_place() -> No
         engine.decide(0.0, Unlimited())
     parked = engine.pending.parked
     assert [parked.get_priority(kind) for kind in parked.kinds()] == [1, 7]
-    assert parked.takers(above=-1) == []
+    assert parked.list_takers(lambda _: True) == []
 
 
 def test_room_that_was_made_does_not_wait_for_what_budgets_cover(

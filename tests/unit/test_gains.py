@@ -60,9 +60,10 @@ def test_what_is_known_of_a_pod_is_what_taking_it_away_shows(spec: dict[str, Any
     assert shape is not None
     cycle.boards.count(shape)
     rows = np.array([0, 1], np.int64)
-    gains = Gains(cluster).find_gains(shape.counted, rows, 10)
-    tried = Gains(cluster)
     running = [pod for there in cluster.pods_on.values() for pod in list(there.values())]
+    pods = np.array([pod.row for pod in running], np.int64)
+    gains = Gains(cluster).find_gains(shape.counted, rows, pods)
+    tried = Gains(cluster)
     assert len(running) == 7
     assert gains.any()
     for pod in running:

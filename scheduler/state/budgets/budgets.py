@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from scheduler.api import selectors, wire
 from scheduler.api.selectors import Selector
 from scheduler.errors import BadInput
 from scheduler.schema.columns import Ints
+from scheduler.schema.preempting import BudgetSets
 from scheduler.state.budgets.spaces import Budget, Covering, Space
 from scheduler.state.pods import PodRecord
 
@@ -24,15 +24,6 @@ from scheduler.state.pods import PodRecord
 _FEW = 16
 # So many changes are remembered, at least.
 _REMEMBERED = 1024
-
-
-class Sets(NamedTuple):
-    """``Prey.sets``, ``runs``, ``budgets`` and ``allowed`` of some pods."""
-
-    sets: Ints
-    runs: Ints
-    budgets: Ints
-    allowed: Ints
 
 
 class Budgets:
@@ -156,7 +147,7 @@ class Budgets:
 
     # Answers.
 
-    def sets_of(self, pods: list[PodRecord], size: int, most: int) -> Sets:
+    def sets_of(self, pods: list[PodRecord], size: int, most: int) -> BudgetSets:
         """The budgets of pods on nodes, of whom at most ``most`` go from one node; the pod table has ``size`` rows."""
         while self._due:
             self.work()
@@ -186,7 +177,8 @@ class Budgets:
             n_members += int(counts.sum())
             n_budgets += may_go.size
         runs = np.array([_joined(first), _joined(n_in)], np.int64)
-        return Sets(sets, runs, _joined(members), _joined(allowed))
+        left = np.zeros(n_budgets, np.int64)
+        return BudgetSets(sets, runs, _joined(members), _joined(allowed), left)
 
     def rows_since(self, figures: int) -> list[int] | None:
         """Rows of pods of which budgets may say something else than then; None when it is too long ago to say."""

@@ -1,0 +1,141 @@
+"""The table of what protects pods on nodes from those that need their place. A line says who may go, or at what cost.
+
+The only place where the priorities of pods that run are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from scheduler.kernels import preempt as kernel
+from scheduler.schema import columns as c
+from scheduler.schema import preempting as p
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
+
+# Budgets of that many pods are looked at together.
+_PODS_A_PART = 1024
+# So many budgets of pods take as long as a node.
+_BUDGETS_A_NODE = 2048
+
+
+class Protector:
+    """A line of the table; what it does not say is that nobody is protected."""
+
+    def find_who_may_go(self, cluster: Cluster, asker: PodRecord, pods: c.Ints) -> c.Flags | None:
+        """[k] whether pods of the pod table may go for another pod at all; None: all of them."""
+        del cluster, asker, pods
+        return None
+
+    def add_costs(self, cluster: Cluster, units: p.Units) -> int:
+        """Add to the cost of units; how much work it was, in nodes that are asked."""
+        del cluster, units
+        return 0
+
+    def get_version(self, cluster: Cluster) -> int:
+        """Return a number that rises when the line may say something else of pods that have not moved."""
+        del cluster
+        return 0
+
+    def find_changed(self, cluster: Cluster, version: int) -> list[int] | None:
+        """Rows of the pods of which it may say something else since a version; None when nobody knows any more."""
+        del cluster, version
+        return []
+
+
+class Priority(Protector):
+    """A pod goes only for one of a higher priority."""
+
+    def find_who_may_go(self, cluster: Cluster, asker: PodRecord, pods: c.Ints) -> c.Flags:
+        """[k] whether their priority is lower."""
+        found: c.Flags = cluster.ledger.pods.columns.priority[pods] < asker.priority
+        return found
+
+
+class Budgets(Protector):
+    """Whoever violates a PodDisruptionBudget goes only where nobody else can."""
+
+    def add_costs(self, cluster: Cluster, units: p.Units) -> int:
+        """1 for each pod of a unit whose going violates a budget."""
+        if not len(cluster.budgets) or not units.pods.size:
+            return 0
+        may_go = set(units.pods.tolist())
+        size, most = cluster.ledger.pods.columns.node.size, int(np.diff(units.first).max())
+        work = 0
+        for begin, end in _split_places(units):
+            names = (cluster.nodes.name_of(row) for row in units.rows[begin:end].tolist())
+            pods = [
+                pod
+                for name in names
+                for pod in cluster.pods_on.get(name, {}).values()
+                if pod.row in may_go
+            ]
+            sets = cluster.budgets.sets_of(pods, size, most)
+            kernel.use_up(units, begin, end, sets)
+            work += sets.budgets.size // _BUDGETS_A_NODE
+        return work
+
+    def get_version(self, cluster: Cluster) -> int:
+        """As of the budgets."""
+        return cluster.budgets.figures
+
+    def find_changed(self, cluster: Cluster, version: int) -> list[int] | None:
+        """Rows of the pods whose budgets may say something else."""
+        return cluster.budgets.rows_since(version)
+
+
+TABLE: tuple[Protector, ...] = (Priority(), Budgets())
+
+
+def find_who_may_go(cluster: Cluster, asker: PodRecord, pods: c.Ints) -> c.Flags:
+    """[k] whether every line lets pods of the pod table go for another pod."""
+    found = np.ones(pods.size, np.bool_)
+    for one in TABLE:
+        if (may_go := one.find_who_may_go(cluster, asker, pods)) is not None:
+            found &= may_go
+    return found
+
+
+def add_costs(cluster: Cluster, units: p.Units) -> int:
+    """Add what all lines say that the going of units costs; how much work it was, in nodes that are asked."""
+    return sum(one.add_costs(cluster, units) for one in TABLE)
+
+
+def get_versions(cluster: Cluster) -> tuple[int, ...]:
+    """The version of each line."""
+    return tuple(one.get_version(cluster) for one in TABLE)
+
+
+def find_changed(cluster: Cluster, versions: tuple[int, ...]) -> list[int] | None:
+    """Rows of the pods of which a line may say something else since then; None when nobody knows any more."""
+    found: list[int] = []
+    for one, version in zip(TABLE, versions, strict=True):
+        changed = one.find_changed(cluster, version)
+        if changed is None:
+            return None
+        found += changed
+    return found
+
+
+def find_lowest_priority(cluster: Cluster, rows: c.Ints | None = None) -> int:
+    """The lowest priority of a pod on some node rows, or on any; above every priority where there is none."""
+    pods = cluster.ledger.pods.columns
+    there = pods.node >= 0
+    if rows is not None:
+        there &= np.isin(pods.node, rows)
+    return int(pods.priority[there].min()) if there.any() else p.NO_PRIORITY
+
+
+def outranks(priority: int, other: int) -> bool:
+    """Whether a pod that runs, of the other priority, may go for a pod of a priority."""
+    return other < priority
+
+
+def _split_places(units: p.Units) -> Iterator[tuple[int, int]]:
+    """The places in parts, from one to before another, on which there are so many pods: any budget may count of each."""
+    pods = units.begins[units.first]
+    parts = np.flatnonzero(np.diff(pods[1:] // _PODS_A_PART)) + 1
+    ends = [*parts.tolist(), units.rows.size]
+    yield from zip([0, *ends[:-1]], ends, strict=True)
