@@ -10,11 +10,11 @@ import numpy as np
 from scheduler.api.door.decisions import Barriers, Diagnosis, Hold, Outcome
 from scheduler.api.pods import gpus
 from scheduler.disruption.attempts import NOTHING, Attempts, Made
+from scheduler.disruption.promises import Promises
 from scheduler.kernels import place
 from scheduler.modes.demand_tables import Counts
 from scheduler.modes.learning import Learner
 from scheduler.placing import runs
-from scheduler.placing.promised import Overlay, Promised
 from scheduler.placing.rooms import Rooms
 from scheduler.plugins import barriers, table
 from scheduler.plugins.contract import Asked, Hint
@@ -25,6 +25,7 @@ from scheduler.shapes.cold import Cold
 from scheduler.shapes.keys import Keys
 from scheduler.shapes.policies import PolicyBook
 from scheduler.shapes.views import ALONE
+from scheduler.shapes.withheld import Withheld
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 
@@ -64,8 +65,8 @@ class Cycle:
         self.cold = Cold(cluster, self.learner, self.boards.statics)
         self.keys = Keys(cluster, policies, self.boards.sizes)
         self._rooms = Rooms(cluster, self.boards, self.learner)
-        self.promised = Promised(cluster, self.boards, self.keys.make_key, self._rooms.put)
-        self.attempts = Attempts(cluster, self.boards, self.promised)
+        self.promises = Promises(cluster, self.boards, self.keys, self._rooms)
+        self.attempts = Attempts(cluster, self.boards, self.promises)
 
     def learn(self, *, anew: bool = False) -> bool:
         """Learn from the pods seen, if enough came or went (or ``anew``); whether scores changed.
@@ -114,7 +115,7 @@ class Cycle:
             # Thousands that wait must not displace what is live.
             bits = self.boards.refusals(self.boards.unscored(key), asked)
             if key.yields is not None:
-                bits |= self.promised.find_refusals(pod, asked, len(bits))
+                bits |= self.promises.find_refusals(pod, asked, len(bits))
         return None if (bits[0] == 0).any() else barriers.of_bits(bits)
 
     def fits_nominated(self, pod: PodRecord) -> bool:
@@ -165,7 +166,7 @@ class Cycle:
         """While it is the same, so is the kind of every pod that waits without storage, and does not change itself."""
         cluster = self._cluster
         seen = cluster.terms.version, cluster.peers.version, cluster.nodes.label_keys_version
-        return *seen, self.promised.version
+        return *seen, self.promises.version
 
     @property
     def meets_others(self) -> bool:
@@ -189,7 +190,7 @@ class Cycle:
         view, problem = self.keys.views.make_view(pod, placement), self.keys.problem_of(pod)
         # By priority, though no pod may be nominated now: when one is, no kind has to be split for it.
         urgency = pod.priority, pod.preempts
-        return pod.template, placement, view, problem, urgency, self.promised.tell_apart(pod)
+        return pod.template, placement, view, problem, urgency, self.promises.tell_apart(pod)
 
     def unscored(self, pod: PodRecord) -> Shape | None:
         """As ``shape_of``, with no board and not kept: for who asks what fits and places nothing."""
@@ -205,7 +206,7 @@ class Cycle:
         rows = diagnosis.all_rows(self._cluster)
         bits = self.boards.refusals(shape, rows)
         if key.yields is not None:
-            bits |= self.promised.find_refusals(pod, rows, len(bits))
+            bits |= self.promises.find_refusals(pod, rows, len(bits))
         if (bits[0] == 0).any():
             return None
         why = self._why(shape, rows, bits)
@@ -243,15 +244,15 @@ class Cycle:
         key = self.keys.make_key(pod)
         if key is None or not self._cluster.nominations:
             return key
-        return key._replace(yields=self.promised.yields(pod))
+        return key._replace(yields=self.promises.yields(pod))
 
     def _shape(self, key: Key, pod: PodRecord) -> Shape:
         """The live shape of a pod, which knows what is promised to others that come first."""
         shape = self.boards.shape(key)
         if key.yields is not None:
-            if shape.promised is None:
-                shape.promised = Overlay(table.words_of_bits(key.template))
-            shape.promised.refresh(self._cluster, self.promised, pod, wide=key.view.is_wide)
+            if shape.withheld is None:
+                shape.withheld = Withheld(table.words_of_bits(key.template))
+            self.promises.withhold(shape.withheld, pod, wide=key.view.is_wide)
         return shape
 
     def _place(self, key: Key, run: list[PodRecord], outcome: Outcome, *, explain: bool) -> None:
@@ -279,7 +280,7 @@ class Cycle:
         shape = self._fits_own(key, pod, row) if row >= 0 else None
         if shape is None:
             return False
-        if slots := self.promised.own_cards(pod, shape, row):
+        if slots := self.promises.own_cards(pod, shape, row):
             self._cluster.nominations.drop(pod.uid)
             outcome.binds.append(self._rooms.assume_at(shape, pod, row, slots))
         else:
@@ -293,13 +294,13 @@ class Cycle:
             return
         for pod in pods:
             self._cluster.nominations.drop(pod.uid)
-        outcome.binds[-1] = self.promised.spare_promised(pods[-1], shape, outcome.binds[-1])
+        outcome.binds[-1] = self.promises.spare_promised(pods[-1], shape, outcome.binds[-1])
 
     def _fits_own(self, key: Key, pod: PodRecord, row: int) -> Shape | None:
         """The pod's shape if it fits on the row that it is nominated to, also beside others that are."""
         shape = self.boards.unscored(key._replace(yields=None))
-        fits = not self.promised.judge_alone(pod, shape, np.array([row], np.int64))[0, 0]
-        if fits and self.promised.leaves(pod, np.array([row], np.int64), but=pod.uid):
+        fits = not self.promises.judge_alone(pod, shape, np.array([row], np.int64))[0, 0]
+        if fits and self.promises.leaves(pod, np.array([row], np.int64), but=pod.uid):
             return shape
         return None
 
@@ -360,8 +361,8 @@ class Cycle:
     def refusals(self, shape: Shape, rows: c.Ints) -> c.Ints:
         """[W, n] why a live shape does not fit on n rows; its board tells too little of what a node lacks by its words."""
         bits = self.boards.refusals(shape, rows)
-        if shape.promised is not None:
-            bits |= shape.promised.bits[:, rows]
+        if shape.withheld is not None:
+            bits |= shape.withheld.bits[:, rows]
         return bits
 
     def _why(self, shape: Shape, rows: c.Ints, bits: c.Ints) -> Diagnosis:

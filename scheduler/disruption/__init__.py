@@ -1,6 +1,12 @@
-"""Who may go for whom, and at what cost: which pods a pod may evict.
+"""Who may go for whom, and at what cost: which pods a pod may evict, and the room that is promised to it then.
 
-Belongs here: the possible victims on each node for a kind of pods (``hunts``), what the going of each would change in
-counts of domains (``gains``), and the decision for one pod (``attempts``). Does not belong here: placing, and the
-evictions themselves (``kube``, ``simulate``).
+- ``protectors``: the table of what protects pods on nodes.
+- ``units``: who may go from a place, as columns.
+- ``gains``: what the going of each would change in counts of domains.
+- ``promises``, ``reserved``: the room that is promised to pods for whom others go.
+- ``hunts``: the cheapest set of units on each node, for a kind of pods.
+- ``attempts``: the decision for one pod.
+
+No other room compares the priorities of pods that run. Does not belong here: placing, and the evictions themselves
+(``kube``, ``simulate``).
 """

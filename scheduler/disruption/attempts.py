@@ -14,7 +14,7 @@ from scheduler.api.cards import Slots
 from scheduler.api.door.decisions import Attempt, Diagnosis, Evict, Nominate
 from scheduler.disruption import protectors
 from scheduler.disruption.hunts import TEXTS, Hunt
-from scheduler.placing.promised import Promised
+from scheduler.disruption.promises import Promises
 from scheduler.plugins import table
 from scheduler.schema import preempting as p
 from scheduler.shapes import diagnosis
@@ -59,8 +59,8 @@ class Attempts:
         spent: how many nodes were asked since it was set to 0, or could have been in the time.
     """
 
-    def __init__(self, cluster: Cluster, boards: Boards, promised: Promised) -> None:
-        self._cluster, self._boards, self._promised = cluster, boards, promised
+    def __init__(self, cluster: Cluster, boards: Boards, promises: Promises) -> None:
+        self._cluster, self._boards, self._promises = cluster, boards, promises
         self._hunts: Recent[tuple[Key, int], Hunt] = Recent(
             _HUNTS_MAX, _HUNTS_BYTES_MAX, self._size_of
         )
@@ -84,7 +84,7 @@ class Attempts:
         victims = hunt.victims(pod, row)
         node = self._cluster.nodes.name_of(row)
         evict = Evict(pod.uid, node, tuple(one.uid for one in victims))
-        cards = self._promised.choose_cards(pod, row, evict.victims)
+        cards = self._promises.choose_cards(pod, row, evict.victims)
         return Made(Attempt(node, len(victims)), evict, cards)
 
     def forget(self, is_there: IsThere) -> None:
@@ -149,11 +149,11 @@ class Attempts:
         by = key, pod.priority
         hunt = self._hunts.get(by)
         if hunt is None:
-            hunt = Hunt(self._cluster, self._boards, self._promised, key)
-        n_trials = self._promised.n_trials
+            hunt = Hunt(self._cluster, self._boards, self._promises, key)
+        n_trials = self._promises.n_trials
         hunt.refresh(pod)
         self._hunts.put(by, hunt)
-        n_trials = self._promised.n_trials - n_trials
+        n_trials = self._promises.n_trials - n_trials
         self.spent += hunt.n_asked + _NODES_AN_ATTEMPT + _NODES_A_TRIAL * n_trials
         own = self._cluster.nodes.row_of(self._cluster.nominations.node_of(pod.uid))
         if own >= 0:

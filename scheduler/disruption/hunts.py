@@ -13,9 +13,9 @@ import numpy as np
 from scheduler.api.door.decisions import Diagnosis
 from scheduler.disruption import protectors
 from scheduler.disruption.gains import Gains
+from scheduler.disruption.promises import ByRow, Promises
 from scheduler.disruption.units import find_units
 from scheduler.kernels import preempt as kernel
-from scheduler.placing.promised import ByRow, Promised
 from scheduler.plugins import table
 from scheduler.schema import columns as c
 from scheduler.schema import preempting as p
@@ -38,8 +38,8 @@ class Hunt:
         n_asked: how many nodes were asked since it was brought up to date last, or could have been in the time.
     """
 
-    def __init__(self, cluster: Cluster, boards: Boards, promised: Promised, key: Key) -> None:
-        self._cluster, self._boards, self._promised = cluster, boards, promised
+    def __init__(self, cluster: Cluster, boards: Boards, promises: Promises, key: Key) -> None:
+        self._cluster, self._boards, self._promises = cluster, boards, promises
         self._key = key
         self._words: tuple[int, ...] = ()
         self._shape = boards.unscored(key)
@@ -76,9 +76,9 @@ class Hunt:
         before: ByRow = {}
         if cluster.nominations:
             names = [cluster.nodes.name_of(row) for row in rows.tolist()]
-            before = self._promised.before(pod.priority, nodes=names)
+            before = self._promises.before(pod.priority, nodes=names)
             if before:
-                bits |= self._promised.find_refusals(pod, rows, len(bits))
+                bits |= self._promises.find_refusals(pod, rows, len(bits))
         self.bits[:, rows] = bits
         self.ask(pod, rows, bits, before)
 
@@ -101,9 +101,9 @@ class Hunt:
             return self._ask(pod, rows, self._shape, ())
         found = self._ask(pod, rows[~np.isin(rows, list(before))], self._shape, ())
         asked = {row: before[row] for row in rows.tolist() if row in before}
-        for part in self._promised.try_parts(pod, asked) if asked else ():
+        for part in self._promises.try_parts(pod, asked) if asked else ():
             # What those that the pod yields to say of it counts as well.
-            shape = self._boards.unscored(self._promised.key_of(pod) or self._key)
+            shape = self._boards.unscored(self._promises.make_key(pod) or self._key)
             kept = [one for pods in part.values() for one in pods]
             found = self._ask(pod, np.array(list(part), np.int64), shape, kept)
         return found
@@ -114,16 +114,16 @@ class Hunt:
         rows = np.array([row], np.int64)
         bits = self._boards.refusals(self._shape, rows)
         name = self._cluster.nodes.name_of(row)
-        before = self._promised.before(pod.priority, pod.uid, [name])
+        before = self._promises.before(pod.priority, pod.uid, [name])
         if before:
-            bits |= self._promised.judge_beside(pod, before)
+            bits |= self._promises.judge_beside(pod, before)
         self.bits[:, rows] = bits
         self.ask(pod, rows, bits, before)
 
     def victims(self, pod: PodRecord, row: int) -> list[PodRecord]:
         """Whom a node spares for a pod, the most important first."""
         name = self._cluster.nodes.name_of(row)
-        before = self._promised.before(pod.priority, pod.uid, [name])
+        before = self._promises.before(pod.priority, pod.uid, [name])
         rows = self.ask(pod, np.array([row], np.int64), self.bits[:, row : row + 1], before)
         by_row = {one.row: one for one in self._cluster.pods_on[name].values()}
         return [by_row[at] for at in rows.tolist()]

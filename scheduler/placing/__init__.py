@@ -1,5 +1,4 @@
-"""Pods on nodes: placing them, and the room that is promised to pods whose victims are leaving.
+"""Pods on nodes: where kernels write how they placed pods (``rooms``), and runs of like pods (``runs``).
 
-Belongs here: where kernels write how they placed pods (``rooms``), runs of like pods (``runs``), and promised room
-(``promised``, ``reserved``). Does not belong here: who has to go.
+Does not belong here: who has to go, and the room that is promised to pods for whom others go.
 """

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,8 +32,8 @@ from scheduler.shapes.counted import Counted
 from scheduler.shapes.statics import NODE_BYTES, Static, Statics
 from scheduler.shapes.topologies import Topologies
 from scheduler.shapes.views import View
+from scheduler.shapes.withheld import Withheld
 from scheduler.state.cluster import Cluster
-from scheduler.state.pods import PodRecord
 from scheduler.state.structures.recent import Recent
 
 # Live shapes at most, with all that they count. At 5,000 nodes a board is about 200 kB.
@@ -75,7 +75,7 @@ class Shape:
 
     ``key`` is what its pods are alike in; ``moved`` is the position in the state's log up to which the board has read, ``learnt`` the
     tables it was scored by, ``judged`` that of ``static``, what static rules say; ``most_picks`` the most
-    cards that a pod of the shape can be given, at least 1; ``promised`` says where it yields to others.
+    cards that a pod of the shape can be given, at least 1; ``withheld`` says where it yields to others.
     """
 
     key: Key
@@ -89,7 +89,7 @@ class Shape:
     learnt: c.Demand | None = None
     most_picks: int = 1
     words: tuple[int, ...] = ()
-    promised: PromisedNodes | None = None
+    withheld: Withheld | None = None
 
     @property
     def view(self) -> View:
@@ -100,24 +100,6 @@ class Shape:
     def weights(self) -> table.Weights:
         """What scores weigh in the profile of its pods."""
         return table.weights(self.asked.placement.kube)
-
-
-class PromisedNodes(Protocol):
-    """Nodes that refuse a pod for what they have promised to others.
-
-    Attributes:
-        bits: [W, N] refusal bits.
-        changed: [n] rows whose bits are others than when ``read`` was called last.
-    """
-
-    bits: c.Ints
-    changed: c.Ints
-
-    def refresh(self, cluster: Cluster, promised: Any, pod: PodRecord, *, wide: bool) -> None:
-        """Judge again what has changed, for a pod of the shape."""
-
-    def read(self) -> None:
-        """The board is up to date."""
 
 
 class Boards:
@@ -220,8 +202,8 @@ class Boards:
             shape.ask
         )
         counted = shape.counted.refresh(cluster, self._topologies)
-        if moved is not None and shape.promised is not None:
-            moved = np.union1d(moved, shape.promised.changed)
+        if moved is not None and shape.withheld is not None:
+            moved = np.union1d(moved, shape.withheld.changed)
         if moved is not None and moved.size == 0 and not (stale or counted):
             return moved
         if moved is None:
@@ -253,8 +235,8 @@ class Boards:
     def _scored(self, shape: Shape) -> None:
         shape.moved = self._cluster.moved.position
         shape.learnt = self._learner.get_tables(shape.ask.pool)
-        if shape.promised is not None:
-            shape.promised.read()
+        if shape.withheld is not None:
+            shape.withheld.read()
 
     def _moved_rows(self, shape: Shape) -> c.Ints | None:
         if shape.moved < 0 or shape.board.part.size != self._cluster.nodes.capacity:
@@ -272,8 +254,8 @@ class Boards:
             board.static, board.scores = static.refused, static.scores
             board.norms = static.norms(shape.weights)
             board.base[0] = static.base(shape.weights)
-        if shape.promised is not None:
-            shape.board.static = static.refused | shape.promised.bits[0]
+        if shape.withheld is not None:
+            shape.board.static = static.refused | shape.withheld.bits[0]
         return is_new
 
     def _fit_scratch(self, shape: Shape) -> None:

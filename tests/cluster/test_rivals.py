@@ -10,9 +10,10 @@ import pytest
 
 from scheduler.embedded.agents import nodes
 from tests.operator import knowledge, servers
+from tests.operator.foreign import bind_for_another
 from tests.operator.manifests import Json, pod, vgpu
 from tests.operator.process import Operator
-from tests.operator.world import PODS, World, bound_by_another, enter
+from tests.operator.world import PODS, World, enter
 
 _N_NODES, _CPUS = 20, 20
 _EACH = _N_NODES * _CPUS // 2
@@ -49,7 +50,7 @@ async def test_a_rival_on_hamis_cards(world: World) -> None:
     ours = [vgpu(f"our-{i}", mem=3000) for i in range(60)]
     async with world.agents():
         theirs = [
-            bound_by_another(world, f"their-{i}-{name}", name) for i in range(4) for name in names
+            bind_for_another(world, f"their-{i}-{name}", name) for i in range(4) for name in names
         ]
         await _race(world, ours, theirs)
         await _settled(world, len(ours))

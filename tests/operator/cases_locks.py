@@ -8,8 +8,9 @@ from scheduler.embedded.agents import hami_plugin, nodes
 from tests.operator import audit
 from tests.operator.cases_hami import NODE_POLICY
 from tests.operator.cases_preemption import create_classes
+from tests.operator.foreign import bind_for_another
 from tests.operator.manifests import pod, vgpu
-from tests.operator.world import NODES, PODS, World, bound_by_another
+from tests.operator.world import NODES, PODS, World
 
 _LOCK_SECONDS = 20
 
@@ -21,7 +22,7 @@ def _lock(pod_name: str, *, age_seconds: float = 0.0) -> dict[str, str | None]:
 
 async def a_lock_of_another_schedulers_pod_is_waited_for(world: World) -> None:
     await world.create(nodes.gpu_node("g0"), nodes.plain_node("plain"))
-    await bound_by_another(world, "foreign", "g0")
+    await bind_for_another(world, "foreign", "g0")
     lock = _lock("foreign")
     await world.annotate(f"{NODES}/g0", lock)
     await world.create(vgpu("ours"), vgpu("ours-too"), pod("no-gpu"))
@@ -45,7 +46,7 @@ async def a_pod_that_waits_for_a_lock_is_taken_back_for_one_of_higher_priority(
     """It has no node yet, so nobody deletes it: it waits again."""
     await create_classes(world)
     await world.create(nodes.gpu_node("g0", cards=1))
-    await bound_by_another(world, "foreign", "g0")
+    await bind_for_another(world, "foreign", "g0")
     await world.annotate(f"{NODES}/g0", _lock("foreign"))
     (low,) = await world.create(vgpu("low", mem=15_000, priorityClassName="low"))
     await world.settle()
@@ -74,7 +75,7 @@ async def a_lock_whose_pod_is_gone_is_taken_over(world: World) -> None:
 async def a_lock_whose_pod_is_done_is_taken_over(world: World) -> None:
     """A plugin that wrote its answer and died before it gave the lock back."""
     await world.create(nodes.gpu_node("g0"))
-    await bound_by_another(world, "foreign", "g0")
+    await bind_for_another(world, "foreign", "g0")
     await world.annotate(f"{PODS}/foreign", {"hami.io/bind-phase": "success"})
     await world.annotate(f"{NODES}/g0", _lock("foreign"))
     await world.create(vgpu("p"))
@@ -83,7 +84,7 @@ async def a_lock_whose_pod_is_done_is_taken_over(world: World) -> None:
 
 async def a_lock_older_than_five_minutes_is_taken_over(world: World) -> None:
     await world.create(nodes.gpu_node("g0"))
-    await bound_by_another(world, "foreign", "g0")
+    await bind_for_another(world, "foreign", "g0")
     await world.annotate(f"{NODES}/g0", _lock("foreign", age_seconds=301))
     await world.create(vgpu("p"))
     await world.bound("p")

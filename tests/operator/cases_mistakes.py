@@ -6,8 +6,9 @@ import asyncio
 
 from scheduler.embedded.agents import cards, nodes
 from tests.operator import audit
+from tests.operator.foreign import bind_for_another
 from tests.operator.manifests import container, pod, vgpu
-from tests.operator.world import NODES, PODS, World, bound_by_another
+from tests.operator.world import NODES, PODS, World
 
 _LIMITS = "spec.containers[0].resources.limits"
 
@@ -194,7 +195,7 @@ async def cards_of_a_pod_that_nobody_can_read_stay_taken(world: World) -> None:
 async def a_foreign_pod_that_nobody_can_read_is_charged_what_it_asks(world: World) -> None:
     """Nobody can say which card the pod holds: the first is charged, and the rest of its node is given away."""
     await world.create(nodes.gpu_node("g0", cards=2))
-    await bound_by_another(world, "foreign", "g0", devices="a wish")
+    await bind_for_another(world, "foreign", "g0", devices="a wish")
     (event,) = await world.wait_until(lambda: _warnings(world, "foreign"))
     assert _on(audit.ALLOCATED) in event["note"]
     assert "first cards of node g0" in event["note"]

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from scheduler.disruption.attempts import _NODES_A_TRIAL, _NODES_AN_ATTEMPT
+from scheduler.disruption.promises import Promises
 from scheduler.engine.allowance import Unlimited
-from scheduler.placing.promised import Promised
 from tests import make
 from tests.unit.test_nominations import engine_of, nominated, placed, see
 
@@ -40,13 +40,13 @@ def test_what_is_promised_to_many_costs_others_no_trial_for_each(
     engine = engine_of(*nodes)
     see(engine, *(nominated(f"p{i}", f"n{i}", spec=spec) for i in range(29)))
     tried: list[int] = []
-    kept = Promised.keep_promises
+    kept = Promises.keep_promises
 
-    def counted(self: Promised, promised: Any) -> Any:
+    def counted(self: Promises, promised: Any) -> Any:
         tried.append(len(promised))
         return kept(self, promised)
 
-    monkeypatch.setattr(Promised, "keep_promises", counted)
+    monkeypatch.setattr(Promises, "keep_promises", counted)
     see(engine, make.pod(name="q", cpu=2, labels=LABELS, spec=spread()))
     assert placed(engine) == {"default/q": "n29"}
     assert tried == [29]

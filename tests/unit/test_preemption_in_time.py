@@ -90,7 +90,7 @@ def test_pods_come_to_rest_and_none_evicts_in_turn(
 def _agrees_with_one_that_remembers_nothing(engine: Engine, bodies: dict[str, Json]) -> None:
     """What is kept of nodes that did not change is what asking them again would give."""
     cycle = engine.cycle
-    fresh = Attempts(engine.cluster, cycle.boards, cycle.promised)
+    fresh = Attempts(engine.cluster, cycle.boards, cycle.promises)
     for uid in bodies:
         pod = engine.cluster.pods[uid]
         hold = cycle.why_not(pod) if not pod.node else None

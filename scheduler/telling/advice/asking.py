@@ -53,7 +53,7 @@ class Asking:
         rows = diagnosis.all_rows(self.cluster) if rows is None else rows
         bits = boards.refusals(shape, rows)
         if pod is not None and self.cluster.nominations:
-            bits |= self.cycle.promised.find_refusals(pod, rows, len(bits))
+            bits |= self.cycle.promises.find_refusals(pod, rows, len(bits))
         return diagnosis.gather_refusals(self.cluster, shape, boards.world(shape), rows, bits)
 
     def takes(self, shape: Shape, row: int) -> bool:

@@ -8,7 +8,7 @@ read from the API server), or they do not suffice any more, they are chosen each
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -16,36 +16,33 @@ import numpy as np
 
 from scheduler.api.cards import Slots
 from scheduler.api.door.decisions import Bind
+from scheduler.disruption import protectors
+from scheduler.disruption.reserved import Reserved
 from scheduler.kernels.devices import gpus
-from scheduler.placing.reserved import Reserved
+from scheduler.placing.rooms import Rooms
 from scheduler.schema import columns as c
-from scheduler.shapes.boards import Boards, Key, Shape
+from scheduler.shapes.boards import Boards, Shape
+from scheduler.shapes.keys import Keys
+from scheduler.shapes.withheld import Withheld
 from scheduler.state.cluster import Cluster
 from scheduler.state.counting.owned import owned_by
 from scheduler.state.pods import PodRecord
 from scheduler.state.trials import Trial
 
-_NONE: c.Ints = np.zeros(0, np.int64)
 # Pods by the row that they are nominated to.
 ByRow = dict[int, list[PodRecord]]
 
 
-class Promised:
+class Promises:
     """What is promised on the nodes of one cluster.
 
     Attributes:
         n_trials: how many nodes have been tried by themselves so far.
     """
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        boards: Boards,
-        key_of: Callable[[PodRecord], Key | None],
-        put: Callable[[PodRecord, Shape, int], None],
-    ) -> None:
-        """With ``key_of`` a pod, and with ``put`` a pod of a shape is placed on a row, whose cards suffice for it."""
-        self._cluster, self._boards, self.key_of, self._put = cluster, boards, key_of, put
+    def __init__(self, cluster: Cluster, boards: Boards, keys: Keys, rooms: Rooms) -> None:
+        self._cluster, self._boards, self._rooms = cluster, boards, rooms
+        self.make_key = keys.make_key
         self._nominations = cluster.nominations
         self.n_trials = 0
         self._looked_at = -1
@@ -58,7 +55,7 @@ class Promised:
 
         Empty where it asks none that are allocated one by one.
         """
-        key = self.key_of(pod) if pod.template.most else None
+        key = self.make_key(pod) if pod.template.most else None
         if key is None:
             return ()
         cluster, name = self._cluster, self._cluster.nodes.name_of(row)
@@ -68,7 +65,7 @@ class Promised:
             shape = self._boards.unscored(key)
             if not self._takes_cards(shape, row):
                 return ()
-            self._put(pod, shape, row)
+            self._rooms.put(pod, shape, row)
             return cluster.pods[pod.uid].claim
 
     def own_cards(self, pod: PodRecord, shape: Shape, row: int) -> Slots:
@@ -166,6 +163,41 @@ class Promised:
             axis=1,
         )
 
+    def withhold(self, withheld: Withheld, pod: PodRecord, *, wide: bool) -> None:
+        """Judge again the nodes on which anything has changed; ``pod`` is one of the kind, ``wide`` its view."""
+        cluster = self._cluster
+        now = cluster.moved.position, cluster.nominations.version
+        capacity = cluster.nodes.capacity
+        if withheld.seen == now and withheld.bits.shape[1] == capacity:
+            return
+        names = self._list_changed(withheld.seen, wide=wide)
+        withheld.seen = now
+        if withheld.bits.shape[1] != capacity:
+            withheld.bits = np.zeros((len(withheld.bits), capacity), np.int64)
+            names = None
+        before = self.before(pod.priority, nodes=names)
+        held = np.flatnonzero(withheld.bits[0])
+        if names is not None:
+            asked = {cluster.nodes.row_of(name) for name in names}
+            held = np.array([row for row in held.tolist() if row in asked], np.int64)
+        withheld.bits[:, held] = 0
+        rows = np.array(list(before), np.int64)
+        if rows.size:
+            withheld.bits[:, rows] = self.judge_beside(pod, before)
+        withheld.changed = np.unique(np.concatenate((withheld.changed, held, rows)))
+
+    def _list_changed(self, seen: tuple[int, int], *, wide: bool) -> set[str] | None:
+        """The nodes to judge again; None for all."""
+        cluster, (moved, version) = self._cluster, seen
+        if moved < 0 or (wide and moved != cluster.moved.position):
+            return None
+        rows = cluster.moved.since(moved)
+        names = cluster.nominations.since(version)
+        if rows is None or names is None:
+            return None
+        facts = cluster.nodes.facts
+        return names | {one.name for row in rows.tolist() if (one := facts[row]) is not None}
+
     def spare_promised(self, pod: PodRecord, shape: Shape, bind: Bind) -> Bind:
         """The bind of a pod that is placed, with other cards where its node has promised cards to those before it.
 
@@ -177,7 +209,7 @@ class Promised:
         cluster, (row,) = self._cluster, before
         cluster.forget(pod.uid)
         with self.keep_promises(before):
-            self._put(pod, shape, row)
+            self._rooms.put(pod, shape, row)
             slots = cluster.pods[pod.uid].claim
         cluster.assume(pod.uid, bind.node, slots, bind.given)
         return replace(bind, slots=slots)
@@ -187,13 +219,13 @@ class Promised:
 
         It is one part, unless somebody in it is counted for the pod, or says something of it.
         """
-        key = self.key_of(pod)
+        key = self.make_key(pod)
         is_alone = key is None or not (key.view.is_wide or self._have_terms())
         counted = self._boards.unscored(key).counted if key is not None else None
         versions = counted.versions() if counted is not None else ()
         with self.keep_promises(promised):
             if is_alone or (
-                counted is not None and counted.versions() == versions and self.key_of(pod) == key
+                counted is not None and counted.versions() == versions and self.make_key(pod) == key
             ):
                 yield promised
                 return
@@ -203,7 +235,7 @@ class Promised:
                 yield {row: pods}
 
     def _judge_rows(self, pod: PodRecord, rows: c.Ints) -> c.Ints:
-        key = self.key_of(pod)
+        key = self.make_key(pod)
         if key is None:
             # Nothing is decided for a pod on which something must be mended.
             return np.zeros((1, rows.size), np.int64)
@@ -226,14 +258,14 @@ class Promised:
         return [
             one.uid
             for one in there.values()
-            if (one.deleting or one.uid in going) and one.priority < priority
+            if (one.deleting or one.uid in going) and protectors.outranks(priority, one.priority)
         ]
 
     def _promise(self, pod: PodRecord, row: int, reserved: Reserved) -> None:
         """Charge a pod to the row that it is promised, with its cards."""
         cluster, name = self._cluster, self._cluster.nodes.name_of(row)
         # Most pods ask no cards, and are charged without being asked what they are.
-        key = self.key_of(pod) if pod.template.most else None
+        key = self.make_key(pod) if pod.template.most else None
         if key is None:
             cluster.assume(pod.uid, name, ())
             return
@@ -242,7 +274,7 @@ class Promised:
         if slots or not self._takes_cards(shape, row):
             cluster.assume(pod.uid, name, slots)
         else:
-            self._put(pod, shape, row)
+            self._rooms.put(pod, shape, row)
         claim = cluster.pods[pod.uid].claim
         if not claim:
             return
@@ -286,54 +318,3 @@ def _list_looked_at(pod: PodRecord) -> Iterator[str]:
     """The labels of other pods that a pod's terms look at."""
     for term in owned_by(pod.template, pod.namespace, pod.labels or {}):
         yield from term.peers.selector.keys
-
-
-class Overlay:
-    """The nodes that refuse one kind of pods for what they have promised to others.
-
-    Attributes:
-        bits: [W, N] refusal bits.
-        changed: [n] rows whose bits are others than when ``read`` was called last.
-    """
-
-    def __init__(self, words: int) -> None:
-        self.bits: c.Ints = np.zeros((words, 0), np.int64)
-        self.changed = _NONE
-        self._moved = self._version = -1
-
-    def refresh(self, cluster: Cluster, promised: Promised, pod: PodRecord, *, wide: bool) -> None:
-        """Judge again the nodes on which anything has changed; ``pod`` is one of the kind, ``wide`` its view."""
-        position, version = cluster.moved.position, cluster.nominations.version
-        now = position, version, cluster.nodes.capacity
-        if (self._moved, self._version, self.bits.shape[1]) == now:
-            return
-        names = self._stale(cluster, wide=wide)
-        self._moved, self._version = position, version
-        if self.bits.shape[1] != cluster.nodes.capacity:
-            self.bits = np.zeros((len(self.bits), cluster.nodes.capacity), np.int64)
-            names = None
-        before = promised.before(pod.priority, nodes=names)
-        held = np.flatnonzero(self.bits[0])
-        if names is not None:
-            asked = {cluster.nodes.row_of(name) for name in names}
-            held = np.array([row for row in held.tolist() if row in asked], np.int64)
-        self.bits[:, held] = 0
-        rows = np.array(list(before), np.int64)
-        if rows.size:
-            self.bits[:, rows] = promised.judge_beside(pod, before)
-        self.changed = np.unique(np.concatenate((self.changed, held, rows)))
-
-    def read(self) -> None:
-        """The board is up to date."""
-        self.changed = _NONE
-
-    def _stale(self, cluster: Cluster, *, wide: bool) -> set[str] | None:
-        """The nodes to judge again; None for all."""
-        if self._moved < 0 or (wide and self._moved != cluster.moved.position):
-            return None
-        rows = cluster.moved.since(self._moved)
-        names = cluster.nominations.since(self._version)
-        if rows is None or names is None:
-            return None
-        facts = cluster.nodes.facts
-        return names | {one.name for row in rows.tolist() if (one := facts[row]) is not None}
