@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.api.cards import Slots
-from scheduler.api.door.decisions import Attempt, Diagnosis, Evict, Nominate
+from scheduler.api.door.decisions import Attempt, Diagnosis, Evict, Nominate, Why
 from scheduler.disruption import protectors
 from scheduler.disruption.hunts import TEXTS, Hunt
 from scheduler.disruption.promises import Promises
@@ -81,11 +81,11 @@ class Attempts:
         if row < 0:
             self._lowest, self._lowest_at = p.NO_PRIORITY, -1
             return Made(Attempt(diagnosis=hunt.why() if why is not None else None))
-        victims = hunt.victims(pod, row)
+        units = hunt.list_units(pod, row)
         node = self._cluster.nodes.name_of(row)
-        evict = Evict(pod.uid, node, tuple(one.uid for one in victims))
+        evict = Evict(pod.uid, node, units, Why.PREEMPTED)
         cards = self._promises.choose_cards(pod, row, evict.victims)
-        return Made(Attempt(node, len(victims)), evict, cards)
+        return Made(Attempt(node, len(evict.victims)), evict, cards)
 
     def forget(self, is_there: IsThere) -> None:
         """Forget the hunts of pods that are gone."""

@@ -82,8 +82,8 @@ class Hunt:
         self.bits[:, rows] = bits
         self.ask(pod, rows, bits, before)
 
-    def ask(self, pod: PodRecord, rows: c.Ints, bits: c.Ints, before: ByRow) -> c.Ints:
-        """Ask some rows, which refuse the pod for these bits; rows of the pods that go from the last of them.
+    def ask(self, pod: PodRecord, rows: c.Ints, bits: c.Ints, before: ByRow) -> list[c.Ints]:
+        """Ask some rows, which refuse the pod for these bits; the pods of each unit that goes from the last of them.
 
         ``before`` are the pods that the pod yields to there.
         """
@@ -120,13 +120,13 @@ class Hunt:
         self.bits[:, rows] = bits
         self.ask(pod, rows, bits, before)
 
-    def victims(self, pod: PodRecord, row: int) -> list[PodRecord]:
-        """Whom a node spares for a pod, the most important first."""
+    def list_units(self, pod: PodRecord, row: int) -> tuple[tuple[str, ...], ...]:
+        """Whom a node spares for a pod: the uids of the pods of each unit, the most important unit first."""
         name = self._cluster.nodes.name_of(row)
         before = self._promises.before(pod.priority, pod.uid, [name])
-        rows = self.ask(pod, np.array([row], np.int64), self.bits[:, row : row + 1], before)
-        by_row = {one.row: one for one in self._cluster.pods_on[name].values()}
-        return [by_row[at] for at in rows.tolist()]
+        units = self.ask(pod, np.array([row], np.int64), self.bits[:, row : row + 1], before)
+        uid_of = {one.row: one.uid for one in self._cluster.pods_on[name].values()}
+        return tuple(tuple(uid_of[at] for at in pods.tolist()) for pods in units)
 
     def best(self) -> int:
         """The row of which the least is asked, the lowest rank on ties; -1 when none can do."""
@@ -204,10 +204,12 @@ class Hunt:
         self._codes[gone] = p.NOT_ASKED
         return np.array(sorted(row for row in rows if row >= 0 and row not in gone), np.int64)
 
-    def _ask(self, pod: PodRecord, rows: c.Ints, shape: Shape, kept: Iterable[PodRecord]) -> c.Ints:
+    def _ask(
+        self, pod: PodRecord, rows: c.Ints, shape: Shape, kept: Iterable[PodRecord]
+    ) -> list[c.Ints]:
         """Ask the rows as they are now, with ``kept`` on them."""
         if not rows.size:
-            return rows
+            return []
         units, work = find_units(self._cluster, pod, rows)
         self.n_asked += work
         self._boards.count(shape)
@@ -226,6 +228,9 @@ class Hunt:
         )
         world = self._boards.world(shape)
         kernel.search(world, shape.ask, shape.counted.arrays, units, search)
-        last = slice(int(units.first[-2]), int(units.first[-1]))
-        found: c.Ints = units.pods[last][search.goes[last]]
-        return found
+        last = range(int(units.first[-2]), int(units.first[-1]))
+        return [
+            units.pods[units.begins[unit] : units.begins[unit + 1]]
+            for unit in last
+            if search.goes[unit]
+        ]

@@ -65,7 +65,10 @@ class Budgets(Protector):
         size, most = cluster.ledger.pods.columns.node.size, int(np.diff(units.first).max())
         work = 0
         for begin, end in _split_places(units):
-            names = (cluster.nodes.name_of(row) for row in units.rows[begin:end].tolist())
+            # The pods of a place need not be on one node.
+            there = units.pods[units.begins[units.first[begin]] : units.begins[units.first[end]]]
+            rows = np.unique(cluster.ledger.pods.columns.node[there])
+            names = (cluster.nodes.name_of(row) for row in rows.tolist())
             pods = [
                 pod
                 for name in names

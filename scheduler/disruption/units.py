@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from scheduler.disruption import protectors
@@ -23,6 +25,25 @@ def find_units(cluster: Cluster, asker: PodRecord, rows: c.Ints) -> tuple[p.Unit
     """
     first, pods = _list_pods(cluster, rows)
     may_go = protectors.find_who_may_go(cluster, asker, pods)
+    units = _gather(cluster, rows, (first, pods), may_go)
+    return units, protectors.add_costs(cluster, units)
+
+
+def find_costs(cluster: Cluster, pods: Sequence[PodRecord]) -> dict[str, int]:
+    """Find by uid what protectors say that it costs if pods go together, by whomever they are sent away."""
+    rows = np.array([pod.row for pod in pods], np.int64)
+    first = np.array([0, rows.size], np.int64)
+    # As if their nodes were one place, which has the row of none.
+    units = _gather(cluster, np.array([-1]), (first, rows), np.ones(rows.size, np.bool_))
+    protectors.add_costs(cluster, units)
+    uid_of = {pod.row: pod.uid for pod in pods}
+    return {uid_of[row]: int(units.cost[i]) for i, row in enumerate(units.pods.tolist())}
+
+
+def _gather(
+    cluster: Cluster, rows: c.Ints, there: tuple[c.Ints, c.Ints], may_go: c.Flags
+) -> p.Units:
+    """The pods that may go as units; ``there`` is as ``_list_pods`` answers."""
     most = int(may_go.sum())
     units = p.Units(
         rows=rows,
@@ -33,8 +54,8 @@ def find_units(cluster: Cluster, asker: PodRecord, rows: c.Ints) -> tuple[p.Unit
         start=np.zeros(most, np.int64),
         cost=np.zeros(most, np.int64),
     )
-    kernel.gather(cluster.ledger.tables, first, pods, may_go, units)
-    return units, protectors.add_costs(cluster, units)
+    kernel.gather(cluster.ledger.tables, *there, may_go, units)
+    return units
 
 
 def _list_pods(cluster: Cluster, rows: c.Ints) -> tuple[c.Ints, c.Ints]:

@@ -239,7 +239,7 @@ class Operator:
             api,
             Leave(self._lease.present_term, self._binder.withdraw),
             self.inbox.put,
-            self._reporter.preempted,
+            self._reporter.departed,
         )
         self.loop = Loop(
             self.inbox,

@@ -28,7 +28,7 @@ from scheduler.kube.report.reporter import Reporter
 from scheduler.kube.slices import Slice
 from scheduler.shapes.policies import Resolved
 from scheduler.state.pods import PodRecord
-from scheduler.telling import placements, sayings
+from scheduler.telling import departures, placements, sayings
 
 _IDLE_SECONDS = 1.0
 _COUNT_SLICE = 500
@@ -195,8 +195,8 @@ class Loop:
             self._decided[bind.uid] = _Decided(pod, self._engine.policies.resolve(pod))
             self._binder.submit(bind, pod)
         for evict in outcome.evicts:
-            victims = [pods[uid] for uid in evict.victims]
-            self._evictor.evict(evict, pods[evict.uid], victims)
+            words = departures.describe_departure(evict, pods[evict.makes_room_for].profile)
+            self._evictor.evict([pods[uid] for uid in evict.victims], words)
         for nominate in outcome.nominates:
             self._evictor.nominate(pods[nominate.uid], nominate.node)
         for hold in outcome.holds:

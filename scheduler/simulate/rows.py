@@ -64,7 +64,7 @@ class Rows:
 
     def evicts(self, evict: Evict) -> None:
         """A pod that stays pending has others sent away, and is nominated to their node."""
-        row, pods = self._rows[evict.uid], self._cluster.pods
+        row, pods = self._rows[evict.makes_room_for], self._cluster.pods
         row["nominated"] = evict.node
         row["victims"] = [
             {"namespace": pods[uid].namespace, "name": pods[uid].name, "uid": uid}

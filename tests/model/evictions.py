@@ -107,8 +107,8 @@ def _judge(line: log.Decided, history: History) -> Iterator[Judged]:
     for bind in outcome.binds:
         waiting[bind.uid]["spec"]["nodeName"] = bind.node
     for evict in outcome.evicts:
-        yield _compare(evict, waiting[evict.uid], world)
-        waiting[evict.uid]["status"]["nominatedNodeName"] = evict.node
+        yield _compare(evict, waiting[evict.makes_room_for], world)
+        waiting[evict.makes_room_for]["status"]["nominatedNodeName"] = evict.node
 
 
 def _compare(evict: Evict, pod: Json, world: twin.World) -> Judged:
@@ -129,4 +129,4 @@ def _compare(evict: Evict, pod: Json, world: twin.World) -> Judged:
     ]
     violating, _ = twin.split_by_budgets(sorted(there, key=twin.importance), world.budgets)
     n = sum(twin.uid(one) in victims for one in violating)
-    return Judged(evict.uid, evict.node, len(victims), n, min(least, default=-1))
+    return Judged(evict.makes_room_for, evict.node, len(victims), n, min(least, default=-1))

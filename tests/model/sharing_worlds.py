@@ -84,8 +84,8 @@ class Sharing:
             cards = [[use.uuid for use in uses] for uses in bind.slots]
             self.log.append((self._now, "bind", bind.uid, bind.node, cards))
         for evict in outcome.evicts:
-            self.evicted.setdefault(evict.uid, []).append(evict.victims)
-            self.log.append((self._now, "evict", evict.uid, evict.node, evict.victims))
+            self.evicted.setdefault(evict.makes_room_for, []).append(evict.victims)
+            self.log.append((self._now, "evict", evict.makes_room_for, evict.node, evict.victims))
             self._leaving += [
                 (self._now + self._random.choice([0, 5, 40]), victim) for victim in evict.victims
             ]

@@ -103,7 +103,7 @@ class Town:
         for hold in outcome.holds:
             self.messages[hold.uid] = sayings.say_why(hold).message
         for evict in outcome.evicts:
-            self.victims[evict.uid] = self.names(evict.victims)
+            self.victims[evict.makes_room_for] = self.names(evict.victims)
         for nominate in outcome.nominates:
             if nominate.uid in self.pods:
                 self.pods[nominate.uid].status.nominated_node_name = nominate.node

@@ -254,6 +254,33 @@ def test_of_pods_that_would_have_to_end_the_least_important_and_the_fewest_are_n
     )
 
 
+def test_a_pod_that_a_budget_protects_is_not_named_where_another_will_do() -> None:
+    labels = {"app": "web"}
+    nodes = [make.node(name="a", cpu=8)]
+    # The pod that is protected would be named otherwise: one is enough, and the last by name is as good.
+    of = asking(
+        nodes,
+        [
+            make.pod(name="db", node="a", cpu=4),
+            make.pod(name="web", node="a", cpu=4, labels=labels),
+        ],
+    )
+    record = of.cluster.see_pod(make.pod(cpu=4))
+    assert record is not None
+    known = advise.ObjectFacts(make.pod(cpu=4), {"a": nodes[0]}, lambda _: True)
+
+    def last_advice() -> str:
+        found = advise.find_advice(of, record, known)
+        return str(sentences.advice(of, found[-1])["text"])
+
+    assert last_advice() == "end pod default/web (priority 0): it fits on a"
+    budget = make.budget("web", wire.LabelSelector(match_labels=labels))
+    of.cluster.budgets.see(
+        "default", "web", budget.spec.selector, (budget.status.disruptions_allowed, ())
+    )
+    assert last_advice() == "end pod default/db (priority 0): it fits on a"
+
+
 def test_pods_that_end_already_come_first() -> None:
     nodes = [make.node(name="a", cpu=4), make.node(name="b", cpu=4)]
     going = make.pod(name="going", node="b", cpu=4)

@@ -250,7 +250,9 @@ def test_ordinary_pods_are_decided_for_before_thousands_of_budgets_are_matched()
     assert [bind.uid for bind in outcome.binds] == ["default/ordinary"]
     assert not outcome.evicts
     outcomes = [engine.decide(0.0, SpentAllowance(100, (20, 20, 5))) for _ in range(60)]
-    assert [one.uid for outcome in outcomes for one in outcome.evicts] == ["default/high"]
+    assert [one.makes_room_for for outcome in outcomes for one in outcome.evicts] == [
+        "default/high"
+    ]
 
 
 def test_kinds_of_pods_come_and_go_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,9 @@ def test_who_could_preempt_is_found_among_many_and_in_little_time(
     engine = crowded(n_others)
     engine.handle(events.Gone("Pod", "default/goes"), 20.0)
     found = [
-        evict.uid for i in range(40) for evict in engine.decide(20.0 + i / 10, budget()).evicts
+        evict.makes_room_for
+        for i in range(40)
+        for evict in engine.decide(20.0 + i / 10, budget()).evicts
     ]
     assert found == ["default/p"]
 

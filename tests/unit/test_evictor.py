@@ -7,11 +7,12 @@ import msgspec
 import pytest
 import structlog
 
-from scheduler.api.door.decisions import Evict
+from scheduler.api.door.decisions import Evict, Why
 from scheduler.api.door.events import EvictDone, EvictFailed
 from scheduler.errors import ApiError
 from scheduler.kube.evict.evictor import Evictor, Leave
 from scheduler.state.pods import PodRecord
+from scheduler.telling.departures import describe_departure
 from tests import make
 
 
@@ -47,7 +48,7 @@ class Stage:
             api,
             Leave(lambda: self.term, lambda uid, _: uid in self.withdrawn),
             self.reported.append,
-            lambda pod, note: self.told.append((pod.name, note)),
+            lambda pod, _, note: self.told.append((pod.name, note)),
         )
 
     async def work(self, n_reports: int) -> None:
@@ -73,13 +74,12 @@ def preemptor() -> PodRecord:
     return record
 
 
-def evict(victims: list[PodRecord]) -> Evict:
-    return Evict("u-p", "n", tuple(one.uid for one in victims))
+WORDS = describe_departure(Evict("u-p", "n", (), Why.PREEMPTED), "evenkeel")
 
 
 async def test_the_last_victim_goes_after_all_others() -> None:
     stage, victims = Stage(), records("a", "b", "c")
-    stage.evictor.evict(evict(victims), preemptor(), victims)
+    stage.evictor.evict(victims, WORDS)
     await stage.work(3)
     assert stage.api.order("DELETE")[-1] == "c"
     last = next(i for i, call in enumerate(stage.api.calls) if call[1] == "c")
@@ -91,7 +91,7 @@ async def test_the_last_victim_goes_after_all_others() -> None:
 
 async def test_a_victim_is_told_why_and_named_by_its_uid() -> None:
     stage, victims = Stage(), records("a")
-    stage.evictor.evict(evict(victims), preemptor(), victims)
+    stage.evictor.evict(victims, WORDS)
     await stage.work(1)
     (_, _, patch), (_, _, delete) = stage.api.calls
     assert patch["metadata"]["uid"] == delete["preconditions"]["uid"] == victims[0].uid
@@ -105,7 +105,7 @@ async def test_a_victim_is_told_why_and_named_by_its_uid() -> None:
 async def test_where_one_stays_the_last_is_not_sent_away() -> None:
     stage, victims = Stage(), records("a", "b")
     stage.api.trouble["DELETE", "a"] = ApiError(403, "Forbidden", "no")
-    stage.evictor.evict(evict(victims), preemptor(), victims)
+    stage.evictor.evict(victims, WORDS)
     await stage.work(2)
     assert stage.api.order("DELETE") == ["a"]
     assert all(isinstance(one, EvictFailed) for one in stage.reported)
@@ -115,7 +115,7 @@ async def test_where_one_stays_the_last_is_not_sent_away() -> None:
 async def test_a_victim_that_is_gone_by_itself_is_no_trouble() -> None:
     stage, victims = Stage(), records("a")
     stage.api.trouble["PATCH", "a"] = ApiError(404, "NotFound", "gone")
-    stage.evictor.evict(evict(victims), preemptor(), victims)
+    stage.evictor.evict(victims, WORDS)
     await stage.work(1)
     assert stage.reported == [EvictDone(victims[0].uid)]
     assert stage.told == []
@@ -125,7 +125,7 @@ async def test_a_conflict_does_not_say_that_a_victim_goes() -> None:
     """It may be about words that were written at the same time: whoever waits for the victim would wait for ever."""
     stage, victims = Stage(), records("a", "b")
     stage.api.trouble["PATCH", "a"] = ApiError(409, "Conflict", "the object has been modified")
-    stage.evictor.evict(evict(victims), preemptor(), victims)
+    stage.evictor.evict(victims, WORDS)
     await stage.work(2)
     assert stage.api.order("DELETE") == []
     assert all(isinstance(one, EvictFailed) for one in stage.reported)
@@ -134,7 +134,7 @@ async def test_a_conflict_does_not_say_that_a_victim_goes() -> None:
 async def test_who_leads_no_more_writes_nothing() -> None:
     """The next leader may have decided otherwise."""
     stage, victims = Stage(), records("a", "b")
-    stage.evictor.evict(evict(victims), preemptor(), victims)
+    stage.evictor.evict(victims, WORDS)
     stage.evictor.nominate(preemptor(), "n")
     stage.term = 2
     await stage.work(2)
@@ -145,8 +145,8 @@ async def test_who_leads_no_more_writes_nothing() -> None:
 async def test_nobody_is_evicted_twice() -> None:
     stage, (a, b) = Stage(), records("a", "b")
     gone = msgspec.structs.replace(b, deleting=True)
-    stage.evictor.evict(evict([a, gone]), preemptor(), [a, gone])
-    stage.evictor.evict(evict([a]), preemptor(), [a])
+    stage.evictor.evict([a, gone], WORDS)
+    stage.evictor.evict([a], WORDS)
     await stage.work(1)
     assert stage.api.order("DELETE") == ["a"]
 
@@ -154,7 +154,7 @@ async def test_nobody_is_evicted_twice() -> None:
 async def test_a_bind_that_has_not_begun_is_taken_back_in_memory() -> None:
     stage, victims = Stage(), records("a")
     stage.withdrawn = {victims[0].uid}
-    stage.evictor.evict(evict(victims), preemptor(), victims)
+    stage.evictor.evict(victims, WORDS)
     await stage.work(1)
     assert stage.api.calls == []
     assert stage.told == [("a", "Preempted by pod u-p on node n (in kube-scheduler memory).")]

@@ -132,6 +132,31 @@ def test_totals_are_written_by_the_charging_kernel_only() -> None:
     assert writers == {"scheduler/kernels/charge.py"}
 
 
+def test_priorities_of_pods_that_run_are_compared_in_one_room_only() -> None:
+    """Who may go for whom is one table: a second place that compares would know no budget, and later no quota."""
+    found = {
+        str(path.relative_to(ROOT / "scheduler"))
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Compare)
+        and any(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in node.ops)
+        and any(_is_priority(one) for one in (node.left, *node.comparators))
+    }
+    # The kernel puts the units of a place in the order of importance.
+    assert {name for name in found if not name.startswith("disruption/")} == {"kernels/preempt.py"}
+    assert "disruption/protectors.py" in found
+
+
+def _is_priority(node: ast.expr) -> bool:
+    """Whether an expression is of something called a priority."""
+    names_in = [
+        one.attr if isinstance(one, ast.Attribute) else one.id
+        for one in ast.walk(node)
+        if isinstance(one, ast.Attribute | ast.Name)
+    ]
+    return any(name in {"priority", "urgency", "priorities"} for name in names_in)
+
+
 def test_the_crd_is_named_as_the_code_names_it() -> None:
     (crd,) = documents(CRD)
     spec = crd["spec"]

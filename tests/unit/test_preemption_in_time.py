@@ -68,8 +68,8 @@ def test_pods_come_to_rest_and_none_evicts_in_turn(
             engine.handle(events.BindDone(bind.uid), at)
         for evict in outcome.evicts:
             for uid in evict.victims:
-                assert _priority(bodies[uid]) < _priority(bodies[evict.uid])
-                sent_away.add((_family(evict.uid), _family(uid)))
+                assert _priority(bodies[uid]) < _priority(bodies[evict.makes_room_for])
+                sent_away.add((_family(evict.makes_room_for), _family(uid)))
                 leaving.setdefault(uid, grace)
         assert not sent_away & {(b, a) for a, b in sent_away}
         _agrees_with_one_that_remembers_nothing(engine, bodies)

@@ -21,7 +21,7 @@ def test_pods_for_which_there_is_no_time_come_again_and_lose_nothing() -> None:
         outcome = engine.decide(0.0, SpentAllowance(64, (0, 0, 1)))
         n_calls += 1
         assert 0 < len(outcome.evicts) <= schedule._ASKED_MAX // 512 + 1
-        found += [evict.uid for evict in outcome.evicts]
+        found += [evict.makes_room_for for evict in outcome.evicts]
         waiting = [engine.pending.entry(f"default/p{i}") for i in range(60)]
         assert all(one is not None and one.attempts <= 1 for one in waiting)
     assert n_calls > 3
@@ -42,6 +42,6 @@ def test_a_namespace_pays_for_whom_its_pods_have_asked_to_make_room() -> None:
     n_before = 0
     while not (outcome := engine.decide(0.0, SpentAllowance(10_000, (0, 0, 1)))).evicts:
         n_before += len(outcome.holds)
-    assert [one.uid for one in outcome.evicts] == ["default/other"]
+    assert [one.makes_room_for for one in outcome.evicts] == ["default/other"]
     # To ask costs as much as 512 nodes each, though they are alike; 100 units of 500 nodes are free.
     assert n_before < 150

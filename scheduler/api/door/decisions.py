@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import NamedTuple
 
 from scheduler.api.cards import Slots
@@ -93,18 +94,30 @@ class Attempt:
     why: str = ""
 
 
+class Why(StrEnum):
+    """Why pods are sent away."""
+
+    PREEMPTED = "preempted"
+
+
 @dataclass(frozen=True, slots=True)
 class Evict:
-    """Send pods away from a node so that a pod of higher priority fits there.
+    """Send units away from a node: each of them goes as a whole.
 
     Attributes:
-        uid: of the pod that needs the room, and is nominated to the node.
-        victims: uids of those that go, the most important first.
+        makes_room_for: uid of the pod that needs the room, and is nominated to the node; empty for nobody.
+        units: uids of the pods of each unit, the most important unit first.
     """
 
-    uid: str
+    makes_room_for: str
     node: str
-    victims: tuple[str, ...]
+    units: tuple[tuple[str, ...], ...]
+    why: Why
+
+    @property
+    def victims(self) -> tuple[str, ...]:
+        """Uids of all pods that go, the most important first."""
+        return tuple(uid for unit in self.units for uid in unit)
 
 
 @dataclass(frozen=True, slots=True)

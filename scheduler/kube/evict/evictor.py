@@ -1,4 +1,4 @@
-"""Evicts the victims of preemption, and writes the nomination of the pod that they make room for.
+"""Evicts pods that are sent away, and writes the nominations of pods for which others go.
 
 The last victim goes after all others: when it goes, the pod that waits may be tried again, and nobody else is to go
 for it any more. A victim whose bind has not begun is taken back without a word to the API server.
@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import structlog
 
-from scheduler.api.door.decisions import Evict
 from scheduler.api.door.events import EvictDone, EvictFailed
 from scheduler.errors import ApiError
 from scheduler.kube import answers, pod_status
 from scheduler.kube.client import ApiClient
 from scheduler.kube.evict import requests
 from scheduler.state.pods import PodRecord
+from scheduler.telling.departures import Departure
 
 _log = structlog.get_logger("evenkeel.evictor")
 # Pods for which others go, at once, victims of one of them, and nominations.
@@ -37,12 +37,19 @@ class Leave(NamedTuple):
     withdraw: Callable[[str, str], bool]
 
 
-class Job(NamedTuple):
-    """An eviction: for whom, of whom, and in which term it was decided; or, without victims, a nomination."""
+class Eviction(NamedTuple):
+    """Pods that are sent away together, in which words, and in which term it was decided."""
+
+    victims: tuple[PodRecord, ...]
+    words: Departure
+    term: int
+
+
+class Nomination(NamedTuple):
+    """A pod and the node that it is nominated to, if any, and in which term it was decided."""
 
     pod: PodRecord
     node: str
-    victims: tuple[PodRecord, ...]
     term: int
 
 
@@ -53,7 +60,7 @@ class Evictor:
         api: the API server.
         leave: what is asked right before a write.
         report: takes EvictDone and EvictFailed.
-        tell: tells people that a pod was sent away: of the pod, and a note.
+        tell: tells people that a pod was sent away: the pod, the words, and a note.
     """
 
     def __init__(
@@ -61,26 +68,28 @@ class Evictor:
         api: ApiClient,
         leave: Leave,
         report: Callable[[EvictDone | EvictFailed], None],
-        tell: Callable[[PodRecord, str], None],
+        tell: Callable[[PodRecord, Departure, str], None],
     ) -> None:
         self._api, self._leave, self._report, self._tell = api, leave, report, tell
-        self._jobs: asyncio.Queue[Job] = asyncio.Queue()
+        self._evictions: asyncio.Queue[Eviction] = asyncio.Queue()
         # A pod's nominations are written by one writer, in their order.
-        self._nominations: list[asyncio.Queue[Job]] = [asyncio.Queue() for _ in range(_WRITERS)]
+        self._nominations: list[asyncio.Queue[Nomination]] = [
+            asyncio.Queue() for _ in range(_WRITERS)
+        ]
         # Victims whose eviction is under way, for whomever: none is evicted twice.
         self._going: set[str] = set()
 
-    def evict(self, evict: Evict, pod: PodRecord, victims: Sequence[PodRecord]) -> None:
+    def evict(self, victims: Sequence[PodRecord], words: Departure) -> None:
         """Queue an eviction. Victims that are being deleted, or sent away for another pod, are left alone."""
         fresh = tuple(one for one in victims if not one.deleting and one.uid not in self._going)
         self._going.update(one.uid for one in fresh)
         if fresh:
-            self._jobs.put_nowait(Job(pod, evict.node, fresh, self._leave.term()))
+            self._evictions.put_nowait(Eviction(fresh, words, self._leave.term()))
 
     def nominate(self, pod: PodRecord, node: str) -> None:
         """Queue a nomination; to no node, when that is empty."""
         writer = sum(pod.uid.encode()) % _WRITERS
-        self._nominations[writer].put_nowait(Job(pod, node, (), self._leave.term()))
+        self._nominations[writer].put_nowait(Nomination(pod, node, self._leave.term()))
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -92,7 +101,7 @@ class Evictor:
 
     async def _evict_all(self) -> None:
         while True:
-            job = await self._jobs.get()
+            job = await self._evictions.get()
             *first, last = job.victims
             gate = asyncio.Semaphore(_AT_ONCE)
             gone = await asyncio.gather(*(self._send_away(job, one, gate) for one in first))
@@ -100,22 +109,22 @@ class Evictor:
                 await self._send_away(job, last, gate)
             else:
                 # The pod is to be tried again soon, and may not need this one to go.
-                self._end(last, "another victim of the same preemption stays")
+                self._end(last, "another pod that was to go with it stays")
 
-    async def _send_away(self, job: Job, victim: PodRecord, gate: asyncio.Semaphore) -> bool:
+    async def _send_away(self, job: Eviction, victim: PodRecord, gate: asyncio.Semaphore) -> bool:
         """Whether the victim goes."""
-        note = f"Preempted by pod {job.pod.uid} on node {job.node}"
-        if self._leave.withdraw(victim.uid, "preempted"):
-            self._tell(victim, f"{note} (in kube-scheduler memory).")
+        words = job.words
+        if self._leave.withdraw(victim.uid, words.why):
+            self._tell(victim, words, f"{words.note} (in kube-scheduler memory).")
             self._end(victim, "")
             return True
         async with gate:
             try:
                 for write in (requests.condition, requests.delete):
-                    if not self._may_write(job):
+                    if not self._may_write(job.term):
                         self._end(victim, "no longer the leader")
                         return False
-                    await write(self._api, victim, job.pod.profile)
+                    await write(self._api, victim, words)
             except ApiError as error:
                 # A conflict may be about another pod of its name, or about words written at the same time: who knows
                 # no better than that it stays tries again, and hears of a pod that is gone by itself.
@@ -126,7 +135,7 @@ class Evictor:
                 # It is gone by itself.
                 self._end(victim, "")
                 return True
-        self._tell(victim, note)
+        self._tell(victim, words, words.note)
         self._end(victim, "")
         return True
 
@@ -135,10 +144,10 @@ class Evictor:
         uid = victim.uid
         self._report(EvictFailed(uid, trouble) if trouble else EvictDone(uid))
 
-    async def _nominate_all(self, jobs: asyncio.Queue[Job]) -> None:
+    async def _nominate_all(self, jobs: asyncio.Queue[Nomination]) -> None:
         while True:
             job = await jobs.get()
-            if not self._may_write(job):
+            if not self._may_write(job.term):
                 continue
             try:
                 await pod_status.nominate(self._api, job.pod, job.node)
@@ -151,5 +160,5 @@ class Evictor:
                 ):
                     _log.warning("a nomination was not written", pod=job.pod.key, error=str(error))
 
-    def _may_write(self, job: Job) -> bool:
-        return job.term != 0 and job.term == self._leave.term()
+    def _may_write(self, term: int) -> bool:
+        return term != 0 and term == self._leave.term()

@@ -6,9 +6,10 @@ from scheduler.api import names
 from scheduler.kube import pod_status, wall_clock
 from scheduler.kube.client import ApiClient
 from scheduler.state.pods import PodRecord
+from scheduler.telling.departures import Departure
 
 
-async def condition(api: ApiClient, victim: PodRecord, scheduler: str) -> None:
+async def condition(api: ApiClient, victim: PodRecord, words: Departure) -> None:
     """Say on a pod why it is about to be deleted: who restarts it does not count that as its failure.
 
     Raises:
@@ -18,14 +19,14 @@ async def condition(api: ApiClient, victim: PodRecord, scheduler: str) -> None:
         "type": names.DISRUPTION_TARGET,
         "observedGeneration": victim.generation,
         "status": "True",
-        "reason": names.PREEMPTED_BY_SCHEDULER,
-        "message": f"{scheduler}: preempting to accommodate a higher priority pod",
+        "reason": words.reason,
+        "message": words.message,
         "lastTransitionTime": wall_clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
     await pod_status.patch(api, victim, {"conditions": [said]})
 
 
-async def delete(api: ApiClient, victim: PodRecord, _: str) -> None:
+async def delete(api: ApiClient, victim: PodRecord, _: Departure) -> None:
     """Have a pod deleted, with the time that it gives itself.
 
     Raises:

@@ -26,6 +26,7 @@ from scheduler.kube.client import ApiClient
 from scheduler.kube.report.outbox import Lane, Outbox, Report
 from scheduler.state.nodes import NodeFacts
 from scheduler.state.pods import PodRecord
+from scheduler.telling.departures import Departure
 from scheduler.telling.sayings import NOTE_MAX, Saying
 
 _CONDITION = "condition"
@@ -100,9 +101,9 @@ class Reporter:
         self._said.pop(pod.uid, None)
         self._pod_event(pod, "Normal", "Scheduled", "Binding", note)
 
-    def preempted(self, pod: PodRecord, note: str) -> None:
-        """The pod is sent away to make room for another."""
-        self._pod_event(pod, "Normal", "Preempted", "Preempting", note)
+    def departed(self, pod: PodRecord, words: Departure, note: str) -> None:
+        """The pod is sent away, and this is noted."""
+        self._pod_event(pod, "Normal", words.event, words.action, note)
 
     def unschedulable(self, pod: PodRecord, saying: Saying) -> None:
         """The pod stays pending; event and condition, when the text is new."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from scheduler.disruption.units import find_costs
 from scheduler.shapes.boards import Shape
 from scheduler.state.pods import PodRecord
 from scheduler.telling.advice.asking import Asking
@@ -20,16 +21,19 @@ class Ending(NamedTuple):
         row: the node that would take it.
         pods: the most important first.
         share: what they hold, in parts of a node.
+        violations: how many of them a PodDisruptionBudget protects.
     """
 
     row: int
     pods: tuple[PodRecord, ...]
     share: float
+    violations: int
 
     @property
-    def cost(self) -> tuple[int, int, float, int]:
-        """Cheaper is less: the highest priority among them, how many there are, how much they hold."""
-        return max(pod.priority for pod in self.pods), len(self.pods), self.share, self.row
+    def cost(self) -> tuple[int, int, int, float, int]:
+        """Cheaper is less: whom budgets protect, the highest priority, how many there are, how much they hold."""
+        most = max(pod.priority for pod in self.pods)
+        return self.violations, most, len(self.pods), self.share, self.row
 
 
 def leaving(asking: Asking, shape: Shape) -> tuple[PodRecord, ...]:
@@ -54,15 +58,20 @@ def on(
     def share(pod: PodRecord) -> float:
         return _share(asking, pod, row)
 
-    # What is put back first stays: the important, then the large.
-    pods.sort(key=lambda pod: (-pod.priority, -share(pod), pod.key))
+    costs = find_costs(asking.cluster, pods)
+    # What is put back first stays: whom budgets protect, the important, then the large.
+    pods.sort(key=lambda pod: (-costs[pod.uid], -pod.priority, -share(pod), pod.key))
     needed = _needed(asking, pods, fits)
     found = [needed]
     if len(needed) > 1:
         # Where the small stay and not the large, fewer may be enough.
-        small = sorted(pods, key=lambda pod: (-pod.priority, share(pod), pod.key))
+        small = sorted(pods, key=lambda pod: (-costs[pod.uid], -pod.priority, share(pod), pod.key))
         found += [_single(asking, pods, fits), _needed(asking, small, fits)]
-    endings = [Ending(row, some, sum(map(share, some))) for some in found if some]
+    endings = [
+        Ending(row, some, sum(map(share, some)), sum(costs[pod.uid] for pod in some))
+        for some in found
+        if some
+    ]
     return min(endings, key=lambda one: one.cost, default=None)
 
 
@@ -76,7 +85,9 @@ def lessen(asking: Asking, shape: Shape, found: Ending) -> Ending:
             trial.take_away(pod.uid)
         judged = asking.judge_rows(shape)
         row = int(judged.rows[judged.bits[0] == 0][0])
-    return Ending(row, needed, sum(_share(asking, pod, row) for pod in needed))
+    costs = find_costs(asking.cluster, needed)
+    share = sum(_share(asking, pod, row) for pod in needed)
+    return Ending(row, needed, share, sum(costs.values()))
 
 
 def _fits_anywhere(asking: Asking, shape: Shape) -> bool:
