@@ -28,7 +28,7 @@ def find_upcoming(
     """
     asking = Asking(cluster, Cycle(cluster, PolicyBook(config)))
     cluster.nodes.refresh_ranks()
-    asking.cycle.learn()
+    asking.answers.learn()
     alike: dict[int, list[str]] = defaultdict(list)
     for uid, record in cluster.pods.items():
         if uid not in own:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from scheduler.api.door.decisions import Barriers, Hold, Outcome
-from scheduler.cycle.schedule import Cycle
+from scheduler.cycle.asking import Answers
 from scheduler.disruption import protectors
 from scheduler.engine.allowance import Allowance, Work
 from scheduler.engine.splitting import Splitting
@@ -54,7 +54,7 @@ PROMPT = Pace(help=0.0, flush=_NEVER, explain=_NEVER, forget=_NEVER)
 class Chores:
     """Helps and explains. What is begun and not finished goes on at the next turn."""
 
-    def __init__(self, cluster: Cluster, cycle: Cycle, pending: Pending, pace: Pace) -> None:
+    def __init__(self, cluster: Cluster, cycle: Answers, pending: Pending, pace: Pace) -> None:
         self._cluster, self._cycle, self._pending, self._pace = cluster, cycle, pending, pace
         self._parked, self._hooks = pending.parked, pending.parked.hooks
         self._watch = Watch(cluster)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler.api.pods.templates import PodTemplate
-from scheduler.cycle.schedule import Cycle
+from scheduler.cycle.asking import Answers
 from scheduler.state.cluster import Cluster
 
 _NEVER = float("inf")
@@ -12,7 +12,7 @@ _NEVER = float("inf")
 class Forgetting:
     """Looks now and then which templates have no pod any more; those of the look before may come back."""
 
-    def __init__(self, cluster: Cluster, cycle: Cycle, every: float) -> None:
+    def __init__(self, cluster: Cluster, cycle: Answers, every: float) -> None:
         self._cluster, self._cycle, self._every = cluster, cycle, every
         # The templates of the pods that were there at the look before, by identity, while they may be forgotten.
         self._before: set[int] = set()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 
 from scheduler.api.door.decisions import Barriers
-from scheduler.cycle.schedule import Cycle
+from scheduler.cycle.asking import Answers
 from scheduler.state.pods import PodRecord
 from scheduler.waiting.entries import Entry
 from scheduler.waiting.parked import Parked
@@ -23,7 +23,7 @@ _KeepOff = Callable[[Hashable, PodRecord, Barriers], object]
 class Splitting:
     """The kinds that are being split, each with the pods that are still to be looked at."""
 
-    def __init__(self, cycle: Cycle, parked: Parked, keep_off: _KeepOff) -> None:
+    def __init__(self, cycle: Answers, parked: Parked, keep_off: _KeepOff) -> None:
         """``keep_off`` says of a kind what keeps its pods off nodes."""
         self._cycle, self._parked, self._keep_off = cycle, parked, keep_off
         # By kind, with the version of the cluster when the pass over its pods began.

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scheduler.cycle.schedule import Cycle
+from scheduler.cycle.asking import Answers
 from scheduler.plugins import table
 from scheduler.plugins.contract import Judged, Points
 from scheduler.shapes import diagnosis
@@ -30,19 +30,21 @@ class Verdicts(NamedTuple):
     weights: dict[str, int]
 
 
-def all_nodes(cluster: Cluster, cycle: Cycle, pod: PodRecord) -> Verdicts:
+def all_nodes(cluster: Cluster, answers: Answers, pod: PodRecord) -> Verdicts:
     """Scores are points 0..100 as kube-scheduler counts them; raw is what they were made from.
 
     The total is the weighted sum as the cycle compares it.
     """
     weights: dict[str, int] = {}
-    shape = cycle.shape_of(pod)
+    shape = answers.shape_of(pod)
     if shape is None:
         return Verdicts({}, weights)
-    cycle.boards.refresh(shape)
+    answers.boards.refresh(shape)
     rows = diagnosis.all_rows(cluster)
-    bits = cycle.refusals(shape, rows)
-    why = _reasons(diagnosis.gather_refusals(cluster, shape, cycle.boards.world(shape), rows, bits))
+    bits = answers.refusals(shape, rows)
+    why = _reasons(
+        diagnosis.gather_refusals(cluster, shape, answers.boards.world(shape), rows, bits)
+    )
     result: dict[str, dict[str, Any]] = {}
     for i in np.argsort(cluster.nodes.columns.rank[rows]).tolist():
         status, reasons = why.get(i, _FITS)

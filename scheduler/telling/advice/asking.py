@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.api.door.decisions import Hold
-from scheduler.cycle.schedule import Cycle
+from scheduler.cycle.asking import Answers
 from scheduler.plugins import table
 from scheduler.plugins.contract import Judged
 from scheduler.schema import columns as c
@@ -37,28 +37,28 @@ class Refused(NamedTuple):
 class Asking:
     """Asks the cycle of one cluster, one question after another."""
 
-    def __init__(self, cluster: Cluster, cycle: Cycle) -> None:
-        """The cycle is that of the cluster."""
-        self.cluster, self.cycle = cluster, cycle
+    def __init__(self, cluster: Cluster, answers: Answers) -> None:
+        """The answers are of the cluster."""
+        self.cluster, self.answers = cluster, answers
 
     def shape(self, pod: PodRecord) -> Shape | None:
         """What is asked of a pod again and again; None when something on it must be mended first."""
-        return self.cycle.unscored(pod)
+        return self.answers.unscored(pod)
 
     def judge_rows(
         self, shape: Shape, rows: c.Ints | None = None, pod: PodRecord | None = None
     ) -> Judged:
         """Rows, all by rank unless some are given, and their refusal bits; for a pod also by what is promised there."""
-        boards = self.cycle.boards
+        boards = self.answers.boards
         rows = diagnosis.all_rows(self.cluster) if rows is None else rows
         bits = boards.refusals(shape, rows)
         if pod is not None and self.cluster.nominations:
-            bits |= self.cycle.promises.find_refusals(pod, rows, len(bits))
+            bits |= self.answers.promises.find_refusals(pod, rows, len(bits))
         return diagnosis.gather_refusals(self.cluster, shape, boards.world(shape), rows, bits)
 
     def takes(self, shape: Shape, row: int) -> bool:
         """Whether the node of a row takes a pod of a shape now."""
-        return not self.cycle.boards.refusals(shape, np.array([row], np.int64))[0, 0]
+        return not self.answers.boards.refusals(shape, np.array([row], np.int64))[0, 0]
 
     def fitting(self, pod: PodRecord) -> c.Ints:
         """The rows on which a pod fits now, by rank; none when something on it must be mended first."""
@@ -75,7 +75,7 @@ class Asking:
 
     def why_not(self, pod: PodRecord) -> Hold | None:
         """What the pod is told; None when it fits somewhere."""
-        hold, shape = self.cycle.why_not(pod), self.shape(pod)
+        hold, shape = self.answers.why_not(pod), self.shape(pod)
         if hold is not None or shape is None:
             return hold
         # The cycle says nothing of a pod that others could make room for: it is tried instead.

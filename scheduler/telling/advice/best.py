@@ -58,10 +58,10 @@ class Best(NamedTuple):
 
 def find_best(asking: Asking, pod: PodRecord, most: int, also: int = -1) -> Best:
     """So many of the nodes that take a pod, the best first, and that of the row ``also`` if it is one."""
-    shape = asking.cycle.shape_of(pod)
+    shape = asking.answers.shape_of(pod)
     if shape is None:
         return Best((), 0, {}, "")
-    asking.cycle.boards.refresh(shape)
+    asking.answers.boards.refresh(shape)
     rows = diagnosis.all_rows(asking.cluster)
     key = shape.board.key[rows]
     n_fitting = int((key >= 0).sum())

@@ -68,7 +68,7 @@ def measure_loss(asking: Asking, shape: Shape, row: int) -> Loss | None:
     """What a pod of the shape loses on a node that takes it; None where it is not judged by ``keel``."""
     if shape.ask.prefers.mode.aware != aware.KEEL or shape.asked.placement.node_policy:
         return None
-    known = asking.cycle.learner.get_tables(shape.ask.pool)
+    known = asking.answers.learner.get_tables(shape.ask.pool)
     nodes = asking.cluster.nodes.columns
     if nodes.has_gpu[row] and not known.single.resources.size:
         terms = _of_devices(asking, shape, row, known)
@@ -86,7 +86,7 @@ def measure_loss(asking: Asking, shape: Shape, row: int) -> Loss | None:
 
 
 def _lost(asking: Asking, shape: Shape, row: int, told: c.Demand) -> float:
-    found = parts.lost(asking.cycle.boards.world(shape), shape.ask, told, row)
+    found = parts.lost(asking.answers.boards.world(shape), shape.ask, told, row)
     return 0.0 if math.isnan(found) else float(found)
 
 
