@@ -10,7 +10,6 @@ import numpy as np
 from scheduler.api.door.decisions import Barriers, Diagnosis, Hold, Outcome
 from scheduler.api.pods import gpus
 from scheduler.disruption.attempts import NOTHING, Attempts, Made
-from scheduler.kernels import place
 from scheduler.modes.demand_tables import Counts
 from scheduler.modes.learning import Learner
 from scheduler.placing import runs
@@ -19,6 +18,7 @@ from scheduler.placing.rooms import Rooms
 from scheduler.plugins import barriers, table
 from scheduler.plugins.contract import Asked, Hint
 from scheduler.schema import columns as c
+from scheduler.schema.world import ANYWHERE
 from scheduler.shapes import diagnosis
 from scheduler.shapes.boards import Boards, Key, Shape
 from scheduler.shapes.cold import Cold
@@ -43,6 +43,14 @@ class _Nowhere(NamedTuple):
 
     why: Diagnosis | None
     barriers: Barriers
+
+
+class _Call(NamedTuple):
+    """What a call makes, whether it says why, and ``among`` which rows it chooses."""
+
+    outcome: Outcome
+    explain: bool
+    among: c.Flags
 
 
 class Cycle:
@@ -74,25 +82,30 @@ class Cycle:
         """
         return self.learner.learn(anew=anew)
 
-    def schedule(self, batch: Sequence[PodRecord], *, explain: bool = True) -> Outcome:
+    def schedule(
+        self, batch: Sequence[PodRecord], *, explain: bool = True, among: c.Flags = ANYWHERE
+    ) -> Outcome:
         """Decide for pending pods, in the order given.
 
         Same columns and batch, same outcome; a run of like pods comes out as one by one. Unless
-        ``explain``, holds do not say why, which takes longer than the decision.
+        ``explain``, holds do not say why, which takes longer than the decision. ``among`` [N] are the only rows that
+        may be chosen, if it is not empty; boards are of all rows and stay so.
         """
         self._begin()
-        outcome = Outcome()
+        call = _Call(Outcome(), explain, among)
         self.attempts.spent = n_done = 0
         for key, run in runs.split_runs(batch, self._key_of, self._cluster):
             if self.attempts.spent >= _ASKED_MAX:
-                outcome.left += [pod.uid for pod in batch[n_done:]]
+                call.outcome.left += [pod.uid for pod in batch[n_done:]]
                 break
             n_done += len(run)
             if key is None:
-                outcome.holds += [Hold(pod.uid, problem=self.keys.problem_of(pod)) for pod in run]
+                call.outcome.holds += [
+                    Hold(pod.uid, problem=self.keys.problem_of(pod)) for pod in run
+                ]
             else:
-                self._place(key, run, outcome, explain=explain)
-        return outcome
+                self._place(key, run, call)
+        return call.outcome
 
     def look(self, pod: PodRecord, rows: c.Ints | None) -> Barriers | None:
         """What keeps a pending pod off each of some node rows (None: off all nodes); None where it fits on one.
@@ -254,31 +267,33 @@ class Cycle:
             shape.promised.refresh(self._cluster, self.promised, pod, wide=key.view.is_wide)
         return shape
 
-    def _place(self, key: Key, run: list[PodRecord], outcome: Outcome, *, explain: bool) -> None:
+    def _place(self, key: Key, run: list[PodRecord], call: _Call) -> None:
         if key.refusal is not None:
-            why = diagnosis.refuse_for_claims(self._cluster, key.refusal) if explain else None
-            self._hold(run, _Nowhere(why, barriers.OF_CLAIMS), outcome)
+            why = diagnosis.refuse_for_claims(self._cluster, key.refusal) if call.explain else None
+            self._hold(run, _Nowhere(why, barriers.OF_CLAIMS), call)
             return
         n = 0
-        if self._cluster.nominations and self._place_own(key, run[0], outcome):
+        if self._cluster.nominations and self._place_own(key, run[0], call):
             return
         # Where pods are counted, or room is promised to others, a board is made at once.
         if key.view is ALONE and key.yields is None and not self.boards.has(key):
             shape = self.boards.unscored(key)
             for _ in range(self.cold.share(shape, len(run))):
-                if not self._place_cold(shape, run[n], outcome):
-                    self._hold(run[n:], self._nowhere(shape, explain=explain), outcome)
+                if not self._place_cold(shape, run[n], call):
+                    self._hold(run[n:], self._nowhere(shape, call), call)
                     return
                 n += 1
         if n < len(run):
-            self._place_run(key, run[n:], outcome, explain=explain)
+            self._place_run(key, run[n:], call)
 
-    def _place_own(self, key: Key, pod: PodRecord, outcome: Outcome) -> bool:
+    def _place_own(self, key: Key, pod: PodRecord, call: _Call) -> bool:
         """Place a pod on the node that it is nominated to; whether it is nominated, and fits there."""
         row = self._cluster.nodes.row_of(self._cluster.nominations.node_of(pod.uid))
-        shape = self._fits_own(key, pod, row) if row >= 0 else None
+        is_meant = row >= 0 and (not call.among.size or bool(call.among[row]))
+        shape = self._fits_own(key, pod, row) if is_meant else None
         if shape is None:
             return False
+        outcome = call.outcome
         if slots := self.promised.own_cards(pod, shape, row):
             self._cluster.nominations.drop(pod.uid)
             outcome.binds.append(self._rooms.assume_at(shape, pod, row, slots))
@@ -303,17 +318,24 @@ class Cycle:
             return shape
         return None
 
-    def _place_cold(self, shape: Shape, pod: PodRecord, outcome: Outcome) -> bool:
+    def _place_cold(self, shape: Shape, pod: PodRecord, call: _Call) -> bool:
         """Place a pod of a shape that has no board; whether it fits anywhere."""
-        placed = self._rooms.make_room([pod], shape)
+        placed = self._rooms.make_room([pod], shape, among=call.among)
         fits = self.cold.place(shape, self.boards.world(shape), placed)
         if fits:
-            outcome.binds += self._rooms.assume(shape, [pod], placed)
-            self._keep_promises(shape, [pod], outcome)
+            call.outcome.binds += self._rooms.assume(shape, [pod], placed)
+            self._keep_promises(shape, [pod], call.outcome)
         return fits
 
-    def _hold(self, pods: list[PodRecord], found: _Nowhere, made: Outcome) -> None:
-        """Pods fit nowhere; each may take the place of others, and what is promised to one is no other's."""
+    def _hold(self, pods: list[PodRecord], found: _Nowhere, call: _Call) -> None:
+        """Pods fit nowhere; each may take the place of others, and what is promised to one is no other's.
+
+        Of a pod that may not go everywhere nobody knows yet whose place it could take.
+        """
+        made = call.outcome
+        if call.among.size:
+            made.holds += [Hold(pod.uid, found.why, barriers=found.barriers) for pod in pods]
+            return
         for i, pod in enumerate(pods):
             if self.attempts.spent >= _ASKED_MAX or self._cluster.budgets.is_behind:
                 made.left += [one.uid for one in pods[i:]]
@@ -332,7 +354,7 @@ class Cycle:
                 Hold(pod.uid, found.why, attempt=tried.attempt, barriers=found.barriers)
             )
 
-    def _place_run(self, key: Key, run: list[PodRecord], made: Outcome, *, explain: bool) -> None:
+    def _place_run(self, key: Key, run: list[PodRecord], call: _Call) -> None:
         shape = self._shape(key, run[0])
         draws_lots = table.draws_lots(shape.asked)
         at = 0
@@ -346,16 +368,22 @@ class Cycle:
             is_single = draws_lots or key.yields is not None
             step = 1 if is_single else max(1, _PICKS_MAX // shape.most_picks)
             part = run[at : at + step]
-            n = self._place_part(shape, part, moved, made)
+            binds = self._rooms.place(part, shape, moved, call.among)
+            n = len(binds)
+            call.outcome.binds += binds
+            self._keep_promises(shape, part[:n], call.outcome)
             if n < len(part):
-                self._hold(run[at + n :], self._nowhere(shape, explain=explain), made)
+                self._hold(run[at + n :], self._nowhere(shape, call), call)
                 return
             at += n
 
-    def _nowhere(self, shape: Shape, *, explain: bool) -> _Nowhere:
+    def _nowhere(self, shape: Shape, call: _Call) -> _Nowhere:
         rows = diagnosis.all_rows(self._cluster)
+        if call.among.size:
+            rows = rows[call.among[rows]]
         bits = self.refusals(shape, rows)
-        return _Nowhere(self._why(shape, rows, bits) if explain else None, barriers.of_bits(bits))
+        why = self._why(shape, rows, bits) if call.explain else None
+        return _Nowhere(why, barriers.of_bits(bits))
 
     def refusals(self, shape: Shape, rows: c.Ints) -> c.Ints:
         """[W, n] why a live shape does not fit on n rows; its board tells too little of what a node lacks by its words."""
@@ -369,13 +397,3 @@ class Cycle:
             self._cluster, shape, self.boards.world(shape), rows, bits
         )
         return diagnosis.sum_up(judged)
-
-    def _place_part(
-        self, shape: Shape, part: list[PodRecord], moved: c.Ints, outcome: Outcome
-    ) -> int:
-        placed = self._rooms.make_room(part, shape, moved)
-        n = place.place_run(self.boards.world(shape), shape.ask, shape.board, placed)
-        outcome.binds += self._rooms.assume(shape, part[:n], placed)
-        self.boards.placed(shape)
-        self._keep_promises(shape, part[:n], outcome)
-        return n
