@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scheduler.api.door.decisions import Barriers, Diagnosis, Hold, Outcome
+from scheduler.api.door.decisions import Barriers, Bind, Diagnosis, Hold, Outcome, Plan
 from scheduler.api.pods import gpus
 from scheduler.disruption.attempts import NOTHING, Attempts, Made
 from scheduler.modes.demand_tables import Counts
@@ -100,8 +100,9 @@ class Cycle:
                 break
             n_done += len(run)
             if key is None:
-                call.outcome.holds += [
-                    Hold(pod.uid, problem=self.keys.problem_of(pod)) for pod in run
+                call.outcome.plans += [
+                    Plan(pod.uid, hold=Hold(pod.uid, problem=self.keys.problem_of(pod)))
+                    for pod in run
                 ]
             else:
                 self._place(key, run, call)
@@ -293,22 +294,24 @@ class Cycle:
         shape = self._fits_own(key, pod, row) if is_meant else None
         if shape is None:
             return False
-        outcome = call.outcome
         if slots := self.promised.own_cards(pod, shape, row):
             self._cluster.nominations.drop(pod.uid)
-            outcome.binds.append(self._rooms.assume_at(shape, pod, row, slots))
+            bind = self._rooms.assume_at(shape, pod, row, slots)
+            call.outcome.plans.append(Plan(pod.uid, (bind,)))
         else:
-            outcome.binds += self._rooms.assume(shape, [pod], self._rooms.put_at(pod, shape, row))
-            self._keep_promises(shape, [pod], outcome)
+            binds = self._rooms.assume(shape, [pod], self._rooms.put_at(pod, shape, row))
+            self._bind(shape, [pod], binds, call)
         return True
 
-    def _keep_promises(self, shape: Shape, pods: Sequence[PodRecord], outcome: Outcome) -> None:
-        """Pods that are placed need no room that was promised to them, and take no cards that were to others."""
-        if not (self._cluster.nominations and pods):
-            return
-        for pod in pods:
-            self._cluster.nominations.drop(pod.uid)
-        outcome.binds[-1] = self.promised.spare_promised(pods[-1], shape, outcome.binds[-1])
+    def _bind(
+        self, shape: Shape, pods: Sequence[PodRecord], binds: list[Bind], call: _Call
+    ) -> None:
+        """Pods are placed: they need no room that was promised to them, and take no cards that were to others."""
+        if self._cluster.nominations and binds:
+            for pod in pods:
+                self._cluster.nominations.drop(pod.uid)
+            binds[-1] = self.promised.spare_promised(pods[-1], shape, binds[-1])
+        call.outcome.plans += [Plan(bind.uid, (bind,)) for bind in binds]
 
     def _fits_own(self, key: Key, pod: PodRecord, row: int) -> Shape | None:
         """The pod's shape if it fits on the row that it is nominated to, also beside others that are."""
@@ -323,8 +326,7 @@ class Cycle:
         placed = self._rooms.make_room([pod], shape, among=call.among)
         fits = self.cold.place(shape, self.boards.world(shape), placed)
         if fits:
-            call.outcome.binds += self._rooms.assume(shape, [pod], placed)
-            self._keep_promises(shape, [pod], call.outcome)
+            self._bind(shape, [pod], self._rooms.assume(shape, [pod], placed), call)
         return fits
 
     def _hold(self, pods: list[PodRecord], found: _Nowhere, call: _Call) -> None:
@@ -332,27 +334,19 @@ class Cycle:
 
         Of a pod that may not go everywhere nobody knows yet whose place it could take.
         """
-        made = call.outcome
-        if call.among.size:
-            made.holds += [Hold(pod.uid, found.why, barriers=found.barriers) for pod in pods]
-            return
+        plans, may_take = call.outcome.plans, not call.among.size
         for i, pod in enumerate(pods):
             if self.attempts.spent >= _ASKED_MAX or self._cluster.budgets.is_behind:
-                made.left += [one.uid for one in pods[i:]]
+                call.outcome.left += [one.uid for one in pods[i:]]
                 return
-            key = self._key_of(pod) if self._policies.preempts(pod) else None
-            if key is None:
-                # Whoever promised it room, nobody makes any.
-                made.nominates += self.attempts.carry_out(pod, NOTHING)
-                made.holds.append(Hold(pod.uid, found.why, barriers=found.barriers))
-                continue
-            tried = self.attempts.make(pod, key, found.why)
-            made.nominates += self.attempts.carry_out(pod, tried)
-            if tried.evict is not None:
-                made.evicts.append(tried.evict)
-            made.holds.append(
-                Hold(pod.uid, found.why, attempt=tried.attempt, barriers=found.barriers)
-            )
+            key = self._key_of(pod) if may_take and self._policies.preempts(pod) else None
+            # Of one who takes no place: whoever promised it room, nobody makes any.
+            tried = NOTHING if key is None else self.attempts.make(pod, key, found.why)
+            attempt = None if key is None else tried.attempt
+            hold = Hold(pod.uid, found.why, attempt=attempt, barriers=found.barriers)
+            nominates = tuple(self.attempts.carry_out(pod, tried)) if may_take else ()
+            evicts = () if tried.evict is None else (tried.evict,)
+            plans.append(Plan(pod.uid, (), evicts, nominates, hold))
 
     def _place_run(self, key: Key, run: list[PodRecord], call: _Call) -> None:
         shape = self._shape(key, run[0])
@@ -370,8 +364,7 @@ class Cycle:
             part = run[at : at + step]
             binds = self._rooms.place(part, shape, moved, call.among)
             n = len(binds)
-            call.outcome.binds += binds
-            self._keep_promises(shape, part[:n], call.outcome)
+            self._bind(shape, part[:n], binds, call)
             if n < len(part):
                 self._hold(run[at + n :], self._nowhere(shape, call), call)
                 return
