@@ -326,21 +326,20 @@ class Engine:
         self.cycle.learn()
         promised = self.cluster.nominations.version
         made = self.cycle.schedule(batch, explain=self._explains)
-        for hold in made.holds:
+        holds, nominates = made.holds, made.nominates
+        for hold in holds:
             # To find that nothing fits these pods has cost this, all together.
-            cost = self.cycle.attempts.spent / _NODES_A_UNIT / len(made.holds)
+            cost = self.cycle.attempts.spent / _NODES_A_UNIT / len(holds)
             self.pending.charge(self.cluster.pods[hold.uid].namespace, cost)
-        outcome.binds += made.binds
-        outcome.holds += made.holds
-        if made.holds:
+        outcome.plans += made.plans
+        if holds:
             self._chores.absorb()
-        outcome.evicts += made.evicts
-        outcome.nominates += made.nominates
         for uid in made.left:
             self.pending.put_back(uid)
-        for nominate in made.nominates:
+        for nominate in nominates:
             # Who lost what was promised may find room elsewhere.
             self.pending.help_promised(nominate.uid, now)
-        is_behind, is_freed = bool(made.binds), promised != self.cluster.nominations.version
-        for hold in made.holds:
+        is_behind = any(plan.binds for plan in made.plans)
+        is_freed = promised != self.cluster.nominations.version
+        for hold in holds:
             self._chores.park(hold, now, is_behind=is_behind, is_freed=is_freed)

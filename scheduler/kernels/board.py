@@ -13,7 +13,7 @@ The tier is 1 on nodes without GPUs for pods that ask none: they go there while 
 from __future__ import annotations
 
 from scheduler.kernels import domains, fit, parts
-from scheduler.kernels._jit import inlined, part
+from scheduler.kernels._jit import inlined, part, tiny
 from scheduler.schema import columns as c
 from scheduler.schema.world import World
 
@@ -72,30 +72,41 @@ def rescore(world: World, ask: c.Ask, board: c.Board, rows: c.Ints) -> None:
 
 
 @part
-def winner(nodes: c.Nodes, board: c.Board) -> int:
-    """The row with the highest key, lowest rank on ties, or -1. O(N / 64)."""
+def winner(nodes: c.Nodes, board: c.Board, among: c.Flags) -> int:
+    """The row with the highest key, lowest rank on ties, or -1; only ``among`` [N] rows, if that is not empty.
+
+    O(N / 64), and 64 for each block whose best row is none of these.
+    """
     found = -1
     for block in range(board.best.size):
         row = board.best[block]
-        if row >= 0 and (
-            found < 0
-            or board.key[row] > board.key[found]
-            or (board.key[row] == board.key[found] and nodes.rank[row] < nodes.rank[found])
-        ):
+        # Where the best row of a block is not better, none of it is.
+        if row < 0 or not _is_better(nodes, board, row, found):
+            continue
+        if among.size == 0 or among[row]:
             found = row
+            continue
+        for row in range(block * c.BLOCK, (block + 1) * c.BLOCK):
+            if among[row] and board.key[row] >= 0 and _is_better(nodes, board, row, found):
+                found = row
     return found
+
+
+@tiny
+def _is_better(nodes: c.Nodes, board: c.Board, row: int, found: int) -> bool:
+    """Whether a row on which the pod fits comes before the best so far, -1 for none."""
+    return bool(
+        found < 0
+        or board.key[row] > board.key[found]
+        or (board.key[row] == board.key[found] and nodes.rank[row] < nodes.rank[found])
+    )
 
 
 @part
 def _elect(nodes: c.Nodes, board: c.Board, block: int) -> None:
     found = -1
     for row in range(block * c.BLOCK, (block + 1) * c.BLOCK):
-        key = board.key[row]
-        if key >= 0 and (
-            found < 0
-            or key > board.key[found]
-            or (key == board.key[found] and nodes.rank[row] < nodes.rank[found])
-        ):
+        if board.key[row] >= 0 and _is_better(nodes, board, row, found):
             found = row
     board.best[block] = found
 

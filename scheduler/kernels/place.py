@@ -24,7 +24,8 @@ def place_run(world: World, ask: c.Ask, board: c.Board, run: Run) -> int:
     Returns:
         How many were placed.
 
-    Cost: O(N / 64 + 64) a pod, O(N) for shapes with preferences; and that of the rows that moved.
+    Cost: O(N / 64 + 64) a pod, O(N) for shapes with preferences or where only some rows are meant; and that of the
+    rows that moved.
     """
     stale, n = run.moved, run.priority.size
     for k in range(n + 1):
@@ -33,7 +34,9 @@ def place_run(world: World, ask: c.Ask, board: c.Board, run: Run) -> int:
             boards.rescore(world, ask, board, stale)
         if k == n:
             break
-        row = run.chosen if run.chosen >= 0 else boards.winner(world.tables.nodes, board)
+        row = run.chosen
+        if row < 0:
+            row = boards.winner(world.tables.nodes, board, run.among)
         if row < 0:
             return k
         run.row[k] = row

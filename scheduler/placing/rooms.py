@@ -12,7 +12,7 @@ from scheduler.kernels import place
 from scheduler.modes.learning import Learner
 from scheduler.plugins.volumes import giving
 from scheduler.schema import columns as c
-from scheduler.schema.world import ANY_ROW, Run
+from scheduler.schema.world import ANY_ROW, ANYWHERE, Run
 from scheduler.shapes.boards import Boards, Shape
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
@@ -32,14 +32,20 @@ class Rooms:
         # The parts of them that calls were given, by how many pods and picks they are for.
         self._given: dict[tuple[int, int], Run] = {}
 
-    def make_room(self, part: Sequence[PodRecord], shape: Shape, moved: c.Ints = _NONE) -> Run:
-        """Where a kernel writes how it placed pods of a shape; until the next call."""
+    def make_room(
+        self,
+        part: Sequence[PodRecord],
+        shape: Shape,
+        moved: c.Ints = _NONE,
+        among: c.Flags = ANYWHERE,
+    ) -> Run:
+        """Where a kernel writes how it placed pods of a shape, ``among`` some rows; until the next call."""
         cluster, n, picks = self._cluster, len(part), shape.most_picks
         held = min(picks, cluster.cards.most_on_a_node) if shape.asked.template.gpu else 0
         cluster.ledger.pods.make_room(n, held)
         room = self._given.get((n, picks)) or self._cut(n, picks)
         room.priority[:] = [pod.priority for pod in part]
-        room.moved, room.chosen = moved, ANY_ROW
+        room.moved, room.chosen, room.among = moved, ANY_ROW, among
         return room
 
     def _cut(self, n: int, picks: int) -> Run:
@@ -53,7 +59,9 @@ class Rooms:
         if len(self._given) >= _ROOMS_MAX:
             self._given.clear()
         of_picks = self._of_picks[:size].reshape(3, n, picks)
-        room = self._given[n, picks] = Run(_NONE, ANY_ROW, *self._of_pods[:, :n], *of_picks)
+        room = self._given[n, picks] = Run(
+            _NONE, ANY_ROW, ANYWHERE, *self._of_pods[:, :n], *of_picks
+        )
         return room
 
     def cards(self, shape: Shape, placed: Run, k: int) -> Slots:
@@ -66,6 +74,25 @@ class Rooms:
             uuid = uuid_of(int(placed.card[k, p]))
             slots[slot].append(CardUse(uuid, int(placed.mib[k, p]), cores))
         return tuple(map(tuple, slots))
+
+    def place(
+        self, part: Sequence[PodRecord], shape: Shape, moved: c.Ints, among: c.Flags
+    ) -> list[Bind]:
+        """Place pods of a shape ``among`` some rows, one after another, until one fits on none; charge them.
+
+        ``moved`` are the rows that ``Boards.stale`` has told.
+        """
+        board = None
+        if among.size:
+            self._boards.refresh(shape)
+            board, moved = self._boards.restrict(shape, among)
+        placed = self.make_room(part, shape, moved, among)
+        world = self._boards.world(shape)
+        n = place.place_run(world, shape.ask, board or shape.board, placed)
+        binds = self.assume(shape, part[:n], placed)
+        if board is None:
+            self._boards.placed(shape)
+        return binds
 
     def put_at(self, pod: PodRecord, shape: Shape, row: int) -> Run:
         """Place a pod on a row, whose cards suffice for it; ranks, tables and the scratch must be up to date."""

@@ -9,7 +9,7 @@ import numpy as np
 from scheduler.schema import columns as c
 from scheduler.schema import places
 from scheduler.schema.handles import share
-from scheduler.schema.world import ANY_ROW, Run
+from scheduler.schema.world import ANY_ROW, ANYWHERE, Run
 
 
 @lru_cache(maxsize=1)
@@ -103,7 +103,7 @@ def board(capacity: int, words: int = 1) -> c.Board:
 def run() -> Run:
     """A run of no pods: it only brings a board up to date."""
     none, no_picks = np.zeros(0, np.int64), np.zeros((0, 0), np.int64)
-    return Run(none, ANY_ROW, *[none] * 4, *[no_picks] * 3)
+    return Run(none, ANY_ROW, ANYWHERE, *[none] * 4, *[no_picks] * 3)
 
 
 def scratch(most_cards: int, most_picks: int, typical: int) -> c.Scratch:

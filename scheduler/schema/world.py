@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from scheduler.schema.columns import Demand, Scratch, Tables
-from scheduler.schema.handles import Handle, Ints1, Ints2
+from scheduler.schema.handles import Flags, Flags1, Handle, Ints1, Ints2
 
 
 class World(Handle):
@@ -22,6 +24,7 @@ class Run(Handle):
 
     moved: Ints1  # [k] rows that are to be looked at again before the first; this one is read
     chosen: int  # the row that the pods go to, -1: the best; likewise
+    among: Flags1  # [N] the rows of which that is the best, [0]: of all; likewise
     priority: Ints1  # [K] of each pod; likewise
     row: Ints1  # [K] node row
     pod: Ints1  # [K] row of the pod table
@@ -32,3 +35,5 @@ class Run(Handle):
 
 
 ANY_ROW = -1
+# As ``Run.among``.
+ANYWHERE: Flags = np.zeros(0, np.bool_)

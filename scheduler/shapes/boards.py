@@ -220,6 +220,29 @@ class Boards:
         # What is counted in domains is judged anew with any row.
         return moved if moved.size else _ONE_ROW
 
+    def restrict(self, shape: Shape, among: c.Flags) -> tuple[c.Board | None, c.Ints]:
+        """An up-to-date board as it is ``among`` some rows, and the rows that are to be looked at again on it.
+
+        None where the shape's own board tells which of them is best: no score of a node hangs on other nodes.
+        """
+        board, domains = shape.board, shape.board.domains
+        is_relative = shape.static is not None and shape.static.is_relative
+        if not is_relative and not (domains.scores.size and domains.figures[c.FIGURE_WIDE]):
+            return None, _NO_ROWS
+        norms = board.norms.copy()
+        norms[:, c.NORM_MOST] = -1
+        written = "tallies", "counts", "figures", "raw", "points", "seen"
+        restricted = board.replace(
+            static=np.where(among, board.static, 1),
+            norms=norms,
+            domains=domains.replace(**{name: getattr(domains, name).copy() for name in written}),
+            refused=board.refused.copy(),
+            part=np.where(among, board.part, -1),
+            key=board.key.copy(),
+            best=board.best.copy(),
+        )
+        return restricted, _ONE_ROW
+
     def draw(self, shape: Shape, number: int) -> None:
         """A decision of the mode that draws lots: every node's lot is drawn anew."""
         self.refresh(shape)
@@ -305,3 +328,4 @@ class Boards:
 # Of shapes that have not been compiled and scored yet.
 _NO_ASK, _NO_BOARD = empty.ask(), empty.board(0)
 _ONE_ROW: c.Ints = np.zeros(1, np.int64)
+_NO_ROWS: c.Ints = np.zeros(0, np.int64)

@@ -57,7 +57,7 @@ class Cold:
         return 1 if came == 0 else 0
 
     def place(self, shape: Shape, world: World, placed: Run) -> bool:
-        """Place a pod of a shape that ``share`` takes, as the first of ``placed``; whether it fits anywhere.
+        """Place a pod of a shape that ``share`` takes, as the first of ``placed``; whether it fits there anywhere.
 
         Ranks and the world must be up to date.
         """
@@ -67,6 +67,8 @@ class Cold:
         static = self._static(shape)
         kept = of_family.figures
         kept.refused, kept.scores, kept.moved = static.refused, static.scores, moved
+        if placed.among.size:
+            kept.refused = np.where(placed.among, static.refused, 1)
         if static.told or kept.weights.size:
             kept.weights = static.norms(shape.weights)[:, c.NORM_WEIGHT].copy()
         fits = choose.place_one(world, shape.ask, kept, placed)

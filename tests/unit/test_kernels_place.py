@@ -59,9 +59,7 @@ def one_by_one(cycles: Iterable[Cycle], cluster: Cluster, uids: list[str]) -> Ou
     """The outcome of calling a cycle once per pod."""
     total = Outcome()
     for cycle, uid in zip(cycles, uids, strict=False):
-        outcome = cycle.schedule([cluster.pods[uid]])
-        total.binds += outcome.binds
-        total.holds += outcome.holds
+        total.plans += cycle.schedule([cluster.pods[uid]]).plans
     return total
 
 

@@ -30,9 +30,7 @@ def test_a_batch_is_decided_as_its_pods_one_by_one(world: twin.World, pods: list
             model.see(engine, pod)
     at_once, by_one = together.decide(0.0, Unlimited()), Outcome()
     for _ in waiting:
-        one = apart.decide(0.0, Unlimited(pods=1))
-        for name in ("binds", "evicts", "nominates", "holds"):
-            getattr(by_one, name).extend(getattr(one, name))
+        by_one.plans += apart.decide(0.0, Unlimited(pods=1)).plans
     assert [at_once.binds, at_once.evicts] == [by_one.binds, by_one.evicts]
     # Whose nomination was taken by one that came later is told of both.
     assert at_once.nominates == by_one.nominates

@@ -71,11 +71,11 @@ def learnt(monkeypatch: pytest.MonkeyPatch) -> list[c.Demand]:
     class Watched(Cycle):
         known: c.Demand | None = None
 
-        def schedule(self, batch: Sequence[PodRecord], *, explain: bool = True) -> Outcome:
+        def schedule(self, batch: Sequence[PodRecord], **how: Any) -> Outcome:
             tables = self.learner.tables
             log.append(log[-1] if tables is self.known else copy.deepcopy(tables))
             self.known = tables
-            return super().schedule(batch, explain=explain)
+            return super().schedule(batch, **how)
 
     monkeypatch.setattr(engine_room, "Cycle", Watched)
     return log

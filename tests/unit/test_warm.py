@@ -22,7 +22,7 @@ def test_two_processes_fill_a_cache_and_a_start_compiles_only_what_it_lacks(
 ) -> None:
     code = (
         "from scheduler.kernels import compiling; told = [];"
-        "rooms = ('charge', 'devices', 'diagnose', 'preempt:by_node', 'rules');"
+        "rooms = ('charge', 'devices', 'diagnose', 'preempt:by_place', 'rules');"
         "every = compiling.list_kernels();"
         "few = {key: every[key] for key in every if key.split('kernels.')[1].startswith(rooms)};"
         "compiling.list_kernels = lambda: few;"
@@ -55,7 +55,7 @@ def test_a_kernel_has_its_turn_after_those_within_it() -> None:
     assert within[f"{kernels}.place:place_run"] > {
         f"{kernels}.place:put", f"{kernels}.parts:by_cards", f"{kernels}.devices.gpus:choose"
     }  # fmt: skip
-    assert within[f"{kernels}.preempt:by_node"] == set()
+    assert within[f"{kernels}.preempt:by_place"] == set()
 
 
 @needs_jit

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
+import msgspec
+
 from scheduler.api.cards import Slots
 from scheduler.api.door.notes import Note
 from scheduler.api.storage import Given
@@ -150,24 +152,56 @@ class Hold:
         return replace(self, uid=uid)
 
 
+class Plan(msgspec.Struct, frozen=True, gc=False):
+    """A decision for one entity, which stands or falls as a whole.
+
+    Attributes:
+        entity: uid of the entity that it is for: that of a pod, if it is one pod.
+        binds: pods of it to bind.
+        evicts: pods to send away for it.
+        nominates: pods whose nomination is another for that.
+        hold: it was tried, and this pod of it stays pending; None when no pod does.
+    """
+
+    entity: str
+    binds: tuple[Bind, ...] = ()
+    evicts: tuple[Evict, ...] = ()
+    nominates: tuple[Nominate, ...] = ()
+    hold: Hold | None = None
+
+
 @dataclass(slots=True)
 class Outcome:
     """What came of one call, each list in the order it was made.
 
     Attributes:
-        binds: pods to bind.
-        holds: pods that were tried and stay pending.
-        evicts: pods to send away, for whom.
-        nominates: pods whose nomination is another.
+        plans: what was decided.
         explained: pods that wait on, and why by now.
-        left: pods that were not looked at any more, as the others took long; the shell never sees any.
+        left: entities that were not looked at any more, as the others took long; the shell never sees any.
         notes: what else there is to say.
     """
 
-    binds: list[Bind] = field(default_factory=list)
-    holds: list[Hold] = field(default_factory=list)
-    evicts: list[Evict] = field(default_factory=list)
-    nominates: list[Nominate] = field(default_factory=list)
+    plans: list[Plan] = field(default_factory=list)
     explained: list[Hold] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
+
+    @property
+    def binds(self) -> list[Bind]:
+        """Of all plans, pods to bind; to be asked once, as it is gathered anew each time."""
+        return [bind for plan in self.plans for bind in plan.binds]
+
+    @property
+    def holds(self) -> list[Hold]:
+        """Likewise, pods that were tried and stay pending."""
+        return [plan.hold for plan in self.plans if plan.hold is not None]
+
+    @property
+    def evicts(self) -> list[Evict]:
+        """Likewise, pods to send away, for whom."""
+        return [evict for plan in self.plans for evict in plan.evicts]
+
+    @property
+    def nominates(self) -> list[Nominate]:
+        """Likewise, pods whose nomination is another."""
+        return [nominate for plan in self.plans for nominate in plan.nominates]

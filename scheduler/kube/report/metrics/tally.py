@@ -60,20 +60,19 @@ class Tally:
 
     def decided(self, outcome: Outcome, seconds: float) -> None:
         """All that one call of the engine has decided, in so many seconds; before it is carried out."""
-        if not (outcome.binds or outcome.holds or outcome.explained):
+        binds, holds = outcome.binds, outcome.holds
+        if not (binds or holds or outcome.explained):
             return
         now, results = self._clock(), Counter[tuple[str, str]]()
-        for bind in outcome.binds:
+        for bind in binds:
             results["scheduled", self._begun(bind, now)] += 1
-        for hold in outcome.holds:
+        for hold in holds:
             pod = self._engine.cluster.pods[hold.uid]
             results["unschedulable", pod.profile] += 1
             self._waited(hold.uid)
-        for hold in (*outcome.explained, *outcome.holds):
+        for hold in (*outcome.explained, *holds):
             self._causes[hold.uid] = _causes(hold)
-        self._metrics.preemption_attempts.add(
-            n=sum(one.attempt is not None for one in outcome.holds)
-        )
+        self._metrics.preemption_attempts.add(n=sum(one.attempt is not None for one in holds))
         for evict in outcome.evicts:
             self._metrics.preemption_victims.add(len(evict.victims))
         n = results.total()
