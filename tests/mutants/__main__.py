@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from tests.mutants import belonging, mistakes, trying
 
-SCHEDULER = belonging.ROOT / "scheduler"
 _TESTS = 12
 
 
@@ -30,23 +29,24 @@ class Mutant(NamedTuple):
     what: str
 
 
-def find_rooms() -> Rooms:
+def find_rooms(root: Path) -> Rooms:
     """Return the rooms of the scheduler in which a mistake can be made, with the number of places in each module."""
     rooms: Rooms = defaultdict(dict)
-    for path in sorted(SCHEDULER.rglob("*.py")):
+    scheduler = root / "scheduler"
+    for path in sorted(scheduler.rglob("*.py")):
         n = len(mistakes.find_mistakes(ast.parse(path.read_text(encoding="utf-8"))))
         if n:
-            rooms[path.relative_to(SCHEDULER).parts[0]][path] = n
+            rooms[path.relative_to(scheduler).parts[0]][path] = n
     return rooms
 
 
-def draw(rng: random.Random, rooms: Rooms) -> Mutant:
-    """Draw a room, a module of it by its number of places, and a place."""
+def draw(rng: random.Random, rooms: Rooms, root: Path) -> Mutant:
+    """Draw a room, a module of it by its number of places, and a place; ``rooms`` are those of the tree ``root``."""
     places = rooms[rng.choice(list(rooms))]
     (path,) = rng.choices(list(places), list(places.values()))
     source = path.read_text(encoding="utf-8")
     text, mistake = mistakes.with_mistake(source, rng.randrange(places[path]))
-    return Mutant(str(path.relative_to(belonging.ROOT)), text, mistake.line, mistake.what)
+    return Mutant(str(path.relative_to(root)), text, mistake.line, mistake.what)
 
 
 def main() -> int:
@@ -56,12 +56,14 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=40)
     given = parser.parse_args()
     print(f"mutants: {given.count} by the seed {given.seed}; each by {_TESTS} test files", flush=True)  # fmt: skip
-    rng, rooms = random.Random(given.seed), find_rooms()
+    rng = random.Random(given.seed)
     told: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        # Of the copy: somebody may go on working on the tree meanwhile.
         copy = trying.Copy(Path(folder))
+        rooms = find_rooms(copy.root)
         for i in range(given.count):
-            mutant = draw(rng, rooms)
+            mutant = draw(rng, rooms, copy.root)
             began_at = time.monotonic()
             answer, by = judge(copy, mutant)
             told[answer] += 1

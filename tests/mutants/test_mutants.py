@@ -36,9 +36,10 @@ def test_every_mistake_is_one_change_of_what_python_runs() -> None:
 
 
 def test_mutants_are_drawn_by_the_seed_from_many_rooms() -> None:
-    rooms = mutants.find_rooms()
+    rooms = mutants.find_rooms(belonging.ROOT)
     drawn, again = (
-        [mutants.draw(random.Random(seed), rooms) for seed in range(6)] for _ in range(2)
+        [mutants.draw(random.Random(seed), rooms, belonging.ROOT) for seed in range(6)]
+        for _ in range(2)
     )
     assert drawn == again
     assert len({one.path.split("/")[1] for one in drawn}) > 3

@@ -21,12 +21,16 @@ _LEFT_OUT = shutil.ignore_patterns(
 
 
 class Copy:
-    """A copy of the tree in a folder."""
+    """A copy of the tree in a folder.
+
+    Attributes:
+        root: where the copy is.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self._root = folder / "tree"
-        shutil.copytree(ROOT, self._root, ignore=_LEFT_OUT)
-        (self._root / ".venv").symlink_to(ROOT / ".venv")
+        self.root = folder / "tree"
+        shutil.copytree(ROOT, self.root, ignore=_LEFT_OUT)
+        (self.root / ".venv").symlink_to(ROOT / ".venv")
 
     def find_failure(self, path: str, text: str, tests: list[str], *, soak: bool) -> str:
         """Return the first test that fails with that text in the place of a module's; empty: none does.
@@ -43,7 +47,7 @@ class Copy:
     def _first_failure(
         self, path: str, text: str, tests: list[str], left_out: list[str], *, soak: bool
     ) -> str:
-        place = self._root / path
+        place = self.root / path
         before = place.read_text(encoding="utf-8")
         place.write_text(text, encoding="utf-8")
         try:
@@ -54,7 +58,7 @@ class Copy:
     def _run(self, arguments: list[str], *, soak: bool) -> str:
         """Run tests until one fails; what failed, by its name if it has one."""
         environment = os.environ | {
-            "PYTHONPATH": str(self._root),
+            "PYTHONPATH": str(self.root),
             "PYTHONDONTWRITEBYTECODE": "1",
             "EVENKEEL_SOAK": "1" if soak else "",
         }
@@ -69,7 +73,7 @@ class Copy:
                     f"--hypothesis-seed={_SEED}",
                     *arguments,
                 ],
-                cwd=self._root,
+                cwd=self.root,
                 env=environment,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
