@@ -173,13 +173,22 @@ class Operator:
             "getting kernels ready",
             note="takes a second, or about one minute when the cache is empty",
         )
+        # From now on the time of a leader that has died runs out.
+        await self._lifeline.call(self._lease.look())
         with hosting.ends_at_once():
             compiling.compile_kernels(lambda _: None)
+        self._run_lease()
         _log.info("listing", server=options.access.url)
         await self._read_rare()
 
     async def _read_rare(self) -> None:
         await self._rare.read(self._api)
+
+    async def _give_back_unused(self) -> None:
+        """Give back a lease that was taken in a start that has failed: nothing was sent in its term."""
+        held = self._lease.held
+        settled = held.reign if held.is_clean else 0
+        await self._lifeline.call(self._lease.release(settled_reign=settled))
 
     async def _stop(self) -> None:
         """Finish binds in flight, give the lease back, then let go of everything."""
@@ -333,8 +342,13 @@ class Operator:
         number = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
         return partial(time.clock_gettime, number)
 
-    def _run_parts(self) -> None:
+    def _run_lease(self) -> None:
+        """Whoever takes the lease before it lists the pods need not ask afterwards what it has not heard of."""
         self._parts.keep(self._lifeline.call(self._lease.run()))
+        self._open.push_async_callback(self._give_back_unused)
+
+    def _run_parts(self) -> None:
+        self._leading.lists_begin()
         self._reporting = self._parts.keep(self._reporter.run())
         for work in (
             self._rare.follow(self._api),

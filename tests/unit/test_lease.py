@@ -201,6 +201,42 @@ async def test_a_renewal_found_after_its_term_has_lapsed_begins_another(
     assert (lease.present_term(), lease.held.reign) == (2, 1)
 
 
+async def test_the_time_of_a_holder_runs_from_the_first_look_and_it_is_tried_when_it_is_over(
+    make: Make, clock: Clock
+) -> None:
+    """A process that starts looks before it has compiled its kernels, which may take a minute."""
+    first, second = make("first"), make("second")
+    await first._try()
+    await second.look()
+    assert (second.holder(), second.present_term()) == (Holder.REPLICA, 0)
+    clock.now += 14.5
+    await second._try()
+    assert second.present_term() == 0
+    # Not at the next of its tries, which are two seconds apart.
+    assert second._next_try() == 0.5
+    clock.now += 0.5
+    await second._try()
+    assert second.present_term() == 1
+    assert second._next_try() == 2.0
+
+
+async def test_a_look_at_no_lease_and_at_no_api_server_is_no_trouble(
+    make: Make, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease = make("one")
+    await lease.look()
+
+    async def fail(_: str) -> Json:
+        raise ApiError(503, "ServiceUnavailable", "")
+
+    with monkeypatch.context() as away:
+        away.setattr(api, "get", fail)
+        await lease.look()
+    assert (lease.holder(), lease.trouble, lease.errors) == (Holder.NOBODY, None, 0)
+    await lease._try()
+    assert lease.held.is_clean
+
+
 async def test_who_holds_it_is_told(make: Make, api: Api, clock: Clock) -> None:
     first, second = make("first"), make("second")
     await first._try()

@@ -141,5 +141,7 @@ class Replica:
     async def _run(self) -> None:
         self.operator._make_parts(self.api, self.api)
         self.operator._lifeline = _Here()  # type: ignore[assignment]
+        await self.operator._lease.look()
+        self.operator._run_lease()
         await self.operator._rare.read(self.api)
         self.operator._run_parts()

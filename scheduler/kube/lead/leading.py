@@ -59,6 +59,8 @@ class Leading:
         self._streams = streams
         self._on_leading, self._on_lost = on_leading, on_lost
         self._settled_term = 0
+        # The reign that had begun when the streams began to list; 0 when none had.
+        self._listed_reign = 0
         # The reign in which nothing that leaders of before have sent can land any more.
         self.fenced_reign = 0
         # Pods that were fenced in a reign whose fence is not complete yet, by their uids.
@@ -70,6 +72,10 @@ class Leading:
     def is_settled(self) -> bool:
         """Whether this process may decide right now."""
         return bool(self._settled_term) and self._settled_term == self._lease.present_term()
+
+    def lists_begin(self) -> None:
+        """The streams begin to list from now on: in a reign that has begun already they hear of all binds before it."""
+        self._listed_reign = self._lease.held.reign if self._lease.present_term() else 0
 
     async def run(self) -> None:
         """Follow the lease until cancelled."""
@@ -123,6 +129,8 @@ class Leading:
             await asyncio.sleep(_TURN_SECONDS / 2)
         if self.fenced_reign != held.reign:
             await self._fence_first(held)
+        if held.is_clean and held.reign == self._listed_reign:
+            return
         for _ in range(_LOOKS):
             # Looked at anew each time: what is behind may be gone meanwhile.
             if await self._hears(await self._heads.unheard()):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -118,6 +119,15 @@ class Lease:
             return Holder.REPLICA
         return Holder.PEER if self.is_shared else Holder.OTHER
 
+    async def look(self) -> None:
+        """Note how the lease stands, without taking it: a holder that has died has died since now at the latest.
+
+        Who cannot read it finds out when it tries to take it.
+        """
+        with suppress(ApiError):
+            async with self._patience.limit(self._retry):
+                self._note(await self._api.get(f"{self._path}/{self._name}"))
+
     async def run(self) -> None:
         """Take the lease when it is free and keep it, until cancelled."""
         failures = 0
@@ -136,11 +146,15 @@ class Lease:
                     failures += 1
                     continue
                 failures = 0
-            try:
-                async with asyncio.timeout(self._retry):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._next_try()):
                     await self._stand_by()
-            except TimeoutError:
-                pass
+
+    def _next_try(self) -> float:
+        """Seconds until the next try: as soon as the time of another holder is over."""
+        left = self.seen.at + self.seen.duration - self._clock()
+        is_waiting = self.holder() in {Holder.REPLICA, Holder.PEER, Holder.OTHER}
+        return min(self._retry, left) if is_waiting else self._retry
 
     def _wait_after(self, failures: int) -> float:
         first, most = _FIRST_WAIT * self._retry, _LONGEST_WAIT * self._retry
@@ -237,11 +251,7 @@ class Lease:
         holder = spec.get("holderIdentity") or ""
         if holder != self.identity:
             self._notes.read(lease["metadata"].get("annotations") or {})
-        now = self._clock()
-        if not self.seen.at or spec != self.seen.spec:
-            signed = (lease["metadata"].get("annotations") or {}).get(names.HOLDER, "")
-            duration = float(spec.get("leaseDurationSeconds") or self._duration)
-            self.seen = FoundLease(holder, spec, now, duration, is_stranger=signed != holder)
+        now = self._note(lease)
         if holder and holder != self.identity and now - self.seen.at < self.seen.duration:
             self.held = self.held._replace(until=0.0)
             return
@@ -249,6 +259,16 @@ class Lease:
             self._written = lease
             self._recognize(spec)
         await self._write(began, "PUT", lease)
+
+    def _note(self, lease: Mapping[str, Any]) -> float:
+        """The lease is found so; when that is, by this replica's clock."""
+        spec, now = lease.get("spec") or {}, self._clock()
+        if not self.seen.at or spec != self.seen.spec:
+            holder = spec.get("holderIdentity") or ""
+            signed = (lease["metadata"].get("annotations") or {}).get(names.HOLDER, "")
+            duration = float(spec.get("leaseDurationSeconds") or self._duration)
+            self.seen = FoundLease(holder, spec, now, duration, is_stranger=signed != holder)
+        return now
 
     def _begin_to_renew(self, renewed: str, began: float) -> None:
         too_old = self._clock() - self._deadline
@@ -350,6 +370,9 @@ class AlwaysLeader:
     def present_term(self) -> int:
         """Always the first."""
         return self.held.term
+
+    async def look(self) -> None:
+        """There is nothing to see."""
 
     async def run(self) -> None:
         """Nothing to keep, but to say what that means: a second one would bind what this one has given away."""

@@ -90,31 +90,54 @@ async def whole(
         ApiError: as ``ApiClient.request``.
         MsgspecError: what came is no such list.
     """
+
+    def ask(token: str, limit: int) -> asyncio.Future[bytes]:
+        asked = {**params, "limit": str(limit)} | ({"continue": token} if token else {})
+        expect = client.Expected(accept, _PAGE_SECONDS, _PAGE_BYTES if limit > 1 else 0)
+        return asyncio.ensure_future(_request(api, path, asked, expect, patience))
+
     items: list[T] = []
     token, limit = "", _PAGE
-    while True:
-        asked = {**params, "limit": str(limit)}
-        if token:
-            asked["continue"] = token
-        expect = client.Expected(accept, _PAGE_SECONDS, _PAGE_BYTES if limit > 1 else 0)
-        try:
-            async with patience.limit(_PAGE_SECONDS) if patience else contextlib.nullcontext():
-                payload = await api.request("GET", path, params=asked, expect=expect)
-        except TooLarge:
-            limit = max(1, limit // _PAGE_SMALLER)
-            continue
-        except ApiError as error:
-            if answers.is_expired(error):
-                raise Expired from error
-            raise
-        page = _pages.decode(payload)
-        raws = page.items or []
-        await _read_all(raws, read, items)
-        # Half of the bound, should the next ones be as large as these.
-        fitting = _PAGE_BYTES // 2 * len(raws) // len(payload)
-        token, limit = page.metadata.continue_, max(1, min(_PAGE, fitting))
-        if not token:
-            return items, page.metadata.resource_version
+    coming = ask(token, limit)
+    try:
+        while True:
+            try:
+                payload = await coming
+            except TooLarge:
+                limit = max(1, limit // _PAGE_SMALLER)
+                coming = ask(token, limit)
+                continue
+            page = _pages.decode(payload)
+            raws = page.items or []
+            # Half of the bound, should the next ones be as large as these.
+            fitting = _PAGE_BYTES // 2 * len(raws) // len(payload)
+            token, limit = page.metadata.continue_, max(1, min(_PAGE, fitting))
+            if token:
+                # The API server works on the next page while this one is read.
+                coming = ask(token, limit)
+            await _read_all(raws, read, items)
+            if not token:
+                return items, page.metadata.resource_version
+    finally:
+        coming.cancel()
+        await asyncio.gather(coming, return_exceptions=True)
+
+
+async def _request(
+    api: ApiClient,
+    path: str,
+    asked: Mapping[str, str],
+    expect: client.Expected,
+    patience: Patience | None,
+) -> bytes:
+    """One page."""
+    try:
+        async with patience.limit(_PAGE_SECONDS) if patience else contextlib.nullcontext():
+            return await api.request("GET", path, params=asked, expect=expect)
+    except ApiError as error:
+        if answers.is_expired(error):
+            raise Expired from error
+        raise
 
 
 async def _read_all(raws: list[msgspec.Raw], read: Read[T], into: list[T]) -> None:
