@@ -3,43 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from scheduler.api.door.decisions import Barriers, Bind, Diagnosis, Hold, Outcome, Plan
+from scheduler.api.door.decisions import Bind, Hold, Outcome, Plan
 from scheduler.cycle.asking import Answers
+from scheduler.cycle.calls import Call, Nowhere
 from scheduler.disruption.attempts import NOTHING
 from scheduler.modes.demand_tables import Counts
 from scheduler.placing import runs
+from scheduler.placing.together import place_together, split_entities
 from scheduler.plugins import barriers, table
 from scheduler.schema import columns as c
-from scheduler.schema.world import ANYWHERE
 from scheduler.shapes import diagnosis
 from scheduler.shapes.boards import Key, Shape
 from scheduler.shapes.cold import Cold
 from scheduler.shapes.policies import PolicyBook
 from scheduler.shapes.views import ALONE
 from scheduler.state.cluster import Cluster
+from scheduler.state.entities import AnyEntity, Entity
 from scheduler.state.pods import PodRecord
 
 # The most picks of cards that a kernel makes in one call, if not of one pod: they are kept until they are told.
 _PICKS_MAX = 65_536
 # Nodes that are asked for room in one call, and no pod is looked at any more: about 10 ms.
 _ASKED_MAX = 8192
-
-
-class _Nowhere(NamedTuple):
-    """What keeps pods off all nodes; ``why`` where somebody asks."""
-
-    why: Diagnosis | None
-    barriers: Barriers
-
-
-class _Call(NamedTuple):
-    """What a call makes, whether it says why, and ``among`` which rows it chooses."""
-
-    outcome: Outcome
-    explain: bool
-    among: c.Flags
 
 
 class Cycle(Answers):
@@ -57,21 +43,37 @@ class Cycle(Answers):
         cluster.lots.begin(seed)
         self.cold = Cold(cluster, self.learner, self.boards.statics)
 
-    def schedule(
-        self, batch: Sequence[PodRecord], *, explain: bool = True, among: c.Flags = ANYWHERE
-    ) -> Outcome:
-        """Decide for pending pods, in the order given.
+    def schedule(self, batch: Sequence[AnyEntity], *, explain: bool = True) -> Outcome:
+        """Decide for pending entities, in the order given.
 
         Same columns and batch, same outcome; a run of like pods comes out as one by one. Unless
-        ``explain``, holds do not say why, which takes longer than the decision. ``among`` [N] are the only rows that
-        may be chosen, if it is not empty; boards are of all rows and stay so.
+        ``explain``, holds do not say why, which takes longer than the decision.
         """
         self._begin()
-        call = _Call(Outcome(), explain, among)
-        self.attempts.spent = n_done = 0
-        for key, run in runs.split_runs(batch, self._key_of, self._cluster):
+        outcome = Outcome()
+        self.attempts.spent = 0
+
+        def place_some(pods: list[PodRecord], among: c.Flags) -> Outcome:
+            """Members of an entity: whose place all of them could take, nobody knows yet."""
+            call = Call(Outcome(), explain, among, makes_room=False)
+            self._place_pods(pods, call)
+            return call.outcome
+
+        for part in split_entities(batch):
+            if not isinstance(part, Entity):
+                self._place_pods(part, Call(outcome, explain))
+            elif self.attempts.spent >= _ASKED_MAX:
+                outcome.left.append(part.uid)
+            else:
+                outcome.plans.append(place_together(self._cluster, part, place_some))
+        return outcome
+
+    def _place_pods(self, pods: list[PodRecord], call: Call) -> None:
+        """Place pods each by itself."""
+        n_done = 0
+        for key, run in runs.split_runs(pods, self._key_of, self._cluster):
             if self.attempts.spent >= _ASKED_MAX:
-                call.outcome.left += [pod.uid for pod in batch[n_done:]]
+                call.outcome.left += [pod.uid for pod in pods[n_done:]]
                 break
             n_done += len(run)
             if key is None:
@@ -81,12 +83,11 @@ class Cycle(Answers):
                 ]
             else:
                 self._place(key, run, call)
-        return call.outcome
 
-    def _place(self, key: Key, run: list[PodRecord], call: _Call) -> None:
+    def _place(self, key: Key, run: list[PodRecord], call: Call) -> None:
         if key.refusal is not None:
             why = diagnosis.refuse_for_claims(self._cluster, key.refusal) if call.explain else None
-            self._hold(run, _Nowhere(why, barriers.OF_CLAIMS), call)
+            self._hold(run, Nowhere(why, barriers.OF_CLAIMS), call)
             return
         n = 0
         if self._cluster.nominations and self._place_own(key, run[0], call):
@@ -102,7 +103,7 @@ class Cycle(Answers):
         if n < len(run):
             self._place_run(key, run[n:], call)
 
-    def _place_own(self, key: Key, pod: PodRecord, call: _Call) -> bool:
+    def _place_own(self, key: Key, pod: PodRecord, call: Call) -> bool:
         """Place a pod on the node that it is nominated to; whether it is nominated, and fits there."""
         row = self._cluster.nodes.row_of(self._cluster.nominations.node_of(pod.uid))
         is_meant = row >= 0 and (not call.among.size or bool(call.among[row]))
@@ -118,9 +119,7 @@ class Cycle(Answers):
             self._bind(shape, [pod], binds, call)
         return True
 
-    def _bind(
-        self, shape: Shape, pods: Sequence[PodRecord], binds: list[Bind], call: _Call
-    ) -> None:
+    def _bind(self, shape: Shape, pods: Sequence[PodRecord], binds: list[Bind], call: Call) -> None:
         """Pods are placed: they need no room that was promised to them, and take no cards that were to others."""
         if self._cluster.nominations and binds:
             for pod in pods:
@@ -128,7 +127,7 @@ class Cycle(Answers):
             binds[-1] = self.promises.spare_promised(pods[-1], shape, binds[-1])
         call.outcome.plans += [Plan(bind.uid, (bind,)) for bind in binds]
 
-    def _place_cold(self, shape: Shape, pod: PodRecord, call: _Call) -> bool:
+    def _place_cold(self, shape: Shape, pod: PodRecord, call: Call) -> bool:
         """Place a pod of a shape that has no board; whether it fits anywhere."""
         placed = self._rooms.make_room([pod], shape, among=call.among)
         fits = self.cold.place(shape, self.boards.world(shape), placed)
@@ -136,26 +135,23 @@ class Cycle(Answers):
             self._bind(shape, [pod], self._rooms.assume(shape, [pod], placed), call)
         return fits
 
-    def _hold(self, pods: list[PodRecord], found: _Nowhere, call: _Call) -> None:
-        """Pods fit nowhere; each may take the place of others, and what is promised to one is no other's.
-
-        Of a pod that may not go everywhere nobody knows yet whose place it could take.
-        """
-        plans, may_take = call.outcome.plans, not call.among.size
+    def _hold(self, pods: list[PodRecord], found: Nowhere, call: Call) -> None:
+        """Pods fit nowhere; each may take the place of others, and what is promised to one is no other's."""
         for i, pod in enumerate(pods):
             if self.attempts.spent >= _ASKED_MAX or self._cluster.budgets.is_behind:
                 call.outcome.left += [one.uid for one in pods[i:]]
                 return
-            key = self._key_of(pod) if may_take and self._policies.preempts(pod) else None
+            may_take = call.makes_room and self._policies.preempts(pod)
+            key = self._key_of(pod) if may_take else None
             # Of one who takes no place: whoever promised it room, nobody makes any.
             tried = NOTHING if key is None else self.attempts.make(pod, key, found.why)
             attempt = None if key is None else tried.attempt
             hold = Hold(pod.uid, found.why, attempt=attempt, barriers=found.barriers)
-            nominates = tuple(self.attempts.carry_out(pod, tried)) if may_take else ()
+            nominates = self.attempts.carry_out(pod, tried) if call.makes_room else ()
             evicts = () if tried.evict is None else (tried.evict,)
-            plans.append(Plan(pod.uid, (), evicts, nominates, hold))
+            call.outcome.plans.append(Plan(pod.uid, (), evicts, tuple(nominates), hold))
 
-    def _place_run(self, key: Key, run: list[PodRecord], call: _Call) -> None:
+    def _place_run(self, key: Key, run: list[PodRecord], call: Call) -> None:
         shape = self._shape(key, run[0])
         draws_lots = table.draws_lots(shape.asked)
         at = 0
@@ -177,10 +173,10 @@ class Cycle(Answers):
                 return
             at += n
 
-    def _nowhere(self, shape: Shape, call: _Call) -> _Nowhere:
+    def _nowhere(self, shape: Shape, call: Call) -> Nowhere:
         rows = diagnosis.all_rows(self._cluster)
         if call.among.size:
             rows = rows[call.among[rows]]
         bits = self.refusals(shape, rows)
         why = self._why(shape, rows, bits) if call.explain else None
-        return _Nowhere(why, barriers.of_bits(bits))
+        return Nowhere(why, barriers.of_bits(bits))

@@ -13,11 +13,13 @@ from scheduler.engine.allowance import Allowance, Work
 from scheduler.engine.splitting import Splitting
 from scheduler.plugins.contract import Hint
 from scheduler.state.cluster import Cluster
+from scheduler.state.entities import Entity
 from scheduler.state.pods import PodRecord
 from scheduler.waiting.helping import Changed, FreeRows
 from scheduler.waiting.looks import Looks
 from scheduler.waiting.pending import Pending
 from scheduler.waiting.watching import Watch
+from scheduler.waiting.wider import widen_hints
 
 # Kinds that a bound rules out take next to no time: so many of them are one piece of work.
 _STRIDE = 64
@@ -87,7 +89,7 @@ class Chores:
             self._watch.catch_up()
 
     def park(self, hold: Hold, now: float, *, is_behind: bool, is_freed: bool) -> None:
-        """Nothing fits a pod.
+        """Nothing fits a pod, for which its entity waits.
 
         ``is_behind``: others were placed since it was tried, which may draw it after them; ``is_freed``: what is
         promised to others has changed since.
@@ -96,6 +98,9 @@ class Chores:
         kind = self._cycle.kind_of(pod)
         self._pending.failed(hold.uid, now, kind)
         hints = self._keep_off(kind, pod, hold.barriers)
+        entry = self._pending.entry(hold.uid)
+        if entry is not None and isinstance(entry.entity, Entity):
+            self._parked.keep_off(kind, hold.barriers, widen_hints(entry.entity, hints))
         if is_freed or (is_behind and any(hint.came for hint in hints)):
             self._note(kind, None)
 
@@ -240,7 +245,7 @@ class Chores:
 
     def _help_to_take(self, changed: Changed, now: float) -> Iterator[None]:
         """Pods that by now could take the place of others, as more is free beside these; who is promised room waits."""
-        nominations, version = self._cluster.nominations, self._cycle.version
+        version = self._cycle.version
         # What kept pods off whole zones may be gone.
         is_all_else, self._taken_version = version != self._taken_version, version
         of_all = protectors.find_lowest_priority(self._cluster) if self._parked else 0
@@ -249,15 +254,19 @@ class Chores:
         for i, kind in enumerate(kinds):
             if i % _STRIDE == 0:
                 yield
-            pod = self._parked.one_of(kind, lambda one: not nominations.node_of(one.uid))
+            pod = self._parked.one_of(kind, self._may_take)
             if pod is None:
                 continue
             if is_all_else or protectors.outranks(pod.priority, lowest) or self._cycle.is_wide(pod):
                 if self._could_take(pod):
-                    for one in self._parked.alike(kind):
-                        if not nominations.node_of(one.uid):
-                            self._pending.help_promised(one.uid, now)
+                    for one in filter(self._may_take, self._parked.alike(kind)):
+                        self._pending.help_promised(one.uid, now)
                 yield
+
+    def _may_take(self, pod: PodRecord) -> bool:
+        """Whether a pod may take the place of others: by itself, and where it is promised no room."""
+        is_alone = self._pending.is_alone(pod.uid)
+        return is_alone and not self._cluster.nominations.node_of(pod.uid)
 
     def _is_kept_off(self, kind: Hashable, changed: Changed) -> bool:
         """Whether no pod of a kind fits there for a reason that is seen without looking closer."""
@@ -285,6 +294,8 @@ class Chores:
         for kind in self._parked.kinds():
             holds: dict[Hashable, Hold | None] = {}
             for pod in self._parked.alike(kind):
+                if not self._pending.is_alone(pod.uid):
+                    continue
                 tells_apart = self._cycle.meets_others or pod.volumes is not None
                 now = self._cycle.kind_of(pod) if tells_apart else kind
                 if now not in holds:

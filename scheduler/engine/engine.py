@@ -26,6 +26,7 @@ from scheduler.engine.keepers import Keeper
 from scheduler.modes.demand_tables import Counts
 from scheduler.shapes.policies import PolicyBook
 from scheduler.state.cluster import Cluster
+from scheduler.state.entities import AnyEntity, count_pods
 from scheduler.state.pods import Life, PodRecord
 from scheduler.waiting.pending import Pending
 
@@ -131,7 +132,7 @@ class Engine:
             batch = self._next_batch(left, now)
             if not batch:
                 break
-            left -= len(batch)
+            left -= count_pods(batch)
             self._decide_for(batch, now, outcome)
             # Whose time has come to be tried again was looked at with the first batch: it is as late as then.
             if not self.pending.has_active:
@@ -205,27 +206,27 @@ class Engine:
     def _saw(self, pod: PodRecord | None, uid: str, now: float) -> Sequence[Note]:
         self._forgetting.pod_changed()
         if pod is None:
-            return self._left(uid)
+            return self._left(uid, now)
         if pod.life == Life.ASSUMED:
             return _NOTHING
         if pod.life == Life.BOUND:
-            self.pending.drop(uid)
+            self.pending.drop(uid, now, is_bound=True)
             return (notes.PodBound(uid),)
         if pod.ours:
             if pod.deleting:
-                self.pending.drop(uid)
+                self.pending.drop(uid, now)
             else:
                 self.pending.offer(pod, now)
         return _NOTHING
 
-    def _pod_gone(self, uid: str, _: float) -> Sequence[Note]:
+    def _pod_gone(self, uid: str, now: float) -> Sequence[Note]:
         self._forgetting.pod_changed()
         self.cluster.pod_gone(uid)
-        return self._left(uid)
+        return self._left(uid, now)
 
-    def _left(self, uid: str) -> Sequence[Note]:
+    def _left(self, uid: str, now: float) -> Sequence[Note]:
         self._intake.drop(uid)
-        self.pending.drop(uid)
+        self.pending.drop(uid, now)
         return (notes.Left(uid),)
 
     def _list_begins(self, event: events.ListBegins, _: float) -> Sequence[Note]:
@@ -240,8 +241,8 @@ class Engine:
 
     # Binds.
 
-    def _bind_done(self, event: events.BindDone, _: float) -> Sequence[Note]:
-        self.pending.drop(event.uid)
+    def _bind_done(self, event: events.BindDone, now: float) -> Sequence[Note]:
+        self.pending.drop(event.uid, now, is_bound=True)
         return (notes.Scheduled(event.uid),) if event.uid in self.cluster.pods else _NOTHING
 
     def _bind_failed(self, event: events.BindFailed, now: float) -> Sequence[Note]:
@@ -251,7 +252,8 @@ class Engine:
         # What changed on the pod while its bind was under way counts from here on.
         pod = self.cluster.pods.get(uid)
         if pod is None or event.gone or pod.life == Life.BOUND or pod.deleting:
-            self.pending.drop(uid)
+            is_bound = pod is not None and pod.life == Life.BOUND
+            self.pending.drop(uid, now, is_bound=is_bound)
             return _NOTHING
         self.pending.offer(pod, now)
         self.pending.retry(uid, now)
@@ -316,12 +318,12 @@ class Engine:
 
     # Decisions.
 
-    def _next_batch(self, most: int, now: float) -> list[PodRecord]:
+    def _next_batch(self, most: int, now: float) -> list[AnyEntity]:
         limit = min(self.config.slice_pods, most)
         units = _DEAR_UNITS // (1 + len(self.cluster.nodes.rows) // _NODES_A_UNIT)
         return self.pending.pop(limit, now, self.cycle.cost_of, max(1, units))
 
-    def _decide_for(self, batch: list[PodRecord], now: float, outcome: Outcome) -> None:
+    def _decide_for(self, batch: list[AnyEntity], now: float, outcome: Outcome) -> None:
         self._chores.work_on_budgets()
         self.cycle.learn()
         promised = self.cluster.nominations.version

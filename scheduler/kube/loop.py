@@ -188,12 +188,13 @@ class Loop:
             self._tell(note)
         for hold in outcome.explained:
             self._reporter.unschedulable(pods[hold.uid], sayings.say_why(hold))
-        for bind in outcome.binds:
-            # What was said of the pod no longer holds, and must not land behind its binding.
-            self._reporter.forget(bind.uid)
-            pod = pods[bind.uid]
-            self._decided[bind.uid] = _Decided(pod, self._engine.policies.resolve(pod))
-            self._binder.submit(bind, pod)
+        for plan in outcome.plans:
+            for bind in plan.binds:
+                # What was said of the pod no longer holds, and must not land behind its binding.
+                self._reporter.forget(bind.uid)
+                pod = pods[bind.uid]
+                self._decided[bind.uid] = _Decided(pod, self._engine.policies.resolve(pod))
+            self._binder.submit(plan.binds, pods)
         for evict in outcome.evicts:
             words = departures.describe_departure(evict, pods[evict.makes_room_for].profile)
             self._evictor.evict([pods[uid] for uid in evict.victims], words)

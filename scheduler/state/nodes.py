@@ -234,6 +234,14 @@ class NodeTable:
             self._label_columns[key] = column
         return column
 
+    def rows_with(self, label: str, value: str) -> c.Flags:
+        """[N] which rows have this label and value."""
+        # The words of a label are numbered when somebody asks for it first.
+        column = self.label_column(label)
+        number = self.label_values.find(value)
+        there: c.Flags = (column == number) & (column != ABSENT)
+        return there
+
     def label_integers(self) -> tuple[c.Ints, c.Flags]:
         """[values] what each interned label value is as an integer, and whether it is one.
 

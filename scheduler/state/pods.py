@@ -90,6 +90,11 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
         return f"{self.namespace}/{self.name}"
 
     @property
+    def members(self) -> tuple[PodRecord]:
+        """The pod alone, as an entity."""
+        return (self,)
+
+    @property
     def ours(self) -> bool:
         """Whether it is for us to place."""
         return bool(self.profile)

@@ -1,4 +1,4 @@
-"""A pod in the queue, and the part of the queue that it is in."""
+"""An entity in the queue, and the part of the queue that it is in."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from enum import StrEnum
 
 import msgspec
 
+from scheduler.state.entities import AnyEntity, Entity
 from scheduler.state.pods import PodRecord
 
 
 class Where(StrEnum):
-    """Which part of the queue a pod is in; kube-scheduler's names, used as metric labels."""
+    """Which part of the queue an entity is in; kube-scheduler's names, used as metric labels."""
 
     ACTIVE = "active"
     BACKOFF = "backoff"
@@ -20,7 +21,7 @@ class Where(StrEnum):
 
 
 class Came(StrEnum):
-    """Why a pod came to a part of the queue; kube-scheduler's names of events where it has them."""
+    """Why an entity came to a part of the queue; kube-scheduler's names of events where it has them."""
 
     POD_ADDED = "UnschedulablePodAdd"
     POD_CHANGED = "UnschedulablePodUpdate"
@@ -32,18 +33,20 @@ class Came(StrEnum):
 
 
 class Entry(msgspec.Struct):
-    """One waiting pod.
+    """One waiting entity.
 
     Attributes:
+        pod: the pod that stands for it: of several pods the one that nothing fitted.
         ticket: a new number with every move; whatever has an older one in hand is stale.
         attempts: how often it was tried.
         failed_at: when it was last tried in vain, in seconds.
         since: when it was active for the first time, in seconds; None before.
         active_at: when it became active last, in seconds.
         waited: for how long it was then active before it was tried, in seconds.
-        kind: of a pod that is parked, what decides whether it fits; else None.
+        kind: while it is parked, what decides whether its pod fits; else None.
     """
 
+    entity: AnyEntity
     pod: PodRecord
     where: Where
     ticket: int
@@ -53,3 +56,33 @@ class Entry(msgspec.Struct):
     active_at: float = 0.0
     waited: float = 0.0
     kind: Hashable = None
+
+    @property
+    def uid(self) -> str:
+        """The entity's."""
+        return self.entity.uid
+
+    def stand_for(self, entity: AnyEntity) -> None:
+        """The entity is this by now."""
+        self.entity = entity
+        by_uid = {pod.uid: pod for pod in entity.members}
+        self.pod = by_uid.get(self.pod.uid, entity.members[0])
+
+
+def is_alike(a: AnyEntity, b: AnyEntity) -> bool:
+    """Whether what is known of an entity by now can make no difference."""
+    if isinstance(a, PodRecord) and isinstance(b, PodRecord):
+        return (a.template, a.priority, a.gated, a.labels, a.problem) == (
+            b.template,
+            b.priority,
+            b.gated,
+            b.labels,
+            b.problem,
+        )
+    if not (isinstance(a, Entity) and isinstance(b, Entity)):
+        return False
+    return (
+        (a.minimum, a.domain) == (b.minimum, b.domain)
+        and [pod.uid for pod in a.members] == [pod.uid for pod in b.members]
+        and all(map(is_alike, a.members, b.members))
+    )

@@ -47,7 +47,7 @@ class Parked:
             self._priorities[kind] = entry.pod.priority
             if entry.pod.preempts:
                 self._takers.setdefault(entry.pod.priority, {})[kind] = None
-        self._kinds[kind][entry.pod.uid] = entry
+        self._kinds[kind][entry.uid] = entry
         self._n += 1
 
     def keep_off(self, kind: Hashable, barriers: Barriers, hints: Sequence[Hint]) -> None:
@@ -64,7 +64,7 @@ class Parked:
         if kind is None:
             return
         alike = self._kinds[kind]
-        del alike[entry.pod.uid]
+        del alike[entry.uid]
         if not alike:
             del self._kinds[kind]
             self._needs.drop(kind)

@@ -1,33 +1,36 @@
-"""The waiting pods: their order, their backoff, and which of them a change could help.
+"""The waiting entities: their order, their backoff, and which of them a change could help.
 
     offer ─▶ active ─ pop ─▶ (in the cycle) ─ failed ─▶ unschedulable ─ helped ─▶ backoff ─▶ active
       └─▶ gated (scheduling gates)     └─ retry ─▶ backoff
 
-A pod that failed waits in ``unschedulable`` until something changed that could help its shape; if it
+One that failed waits in ``unschedulable`` until something changed that could help its shape; if it
 failed only just now it sits out its backoff first (1 s doubling to 10 s by default), while others are active.
+
+Nearly all entities are one pod. Of several pods one entry waits, which any of them stands for: what is said here of a
+pod by its uid is said of the entity that it is a member of.
 
 Whose turn it is among the active says ``turns``; those that wait for a change are kept by ``parked``.
 """
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterator
 
 from scheduler.api.selectors import Labels
 from scheduler.config import Config
+from scheduler.state.entities import AnyEntity, Entity, count_pods
 from scheduler.state.pods import PodRecord
-from scheduler.waiting.entries import Came, Entry, Where
+from scheduler.waiting.dues import Dues
+from scheduler.waiting.entries import Came, Entry, Where, is_alike
 from scheduler.waiting.parked import Parked
 from scheduler.waiting.turns import ActivePods
 
-# When, ticket and uid of an entry.
-_Due = tuple[float, int, str]
 _STALE_MAX = 64
 # As kube-scheduler: whatever an event missed is tried again after five minutes. Of thousands a few at a time, lest
 # all others wait for them.
 _FLUSH_SECONDS, _FLUSHED_MOST = 300.0, 100
+_EVER = float("inf")
 
 
 def _of_no_label(_: str) -> Labels:
@@ -39,11 +42,11 @@ def _free_of_charge(_: PodRecord) -> int:
 
 
 class Pending:
-    """The pods of ours that have no node. One writer, like the cluster.
+    """The pods of ours that have no node, by entity. One writer, like the cluster.
 
     Attributes:
         parked: those that wait for a change.
-        came: how often a pod came to which part of the queue, by why.
+        came: how often an entity came to which part of the queue, by why.
     """
 
     def __init__(
@@ -56,13 +59,13 @@ class Pending:
         """``labels_of`` finds the labels of a namespace; ``is_shared``: namespaces pay for what is expensive."""
         self._config, self._is_shared = config, is_shared
         self._entries: dict[str, Entry] = {}
+        # By the uid of a pod, that of the entity of several pods that it is a member of.
+        self._joined: dict[str, str] = {}
         self._turns = ActivePods(self._is_stale)
-        # Heaps of (due, ticket, uid), of pods that were helped and of those whose bind failed; one whose ticket
-        # moved on is stale.
-        self._backoff: list[_Due] = []
-        self._penance: list[_Due] = []
-        # When pods began to wait for a change, the oldest first, likewise.
-        self._failed: deque[_Due] = deque()
+        # Of those that were helped, and of those whose bind failed.
+        self._backoff, self._penance = Dues(self._is_stale), Dues(self._is_stale)
+        # When, ticket and uid of those that began to wait for a change, the oldest first.
+        self._failed: deque[tuple[float, int, str]] = deque()
         self.parked = Parked(labels_of)
         self.came: Counter[tuple[Where, Came]] = Counter()
         self._popped: set[str] = set()
@@ -71,28 +74,59 @@ class Pending:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def offer(self, pod: PodRecord, now: float) -> None:
-        """A waiting pod was added or changed. A change that could matter makes it active at once."""
-        entry = self._entries.get(pod.uid)
+    def offer(self, entity: AnyEntity, now: float) -> None:
+        """One that waits was added or changed. A change that could matter makes it active at once.
+
+        Members of an entity wait no longer by themselves. Who is none any more has to be offered anew.
+        """
+        if isinstance(entity, Entity):
+            self._join(entity, now)
+        elif (joined := self._several(entity.uid)) is not None:
+            entity = joined.with_member(entity)
+        uid = entity.uid
+        entry = self._entries.get(uid)
         why = Came.POD_CHANGED
         if entry is None:
             why = Came.POD_ADDED
-            entry = self._entries[pod.uid] = Entry(pod, Where.GATED, 0)
-        elif _same(entry.pod, pod):
-            entry.pod = pod
+            entry = self._entries[uid] = Entry(entity, entity.members[0], Where.GATED, 0)
+        elif is_alike(entry.entity, entity):
+            entry.stand_for(entity)
             return
-        entry.pod = pod
-        if pod.gated:
+        entry.stand_for(entity)
+        if entity.gated:
             self._move(entry, Where.GATED, why)
-        elif pod.uid not in self._popped:
+        elif uid not in self._popped:
             self._activate(entry, now, why)
 
-    def drop(self, uid: str) -> None:
-        """The pod is bound, finished, deleted, or no longer ours."""
-        entry = self._entries.pop(uid, None)
+    def _several(self, uid: str) -> Entity | None:
+        """The entity of several pods that a pod is a member of."""
+        joined = self._joined.get(uid)
+        entity = None if joined is None else self._entries[joined].entity
+        return entity if isinstance(entity, Entity) else None
+
+    def _join(self, entity: Entity, now: float) -> None:
+        if (known := self._entries.get(entity.uid)) is not None:
+            for pod in known.entity.members:
+                self._joined.pop(pod.uid, None)
+        for pod in entity.members:
+            self.drop(pod.uid, now)
+            self._joined[pod.uid] = entity.uid
+
+    def drop(self, uid: str, now: float, *, is_bound: bool = False) -> None:
+        """A pod is bound, finished, deleted, or no longer ours; without it the rest of its entity may be placed."""
+        several = self._several(uid)
+        self._joined.pop(uid, None)
+        if several is not None and len(several.members) > 1:
+            left = several.without(uid, is_bound=is_bound)
+            if is_bound:
+                self._entries[several.uid].stand_for(left)
+            else:
+                self.offer(left, now)
+            return
+        entry = self._entries.pop(uid if several is None else several.uid, None)
         if entry is not None:
             self.parked.drop(entry)
-        self._popped.discard(uid)
+            self._popped.discard(entry.uid)
         self._compact()
 
     def pop(
@@ -101,21 +135,24 @@ class Pending:
         now: float,
         cost: Callable[[PodRecord], int] = _free_of_charge,
         most: int = 0,
-    ) -> list[PodRecord]:
-        """Up to ``limit`` active pods: by priority, then age, then arrival. They count as tried.
+    ) -> list[AnyEntity]:
+        """Active entities, of up to ``limit`` pods: by priority, then age, then arrival. They count as tried.
 
-        ``cost`` is what a pod costs beyond the usual, and is paid by its namespace; a batch ends before it
-        costs more than ``most``, with one pod at least.
+        ``cost`` is what a pod costs beyond the usual, and is paid by its namespace; a batch ends before it has more
+        pods or costs more than ``most``, with one entity at least.
         """
         self._release_backoff(now)
         if self._turns.head() is None:
             self._release_early(limit, now)
         self._turns.fade(now)
-        batch: list[PodRecord] = []
+        batch: list[AnyEntity] = []
         paid: set[tuple[str, int]] = set()
-        spent = 0
-        while len(batch) < limit and (uid := self._turns.head()) is not None:
+        n_pods = spent = 0
+        while n_pods < limit and (uid := self._turns.head()) is not None:
             entry = self._entries[uid]
+            n_pods += count_pods((entry.entity,))
+            if batch and n_pods > limit:
+                break
             # A pod that is like one of the batch is not expensive.
             like = (entry.pod.namespace, id(entry.pod.template))
             extra = cost(entry.pod) if self._is_shared and like not in paid else 0
@@ -129,7 +166,7 @@ class Pending:
             entry.attempts += 1
             entry.waited = now - entry.active_at
             self._popped.add(uid)
-            batch.append(entry.pod)
+            batch.append(entry.entity)
         return batch
 
     def charge(self, namespace: str, cost: float) -> None:
@@ -139,13 +176,13 @@ class Pending:
 
     def take(self, uid: str, now: float) -> None:
         """Take a pod out as if it had just been popped, wherever it stands: it counts as tried."""
-        entry = self._entries.get(uid)
+        entry = self.entry(uid)
         if entry is not None:
             self._move(entry, Where.ACTIVE, Came.POD_ADDED)
             entry.active_at = now
             entry.since = now if entry.since is None else entry.since
             entry.attempts += 1
-            self._popped.add(uid)
+            self._popped.add(entry.uid)
 
     def peek(self, now: float) -> PodRecord | None:
         """The pod that would be popped next; None when none is active."""
@@ -163,34 +200,38 @@ class Pending:
         """Drop stale entries once they are more than the others: a standby never pops."""
         most = _STALE_MAX + 2 * len(self._entries)
         self._turns.compact(most)
-        for heap in (self._backoff, self._penance):
-            if len(heap) > most:
-                heap[:] = [one for one in heap if not self._is_stale(one[2], one[1])]
-                heapq.heapify(heap)
+        self._backoff.compact(most)
+        self._penance.compact(most)
         if len(self._failed) > most:
             there = [one for one in self._failed if not self._is_stale(one[2], one[1])]
             self._failed = deque(there)
 
     def failed(self, uid: str, now: float, kind: Hashable) -> None:
-        """Nothing fits: wait until a change could help.
+        """Nothing fits a pod: wait until a change could help it, and so its entity.
 
         ``kind`` is equal for pods that fit the same nodes; they all have one template.
         """
         entry = self._returned(uid, now)
         if entry is not None:
             self._move(entry, Where.UNSCHEDULABLE, Came.FAILED)
-            self._failed.append((now, entry.ticket, uid))
+            self._failed.append((now, entry.ticket, entry.uid))
+            if entry.pod.uid != uid:
+                entry.pod = next(pod for pod in entry.entity.members if pod.uid == uid)
             self.parked.add(entry, kind)
 
     def retry(self, uid: str, now: float) -> None:
-        """The bind failed through no fault of the pod: try again after its backoff."""
+        """The bind failed through no fault of the pod: try its entity again after its backoff."""
         entry = self._returned(uid, now)
         if entry is not None:
             self._back_off(entry, now, Came.FAILED, self._penance)
 
+    def is_alone(self, uid: str) -> bool:
+        """Whether a pod waits by itself."""
+        return uid not in self._joined
+
     def is_parked(self, uid: str) -> bool:
         """Whether a pod waits for a change."""
-        entry = self._entries.get(uid)
+        entry = self.entry(uid)
         return entry is not None and entry.kind is not None
 
     def helped(self, kind: Hashable, now: float) -> None:
@@ -207,7 +248,7 @@ class Pending:
 
         Nothing unless it waits for a change.
         """
-        entry = self._entries.get(uid)
+        entry = self.entry(uid)
         if entry is not None and entry.kind is not None:
             self._activate(entry, now, Came.CLUSTER_CHANGED)
 
@@ -218,19 +259,19 @@ class Pending:
         """
         self._help_one(uid, now, self._penance)
 
-    def _help_one(self, uid: str, now: float, heap: list[_Due]) -> None:
-        entry = self._entries.get(uid)
+    def _help_one(self, uid: str, now: float, heap: Dues) -> None:
+        entry = self.entry(uid)
         if entry is not None and entry.kind is not None:
             self._back_off(entry, now, Came.CLUSTER_CHANGED, heap)
 
     def put_back(self, uid: str) -> None:
-        """There was no time for a pod that was popped: it was not tried, and its turn comes again."""
+        """There was no time for an entity that was popped: it was not tried, and its turn comes again."""
         self._popped.discard(uid)
         entry = self._entries.get(uid)
         if entry is not None:
             entry.attempts -= 1
             self._move(entry, Where.ACTIVE, Came.POD_ADDED)
-            self._turns.push(entry.pod, entry.ticket)
+            self._turns.push(entry.entity, entry.ticket)
 
     def flush(self, now: float) -> None:
         """Try again what has waited for five minutes, should an event have been missed; the oldest few of it."""
@@ -246,17 +287,7 @@ class Pending:
 
         While nobody is active a pod that was helped need not wait for the end of its backoff.
         """
-        if self._first(self._backoff) is not None:
-            return 0.0
-        return self._first(self._penance)
-
-    def _first(self, heap: list[_Due]) -> float | None:
-        while heap:
-            due, ticket, uid = heap[0]
-            if not self._is_stale(uid, ticket):
-                return due
-            heapq.heappop(heap)
-        return None
+        return 0.0 if self._backoff.first() is not None else self._penance.first()
 
     @property
     def has_active(self) -> bool:
@@ -265,8 +296,9 @@ class Pending:
 
     def in_order(self) -> list[PodRecord]:
         """The active pods, in the order in which they would be popped if nobody had to pay."""
-        active = (e.pod for e in self._entries.values() if e.where == Where.ACTIVE)
-        return sorted(active, key=lambda pod: (-pod.priority, pod.created, pod.order))
+        active = (e.entity for e in self._entries.values() if e.where == Where.ACTIVE)
+        ordered = sorted(active, key=lambda one: (-one.priority, one.created, one.order))
+        return [pod for one in ordered for pod in one.members]
 
     def entries(self) -> Iterator[Entry]:
         """How all waiting pods stand, to be read."""
@@ -274,37 +306,37 @@ class Pending:
 
     def pods(self) -> Iterator[PodRecord]:
         """All waiting pods."""
-        return (entry.pod for entry in self._entries.values())
+        return (pod for entry in self._entries.values() for pod in entry.entity.members)
 
     def counts(self) -> dict[Where, int]:
         """Pods in each part of the queue."""
         counts = dict.fromkeys(Where, 0)
         for entry in self._entries.values():
-            counts[entry.where] += 1
+            counts[entry.where] += count_pods((entry.entity,))
         return counts
 
     def attempts(self, uid: str) -> int:
         """How often the pod was tried."""
-        entry = self._entries.get(uid)
+        entry = self.entry(uid)
         return entry.attempts if entry else 0
 
     def entry(self, uid: str) -> Entry | None:
         """How a waiting pod stands, to be read; None when it does not wait."""
-        return self._entries.get(uid)
+        return self._entries.get(self._joined.get(uid, uid))
 
     def reconsider(self, now: float) -> None:
         """Try all waiting pods at once: something that steers every pod changed, such as a policy."""
         for entry in self._entries.values():
             if (
                 entry.where in {Where.UNSCHEDULABLE, Where.BACKOFF}
-                and entry.pod.uid not in self._popped
+                and entry.uid not in self._popped
             ):
                 self._activate(entry, now, Came.STEERING_CHANGED)
 
     def _returned(self, uid: str, now: float) -> Entry | None:
-        self._popped.discard(uid)
-        entry = self._entries.get(uid)
+        entry = self.entry(uid)
         if entry is not None:
+            self._popped.discard(entry.uid)
             entry.failed_at = now
         return entry
 
@@ -314,9 +346,9 @@ class Pending:
         if entry.since is None:
             entry.since = now
         self._compact()
-        self._turns.push(entry.pod, entry.ticket)
+        self._turns.push(entry.entity, entry.ticket)
 
-    def _back_off(self, entry: Entry, now: float, why: Came, heap: list[_Due]) -> None:
+    def _back_off(self, entry: Entry, now: float, why: Came, heap: Dues) -> None:
         config = self._config
         wait = min(
             config.backoff_max_seconds,
@@ -327,25 +359,19 @@ class Pending:
             self._activate(entry, now, why)
             return
         self._move(entry, Where.BACKOFF, why)
-        heapq.heappush(heap, (due, entry.ticket, entry.pod.uid))
+        heap.push(due, entry.ticket, entry.uid)
 
     def _release_backoff(self, now: float) -> None:
         for heap in (self._backoff, self._penance):
-            while heap and heap[0][0] <= now:
-                self._release(heap, now)
+            while (uid := heap.pop(now)) is not None:
+                self._activate(self._entries[uid], now, Came.BACKOFF_OVER)
 
     def _release_early(self, most: int, now: float) -> None:
         """Nobody else is active: pods that were helped need not wait any longer. Of failed binds that says nothing."""
-        while self._backoff and most:
-            most -= self._release(self._backoff, now)
-
-    def _release(self, heap: list[_Due], now: float) -> bool:
-        """The first of a heap is active; False where it is stale."""
-        _, ticket, uid = heapq.heappop(heap)
-        is_there = not self._is_stale(uid, ticket)
-        if is_there:
+        for _ in range(most):
+            if (uid := self._backoff.pop(_EVER)) is None:
+                return
             self._activate(self._entries[uid], now, Came.BACKOFF_OVER)
-        return is_there
 
     def _move(self, entry: Entry, where: Where, why: Came) -> None:
         self.came[where, why] += 1
@@ -353,13 +379,3 @@ class Pending:
         entry.ticket = self._tickets
         entry.where = where
         self.parked.drop(entry)
-
-
-def _same(a: PodRecord, b: PodRecord) -> bool:
-    return (a.template, a.priority, a.gated, a.labels, a.problem) == (
-        b.template,
-        b.priority,
-        b.gated,
-        b.labels,
-        b.problem,
-    )

@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Callable
 from typing import NamedTuple
 
-from scheduler.state.pods import PodRecord
+from scheduler.state.entities import AnyEntity
 
 # What a namespace may spend before others go first, in units of cost, and how soon half of it is forgotten.
 # Nobody owes more than is forgotten in a few half-lives: perhaps nobody else wanted the time.
@@ -46,9 +46,9 @@ class ActivePods:
         """Stale turns count."""
         return len(self._active) + sum(map(len, self._behind.values()))
 
-    def push(self, pod: PodRecord, ticket: int) -> None:
-        """A pod is active."""
-        turn = _Turn(-pod.priority, pod.created, pod.order, ticket, pod.uid, pod.namespace)
+    def push(self, one: AnyEntity, ticket: int) -> None:
+        """An entity is active."""
+        turn = _Turn(-one.priority, one.created, one.order, ticket, one.uid, one.namespace)
         heapq.heappush(self._active, turn)
 
     def head(self) -> str | None:

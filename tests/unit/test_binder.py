@@ -109,7 +109,7 @@ def unbound(path: str, *, version: str) -> Any:
 def submit(made: Binder, *wanted: str) -> None:
     for name in wanted:
         one = pod(name)
-        made.submit(Bind(one.uid, "node", ()), one)
+        made.submit([Bind(one.uid, "node", ())], {one.uid: one})
 
 
 async def until(check: Callable[[], bool]) -> None:
@@ -265,3 +265,38 @@ async def test_workers_neither_grow_nor_shrink_in_number_by_binds_in_doubt() -> 
         await until(lambda: len(reported) == 21)
     assert all(isinstance(one, events.BindDone) for one in reported)
     assert most == 3
+
+
+async def test_a_plan_falls_with_the_first_of_its_binds_that_comes_to_nothing() -> None:
+    """What was not sent yet is not sent any more, and what is bound stays bound; other plans go on."""
+
+    def answer(_: str, path: str) -> Any:
+        if "/bad/" in path:
+            raise ApiError(403, "Forbidden", "no")
+        return {}
+
+    api = Api(answer)
+    async with binder(api, in_flight=1) as (made, reported):
+        group = [pod(name) for name in ("first", "bad", "x", "y")]
+        binds = [Bind(one.uid, "node", ()) for one in group]
+        made.submit(binds, {one.uid: one for one in group})
+        submit(made, "other")
+        await until(lambda: len(reported) == 5)
+        assert made.backlog == 0
+    why = "pod default/bad of its group was not bound"
+    told = {event.uid: getattr(event, "message", "") for event in reported}  # type: ignore[union-attr]
+    assert told.pop("default/bad")
+    assert told == {"default/first": "", "default/x": why, "default/y": why, "default/other": ""}
+    assert [path.split("/")[6] for _, path in api.asked] == ["first", "bad", "other"]
+
+
+async def test_a_large_plan_falls_at_once() -> None:
+    """Those that wait for their turn before a node are given back, also if they are many."""
+    group = [pod(f"p{i}") for i in range(500)]
+    async with binder(Api(lambda *_: {}), term=lambda: 0) as (made, reported):
+        made.submit(
+            [Bind(one.uid, "n", ((),), "HAMi") for one in group], {one.uid: one for one in group}
+        )
+        await until(lambda: len(reported) == len(group))
+        assert made.backlog == 0
+    assert all(isinstance(event, events.BindFailed) for event in reported)

@@ -140,7 +140,7 @@ async def test_a_job_that_waits_in_its_turn_keeps_it(*, goes_on: bool) -> None:
     async with binder(Api(lambda *_: {}), steps=rows) as (made, reported):
         for name in ("p", "q"):
             one = pod(name)
-            made.submit(Bind(one.uid, "n", ((),), "HAMi"), one)
+            made.submit([Bind(one.uid, "n", ((),), "HAMi")], {one.uid: one})
         await until(lambda: made._steps.n_waiting == 1)
         assert did == ["a"]
         if goes_on:

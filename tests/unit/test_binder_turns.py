@@ -50,7 +50,7 @@ class Server(Api):
 def submit(made: Binder, *wanted: str) -> None:
     for name in wanted:
         one = pod(name)
-        made.submit(Bind(one.uid, "n", ((),), "HAMi"), one)
+        made.submit([Bind(one.uid, "n", ((),), "HAMi")], {one.uid: one})
 
 
 def answered(name: str) -> wire.Pod:

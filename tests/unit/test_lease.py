@@ -1,11 +1,7 @@
 """The lease alone: who may act, until when, and what is known of those before."""
 
 import asyncio
-import copy
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from types import SimpleNamespace
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 import structlog
@@ -14,70 +10,7 @@ from scheduler.api import names
 from scheduler.errors import ApiError
 from scheduler.kube.lead.holding import Holder
 from scheduler.kube.lead.lease import AlwaysLeader, Lease, Place
-
-Json = dict[str, Any]
-
-
-class Api:
-    """One lease; ``lose`` swallows the next answer to a write."""
-
-    def __init__(self) -> None:
-        self.lease: Json | None = None
-        self.version = 0
-        self.lose = False
-        # Status and chunks of the next watch.
-        self.news: tuple[int, list[bytes]] = (200, [])
-        self.watched: list[str] = []
-
-    async def get(self, _: str) -> Json:
-        if self.lease is None:
-            raise ApiError(404, "NotFound", "")
-        return copy.deepcopy(self.lease)
-
-    @asynccontextmanager
-    async def stream(
-        self, _: str, params: dict[str, str], *, silence_seconds: float
-    ) -> AsyncIterator[Any]:
-        assert silence_seconds > 0.0
-        assert params["fieldSelector"] == "metadata.name=l"
-        self.watched.append(params["resourceVersion"])
-        status, news = self.news
-
-        async def chunks() -> AsyncIterator[bytes]:
-            for chunk in news:
-                yield chunk
-
-        content = SimpleNamespace(iter_any=chunks)
-        yield SimpleNamespace(status=status, content=content)
-
-    async def send(self, method: str, _: str, body: Json) -> bytes:
-        if method == "PUT" and body["metadata"]["resourceVersion"] != str(self.version):
-            raise ApiError(409, "Conflict", "")
-        self.version += 1
-        body["metadata"]["resourceVersion"] = str(self.version)
-        self.lease = body
-        if self.lose:
-            self.lose = False
-            raise ApiError(0, "Timeout", "no answer")
-        return b""
-
-
-class Notes:
-    """Hands nothing on."""
-
-    def write(self) -> dict[str, str]:
-        return {}
-
-    def read(self, _: dict[str, str]) -> None:
-        """Takes nothing over."""
-
-
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
+from tests.model.lease_server import Api, Clock, Json, Notes
 
 Make = Callable[[str], Lease]
 
@@ -199,42 +132,6 @@ async def test_a_renewal_found_after_its_term_has_lapsed_begins_another(
         with pytest.raises(ApiError):
             await lease._try()
     assert (lease.present_term(), lease.held.reign) == (2, 1)
-
-
-async def test_the_time_of_a_holder_runs_from_the_first_look_and_it_is_tried_when_it_is_over(
-    make: Make, clock: Clock
-) -> None:
-    """A process that starts looks before it has compiled its kernels, which may take a minute."""
-    first, second = make("first"), make("second")
-    await first._try()
-    await second.look()
-    assert (second.holder(), second.present_term()) == (Holder.REPLICA, 0)
-    clock.now += 14.5
-    await second._try()
-    assert second.present_term() == 0
-    # Not at the next of its tries, which are two seconds apart.
-    assert second._next_try() == 0.5
-    clock.now += 0.5
-    await second._try()
-    assert second.present_term() == 1
-    assert second._next_try() == 2.0
-
-
-async def test_a_look_at_no_lease_and_at_no_api_server_is_no_trouble(
-    make: Make, api: Api, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lease = make("one")
-    await lease.look()
-
-    async def fail(_: str) -> Json:
-        raise ApiError(503, "ServiceUnavailable", "")
-
-    with monkeypatch.context() as away:
-        away.setattr(api, "get", fail)
-        await lease.look()
-    assert (lease.holder(), lease.trouble, lease.errors) == (Holder.NOBODY, None, 0)
-    await lease._try()
-    assert lease.held.is_clean
 
 
 async def test_who_holds_it_is_told(make: Make, api: Api, clock: Clock) -> None:

@@ -1,17 +1,17 @@
-"""Pods that may go to some rows only go where they would go if there were no other nodes; boards stay as they are."""
+"""Pods that may go to some nodes only go where they would go if there were no others; boards stay as they are."""
 
 import random
 
-import numpy as np
 import pytest
 
 from scheduler.api import wire
-from scheduler.api.door.decisions import Bind
+from scheduler.api.door.decisions import Outcome
 from scheduler.api.placement import Mode, Placement
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
+from scheduler.state.entities import Domain, Entity
 from tests import make, slices
 from tests.model import clusters, workloads
 
@@ -21,14 +21,17 @@ PLACEMENTS = [
     Placement(mode=Mode.MOST_ALLOCATED),
     Placement(node_policy="binpack"),
 ]
-NODES = 150
+# More than one block of rows, and a block has nodes of several domains.
+NODES, DOMAIN = 150, 25
 
 
-def build(seed: int, *, closed: frozenset[int] = frozenset()) -> Cluster:
-    """A cluster of several blocks of rows, of which some nodes are closed to all pods."""
+def build(seed: int, *, inside: frozenset[int] = frozenset(), closes: bool = False) -> Cluster:
+    """A cluster in which some nodes are marked, and the others may be closed to all pods."""
     bodies = clusters.nodes(random.Random(seed), NODES, clusters.SMALL)
-    for row in closed:
-        bodies[row]["spec"]["taints"] = [{"key": "closed", "value": "", "effect": "NoSchedule"}]
+    for row, body in enumerate(bodies):
+        body["metadata"]["labels"] |= {"inside": str(row in inside), "block": str(row // DOMAIN)}
+        if closes and row not in inside:
+            body["spec"]["taints"] = [{"key": "closed", "value": "", "effect": "NoSchedule"}]
     return make.cluster(nodes=clusters.wired(bodies))
 
 
@@ -41,35 +44,34 @@ def batches(seed: int, *, alike: bool) -> list[list[wire.Pod]]:
     return [[workloads.pod(kind, f"{kind}-{i}") for i in range(n)] for kind in kinds]
 
 
-def place(
-    cycle: Cycle, cluster: Cluster, pods: list[wire.Pod], among: c.Flags
-) -> tuple[list[Bind], list[str]]:
-    records = [record for pod in pods if (record := cluster.see_pod(pod)) is not None]
-    outcome = cycle.schedule(records, among=among)
-    return outcome.binds, [hold.uid for hold in outcome.holds]
+def place(cycle: Cycle, cluster: Cluster, pods: list[wire.Pod], domain: Domain | None) -> Outcome:
+    """Decide for pods each by itself, or for all that fit in a domain."""
+    records = tuple(record for pod in pods if (record := cluster.see_pod(pod)) is not None)
+    batch = records if domain is None else [Entity("group", records, 1, domain)]
+    return cycle.schedule(batch)
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS, ids=lambda one: one.node_policy or one.mode)
 @pytest.mark.parametrize("alike", [True, False])
 @pytest.mark.parametrize("seed", slices.pick_part((1, 2, 3, 4)))
-def test_masked_pods_go_where_they_would_if_the_other_nodes_were_closed(
+def test_pods_in_a_domain_go_where_they_would_if_the_other_nodes_were_closed(
     seed: int, placement: Placement, *, alike: bool
 ) -> None:
-    """Also where scores compare nodes, and where other pods are placed on all nodes in between."""
+    """Also where scores compare nodes; and the first that does not fit is told of the nodes of the domain alone."""
     rng = random.Random(seed)
     inside = frozenset(rng.sample(range(NODES), rng.choice((3, 30, 100))))
-    outside = frozenset(range(NODES)) - inside
     config = Config(placement=placement)
-    masked, closed = build(seed), build(seed, closed=outside)
+    masked, closed = build(seed, inside=inside), build(seed, inside=inside, closes=True)
     one, other = (make.cycle(cluster=cluster, config=config) for cluster in (masked, closed))
-    among = np.zeros(masked.nodes.capacity, np.bool_)
-    among[list(inside)] = True
-    everywhere = np.zeros(0, np.bool_)
     n_bound = 0
     for pods in batches(seed, alike=alike):
-        found = place(one, masked, pods, among)
-        assert found == place(other, closed, pods, everywhere)
-        n_bound += len(found[0])
+        found = place(one, masked, pods, Domain("inside", "True"))
+        expected = place(other, closed, pods, None)
+        assert found.binds == expected.binds
+        assert [hold.uid for hold in found.holds] == [hold.uid for hold in expected.holds][:1]
+        told = [hold.diagnosis.n_nodes for hold in found.holds if hold.diagnosis]
+        assert told == [len(inside)] * len(found.holds)
+        n_bound += len(found.binds)
     assert n_bound > 5
 
 
@@ -84,29 +86,25 @@ def list_bytes(board: c.Board) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("kind", ["plain", "thirds", "prefers", "even", "apart", "near"])
-def test_a_masked_trial_leaves_boards_as_they_were(kind: str) -> None:
+def test_a_trial_in_a_domain_leaves_boards_as_they_were(kind: str) -> None:
     """Thousands of domains can be tried on one board: rolled back, only rows that pods were on are scored again."""
     cluster = build(1)
     cycle = make.cycle(cluster=cluster)
     records = [cluster.see_pod(workloads.pod(kind, f"p{i}")) for i in range(24)]
-    pods = [record for record in records if record is not None]
+    pods = tuple(record for record in records if record is not None)
     cycle.schedule(pods[:12])
     shape = cycle.shape_of(pods[12])
     assert shape is not None
     assert cycle.boards.has(shape.key)
     cycle.boards.refresh(shape)
-    before = list_bytes(shape.board)
-    board = shape.board
+    board, before = shape.board, list_bytes(shape.board)
     n_bound = 0
-    for first in range(0, NODES, 25):
-        among = np.zeros(cluster.nodes.capacity, np.bool_)
-        among[first : first + 25] = True
+    for block in range(NODES // DOMAIN):
         with cluster.trial():
-            outcome = cycle.schedule(pods[12:], among=among)
-            n_bound += len(outcome.binds)
-            assert {cluster.nodes.row_of(bind.node) // 25 for bind in outcome.binds} <= {
-                first // 25
-            }
+            entity = Entity("group", pods[12:], 1, Domain("block", str(block)))
+            binds = cycle.schedule([entity]).binds
+            assert {cluster.nodes.row_of(bind.node) // DOMAIN for bind in binds} <= {block}
+            n_bound += len(binds)
         cycle.boards.refresh(shape)
         assert shape.board is board
         assert list_bytes(board) == before

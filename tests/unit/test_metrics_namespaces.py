@@ -81,7 +81,7 @@ async def test_models_of_a_nodes_cards_are_counted_also_without_series_of_cards(
 def test_namespaces_beyond_the_most_are_told_together() -> None:
     def entry(i: int) -> Entry:
         pod: Any = SimpleNamespace(namespace=f"n{i:04}")
-        return Entry(pod, Where.ACTIVE, 0, since=float(i))
+        return Entry(pod, pod, Where.ACTIVE, 0, since=float(i))
 
     entries = [entry(i) for i in range(1500)]
     oldest, pending, waits = namespaces.collect_waiting(entries, 2000.0)

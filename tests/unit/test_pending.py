@@ -36,7 +36,7 @@ def waiting(*pods: PodRecord) -> Pending:
 
 
 def popped(pending: Pending, now: float = 0.0, limit: int = 99) -> list[str]:
-    return [one.name for one in pending.pop(limit, now)]
+    return [pod.name for one in pending.pop(limit, now) for pod in one.members]
 
 
 def parked(*pods: PodRecord, at: float = 0.0) -> Pending:
@@ -197,7 +197,7 @@ def test_a_pod_that_changes_while_it_is_tried_is_not_given_out_twice() -> None:
 
 def test_a_dropped_pod_is_gone_wherever_it_was() -> None:
     for pending in (waiting(pod()), parked(pod()), waiting(pod(gated=True))):
-        pending.drop("default/p")
+        pending.drop("default/p", 0.0)
         assert len(pending) == 0
         assert len(pending.parked) == 0
         pending.retry("default/p", 0.0)
@@ -248,7 +248,7 @@ def test_no_pod_is_lost_or_given_out_twice_at_once(happened: list[tuple[str, int
                 known.add(uid)
                 gated.add(uid)
             case "drop":
-                pending.drop(uid)
+                pending.drop(uid, now)
                 known.discard(uid)
                 out.discard(uid)
                 gated.discard(uid)

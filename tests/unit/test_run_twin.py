@@ -18,7 +18,7 @@ from scheduler.replay import run as engine
 from scheduler.replay.experiment import RunOptions, Trace, TraceNode, TracePod, Workload
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
-from scheduler.state.pods import PodRecord
+from scheduler.state.entities import AnyEntity
 from tests.oracles import demand, fleet, hami, keel, published, replay
 from tests.unit import twin_worlds
 
@@ -71,11 +71,11 @@ def learnt(monkeypatch: pytest.MonkeyPatch) -> list[c.Demand]:
     class Watched(Cycle):
         known: c.Demand | None = None
 
-        def schedule(self, batch: Sequence[PodRecord], **how: Any) -> Outcome:
+        def schedule(self, batch: Sequence[AnyEntity], *, explain: bool = True) -> Outcome:
             tables = self.learner.tables
             log.append(log[-1] if tables is self.known else copy.deepcopy(tables))
             self.known = tables
-            return super().schedule(batch, **how)
+            return super().schedule(batch, explain=explain)
 
     monkeypatch.setattr(engine_room, "Cycle", Watched)
     return log

@@ -11,6 +11,7 @@ from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import Pace
 from scheduler.engine.engine import Engine
 from scheduler.engine.intake import Intake
+from scheduler.state.entities import AnyEntity
 from scheduler.state.pods import PodRecord
 from scheduler.waiting.pending import Pending
 from tests import make
@@ -23,8 +24,8 @@ def record(name: str, namespace: str = "default", **words: object) -> PodRecord:
     return found
 
 
-def names(batch: list[PodRecord]) -> list[str]:
-    return [pod.name for pod in batch]
+def names(batch: list[AnyEntity]) -> list[str]:
+    return [pod.name for one in batch for pod in one.members]
 
 
 def dear(pod: PodRecord) -> int:
@@ -35,7 +36,8 @@ def everything(pending: Pending, *, most: int, until: str) -> int:
     """Pods popped before the one of that name; each fails and is not tried again."""
     popped = 0
     while batch := pending.pop(64, 0.0, dear, most):
-        for pod in batch:
+        for one in batch:
+            (pod,) = one.members
             if pod.name == until:
                 return popped
             popped += 1
@@ -112,7 +114,7 @@ def test_a_standby_that_never_pops_keeps_nothing_of_what_has_gone() -> None:
     pod = record("p")
     for _ in range(1000):
         pending.offer(pod, 0.0)
-        pending.drop(pod.uid)
+        pending.drop(pod.uid, 0.0)
     assert len(pending._turns) <= 64
 
 

@@ -8,7 +8,7 @@ for its turn as well (``turns``), between the steps before the turn and those th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import structlog
@@ -102,15 +102,19 @@ class Binder:
         """Decisions that wait for nothing but a free request."""
         return self._crew.n_queued
 
-    def submit(self, bind: Bind, pod: PodRecord) -> None:
-        """Queue a decision."""
-        job = Job(bind, pod, self._permit.term(), _now())
-        self._open.begin(job)
-        self._enter(job)
+    def submit(self, binds: Sequence[Bind], pods: Mapping[str, PodRecord]) -> None:
+        """Queue the binds of one plan; ``pods`` by uid."""
+        term, now = self._permit.term(), _now()
+        jobs = [Job(bind, pods[bind.uid], term, now) for bind in binds]
+        for job in jobs:
+            job.others = jobs if len(jobs) > 1 else ()
+            self._open.begin(job)
+        for job in jobs:
+            self._enter(job)
 
     def _enter(self, job: Job) -> None:
         """Hand a job to a worker, or let it wait for its turn where nothing is to be done before."""
-        needs_turn = job.takes_turns and not job.has_turn
+        needs_turn = job.takes_turns and not (job.has_turn or job.withdrawn)
         if needs_turn and not self._steps.are_before_turn(job):
             self._do(self._turns.submitted(job))
         else:
@@ -129,11 +133,15 @@ class Binder:
         if job is None or job.is_sent or job.withdrawn:
             return False
         job.withdrawn = why
+        self._stop(job)
+        return True
+
+    def _stop(self, job: Job) -> None:
+        """End a job that was withdrawn, if no worker has it."""
         if self._steps.drop(job):
-            self._give_back(job, why)
+            self._give_back(job, job.withdrawn)
         else:
             self._stop_waiting(job)
-        return True
 
     def _stop_waiting(self, job: Job) -> None:
         """End a job that was withdrawn, if it waits for its turn; otherwise the worker that has it ends it."""
@@ -345,6 +353,18 @@ class Binder:
     def _end(self, job: Job, result: BindDone | BindFailed) -> None:
         self._open.end(job)
         self._report(result)
+        if isinstance(result, BindFailed):
+            self._withdraw_others(job)
+
+    def _withdraw_others(self, job: Job) -> None:
+        """A plan stands or falls as a whole: where one bind came to nothing, no other is sent that was not yet."""
+        others = [one for one in job.others if one is self._open.get_job(one.uid)]
+        unsent = [one for one in others if not (one.is_sent or one.withdrawn)]
+        # All of them first: each that ends comes here, too.
+        for one in unsent:
+            one.withdrawn = f"pod {job.pod.key} of its group was not bound"
+        for one in unsent:
+            self._stop(one)
 
 
 def _now() -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -121,6 +121,7 @@ class Job:
         n_taken: how many rows of the table of steps are behind it.
         begun: the steps that may have to be undone, in the order they were begun.
         has_turn: it is its turn before the node.
+        others: the jobs of the same plan, which stands or falls as a whole.
     """
 
     bind: Bind
@@ -133,6 +134,7 @@ class Job:
     withdrawn: str = ""
     n_taken: int = 0
     has_turn: bool = False
+    others: Sequence[Job] = ()
 
     @property
     def uid(self) -> str:

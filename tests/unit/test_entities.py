@@ -1,0 +1,239 @@
+"""Several pods that are decided about as one: enough of them are placed at once, or none is."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import pytest
+
+from scheduler.api import wire
+from scheduler.api.door import events
+from scheduler.api.door.decisions import Outcome, Plan
+from scheduler.config import Config
+from scheduler.engine.allowance import Unlimited
+from scheduler.engine.chores import PROMPT
+from scheduler.engine.engine import Engine
+from scheduler.state import checks
+from scheduler.state.entities import Domain, Entity
+from scheduler.waiting.entries import Where
+from tests import make
+
+ALL = ["a", "b", "c", "d"]
+
+
+class Gang:
+    """An engine with some nodes, and a group of pods on it."""
+
+    def __init__(self, *nodes: wire.Node) -> None:
+        self.engine = Engine(Config(), pace=PROMPT)
+        self.now = 0.0
+        for one in nodes:
+            self.see(one)
+
+    def see(self, found: wire.Node | wire.Pod) -> None:
+        self.engine.handle(events.Seen(found), self.now)
+
+    def gone(self, name: str) -> None:
+        self.engine.handle(events.Gone("Pod", f"default/{name}"), self.now)
+
+    def group(
+        self, *pods: wire.Pod, minimum: int, domain: Domain | None = None, uid: str = "gang"
+    ) -> None:
+        """Pods come and are found to belong together."""
+        for pod in pods:
+            self.see(pod)
+        members = tuple(self.engine.cluster.pods[pod.metadata.uid] for pod in pods)
+        self.engine.pending.offer(Entity(uid, members, minimum, domain), self.now)
+
+    def decide(self, pods: int = 2**40) -> Outcome:
+        outcome = self.engine.decide(self.now, Unlimited(pods))
+        checks.verify(self.engine.cluster)
+        return outcome
+
+    def end(self, *names: str, failed: bool = False) -> None:
+        for name in names:
+            uid = f"default/{name}"
+            event = events.BindFailed(uid, "refused") if failed else events.BindDone(uid)
+            self.engine.handle(event, self.now)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {str(where): n for where, n in self.engine.pending.counts().items() if n}
+
+
+def pods(*names: str, cpu: str = "4", **more: object) -> list[wire.Pod]:
+    return [make.pod(name=name, cpu=cpu, **more) for name in names]  # type: ignore[arg-type]
+
+
+def bound(plan: Plan) -> list[str]:
+    return [bind.uid.removeprefix("default/") for bind in plan.binds]
+
+
+@contextmanager
+def unchanged(gang: Gang) -> Iterator[None]:
+    """What is decided leaves all columns as they are."""
+    before = checks.fingerprint(gang.engine.cluster)
+    yield
+    assert checks.fingerprint(gang.engine.cluster) == before
+
+
+def test_a_group_that_fits_is_one_plan() -> None:
+    gang = Gang(make.node(name="m", cpu="8"), make.node(name="n", cpu="8"))
+    gang.group(*pods(*ALL), minimum=4)
+    (plan,) = gang.decide().plans
+    assert (plan.entity, bound(plan), plan.hold) == ("gang", ALL, None)
+    assert {bind.node for bind in plan.binds} == {"m", "n"}
+    gang.end(*ALL)
+    assert len(gang.engine.pending) == 0
+
+
+def test_each_member_gets_cards_of_its_own() -> None:
+    cards = make.cards(count=4, mib=16_000)
+    gang = Gang(make.hami_node(name="n", cards=cards))
+    members = [make.pod(name=name, cpu="1", gpu=1, gpumem=16_000) for name in ALL]
+    gang.group(*members, minimum=4)
+    (plan,) = gang.decide().plans
+    assert len({use.uuid for bind in plan.binds for slot in bind.slots for use in slot}) == 4
+
+
+def test_a_group_that_does_not_fit_takes_nothing_and_is_told_once_why() -> None:
+    """Who comes after it finds all the room; the group is placed when there is room for all of it."""
+    gang = Gang(make.node(name="n", cpu="12"))
+    gang.group(*pods(*ALL), minimum=4)
+    with unchanged(gang):
+        (plan,) = gang.decide().plans
+    assert (plan.entity, plan.binds) == ("gang", ())
+    assert plan.hold is not None
+    assert plan.hold.uid == "default/d"
+    assert plan.hold.diagnosis is not None
+    assert plan.hold.diagnosis.reasons == (("Insufficient cpu", 1),)
+    assert gang.counts == {"unschedulable": 4}
+    gang.see(make.pod(name="other", cpu="12"))
+    (other,) = gang.decide().plans
+    assert bound(other) == ["other"]
+    gang.see(make.node(name="m", cpu="16"))
+    (plan,) = gang.decide().plans
+    assert bound(plan) == ALL
+
+
+def test_a_group_is_placed_without_those_that_it_can_do_without() -> None:
+    """The rest waits, and each of it is placed as soon as it fits."""
+    gang = Gang(make.node(name="n", cpu="12"))
+    gang.group(*pods(*ALL), minimum=2)
+    (plan,) = gang.decide().plans
+    assert bound(plan) == ["a", "b", "c"]
+    assert plan.hold is not None
+    assert plan.hold.uid == "default/d"
+    gang.end("a", "b")
+    gang.see(make.node(name="m", cpu="4"))
+    (rest,) = gang.decide().plans
+    assert (rest.entity, bound(rest), rest.hold) == ("gang", ["d"], None)
+    gang.end("c", "d")
+    assert len(gang.engine.pending) == 0
+
+
+def test_a_group_stays_within_its_domain() -> None:
+    """There is room for it elsewhere, and it is told of the domain's nodes alone; a node that joins the domain helps."""
+    racks = [
+        make.node(name=f"{rack}{i}", cpu="4", labels={"rack": rack})
+        for rack in "xy"
+        for i in range(3)
+    ]
+    gang = Gang(*racks, make.node(name="spare", cpu="8"))
+    gang.group(*pods(*ALL), minimum=4, domain=Domain("rack", "x"))
+    with unchanged(gang):
+        (plan,) = gang.decide().plans
+    assert plan.hold is not None
+    assert plan.hold.diagnosis is not None
+    assert plan.hold.diagnosis.n_nodes == 3
+    gang.see(make.node(name="spare", cpu="8", labels={"rack": "x"}))
+    (plan,) = gang.decide().plans
+    assert {bind.node for bind in plan.binds} <= {"x0", "x1", "x2", "spare"}
+    assert bound(plan) == ALL
+
+
+def test_in_a_domain_without_nodes_nothing_fits() -> None:
+    gang = Gang(make.node(name="n", cpu="64", labels={"rack": "x"}))
+    gang.group(*pods(*ALL), minimum=1, domain=Domain("rack", "y"))
+    assert not gang.decide().binds
+
+
+def test_what_is_left_of_a_group_is_tried_when_a_member_leaves() -> None:
+    gang = Gang(make.node(name="n", cpu="12"))
+    gang.group(*pods("large", cpu="8"), *pods("a", "b", "c"), minimum=3)
+    assert not gang.decide().binds
+    gang.gone("large")
+    (plan,) = gang.decide().plans
+    assert bound(plan) == ["a", "b", "c"]
+
+
+def test_a_pod_waits_no_longer_by_itself_once_it_belongs_to_a_group() -> None:
+    gang = Gang(make.node(name="n", cpu="1"))
+    for pod in pods("a", "b"):
+        gang.see(pod)
+    assert len(gang.decide().plans) == 2
+    gang.group(*pods("a", "b"), minimum=2)
+    (plan,) = gang.decide().plans
+    assert plan.entity == "gang"
+    assert gang.counts == {"unschedulable": 2}
+
+
+def test_room_for_a_second_member_on_a_node_helps_the_group() -> None:
+    """There was room for one all the time, so no pod alone would wait for this."""
+    gang = Gang(make.node(name="n", cpu="8"))
+    gang.see(make.pod(name="old", cpu="3", node="n"))
+    gang.group(*pods("a", "b"), minimum=2)
+    assert not gang.decide().binds
+    gang.gone("old")
+    (plan,) = gang.decide().plans
+    assert bound(plan) == ["a", "b"]
+
+
+def test_a_member_whose_bind_failed_is_tried_again_without_those_that_are_bound() -> None:
+    gang = Gang(make.node(name="n", cpu="16"))
+    gang.group(*pods(*ALL), minimum=4)
+    gang.decide()
+    gang.end("a", "b")
+    gang.end("c", failed=True)
+    assert not gang.decide().plans
+    gang.now = 1.0
+    # The bind of one is still under way.
+    (plan,) = gang.decide().plans
+    assert (plan.entity, bound(plan)) == ("gang", ["c"])
+    gang.end("c", "d")
+    assert len(gang.engine.pending) == 0
+
+
+def test_a_group_of_which_no_bind_was_sent_comes_back_whole() -> None:
+    gang = Gang(make.node(name="n", cpu="16"))
+    gang.group(*pods(*ALL), minimum=4)
+    gang.decide()
+    gang.end(*ALL, failed=True)
+    assert gang.counts == {"backoff": 4}
+    gang.see(make.pod(name="other", cpu="4", node="n"))
+    gang.now = 1.0
+    (plan,) = gang.decide().plans
+    assert plan.binds == ()
+    assert gang.counts == {"unschedulable": 4}
+
+
+@pytest.mark.parametrize("most", [1, 3, 5])
+def test_a_group_counts_by_its_pods_and_is_never_cut(most: int) -> None:
+    """A shell that has room for a few pods gets the next group, and nothing beyond."""
+    gang = Gang(make.node(name="n", cpu="64"))
+    gang.group(*pods(*ALL, priority=1), minimum=4)
+    for pod in pods("x", "y", "z"):
+        gang.see(pod)
+    plans: Sequence[Plan] = gang.decide(pods=most).plans
+    assert [plan.entity for plan in plans] == ["gang", *(["default/x"] if most == 5 else [])]
+    assert gang.engine.pending.counts()[Where.ACTIVE] == 7
+
+
+def test_groups_and_pods_take_turns_by_priority() -> None:
+    gang = Gang(make.node(name="n", cpu="12"))
+    gang.group(*pods("a", "b", priority=1), minimum=2)
+    gang.group(*pods("c", "d"), minimum=2, uid="later")
+    for pod in (*pods("urgent", priority=2), *pods("x", "y")):
+        gang.see(pod)
+    plans = gang.decide().plans
+    assert [plan.entity for plan in plans if plan.binds] == ["default/urgent", "gang"]
+    assert [plan.entity for plan in plans if plan.hold] == ["later", "default/x", "default/y"]
