@@ -10,7 +10,7 @@ import numpy as np
 
 from scheduler.api import wire
 from scheduler.api.placement import Mode
-from scheduler.audit.again import advice, filling, orders, replay
+from scheduler.audit.again import advice, filling, orders
 from scheduler.audit.again.advice import Tried
 from scheduler.audit.again.filling import Held
 from scheduler.audit.again.orders import InOrders
@@ -70,7 +70,7 @@ def compare_modes(
         "stays": [{"reason": reason, "pods": count} for reason, count in parted.reasons],
         "withoutController": parted.without_controller,
         "orders": n_orders,
-        "emptyNodes": replay.empty_nodes(now.cluster, parted.own),
+        "emptyNodes": m.count_empty(now.cluster, parted.own),
         "arrivals": n_arrivals,
         "held": {
             name: values[0]

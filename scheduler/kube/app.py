@@ -15,6 +15,10 @@ import structlog
 
 from scheduler.api.door.events import Heard
 from scheduler.engine.engine import Engine
+from scheduler.engine.questions.nodes import KnownNode
+from scheduler.engine.questions.pods import BindObjection, PodVersion
+from scheduler.engine.questions.volumes import KnownClaim, KnownVolume, MovedDrivers
+from scheduler.engine.questions.waiting import IsParked
 from scheduler.errors import BadInput
 from scheduler.kernels import compiling
 from scheduler.kube import heap, hosting, rights
@@ -228,8 +232,8 @@ class Operator:
             controller=config.scheduler_name,
             instance=self.options.identity,
             is_binding=lambda: self._binder.n_queued > 0,
-            version_of=self.engine.version_of,
-            still_waits=lambda uid: self.is_deciding() and self.engine.pending.is_parked(uid),
+            version_of=self._version_of,
+            still_waits=lambda uid: self.is_deciding() and self.engine.ask(IsParked(uid)),
         )
         self._policy_status = PolicyStatus(api, is_leading=self.is_deciding)
         self._lease = self._make_lease(side_api)
@@ -303,27 +307,37 @@ class Operator:
         config = self.options.config
         seconds = config.lock_timeout_seconds
         known = ClusterLookups(
-            lambda: self.engine.cluster.storage,
+            lambda key: self.engine.ask(KnownClaim(key)),
+            lambda name: self.engine.ask(KnownVolume(name)),
+            lambda node: self.engine.ask(MovedDrivers(node)),
             self._labels_of,
             lambda profile: config.profile(profile).placement.kube.volume_binding.timeout_seconds,
         )
         return Binder(
             Writes(
-                Binding(self._api, fence, self.engine.version_of),
+                Binding(self._api, fence, self._version_of),
                 (
                     VolumeClaims(self._api, known),
                     NodeLock(self._api, schedulers=self._schedulers, timeout_seconds=seconds),
                 ),
             ),
-            Permit(self._lease.present_term, self.engine.objection, self._reporter.quiet),
+            Permit(
+                self._lease.present_term,
+                lambda bind: self.engine.ask(BindObjection(bind)),
+                self._reporter.quiet,
+            ),
             self._tally.report,
             in_flight=config.binds_in_flight,
             allocate_timeout=seconds,
         )
 
+    def _version_of(self, uid: str) -> str:
+        """The last version seen of a pod."""
+        return self.engine.ask(PodVersion(uid))
+
     def _labels_of(self, node: str) -> Mapping[str, str] | None:
         """The labels of a node, None when it is not there."""
-        facts = self.engine.cluster.facts_of(node)
+        facts = self.engine.ask(KnownNode(node))
         return facts.labels if facts is not None else None
 
     @staticmethod
