@@ -1,4 +1,4 @@
-"""The engine: it applies events to the state and the queue, and asks the cycle to decide.
+"""The engine: it applies events to the state and the queue, asks the cycle to decide, and answers questions.
 
 A pod's way: ``Seen`` → state → (expensive to compile? ``intake``) → queue → ``decide`` → Bind → ``BindDone`` or
 ``BindFailed`` → bound, or waiting again. One writer, no lock: whoever owns the engine calls it from one task.

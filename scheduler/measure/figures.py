@@ -28,7 +28,7 @@ so is what is free on cards that are out of order, in MIG mode, or held by pods 
 
 from __future__ import annotations
 
-from collections.abc import Container, Generator
+from collections.abc import Generator
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,15 +101,6 @@ def node_names(cluster: Cluster) -> list[str]:
     """The names of the nodes that are not malformed, sorted."""
     table = cluster.nodes
     return sorted(name for name, row in table.rows.items() if table.columns.valid[row])
-
-
-def count_empty(cluster: Cluster, own: Container[str]) -> int:
-    """How many nodes have no pod but those that belong to them, whose uids are ``own``; of malformed nodes none."""
-    table = cluster.nodes
-    return sum(
-        bool(table.columns.valid[row]) and all(uid in own for uid in cluster.pods_on.get(name, ()))
-        for name, row in table.rows.items()
-    )
 
 
 def in_steps(cluster: Cluster, typical: Typical) -> Generator[None, None, Figures]:

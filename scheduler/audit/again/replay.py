@@ -6,7 +6,7 @@ that has run for a while. What stays is charged for what it holds, as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -65,7 +65,7 @@ def run(
     nodes: Sequence[wire.Node],
     staying: Sequence[wire.Pod],
     moving: Sequence[wire.Pod],
-    own: Container[str],
+    own: Collection[str],
     typical: Typical,
     config: Config,
 ) -> Replayed:

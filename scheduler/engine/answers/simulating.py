@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
+from scheduler.api.pods import templates
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import simulating as ask
+from scheduler.plugins.contract import Rule
+from scheduler.plugins.rules import node_affinity, taints
 from scheduler.telling import placements, verdicts
+
+# The rules that a DaemonSet's controller evaluates itself.
+_OF_CONTROLLER: tuple[Rule, ...] = (node_affinity.RULE, taints.RULE)
 
 
 def list_mistakes(inside: Inside, _: ask.MistakesOfWaiting) -> tuple[ask.PodMistake, ...]:
@@ -29,6 +37,20 @@ def look_ahead(inside: Inside, question: ask.NextDecision) -> ask.BeforeDecision
     told, shape = verdicts.all_nodes(cluster, cycle, pod), cycle.shape_of(pod)
     by = placements.cards_by(shape) if shape is not None else ""
     return ask.BeforeDecision(pod.uid, told, by, cluster.cards.columns.used.copy())
+
+
+def list_suited(inside: Inside, question: ask.SuitedNodes) -> tuple[str, ...]:
+    """The nodes that a DaemonSet's controller makes a pod for."""
+    nodes = inside.cluster.nodes
+    names = sorted(nodes.rows)
+    rows = np.array([nodes.row_of(name) for name in names], np.int64)
+    refused = np.zeros(rows.size, np.bool_)
+    template = templates.of_pod(question.pod)
+    for rule in _OF_CONTROLLER:
+        needs = rule.filter and rule.filter.needs(template)
+        if rule.filter is not None and needs is not None:
+            refused |= rule.filter.refuses(needs, nodes, rows)
+    return tuple(names[i] for i in np.flatnonzero(~refused).tolist())
 
 
 def list_held(inside: Inside, question: ask.HeldCards) -> tuple[ask.HeldCard, ...]:

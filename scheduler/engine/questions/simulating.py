@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from scheduler.api import wire
 from scheduler.engine.questions.contract import Question
 from scheduler.errors import Mistake
 from scheduler.schema import columns as c
@@ -42,6 +43,15 @@ class NextDecision(Question[BeforeDecision | None], frozen=True):
     """What there is to know of the pod that is tried next at a time, before it is; None when none is."""
 
     at: float
+
+
+class SuitedNodes(Question[tuple[str, ...]], frozen=True):
+    """The nodes that a DaemonSet's controller makes a pod for, by name: their labels and hard taints let it in.
+
+    What is malformed in the pod is told when it is placed.
+    """
+
+    pod: wire.Pod
 
 
 class HeldCard(NamedTuple):
